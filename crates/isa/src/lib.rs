@@ -1,0 +1,31 @@
+//! What an AMDGPU instruction is: decode, encode, operands, reads and writes.
+//!
+//! The *formats* (where each field of an encoding lies) are code; what differs from opcode to opcode and from
+//! target to target (mnemonic, LLVM names, operand kinds and widths, implicit registers, flags) is data, generated
+//! from LLVM's own tables by `cargo xtask gen-isa` and checked in under `tables/`.
+//!
+//! An [`Inst`] is its encoding plus a pointer to its [`OpcodeInfo`]; everything else is computed when asked for, so
+//! that decoding a large code object costs a table look-up an instruction.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`reg`] | 32-bit register units, tuples of them, and sets |
+//! | [`opcode`] | what the tables say of an opcode |
+//! | [`field`] | the named fields of the encodings |
+//! | [`inst`] | a decoded instruction and its operands |
+//! | [`access`] | which register units an instruction reads and writes, and how surely |
+//! | [`target`] | the processors |
+
+pub mod access;
+pub mod field;
+pub mod inst;
+pub mod opcode;
+pub mod reg;
+pub mod target;
+
+pub use access::{Access, RegAccess};
+pub use field::Field;
+pub use inst::{DecodeError, EncodeError, Inst, Operand};
+pub use opcode::{DataType, Flags, Format, OpcodeId, OpcodeInfo, OperandInfo};
+pub use reg::{Reg, RegRange, RegSet};
+pub use target::Target;

@@ -1,0 +1,150 @@
+//! What the generated tables say of an opcode.
+
+use crate::{Access, Field, Reg};
+
+/// Dense number of an opcode within its target's table; stable only for one table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct OpcodeId(pub u16);
+
+/// The encoding formats of GCN5 and CDNA (later generations add theirs).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Format {
+    Sop1,
+    Sop2,
+    Sopk,
+    Sopc,
+    Sopp,
+    Smem,
+    Vop1,
+    Vop2,
+    Vopc,
+    Vop3a,
+    Vop3b,
+    Vop3p,
+    Mai,
+    Vintrp,
+    /// VOP1/VOP2/VOPC with an SDWA or DPP second word.
+    Sdwa1,
+    Sdwa2,
+    SdwaC,
+    Dpp1,
+    Dpp2,
+    Ds,
+    Flat,
+    Mubuf,
+    Mtbuf,
+    Mimg,
+    Exp,
+}
+
+/// How an operand's bits are to be read: decides what an inline constant expands to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum DataType {
+    /// No inline constants: a plain register or immediate field.
+    None,
+    B16,
+    B32,
+    B64,
+    I16,
+    I32,
+    I64,
+    F16,
+    Bf16,
+    F32,
+    F64,
+    V2I16,
+    V2F16,
+    V2Bf16,
+    V2I32,
+    V2F32,
+}
+
+/// One assembly operand of an opcode.
+#[derive(Debug)]
+pub struct OperandInfo {
+    /// Where it is encoded, which is also its name.
+    pub field: Field,
+    /// Registers it spans, in 32-bit units; 0 for an immediate.
+    pub units: u8,
+    pub ty: DataType,
+    /// `Read`, `Write` or `ReadWrite`; the conditional kinds are derived in [`crate::access`].
+    pub access: Access,
+    /// Implied by the opcode rather than encoded (VCC of `v_add_co_u32_e32`), but printed.
+    pub fixed: Option<Reg>,
+}
+
+bitflags::bitflags! {
+    /// What an instruction does, as far as analyses need to know.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+    pub struct Flags: u64 {
+        const LOAD = 1 << 0;
+        const STORE = 1 << 1;
+        const ATOMIC = 1 << 2;
+        /// An atomic that returns the old value (glc).
+        const ATOMIC_RETURN = 1 << 3;
+        const BRANCH = 1 << 4;
+        const COND_BRANCH = 1 << 5;
+        /// `s_setpc_b64`, `s_swappc_b64`: the target is in a register.
+        const INDIRECT = 1 << 6;
+        const CALL = 1 << 7;
+        /// `s_endpgm` and its kin.
+        const END = 1 << 8;
+        const BARRIER = 1 << 9;
+        const WAIT = 1 << 10;
+        const VALU = 1 << 11;
+        const SALU = 1 << 12;
+        const SMEM = 1 << 13;
+        const VMEM = 1 << 14;
+        const FLAT = 1 << 15;
+        const GLOBAL = 1 << 16;
+        const SCRATCH = 1 << 17;
+        const DS = 1 << 18;
+        const MFMA = 1 << 19;
+        const VINTERP = 1 << 20;
+        const EXPORT = 1 << 21;
+        const TRAP = 1 << 22;
+        /// Runs whatever EXEC says (v_readlane, v_writelane, s_*).
+        const IGNORES_EXEC = 1 << 23;
+        /// Counted by vmcnt, lgkmcnt, expcnt.
+        const VM_CNT = 1 << 24;
+        const LGKM_CNT = 1 << 25;
+        const EXP_CNT = 1 << 26;
+        /// Writes 16 bits and keeps the other half.
+        const D16_PRESERVE = 1 << 27;
+        /// The encoding is followed by a mandatory 32-bit literal (`v_madmk_f32`, `s_setreg_imm32_b32`).
+        const FIXED_LITERAL = 1 << 28;
+        const SDWA = 1 << 29;
+        const DPP = 1 << 30;
+        /// `s_getpc_b64`.
+        const GETPC = 1 << 31;
+        /// Result depends on MODE's rounding or denormal bits.
+        const FP_MODE = 1 << 32;
+        const MUBUF = 1 << 33;
+        const MTBUF = 1 << 34;
+        const MIMG = 1 << 35;
+    }
+}
+
+/// Everything that the tables say of an opcode.
+#[derive(Debug)]
+pub struct OpcodeInfo {
+    pub id: OpcodeId,
+    /// As LLVM prints it: `v_add_f32_e32`, `s_mov_b32`, `v_mov_b32_dpp`.
+    pub mnemonic: &'static str,
+    /// The operation, without encoding suffix (`_e32`, `_e64`, `_dpp`, `_sdwa`): `v_add_f32`. What the emulator keys on.
+    pub base: &'static str,
+    /// LLVM's name of the encoded opcode: `V_ADD_F32_e32_vi`.
+    pub llvm: &'static str,
+    /// LLVM's pseudo opcode, as MIR names it: `V_ADD_F32_e32`.
+    pub pseudo: &'static str,
+    pub format: Format,
+    /// The value of the format's opcode field.
+    pub opcode: u16,
+    /// Bytes, a trailing literal not counted.
+    pub size: u8,
+    /// In assembly order, destinations first.
+    pub operands: &'static [OperandInfo],
+    pub implicit_reads: &'static [Reg],
+    pub implicit_writes: &'static [Reg],
+    pub flags: Flags,
+}

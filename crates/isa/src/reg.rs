@@ -1,0 +1,223 @@
+//! Register units: the 32-bit pieces that every architectural register is made of.
+//!
+//! The numbering follows the hardware's source-operand codes where those exist (SGPRs from 0, VCC at 106, M0 at 124,
+//! EXEC at 126, VGPRs from 256), continues with the AGPRs at 512, and gives the registers that have no code of their
+//! own numbers from 768 on.
+
+use std::fmt;
+
+/// One 32-bit register unit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reg(u16);
+
+impl Reg {
+    /// One past the largest unit number.
+    pub const COUNT: usize = 784;
+
+    pub const FLAT_SCRATCH_LO: Reg = Reg(102); // gfx9: the codes of s102 and s103
+    pub const FLAT_SCRATCH_HI: Reg = Reg(103);
+    pub const XNACK_MASK_LO: Reg = Reg(104);
+    pub const XNACK_MASK_HI: Reg = Reg(105);
+    pub const VCC_LO: Reg = Reg(106);
+    pub const VCC_HI: Reg = Reg(107);
+    pub const M0: Reg = Reg(124);
+    pub const EXEC_LO: Reg = Reg(126);
+    pub const EXEC_HI: Reg = Reg(127);
+    /// The scalar condition code, one bit.
+    pub const SCC: Reg = Reg(253);
+    /// Rounding, denormal, clamp and exception modes (`s_setreg`'s MODE).
+    pub const MODE: Reg = Reg(768);
+    /// VGPR-indexing mode (`s_set_gpr_idx_*`), kept by the hardware in MODE and M0.
+    pub const GPR_IDX: Reg = Reg(769);
+    /// Trap and status bits, reached only by `s_getreg`/`s_setreg`.
+    pub const STATUS: Reg = Reg(770);
+    pub const TRAPSTS: Reg = Reg(771);
+
+    /// SGPR `n`, 0 to 105; on gfx9 102 to 105 are FLAT_SCRATCH and XNACK_MASK.
+    pub const fn sgpr(n: u16) -> Reg {
+        assert!(n < 106);
+        Reg(n)
+    }
+    /// Trap temporary `n`, 0 to 15.
+    pub const fn ttmp(n: u16) -> Reg {
+        assert!(n < 16);
+        Reg(108 + n)
+    }
+    /// VGPR `n`, 0 to 255.
+    pub const fn vgpr(n: u16) -> Reg {
+        assert!(n < 256);
+        Reg(256 + n)
+    }
+    /// Accumulation VGPR `n`, 0 to 255.
+    pub const fn agpr(n: u16) -> Reg {
+        assert!(n < 256);
+        Reg(512 + n)
+    }
+    /// The unit with this number. `None` past [`Reg::COUNT`].
+    pub const fn from_index(index: usize) -> Option<Reg> {
+        if index < Reg::COUNT { Some(Reg(index as u16)) } else { None }
+    }
+    /// The unit's number.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+    pub const fn is_sgpr(self) -> bool {
+        self.0 < 102
+    }
+    pub const fn is_ttmp(self) -> bool {
+        self.0 >= 108 && self.0 < 124
+    }
+    pub const fn is_vgpr(self) -> bool {
+        self.0 >= 256 && self.0 < 512
+    }
+    pub const fn is_agpr(self) -> bool {
+        self.0 >= 512 && self.0 < 768
+    }
+    /// The number within its file: 3 for s3, v3 and a3.
+    pub const fn number(self) -> u16 {
+        match self.0 {
+            108..=123 => self.0 - 108,
+            256..=511 => self.0 - 256,
+            512..=767 => self.0 - 512,
+            n => n,
+        }
+    }
+    /// The unit `by` places further on in the same file.
+    pub const fn offset(self, by: u16) -> Reg {
+        Reg(self.0 + by)
+    }
+}
+
+impl fmt::Display for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Reg::FLAT_SCRATCH_LO => f.write_str("flat_scratch_lo"),
+            Reg::FLAT_SCRATCH_HI => f.write_str("flat_scratch_hi"),
+            Reg::XNACK_MASK_LO => f.write_str("xnack_mask_lo"),
+            Reg::XNACK_MASK_HI => f.write_str("xnack_mask_hi"),
+            Reg::VCC_LO => f.write_str("vcc_lo"),
+            Reg::VCC_HI => f.write_str("vcc_hi"),
+            Reg::M0 => f.write_str("m0"),
+            Reg::EXEC_LO => f.write_str("exec_lo"),
+            Reg::EXEC_HI => f.write_str("exec_hi"),
+            Reg::SCC => f.write_str("scc"),
+            Reg::MODE => f.write_str("mode"),
+            Reg::GPR_IDX => f.write_str("gpr_idx"),
+            Reg::STATUS => f.write_str("status"),
+            Reg::TRAPSTS => f.write_str("trapsts"),
+            r if r.is_sgpr() => write!(f, "s{}", r.number()),
+            r if r.is_ttmp() => write!(f, "ttmp{}", r.number()),
+            r if r.is_vgpr() => write!(f, "v{}", r.number()),
+            r if r.is_agpr() => write!(f, "a{}", r.number()),
+            r => write!(f, "unit{}", r.0),
+        }
+    }
+}
+
+impl fmt::Debug for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// `count` consecutive units, as an operand names them: `s[4:7]`, `v3`, `vcc`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RegRange {
+    pub first: Reg,
+    pub count: u8,
+}
+
+impl RegRange {
+    pub const fn new(first: Reg, count: u8) -> RegRange {
+        RegRange { first, count }
+    }
+    pub fn units(self) -> impl Iterator<Item = Reg> {
+        (0..u16::from(self.count)).map(move |i| self.first.offset(i))
+    }
+}
+
+impl fmt::Display for RegRange {
+    /// As LLVM's assembler writes it: `s3`, `v[0:1]`, `vcc`, `exec`, `flat_scratch`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = (self.first, self.first.number() + u16::from(self.count) - 1);
+        match (first, self.count) {
+            (first, 1) => write!(f, "{first}"),
+            (Reg::VCC_LO, 2) => f.write_str("vcc"),
+            (Reg::EXEC_LO, 2) => f.write_str("exec"),
+            (Reg::FLAT_SCRATCH_LO, 2) => f.write_str("flat_scratch"),
+            (Reg::XNACK_MASK_LO, 2) => f.write_str("xnack_mask"),
+            (r, _) if r.is_ttmp() => write!(f, "ttmp[{}:{last}]", r.number()),
+            (r, _) if r.is_vgpr() => write!(f, "v[{}:{last}]", r.number()),
+            (r, _) if r.is_agpr() => write!(f, "a[{}:{last}]", r.number()),
+            (r, _) => write!(f, "s[{}:{last}]", r.number()),
+        }
+    }
+}
+
+const WORDS: usize = Reg::COUNT.div_ceil(64);
+
+/// A set of register units: one bit each, so that data flow is a few wide operations.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RegSet([u64; WORDS]);
+
+impl RegSet {
+    pub const EMPTY: RegSet = RegSet([0; WORDS]);
+
+    pub fn insert(&mut self, reg: Reg) {
+        self.0[reg.index() / 64] |= 1 << (reg.index() % 64);
+    }
+    pub fn remove(&mut self, reg: Reg) {
+        self.0[reg.index() / 64] &= !(1 << (reg.index() % 64));
+    }
+    pub fn contains(&self, reg: Reg) -> bool {
+        self.0[reg.index() / 64] >> (reg.index() % 64) & 1 != 0
+    }
+    pub fn insert_range(&mut self, range: RegRange) {
+        range.units().for_each(|r| self.insert(r));
+    }
+    pub fn union_with(&mut self, other: &RegSet) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+    pub fn subtract(&mut self, other: &RegSet) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
+    }
+    pub fn intersects(&self, other: &RegSet) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|w| *w == 0)
+    }
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|w| w.count_ones() as usize).sum()
+    }
+    pub fn iter(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.0.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros();
+                rest &= rest.wrapping_sub(1);
+                (bit < 64).then(|| Reg((i * 64) as u16 + bit as u16))
+            })
+        })
+    }
+}
+
+impl Default for RegSet {
+    fn default() -> Self {
+        RegSet::EMPTY
+    }
+}
+
+impl FromIterator<Reg> for RegSet {
+    fn from_iter<I: IntoIterator<Item = Reg>>(regs: I) -> Self {
+        let mut set = RegSet::EMPTY;
+        regs.into_iter().for_each(|r| set.insert(r));
+        set
+    }
+}
+
+impl fmt::Debug for RegSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
