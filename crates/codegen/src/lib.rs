@@ -1,1 +1,5 @@
 //! luthier-codegen
+
+pub mod template;
+
+pub use template::{ArgPlace, ArgSpec, RegGroup, RelocKind, Template, TemplateReloc};
