@@ -1,1 +1,73 @@
-//! luthier-emulator
+//! The mock device: what a kernel computes.
+//!
+//! # How an instruction is executed
+//!
+//! Code is translated lazily, a basic block at a time: from any entry address up to the next branch. Each
+//! instruction becomes one or more micro-ops ([`op::Op`]), each a function pointer and operands resolved to *rows*
+//! of the wave's vector file ([`wave::Row`], `[u32; 64]`) or to scalar codes. The loop is then
+//! `(op.run)(&mut wave, op)`, whole waves at a time.
+//!
+//! The lowering ([`lower`]) makes all vector sources rows:
+//! * a VGPR or AGPR: its row;
+//! * an inline constant: a row of the constants that every wave carries;
+//! * an SGPR, a literal, a 64-bit constant: a `splat` micro-op fills a temporary row (or pair);
+//! * SDWA: a `select` micro-op extracts the byte or word into a temporary row; the destination is merged afterwards;
+//! * DPP: a `permute` micro-op fills a temporary row and narrows EXEC to the lanes that are written; EXEC is put
+//!   back afterwards;
+//! * neg and abs, op_sel, op_sel_hi of packed operands: a micro-op on a temporary row. Packed handlers see low half
+//!   from low half, high from high;
+//! * floating-point clamp and omod: micro-ops after the handler, which then writes a temporary row.
+//!
+//! # How to write a vector operation
+//!
+//! ```ignore
+//! struct AddF32;
+//! impl Kernel for AddF32 {
+//!     #[inline(always)]
+//!     fn run(w: &mut Wave, op: &Op) -> Flow {
+//!         if w.mode.host32() {
+//!             lanes::map2(w, op, |a, b| (f32::from_bits(a) + f32::from_bits(b)).to_bits())
+//!         } else {
+//!             let mode = w.mode;
+//!             lanes::map2(w, op, |a, b| fp::add32(mode, a, b))
+//!         }
+//!     }
+//! }
+//! pub fn lookup(base: &str) -> Option<ValuOp> { match base { "v_add_f32" => Some(ValuOp::of::<AddF32>()), .. } }
+//! ```
+//!
+//! * `op.src[k]` is the row of the isa operand in `Src0`/`Src1`/`Src2` (or SDWA's S0, `Vsrc0`...), in that order,
+//!   whatever their order in the text; `*rev` operations swap by themselves. A 64-bit operand is the row pair `r`,
+//!   `r + 1` (low word first), wider tuples likewise.
+//! * `op.dst` is the destination row; write through [`wave::Wave::write`] (`write64`), which respects EXEC.
+//!   v_mac and the like (`ValuOp::accumulates`) get their destination as `op.src[2]` as well; madmk and madak get
+//!   their literal as a row: `op.src` is in the order of the operation's formula operands as the text has them.
+//! * `op.sdst` is the scalar code of a mask destination (VOPC, carry out, `v_div_scale`'s VCC), a pair read with
+//!   `w.s64`, written with `w.set_s64`; `v_readlane` writes `w.s[op.sdst]`. VOPX (`v_cmpx`) writes EXEC as well as
+//!   sdst: the handler does both.
+//! * `op.ssrc` is the scalar code of a mask source (`v_addc` carry in, `v_cndmask`, `v_div_fmas`'s VCC).
+//! * `op.flags` has CLAMP for integer operations only.
+//! * Floating-point modes come from `w.mode` ([`mode::Mode`]): test `host32()` or `host16_64()` for the fast path.
+//!
+//! Handlers are compiled three times (baseline, AVX2, AVX-512) and chosen when a block is translated, by
+//! [`op::Variants`]; write plain loops over `[u32; 64]` and mark everything `#[inline(always)]`.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`wave`] | the state of a wave |
+//! | [`mode`] | the MODE register |
+//! | [`op`] | micro-ops and their handlers |
+//! | [`lanes`] | whole-wave loops |
+//! | [`registry`] | how families contribute operations |
+//! | [`lower`] | instructions to micro-ops |
+//! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
+
+pub mod fp;
+pub mod lanes;
+pub mod lower;
+pub mod matrix;
+pub mod mode;
+pub mod op;
+pub mod registry;
+pub mod valu;
+pub mod wave;

@@ -1,0 +1,210 @@
+//! Micro-operations: what the lowering turns an instruction into.
+//!
+//! An instruction becomes one or more [`Op`]s in a row. Splitting keeps the handlers small: a handler of
+//! `v_add_f32` sees two source rows and a destination row, whatever the operands were (a broadcast SGPR, a literal,
+//! an SDWA byte, a DPP permutation, a negated value), because micro-ops before it have put those into temporary
+//! rows; clamp, omod and SDWA merging are micro-ops after it.
+
+use std::sync::OnceLock;
+
+use crate::wave::Wave;
+
+/// What follows a micro-op.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Flow {
+    /// The next micro-op of the block.
+    Next,
+    /// The block at `wave.pc`.
+    Jump,
+    /// Another wave may run; this one goes on at the next micro-op.
+    Yield,
+    /// Wait at the workgroup's barrier.
+    Barrier,
+    /// The wave has ended.
+    End,
+    /// `wave.fault` says why the launch must stop.
+    Fault,
+}
+
+/// Executes one micro-op.
+///
+/// # Safety
+/// The processor has the features that the handler was compiled for ([`Variants::select`] sees to it), and the op's
+/// row indices are within the vector file (the lowering's [`Builder::push`](crate::lower::Builder::push) checks).
+pub type Handler = unsafe fn(&mut Wave, &Op) -> Flow;
+
+/// A pre-decoded micro-operation.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Op {
+    pub run: Handler,
+    /// Destination row (vector operations).
+    pub dst: u16,
+    /// Source rows (vector) or scalar codes (scalar operations).
+    pub src: [u16; 3],
+    /// Immediate, literal, offset: the handler's to define. For `raw_mods` operations, [`RawMods`] bits.
+    pub imm: u64,
+    pub imm2: u64,
+    /// Scalar destination code: VOPC's mask, the carry out of `v_add_co`, `v_readlane`'s SGPR.
+    pub sdst: u8,
+    /// Scalar source code of a lane mask: carry in, `v_cndmask`'s selector.
+    pub ssrc: u8,
+    pub flags: OpFlags,
+    /// Which instruction of its block this micro-op belongs to.
+    pub inst: u16,
+}
+
+bitflags::bitflags! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct OpFlags: u16 {
+        /// Integer operations: saturate. (Floating-point clamping is a micro-op of its own.)
+        const CLAMP = 1 << 0;
+        /// The scalar source `k` is the 32-bit literal in `imm`.
+        const LIT0 = 1 << 1;
+        const LIT1 = 1 << 2;
+    }
+}
+
+/// The modifiers of a `raw_mods` operation in `imm`: neg [2:0], abs or neg_hi [5:3], op_sel [9:6], op_sel_hi [12:10],
+/// clamp 13, omod [15:14], cbsz [18:16], abid [22:19], blgp [25:23].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RawMods(pub u64);
+
+impl RawMods {
+    pub const fn neg(self, k: u32) -> bool {
+        self.0 >> k & 1 != 0
+    }
+    /// VOP3: absolute value. VOP3P: negate the high half.
+    pub const fn abs(self, k: u32) -> bool {
+        self.0 >> (3 + k) & 1 != 0
+    }
+    pub const fn op_sel(self, k: u32) -> bool {
+        self.0 >> (6 + k) & 1 != 0
+    }
+    pub const fn op_sel_hi(self, k: u32) -> bool {
+        self.0 >> (10 + k) & 1 != 0
+    }
+    pub const fn clamp(self) -> bool {
+        self.0 >> 13 & 1 != 0
+    }
+    pub const fn omod(self) -> u32 {
+        (self.0 >> 14 & 3) as u32
+    }
+    pub const fn cbsz(self) -> u32 {
+        (self.0 >> 16 & 7) as u32
+    }
+    pub const fn abid(self) -> u32 {
+        (self.0 >> 19 & 15) as u32
+    }
+    pub const fn blgp(self) -> u32 {
+        (self.0 >> 23 & 7) as u32
+    }
+}
+
+/// One operation's semantics, written once; [`Variants::of`] compiles it for several processors.
+///
+/// `run` must be `#[inline(always)]`, and so must what it calls, or the wider variants gain nothing.
+pub trait Kernel {
+    fn run(w: &mut Wave, op: &Op) -> Flow;
+}
+
+/// The same handler compiled for the baseline, AVX2 and AVX-512 processors.
+#[derive(Clone, Copy)]
+pub struct Variants {
+    base: Handler,
+    #[cfg(target_arch = "x86_64")]
+    avx2: Handler,
+    #[cfg(target_arch = "x86_64")]
+    avx512: Handler,
+}
+
+/// Nothing to require: safe to call on every processor.
+unsafe fn base<K: Kernel>(w: &mut Wave, op: &Op) -> Flow {
+    K::run(w, op)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx2<K: Kernel>(w: &mut Wave, op: &Op) -> Flow {
+    K::run(w, op)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512cd")]
+unsafe fn avx512<K: Kernel>(w: &mut Wave, op: &Op) -> Flow {
+    K::run(w, op)
+}
+
+impl Variants {
+    /// The three variants of a kernel.
+    pub const fn of<K: Kernel>() -> Variants {
+        Variants {
+            base: base::<K>,
+            #[cfg(target_arch = "x86_64")]
+            avx2: avx2::<K>,
+            #[cfg(target_arch = "x86_64")]
+            avx512: avx512::<K>,
+        }
+    }
+    /// Only the baseline variant: for scalar, control-flow and memory operations, which wider vectors do not help.
+    pub const fn scalar<K: Kernel>() -> Variants {
+        Variants {
+            base: base::<K>,
+            #[cfg(target_arch = "x86_64")]
+            avx2: base::<K>,
+            #[cfg(target_arch = "x86_64")]
+            avx512: base::<K>,
+        }
+    }
+    /// The best variant for the processor that we run on.
+    pub fn select(self) -> Handler {
+        #[cfg(target_arch = "x86_64")]
+        match level() {
+            Level::Avx512 => return self.avx512,
+            Level::Avx2 => return self.avx2,
+            Level::Base => {}
+        }
+        self.base
+    }
+}
+
+/// What the host's processor can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    Base,
+    Avx2,
+    Avx512,
+}
+
+/// The host's level, found once; `LUTHIER_EMULATOR_SIMD=base|avx2` lowers it (to test the other variants).
+pub fn level() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| {
+        let wish = std::env::var("LUTHIER_EMULATOR_SIMD").unwrap_or_default();
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512cd");
+            if avx512 && wish.is_empty() {
+                return Level::Avx512;
+            }
+            if avx2 && wish != "base" {
+                return Level::Avx2;
+            }
+        }
+        let _ = wish;
+        Level::Base
+    })
+}

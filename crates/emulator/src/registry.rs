@@ -1,0 +1,49 @@
+//! How a family of operations contributes its handlers.
+
+use crate::op::{Kernel, Variants};
+
+/// What a vector ALU or matrix operation needs from the lowering. The operands' places, widths and types come from
+/// the isa tables; this says only what those do not.
+#[derive(Clone, Copy)]
+pub struct ValuOp {
+    pub variants: Variants,
+    /// The handler reads the modifiers itself, from `op.imm` ([`crate::op::RawMods`]); the lowering applies none (no
+    /// neg, abs, op_sel, clamp, omod). For `v_mad_mix`, `v_fma_mix`, MFMA, dot products and the like.
+    pub raw_mods: bool,
+    /// A 16-bit result leaves the high half of its destination alone (the gfx9 forms of `v_mad_f16`, `v_fma_f16`,
+    /// `v_div_fixup_f16`, `v_mad_u16`, `v_mad_i16`, ...), instead of clearing it.
+    pub keep_high: bool,
+    /// The operation also reads its destination (`v_mac_f32`, `v_fmac_f64`, `v_dot2c`): the lowering passes it as src2.
+    pub accumulates: bool,
+    /// The operation ignores EXEC or writes no row (`v_readlane`, `v_readfirstlane`, `v_writelane`): scalar operands
+    /// stay scalar: for those in `src`, `op.src[k]` is then a scalar code, not a row.
+    pub scalar_sources: bool,
+}
+
+impl ValuOp {
+    pub const fn of<K: Kernel>() -> ValuOp {
+        ValuOp {
+            variants: Variants::of::<K>(),
+            raw_mods: false,
+            keep_high: false,
+            accumulates: false,
+            scalar_sources: false,
+        }
+    }
+    pub const fn raw_mods(mut self) -> ValuOp {
+        self.raw_mods = true;
+        self
+    }
+    pub const fn keep_high(mut self) -> ValuOp {
+        self.keep_high = true;
+        self
+    }
+    pub const fn accumulates(mut self) -> ValuOp {
+        self.accumulates = true;
+        self
+    }
+    pub const fn scalar_sources(mut self) -> ValuOp {
+        self.scalar_sources = true;
+        self
+    }
+}
