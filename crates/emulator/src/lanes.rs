@@ -3,17 +3,58 @@
 //! Each computes all 64 lanes into a local row (so that the compiler knows that nothing aliases and vectorises), then
 //! writes the lanes of EXEC. Computing inactive lanes is harmless: nothing traps.
 
+use crate::masks::{pack, unpack};
 use crate::op::{Flow, Op};
-use crate::wave::{Row, Wave, pack, unpack};
+use crate::wave::{Row, Wave};
+
+/// out = f(a). A function of its own, so that its arguments are known not to alias.
+#[inline(always)]
+pub fn fill1(out: &mut Row, a: &Row, f: impl Fn(u32) -> u32) {
+    for i in 0..64 {
+        out.0[i] = f(a.0[i]);
+    }
+}
+
+/// out = f(a, b)
+#[inline(always)]
+pub fn fill2(out: &mut Row, a: &Row, b: &Row, f: impl Fn(u32, u32) -> u32) {
+    for i in 0..64 {
+        out.0[i] = f(a.0[i], b.0[i]);
+    }
+}
+
+/// out = f(a, b, c)
+#[inline(always)]
+pub fn fill3(out: &mut Row, a: &Row, b: &Row, c: &Row, f: impl Fn(u32, u32, u32) -> u32) {
+    for i in 0..64 {
+        out.0[i] = f(a.0[i], b.0[i], c.0[i]);
+    }
+}
+
+/// A row pair, low word first.
+pub type Pair<'a> = (&'a Row, &'a Row);
+
+/// A 64-bit lane of a row pair.
+#[inline(always)]
+pub fn lane64(pair: Pair, i: usize) -> u64 {
+    u64::from(pair.0.0[i]) | u64::from(pair.1.0[i]) << 32
+}
+
+/// lo, hi = f(i), lane by lane.
+#[inline(always)]
+pub fn fill64(lo: &mut Row, hi: &mut Row, f: impl Fn(usize) -> u64) {
+    for i in 0..64 {
+        let value = f(i);
+        lo.0[i] = value as u32;
+        hi.0[i] = (value >> 32) as u32;
+    }
+}
 
 /// dst = f(src0)
 #[inline(always)]
 pub fn map1(w: &mut Wave, op: &Op, f: impl Fn(u32) -> u32) -> Flow {
     let mut out = Row::ZERO;
-    let a = w.row(op.src[0]);
-    for i in 0..64 {
-        out.0[i] = f(a.0[i]);
-    }
+    fill1(&mut out, w.row(op.src[0]), f);
     w.write(op.dst, &out);
     Flow::Next
 }
@@ -22,10 +63,7 @@ pub fn map1(w: &mut Wave, op: &Op, f: impl Fn(u32) -> u32) -> Flow {
 #[inline(always)]
 pub fn map2(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
     let mut out = Row::ZERO;
-    let (a, b) = (w.row(op.src[0]), w.row(op.src[1]));
-    for i in 0..64 {
-        out.0[i] = f(a.0[i], b.0[i]);
-    }
+    fill2(&mut out, w.row(op.src[0]), w.row(op.src[1]), f);
     w.write(op.dst, &out);
     Flow::Next
 }
@@ -34,59 +72,50 @@ pub fn map2(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
 #[inline(always)]
 pub fn map3(w: &mut Wave, op: &Op, f: impl Fn(u32, u32, u32) -> u32) -> Flow {
     let mut out = Row::ZERO;
-    let (a, b, c) = (w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]));
-    for i in 0..64 {
-        out.0[i] = f(a.0[i], b.0[i], c.0[i]);
-    }
+    fill3(&mut out, w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]), f);
     w.write(op.dst, &out);
     Flow::Next
+}
+
+/// Writes a row pair, low word first, in the lanes of EXEC: lane `i` gets `f(w, i)`.
+#[inline(always)]
+pub fn write64(w: &mut Wave, dst: u16, f: impl Fn(&Wave, usize) -> u64) {
+    let (mut lo, mut hi) = (Row::ZERO, Row::ZERO);
+    fill64(&mut lo, &mut hi, |i| f(w, i));
+    let exec = w.exec();
+    w.write_masked(dst, &lo, exec);
+    w.write_masked(dst + 1, &hi, exec);
 }
 
 /// dst:64 = f(src0:64)
 #[inline(always)]
 pub fn map1_64(w: &mut Wave, op: &Op, f: impl Fn(u64) -> u64) -> Flow {
-    let a = w.read64(op.src[0]);
-    let mut out = [0; 64];
-    for i in 0..64 {
-        out[i] = f(a[i]);
-    }
-    w.write64(op.dst, &out);
+    write64(w, op.dst, |w, i| f(lane64(w.pair(op.src[0]), i)));
     Flow::Next
 }
 
 /// dst:64 = f(src0:64, src1:64)
 #[inline(always)]
 pub fn map2_64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> u64) -> Flow {
-    let (a, b) = (w.read64(op.src[0]), w.read64(op.src[1]));
-    let mut out = [0; 64];
-    for i in 0..64 {
-        out[i] = f(a[i], b[i]);
-    }
-    w.write64(op.dst, &out);
+    write64(w, op.dst, |w, i| f(lane64(w.pair(op.src[0]), i), lane64(w.pair(op.src[1]), i)));
     Flow::Next
 }
 
 /// dst:64 = f(src0:64, src1:64, src2:64)
 #[inline(always)]
 pub fn map3_64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64, u64) -> u64) -> Flow {
-    let (a, b, c) = (w.read64(op.src[0]), w.read64(op.src[1]), w.read64(op.src[2]));
-    let mut out = [0; 64];
-    for i in 0..64 {
-        out[i] = f(a[i], b[i], c[i]);
-    }
-    w.write64(op.dst, &out);
+    write64(w, op.dst, |w, i| {
+        f(lane64(w.pair(op.src[0]), i), lane64(w.pair(op.src[1]), i), lane64(w.pair(op.src[2]), i))
+    });
     Flow::Next
 }
 
 /// sdst = mask of f(src0, src1) in the lanes of EXEC, zero elsewhere.
 #[inline(always)]
 pub fn compare(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> bool) -> Flow {
-    let (a, b) = (w.row(op.src[0]), w.row(op.src[1]));
-    let mut out = [0u32; 64];
-    for i in 0..64 {
-        out[i] = u32::from(f(a.0[i], b.0[i]));
-    }
-    let mask = pack(&out) & w.exec();
+    let mut out = Row::ZERO;
+    fill2(&mut out, w.row(op.src[0]), w.row(op.src[1]), |a, b| u32::from(f(a, b)).wrapping_neg());
+    let mask = pack(&out.0) & w.exec();
     w.set_s64(op.sdst, mask);
     Flow::Next
 }
@@ -94,12 +123,12 @@ pub fn compare(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> bool) -> Flow {
 /// As [`compare`], 64-bit sources.
 #[inline(always)]
 pub fn compare64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> bool) -> Flow {
-    let (a, b) = (w.read64(op.src[0]), w.read64(op.src[1]));
-    let mut out = [0u32; 64];
+    let (a, b) = (w.pair(op.src[0]), w.pair(op.src[1]));
+    let mut out = Row::ZERO;
     for i in 0..64 {
-        out[i] = u32::from(f(a[i], b[i]));
+        out.0[i] = u32::from(f(lane64(a, i), lane64(b, i))).wrapping_neg();
     }
-    let mask = pack(&out) & w.exec();
+    let mask = pack(&out.0) & w.exec();
     w.set_s64(op.sdst, mask);
     Flow::Next
 }
@@ -109,15 +138,12 @@ pub fn compare64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> bool) -> Flow {
 #[inline(always)]
 pub fn carry(w: &mut Wave, op: &Op, carry_in: bool, f: impl Fn(u32, u32, u32) -> (u32, bool)) -> Flow {
     let exec = w.exec();
-    let cin = if carry_in { unpack(w.s64(op.ssrc)) } else { [0; 64] };
+    let cin = if carry_in { unpack(w.s64(op.ssrc)) } else { Row::ZERO };
+    let (mut out, mut cout) = (Row::ZERO, Row::ZERO);
     let (a, b) = (w.row(op.src[0]), w.row(op.src[1]));
-    let (mut out, mut cout) = (Row::ZERO, [0u32; 64]);
-    for i in 0..64 {
-        let (value, c) = f(a.0[i], b.0[i], cin[i]);
-        out.0[i] = value;
-        cout[i] = u32::from(c);
-    }
+    fill3(&mut out, a, b, &cin, |a, b, c| f(a, b, c & 1).0);
+    fill3(&mut cout, a, b, &cin, |a, b, c| u32::from(f(a, b, c & 1).1).wrapping_neg());
     w.write_masked(op.dst, &out, exec);
-    w.set_s64(op.sdst, pack(&cout) & exec);
+    w.set_s64(op.sdst, pack(&cout.0) & exec);
     Flow::Next
 }

@@ -58,6 +58,7 @@
 //! | [`mode`] | the MODE register |
 //! | [`op`] | micro-ops and their handlers |
 //! | [`lanes`] | whole-wave loops |
+//! | [`masks`] | lane masks and rows |
 //! | [`registry`] | how families contribute operations |
 //! | [`lower`] | instructions to micro-ops |
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
@@ -65,6 +66,7 @@
 pub mod fp;
 pub mod lanes;
 pub mod lower;
+pub mod masks;
 pub mod matrix;
 pub mod mode;
 pub mod op;

@@ -1,5 +1,6 @@
 //! The architectural state of one wave.
 
+use crate::masks::blend;
 use crate::mode::Mode;
 
 /// One vector register: 64 lanes of 32 bits. Aligned so that whole-row loops use full vector loads.
@@ -117,62 +118,9 @@ impl Wave {
             blend(d, value, mask);
         }
     }
-    /// Writes a row pair (low word first) in the lanes of EXEC.
+    /// The row pair at `index`, low words first.
     #[inline(always)]
-    pub fn write64(&mut self, dst: u16, value: &[u64; 64]) {
-        let (mut lo, mut hi) = (Row::ZERO, Row::ZERO);
-        for i in 0..64 {
-            lo.0[i] = value[i] as u32;
-            hi.0[i] = (value[i] >> 32) as u32;
-        }
-        let exec = self.exec();
-        self.write_masked(dst, &lo, exec);
-        self.write_masked(dst + 1, &hi, exec);
+    pub fn pair(&self, index: u16) -> (&Row, &Row) {
+        (self.row(index), self.row(index + 1))
     }
-    /// A row pair as 64-bit lanes.
-    #[inline(always)]
-    pub fn read64(&self, index: u16) -> [u64; 64] {
-        let (lo, hi) = (self.row(index), self.row(index + 1));
-        std::array::from_fn(|i| u64::from(lo.0[i]) | u64::from(hi.0[i]) << 32)
-    }
-}
-
-/// Replaces the lanes of `mask`.
-#[inline(always)]
-pub fn blend(d: &mut Row, value: &Row, mask: u64) {
-    for half in 0..2 {
-        let m = (mask >> (32 * half)) as u32;
-        for i in 0..32 {
-            let keep = ((m >> i) & 1).wrapping_sub(1); // all ones where the lane is off
-            let k = half * 32 + i;
-            d.0[k] = (d.0[k] & keep) | (value.0[k] & !keep);
-        }
-    }
-}
-
-/// Packs 64 zero-or-not words into a lane mask.
-#[inline(always)]
-pub fn pack(lanes: &[u32; 64]) -> u64 {
-    let mut mask = 0u64;
-    for chunk in 0..8 {
-        let mut byte = 0u32;
-        for i in 0..8 {
-            byte |= u32::from(lanes[chunk * 8 + i] != 0) << i;
-        }
-        mask |= u64::from(byte) << (chunk * 8);
-    }
-    mask
-}
-
-/// Unpacks a lane mask into 0 or 1 a lane.
-#[inline(always)]
-pub fn unpack(mask: u64) -> [u32; 64] {
-    let mut out = [0; 64];
-    for half in 0..2 {
-        let m = (mask >> (32 * half)) as u32;
-        for i in 0..32 {
-            out[half * 32 + i] = (m >> i) & 1;
-        }
-    }
-    out
 }
