@@ -1,0 +1,63 @@
+# make demo    set up what is needed, then instrument and run a kernel compiled there and then
+# make test    set up what is needed, then pass every test
+# make setup   the set-up alone: Debian packages, .venv, the native module
+# make bench   how fast things are, beside LLVM on the same input
+# make wheel   dist/*.whl, LLVM inside
+# make lint    formatting, clippy, ruff
+# make clean   forget it all
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: setup demo test bench wheel lint clean system
+
+PYTHON ?= python3
+BIN := .venv/bin
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+NATIVE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.bin' \)) \
+	Cargo.toml Cargo.lock pyproject.toml .cargo/config.toml
+export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
+
+setup: .venv/native.stamp
+
+system:
+	@tools/system-packages
+
+.venv/requirements.txt: pyproject.toml | system
+	$(PYTHON) -m venv .venv
+	$(BIN)/python tools/requirements.py pyproject.toml dev > $@.new
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $@.new
+	mv $@.new $@
+
+.venv/native.stamp: .venv/requirements.txt $(NATIVE_SOURCES) | system
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet >/dev/null
+	touch $@
+
+demo: setup
+	mkdir -p $(TARGET)/demo
+	clang-22 -x hip --cuda-device-only -nogpuinc -nogpulib --offload-arch=gfx90a --no-gpu-bundle-output -O3 \
+		tests/kernels/vecadd.hip -o $(TARGET)/demo/vecadd.hsaco
+	$(BIN)/luthier run $(TARGET)/demo/vecadd.hsaco --kernel vecadd --grid 1024 --block 256 \
+		--arg 'buf:f32[1000]=arange' --arg 'buf:f32[1000]=ones' --arg 'buf:f32[1000]=zeros' --arg u32=1000 \
+		--tool instr_count --tool opcode_hist --strict
+
+test: setup
+	cargo test --release --quiet --workspace --exclude luthier-python
+	$(BIN)/pytest --quiet
+
+bench: setup
+	$(BIN)/python tools/bench.py
+
+wheel: setup
+	rm -rf dist
+	$(BIN)/maturin build --release --quiet --out dist
+	ls -l dist
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests tools
+	$(BIN)/ruff format --check python tests tools
+
+clean:
+	rm -rf target .venv dist .pytest_cache python/luthier/*.so
