@@ -1,1 +1,50 @@
-//! luthier-loader
+//! What an AMDGPU code object is, and how it gets into memory.
+//!
+//! The problem: everything above this crate wants kernels, descriptors, symbols and bytes, and none of it should know
+//! what an ELF is. So a file comes in here, of whatever wrapping, and leaves as typed values.
+//!
+//! Invariants:
+//! * Input is hostile. Every offset, size and count of a file is checked against the file before it is used; nothing is
+//!   allocated because a header says so; no input makes this crate panic. Whatever it refuses it names.
+//! * [`CodeObject`] borrows nothing and copies nothing: it keeps the file's bytes and reads them in place.
+//! * What is not understood is kept: unknown descriptor bits and unknown metadata keys survive a round trip.
+//! * ELF types stay inside: goblin reads the records, our own types leave.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`container`] | finding code objects in files, host executables and offload bundles |
+//! | `bundle` | the two offload bundle formats, plain and compressed |
+//! | [`object`] | one parsed code object |
+//! | `elf` | the checked reading of ELF records |
+//! | [`types`] | segments, sections, symbols, relocations |
+//! | [`target_id`] | processor and features, from flags and from text |
+//! | [`descriptor`] | the 64 bytes of a kernel descriptor |
+//! | [`metadata`] | the msgpack note, typed and editable |
+//! | [`image`] | a code object laid out for a base address |
+//! | [`origin`] | where the instructions of instrumented code came from |
+
+mod bundle;
+pub mod container;
+pub mod descriptor;
+mod elf;
+pub mod error;
+pub mod image;
+pub mod metadata;
+mod msgpack;
+pub mod object;
+pub mod origin;
+pub mod target_id;
+pub mod types;
+
+pub use container::{Container, ContainerKind, Entry};
+pub use descriptor::{Generation, KernelDescriptor};
+pub use error::LoadError;
+pub use image::{Image, LoadedSegment};
+pub use metadata::{ArgMetadata, KernelMetadata, Metadata};
+pub use object::{CodeObject, Function, Kernel};
+pub use origin::{OriginMap, OriginMapBuilder, OriginRange};
+pub use target_id::{FeatureSetting, TargetId};
+pub use types::{
+    DynamicEntry, Note, OsAbi, RelocKind, Relocation, Section, SectionKind, Segment, SegmentKind, Symbol,
+    SymbolBinding, SymbolKind, SymbolVisibility,
+};

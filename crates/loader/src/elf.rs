@@ -1,0 +1,541 @@
+//! The checked reading of ELF records. goblin knows how a record looks; where records are, how many there are and
+//! whether they are inside the file is decided here.
+
+use goblin::elf::dynamic::{self, dyn64::Dyn};
+use goblin::elf::header::{self, header64::Header};
+use goblin::elf::program_header::{self as ph, program_header64::ProgramHeader};
+use goblin::elf::reloc::reloc64::{Rel, Rela};
+use goblin::elf::section_header::{self as sh, section_header64::SectionHeader};
+use goblin::elf::sym::sym64::Sym;
+use scroll::ctx::{SizeWith, TryFromCtx};
+use scroll::{Endian, LE, Pread};
+
+use crate::LoadError;
+use crate::types::*;
+
+pub(crate) const SECTION_HEADER_SIZE: u64 = 64;
+const PROGRAM_HEADER_SIZE: u64 = 56;
+
+/// The bytes `offset..offset + size`, or what was cut off.
+pub(crate) fn slice<'a>(bytes: &'a [u8], what: &'static str, offset: u64, size: u64) -> Result<&'a [u8], LoadError> {
+    let truncated = || LoadError::Truncated { what, offset, size, file_size: bytes.len() as u64 };
+    let start = usize::try_from(offset).map_err(|_| truncated())?;
+    let end = offset.checked_add(size).and_then(|end| usize::try_from(end).ok()).ok_or_else(truncated)?;
+    bytes.get(start..end).ok_or_else(truncated)
+}
+
+/// `count` records one after the other; their place is checked before anything is allocated.
+fn records<'a, T>(bytes: &'a [u8], what: &'static str, offset: u64, count: u64) -> Result<Vec<T>, LoadError>
+where
+    T: TryFromCtx<'a, Endian, Error = scroll::Error> + SizeWith<Endian>,
+{
+    let size = T::size_with(&LE);
+    let total = count.saturating_mul(size as u64);
+    slice(bytes, what, offset, total)?
+        .chunks_exact(size)
+        .map(|record| {
+            record.pread_with(0, LE).map_err(|_| LoadError::Truncated {
+                what,
+                offset,
+                size: total,
+                file_size: bytes.len() as u64,
+            })
+        })
+        .collect()
+}
+
+pub(crate) fn u32_at(bytes: &[u8], what: &'static str, offset: u64) -> Result<u32, LoadError> {
+    let word = slice(bytes, what, offset, 4)?;
+    Ok(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+}
+
+/// Names are copied out of string tables, and many symbols may share one long string: the copies of one file may not
+/// add up to much more than the file.
+struct NameBudget(u64);
+
+impl NameBudget {
+    fn name(&mut self, bytes: &[u8], what: &'static str, table: (u64, u64), offset: u32) -> Result<String, LoadError> {
+        let bad = |reason| LoadError::BadString { what, table: table.0, offset: offset.into(), reason };
+        if offset == 0 {
+            return Ok(String::new());
+        }
+        let strings = slice(bytes, "string table", table.0, table.1)?;
+        let rest = strings.get(offset as usize..).ok_or_else(|| bad("lies outside of the table"))?;
+        let length = rest.iter().take(self.0 as usize).position(|&byte| byte == 0).ok_or_else(|| {
+            if rest.len() as u64 > self.0 { bad("makes all names together absurdly long") } else { bad("has no end") }
+        })?;
+        self.0 -= length as u64;
+        std::str::from_utf8(&rest[..length]).map(str::to_owned).map_err(|_| bad("is not UTF-8"))
+    }
+}
+
+fn machine_name(machine: u16) -> &'static str {
+    header::machine_to_str(machine).strip_prefix("EM_").map_or("unknown", |name| match name {
+        "X86_64" => "x86-64",
+        "AARCH64" => "AArch64",
+        "UNKNOWN" => "unknown",
+        other => other,
+    })
+}
+
+/// The ELF header's fields that matter later.
+pub(crate) struct ElfHeader {
+    pub machine: u16,
+    pub kind: u16,
+    pub os_abi: u8,
+    pub abi_version: u8,
+    pub flags: u32,
+    pub phoff: u64,
+    pub phnum: u16,
+    pub shoff: u64,
+    pub shnum: u64,
+    pub shstrndx: u32,
+}
+
+impl ElfHeader {
+    pub fn machine_name(&self) -> &'static str {
+        machine_name(self.machine)
+    }
+
+    /// The header of any 64-bit little-endian ELF file.
+    pub fn parse(bytes: &[u8]) -> Result<ElfHeader, LoadError> {
+        if !bytes.starts_with(b"\x7fELF") {
+            if b"\x7fELF".starts_with(bytes) {
+                slice(bytes, "ELF header", 0, 64)?;
+            }
+            return Err(LoadError::NotElf { found: bytes.iter().take(4).copied().collect() });
+        }
+        let ident = slice(bytes, "ELF header", 0, 16)?;
+        if ident[header::EI_CLASS] != header::ELFCLASS64 {
+            return Err(LoadError::NotElf64 { found: ident[header::EI_CLASS] });
+        }
+        if ident[header::EI_DATA] != header::ELFDATA2LSB {
+            return Err(LoadError::NotLittleEndian { found: ident[header::EI_DATA] });
+        }
+        let (os_abi, abi_version) = (ident[header::EI_OSABI], ident[header::EI_ABIVERSION]);
+        let header: Header = slice(bytes, "ELF header", 0, 64)?.pread_with(0, LE).map_err(|_| {
+            LoadError::Truncated { what: "ELF header", offset: 0, size: 64, file_size: bytes.len() as u64 }
+        })?;
+        let mut parsed = ElfHeader {
+            machine: header.e_machine,
+            kind: header.e_type,
+            os_abi,
+            abi_version,
+            flags: header.e_flags,
+            phoff: header.e_phoff,
+            phnum: header.e_phnum,
+            shoff: header.e_shoff,
+            shnum: header.e_shnum.into(),
+            shstrndx: header.e_shstrndx.into(),
+        };
+        if header.e_phnum != 0 {
+            entry_size("e_phentsize (offset 0x36)", header.e_phentsize.into(), PROGRAM_HEADER_SIZE)?;
+        }
+        if header.e_shoff != 0 {
+            entry_size("e_shentsize (offset 0x3a)", header.e_shentsize.into(), SECTION_HEADER_SIZE)?;
+            // Numbers that do not fit 16 bits are in the first section header.
+            if parsed.shnum == 0 || parsed.shstrndx == 0xffff {
+                let first: Vec<SectionHeader> = records(bytes, "first section header", header.e_shoff, 1)?;
+                if parsed.shnum == 0 {
+                    parsed.shnum = first[0].sh_size;
+                }
+                if parsed.shstrndx == 0xffff {
+                    parsed.shstrndx = first[0].sh_link;
+                }
+            }
+        } else {
+            parsed.shnum = 0;
+        }
+        Ok(parsed)
+    }
+
+    /// That it is a code object which can be loaded. Gives the OS ABI and the code object version.
+    pub fn check_code_object(&self) -> Result<(OsAbi, u8), LoadError> {
+        if self.machine != header::EM_AMDGPU {
+            return Err(LoadError::WrongMachine { found: self.machine, name: self.machine_name() });
+        }
+        let os_abi = match self.os_abi {
+            64 => OsAbi::AmdHsa,
+            65 => OsAbi::AmdPal,
+            66 => OsAbi::Mesa3d,
+            found => return Err(LoadError::UnsupportedOsAbi { found }),
+        };
+        let version = match (os_abi, self.abi_version) {
+            (OsAbi::AmdHsa, found @ 1..=4) => found + 2,
+            (OsAbi::AmdHsa, found) => return Err(LoadError::UnsupportedVersion { found }),
+            // The other two have no versions of their own; LLVM writes 0 and means the flags of v3.
+            (_, 0) => 3,
+            (_, found @ 1..=4) => found + 2,
+            (_, found) => return Err(LoadError::UnsupportedVersion { found }),
+        };
+        match self.kind {
+            header::ET_DYN => {}
+            header::ET_REL => return Err(LoadError::ObjectFile),
+            found => return Err(LoadError::NotSharedObject { found }),
+        }
+        if self.phnum == 0 {
+            return Err(LoadError::NoProgramHeaders);
+        }
+        Ok((os_abi, version))
+    }
+
+    pub fn segments(&self, bytes: &[u8]) -> Result<Vec<Segment>, LoadError> {
+        let headers: Vec<ProgramHeader> = records(bytes, "program headers", self.phoff, self.phnum.into())?;
+        let segments: Vec<Segment> = headers.iter().map(segment).collect();
+        for (index, segment) in segments.iter().enumerate() {
+            let bad = |reason| LoadError::BadSegment { index, vaddr: segment.vaddr, offset: segment.offset, reason };
+            if !matches!(segment.kind, SegmentKind::Load | SegmentKind::Dynamic | SegmentKind::Note) {
+                continue;
+            }
+            slice(bytes, "segment", segment.offset, segment.filesz)
+                .map_err(|_| bad("p_offset + p_filesz passes the end of the file"))?;
+            if segment.vaddr.checked_add(segment.memsz).is_none() {
+                return Err(bad("p_vaddr + p_memsz overflows"));
+            }
+            if segment.kind != SegmentKind::Load {
+                continue;
+            }
+            if segment.filesz > segment.memsz {
+                return Err(bad("p_filesz is larger than p_memsz"));
+            }
+            if segment.align > 1 {
+                if !segment.align.is_power_of_two() {
+                    return Err(bad("p_align is not a power of two"));
+                }
+                if segment.vaddr.wrapping_sub(segment.offset) & (segment.align - 1) != 0 {
+                    return Err(bad("p_vaddr and p_offset differ modulo p_align"));
+                }
+            }
+        }
+        let mut loads: Vec<(usize, &Segment)> =
+            segments.iter().enumerate().filter(|(_, s)| s.kind == SegmentKind::Load && s.memsz != 0).collect();
+        loads.sort_by_key(|(_, s)| s.vaddr);
+        for pair in loads.windows(2) {
+            if pair[0].1.range().end > pair[1].1.vaddr {
+                return Err(LoadError::OverlappingSegments {
+                    first: pair[0].0,
+                    second: pair[1].0,
+                    vaddr: pair[1].1.vaddr,
+                });
+            }
+        }
+        Ok(segments)
+    }
+
+    pub fn sections(&self, bytes: &[u8]) -> Result<Vec<Section>, LoadError> {
+        let headers: Vec<SectionHeader> = records(bytes, "section headers", self.shoff, self.shnum)?;
+        for (index, header) in headers.iter().enumerate() {
+            if !matches!(header.sh_type, sh::SHT_NULL | sh::SHT_NOBITS)
+                && slice(bytes, "section", header.sh_offset, header.sh_size).is_err()
+            {
+                let (offset, size) = (header.sh_offset, header.sh_size);
+                return Err(LoadError::BadSection { index, offset, size, reason: "it passes the end of the file" });
+            }
+        }
+        let names = match headers.get(self.shstrndx as usize) {
+            Some(table) if table.sh_type == sh::SHT_STRTAB => (table.sh_offset, table.sh_size),
+            _ => (0, 0),
+        };
+        let mut budget = name_budget(bytes);
+        headers
+            .iter()
+            .map(|header| {
+                // A file without section names is odd but harmless.
+                let name = if names.1 == 0 {
+                    String::new()
+                } else {
+                    budget.name(bytes, "section header", names, header.sh_name)?
+                };
+                Ok(section(header, name))
+            })
+            .collect()
+    }
+}
+
+fn entry_size(field: &'static str, found: u64, expected: u64) -> Result<(), LoadError> {
+    if found == expected { Ok(()) } else { Err(LoadError::BadEntrySize { field, found, expected }) }
+}
+
+fn name_budget(bytes: &[u8]) -> NameBudget {
+    NameBudget((bytes.len() as u64).saturating_mul(4).saturating_add(1 << 16))
+}
+
+fn segment(header: &ProgramHeader) -> Segment {
+    Segment {
+        kind: match header.p_type {
+            ph::PT_NULL => SegmentKind::Null,
+            ph::PT_LOAD => SegmentKind::Load,
+            ph::PT_DYNAMIC => SegmentKind::Dynamic,
+            ph::PT_INTERP => SegmentKind::Interp,
+            ph::PT_NOTE => SegmentKind::Note,
+            ph::PT_PHDR => SegmentKind::Phdr,
+            ph::PT_TLS => SegmentKind::Tls,
+            ph::PT_GNU_STACK => SegmentKind::GnuStack,
+            ph::PT_GNU_RELRO => SegmentKind::GnuRelro,
+            other => SegmentKind::Other(other),
+        },
+        flags: header.p_flags,
+        offset: header.p_offset,
+        vaddr: header.p_vaddr,
+        filesz: header.p_filesz,
+        memsz: header.p_memsz,
+        align: header.p_align,
+    }
+}
+
+fn section(header: &SectionHeader, name: String) -> Section {
+    Section {
+        name,
+        kind: match header.sh_type {
+            sh::SHT_NULL => SectionKind::Null,
+            sh::SHT_PROGBITS => SectionKind::ProgBits,
+            sh::SHT_SYMTAB => SectionKind::SymTab,
+            sh::SHT_STRTAB => SectionKind::StrTab,
+            sh::SHT_RELA => SectionKind::Rela,
+            sh::SHT_HASH => SectionKind::Hash,
+            sh::SHT_DYNAMIC => SectionKind::Dynamic,
+            sh::SHT_NOTE => SectionKind::Note,
+            sh::SHT_NOBITS => SectionKind::NoBits,
+            sh::SHT_REL => SectionKind::Rel,
+            sh::SHT_DYNSYM => SectionKind::DynSym,
+            sh::SHT_GNU_HASH => SectionKind::GnuHash,
+            other => SectionKind::Other(other),
+        },
+        flags: header.sh_flags,
+        vaddr: header.sh_addr,
+        offset: header.sh_offset,
+        size: header.sh_size,
+        link: header.sh_link,
+        info: header.sh_info,
+        align: header.sh_addralign,
+        entry_size: header.sh_entsize,
+    }
+}
+
+/// Where in the file the bytes at `vaddr` are; `len` bytes must be backed by the file.
+pub(crate) fn file_offset(segments: &[Segment], vaddr: u64, len: u64) -> Option<u64> {
+    segments.iter().filter(|s| s.kind == SegmentKind::Load).find_map(|s| {
+        let at = vaddr.checked_sub(s.vaddr)?;
+        (at.checked_add(len)? <= s.filesz).then(|| s.offset + at)
+    })
+}
+
+pub(crate) fn notes(bytes: &[u8], segments: &[Segment]) -> Result<Vec<Note>, LoadError> {
+    let mut notes = Vec::new();
+    for segment in segments.iter().filter(|s| s.kind == SegmentKind::Note) {
+        let align = if segment.align == 8 { 8 } else { 4 };
+        let end = segment.offset + segment.filesz;
+        let mut at = segment.offset;
+        while end - at >= 12 {
+            let bad = |reason| LoadError::BadNote { offset: at, reason };
+            let name_size = u64::from(u32_at(bytes, "note", at)?);
+            let size = u64::from(u32_at(bytes, "note", at + 4)?);
+            let kind = u32_at(bytes, "note", at + 8)?;
+            let name_start = at + 12;
+            let start = (name_start + name_size).next_multiple_of(align);
+            let stop = start + size;
+            if stop > end {
+                return Err(bad("its n_namesz or n_descsz passes the end of the note segment"));
+            }
+            let name = slice(bytes, "note", name_start, name_size)?;
+            let name = name.strip_suffix(b"\0").unwrap_or(name);
+            let name = std::str::from_utf8(name).map_err(|_| bad("its name is not UTF-8"))?;
+            notes.push(Note { name: name.to_owned(), kind, description: start as usize..stop as usize });
+            at = stop.next_multiple_of(align).min(end);
+        }
+    }
+    Ok(notes)
+}
+
+pub(crate) fn dynamic(bytes: &[u8], segments: &[Segment]) -> Result<Vec<DynamicEntry>, LoadError> {
+    let Some(segment) = segments.iter().find(|s| s.kind == SegmentKind::Dynamic) else { return Ok(Vec::new()) };
+    let all: Vec<Dyn> = records(bytes, "dynamic section", segment.offset, segment.filesz / 16)?;
+    let entries = all.iter().take_while(|entry| entry.d_tag != dynamic::DT_NULL);
+    Ok(entries.map(|entry| DynamicEntry { tag: entry.d_tag, value: entry.d_val }).collect())
+}
+
+/// The parts of the file that the dynamic section and the section headers point at.
+pub(crate) struct Tables<'a> {
+    pub bytes: &'a [u8],
+    pub segments: &'a [Segment],
+    pub sections: &'a [Section],
+    pub dynamic: &'a [DynamicEntry],
+}
+
+impl Tables<'_> {
+    fn tag(&self, tag: u64) -> Option<u64> {
+        self.dynamic.iter().find(|entry| entry.tag == tag).map(|entry| entry.value)
+    }
+
+    /// File offset of `size` bytes that a dynamic entry points at.
+    fn place(&self, tag: &'static str, vaddr: u64, size: u64) -> Result<u64, LoadError> {
+        file_offset(self.segments, vaddr, size).ok_or(LoadError::BadDynamic {
+            tag,
+            value: vaddr,
+            reason: "points outside of the file-backed part of every loadable segment",
+        })
+    }
+
+    /// The dynamic symbols in their order without the null symbol, then those of .symtab that are not among them. Also
+    /// how many are dynamic.
+    pub fn symbols(&self) -> Result<(Vec<Symbol>, usize), LoadError> {
+        let mut budget = name_budget(self.bytes);
+        let mut symbols = Vec::new();
+        if let Some(table) = self.tag(dynamic::DT_SYMTAB) {
+            if let Some(size) = self.tag(dynamic::DT_SYMENT) {
+                entry_size("DT_SYMENT", size, 24)?;
+            }
+            let count = self.dynamic_symbol_count(table)?;
+            let offset = self.place("DT_SYMTAB", table, count.saturating_mul(24))?;
+            let names = match (self.tag(dynamic::DT_STRTAB), self.tag(dynamic::DT_STRSZ)) {
+                (Some(names), Some(size)) => (self.place("DT_STRTAB", names, size)?, size),
+                _ => (0, 0),
+            };
+            for sym in records::<Sym>(self.bytes, "dynamic symbol table", offset, count)?.iter().skip(1) {
+                let name = budget.name(self.bytes, "dynamic symbol", names, sym.st_name)?;
+                symbols.push(self.symbol(sym, name, true));
+            }
+        }
+        let dynamic_count = symbols.len();
+        if let Some(table) = self.sections.iter().find(|s| s.kind == SectionKind::SymTab) {
+            let names = match self.sections.get(table.link as usize) {
+                Some(names) if names.kind == SectionKind::StrTab => (names.offset, names.size),
+                _ => (0, 0),
+            };
+            let rest = records::<Sym>(self.bytes, "symbol table", table.offset, table.size / 24)?;
+            let mut more = Vec::with_capacity(rest.len());
+            {
+                let known: std::collections::HashSet<(&str, u64)> =
+                    symbols.iter().map(|s| (s.name.as_str(), s.value)).collect();
+                for sym in rest.iter().skip(1) {
+                    let name = budget.name(self.bytes, "symbol", names, sym.st_name)?;
+                    if !known.contains(&(name.as_str(), sym.st_value)) {
+                        more.push(self.symbol(sym, name, false));
+                    }
+                }
+            }
+            symbols.append(&mut more);
+        }
+        Ok((symbols, dynamic_count))
+    }
+
+    fn symbol(&self, sym: &Sym, name: String, dynamic: bool) -> Symbol {
+        let section = usize::from(sym.st_shndx);
+        Symbol {
+            name,
+            value: sym.st_value,
+            size: sym.st_size,
+            kind: match sym.st_info & 15 {
+                0 => SymbolKind::NoType,
+                1 => SymbolKind::Object,
+                2 => SymbolKind::Func,
+                3 => SymbolKind::Section,
+                4 => SymbolKind::File,
+                5 => SymbolKind::Common,
+                6 => SymbolKind::Tls,
+                other => SymbolKind::Other(other),
+            },
+            binding: match sym.st_info >> 4 {
+                0 => SymbolBinding::Local,
+                1 => SymbolBinding::Global,
+                2 => SymbolBinding::Weak,
+                other => SymbolBinding::Other(other),
+            },
+            visibility: match sym.st_other & 3 {
+                0 => SymbolVisibility::Default,
+                1 => SymbolVisibility::Internal,
+                2 => SymbolVisibility::Hidden,
+                _ => SymbolVisibility::Protected,
+            },
+            section: (section != 0 && section < self.sections.len()).then_some(section),
+            shndx: sym.st_shndx,
+            dynamic,
+        }
+    }
+
+    /// ELF does not say it directly: from the section header, else from either hash table.
+    fn dynamic_symbol_count(&self, table: u64) -> Result<u64, LoadError> {
+        if let Some(section) = self.sections.iter().find(|s| s.kind == SectionKind::DynSym && s.vaddr == table) {
+            return Ok(section.size / 24);
+        }
+        if let Some(hash) = self.tag(dynamic::DT_HASH) {
+            return Ok(u32_at(self.bytes, "DT_HASH table", self.place("DT_HASH", hash, 8)? + 4)?.into());
+        }
+        let Some(hash) = self.tag(dynamic::DT_GNU_HASH) else {
+            return Err(LoadError::BadDynamic {
+                tag: "DT_SYMTAB",
+                value: table,
+                reason: "has no length: there is neither a section header nor a hash table",
+            });
+        };
+        let word = |at: u64| u32_at(self.bytes, "DT_GNU_HASH table", at);
+        let start = self.place("DT_GNU_HASH", hash, 16)?;
+        let (buckets, first, bloom) = (u64::from(word(start)?), word(start + 4)?, u64::from(word(start + 8)?));
+        let bucket_start = start + 16 + bloom * 8;
+        slice(self.bytes, "DT_GNU_HASH table", bucket_start, buckets * 4)?;
+        let mut last = 0;
+        for bucket in 0..buckets {
+            last = last.max(word(bucket_start + bucket * 4)?);
+        }
+        if last < first {
+            return Ok(first.into());
+        }
+        // The chain of the last bucket ends at a word with its low bit set.
+        let chains = bucket_start + buckets * 4;
+        let mut index = u64::from(last);
+        while word(chains + (index - u64::from(first)) * 4)? & 1 == 0 {
+            index += 1;
+        }
+        Ok(index + 1)
+    }
+
+    /// The dynamic relocations. `symbols` is how many dynamic symbols there are, the null symbol not counted.
+    pub fn relocations(&self, symbols: usize) -> Result<Vec<Relocation>, LoadError> {
+        let mut relocations = Vec::new();
+        let mut add = |offset: u64, info: u64, addend: Option<i64>| {
+            let symbol = (info >> 32) as u32;
+            if symbol as usize > symbols {
+                let (index, count) = (relocations.len(), symbols);
+                return Err(LoadError::BadRelocationSymbol { index, symbol, count });
+            }
+            relocations.push(Relocation {
+                offset,
+                kind: RelocKind::from_number(info as u32),
+                symbol: (symbol as usize).checked_sub(1),
+                addend,
+            });
+            Ok(())
+        };
+        if let (Some(vaddr), Some(size)) = (self.tag(dynamic::DT_RELA), self.tag(dynamic::DT_RELASZ)) {
+            entry_size("DT_RELAENT", self.tag(dynamic::DT_RELAENT).unwrap_or(24), 24)?;
+            let offset = self.place("DT_RELA", vaddr, size)?;
+            for record in records::<Rela>(self.bytes, "DT_RELA table", offset, size / 24)? {
+                add(record.r_offset, record.r_info, Some(record.r_addend))?;
+            }
+        }
+        let rel = |this: &Self, tag, name, offset: Option<u64>, size: Option<u64>| match (offset, size) {
+            (Some(vaddr), Some(size)) => {
+                let offset = this.place(name, vaddr, size)?;
+                records::<Rel>(this.bytes, tag, offset, size / 16)
+            }
+            _ => Ok(Vec::new()),
+        };
+        entry_size("DT_RELENT", self.tag(dynamic::DT_RELENT).unwrap_or(16), 16)?;
+        let plain = rel(self, "DT_REL table", "DT_REL", self.tag(dynamic::DT_REL), self.tag(dynamic::DT_RELSZ))?;
+        for record in plain {
+            add(record.r_offset, record.r_info, None)?;
+        }
+        let (jumps, size) = (self.tag(dynamic::DT_JMPREL), self.tag(dynamic::DT_PLTRELSZ));
+        if self.tag(dynamic::DT_PLTREL) == Some(dynamic::DT_REL) {
+            for record in rel(self, "DT_JMPREL table", "DT_JMPREL", jumps, size)? {
+                add(record.r_offset, record.r_info, None)?;
+            }
+        } else if let (Some(vaddr), Some(size)) = (jumps, size) {
+            let offset = self.place("DT_JMPREL", vaddr, size)?;
+            for record in records::<Rela>(self.bytes, "DT_JMPREL table", offset, size / 24)? {
+                add(record.r_offset, record.r_info, Some(record.r_addend))?;
+            }
+        }
+        Ok(relocations)
+    }
+}

@@ -1,0 +1,133 @@
+//! Everything that can be wrong with a file, and where.
+
+use std::path::PathBuf;
+
+/// Why something was not loaded. Offsets are byte offsets in the file that was being read (for an entry of a bundle,
+/// in that entry); `vaddr`s are addresses as the code object states them, before any load base.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+
+    // What kind of file it is.
+    #[error(
+        "not an ELF file: it starts with {found:02x?}, not 7f 45 4c 46; expected a code object (.hsaco), a host binary \
+         with a .hip_fatbin section or an offload bundle"
+    )]
+    NotElf { found: Vec<u8> },
+    #[error(
+        "truncated: {what} at offset {offset:#x} needs {size} bytes, the file ends at {file_size:#x}; the file is \
+         incomplete or its header is damaged"
+    )]
+    Truncated { what: &'static str, offset: u64, size: u64, file_size: u64 },
+    #[error("EI_CLASS (offset 4) is {found}: AMDGPU code objects are 64-bit ELF (2)")]
+    NotElf64 { found: u8 },
+    #[error("EI_DATA (offset 5) is {found}: AMDGPU code objects are little endian (1)")]
+    NotLittleEndian { found: u8 },
+    #[error("e_machine (offset 0x12) is {found} ({name}), not EM_AMDGPU (224): this is not AMDGPU code")]
+    WrongMachine { found: u16, name: &'static str },
+    #[error(
+        "EI_OSABI (offset 7) is {found}: expected ELFOSABI_AMDGPU_HSA (64), ELFOSABI_AMDGPU_PAL (65) or \
+         ELFOSABI_AMDGPU_MESA3D (66)"
+    )]
+    UnsupportedOsAbi { found: u8 },
+    #[error(
+        "EI_ABIVERSION (offset 8) is {found}, which is code object {}: versions 3 to 6 (1 to 4) are supported; rebuild \
+         with -mcode-object-version=5",
+        if *.found == 0 { "version 2 or older" } else { "of a version newer than 6" }
+    )]
+    UnsupportedVersion { found: u8 },
+    #[error(
+        "e_type (offset 0x10) is ET_REL: an object file without program headers cannot be loaded; link it first \
+         (ld.lld -shared)"
+    )]
+    ObjectFile,
+    #[error("e_type (offset 0x10) is {found}: a code object is a shared object, ET_DYN (3)")]
+    NotSharedObject { found: u16 },
+    #[error(
+        "e_phnum (offset 0x38) is 0: without program headers nothing can be loaded; link the object as a shared one"
+    )]
+    NoProgramHeaders,
+    #[error("{field} is {found}, expected {expected}: the header is damaged or of another format")]
+    BadEntrySize { field: &'static str, found: u64, expected: u64 },
+    #[error("the EF_AMDGPU_MACH field of e_flags (offset 0x30) is {mach:#x}: no AMDGCN processor has this number")]
+    UnknownProcessor { mach: u32 },
+    #[error("`{text}` is not a target id: {reason}; expected something like gfx90a or gfx90a:sramecc+:xnack-")]
+    BadTargetId { text: String, reason: &'static str },
+    #[error("the metadata note says the target is {note}, e_flags says {flags}: one of the two is wrong")]
+    TargetMismatch { note: String, flags: String },
+
+    // What is inside.
+    #[error("segment {index} (vaddr {vaddr:#x}, offset {offset:#x}): {reason}")]
+    BadSegment { index: usize, vaddr: u64, offset: u64, reason: &'static str },
+    #[error("segments {first} and {second} overlap at vaddr {vaddr:#x}")]
+    OverlappingSegments { first: usize, second: usize, vaddr: u64 },
+    #[error("section {index}: {reason} (offset {offset:#x}, size {size:#x})")]
+    BadSection { index: usize, offset: u64, size: u64, reason: &'static str },
+    #[error("{what}: the name at offset {offset:#x} of the string table at {table:#x} {reason}")]
+    BadString { what: &'static str, table: u64, offset: u64, reason: &'static str },
+    #[error("dynamic section: {tag} = {value:#x} {reason}")]
+    BadDynamic { tag: &'static str, value: u64, reason: &'static str },
+    #[error("note at offset {offset:#x}: {reason}")]
+    BadNote { offset: u64, reason: &'static str },
+    #[error("metadata note at offset {offset:#x}: {reason}")]
+    BadMetadata { offset: u64, reason: String },
+    #[error("metadata: {path}: expected {expected}, found {found}")]
+    MetadataType { path: String, expected: &'static str, found: String },
+    #[error("kernel {kernel}: its descriptor symbol {symbol} is not defined in the code object")]
+    MissingDescriptor { kernel: String, symbol: String },
+    #[error("kernel {kernel}: the descriptor at vaddr {vaddr:#x} {reason}")]
+    BadDescriptor { kernel: String, vaddr: u64, reason: &'static str },
+    #[error(
+        "kernel {kernel}: KERNEL_CODE_ENTRY_BYTE_OFFSET of the descriptor at vaddr {descriptor:#x} gives the entry \
+         {entry:#x}, which is in no executable segment"
+    )]
+    BadEntryPoint { kernel: String, descriptor: u64, entry: u64 },
+    #[error("relocation record {index}: symbol number {symbol}, but there are {count} dynamic symbols")]
+    BadRelocationSymbol { index: usize, symbol: u32, count: usize },
+
+    // Laying it out.
+    #[error("undefined symbols: {}; load the object that defines them with it, or define them", names.join(", "))]
+    UndefinedSymbols { names: Vec<String> },
+    #[error(
+        "relocation {kind} at vaddr {vaddr:#x}{}: only R_AMDGPU_RELATIVE64 and R_AMDGPU_ABS64 may remain in a linked code \
+         object",
+        symbol.as_ref().map(|s| format!(" (symbol {s})")).unwrap_or_default()
+    )]
+    UnsupportedRelocation { kind: String, vaddr: u64, symbol: Option<String> },
+    #[error("relocation {kind} at vaddr {vaddr:#x}: its 8 bytes lie in no loadable segment")]
+    RelocationOutside { kind: String, vaddr: u64 },
+    #[error("the image needs {size:#x} bytes: more than the {limit:#x} that one code object may take")]
+    ImageTooLarge { size: u64, limit: u64 },
+    #[error("the image of {size:#x} bytes at base {base:#x} passes the end of the address space")]
+    BaseTooHigh { base: u64, size: u64 },
+    #[error("the load base {base:#x} is not a multiple of {align:#x}, the largest segment alignment")]
+    BaseMisaligned { base: u64, align: u64 },
+
+    // Containers.
+    #[error("this {machine} ELF has no .hip_fatbin section: it holds no HIP device code")]
+    NoFatBinary { machine: &'static str },
+    #[error("the .hip_fatbin section at offset {offset:#x} holds no offload bundle")]
+    EmptyFatBinary { offset: u64 },
+    #[error("offload bundle at offset {offset:#x}: {reason}")]
+    BadBundle { offset: u64, reason: String },
+    #[error(
+        "compressed offload bundle at offset {offset:#x}: format version {version} is unknown (1 to 3 are supported)"
+    )]
+    UnsupportedBundleVersion { offset: u64, version: u16 },
+    #[error(
+        "compressed offload bundle at offset {offset:#x}: compression method {method} is unknown (0 zlib, 1 zstd are \
+         supported)"
+    )]
+    UnsupportedCompression { offset: u64, method: u16 },
+    #[error("compressed offload bundle at offset {offset:#x}: {reason}")]
+    Decompression { offset: u64, reason: String },
+    #[error("no code object for {wanted}; there are: {}", available.join(", "))]
+    NoMatchingEntry { wanted: String, available: Vec<String> },
+    #[error("entry {index} does not exist: there are {count}")]
+    NoSuchEntry { index: usize, count: usize },
+
+    // Instrumented code.
+    #[error("section .luthier.origin, byte {offset}: {reason}")]
+    BadOriginMap { offset: usize, reason: &'static str },
+}
