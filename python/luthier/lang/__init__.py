@@ -1,0 +1,73 @@
+"""The hook language: typed, GPU-side functions written as Python.
+
+.. code-block:: python
+
+    @lt.hook
+    def bump(counts: lt.ptr[lt.u64], index: lt.u32):
+        lt.wave_atomic_add(counts + index, lt.popcount(lt.exec_mask()))
+
+A hook's source is parsed with :mod:`ast` and type-checked here, without running it; the compiler gets a typed tree.
+
+*Numbers* have fixed widths. ``+ - *`` wrap around, as NumPy's arrays do. ``//`` and ``%`` round toward minus infinity
+and follow the divisor's sign, as Python's do; dividing an integer by zero gives 0. ``/`` is for floats. Shifting by the
+width or more gives 0, or -1 for a negative number shifted right. Comparisons chain, ``and`` and ``or`` stop early and
+give a ``bool``. Numbers of different types mix when one of the two types holds every value of the other (``u8`` with
+``u32``, ``u32`` with ``i64``); everything else is converted with ``lt.u32(x)``. Literals and constants from outside
+the function take the type of what they meet; alone they are ``i32`` or ``f32``, and ``range`` over constants counts in
+``u32``.
+
+*Variables* have the type of their first assignment; ``total: lt.u64 = 0`` says it outright.
+
+*Names* from outside are numbers, types, intrinsics, and functions marked ``@lt.device``.
+
+==============  ====================================================
+module          one idea
+==============  ====================================================
+``types``       the types
+``intrinsics``  what a hook can ask of the machine
+``hook``        the decorators
+``scope``       what a name stands for
+``values``      conversions
+``expressions`` types of expressions
+``statements``  control flow and assignment
+``errors``      HookError
+==============  ====================================================
+"""
+
+from .errors import HookError, Span
+from .hook import Device, Hook, Param, device, hook
+from .intrinsics import INTRINSICS, UNAVAILABLE, bitcast
+from .types import (
+    Array,
+    Counter,
+    InOut,
+    Pointer,
+    Scalar,
+    Type,
+    array,
+    bool_,
+    counter,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    inout,
+    ptr,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+
+#: The intrinsics by name; ``abs``, ``min`` and ``max`` are Python's own.
+NAMES = {name: f for name, f in {**INTRINSICS, **UNAVAILABLE}.items() if name not in ("abs", "min", "max")}
+globals().update(NAMES)
+
+__all__ = [
+    "HookError", "Span", "Device", "Hook", "Param", "device", "hook", "bitcast", "Array", "Counter", "InOut", "Pointer", "Scalar",
+    "Type", "array", "bool_", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr", "u8", "u16", "u32", "u64",
+    *NAMES,
+]  # fmt: skip

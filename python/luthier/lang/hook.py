@@ -1,0 +1,209 @@
+"""``@lt.hook`` and ``@lt.device``: functions that are parsed, never run."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import textwrap
+import types as pytypes
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Callable
+
+from .errors import HookError, Span
+from .scope import Scope
+from .statements import FunctionChecker
+from .types import Counter, InOut, Pointer, Scalar, Type, bool_
+
+#: Version of the tree's schema (crates/codegen/src/hook/ast.rs describes it).
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Param:
+    """A hook's parameter."""
+
+    name: str
+    type: Type
+    span: Span
+
+    def raw_bits(self, value: Any) -> int:
+        """The bits of a Python number passed for this parameter; raises HookError at the parameter if it cannot be."""
+        try:
+            if isinstance(self.type, Scalar):
+                return self.type.raw_bits(value)
+            if isinstance(self.type, Pointer):
+                return _address.raw_bits(value)
+            raise TypeError(f"{value!r} is a number")
+        except (TypeError, OverflowError) as error:
+            raise HookError(f"argument {self.name} must be {self.type}: {error}", self.span) from None
+
+
+class Source:
+    """A function's tree, with positions in its file."""
+
+    def __init__(self, function: pytypes.FunctionType):
+        self.file = inspect.getsourcefile(function) or function.__code__.co_filename
+        try:
+            lines, first = inspect.getsourcelines(function)
+        except (OSError, TypeError):
+            raise HookError(
+                f"the source of {function.__name__} cannot be read: a hook has to be written in a file",
+                Span(self.file, function.__code__.co_firstlineno, 0),
+            ) from None
+        self._first = first - 1
+        text = "".join(lines)
+        dedented = textwrap.dedent(text)
+        self._indent = len(lines[0]) - len(dedented.splitlines(True)[0])
+        self._lines = dedented.splitlines()
+        tree = ast.parse(dedented).body[0]
+        if not isinstance(tree, ast.FunctionDef):
+            raise HookError("a hook is a plain function: def name(...)", self.span(tree))
+        self.tree = tree
+        self.scope = Scope(function)
+
+    def span(self, node: ast.AST) -> Span:
+        line = self._lines[node.lineno - 1] if node.lineno <= len(self._lines) else ""
+        col = len(line.encode()[: node.col_offset].decode(errors="replace"))
+        end = None
+        if node.end_lineno == node.lineno and node.end_col_offset is not None:
+            end = len(line.encode()[: node.end_col_offset].decode(errors="replace")) + self._indent
+        return Span(self.file, node.lineno + self._first, col + self._indent, end)
+
+
+class Function:
+    """A function of the hook language: what ``@lt.hook`` and ``@lt.device`` leave in place of the Python function."""
+
+    is_hook = False
+
+    def __init__(self, function: Callable[..., Any]):
+        if not isinstance(function, pytypes.FunctionType):
+            raise TypeError(f"@lt.{'hook' if self.is_hook else 'device'} marks a function, not {function!r}")
+        self.name = function.__name__
+        self.unique_name = f"{function.__module__}.{function.__qualname__}"
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
+        self.__wrapped__ = function
+
+    def __repr__(self) -> str:
+        return f"<{'hook' if self.is_hook else 'device function'} {self.unique_name}>"
+
+    def __call__(self, *args: Any) -> Any:
+        use = "insert it: kernel.insert_before(instr, hook, ...)" if self.is_hook else "call it from a hook"
+        raise TypeError(f"{self.name} runs on the GPU: {use}")
+
+    @cached_property
+    def source(self) -> Source:
+        return Source(self.__wrapped__)
+
+    @cached_property
+    def span(self) -> Span:
+        """Where the function's ``def`` is."""
+        start = self.source.span(self.source.tree)
+        return Span(start.file, start.line, start.col, None)
+
+    @cached_property
+    def params(self) -> list[Param]:
+        args = self.source.tree.args
+        for odd in (*args.posonlyargs, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg)), *args.defaults):
+            raise HookError("a hook's parameters are plain: name: type", self.source.span(odd))
+        found = []
+        for arg in args.args:
+            span = self.source.span(arg)
+            if arg.annotation is None:
+                raise HookError(f"parameter {arg.arg} has no type: write {arg.arg}: lt.u32", span)
+            kind = type_of(self.source.scope, arg.annotation, self.source.span(arg.annotation))
+            if isinstance(kind, (Counter, InOut)) and not self.is_hook:
+                raise HookError(f"a device function cannot have a {kind} parameter", span)
+            found.append(Param(arg.arg, kind, span))
+        return found
+
+    @cached_property
+    def returns(self) -> Type | None:
+        node = self.source.tree.returns
+        if node is None or isinstance(node, ast.Constant) and node.value is None:
+            return None
+        span = self.source.span(node)
+        if self.is_hook:
+            raise HookError("a hook gives no value", span)
+        kind = type_of(self.source.scope, node, span)
+        if not isinstance(kind, (Scalar, Pointer)):
+            raise HookError(f"a function cannot give a {kind}", span)
+        return kind
+
+
+class Device(Function):
+    """A function that hooks can call."""
+
+
+class Hook(Function):
+    """A function that can be inserted into kernels."""
+
+    is_hook = True
+
+    @cached_property
+    def tree(self) -> dict[str, Any]:
+        """The checked hook and the device functions that it calls, as the compiler takes them. Raises HookError."""
+        unit = Unit()
+        unit.require(self, self.span)
+        return {"schema": SCHEMA, "name": self.name, "functions": unit.functions}
+
+    @cached_property
+    def json(self) -> str:
+        """:attr:`tree` as JSON text."""
+        return json.dumps(self.tree, separators=(",", ":"))
+
+    def check(self) -> None:
+        """Raises HookError if the hook is not well typed."""
+        _ = self.tree
+
+
+class Unit:
+    """The functions that are compiled together; the hook is the first."""
+
+    def __init__(self) -> None:
+        self.functions: list[dict[str, Any]] = []
+        self._done: set[str] = set()
+        self._open: list[Function] = []
+
+    type_of = staticmethod(lambda scope, node, span: type_of(scope, node, span))
+
+    def require(self, function: Function, span: Span) -> None:
+        """Checks ``function``, once, for a call at ``span``."""
+        if function in self._open:
+            raise HookError(f"{function.name} calls itself: the hook language has no recursion", span)
+        if function.unique_name in self._done:
+            return
+        self._done.add(function.unique_name)
+        self._open.append(function)
+        place = len(self.functions)
+        self.functions.append({})
+        self.functions[place] = FunctionChecker(self, function).check()
+        self._open.pop()
+
+
+def type_of(scope: Scope, node: ast.expr, span: Span) -> Type:
+    """The type that an annotation names."""
+    kind = scope.type_object(node, span)
+    if kind is bool:
+        return bool_
+    if not isinstance(kind, Type):
+        hint = {int: ": use lt.i32 or another integer with a width", float: ": use lt.f32, lt.f16 or lt.f64"}.get(kind, "")
+        raise HookError(f"{ast.unparse(node)} is not a type of the hook language{hint}", span)
+    return kind
+
+
+def hook(function: Callable[..., Any]) -> Hook:
+    """Marks a function as a hook: code for the GPU that a tool inserts into kernels.
+
+    The function is parsed, not run. Its parameters' annotations say what it takes; see :mod:`luthier.lang.types`.
+    """
+    return Hook(function)
+
+
+def device(function: Callable[..., Any]) -> Device:
+    """Marks a function that hooks may call. Calls are inlined."""
+    return Device(function)
+
+
+_address = Scalar("u64", "int", 64)

@@ -1,0 +1,77 @@
+"""What a name in a hook stands for: looked up in the live Python objects around the function, never executed."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types as pytypes
+from typing import Any
+
+from .errors import HookError, Span
+
+MISSING = object()
+
+
+class Scope:
+    """The closure, the globals and the builtins that a function sees."""
+
+    def __init__(self, function: pytypes.FunctionType):
+        self._globals = function.__globals__
+        self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+
+    def lookup(self, name: str) -> Any:
+        """The object called ``name``, or MISSING."""
+        if name in self._cells:
+            try:
+                return self._cells[name].cell_contents
+            except ValueError:  # not assigned yet
+                return MISSING
+        if name in self._globals:
+            return self._globals[name]
+        return getattr(builtins, name, MISSING)
+
+    def resolve(self, node: ast.expr, span: Span) -> Any:
+        """The object that a name or a dotted name stands for; MISSING if the name is unknown."""
+        if isinstance(node, ast.Name):
+            return self.lookup(node.id)
+        assert isinstance(node, ast.Attribute)
+        if not isinstance(node.value, (ast.Name, ast.Attribute)):
+            return MISSING
+        owner = self.resolve(node.value, span)
+        if owner is MISSING:
+            return MISSING
+        # Only where reading an attribute runs no code of the tool's: modules, classes and plain namespaces.
+        if not isinstance(owner, (pytypes.ModuleType, type, pytypes.SimpleNamespace)):
+            raise HookError(f"a hook cannot read attributes of a {type(owner).__name__} object: pass the value as an argument", span)
+        found = getattr(owner, node.attr, MISSING)
+        if found is MISSING:
+            raise HookError(f"{ast.unparse(node.value)} has no {node.attr}", span)
+        return found
+
+    def type_object(self, node: ast.expr, span: Span) -> Any:
+        """The object that an annotation stands for: names, attributes and subscriptions of them."""
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):  # from __future__ import annotations does not reach the tree; a quoted type does
+                return self.type_object(ast.parse(node.value, mode="eval").body, span)
+            return node.value
+        if isinstance(node, ast.Tuple):
+            return tuple(self.type_object(e, span) for e in node.elts)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            found = self.resolve(node, span)
+            if found is MISSING:
+                raise HookError(f"unknown type {ast.unparse(node)}", span)
+            return found
+        if isinstance(node, ast.Subscript):
+            owner, key = self.type_object(node.value, span), self.literal(node.slice, span)
+            try:
+                return owner[key]
+            except TypeError as error:
+                raise HookError(str(error), span) from None
+        raise HookError(f"{ast.unparse(node)} is not a type", span)
+
+    def literal(self, node: ast.expr, span: Span) -> Any:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Tuple):
+            return tuple(self.literal(e, span) for e in node.elts)
+        return self.type_object(node, span)

@@ -1,0 +1,322 @@
+"""Statements: what is assigned where, control flow, and a whole function's tree."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import contextmanager
+from typing import Any, Iterator
+
+from . import types
+from .errors import HookError, Span
+from .expressions import Expressions, spelling
+from .scope import MISSING
+from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, u32, u64
+from .values import Value, as_type, constant, settle, truth, unify
+
+
+class FunctionChecker(Expressions):
+    """Checks one function and builds its tree.
+
+    ``unit`` is the :class:`~.hook.Unit` being compiled, which checks the device functions that are called.
+    """
+
+    def __init__(self, unit: Any, function: Any):
+        self.unit, self.function = unit, function
+        self.source = function.source
+        self.file, self.scope = self.source.file, self.source.scope
+        self.types: dict[str, Type] = {}
+        self.declared_at: dict[str, Span] = {}
+        self.assigned: set[str] = set()
+        self.parameters: set[str] = set()
+        self.loops = 0
+        self.assigned_names = {
+            n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span(node)
+
+    def check(self) -> dict[str, Any]:
+        """The function's tree."""
+        for parameter in self.function.params:
+            self.types[parameter.name] = parameter.type
+            self.declared_at[parameter.name] = parameter.span
+            self.assigned.add(parameter.name)
+            self.parameters.add(parameter.name)
+        body = self.block(self.source.tree.body)
+        returns = self.function.returns
+        if returns is not None and not _always_returns(self.source.tree.body):
+            raise HookError(f"{self.function.name} gives a {returns}, but its end can be reached without a return", self.function.span)
+        locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters]
+        return {
+            "name": self.function.unique_name,
+            "file": self.file,
+            "at": [self.function.span.line, self.function.span.col + 1],
+            "params": [
+                {"name": p.name, "type": p.type.to_json(), "at": [p.span.line, p.span.col + 1]} for p in self.function.params
+            ],
+            "returns": returns.to_json() if returns is not None else None,
+            "locals": locals_,
+            "body": body,
+        }
+
+    # Variables
+
+    def variable(self, name: str, span: Span) -> Type | None:
+        if name not in self.types:
+            if name in self.assigned_names:
+                raise HookError(f"{name} is used before it is assigned", span)
+            return None
+        if name not in self.assigned:
+            raise HookError(f"{name} may be used before it is assigned", span)
+        return self.types[name]
+
+    def declare(self, name: str, kind: Type, span: Span) -> None:
+        self.types[name] = kind
+        self.declared_at[name] = span
+        self.assigned.add(name)
+
+    def assign(self, name: str, value: Value, span: Span) -> dict[str, Any]:
+        if name not in self.types:
+            value = settle(value)
+            self.declare(name, value.type, span)
+        kind = self.types[name]
+        if isinstance(kind, Array):
+            raise HookError(f"{name} is an array: assign its elements", span)
+        target = u64 if isinstance(kind, Counter) else kind.of if isinstance(kind, InOut) else kind
+        try:
+            value = as_type(value, target)
+        except HookError as error:
+            where = f"{name} is {_a(kind)} since line {self.declared_at[name].line}"
+            raise HookError(f"{where}; {error.message}", error.span) from None
+        self.assigned.add(name)
+        return self.node(span, {"assign": {"name": name, "value": value.to_json()}})
+
+    @staticmethod
+    def node(span: Span, kind: Any) -> dict[str, Any]:
+        return {"at": [span.line, span.col + 1], "kind": kind}
+
+    # Statements
+
+    def block(self, statements: list[ast.stmt]) -> list[dict[str, Any]]:
+        out: list[dict[str, Any]] = []
+        for statement in statements:
+            method = getattr(self, f"_{type(statement).__name__.lower()}_stmt", None)
+            if method is None:
+                raise HookError(f"`{ast.unparse(statement).splitlines()[0]}` cannot be used in a hook", self.span(statement))
+            out.extend(method(statement))
+        return out
+
+    def _pass_stmt(self, _: ast.Pass) -> Iterator[dict[str, Any]]:
+        return iter(())
+
+    def _expr_stmt(self, node: ast.Expr) -> Iterator[dict[str, Any]]:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return  # a docstring
+        value = self.expr_or_void(node.value)
+        if value.kind is not None:
+            yield self.node(value.span, {"expr": value.to_json()})
+
+    def _assign_stmt(self, node: ast.Assign) -> Iterator[dict[str, Any]]:
+        span = self.span(node)
+        if len(node.targets) != 1:
+            raise HookError("a = b = value cannot be used in a hook: write two assignments", span)
+        target = node.targets[0]
+        if isinstance(target, ast.Name) and (array := self._array(node.value)) is not None:
+            if target.id in self.types and self.types[target.id] != array:
+                raise HookError(f"{target.id} is {_a(self.types[target.id])} since line {self.declared_at[target.id].line}", span)
+            self.declare(target.id, array, span)
+            yield self.node(span, {"array": target.id})
+        elif isinstance(target, ast.Name):
+            yield self.assign(target.id, self.expr(node.value), self.span(target))
+        elif isinstance(target, ast.Subscript):
+            place = self.writable(target)
+            value = as_type(self.expr(node.value), place.type.to)
+            yield self.node(span, {"store": {"ptr": place.to_json(), "value": value.to_json()}})
+        else:
+            raise HookError(f"cannot assign to {ast.unparse(target)}", self.span(target))
+
+    def _array(self, node: ast.expr) -> Array | None:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return None
+        span = self.span(node)
+        root = node.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id in self.assigned_names or self.scope.resolve(node.func, span) is not types.array:
+            return None
+        if len(node.args) != 2 or node.keywords:
+            raise HookError("lt.array(type, length) takes 2 arguments", span)
+        of, length = self.scope.type_object(node.args[0], span), self.expr(node.args[1])
+        of = bool_ if of is bool else of
+        if not isinstance(of, Scalar):
+            raise HookError(f"lt.array needs an element type such as lt.u32, not {of!r}", span)
+        if not length.untyped or not isinstance(length.const, int) or not 0 < length.const <= 4096:
+            raise HookError("an array's length is a constant from 1 to 4096", length.span)
+        return Array(of, length.const)
+
+    def _annassign_stmt(self, node: ast.AnnAssign) -> Iterator[dict[str, Any]]:
+        span = self.span(node)
+        if not isinstance(node.target, ast.Name) or node.value is None:
+            raise HookError("a declaration is written name: type = value", span)
+        kind = self.unit.type_of(self.scope, node.annotation, self.span(node.annotation))
+        if not isinstance(kind, (Scalar, Pointer)):
+            raise HookError(f"a variable cannot be {_a(kind)}", span)
+        name = node.target.id
+        if name in self.types and self.types[name] != kind:
+            raise HookError(f"{name} is {_a(self.types[name])} since line {self.declared_at[name].line}", span)
+        value = self.expr(node.value)
+        self.types[name] = kind
+        self.declared_at.setdefault(name, span)
+        yield self.assign(name, value, span)
+
+    def _augassign_stmt(self, node: ast.AugAssign) -> Iterator[dict[str, Any]]:
+        span = self.span(node)
+        if isinstance(node.target, ast.Name):
+            old = self.expr(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+            yield self.assign(node.target.id, self._combined(node, span, old), span)
+        elif isinstance(node.target, ast.Subscript):
+            place = self.writable(node.target)
+            new = self._combined(node, span, Value(span, place.type.to, "old"))
+            yield self.node(span, {"update": {"ptr": place.to_json(), "value": new.to_json()}})
+        else:
+            raise HookError(f"cannot assign to {ast.unparse(node.target)}", span)
+
+    def _combined(self, node: ast.AugAssign, span: Span, old: Value) -> Value:
+        """``old op value`` in the type of ``old``: the right side must fit it."""
+        value = self.expr(node.value)
+        if not isinstance(old.type, Pointer) and not isinstance(node.op, (ast.LShift, ast.RShift)):
+            value = as_type(value, old.type)
+        return self.binary(node.op, span, old, value)
+
+    def writable(self, node: ast.Subscript) -> Value:
+        place = self.place(node)
+        if place.type.space == "const":
+            raise HookError(f"{ast.unparse(node.value)} is a {place.type}: it can only be read", place.span)
+        return place
+
+    def _if_stmt(self, node: ast.If) -> Iterator[dict[str, Any]]:
+        condition = self.expr(node.test)
+        if condition.const is not None:  # known now: the other side need not even make sense
+            yield from self.block(node.body if condition.const else node.orelse)
+            return
+        before = set(self.assigned)
+        then = self.block(node.body)
+        after_then = self.assigned
+        self.assigned = set(before)
+        other = self.block(node.orelse)
+        ends = _leaves(node.body), _leaves(node.orelse)
+        if ends == (True, False):
+            pass
+        elif ends == (False, True):
+            self.assigned = after_then
+        else:
+            self.assigned = self.assigned & after_then
+        yield self.node(self.span(node), {"if": {"cond": truth(condition).to_json(), "then": then, "else": other}})
+
+    @contextmanager
+    def _loop(self, node: ast.While | ast.For) -> Iterator[None]:
+        if node.orelse:
+            raise HookError("a loop's else cannot be used in a hook", self.span(node.orelse[0]))
+        before = set(self.assigned)
+        self.loops += 1
+        yield
+        self.loops -= 1
+        self.assigned = before
+
+    def _while_stmt(self, node: ast.While) -> Iterator[dict[str, Any]]:
+        with self._loop(node):
+            condition = truth(self.expr(node.test))
+            body = self.block(node.body)
+        yield self.node(self.span(node), {"while": {"cond": condition.to_json(), "body": body}})
+
+    def _for_stmt(self, node: ast.For) -> Iterator[dict[str, Any]]:
+        span = self.span(node)
+        call = node.iter
+        is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and self.scope.lookup(call.func.id) is range
+        if not is_range or call.keywords or not 1 <= len(call.args) <= 3:
+            raise HookError("a hook can only loop over range(...)", self.span(node.iter))
+        if not isinstance(node.target, ast.Name):
+            raise HookError("the loop variable must be a name", self.span(node.target))
+        args = [self.expr(a) for a in call.args]
+        step = args.pop() if len(args) == 3 else constant(span, 1)
+        if not step.untyped or not isinstance(step.const, int) or step.const == 0:
+            raise HookError("range's step must be a constant integer other than 0", step.span)
+        start, stop = args if len(args) == 2 else (constant(span, 0), args[0])
+        name = node.target.id
+        known = self.types.get(name)
+        if known is None and start.untyped and stop.untyped and step.const > 0 and start.const >= 0 and 0 <= stop.const <= u32.high:
+            start, stop = as_type(start, u32), as_type(stop, u32)
+        start, stop = unify([start, stop], "range")
+        if known is not None and isinstance(known, Scalar):
+            start, stop = as_type(start, known), as_type(stop, known)
+        if not isinstance(start.type, Scalar) or start.type.kind != "int":
+            raise HookError(f"range counts integers, not {start.type}", start.span)
+        if known is not None and known != start.type:
+            raise HookError(f"{name} is {_a(known)} since line {self.declared_at[name].line}, not a {start.type}", span)
+        with self._loop(node):
+            self.types[name] = start.type
+            self.declared_at.setdefault(name, span)
+            self.assigned.add(name)
+            body = self.block(node.body)
+        loop = {"name": name, "start": start.to_json(), "stop": stop.to_json(), "step": step.const, "body": body}
+        yield self.node(span, {"for": loop})
+
+    def _break_stmt(self, node: ast.Break) -> Iterator[dict[str, Any]]:
+        yield self.node(self.span(node), "break")
+
+    def _continue_stmt(self, node: ast.Continue) -> Iterator[dict[str, Any]]:
+        yield self.node(self.span(node), "continue")
+
+    def _return_stmt(self, node: ast.Return) -> Iterator[dict[str, Any]]:
+        span, returns = self.span(node), self.function.returns
+        if node.value is None or isinstance(node.value, ast.Constant) and node.value.value is None:
+            if returns is not None:
+                raise HookError(f"{self.function.name} gives a {returns}: return one", span)
+            yield self.node(span, {"return": None})
+            return
+        if returns is None:
+            kind = "a hook gives no value" if self.function.is_hook else f"declare what {self.function.name} gives: -> lt.u32"
+            raise HookError(kind, span)
+        yield self.node(span, {"return": as_type(self.expr(node.value), returns).to_json()})
+
+    # Calls of other functions
+
+    def call_device(self, function: Any, span: Span, args: list[Value]) -> Value:
+        self.unit.require(function, span)
+        if len(args) != len(function.params):
+            raise HookError(f"{function.name} takes {len(function.params)} arguments, {len(args)} given", span)
+        checked = []
+        for value, parameter in zip(args, function.params):
+            if isinstance(parameter.type, (Counter, InOut)):
+                raise HookError(f"{function.name} has a {parameter.type} parameter: it can be inserted, not called", span)
+            checked.append(as_type(value, parameter.type).to_json())
+        return Value(span, function.returns, {"call": {"function": function.unique_name, "args": checked}})
+
+
+def _a(kind: Type) -> str:
+    return f"{'an' if kind.name[0] in 'ai' else 'a'} {kind}"
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Whether control surely does not come out at the end of ``body``."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, (ast.Return, ast.Break, ast.Continue)):
+        return True
+    return isinstance(last, ast.If) and _leaves(last.body) and _leaves(last.orelse)
+
+
+def _always_returns(body: list[ast.stmt]) -> bool:
+    for statement in body:
+        if isinstance(statement, ast.Return):
+            return True
+        if isinstance(statement, ast.If) and _always_returns(statement.body) and _always_returns(statement.orelse):
+            return True
+        if isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant) and statement.test.value is True:
+            return not any(isinstance(n, ast.Break) for n in ast.walk(statement))
+    return False
+
+
+__all__ = ["FunctionChecker", "MISSING", "spelling"]

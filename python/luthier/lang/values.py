@@ -1,0 +1,115 @@
+"""A checked expression: its type and its place in the tree that goes to the compiler."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import HookError, Span
+from .types import Pointer, Scalar, Type, bool_, common, f32, i32, i64, u64, widens
+
+
+@dataclass
+class Value:
+    """An expression with its type, or a Python number that has no type yet.
+
+    A literal, a global constant and anything computed from them alone is *untyped* (``type`` is None, ``const`` is the
+    number) and exact, as in Python. It takes the type of what it meets; alone it becomes an i32 (i64, u64 when too
+    large) or an f32.
+    """
+
+    span: Span
+    type: Type | None
+    kind: dict[str, Any] | None = None
+    const: int | float | bool | None = None
+
+    @property
+    def untyped(self) -> bool:
+        return self.type is None
+
+    def to_json(self) -> dict[str, Any]:
+        assert self.kind is not None, "an untyped constant has to be settled first"
+        kind = self.type.to_json() if self.type is not None else None
+        return {"at": [self.span.line, self.span.col + 1], "type": kind, "kind": self.kind}
+
+
+def constant(span: Span, value: int | float | bool) -> Value:
+    """A Python number met in a hook."""
+    if isinstance(value, bool):
+        return Value(span, bool_, {"int": int(value)}, value)
+    return Value(span, None, None, value)
+
+
+def as_type(value: Value, to: Type) -> Value:
+    """``value`` as a ``to``, if that changes nothing: an untyped constant that fits, or a widening."""
+    if value.untyped:
+        return _typed_constant(value, to)
+    if value.type == to:
+        return value
+    assert value.type is not None
+    if not widens(value.type, to):
+        raise HookError(f"{value.type} does not become {to} by itself: write {spelling(to)}(...) to convert it", value.span)
+    return Value(value.span, to, {"cast": value.to_json()})
+
+
+def settle(value: Value) -> Value:
+    """``value`` with a type: an untyped constant gets the one it has when nothing else decides."""
+    if not value.untyped:
+        return value
+    if isinstance(value.const, float):
+        return _typed_constant(value, f32)
+    for candidate in (i32, i64, u64):
+        if candidate.low <= value.const <= candidate.high:
+            return _typed_constant(value, candidate)
+    raise HookError(f"{value.const} does not fit in 64 bits", value.span)
+
+
+def unify(values: list[Value], what: str) -> list[Value]:
+    """All of them in the one type that they have in common."""
+    to: Type | None = None
+    for value in values:
+        if value.untyped:
+            continue
+        assert value.type is not None
+        joined = value.type if to is None else common(to, value.type)
+        if joined is None:
+            raise HookError(f"{what}: {to} and {value.type} have no common type: convert one of them", value.span)
+        to = joined
+    if to is None:
+        settled = [settle(v) for v in values]
+        if any(v.type != settled[0].type for v in settled):
+            to = f32 if any(isinstance(v.const, float) for v in values) else max((v.type for v in settled), key=lambda t: t.high)
+        else:
+            return settled
+    return [as_type(v, to) for v in values]
+
+
+def truth(value: Value) -> Value:
+    """``value`` as a condition: numbers are true when they are not zero."""
+    value = settle(value)
+    if value.type == bool_:
+        return value
+    if not isinstance(value.type, Scalar):
+        raise HookError(f"a {value.type} is neither true nor false: compare it with something", value.span)
+    zero = _typed_constant(Value(value.span, None, None, 0), value.type)
+    return Value(value.span, bool_, {"chain": {"first": value.to_json(), "links": [["ne", zero.to_json()]]}})
+
+
+def spelling(to: Type) -> str:
+    """How a tool's author writes the type."""
+    return "bool" if to == bool_ else f"lt.{to}"
+
+
+def _typed_constant(value: Value, to: Type) -> Value:
+    number = value.const
+    if isinstance(to, Pointer) or not isinstance(to, Scalar):
+        raise HookError(f"a number is not a {to}", value.span)
+    if to.kind == "float":
+        bits = struct.unpack("<Q", struct.pack("<d", float(number)))[0]
+        return Value(value.span, to, {"float": bits}, number)
+    if isinstance(number, float) or to.kind == "bool":
+        raise HookError(f"{number!r} does not become {to} by itself: write {spelling(to)}(...) to convert it", value.span)
+    if not to.low <= number <= to.high:
+        raise HookError(f"{number} does not fit {to} ({to.low} to {to.high})", value.span)
+    return Value(value.span, to, {"int": number}, number)
