@@ -20,6 +20,9 @@ const SYSTEM: &[&str] = &["z", "zstd", "stdc++"];
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
+    if env::var_os("CARGO_FEATURE_LLVM").is_none() {
+        return;
+    }
     let prefix = env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
     let config = format!("{prefix}/bin/llvm-config");
     println!("cargo:rerun-if-changed={config}");

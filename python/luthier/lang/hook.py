@@ -163,18 +163,24 @@ class Unit:
 
     def __init__(self) -> None:
         self.functions: list[dict[str, Any]] = []
-        self._done: set[str] = set()
+        self._names: dict[Function, str] = {}
         self._open: list[Function] = []
 
     type_of = staticmethod(lambda scope, node, span: type_of(scope, node, span))
+
+    def name(self, function: Function) -> str:
+        """What the compiler calls a required function."""
+        return self._names[function]
 
     def require(self, function: Function, span: Span) -> None:
         """Checks ``function``, once, for a call at ``span``."""
         if function in self._open:
             raise HookError(f"{function.name} calls itself: the hook language has no recursion", span)
-        if function.unique_name in self._done:
+        if function in self._names:
             return
-        self._done.add(function.unique_name)
+        # Two closures of one def have one qualified name.
+        again = sum(f.unique_name == function.unique_name for f in self._names)
+        self._names[function] = f"{function.unique_name}#{again + 1}" if again else function.unique_name
         self._open.append(function)
         place = len(self.functions)
         self.functions.append({})

@@ -49,7 +49,7 @@ class FunctionChecker(Expressions):
             raise HookError(f"{self.function.name} gives a {returns}, but its end can be reached without a return", self.function.span)
         locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters]
         return {
-            "name": self.function.unique_name,
+            "name": self.unit.name(self.function),
             "file": self.file,
             "at": [self.function.span.line, self.function.span.col + 1],
             "params": [
@@ -291,7 +291,7 @@ class FunctionChecker(Expressions):
             if isinstance(parameter.type, (Counter, InOut)):
                 raise HookError(f"{function.name} has a {parameter.type} parameter: it can be inserted, not called", span)
             checked.append(as_type(value, parameter.type).to_json())
-        return Value(span, function.returns, {"call": {"function": function.unique_name, "args": checked}})
+        return Value(span, function.returns, {"call": {"function": self.unit.name(function), "args": checked}})
 
 
 def _a(kind: Type) -> str:
