@@ -1,0 +1,94 @@
+"""Luthier: instrument AMD GPU machine code, and run it with no GPU.
+
+::
+
+    import luthier as lt
+
+    class Launches(lt.Tool):
+        '''Count the waves that a kernel starts.'''
+        waves = lt.DeviceArray(lt.u64, 1)
+
+        @lt.hook
+        def bump(waves: lt.ptr[lt.u64]):
+            lt.wave_atomic_add(waves, 1)
+
+        def on_kernel(self, kernel):
+            kernel.insert_before(kernel.instructions[0], self.bump, self.waves)
+
+    tool = Launches()
+    lt.Device("gfx90a").run("vecadd.hsaco", "vecadd", grid=1024, block=256, args=[a, b, c, n], tools=[tool])
+    print(tool.waves[0])
+
+Names are imported when they are first used, so that ``import luthier`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._core import Block, Function, Instruction
+    from .code_object import CodeObject
+    from .device import Device, Module, RunResult
+    from .errors import *  # noqa: F403
+    from .instrument import instrument
+    from .kernel import Kernel
+    from .lang import *  # noqa: F403
+    from .report import Report
+    from .tool import Tool
+    from .values import Counter, DeviceArray, Imm, Reg
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Block": "_core",
+    "CodeObject": "code_object",
+    "Counter": "values",
+    "Device": "device",
+    "DeviceArray": "values",
+    "Function": "_core",
+    "Imm": "values",
+    "Instruction": "_core",
+    "Kernel": "kernel",
+    "Module": "device",
+    "Reg": "values",
+    "Report": "report",
+    "RunResult": "device",
+    "Tool": "tool",
+    "instrument": "instrument",
+    **dict.fromkeys(
+        (
+            "ArgumentError",
+            "DeviceError",
+            "InstrumentError",
+            "InternalError",
+            "LiftError",
+            "LoadError",
+            "LuthierError",
+            "ToolError",
+        ),
+        "errors",
+    ),
+}
+
+__all__ = [*sorted(_HOME), "__version__"]  # and every name of luthier.lang
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    if name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    else:
+        try:
+            value = getattr(importlib.import_module(".lang", __name__), name)
+        except AttributeError:
+            raise AttributeError(f"module 'luthier' has no attribute {name!r}") from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    lang = importlib.import_module(".lang", __name__)
+    return sorted({*globals(), *_HOME, *getattr(lang, "__all__", ())})

@@ -1,8 +1,35 @@
-//! The native module `luthier._core`.
+//! The native module `luthier._core`: what the Rust crates offer, as Python classes, and no more.
+//!
+//! Invariants:
+//! * Policy lives in Python (`python/luthier`): what a tool is, which kernel runs, how results look. This module
+//!   converts values, releases the GIL around long work, and turns errors into the classes of `luthier.errors`.
+//! * No panic gets out: every entry that runs our crates' code goes through [`error::guard`], which turns a panic into
+//!   `InternalError` and keeps standard error quiet.
+//! * `python/luthier/_core.pyi` states every name here; a test compares the two.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `error` | Rust errors and panics as Python exceptions |
+//! | `json` | serde_json values as Python objects |
+//! | `object` | containers and code objects |
+//! | `inspect` | what `luthier inspect` shows, as data |
+
+mod error;
+mod inspect;
+mod json;
+mod object;
+
 use pyo3::prelude::*;
 
 #[pymodule(name = "_core")]
 mod core {
     #[pymodule_export]
-    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    use crate::object::{PyCodeObject, PyContainer};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::error::keep_panics_quiet();
+        Ok(())
+    }
 }

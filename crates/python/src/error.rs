@@ -1,0 +1,92 @@
+//! Rust errors and panics as the exceptions of `luthier.errors`.
+
+use std::fmt::Display;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// The classes that this module raises.
+#[derive(Clone, Copy)]
+pub enum Class {
+    Load,
+    Lift,
+    Instrument,
+    Device,
+    Argument,
+    Internal,
+}
+
+impl Class {
+    fn name(self) -> &'static str {
+        match self {
+            Class::Load => "LoadError",
+            Class::Lift => "LiftError",
+            Class::Instrument => "InstrumentError",
+            Class::Device => "DeviceError",
+            Class::Argument => "ArgumentError",
+            Class::Internal => "InternalError",
+        }
+    }
+
+    /// An exception of this class.
+    pub fn error(self, message: impl Display) -> PyErr {
+        let message = message.to_string();
+        Python::attach(|py| {
+            let class = py.import("luthier.errors").and_then(|m| m.getattr(self.name()));
+            match class.and_then(|c| c.cast_into::<PyType>().map_err(PyErr::from)) {
+                Ok(class) => PyErr::from_type(class, message),
+                Err(error) => error,
+            }
+        })
+    }
+}
+
+/// Where and why the last panic happened, until [`guard`] takes it.
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Panics leave a note instead of text on standard error.
+pub fn keep_panics_quiet() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        panic::set_hook(Box::new(|info| {
+            if let Ok(mut last) = LAST_PANIC.lock() {
+                *last = Some(info.to_string().replace('\n', " "));
+            }
+        }));
+    });
+}
+
+/// Runs `work` without the GIL; a panic in it becomes an InternalError.
+pub fn guard<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
+    py.detach(|| panic::catch_unwind(AssertUnwindSafe(work))).unwrap_or_else(|payload| Err(internal(&*payload)))
+}
+
+/// The same for short work that needs Python.
+pub fn guard_attached<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(internal(&*payload)))
+}
+
+fn internal(payload: &(dyn std::any::Any + Send)) -> PyErr {
+    let noted = LAST_PANIC.lock().ok().and_then(|mut last| last.take());
+    let text = noted
+        .or_else(|| payload.downcast_ref::<&str>().map(|s| s.to_string()))
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned());
+    Class::Internal.error(format!("internal error, please report it: {text}"))
+}
+
+static HOOK_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// A `luthier.lang.HookError` at a place in a source file.
+pub fn hook_error(py: Python<'_>, message: &str, file: &str, line: u32, col: u32) -> PyErr {
+    let made = HOOK_ERROR
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("luthier.lang")?.getattr("HookError")?.unbind()))
+        .and_then(|class| class.bind(py).call_method1("at", (message, file, line, col)));
+    match made {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,84 @@
+//! What `luthier inspect` shows, as data.
+
+use luthier_loader::descriptor::Generation;
+use luthier_loader::{CodeObject, Kernel};
+use serde_json::{Map, Value, json};
+
+/// Target, kernels, metadata, symbols, sections, segments, relocations.
+pub fn everything(object: &CodeObject) -> Value {
+    let generation = Generation::of(&object.target().processor).unwrap_or(Generation::Gfx90a);
+    let symbol_name = |index: usize| object.symbols().get(index).map(|s| s.name.as_str());
+    json!({
+        "target": object.target().to_string(),
+        "processor": object.target().processor,
+        "sramecc": object.sramecc(),
+        "xnack": object.xnack(),
+        "code_object_version": object.version(),
+        "os_abi": object.os_abi().to_string(),
+        "flags": object.flags(),
+        "size": object.bytes().len(),
+        "instrumented": object.section(".luthier.origin").is_some(),
+        "kernels": object.kernels().iter().map(|k| kernel(k, generation)).collect::<Vec<_>>(),
+        "functions": object.functions().iter()
+            .map(|f| json!({"name": f.name, "address": f.vaddr, "size": f.size})).collect::<Vec<_>>(),
+        "metadata": object.metadata().map(|m| m.to_json()),
+        "symbols": object.symbols().iter().map(|s| json!({
+            "name": s.name, "address": s.value, "size": s.size, "kind": s.kind.to_string(),
+            "binding": s.binding.to_string(), "visibility": s.visibility.to_string(),
+            "section": s.section.and_then(|i| object.sections().get(i)).map(|s| s.name.as_str()), "dynamic": s.dynamic,
+        })).collect::<Vec<_>>(),
+        "sections": object.sections().iter().map(|s| json!({
+            "name": s.name, "kind": s.kind.to_string(), "flags": s.flags, "address": s.vaddr, "offset": s.offset,
+            "size": s.size, "align": s.align,
+        })).collect::<Vec<_>>(),
+        "segments": object.segments().iter().map(|s| json!({
+            "kind": format!("{:?}", s.kind).to_uppercase(), "flags": s.flags, "offset": s.offset, "address": s.vaddr, "file_size": s.filesz,
+            "memory_size": s.memsz, "align": s.align,
+        })).collect::<Vec<_>>(),
+        "relocations": object.relocations().iter().map(|r| json!({
+            "offset": r.offset, "kind": r.kind.to_string(), "symbol": r.symbol.and_then(symbol_name), "addend": r.addend,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn kernel(kernel: &Kernel, generation: Generation) -> Value {
+    let fields: Map<String, Value> = kernel
+        .descriptor
+        .fields_for(generation)
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    json!({
+        "name": kernel.name,
+        "entry": kernel.entry,
+        "code_size": kernel.code_size,
+        "descriptor_address": kernel.descriptor_vaddr,
+        "descriptor": fields,
+        "launch": launch_facts(kernel),
+    })
+}
+
+/// What whoever launches the kernel has to know.
+pub fn launch_facts(kernel: &Kernel) -> Value {
+    let metadata = kernel.metadata.as_ref();
+    let args = metadata.map(|m| {
+        m.args
+            .iter()
+            .map(|a| {
+                json!({
+                    "name": a.name, "type": a.type_name, "offset": a.offset, "size": a.size, "kind": a.value_kind,
+                    "address_space": a.address_space, "hidden": a.is_hidden(),
+                })
+            })
+            .collect::<Vec<_>>()
+    });
+    json!({
+        "args": args,
+        "kernarg_size": kernel.descriptor.kernarg_size(),
+        "group_segment": kernel.descriptor.group_segment_fixed_size(),
+        "private_segment": kernel.descriptor.private_segment_fixed_size(),
+        "wavefront_size": metadata.and_then(|m| m.wavefront_size),
+        "max_workgroup_size": metadata.and_then(|m| m.max_flat_workgroup_size),
+        "required_workgroup_size": metadata.and_then(|m| m.reqd_workgroup_size.clone()),
+    })
+}

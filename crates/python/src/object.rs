@@ -1,0 +1,169 @@
+//! Containers and code objects.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use luthier_loader::{CodeObject, Container, ContainerKind, LoadError, TargetId};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use serde_json::json;
+
+use crate::error::{Class, guard};
+use crate::json::to_python;
+
+/// A LoadError that begins with the file's name.
+fn load_error(source: &Option<String>, error: LoadError) -> PyErr {
+    match (source, &error) {
+        (Some(path), LoadError::Io { source, .. }) => {
+            let reason = source.to_string();
+            let reason = reason.split(" (os error").next().unwrap_or_default();
+            Class::Load.error(format!("{path}: {}", reason.to_lowercase()))
+        }
+        (Some(path), _) => Class::Load.error(format!("{path}: {error}")),
+        (None, _) => Class::Load.error(error),
+    }
+}
+
+#[pyclass(name = "Container", module = "luthier._core", frozen)]
+pub struct PyContainer {
+    inner: Container,
+    source: Option<String>,
+}
+
+#[pymethods]
+impl PyContainer {
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<PyContainer> {
+        let source = Some(path.display().to_string());
+        guard(py, move || {
+            let inner = Container::open(&path).map_err(|e| load_error(&source, e))?;
+            Ok(PyContainer { inner, source })
+        })
+    }
+
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<PyContainer> {
+        guard(py, || {
+            let inner = Container::from_bytes(data).map_err(|e| load_error(&None, e))?;
+            Ok(PyContainer { inner, source: None })
+        })
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.inner.kind() {
+            ContainerKind::CodeObject => "code object",
+            ContainerKind::FatBinary => "fat binary",
+            ContainerKind::Bundle => "offload bundle",
+        }
+    }
+
+    #[getter]
+    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for entry in self.inner.entries() {
+            let target = entry.target.as_ref().map(TargetId::to_string);
+            let item = json!({
+                "index": entry.index, "bundle": entry.bundle, "id": entry.id, "target": target, "size": entry.size,
+            });
+            list.append(to_python(py, &item)?)?;
+        }
+        Ok(list)
+    }
+
+    fn select(&self, py: Python<'_>, target: &str) -> PyResult<Vec<usize>> {
+        guard(py, || {
+            let target: TargetId = target.parse().map_err(|e| load_error(&None, e))?;
+            let found = self.inner.select(&target).map_err(|e| load_error(&self.source, e))?;
+            Ok(found.iter().map(|entry| entry.index).collect())
+        })
+    }
+
+    fn code_object(&self, py: Python<'_>, index: usize) -> PyResult<PyCodeObject> {
+        guard(py, || {
+            let inner = self.inner.code_object(index).map_err(|e| load_error(&self.source, e))?;
+            Ok(PyCodeObject { inner: Arc::new(inner), source: self.source.clone() })
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Container {}, {} entries>", self.kind(), self.inner.entries().len())
+    }
+}
+
+#[pyclass(name = "CodeObject", module = "luthier._core", frozen)]
+pub struct PyCodeObject {
+    pub inner: Arc<CodeObject>,
+    source: Option<String>,
+}
+
+#[pymethods]
+impl PyCodeObject {
+    #[staticmethod]
+    fn parse(py: Python<'_>, data: &[u8]) -> PyResult<PyCodeObject> {
+        guard(py, || {
+            let inner = CodeObject::parse(data).map_err(|e| load_error(&None, e))?;
+            Ok(PyCodeObject { inner: Arc::new(inner), source: None })
+        })
+    }
+
+    #[getter]
+    fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner.bytes())
+    }
+
+    #[getter]
+    fn target(&self) -> String {
+        self.inner.target().to_string()
+    }
+
+    #[getter]
+    fn processor(&self) -> &str {
+        &self.inner.target().processor
+    }
+
+    #[getter]
+    fn version(&self) -> u8 {
+        self.inner.version()
+    }
+
+    #[getter]
+    fn instrumented(&self, py: Python<'_>) -> PyResult<bool> {
+        guard(py, || Ok(self.inner.origin_map().map_err(|e| load_error(&self.source, e))?.is_some()))
+    }
+
+    #[getter]
+    fn kernels(&self) -> Vec<&str> {
+        self.inner.kernels().iter().map(|k| k.name.as_str()).collect()
+    }
+
+    fn kernel<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(kernel) = self.inner.kernel(name) else { return Ok(None) };
+        let info = guard(py, || Ok(crate::inspect::launch_facts(kernel)))?;
+        to_python(py, &info).map(Some)
+    }
+
+    fn symbol<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(symbol) = self.inner.symbol(name) else { return Ok(None) };
+        let dict = PyDict::new(py);
+        dict.set_item("name", &symbol.name)?;
+        dict.set_item("address", symbol.value)?;
+        dict.set_item("size", symbol.size)?;
+        dict.set_item("kind", symbol.kind.to_string())?;
+        Ok(Some(dict))
+    }
+
+    fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let all = guard(py, || Ok(crate::inspect::everything(&self.inner)))?;
+        to_python(py, &all)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<CodeObject {}, {} kernels>", self.inner.target(), self.inner.kernels().len())
+    }
+}

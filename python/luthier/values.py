@@ -1,0 +1,181 @@
+"""What a tool passes to its hooks: device variables, counters, constants and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import ArgumentError, ToolError
+
+if TYPE_CHECKING:
+    import numpy
+
+    from .lang.types import Scalar
+
+
+class Variable:
+    """Memory on the device that belongs to a tool.
+
+    As an attribute of a tool's class it stands for one variable of each instance. Once the tool is in use its symbol
+    in the instrumented code object is ``TOOL.ATTRIBUTE``.
+    """
+
+    def __init__(self, size: int, align: int, init: bytes | None, name: str | None):
+        self.size, self.align, self.init, self.name = size, align, init, name
+        #: The symbol in the instrumented code object, once there is one.
+        self.symbol: str | None = None
+        self._module: Any = None  # what answers read_symbol(name) and write_symbol(name, bytes)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+        self._attribute = name
+
+    def __get__(self, tool: Any, owner: type) -> Any:
+        if tool is None:
+            return self
+        mine = self._fresh()
+        mine._attribute = self._attribute
+        tool.__dict__[self._attribute] = mine  # found before this descriptor from now on
+        return mine
+
+    def _fresh(self) -> Variable:
+        raise NotImplementedError
+
+    def _bytes(self) -> bytes:
+        """What is in it now; before the tool is in use, what it starts with."""
+        if self._module is None:
+            return self.init or bytes(self.size)
+        return self._module.read_symbol_bytes(self.symbol)
+
+
+class DeviceArray(Variable):
+    """``n`` elements of ``dtype`` (``lt.u8`` to ``lt.f64``) in device memory, zero at first or as ``init`` says.
+
+    A hook receives it as ``lt.ptr[dtype]``; :meth:`at` passes the address of a later element. Afterwards it reads like
+    a sequence, and :meth:`read` gives a NumPy array.
+    """
+
+    def __init__(self, dtype: Scalar, n: int, init: Any = None, *, name: str | None = None):
+        if n < 1:
+            raise ToolError(f"a DeviceArray of {n} elements: it needs at least one")
+        data = None
+        if init is not None:
+            import numpy
+
+            data = numpy.ascontiguousarray(init, dtype.dtype).tobytes()
+            if len(data) != n * dtype.size:
+                raise ToolError(f"a DeviceArray of {n} {dtype} needs as many initial values, not {len(data) // dtype.size}")
+        super().__init__(n * dtype.size, max(dtype.size, 8), data, name)
+        self.dtype, self.n = dtype, n
+
+    def _fresh(self) -> DeviceArray:
+        new = DeviceArray(self.dtype, self.n, name=self.name)
+        new.init = self.init
+        return new
+
+    def at(self, index: int) -> Element:
+        """The address of one element, as an argument of a hook. The hook is compiled once for all of them."""
+        if not 0 <= index < self.n:
+            raise ToolError(f"{self.name}.at({index}): the array has {self.n} elements")
+        return Element(self, index * self.dtype.size)
+
+    def read(self) -> numpy.ndarray:
+        """The values that are in device memory now."""
+        import numpy
+
+        return numpy.frombuffer(self._bytes(), self.dtype.dtype).copy()
+
+    def write(self, values: Any) -> None:
+        """New values, for all elements, in device memory (or to begin with, before the tool is in use)."""
+        import numpy
+
+        data = numpy.ascontiguousarray(values, self.dtype.dtype).tobytes()
+        if len(data) != self.size:
+            raise ToolError(f"{self.name}.write: {self.size} bytes are needed, not {len(data)}")
+        if self._module is None:
+            self.init = data
+        else:
+            self._module.write_symbol_bytes(self.symbol, data)
+
+    def nonzero(self) -> dict[int, int | float]:
+        """Index and value of every element that is not zero."""
+        values = self.read()
+        return {int(i): values[i].item() for i in values.nonzero()[0]}
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.read()[index]
+        return found.item() if found.ndim == 0 else found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read().tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.read() if dtype is None else self.read().astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.name}: {self.dtype}[{self.n}]>"
+
+
+@dataclass(frozen=True)
+class Element:
+    """The address of an element of a :class:`DeviceArray`."""
+
+    array: DeviceArray
+    offset: int
+
+
+class Counter(Variable):
+    """A 64-bit count that each wave keeps in its own registers and adds to memory once, when it ends.
+
+    A hook receives it as ``lt.counter`` and adds to it: ``count += n``. Afterwards ``int(tool.count)`` is the total.
+    """
+
+    def __init__(self, *, name: str | None = None):
+        super().__init__(8, 8, None, name)
+
+    def _fresh(self) -> Counter:
+        return Counter(name=self.name)
+
+    @property
+    def value(self) -> int:
+        return int.from_bytes(self._bytes(), "little")
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        return f"<Counter {self.name}>"
+
+
+@dataclass(frozen=True)
+class Imm:
+    """A constant, compiled into the hook. A plain number means the same."""
+
+    value: int | float | bool
+
+
+@dataclass(frozen=True)
+class Reg:
+    """The value that a register of the application has at that point: ``lt.Reg("s4")``, ``lt.Reg("v[2:3]")``."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        import re
+
+        found = re.fullmatch(r"([sva])(?:(\d+)|\[(\d+):(\d+)\])", self.name)
+        if not found:
+            raise ArgumentError(f"{self.name!r} is no register: write s4, v[2:3] or a0")
+        first = int(found[2] or found[3])
+        last = int(found[4]) if found[4] else first
+        if not first <= last < first + 32 or last > 255:
+            raise ArgumentError(f"{self.name!r} is no register")
+        object.__setattr__(self, "parts", (found[1], first, last - first + 1))
+
+    parts: Any = None
