@@ -171,7 +171,7 @@ fields! {
     [ALL] RSRC1, 25, 1, cdbg_user set_cdbg_user bool "cdbg_user";
     [GFX9_PLUS] RSRC1, 26, 1, fp16_ovfl set_fp16_ovfl bool "fp16_ovfl";
     [GFX125] RSRC1, 27, 1, flat_scratch_is_nv set_flat_scratch_is_nv bool "flat_scratch_is_nv";
-    [GFX10_PLUS] RSRC1, 29, 1, wgp_mode set_wgp_mode bool "wgp_mode";
+    [GFX10 | GFX11 | GFX120] RSRC1, 29, 1, wgp_mode set_wgp_mode bool "wgp_mode";
     [GFX10_PLUS] RSRC1, 30, 1, mem_ordered set_mem_ordered bool "mem_ordered";
     [GFX10_PLUS] RSRC1, 31, 1, fwd_progress set_fwd_progress bool "fwd_progress";
 
@@ -293,10 +293,15 @@ impl KernelDescriptor {
         if generation.bit() & GFX10_PLUS != 0 { 106 } else { (self.granulated_wavefront_sgpr_count() + 1) * 8 }
     }
 
-    /// Rounds up to what the field can say (gfx9 allocates in steps of 16), at most 128. Gives the count set.
+    /// Rounds up to what the hardware allocates (steps of 16 on gfx9, of 8 before), at most 128. Gives the count set.
     pub fn set_sgpr_count(&mut self, generation: Generation, registers: u32) -> u32 {
+        let granule = match generation {
+            Generation::Gfx6 => 8,
+            _ => 16,
+        };
         if generation.bit() & GFX10_PLUS == 0 {
-            self.set_granulated_wavefront_sgpr_count(registers.max(1).div_ceil(8).min(16) - 1);
+            let registers = registers.clamp(1, 128).next_multiple_of(granule);
+            self.set_granulated_wavefront_sgpr_count(registers / 8 - 1);
         }
         self.sgpr_count(generation)
     }

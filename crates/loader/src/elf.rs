@@ -69,13 +69,21 @@ impl NameBudget {
     }
 }
 
+/// The machines that somebody may mistake for a GPU, or whose binaries carry GPU code.
 fn machine_name(machine: u16) -> &'static str {
-    header::machine_to_str(machine).strip_prefix("EM_").map_or("unknown", |name| match name {
-        "X86_64" => "x86-64",
-        "AARCH64" => "AArch64",
-        "UNKNOWN" => "unknown",
-        other => other,
-    })
+    match machine {
+        3 => "x86",
+        21 => "PowerPC64",
+        40 => "ARM",
+        62 => "x86-64",
+        183 => "AArch64",
+        190 => "NVIDIA CUDA",
+        224 => "AMDGPU",
+        243 => "RISC-V",
+        247 => "BPF",
+        258 => "LoongArch",
+        _ => "another machine",
+    }
 }
 
 /// The ELF header's fields that matter later.

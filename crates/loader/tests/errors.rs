@@ -1,0 +1,192 @@
+//! Every error variant is produced here, and says what it has to say.
+
+mod support;
+
+use luthier_loader::*;
+use support::{bundle, compressed, small_object, undefined_object};
+
+/// Little-endian bytes over a file.
+fn patch(bytes: &[u8], at: u64, new: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at as usize..at as usize + new.len()].copy_from_slice(new);
+    bytes
+}
+
+fn parse(bytes: Vec<u8>) -> LoadError {
+    CodeObject::parse(bytes).expect_err("must not parse")
+}
+
+/// The variant's name, from its Debug text.
+fn variant(error: &LoadError) -> String {
+    format!("{error:?}").split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+}
+
+/// File offset of program header `index`.
+fn program_header(index: usize) -> u64 {
+    64 + 56 * index as u64
+}
+
+struct Small {
+    bytes: Vec<u8>,
+    object: CodeObject,
+}
+
+impl Small {
+    fn section_header(&self, name: &str) -> u64 {
+        let index = self.object.sections().iter().position(|s| s.name == name).unwrap() as u64;
+        u64::from_le_bytes(self.bytes[0x28..0x30].try_into().unwrap()) + 64 * index
+    }
+    /// File offset of the value of a dynamic entry.
+    fn dynamic(&self, tag: u64) -> u64 {
+        let segment = self.object.segments().iter().find(|s| s.kind == SegmentKind::Dynamic).unwrap();
+        let index = self.object.dynamic().iter().position(|entry| entry.tag == tag).unwrap();
+        segment.offset + 16 * index as u64 + 8
+    }
+    fn dynamic_symbol(&self, name: &str) -> u64 {
+        let section = self.object.section(".dynsym").unwrap();
+        let index = self.object.symbols().iter().position(|s| s.name == name).unwrap();
+        section.offset + 24 * (index as u64 + 1)
+    }
+    fn note(&self) -> u64 {
+        self.object.notes().iter().find(|n| n.kind == 32).unwrap().description.start as u64
+    }
+    /// The first place of `text` in the note.
+    fn in_note(&self, text: &str) -> u64 {
+        let from = self.note();
+        let place = self.bytes[from as usize..].windows(text.len()).position(|w| w == text.as_bytes()).unwrap();
+        from + place as u64
+    }
+    fn put(&self, at: u64, new: &[u8]) -> Vec<u8> {
+        patch(&self.bytes, at, new)
+    }
+}
+
+#[test]
+fn every_variant_is_produced_and_says_where() {
+    let Some(bytes) = small_object(&[]) else { return };
+    let small = Small { object: CodeObject::parse(bytes.clone()).unwrap(), bytes };
+    let load = |bytes: Vec<u8>, base: u64| {
+        Image::load(&CodeObject::parse(bytes).expect("parses"), base).expect_err("must not load")
+    };
+    let container = |bytes: Vec<u8>| Container::from_bytes(bytes).expect_err("must not open");
+    let data_segment = small
+        .object
+        .segments()
+        .iter()
+        .rposition(|s| s.kind == SegmentKind::Load && s.memsz > s.filesz)
+        .map(program_header)
+        .unwrap();
+    let text = small.object.segments().iter().position(|s| s.kind == SegmentKind::Load && s.executable()).unwrap();
+    let rela = small.object.section(".rela.dyn").unwrap().offset;
+    let kd = small.dynamic_symbol("work.kd");
+    let kd_bytes = small.object.file_offset(small.object.symbol("work.kd").unwrap().value).unwrap();
+    let plain = bundle(&[("host-x86_64-unknown-linux--", b""), ("hipv4-amdgcn-amd-amdhsa--gfx90a", &small.bytes)]);
+    // A host library without device code: an empty x86-64 shared object header.
+    let host = {
+        let mut host = small.put(0x12, &62u16.to_le_bytes());
+        host[7] = 0;
+        host
+    };
+    // And one whose .hip_fatbin holds zeros only: another section's name is overwritten, and its place moved into the
+    // padding of e_ident.
+    let empty_fat = {
+        let names = small.object.section(".shstrtab").unwrap().offset as usize;
+        let name = small.bytes[names..].windows(14).position(|w| w == b".relro_padding").unwrap();
+        let mut fat = patch(&host, (names + name) as u64, b".hip_fatbin\0");
+        let header = small.section_header(".relro_padding");
+        for (field, value) in [(4, 1), (24, 9), (32, 3)] {
+            fat = patch(&fat, header + field, &[value, 0, 0, 0]);
+        }
+        fat
+    };
+
+    let cases: Vec<(&str, LoadError, &[&str])> = vec![
+        ("Io", Container::open("/nonexistent/file.hsaco").unwrap_err(), &["/nonexistent/file.hsaco"]),
+        ("NotElf", parse(b"hello, world".to_vec()), &["not an ELF", "68, 65, 6c, 6c"]),
+        ("Truncated", parse(Vec::new()), &["file ends at 0x0"]),
+        ("Truncated", parse(small.bytes[..40].to_vec()), &["ELF header", "file ends at 0x28"]),
+        ("Truncated", parse(small.bytes[..200].to_vec()), &["program headers", "0x40"]),
+        ("NotElf64", parse(small.put(4, &[1])), &["EI_CLASS", "64-bit"]),
+        ("NotLittleEndian", parse(small.put(5, &[2])), &["EI_DATA"]),
+        ("WrongMachine", parse(host.clone()), &["x86-64", "EM_AMDGPU"]),
+        ("UnsupportedOsAbi", parse(small.put(7, &[3])), &["EI_OSABI", "64"]),
+        ("UnsupportedVersion", parse(small.put(8, &[0])), &["EI_ABIVERSION", "version 2 or older"]),
+        ("UnsupportedVersion", parse(small.put(8, &[9])), &["EI_ABIVERSION", "newer than 6"]),
+        ("ObjectFile", parse(small_object(&["-c"]).unwrap()), &["ET_REL", "link"]),
+        ("NotSharedObject", parse(small.put(0x10, &[2, 0])), &["ET_DYN"]),
+        ("NoProgramHeaders", parse(small.put(0x38, &[0, 0])), &["e_phnum"]),
+        ("BadEntrySize", parse(small.put(0x36, &[55, 0])), &["e_phentsize", "55", "56"]),
+        ("BadEntrySize", parse(small.put(small.dynamic(11), &[25])), &["DT_SYMENT"]),
+        ("UnknownProcessor", parse(small.put(0x30, &[0xfe])), &["EF_AMDGPU_MACH", "0xfe"]),
+        ("BadTargetId", "gfx90a:fast+".parse::<TargetId>().unwrap_err(), &["gfx90a:fast+", "sramecc"]),
+        ("TargetMismatch", parse(small.put(0x30, &[0x30])), &["gfx908", "gfx90a"]),
+        ("BadSegment", parse(small.put(data_segment + 32, &[0xff; 8])), &["p_filesz", "segment"]),
+        ("BadSegment", parse(small.put(data_segment + 40, &[0xff; 8])), &["overflows"]),
+        ("BadSegment", parse(small.put(data_segment + 48, &[3, 0])), &["p_align"]),
+        (
+            "OverlappingSegments",
+            parse(small.put(program_header(text) + 40, &0x10000u64.to_le_bytes())),
+            &["overlap at vaddr"],
+        ),
+        (
+            "BadSection",
+            parse(small.put(small.section_header(".text") + 32, &[0xff; 8])),
+            &["section", "end of the file"],
+        ),
+        ("BadString", parse(small.put(kd, &u32::MAX.to_le_bytes())), &["dynamic symbol", "outside"]),
+        ("BadDynamic", parse(small.put(small.dynamic(6), &[0xff; 8])), &["DT_SYMTAB", "0xffffffffffffffff"]),
+        ("BadNote", parse(small.put(small.note() - 16, &u32::MAX.to_le_bytes())), &["n_descsz"]),
+        ("BadMetadata", parse(small.put(small.note(), &[0xc1])), &["metadata note at offset 0x"]),
+        (
+            "MetadataType",
+            parse(small.put(small.in_note(".sgpr_count") + 11, &[0xc2])),
+            &["amdhsa.kernels[0].sgpr_count", "unsigned integer", "a boolean"],
+        ),
+        ("MissingDescriptor", parse(small.put(kd + 6, &[0, 0])), &["work.kd", "work"]),
+        ("BadDescriptor", parse(small.put(kd + 8, &[0xff; 8])), &["work", "0xffffffffffffffff"]),
+        ("BadEntryPoint", parse(small.put(kd_bytes + 16, &[0xff; 7])), &["KERNEL_CODE_ENTRY_BYTE_OFFSET", "work"]),
+        ("BadRelocationSymbol", parse(small.put(rela + 12, &[0xff; 4])), &["4294967295"]),
+        ("UndefinedSymbols", load(undefined_object().unwrap(), 0x10000), &["missing_one", "missing_two", "define"]),
+        ("UnsupportedRelocation", load(small.put(rela + 8, &[7]), 0), &["R_AMDGPU_GOTPCREL", "vaddr 0x"]),
+        ("UnsupportedRelocation", load(small.put(rela + 8, &[99]), 0), &["R_AMDGPU type 99"]),
+        ("RelocationOutside", load(small.put(rela, &[0xff; 8]), 0), &["R_AMDGPU_RELATIVE64"]),
+        ("ImageTooLarge", load(small.put(data_segment + 40, &(1u64 << 60).to_le_bytes()), 0), &["0x10000000"]),
+        ("BaseTooHigh", load(small.bytes.clone(), u64::MAX - 0xfff), &["0xfffffffffffff000"]),
+        ("BaseMisaligned", load(small.bytes.clone(), 0x1234), &["0x1234", "0x1000"]),
+        ("NoFatBinary", container(host), &["x86-64", ".hip_fatbin"]),
+        ("EmptyFatBinary", container(empty_fat), &[".hip_fatbin"]),
+        ("BadBundle", container(patch(&plain, 24, &[0xff; 8])), &["entries"]),
+        ("BadBundle", container(patch(&plain, 40, &[0xff; 8])), &["passes"]),
+        ("BadBundle", container(plain[..60].to_vec()), &["offset 0x0", "end of the file"]),
+        ("BadBundle", container([&plain[..], b"\0\0\0garbage"].concat()), &["67, 61, 72, 62"]),
+        ("UnsupportedBundleVersion", container(compressed(&plain, 9, 1)), &["version 9"]),
+        ("UnsupportedCompression", container(compressed(&plain, 3, 2)), &["method 2", "zstd"]),
+        ("Decompression", container(patch(&compressed(&plain, 3, 1), 32, &[1, 2, 3, 4])), &["offset 0x0"]),
+        (
+            "NoMatchingEntry",
+            Container::from_bytes(plain.clone()).unwrap().select(&TargetId::of_processor("gfx1100")).unwrap_err(),
+            &["gfx1100", "gfx90a"],
+        ),
+        ("NoSuchEntry", Container::from_bytes(plain).unwrap().read(7).unwrap_err(), &["7", "2"]),
+        ("BadOriginMap", OriginMap::decode(b"nonsense").unwrap_err(), &[".luthier.origin"]),
+    ];
+    let mut produced = std::collections::BTreeSet::new();
+    for (expected, error, words) in &cases {
+        let message = error.to_string();
+        assert_eq!(variant(error), *expected, "{message}");
+        assert!(!message.contains('\n'), "one line: {message}");
+        for word in *words {
+            assert!(message.contains(word), "{expected}: {message:?} does not say {word:?}");
+        }
+        produced.insert(*expected);
+    }
+    // The table is complete when every variant of the source is in it.
+    let source = include_str!("../src/error.rs");
+    let declared = source.lines().filter_map(|line| {
+        let name: String = line.strip_prefix("    ")?.chars().take_while(char::is_ascii_alphanumeric).collect();
+        (name.len() > 1 && name.starts_with(|c: char| c.is_ascii_uppercase())).then_some(name)
+    });
+    for name in declared {
+        assert!(produced.contains(name.as_str()), "no case produces {name}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Layout and relocation, symbol addresses, metadata edits.
+
+mod support;
+
+use luthier_loader::*;
+use support::{small_object, undefined_object};
+
+fn word(image: &Image, name: &str) -> u64 {
+    let bytes = image.read(image.symbol_address(name).unwrap(), 8).unwrap();
+    u64::from_le_bytes(bytes.try_into().unwrap())
+}
+
+#[test]
+fn relocations_are_applied_at_the_base() {
+    let Some(bytes) = small_object(&[]) else { return };
+    let object = CodeObject::parse(bytes).unwrap();
+    assert_eq!(object.relocations().len(), 3);
+    for base in [0, 0x7000_0000_0000] {
+        let image = Image::load(&object, base).unwrap();
+        let shared = image.symbol_address("shared_var").unwrap();
+        assert_eq!(shared, base + object.symbol("shared_var").unwrap().value);
+        assert_eq!(image.read(shared, 4).unwrap(), [7, 0, 0, 0]);
+        // R_AMDGPU_ABS64 and R_AMDGPU_RELATIVE64: the latter's place is zero-filled memory, three ints in.
+        assert_eq!(word(&image, "shared_ptr"), shared);
+        let big = object.symbols().iter().find(|s| s.name == "big").unwrap();
+        assert_eq!(word(&image, "big_ptr"), base + big.value + 12);
+        assert_eq!(image.read(base + big.value, big.size).unwrap(), vec![0; 4000]);
+        // Permissions as in the file; code is not writable.
+        let entry = base + object.kernel("work").unwrap().entry;
+        let code = image.segments.iter().find(|s| (s.addr..s.addr + s.bytes.len() as u64).contains(&entry)).unwrap();
+        assert!(code.executable && !code.writable);
+        let data = image.segments.iter().find(|s| (s.addr..s.addr + s.bytes.len() as u64).contains(&shared)).unwrap();
+        assert!(data.writable && !data.executable);
+        assert_eq!(image.vaddr(entry), Some(entry - base));
+        assert_eq!(image.read(base + image.size, 1), None);
+        assert_eq!(image.read(u64::MAX, 8), None);
+    }
+}
+
+#[test]
+fn externals_and_weak_symbols() {
+    let Some(bytes) = undefined_object() else { return };
+    let object = CodeObject::parse(bytes).unwrap();
+    let image = Image::load_with(&object, 0, |name| match name {
+        "missing_one" => Some(0x1000),
+        "missing_two" => Some(0x2000),
+        _ => None,
+    })
+    .unwrap();
+    assert_eq!([word(&image, "one"), word(&image, "two"), word(&image, "three")], [0x1000, 0x2000, 0]);
+}
+
+#[test]
+fn an_object_says_what_it_is() {
+    for (version, number) in [("4", 4), ("5", 5), ("6", 6)] {
+        let flag = format!("-mcode-object-version={version}");
+        let Some(bytes) = small_object(&[&flag]) else { return };
+        let object = CodeObject::parse(bytes).unwrap();
+        assert_eq!(object.version(), number);
+        assert_eq!(object.os_abi(), OsAbi::AmdHsa);
+        assert_eq!(object.target().to_string(), "gfx90a");
+        assert_eq!((object.sramecc(), object.xnack()), (FeatureSetting::Any, FeatureSetting::Any));
+        assert_eq!(object.kernels().iter().map(|k| k.name.as_str()).collect::<Vec<_>>(), ["work", "other"]);
+        let work = object.kernel("work.kd").unwrap();
+        assert_eq!(work.entry, object.symbol("work").unwrap().value);
+        assert_eq!(work.code_size, object.symbol("work").unwrap().size);
+        let metadata = work.metadata.as_ref().unwrap();
+        let explicit: Vec<(u64, u64)> =
+            metadata.explicit_args().map(|arg| (arg.offset.unwrap(), arg.size.unwrap())).collect();
+        assert_eq!(explicit, [(0, 8), (8, 4)]);
+        assert!(object.functions().windows(2).all(|pair| pair[0].vaddr < pair[1].vaddr));
+        assert!(object.origin_map().unwrap().is_none());
+    }
+    let Some(bytes) = small_object(&["-mcpu=gfx90a:sramecc+:xnack-"]) else { return };
+    let target = CodeObject::parse(bytes).unwrap().target().clone();
+    assert_eq!((target.sramecc, target.xnack), (Some(true), Some(false)));
+    assert_eq!(target.to_string(), "gfx90a:sramecc+:xnack-");
+}
+
+#[test]
+fn edited_metadata_keep_everything_else() {
+    let Some(bytes) = small_object(&[]) else { return };
+    let object = CodeObject::parse(bytes).unwrap();
+    let before = object.metadata().unwrap();
+    let mut after = before.clone();
+    let kernel = after.kernel_mut("work").unwrap();
+    kernel.vgpr_count = Some(300);
+    kernel.agpr_count = None;
+    kernel.cluster_dims = Some(vec![1, 2, 3]);
+    kernel.args[0].name = Some("renamed".to_owned());
+    let decoded = Metadata::decode(&after.encode()).unwrap();
+    let kernel = decoded.kernel("work").unwrap();
+    assert_eq!(kernel.vgpr_count, Some(300));
+    assert_eq!(kernel.agpr_count, None);
+    assert_eq!(kernel.cluster_dims.as_deref(), Some(&[1, 2, 3][..]));
+    assert_eq!(kernel.args[0].name.as_deref(), Some("renamed"));
+    assert_eq!(kernel.args[1..], before.kernel("work").unwrap().args[1..]);
+    assert_eq!(decoded.kernel("other"), before.kernel("other"));
+    assert_eq!(decoded.target, before.target);
+    // Taken back, the bytes are the old ones.
+    let kernel = after.kernel_mut("work").unwrap();
+    let old = before.kernel("work").unwrap();
+    kernel.fields.vgpr_count = old.vgpr_count;
+    kernel.fields.agpr_count = old.agpr_count;
+    kernel.fields.cluster_dims = None;
+    kernel.args[0].name = old.args[0].name.clone();
+    assert_eq!(after.encode(), before.encode());
+}
+
+#[test]
+fn unknown_metadata_keys_survive() {
+    use rmpv::Value;
+    let kernel = Value::Map(vec![
+        (".zeta".into(), Value::Array(vec![1.into(), Value::Nil])),
+        (".name".into(), "k".into()),
+        (".symbol".into(), "k.kd".into()),
+        (".vgpr_count".into(), 5.into()),
+    ]);
+    let root = Value::Map(vec![
+        ("vendor.key".into(), Value::Binary(vec![1, 2, 3])),
+        ("amdhsa.kernels".into(), Value::Array(vec![kernel])),
+    ]);
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, &root).unwrap();
+    let mut metadata = Metadata::decode(&bytes).unwrap();
+    assert_eq!(metadata.encode(), bytes);
+    assert_eq!(metadata.kernels[0].others().map(|(key, _)| key).collect::<Vec<_>>(), [".zeta"]);
+    metadata.kernels[0].vgpr_count = Some(6);
+    let text = metadata.to_json().to_string();
+    assert!(text.contains(r#"".vgpr_count":6"#) && text.contains(r#""vendor.key":[1,2,3]"#), "{text}");
+}
