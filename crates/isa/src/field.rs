@@ -29,6 +29,10 @@ pub enum Field {
     Vsrc2,
     Vsrc3,
     Tgt,
+    /// VCC where the opcode implies it and the assembly names it; no bits.
+    Vcc,
+    /// The mandatory 32-bit literal behind the encoding (`v_madmk_f32`).
+    Literal,
     // offsets
     Offset,
     Offset0,

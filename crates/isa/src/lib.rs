@@ -17,15 +17,21 @@
 //! | [`target`] | the processors |
 
 pub mod access;
+mod decode;
 pub mod field;
 pub mod inst;
+pub mod layout;
 pub mod opcode;
+mod operand;
+mod print;
 pub mod reg;
+mod tables;
 pub mod target;
 
 pub use access::{Access, RegAccess};
 pub use field::Field;
-pub use inst::{DecodeError, EncodeError, Inst, Operand};
-pub use opcode::{DataType, Flags, Format, OpcodeId, OpcodeInfo, OperandInfo};
+pub use inst::{DecodeError, EncodeError, Inst};
+pub use opcode::{DataType, File, Flags, Format, OpcodeId, OpcodeInfo, OperandInfo};
+pub use operand::Operand;
 pub use reg::{Reg, RegRange, RegSet};
 pub use target::Target;

@@ -59,6 +59,21 @@ pub enum DataType {
     V2F32,
 }
 
+/// Which registers an operand can name, and how its field encodes them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum File {
+    /// Not a register.
+    Immediate,
+    /// SGPRs and the special scalar registers; in an 8-bit or wider field inline constants and the literal too.
+    Scalar,
+    Vgpr,
+    Agpr,
+    /// VGPRs, or AGPRs where the encoding's acc bit says so.
+    Vector,
+    /// A 9-bit source: scalar, constant or VGPR.
+    Source,
+}
+
 /// One assembly operand of an opcode.
 #[derive(Debug)]
 pub struct OperandInfo {
@@ -67,6 +82,7 @@ pub struct OperandInfo {
     /// Registers it spans, in 32-bit units; 0 for an immediate.
     pub units: u8,
     pub ty: DataType,
+    pub file: File,
     /// `Read`, `Write` or `ReadWrite`; the conditional kinds are derived in [`crate::access`].
     pub access: Access,
     /// Implied by the opcode rather than encoded (VCC of `v_add_co_u32_e32`), but printed.

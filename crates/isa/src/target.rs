@@ -1,5 +1,6 @@
 //! The processors.
 
+use crate::tables::{self, Index};
 use crate::{OpcodeId, OpcodeInfo};
 
 /// A processor whose tables we have.
@@ -20,13 +21,27 @@ impl Target {
     }
     /// Every opcode of the target, indexed by [`OpcodeId`].
     pub fn opcodes(self) -> &'static [OpcodeInfo] {
-        todo!("generated tables")
+        match self {
+            Target::Gfx90a => &tables::GFX90A_OPCODES,
+        }
+    }
+    pub(crate) fn index(self) -> &'static Index {
+        match self {
+            Target::Gfx90a => &tables::GFX90A_INDEX,
+        }
+    }
+    fn mnemonics(self) -> &'static [(&'static str, u16)] {
+        match self {
+            Target::Gfx90a => &tables::GFX90A_MNEMONICS,
+        }
     }
     pub fn opcode(self, id: OpcodeId) -> &'static OpcodeInfo {
         &self.opcodes()[usize::from(id.0)]
     }
     /// By mnemonic as printed (`v_add_f32_e32`); several opcodes may share it, the first is returned.
-    pub fn find(self, _mnemonic: &str) -> Option<&'static OpcodeInfo> {
-        todo!("generated tables")
+    pub fn find(self, mnemonic: &str) -> Option<&'static OpcodeInfo> {
+        let names = self.mnemonics();
+        let at = names.binary_search_by_key(&mnemonic, |(name, _)| name).ok()?;
+        Some(&self.opcodes()[usize::from(names[at].1)])
     }
 }

@@ -1,0 +1,264 @@
+//! Operand values: what a field's bits name, and back.
+
+use crate::{DataType, Field, File, Format, Inst, OperandInfo, Reg, RegRange};
+
+/// The value of an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Operand {
+    Reg(RegRange),
+    /// An inline constant, by its source-operand code (128 to 208, 240 to 248). [`Operand::bits`] expands it.
+    Inline(u16),
+    /// The 32-bit literal that follows the instruction.
+    Literal(u32),
+    /// A read-only special source, by code: shared_base (235) to pops_exiting_wave_id (239), vccz (251), execz (252),
+    /// scc (253), lds_direct (254).
+    Special(u16),
+    /// An immediate field, sign-extended.
+    Imm(i64),
+}
+
+impl Operand {
+    /// What a constant operand supplies to an operation of this type, as raw bits; `None` for registers and specials.
+    ///
+    /// Integers 0 to 64 and -1 to -16 are sign-extended to the type's width; the floating-point constants (halves, ones,
+    /// twos, fours and 1/2pi) take the type's format, where packed 16-bit types get theirs in the low half only. A
+    /// literal is zero-extended, except for f64, whose high half it is.
+    pub fn bits(self, ty: DataType) -> Option<u64> {
+        use DataType::{B16, B64, Bf16, F16, F64, I16, I64, V2Bf16, V2F16, V2I16};
+        let narrow = |wide: u64| match ty {
+            B64 | I64 | F64 => wide,
+            B16 | I16 | F16 | Bf16 => wide & 0xffff,
+            _ => wide & 0xffff_ffff,
+        };
+        match self {
+            Operand::Imm(value) => Some(narrow(value as u64)),
+            Operand::Literal(value) => Some(match ty {
+                F64 => u64::from(value) << 32,
+                _ => narrow(u64::from(value)),
+            }),
+            Operand::Inline(code @ 128..=192) => Some(u64::from(code) - 128),
+            Operand::Inline(code @ 193..=208) => Some(narrow((192 - i64::from(code)) as u64)),
+            Operand::Inline(code @ 240..=248) => {
+                let at = usize::from(code - 240);
+                Some(match ty {
+                    B64 | I64 | F64 => FLOATS[at].to_bits(),
+                    B16 | I16 | F16 | V2I16 | V2F16 => u64::from(HALVES[at]),
+                    Bf16 | V2Bf16 => u64::from(SINGLES[at] >> 16),
+                    _ => u64::from(SINGLES[at]),
+                })
+            }
+            Operand::Inline(_) | Operand::Reg(_) | Operand::Special(_) => None,
+        }
+    }
+
+    /// The register tuple, if it is one.
+    pub fn reg(self) -> Option<RegRange> {
+        if let Operand::Reg(range) = self { Some(range) } else { None }
+    }
+}
+
+/// Codes 240 to 248. The last is 1/(2 pi), as the hardware rounds it in each format.
+const FLOATS: [f64; 9] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0, f64::from_bits(0x3fc4_5f30_6dc9_c882)];
+const SINGLES: [u32; 9] = [
+    0x3f00_0000,
+    0xbf00_0000,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x4000_0000,
+    0xc000_0000,
+    0x4080_0000,
+    0xc080_0000,
+    0x3e22_f983,
+];
+const HALVES: [u16; 9] = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
+
+const LITERAL: u32 = 255;
+const VGPR: u32 = 256;
+
+/// How many register units one step of the field's value is: resource descriptors count in fours.
+const fn scale(field: Field) -> u32 {
+    match field {
+        Field::Sbase => 2,
+        Field::Srsrc | Field::Ssamp => 4,
+        _ => 1,
+    }
+}
+
+/// The acc bit that qualifies a vector operand.
+fn acc_bit(inst: &Inst, field: Field) -> Option<(Field, u32)> {
+    match (inst.info().format, field) {
+        (Format::Mai, Field::Src0) => Some((Field::Acc, 0)),
+        (Format::Mai, Field::Src1) => Some((Field::Acc, 1)),
+        (Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf | Format::Mimg, _) => Some((Field::Acc, 0)),
+        _ => None,
+    }
+}
+
+/// The SDWA bit that says that a source is scalar.
+fn sdwa_scalar(format: Format, field: Field) -> Option<Field> {
+    match (format, field) {
+        (Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC, Field::Src0) => Some(Field::S0),
+        (Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC, Field::Vsrc1) => Some(Field::S1),
+        _ => None,
+    }
+}
+
+fn sign_extend(raw: u32, width: u32) -> i64 {
+    i64::from((raw << (32 - width)) as i32 >> (32 - width))
+}
+
+/// What a scalar source code (below 256) names.
+fn scalar(inst: &Inst, code: u32, units: u8) -> Option<Operand> {
+    match code {
+        0..=124 | 126..=127 => {
+            let last = code + u32::from(units) - 1;
+            let first = Reg::from_index(code as usize)?;
+            // A tuple may not run out of its file: s[101:102] does not exist.
+            let ends = if code < 102 {
+                101
+            } else if code < 108 {
+                code | 1
+            } else if code < 124 {
+                123
+            } else {
+                code | 1
+            };
+            (last <= ends).then_some(Operand::Reg(RegRange::new(first, units)))
+        }
+        128..=208 | 240..=248 => Some(Operand::Inline(code as u16)),
+        235..=239 | 251..=254 => Some(Operand::Special(code as u16)),
+        LITERAL => Some(Operand::Literal(inst.literal()?)),
+        _ => None,
+    }
+}
+
+fn vector(first: Reg, units: u8) -> Option<Operand> {
+    (first.number() + u16::from(units) <= 256).then_some(Operand::Reg(RegRange::new(first, units)))
+}
+
+/// The operand's value; `None` if the field's bits name nothing.
+pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
+    if let Some(first) = info.fixed {
+        return Some(Operand::Reg(RegRange::new(first, info.units)));
+    }
+    if info.field == Field::Literal {
+        return Some(Operand::Literal(inst.literal()?));
+    }
+    let format = inst.info().format;
+    let (raw, width) = inst.raw_field(info.field)?;
+    match info.file {
+        File::Immediate => Some(Operand::Imm(sign_extend(raw, width))),
+        File::Scalar if format == Format::SdwaC && info.field == Field::Sdst => {
+            let named = inst.field(Field::Sd)? == 1;
+            scalar(inst, if named { raw } else { 106 }, info.units)
+        }
+        // SMEM's register offset lies in the low bits of the immediate offset.
+        File::Scalar if info.field == Field::Offset => scalar(inst, raw & 0x7f, info.units),
+        File::Scalar if width == 9 && raw >= VGPR => None,
+        File::Scalar => scalar(inst, raw * scale(info.field), info.units),
+        File::Agpr => vector(Reg::agpr((raw & 0xff) as u16), info.units),
+        File::Vgpr | File::Vector | File::Source => {
+            if let Some(flag) = sdwa_scalar(format, info.field)
+                && inst.field(flag) == Some(1)
+            {
+                return scalar(inst, raw, info.units).filter(|o| *o != Operand::Special(254));
+            }
+            if width == 9 && raw < VGPR {
+                return match info.file {
+                    File::Source => scalar(inst, raw, info.units),
+                    // v_readfirstlane and v_readlane may read LDS directly.
+                    File::Vgpr if raw == 254 => Some(Operand::Special(254)),
+                    _ => None,
+                };
+            }
+            let number = (raw & 0xff) as u16;
+            let accumulator = info.file == File::Vector
+                && acc_bit(inst, info.field).is_some_and(|(f, bit)| inst.field(f).unwrap_or(0) >> bit & 1 != 0);
+            vector(if accumulator { Reg::agpr(number) } else { Reg::vgpr(number) }, info.units)
+        }
+    }
+}
+
+/// Puts a value into the operand's field. `None` if it cannot be encoded there.
+pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> {
+    if let Some(first) = info.fixed {
+        return (value == Operand::Reg(RegRange::new(first, info.units))).then_some(());
+    }
+    if info.field == Field::Literal {
+        let Operand::Literal(literal) = value else { return None };
+        inst.set_literal(Some(literal));
+        return Some(());
+    }
+    let format = inst.info().format;
+    let (_, width) = inst.raw_field(info.field)?;
+    let raw = match value {
+        Operand::Imm(value) if info.file == File::Immediate => {
+            let unsigned = value as u64 & ((1u64 << width) - 1);
+            let fits = sign_extend(unsigned as u32, width) == value || value as u64 == unsigned;
+            return if fits { inst.put_field(info.field, unsigned as u32) } else { None };
+        }
+        Operand::Reg(range) if range.count == info.units => register(inst, info, range.first, width)?,
+        Operand::Inline(code) | Operand::Special(code) if accepts_codes(info, width) => u32::from(code),
+        // Not every format can be followed by a literal.
+        Operand::Literal(literal)
+            if accepts_codes(info, width)
+                && matches!(
+                    format,
+                    Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Vop1 | Format::Vop2 | Format::Vopc
+                ) =>
+        {
+            inst.set_literal(Some(literal));
+            LITERAL
+        }
+        _ => return None,
+    };
+    if let Some(flag) = sdwa_scalar(format, info.field) {
+        let is_vector = matches!(value, Operand::Reg(r) if r.first.is_vgpr());
+        inst.put_field(flag, u32::from(!is_vector))?;
+    }
+    inst.put_field(info.field, raw)?;
+    (read(inst, info) == Some(value)).then_some(())
+}
+
+/// The field is a source that also takes constant codes.
+fn accepts_codes(info: &OperandInfo, width: u32) -> bool {
+    match info.file {
+        File::Source => true,
+        File::Scalar => width >= 8,
+        File::Vgpr => width == 9,
+        _ => false,
+    }
+}
+
+fn register(inst: &mut Inst, info: &OperandInfo, first: Reg, width: u32) -> Option<u32> {
+    let number = u32::from(first.number());
+    match info.file {
+        File::Immediate => None,
+        File::Agpr => first.is_agpr().then_some(if width == 9 { VGPR + number } else { number }),
+        File::Scalar if inst.info().format == Format::SdwaC && info.field == Field::Sdst => {
+            let is_vcc = first == Reg::VCC_LO;
+            inst.put_field(Field::Sd, u32::from(!is_vcc))?;
+            Some(if is_vcc { 0 } else { first.index() as u32 })
+        }
+        File::Scalar => {
+            let code = first.index() as u32;
+            (code < 128 && code.is_multiple_of(scale(info.field))).then_some(code / scale(info.field))
+        }
+        File::Vgpr | File::Vector | File::Source => {
+            if first.is_vgpr() || first.is_agpr() {
+                match acc_bit(inst, info.field).filter(|_| info.file == File::Vector) {
+                    Some((field, bit)) => {
+                        let old = inst.field(field)?;
+                        inst.put_field(field, old & !(1 << bit) | u32::from(first.is_agpr()) << bit)?;
+                    }
+                    None if first.is_agpr() => return None,
+                    None => {}
+                }
+                return Some(if width == 9 { VGPR + number } else { number });
+            }
+            let scalar_allowed =
+                info.file == File::Source && (width == 9 || sdwa_scalar(inst.info().format, info.field).is_some());
+            (scalar_allowed && first.index() < 128).then_some(first.index() as u32)
+        }
+    }
+}

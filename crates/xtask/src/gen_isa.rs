@@ -1,0 +1,281 @@
+//! Turns what the prober found into crates/isa/tables/TARGET.txt, one opcode a line.
+
+use std::path::{Path, PathBuf};
+
+use crate::probe::{McOperand, Opcode, probe};
+
+use crate::field::Field;
+use crate::layout::layout;
+use crate::opcode::Format;
+
+/// The processors, and LLVM's encoding families that their opcodes come from.
+const TARGETS: &[(&str, &str)] = &[("gfx90a", "8,5,3,1,2")];
+
+const HEADER: &str = "\
+# Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs:
+# LLVM name, pseudo, mnemonic, format, opcode, variant keys, bytes, operands, implicit reads, implicit writes, flags.
+# An operand is field:units:access:type:file, or VCC:units:access where the assembly names a register that the encoding
+# does not. Units count 32 bits.
+";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../isa/tables")
+}
+
+pub fn write() -> Result<String, String> {
+    let mut message = String::new();
+    for (cpu, families) in TARGETS {
+        let (table, count) = table(cpu, families)?;
+        let path = folder().join(format!("{cpu}.txt"));
+        std::fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
+        message += &format!("{cpu}: {count} opcodes");
+    }
+    Ok(message)
+}
+
+pub fn check() -> Result<String, String> {
+    for (cpu, families) in TARGETS {
+        let path = folder().join(format!("{cpu}.txt"));
+        let old = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        if old != table(cpu, families)?.0 {
+            return Err(format!(
+                "crates/isa/tables/{cpu}.txt is not what LLVM's tables give: run `cargo xtask gen-isa`"
+            ));
+        }
+    }
+    Ok("the tables are up to date".to_string())
+}
+
+fn table(cpu: &str, families: &str) -> Result<(String, usize), String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/probe.cpp");
+    let scratch = std::env::temp_dir().join(format!("luthier-gen-isa-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).map_err(|e| e.to_string())?;
+    let opcodes = probe(&source, &scratch, cpu, families);
+    std::fs::remove_dir_all(&scratch).map_err(|e| e.to_string())?;
+    let mut rows: Vec<((String, u16, u16), String)> = Vec::new();
+    for opcode in opcodes? {
+        let row = row(&opcode).map_err(|e| format!("{}: {e}", opcode.llvm))?;
+        rows.push(((opcode.format.clone(), opcode.op, opcode.keys[0]), row));
+    }
+    rows.sort();
+    let count = rows.len();
+    Ok((HEADER.to_string() + &rows.into_iter().map(|(_, row)| row + "\n").collect::<String>(), count))
+}
+
+fn row(o: &Opcode) -> Result<String, String> {
+    let mnemonic = o.text.split_whitespace().next().ok_or("no mnemonic")?;
+    let format = format(o)?;
+    let mut operands = Vec::new();
+    for (i, operand) in o.operands.iter().enumerate() {
+        let written = operand.is_def;
+        // A tied operand is the destination read again; source modifiers and cache bits are fields, not operands.
+        if operand.tied || operand.kind == INPUT_MODIFIERS || (operand.class.is_none() && operand.mask == 0) {
+            continue;
+        }
+        let Some(field) = field_of(format, o, operand)? else { continue };
+        let tied = written
+            && o.operands
+                .iter()
+                .any(|other| other.tied && other.class == operand.class && [0, operand.mask].contains(&other.mask));
+        let access = if tied {
+            "RW"
+        } else if written {
+            "W"
+        } else {
+            "R"
+        };
+        let units = operand.bits.div_ceil(32);
+        operands.push(format!("{field:?}:{units}:{access}:{}:{}", data_type(operand.kind)?, file(operand, format)));
+    }
+    let mut uses = names(&o.implicit_uses, true)?;
+    let mut defs = names(&o.implicit_defs, false)?;
+    name_vcc(o, format, mnemonic, &mut operands, &mut uses, &mut defs);
+    let literal = if o.size == 8 && matches!(format, Format::Vop2 | Format::Sopk) { 4 } else { 0 };
+    let keys: Vec<String> = o.keys.iter().map(u16::to_string).collect();
+    let columns = [
+        o.llvm.clone(),
+        o.pseudo.clone().unwrap_or_else(|| strip_suffix(&o.llvm)),
+        mnemonic.to_string(),
+        format!("{format:?}"),
+        o.op.to_string(),
+        keys.join(","),
+        (o.size - literal).to_string(),
+        operands.join(" "),
+        uses.join(" "),
+        defs.join(" "),
+        flags(o, mnemonic, literal != 0).join(" "),
+    ];
+    Ok(columns.map(|c| if c.is_empty() { "-".to_string() } else { c }).join("\t"))
+}
+
+/// Image opcodes are not in LLVM's pseudo map; their pseudo name is the real one without its encoding family.
+fn strip_suffix(llvm: &str) -> String {
+    llvm.strip_suffix("_gfx90a").or_else(|| llvm.strip_suffix("_vi")).unwrap_or(llvm).to_string()
+}
+
+const INPUT_MODIFIERS: u8 = 45;
+
+fn format(o: &Opcode) -> Result<Format, String> {
+    use Format::*;
+    const ALL: [Format; 25] = [
+        Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, Vintrp, Sdwa1, Sdwa2, SdwaC,
+        Dpp1, Dpp2, Ds, Flat, Mubuf, Mtbuf, Mimg, Exp,
+    ];
+    // The prober calls both VOP3 forms Vop3a; VOP3B is the one with a scalar destination in bits 8 to 14.
+    let second_result = o.operands.iter().any(|p| p.is_def && p.mask != 0 && p.mask & !0x7f00 == 0);
+    if o.format == "Vop3a" && second_result {
+        return Ok(Vop3b);
+    }
+    ALL.into_iter().find(|f| format!("{f:?}") == o.format).ok_or_else(|| format!("format {}", o.format))
+}
+
+/// The field that an operand's bits belong to; `None` for modifiers.
+fn field_of(format: Format, o: &Opcode, operand: &McOperand) -> Result<Option<Field>, String> {
+    const IMMEDIATES: [Field; 5] = [Field::Simm16, Field::Offset, Field::Tgt, Field::Attr, Field::AttrChan];
+    if operand.mask >> 32 != 0
+        && o.size == 8
+        && matches!(format, Format::Vop2 | Format::Sopk)
+        && operand.class.is_none()
+    {
+        return Ok(Some(Field::Literal));
+    }
+    let pieces = layout(format).iter().filter(|(_, low, width)| operand.mask >> low & ((1 << width) - 1) != 0);
+    // The acc and SDWA scalar bits qualify a register; they are not its field.
+    let mut fields: Vec<Field> = pieces
+        .map(|piece| piece.0)
+        .filter(|f| !matches!(f, Field::Acc | Field::AccCd | Field::S0 | Field::S1 | Field::Sd | Field::Op))
+        .collect();
+    fields.dedup();
+    match (operand.class.is_some(), &fields[..]) {
+        (true, [one]) => Ok(Some(*one)),
+        // Flipping bit 47 turns the VCC destination of an SDWA comparison into s[0:1]; the register lies beside it.
+        (true, []) if format == Format::SdwaC => Ok(Some(Field::Sdst)),
+        (true, []) if operand.mask == 0 => Err(format!("no bit changes the operand of class {:?}", operand.class)),
+        (true, several) => Err(format!("an operand in several fields: {several:?}")),
+        // Memory offsets are modifiers everywhere but in SMEM.
+        (false, [one]) if IMMEDIATES.contains(one) && (*one != Field::Offset || format == Format::Smem) => {
+            Ok(Some(*one))
+        }
+        (false, _) => Ok(None),
+    }
+}
+
+/// LLVM's operand type numbers, as far as they say how a constant is expanded.
+fn data_type(kind: u8) -> Result<&'static str, String> {
+    Ok(match kind {
+        0..=4 | 46 => "None",
+        13 | 28 | 41 => "I32",
+        14 | 29 => "I64",
+        15 | 27 | 39 => "I16",
+        16 | 32 | 38 | 42 => "F32",
+        17 | 33 | 43 => "F64",
+        18 | 30 => "Bf16",
+        19 | 31 => "F16",
+        20 | 35 => "V2Bf16",
+        21 | 22 | 24 | 36 => "V2F16",
+        23 | 34 => "V2I16",
+        25 => "V2I32",
+        26 => "V2F32",
+        other => return Err(format!("operand type {other}")),
+    })
+}
+
+fn file(operand: &McOperand, format: Format) -> &'static str {
+    let Some(class) = operand.class.as_deref() else { return "Immediate" };
+    match class {
+        c if c.starts_with("AReg") || c.starts_with("AGPR") => "Agpr",
+        c if c.starts_with("AV_") => "Vector",
+        c if c.starts_with("VS_") && format != Format::Vop3a || c.starts_with("VS_") => "Source",
+        c if c.starts_with('V') => "Vgpr",
+        _ => "Scalar",
+    }
+}
+
+/// Register names of LLVM's implicit operands, as 32-bit units of ours. EXEC is left to the access rules.
+fn names(list: &[String], reads: bool) -> Result<Vec<String>, String> {
+    let mut out = Vec::new();
+    for name in list {
+        match name.as_str() {
+            "SCC" | "M0" | "MODE" => out.push(name.clone()),
+            "VCC" => out.extend(["VCC_LO", "VCC_HI"].map(String::from)),
+            "EXEC" => out.extend(["EXEC_LO", "EXEC_HI"].map(String::from)),
+            "FLAT_SCR" => out.extend(["FLAT_SCRATCH_LO", "FLAT_SCRATCH_HI"].map(String::from)),
+            "VCCZ" | "EXECZ" if reads => {}
+            other => return Err(format!("implicit register {other}")),
+        }
+    }
+    Ok(out)
+}
+
+/// Where the assembly names VCC although the encoding does not, VCC becomes an operand.
+fn name_vcc(
+    o: &Opcode,
+    format: Format,
+    mnemonic: &str,
+    operands: &mut Vec<String>,
+    uses: &mut Vec<String>,
+    defs: &mut Vec<String>,
+) {
+    let Some(rest) = o.text.strip_prefix(mnemonic) else { return };
+    if !matches!(format, Format::Vop2 | Format::Vopc | Format::Sdwa2 | Format::Dpp2) {
+        return;
+    }
+    let named: Vec<bool> = rest.split(',').map(|t| t.split_whitespace().next() == Some("vcc")).collect();
+    for (at, _) in named.iter().enumerate().filter(|(_, vcc)| **vcc) {
+        let written = at < 2 && defs.iter().any(|d| d == "VCC_LO");
+        operands.insert(at.min(operands.len()), format!("VCC:2:{}", if written { "W" } else { "R" }));
+        let list = if written { &mut *defs } else { &mut *uses };
+        list.retain(|r| !r.starts_with("VCC"));
+    }
+}
+
+fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
+    let ts = |bit: u32| o.ts_flags >> bit & 1 != 0;
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|p| mnemonic.starts_with(p));
+    let is = |names: &[&str]| names.contains(&mnemonic);
+    let has = |list: &[String], name: &str| list.iter().any(|r| r == name);
+    let atomic = ts(57) || ts(58);
+    let indirect =
+        is(&["s_setpc_b64", "s_swappc_b64", "s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_join"]);
+    let call = is(&["s_call_b64", "s_swappc_b64"]);
+    let conditional = starts(&["s_cbranch_"]);
+    let table = [
+        ("LOAD", o.may_load),
+        ("STORE", o.may_store),
+        ("ATOMIC", atomic),
+        ("ATOMIC_RETURN", ts(58)),
+        ("BRANCH", is(&["s_branch"]) || conditional || (indirect && !call)),
+        ("COND_BRANCH", conditional),
+        ("INDIRECT", indirect),
+        ("CALL", call),
+        ("END", starts(&["s_endpgm"])),
+        ("BARRIER", is(&["s_barrier"])),
+        ("WAIT", starts(&["s_waitcnt"])),
+        ("VALU", ts(1)),
+        ("SALU", ts(0)),
+        ("SMEM", ts(19)),
+        ("VMEM", ts(17) || ts(18) || ts(20) || ts(24)),
+        ("FLAT", ts(24) && !ts(51) && !ts(56)),
+        ("GLOBAL", ts(51)),
+        ("SCRATCH", ts(56)),
+        ("DS", ts(25)),
+        ("MFMA", ts(54) && mnemonic.starts_with("v_mfma")),
+        ("VINTERP", ts(13)),
+        ("EXPORT", ts(23)),
+        ("TRAP", is(&["s_trap"])),
+        ("IGNORES_EXEC", ts(0) || ts(19) || mnemonic.starts_with("v_mfma") || !has(&o.implicit_uses, "EXEC")),
+        ("VM_CNT", ts(32)),
+        ("LGKM_CNT", ts(34)),
+        ("EXP_CNT", ts(33)),
+        ("D16_PRESERVE", mnemonic.contains("_d16") && o.may_load && o.operands.iter().any(|p| p.tied)),
+        ("FIXED_LITERAL", literal),
+        ("SDWA", ts(14)),
+        ("DPP", ts(15)),
+        ("GETPC", is(&["s_getpc_b64"])),
+        ("FP_MODE", ts(1) && has(&o.implicit_uses, "MODE")),
+        ("MUBUF", ts(17)),
+        ("MTBUF", ts(18)),
+        ("MIMG", ts(20)),
+    ];
+    table.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
+}

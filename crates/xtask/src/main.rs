@@ -1,0 +1,64 @@
+//! Developer-time programs: `cargo xtask gen-isa [--check]` makes the instruction tables from LLVM's.
+
+// The isa crate's own field names and layouts: where a field lies is written down once.
+#[path = "../../isa/src/field.rs"]
+#[allow(dead_code)]
+mod field;
+#[path = "../../isa/src/layout.rs"]
+mod layout;
+mod opcode {
+    /// The formats' names; must agree with the isa crate's enum, which the layouts are matched on.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Format {
+        Sop1,
+        Sop2,
+        Sopk,
+        Sopc,
+        Sopp,
+        Smem,
+        Vop1,
+        Vop2,
+        Vopc,
+        Vop3a,
+        Vop3b,
+        Vop3p,
+        Mai,
+        Vintrp,
+        Sdwa1,
+        Sdwa2,
+        SdwaC,
+        Dpp1,
+        Dpp2,
+        Ds,
+        Flat,
+        Mubuf,
+        Mtbuf,
+        Mimg,
+        Exp,
+    }
+}
+
+mod gen_isa;
+mod probe;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["gen-isa"] => gen_isa::write(),
+        ["gen-isa", "--check"] => gen_isa::check(),
+        _ => Err("usage: cargo xtask gen-isa [--check]".to_string()),
+    };
+    match result {
+        Ok(message) => {
+            println!("{message}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

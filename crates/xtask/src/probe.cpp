@@ -1,0 +1,237 @@
+// Asks LLVM's disassembler what every encoding of a target means, and prints one line for each MC opcode found.
+//
+// Only LLVM's public MC interface is used: the AMDGPU back end installs no private headers. Which MC operand lies in
+// which bits is found by flipping each bit of a valid encoding and watching the operands.
+
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCDisassembler/MCDisassembler.h>
+#include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstPrinter.h>
+#include <llvm/MC/MCInstrInfo.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace llvm;
+
+// Exported by the AMDGPU utilities library: the encoded opcode of a pseudo opcode in one encoding family.
+namespace llvm::AMDGPU { int getMCOpcode(uint16_t Opcode, unsigned Family); }
+
+namespace {
+
+struct Found {
+    std::string format;
+    unsigned op;
+    std::set<unsigned> keys;
+    uint64_t word;
+    uint64_t size;
+    MCInst inst;
+};
+
+struct Prober {
+    const MCRegisterInfo *regs;
+    const MCInstrInfo *instrs;
+    const MCSubtargetInfo *subtarget;
+    MCDisassembler *disassembler;
+    MCInstPrinter *printer;
+    std::map<unsigned, Found> found;
+
+    std::optional<std::pair<MCInst, uint64_t>> decode(uint64_t word) const {
+        uint8_t bytes[20] = {};
+        const uint32_t literal = 0x12345678;
+        memcpy(bytes, &word, 8);
+        memcpy(bytes + 8, &literal, 4);
+        MCInst inst;
+        uint64_t size;
+        raw_null_ostream none;
+        if (disassembler->getInstruction(inst, size, bytes, 0, none) != MCDisassembler::Success)
+            return std::nullopt;
+        return std::make_pair(inst, size);
+    }
+
+    void probe(const char *format, unsigned op, unsigned key, uint64_t word) {
+        auto decoded = decode(word);
+        if (!decoded) return;
+        auto [inst, size] = *decoded;
+        auto [at, fresh] = found.try_emplace(inst.getOpcode(), Found{format, op, {}, word, size, inst});
+        if (fresh || (at->second.format == format && at->second.op == op)) at->second.keys.insert(key);
+        else fprintf(stderr, "%s: %s %u and %s %u\n", instrs->getName(inst.getOpcode()).str().c_str(), format, op,
+                     at->second.format.c_str(), at->second.op);
+    }
+};
+
+uint64_t at(uint64_t value, unsigned bit) { return value << bit; }
+
+// GCN5 and CDNA1/2. The keys are those of the decoder's variant selection (crates/isa/src/decode.rs).
+void probe_gfx9(Prober &t) {
+    const uint64_t scalar_sources[] = {0, 2, 128};
+    for (uint64_t s : scalar_sources)
+        for (uint64_t d : {0, 2}) {
+            for (unsigned op = 0; op < 128; ++op) {
+                if (op < 96) t.probe("Sop2", op, 0, 0x80000000 | at(op, 23) | at(d, 16) | s << 8 | s);
+                t.probe("Sopc", op, 0, 0xBF000000 | at(op, 16) | s << 8 | s);
+                t.probe("Sopp", op, 0, 0xBF800000 | at(op, 16) | s);
+            }
+            for (unsigned op = 0; op < 29; ++op)
+                for (uint64_t imm : {0, 1, 0x1801}) t.probe("Sopk", op, 0, 0xB0000000 | at(op, 23) | at(d, 16) | imm);
+            for (unsigned op = 0; op < 256; ++op) t.probe("Sop1", op, 0, 0xBE800000 | at(op, 8) | at(d, 16) | s);
+        }
+    for (unsigned op = 0; op < 256; ++op)
+        for (uint64_t key = 0; key < 8; ++key)
+            for (uint64_t data : {0, 4})
+                t.probe("Smem", op, key, 0xC0000000 | at(op, 18) | at(key & 1, 17) | at(key >> 1 & 1, 14) |
+                                             at(key >> 2 & 1, 16) | at(data, 6) | at(8, 32));
+    for (uint64_t s : {256, 0, 128}) {
+        for (unsigned op = 0; op < 64; ++op)
+            if (op != 62 && op != 63) t.probe("Vop2", op, 0, at(op, 25) | s);
+        for (unsigned op = 0; op < 256; ++op) {
+            for (uint64_t d : {0, 2}) t.probe("Vop1", op, 0, 0x7E000000 | at(op, 9) | s | at(d, 17));
+            t.probe("Vopc", op, 0, 0x7C000000 | at(op, 17) | s);
+        }
+    }
+    const uint64_t sdwa[] = {0x06060600, 0x00060600, 0x06060000}, dpp[] = {0xff00e400, 0xff015000};
+    for (unsigned op = 0; op < 256; ++op) {
+        for (uint64_t high : sdwa) {
+            if (op < 62) t.probe("Sdwa2", op, 0, at(op, 25) | 249 | high << 32);
+            t.probe("Sdwa1", op, 0, 0x7E000000 | at(op, 9) | 249 | high << 32);
+            t.probe("SdwaC", op, 0, 0x7C000000 | at(op, 17) | 249 | high << 32);
+        }
+        for (uint64_t high : dpp) {
+            if (op < 62) t.probe("Dpp2", op, 0, at(op, 25) | 250 | high << 32);
+            t.probe("Dpp1", op, 0, 0x7E000000 | at(op, 9) | 250 | high << 32);
+        }
+    }
+    for (unsigned op = 0; op < 1024; ++op)
+        for (uint64_t s : {256, 0, 128})
+            for (uint64_t s2 : {256, 0, 128})
+                for (uint64_t acc : {0, 1, 2, 3})
+                    for (uint64_t acc_cd : {0, 1})
+                        for (uint64_t d : {0, 2}) {
+                            bool packed = op >= 0x380, matrix = op >= 0x3c0 || op == 0x3d8;
+                            if (!packed && (acc || acc_cd)) continue;
+                            if (packed && !matrix && acc_cd) continue;
+                            const char *format = matrix ? "Mai" : packed ? "Vop3p" : "Vop3a";
+                            t.probe(format, packed ? op - 0x380 : op, matrix ? acc_cd : 0,
+                                    0xD0000000 | at(op, 16) | at(acc_cd, 15) | d | s << 32 | s << 41 | s2 << 50 |
+                                        acc << 59);
+                        }
+    for (unsigned op = 0; op < 256; ++op)
+        for (uint64_t key = 0; key < 4; ++key)
+            t.probe("Ds", op, key, 0xD8000000 | at(op, 17) | at(key & 1, 25) | at(key >> 1, 16));
+    for (unsigned op = 0; op < 128; ++op)
+        for (uint64_t key = 0; key < 64; ++key) {
+            uint64_t seg = key & 3, saddr = key >> 2 & 1, glc = key >> 3 & 1, acc = key >> 4 & 1, lds = key >> 5;
+            t.probe("Flat", op, key, 0xDC000000 | at(op, 18) | at(seg, 14) | at(glc, 16) | at(lds, 13) |
+                                         at(acc, 55) | at(saddr ? 0 : 0x7f, 48));
+        }
+    for (unsigned op = 0; op < 128; ++op)
+        for (uint64_t key = 0; key < 32; ++key)
+            t.probe("Mubuf", op, key, 0xE0000000 | at(op, 18) | at(key & 3, 12) | at(key >> 2 & 1, 14) |
+                                          at(key >> 3 & 1, 55) | at(key >> 4, 16) | at(0x80, 56));
+    for (unsigned op = 0; op < 16; ++op)
+        for (uint64_t key = 0; key < 8; ++key)
+            t.probe("Mtbuf", op, key,
+                    0xE8000000 | at(op, 15) | at(key & 3, 12) | at(1, 19) | at(key >> 2, 55) | at(0x80, 56));
+    for (unsigned op = 0; op < 256; ++op)
+        for (uint64_t key = 0; key < 16; ++key)
+            t.probe("Mimg", op, key, 0xF0000000 | at(op & 127, 18) | at(op >> 7, 0) | at(key, 8) | at(1, 12));
+    t.probe("Exp", 0, 0, 0xC4000001);
+    for (unsigned op = 0; op < 4; ++op) t.probe("Vintrp", op, 0, 0xD4000000 | at(op, 16));
+}
+
+std::string register_name(const Prober &t, MCRegister reg) { return t.regs->getName(reg); }
+
+void print(Prober &t, unsigned family_first, const std::map<unsigned, unsigned> &pseudo) {
+    (void)family_first;
+    for (auto &[opcode, f] : t.found) {
+        const MCInstrDesc &desc = t.instrs->get(opcode);
+        std::vector<uint64_t> bits(f.inst.getNumOperands(), 0);
+        for (unsigned bit = 0; bit < f.size * 8 && bit < 64; ++bit) {
+            if (bit >= 26 && bit < 32) continue; // the format itself: LLVM crashes on some of what this would make
+            auto other = t.decode(f.word ^ at(1, bit));
+            if (!other || other->first.getOpcode() != opcode) continue;
+            const MCInst &inst = other->first;
+            for (unsigned i = 0; i < inst.getNumOperands() && i < bits.size(); ++i) {
+                const MCOperand &a = f.inst.getOperand(i), &b = inst.getOperand(i);
+                bool same = a.isReg() && b.isReg() ? a.getReg() == b.getReg()
+                            : a.isImm() && b.isImm() ? a.getImm() == b.getImm() : false;
+                if (!same) bits[i] |= at(1, bit);
+            }
+        }
+        std::string text;
+        raw_string_ostream out(text);
+        
+        t.printer->printInst(&f.inst, 0, "", *t.subtarget, out);
+        auto pseudo_at = pseudo.find(opcode);
+        std::string name = t.instrs->getName(opcode).str();
+        printf("%s\t%s\t%s\t%u\t", name.c_str(),
+               pseudo_at == pseudo.end() ? "-" : t.instrs->getName(pseudo_at->second).str().c_str(), f.format.c_str(), f.op);
+        bool first = true;
+        for (unsigned key : f.keys) printf("%s%u", first ? "" : ",", key), first = false;
+        printf("\t%lu\t%016lx\t", (unsigned long)f.size, (unsigned long)f.word);
+        unsigned mode = t.subtarget->getHwMode(MCSubtargetInfo::HwMode_RegInfo);
+        for (unsigned i = 0; i < desc.getNumOperands(); ++i) {
+            const MCOperandInfo &info = desc.operands()[i];
+            int rc = t.instrs->getOpRegClassID(info, mode);
+            std::string rc_name = "-";
+            unsigned width = 0;
+            if (rc >= 0) {
+                rc_name = t.regs->getRegClassName(&t.regs->getRegClass(rc));
+                width = t.regs->getRegClass(rc).getSizeInBits();
+            }
+            std::string value = "-";
+            if (i < f.inst.getNumOperands()) {
+                const MCOperand &o = f.inst.getOperand(i);
+                value = o.isReg() ? (o.getReg() ? register_name(t, o.getReg()) : "none") : o.isImm() ? std::to_string(o.getImm()) : "?";
+            }
+            printf("%s%d/%d:%s:%u:%d:%lx:%s", i ? " " : "", i < desc.getNumDefs(), (int)info.OperandType, rc_name.c_str(), width,
+                   desc.getOperandConstraint(i, MCOI::TIED_TO), (unsigned long)(i < bits.size() ? bits[i] : 0), value.c_str());
+        }
+        printf("\t");
+        for (MCPhysReg reg : desc.implicit_uses()) printf("%s ", register_name(t, reg).c_str());
+        printf("\t");
+        for (MCPhysReg reg : desc.implicit_defs()) printf("%s ", register_name(t, reg).c_str());
+        printf("\t%lx\t%d%d%d%d%d%d%d%d\t%s\n", (unsigned long)desc.TSFlags, desc.mayLoad(), desc.mayStore(), desc.isBranch(),
+               desc.isConditionalBranch(), desc.isIndirectBranch(), desc.isCall(), desc.isTerminator(), desc.isReturn(), text.c_str());
+    }
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+    if (count != 3) return fprintf(stderr, "usage: probe CPU ENCODING_FAMILIES\n"), 2;
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+    Triple triple("amdgcn-amd-amdhsa");
+    std::string error;
+    const auto *target = TargetRegistry::lookupTarget(triple, error);
+    MCTargetOptions options;
+    auto *regs = target->createMCRegInfo(triple);
+    auto *asm_info = target->createMCAsmInfo(*regs, triple, options);
+    auto *instrs = target->createMCInstrInfo();
+    auto *subtarget = target->createMCSubtargetInfo(triple, arguments[1], "");
+    MCContext context(triple, asm_info, regs, subtarget);
+    Prober t{regs, instrs, subtarget, target->createMCDisassembler(*subtarget, context),
+             target->createMCInstPrinter(triple, 1, *asm_info, *instrs, *regs), {}};
+    probe_gfx9(t);
+    std::map<unsigned, unsigned> pseudo;
+    for (char *family = strtok(arguments[2], ","); family; family = strtok(nullptr, ","))
+        for (unsigned opcode = 0; opcode < instrs->getNumOpcodes(); ++opcode) {
+            int real = AMDGPU::getMCOpcode(opcode, atoi(family));
+            if (real >= 0 && real != (int)opcode) pseudo.try_emplace(real, opcode);
+        }
+    print(t, 0, pseudo);
+}

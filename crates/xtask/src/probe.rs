@@ -1,0 +1,108 @@
+//! Builds and runs the C++ prober, and reads its lines.
+
+use std::path::Path;
+use std::process::Command;
+
+/// One MC opcode as LLVM describes it.
+pub struct Opcode {
+    pub llvm: String,
+    pub pseudo: Option<String>,
+    pub format: String,
+    pub op: u16,
+    /// The values of the decoder's variant key under which the opcode was met.
+    pub keys: Vec<u16>,
+    pub size: u8,
+    pub operands: Vec<McOperand>,
+    pub implicit_uses: Vec<String>,
+    pub implicit_defs: Vec<String>,
+    pub ts_flags: u64,
+    pub may_load: bool,
+    pub may_store: bool,
+    pub text: String,
+}
+
+pub struct McOperand {
+    pub is_def: bool,
+    /// LLVM's operand type number (`AMDGPU::OperandType`, or one of the generic ones).
+    pub kind: u8,
+    pub class: Option<String>,
+    pub bits: u16,
+    pub tied: bool,
+    /// The bits of the first two words that change this operand.
+    pub mask: u64,
+}
+
+fn run(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    String::from_utf8(output.stdout).map_err(|e| e.to_string())
+}
+
+/// Compiles the prober against the LLVM of `LLVM_SYS_221_PREFIX` and runs it for one processor. `families` are LLVM's
+/// encoding families to look pseudo opcodes up in, the most specific first.
+pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str) -> Result<Vec<Opcode>, String> {
+    let prefix = std::env::var("LLVM_SYS_221_PREFIX").map_err(|_| "LLVM_SYS_221_PREFIX is not set".to_string())?;
+    let libraries = run(Command::new(format!("{prefix}/bin/llvm-config")).args([
+        "--link-static",
+        "--libs",
+        "amdgpudisassembler",
+        "amdgpudesc",
+        "amdgpuinfo",
+        "amdgpuutils",
+        "mc",
+        "mcdisassembler",
+    ]))?;
+    let program = folder.join("probe");
+    run(Command::new(format!("{prefix}/bin/clang++"))
+        .args(["-O1", "-std=c++17", "-fuse-ld=lld"])
+        .arg(source)
+        .arg(format!("-I{prefix}/include"))
+        .args(libraries.split_whitespace())
+        .arg(format!("-L{prefix}/lib"))
+        .args(["-lz", "-lzstd", "-lpthread", "-ldl", "-o"])
+        .arg(&program))?;
+    let text = run(Command::new(&program).args([cpu, families]))?;
+    text.lines()
+        .map(|line| parse(line).ok_or_else(|| format!("the prober printed a line that is not one: {line}")))
+        .collect()
+}
+
+fn parse(line: &str) -> Option<Opcode> {
+    let columns: Vec<&str> = line.splitn(13, '\t').collect();
+    let [llvm, pseudo, format, op, keys, size, _word, operands, uses, defs, ts_flags, bits, text] = columns[..] else {
+        return None;
+    };
+    let names = |list: &str| list.split_whitespace().map(str::to_string).collect();
+    Some(Opcode {
+        llvm: llvm.to_string(),
+        pseudo: (pseudo != "-").then(|| pseudo.to_string()),
+        format: format.to_string(),
+        op: op.parse().ok()?,
+        keys: keys.split(',').map(str::parse).collect::<Result<_, _>>().ok()?,
+        size: size.parse().ok()?,
+        operands: operands.split_whitespace().map(parse_operand).collect::<Option<_>>()?,
+        implicit_uses: names(uses),
+        implicit_defs: names(defs),
+        ts_flags: u64::from_str_radix(ts_flags, 16).ok()?,
+        may_load: bits.starts_with('1'),
+        may_store: bits[1..].starts_with('1'),
+        text: text.trim().to_string(),
+    })
+}
+
+fn parse_operand(word: &str) -> Option<McOperand> {
+    let parts: Vec<&str> = word.split(':').collect();
+    let [kind, class, bits, tied, mask, value] = parts[..] else { return None };
+    let (is_def, kind) = kind.split_once('/')?;
+    Some(McOperand {
+        is_def: is_def == "1",
+        kind: kind.parse().ok()?,
+        class: (class != "-").then(|| class.to_string()),
+        bits: bits.parse().ok()?,
+        // An input register that the disassembler does not fill in (the old half of a d16 load) is the destination too.
+        tied: tied != "-1" || (class != "-" && value == "-"),
+        mask: u64::from_str_radix(mask, 16).ok()?,
+    })
+}
