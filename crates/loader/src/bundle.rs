@@ -53,8 +53,14 @@ pub(crate) fn is_bundle(bytes: &[u8]) -> bool {
 }
 
 impl Bundle {
-    /// The bundle whose magic is at `start`; nothing of it reaches beyond `limit`.
-    pub fn at(bytes: &[u8], start: usize, limit: usize) -> Result<(Bundle, Vec<BundleEntry>), LoadError> {
+    /// The bundle whose magic is at `start`; nothing of it reaches beyond `limit`. `budget` is what all entry tables of
+    /// the file may take: compressed ones could expand to anything.
+    pub fn at(
+        bytes: &[u8],
+        start: usize,
+        limit: usize,
+        budget: &mut u64,
+    ) -> Result<(Bundle, Vec<BundleEntry>), LoadError> {
         let bytes = bytes.get(..limit).unwrap_or(bytes);
         let rest = bytes.get(start..).unwrap_or_default();
         let mut bundle = if rest.starts_with(PLAIN_MAGIC) {
@@ -63,7 +69,7 @@ impl Bundle {
         } else {
             Bundle::compressed(bytes, start)?
         };
-        let entries = bundle.read_entries(bytes)?;
+        let entries = bundle.read_entries(bytes, budget)?;
         if let Coding::Plain = bundle.coding {
             let mut end = bundle.table_size(&entries);
             for entry in &entries {
@@ -168,7 +174,7 @@ impl Bundle {
         })
     }
 
-    fn read_entries(&self, bytes: &[u8]) -> Result<Vec<BundleEntry>, LoadError> {
+    fn read_entries(&self, bytes: &[u8], budget: &mut u64) -> Result<Vec<BundleEntry>, LoadError> {
         let mut reader = self.reader(bytes)?;
         let mut magic = [0; PLAIN_MAGIC.len()];
         self.fill(&mut *reader, &mut magic)?;
@@ -186,6 +192,9 @@ impl Bundle {
             if length > MAX_ID {
                 return Err(self.bad(format!("the id of entry {index} is {length} bytes long: the header is damaged")));
             }
+            *budget = budget
+                .checked_sub(64 + length)
+                .ok_or_else(|| self.bad("the entry tables of this file are absurdly large".to_owned()))?;
             let mut id = vec![0; length as usize];
             self.fill(&mut *reader, &mut id)?;
             let id = String::from_utf8(id).map_err(|_| self.bad(format!("the id of entry {index} is not UTF-8")))?;

@@ -80,6 +80,7 @@ impl Container {
     fn from_bundles(bytes: Arc<[u8]>, kind: ContainerKind, start: usize, end: usize) -> Result<Container, LoadError> {
         let mut container = Container { bytes, kind, bundles: Vec::new(), entries: Vec::new() };
         let mut at = start;
+        let mut budget = (container.bytes.len() as u64).saturating_mul(4).saturating_add(1 << 16);
         loop {
             // The linker pads bundles with zeros to their alignment.
             let rest = slice(&container.bytes, "offload bundle", at as u64, (end - at) as u64)?;
@@ -89,7 +90,7 @@ impl Container {
                 let reason = format!("expected a bundle, found the bytes {:02x?}", &rest[padding..][..4.min(end - at)]);
                 return Err(LoadError::BadBundle { offset: at as u64, reason });
             }
-            let (bundle, entries) = Bundle::at(&container.bytes, at, end)?;
+            let (bundle, entries) = Bundle::at(&container.bytes, at, end, &mut budget)?;
             at = bundle.end;
             for entry in entries {
                 container.entries.push(Entry {

@@ -13,8 +13,9 @@ use scroll::{Endian, LE, Pread};
 use crate::LoadError;
 use crate::types::*;
 
-pub(crate) const SECTION_HEADER_SIZE: u64 = 64;
+const SECTION_HEADER_SIZE: u64 = 64;
 const PROGRAM_HEADER_SIZE: u64 = 56;
+const DT_RELR: u64 = 36;
 
 /// The bytes `offset..offset + size`, or what was cut off.
 pub(crate) fn slice<'a>(bytes: &'a [u8], what: &'static str, offset: u64, size: u64) -> Result<&'a [u8], LoadError> {
@@ -320,12 +321,30 @@ fn section(header: &SectionHeader, name: String) -> Section {
     }
 }
 
-/// Where in the file the bytes at `vaddr` are; `len` bytes must be backed by the file.
-pub(crate) fn file_offset(segments: &[Segment], vaddr: u64, len: u64) -> Option<u64> {
-    segments.iter().filter(|s| s.kind == SegmentKind::Load).find_map(|s| {
-        let at = vaddr.checked_sub(s.vaddr)?;
-        (at.checked_add(len)? <= s.filesz).then(|| s.offset + at)
-    })
+/// The loadable segments by address, for look-ups: they do not overlap.
+#[derive(Clone, Debug)]
+pub(crate) struct Loads(Vec<Segment>);
+
+impl Loads {
+    pub fn new(segments: &[Segment]) -> Loads {
+        let mut loads: Vec<Segment> =
+            segments.iter().filter(|s| s.kind == SegmentKind::Load && s.memsz != 0).cloned().collect();
+        loads.sort_by_key(|s| s.vaddr);
+        Loads(loads)
+    }
+
+    /// The segment that `vaddr` lies in.
+    pub fn find(&self, vaddr: u64) -> Option<&Segment> {
+        let segment = &self.0[self.0.partition_point(|s| s.vaddr <= vaddr).checked_sub(1)?];
+        segment.range().contains(&vaddr).then_some(segment)
+    }
+
+    /// Where in the file the bytes at `vaddr` are; `len` bytes must be backed by the file.
+    pub fn file_offset(&self, vaddr: u64, len: u64) -> Option<u64> {
+        let segment = &self.0[self.0.partition_point(|s| s.vaddr <= vaddr).checked_sub(1)?];
+        let at = vaddr - segment.vaddr;
+        (at.checked_add(len)? <= segment.filesz).then(|| segment.offset + at)
+    }
 }
 
 pub(crate) fn notes(bytes: &[u8], segments: &[Segment]) -> Result<Vec<Note>, LoadError> {
@@ -336,6 +355,9 @@ pub(crate) fn notes(bytes: &[u8], segments: &[Segment]) -> Result<Vec<Note>, Loa
         let mut at = segment.offset;
         while end - at >= 12 {
             let bad = |reason| LoadError::BadNote { offset: at, reason };
+            if notes.len() > bytes.len() / 12 {
+                return Err(bad("more notes than the file can hold: note segments overlap"));
+            }
             let name_size = u64::from(u32_at(bytes, "note", at)?);
             let size = u64::from(u32_at(bytes, "note", at + 4)?);
             let kind = u32_at(bytes, "note", at + 8)?;
@@ -365,7 +387,7 @@ pub(crate) fn dynamic(bytes: &[u8], segments: &[Segment]) -> Result<Vec<DynamicE
 /// The parts of the file that the dynamic section and the section headers point at.
 pub(crate) struct Tables<'a> {
     pub bytes: &'a [u8],
-    pub segments: &'a [Segment],
+    pub loads: &'a Loads,
     pub sections: &'a [Section],
     pub dynamic: &'a [DynamicEntry],
 }
@@ -377,7 +399,7 @@ impl Tables<'_> {
 
     /// File offset of `size` bytes that a dynamic entry points at.
     fn place(&self, tag: &'static str, vaddr: u64, size: u64) -> Result<u64, LoadError> {
-        file_offset(self.segments, vaddr, size).ok_or(LoadError::BadDynamic {
+        self.loads.file_offset(vaddr, size).ok_or(LoadError::BadDynamic {
             tag,
             value: vaddr,
             reason: "points outside of the file-backed part of every loadable segment",
@@ -514,6 +536,13 @@ impl Tables<'_> {
             });
             Ok(())
         };
+        if let Some(value) = self.tag(DT_RELR) {
+            return Err(LoadError::BadDynamic {
+                tag: "DT_RELR",
+                value,
+                reason: "says that there are packed relocations, which ROCm does not load either; link with -z nopack-relative-relocs",
+            });
+        }
         if let (Some(vaddr), Some(size)) = (self.tag(dynamic::DT_RELA), self.tag(dynamic::DT_RELASZ)) {
             entry_size("DT_RELAENT", self.tag(dynamic::DT_RELAENT).unwrap_or(24), 24)?;
             let offset = self.place("DT_RELA", vaddr, size)?;

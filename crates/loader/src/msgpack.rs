@@ -54,6 +54,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
         Value::Boolean(_) => "a boolean",
         Value::Integer(_) => "an integer",
         Value::F32(_) | Value::F64(_) => "a float",
+        Value::String(text) if text.as_str().is_none() => "a string that is not UTF-8",
         Value::String(_) => "a string",
         Value::Binary(_) => "binary data",
         Value::Array(_) => "an array",

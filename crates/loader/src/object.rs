@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::elf::{self, ElfHeader, Tables};
+use crate::elf::{self, ElfHeader, Loads, Tables};
 use crate::types::*;
 use crate::{FeatureSetting, KernelDescriptor, KernelMetadata, LoadError, Metadata, OriginMap, TargetId};
 
@@ -47,6 +47,7 @@ pub struct CodeObject {
     os_abi: OsAbi,
     flags: u32,
     segments: Vec<Segment>,
+    loads: Loads,
     sections: Vec<Section>,
     dynamic: Vec<DynamicEntry>,
     notes: Vec<Note>,
@@ -76,10 +77,11 @@ impl CodeObject {
         let (os_abi, version) = header.check_code_object()?;
         let (target, sramecc, xnack) = TargetId::from_flags(header.flags, version)?;
         let segments = header.segments(&bytes)?;
+        let loads = Loads::new(&segments);
         let sections = header.sections(&bytes)?;
         let dynamic = elf::dynamic(&bytes, &segments)?;
         let notes = elf::notes(&bytes, &segments)?;
-        let tables = Tables { bytes: &bytes, segments: &segments, sections: &sections, dynamic: &dynamic };
+        let tables = Tables { bytes: &bytes, loads: &loads, sections: &sections, dynamic: &dynamic };
         let (symbols, dynamic_symbols) = tables.symbols()?;
         let relocations = tables.relocations(dynamic_symbols)?;
         let metadata = match notes.iter().find(|n| n.name == "AMDGPU" && n.kind == NT_AMDGPU_METADATA) {
@@ -109,6 +111,7 @@ impl CodeObject {
             os_abi,
             flags: header.flags,
             segments,
+            loads,
             sections,
             dynamic,
             notes,
@@ -206,12 +209,12 @@ impl CodeObject {
     }
     /// The file offset of the byte at `vaddr`.
     pub fn file_offset(&self, vaddr: u64) -> Option<u64> {
-        elf::file_offset(&self.segments, vaddr, 1)
+        self.loads.file_offset(vaddr, 1)
     }
     /// `len` bytes at `vaddr` as they are in the file, unrelocated. `None` outside of the loadable segments, and in
     /// their zero-filled part, which has no bytes to borrow.
     pub fn read(&self, vaddr: u64, len: u64) -> Option<&[u8]> {
-        let offset = elf::file_offset(&self.segments, vaddr, len)?;
+        let offset = self.loads.file_offset(vaddr, len)?;
         elf::slice(&self.bytes, "segment", offset, len).ok()
     }
     /// Executable address ranges: sections with code, or the executable segments of a file without section headers.
@@ -257,9 +260,10 @@ impl CodeObject {
                 let symbol = self.symbol(&metadata.symbol).filter(|s| !s.is_undefined()).ok_or_else(|| {
                     LoadError::MissingDescriptor { kernel: metadata.name.clone(), symbol: metadata.symbol.clone() }
                 })?;
-                if seen.insert(symbol.name.as_str()) {
-                    kernels.push(self.kernel_at(symbol, Some(metadata), &code)?);
+                if !seen.insert(symbol.name.as_str()) {
+                    return Err(self.listed_twice(&metadata.name));
                 }
+                kernels.push(self.kernel_at(symbol, Some(metadata), &code)?);
             }
         }
         let unlisted = self.symbols.iter().filter(|s| {
@@ -277,6 +281,12 @@ impl CodeObject {
         Ok(kernels)
     }
 
+    fn listed_twice(&self, kernel: &str) -> LoadError {
+        let note = self.notes.iter().find(|n| n.kind == NT_AMDGPU_METADATA);
+        let offset = note.map_or(0, |note| note.description.start as u64);
+        LoadError::BadMetadata { offset, reason: format!("kernel {kernel} is listed twice") }
+    }
+
     fn kernel_at(
         &self,
         symbol: &Symbol,
@@ -292,16 +302,18 @@ impl CodeObject {
             .map(|bytes: &[u8; 64]| KernelDescriptor::from_bytes(*bytes))
             .ok_or_else(|| bad("lies outside of the file-backed part of every loadable segment"))?;
         let entry = vaddr.wrapping_add_signed(descriptor.kernel_code_entry_byte_offset());
-        let segment = self
-            .segments
-            .iter()
-            .find(|s| s.kind == SegmentKind::Load && s.executable() && s.range().contains(&entry))
-            .ok_or_else(|| LoadError::BadEntryPoint { kernel: name.clone(), descriptor: vaddr, entry })?;
+        let segment = self.loads.find(entry).filter(|s| s.executable()).ok_or_else(|| LoadError::BadEntryPoint {
+            kernel: name.clone(),
+            descriptor: vaddr,
+            entry,
+        })?;
         let next = self.functions.partition_point(|f| f.vaddr <= entry);
         let code_size = match next.checked_sub(1).map(|i| &self.functions[i]) {
             Some(function) if function.vaddr == entry && function.size != 0 => function.size,
             _ => {
-                let end = code.iter().find(|range| range.contains(&entry)).map_or(segment.range().end, |r| r.end);
+                let after = code.partition_point(|range| range.start <= entry);
+                let range = after.checked_sub(1).map(|index| &code[index]).filter(|range| range.contains(&entry));
+                let end = range.map_or(segment.range().end, |range| range.end);
                 self.functions.get(next).map_or(end, |f| f.vaddr.min(end)) - entry
             }
         };

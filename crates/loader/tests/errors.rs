@@ -100,6 +100,16 @@ fn every_variant_is_produced_and_says_where() {
         fat
     };
 
+    // The note with both kernels' descriptors the same, and zeros for the byte that this saves.
+    let twice = {
+        let mut metadata = small.object.metadata().unwrap().clone();
+        metadata.kernels[1].symbol = "work.kd".to_owned();
+        metadata.kernels[1].name = "work".to_owned();
+        let mut bytes = metadata.encode();
+        bytes.resize(small.object.metadata().unwrap().encode().len(), 0);
+        bytes
+    };
+
     let cases: Vec<(&str, LoadError, &[&str])> = vec![
         ("Io", Container::open("/nonexistent/file.hsaco").unwrap_err(), &["/nonexistent/file.hsaco"]),
         ("NotElf", parse(b"hello, world".to_vec()), &["not an ELF", "68, 65, 6c, 6c"]),
@@ -135,6 +145,9 @@ fn every_variant_is_produced_and_says_where() {
         ),
         ("BadString", parse(small.put(kd, &u32::MAX.to_le_bytes())), &["dynamic symbol", "outside"]),
         ("BadDynamic", parse(small.put(small.dynamic(6), &[0xff; 8])), &["DT_SYMTAB", "0xffffffffffffffff"]),
+        ("BadDynamic", parse(small.put(small.dynamic(9) - 8, &[36])), &["DT_RELR", "nopack"]),
+        ("BadMetadata", parse(small.put(small.note(), &twice)), &["work is listed twice"]),
+        ("MetadataType", parse(small.put(small.in_note("other.kd"), &[0xff])), &["kernels[1].symbol", "not UTF-8"]),
         ("BadNote", parse(small.put(small.note() - 16, &u32::MAX.to_le_bytes())), &["n_descsz"]),
         ("BadMetadata", parse(small.put(small.note(), &[0xc1])), &["metadata note at offset 0x"]),
         (
