@@ -1,1 +1,53 @@
-//! luthier-lifter
+//! What a kernel does: functions, blocks, edges, calls, live registers.
+//!
+//! The problem: a code object is bytes and a few symbols, and whoever changes its code has to know where control may
+//! go and which registers hold something, without the relocations or the compiler that would say it.
+//!
+//! Invariants:
+//! - Nothing is guessed. What cannot be settled is in [`Program::issues`], the function concerned is refused
+//!   ([`Function::refusal`]) if its code is not understood, and every analysis takes the unknown for everything.
+//! - No input makes this crate panic, and cost grows linearly with the code.
+//! - Tables are structures of arrays with dense ids, by address: a function's blocks are consecutive, a block's
+//!   instructions too. An instruction takes under 200 bytes, everything included.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`ids`] | dense numbers of functions, blocks and instructions |
+//! | [`error`] | why an object is not lifted, and what is left open in one that is |
+//! | [`program`] | the lifted object |
+//! | `lift` | from an object to a program: rounds of decoding and tracking |
+//! | `decode` | bytes to instructions, in a row or as reached |
+//! | `flow` | a function's instructions to blocks and edges |
+//! | `class` | what the analyses need to know of an opcode |
+//! | `values`, `track` | value tracking: calls and jumps through registers, PC-relative values |
+//! | `place`, [`pcrel`] | what lies at an address; which addresses code forms |
+//! | `assemble` | functions' tables to the program's |
+//! | [`graph`] | who calls whom, which functions share a wave, which registers they use |
+//! | `taken` | which functions something may hold the address of |
+//! | [`exec`] | where EXEC is known to be full |
+//! | [`live`] | live registers, per lane side |
+
+mod assemble;
+mod class;
+mod decode;
+pub mod error;
+pub mod exec;
+mod flow;
+pub mod graph;
+pub mod ids;
+mod lift;
+pub mod live;
+pub mod pcrel;
+mod place;
+pub mod program;
+mod taken;
+mod track;
+mod values;
+
+pub use error::{Issue, IssueKind, LiftError};
+pub use exec::{ExecState, ExecStates};
+pub use graph::RegisterCounts;
+pub use ids::{BlockId, BlockIds, FuncId, IdRange, InstrId, InstrIds};
+pub use live::{Live, Liveness, Point};
+pub use pcrel::{PcValue, Place};
+pub use program::{Block, Call, Exit, Function, FunctionKind, Gap, GapKind, Program, Resolution, Terminator};

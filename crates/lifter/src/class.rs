@@ -1,0 +1,200 @@
+//! What the analyses need to know of an opcode beyond its flags, looked up once per opcode instead of once per
+//! instruction.
+
+use std::sync::OnceLock;
+
+use luthier_isa::{Field, Flags, Inst, OpcodeInfo, Operand, Reg, RegRange, Target};
+
+/// Opcodes that some analysis has a rule for. The rest is [`Kind::Plain`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Plain,
+    // Flow. The order matters: from `Branch` to `Unsupported` are the block enders.
+    Branch,
+    CondBranch,
+    /// `s_call_b64`.
+    CallDirect,
+    Swappc,
+    Setpc,
+    End,
+    Trap,
+    Unsupported,
+    // Values.
+    Getpc,
+    MovB32,
+    MovB64,
+    MovkI32,
+    AddU32,
+    AddcU32,
+    SubU32,
+    SubbU32,
+    /// `s_load_dword*`, by the number of units loaded.
+    ScalarLoad,
+    Writelane,
+    Readlane,
+    // EXEC.
+    OrSaveexec,
+    /// EXEC becomes a subset of itself.
+    ShrinkExec,
+    /// EXEC becomes a superset of itself.
+    GrowExec,
+    AndB64,
+    Andn2B64,
+    OrB64,
+    // Vector operations that look at lanes which EXEC turns off, or may.
+    CrossLane,
+    // Register indexing.
+    GprIdxOn,
+    GprIdxOff,
+    GprIdxMode,
+    Setreg,
+    ScalarRelative,
+    VectorRelative,
+    // Counters.
+    Waitcnt,
+    Message,
+    CacheControl,
+}
+
+impl Kind {
+    pub(crate) fn ends_block(self) -> bool {
+        (Kind::Branch as u8..=Kind::Unsupported as u8).contains(&(self as u8))
+    }
+}
+
+/// The [`Kind`] of every opcode of a target.
+pub(crate) struct Classes {
+    kinds: Vec<Kind>,
+}
+
+impl Classes {
+    pub(crate) fn of_target(target: Target) -> &'static Classes {
+        static GFX90A: OnceLock<Classes> = OnceLock::new();
+        match target {
+            Target::Gfx90a => GFX90A.get_or_init(|| Classes::new(target)),
+        }
+    }
+    fn new(target: Target) -> Classes {
+        Classes { kinds: target.opcodes().iter().map(classify).collect() }
+    }
+    pub(crate) fn of(&self, inst: &Inst) -> Kind {
+        self.kinds.get(usize::from(inst.info().id.0)).copied().unwrap_or(Kind::Plain)
+    }
+}
+
+fn classify(info: &OpcodeInfo) -> Kind {
+    let flags = info.flags;
+    match info.base {
+        "s_branch" => return Kind::Branch,
+        "s_call_b64" => return Kind::CallDirect,
+        "s_swappc_b64" => return Kind::Swappc,
+        "s_setpc_b64" => return Kind::Setpc,
+        "s_trap" => return Kind::Trap,
+        "s_cbranch_i_fork"
+        | "s_cbranch_g_fork"
+        | "s_cbranch_join"
+        | "s_rfe_b64"
+        | "s_rfe_restore_b64"
+        | "s_subvector_loop_begin"
+        | "s_subvector_loop_end" => return Kind::Unsupported,
+        "s_getpc_b64" => return Kind::Getpc,
+        "s_mov_b32" => return Kind::MovB32,
+        "s_mov_b64" => return Kind::MovB64,
+        "s_movk_i32" => return Kind::MovkI32,
+        "s_add_u32" => return Kind::AddU32,
+        "s_addc_u32" => return Kind::AddcU32,
+        "s_sub_u32" => return Kind::SubU32,
+        "s_subb_u32" => return Kind::SubbU32,
+        "v_writelane_b32" => return Kind::Writelane,
+        "v_readlane_b32" => return Kind::Readlane,
+        "s_or_saveexec_b64" => return Kind::OrSaveexec,
+        "s_and_saveexec_b64" | "s_andn1_saveexec_b64" | "s_andn1_wrexec_b64" => return Kind::ShrinkExec,
+        "s_orn1_saveexec_b64" => return Kind::GrowExec,
+        "s_and_b64" => return Kind::AndB64,
+        "s_andn2_b64" => return Kind::Andn2B64,
+        "s_or_b64" => return Kind::OrB64,
+        "s_set_gpr_idx_on" => return Kind::GprIdxOn,
+        "s_set_gpr_idx_off" => return Kind::GprIdxOff,
+        "s_set_gpr_idx_mode" => return Kind::GprIdxMode,
+        "s_setreg_b32" | "s_setreg_imm32_b32" => return Kind::Setreg,
+        "s_waitcnt" => return Kind::Waitcnt,
+        base if base.starts_with("s_movrel") || base.starts_with("s_cmovrel") => return Kind::ScalarRelative,
+        base if base.starts_with("v_movrel") => return Kind::VectorRelative,
+        base if base.starts_with("v_cmpx") => return Kind::ShrinkExec,
+        base if base.starts_with("s_sendmsg") => return Kind::Message,
+        base if base.starts_with("s_load_dword") => return Kind::ScalarLoad,
+        base if base.starts_with("s_dcache") || base.contains("inv") && base.starts_with("buffer_") => {
+            return Kind::CacheControl;
+        }
+        base if base.starts_with("buffer_wb") || base.starts_with("s_icache") => return Kind::CacheControl,
+        base if base.starts_with("v_readfirstlane")
+            || base.starts_with("v_permlane")
+            || base.starts_with("ds_permute")
+            || base.starts_with("ds_bpermute")
+            || base.starts_with("ds_swizzle") =>
+        {
+            return Kind::CrossLane;
+        }
+        _ => {}
+    }
+    if flags.contains(Flags::END) {
+        return Kind::End;
+    }
+    if flags.contains(Flags::COND_BRANCH) {
+        return Kind::CondBranch;
+    }
+    if flags.intersects(Flags::BRANCH | Flags::INDIRECT | Flags::CALL) {
+        return Kind::Unsupported;
+    }
+    if flags.contains(Flags::TRAP) {
+        return Kind::Trap;
+    }
+    if flags.intersects(Flags::DPP | Flags::MFMA | Flags::IGNORES_EXEC) && !flags.contains(Flags::SALU) {
+        return Kind::CrossLane;
+    }
+    Kind::Plain
+}
+
+/// How an instruction changes EXEC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ExecEffect {
+    None,
+    /// All ones afterwards.
+    Full,
+    /// A superset of what it was.
+    Grow,
+    /// A subset of what it was.
+    Shrink,
+    Unknown,
+}
+
+const EXEC: RegRange = RegRange::new(Reg::EXEC_LO, 2);
+/// The source-operand code of the inline constant -1.
+const MINUS_ONE: u16 = 193;
+
+pub(crate) fn is_exec(operand: Option<Operand>) -> bool {
+    operand == Some(Operand::Reg(EXEC))
+}
+
+fn is_all_ones(operand: Option<Operand>) -> bool {
+    matches!(operand, Some(Operand::Inline(MINUS_ONE)))
+}
+
+/// How an instruction that writes EXEC changes it. `inst` must write EXEC.
+pub(crate) fn exec_effect(kind: Kind, inst: &Inst) -> ExecEffect {
+    let src0 = || inst.operand_in(Field::Ssrc0);
+    let src1 = || inst.operand_in(Field::Ssrc1);
+    let whole = || is_exec(inst.operand_in(Field::Sdst));
+    match kind {
+        Kind::ShrinkExec => ExecEffect::Shrink,
+        Kind::GrowExec => ExecEffect::Grow,
+        Kind::OrSaveexec if is_all_ones(src0()) => ExecEffect::Full,
+        // The old EXEC goes to sdst; were that EXEC itself, the order of the two writes would matter.
+        Kind::OrSaveexec if !whole() => ExecEffect::Grow,
+        Kind::MovB64 if whole() && is_all_ones(src0()) => ExecEffect::Full,
+        Kind::OrB64 if whole() && (is_exec(src0()) || is_exec(src1())) => ExecEffect::Grow,
+        Kind::AndB64 if whole() && (is_exec(src0()) || is_exec(src1())) => ExecEffect::Shrink,
+        Kind::Andn2B64 if whole() && is_exec(src0()) => ExecEffect::Shrink,
+        _ => ExecEffect::Unknown,
+    }
+}

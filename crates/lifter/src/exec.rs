@@ -1,0 +1,154 @@
+//! Where EXEC is known to be full, and where VGPR operands may be indexed.
+//!
+//! Full is only what an instruction has made full (`s_mov_b64 exec, -1`): at a kernel's entry EXEC is not, since the
+//! last wave of a workgroup may be partial, and nothing is known of it at a function's entry.
+
+use luthier_isa::{Inst, Reg};
+
+use crate::class::{ExecEffect, Kind, exec_effect};
+use crate::{BlockId, FuncId, InstrId, Program};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExecState {
+    /// All 64 bits are set.
+    Full,
+    Unknown,
+}
+
+/// The part of the wave's state that decides what a vector register operand means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Modes {
+    pub exec_full: bool,
+    /// VGPR indexing (`s_set_gpr_idx_on`) may be on: an operand may stand for any VGPR.
+    pub indexed: bool,
+}
+
+impl Modes {
+    const LOST: Modes = Modes { exec_full: false, indexed: false };
+
+    fn meet(self, other: Modes) -> Modes {
+        Modes { exec_full: self.exec_full && other.exec_full, indexed: self.indexed || other.indexed }
+    }
+    /// After an instruction.
+    pub fn step(&mut self, kind: Kind, inst: &Inst) {
+        match kind {
+            // Compiled code never calls with indexing on, and returns with it off.
+            Kind::CallDirect | Kind::Swappc => *self = Modes::LOST,
+            Kind::GprIdxOn | Kind::GprIdxMode => self.indexed = true,
+            Kind::GprIdxOff => self.indexed = false,
+            // The bit lives in MODE too. Whatever writes that part of MODE may set it.
+            Kind::Setreg if sets_index_mode(inst) => self.indexed = true,
+            _ => {}
+        }
+        match effect_of(kind, inst) {
+            ExecEffect::Full => self.exec_full = true,
+            ExecEffect::None | ExecEffect::Grow => {}
+            ExecEffect::Shrink | ExecEffect::Unknown => self.exec_full = false,
+        }
+    }
+}
+
+/// MODE bit 27 enables VGPR indexing (Vega ISA, "MODE register").
+fn sets_index_mode(inst: &Inst) -> bool {
+    const MODE: i64 = 1;
+    let Some(luthier_isa::Operand::Imm(hwreg)) = inst.operand_in(luthier_isa::Field::Simm16) else { return true };
+    let (id, offset, width) = (hwreg & 0x3f, hwreg >> 6 & 0x1f, (hwreg >> 11 & 0x1f) + 1);
+    id == MODE && offset <= 27 && 27 < offset + width
+}
+
+/// How an instruction changes EXEC.
+pub(crate) fn effect_of(kind: Kind, inst: &Inst) -> ExecEffect {
+    // Most instructions do not write EXEC, and finding that out must be cheap.
+    match kind {
+        Kind::OrSaveexec | Kind::ShrinkExec | Kind::GrowExec => exec_effect(kind, inst),
+        _ if writes_exec(inst) => exec_effect(kind, inst),
+        _ => ExecEffect::None,
+    }
+}
+
+fn writes_exec(inst: &Inst) -> bool {
+    use luthier_isa::{Access, Operand};
+    let info = inst.info();
+    if info.implicit_writes.iter().any(|r| *r == Reg::EXEC_LO || *r == Reg::EXEC_HI) {
+        return true;
+    }
+    if !info.flags.intersects(luthier_isa::Flags::SALU | luthier_isa::Flags::SMEM | luthier_isa::Flags::VALU) {
+        return false;
+    }
+    // Destinations come first.
+    inst.operands().take_while(|(o, _)| o.access != Access::Read).any(|(_, value)| match value {
+        Operand::Reg(range) => {
+            let (first, end) = (range.first.index(), range.first.index() + usize::from(range.count));
+            first <= Reg::EXEC_HI.index() && end > Reg::EXEC_LO.index()
+        }
+        _ => false,
+    })
+}
+
+/// The modes at the start of every block of a function.
+pub(crate) struct BlockModes {
+    first: BlockId,
+    at_start: Vec<Modes>,
+}
+
+impl BlockModes {
+    pub fn of(program: &Program, func: FuncId) -> BlockModes {
+        let function = program.function(func);
+        let blocks = function.blocks;
+        let first = blocks.first;
+        let mut states: Vec<Option<Modes>> = vec![None; blocks.len()];
+        let mut work = std::collections::BTreeSet::new();
+        let mut start = |block: BlockId| {
+            states[(block.0 - first.0) as usize] = Some(Modes::LOST);
+            work.insert(block);
+        };
+        if !blocks.is_empty() {
+            start(function.entry);
+        }
+        for &vaddr in &function.entered_inside {
+            if let Some(block) = program.instr_at(vaddr).map(|i| program.block_of(i)) {
+                start(block);
+            }
+        }
+        while let Some(block) = work.pop_first() {
+            let Some(mut modes) = states[(block.0 - first.0) as usize] else { continue };
+            for i in program.block(block).instrs.iter() {
+                modes.step(program.kind(i), program.inst(i));
+            }
+            for &succ in program.succs(block) {
+                let state = &mut states[(succ.0 - first.0) as usize];
+                let met = state.map_or(modes, |old| old.meet(modes));
+                if *state != Some(met) {
+                    *state = Some(met);
+                    work.insert(succ);
+                }
+            }
+        }
+        // What nothing is seen to reach may still be jumped to.
+        BlockModes { first, at_start: states.into_iter().map(|s| s.unwrap_or(Modes::LOST)).collect() }
+    }
+    pub fn at_start(&self, block: BlockId) -> Modes {
+        self.at_start[(block.0 - self.first.0) as usize]
+    }
+}
+
+/// Where EXEC is known to be full, for one function.
+pub struct ExecStates<'a> {
+    program: &'a Program,
+    modes: BlockModes,
+}
+
+impl<'a> ExecStates<'a> {
+    pub fn of(program: &'a Program, func: FuncId) -> ExecStates<'a> {
+        ExecStates { program, modes: BlockModes::of(program, func) }
+    }
+    /// EXEC just before an instruction of the function. Walks the block up to it.
+    pub fn before(&self, instr: InstrId) -> ExecState {
+        let block = self.program.block_of(instr);
+        let mut modes = self.modes.at_start(block);
+        for i in self.program.block(block).instrs.iter().take_while(|&i| i < instr) {
+            modes.step(self.program.kind(i), self.program.inst(i));
+        }
+        if modes.exec_full { ExecState::Full } else { ExecState::Unknown }
+    }
+}

@@ -1,0 +1,196 @@
+//! One function's instructions to blocks and edges.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use luthier_isa::Inst;
+
+use crate::class::{Classes, Kind};
+use crate::{Issue, IssueKind, Terminator};
+
+/// A function while it is being lifted: numbers are its own, from 0.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub name: String,
+    pub is_kernel: bool,
+    pub named: bool,
+    pub entry: u64,
+    pub size: u64,
+    pub insts: Vec<Inst>,
+    pub vaddrs: Vec<u64>,
+    pub issues: Vec<Issue>,
+    pub refusal: Option<String>,
+    /// Addresses of own instructions, other than the entry, where others come in.
+    pub entered: BTreeSet<u64>,
+    /// Has an instruction that needs value tracking.
+    pub needs_tracking: bool,
+    /// What value tracking found, by instruction number: targets of `s_setpc_b64` and `s_swappc_b64`.
+    pub targets: BTreeMap<u32, u64>,
+    /// `s_setpc_b64` that return, and whether that is proven.
+    pub returns: BTreeMap<u32, bool>,
+    pub pc_values: Vec<crate::track::Formed>,
+    pub flow: Flow,
+}
+
+/// Blocks and edges of one function.
+#[derive(Default)]
+pub(crate) struct Flow {
+    /// First instruction of each block, and the number of instructions at the end.
+    pub starts: Vec<u32>,
+    pub terminators: Vec<Terminator>,
+    /// `succs[succ_start[b]..succ_start[b + 1]]`
+    pub succ_start: Vec<u32>,
+    pub succs: Vec<u32>,
+    /// Control that leaves, and from which block.
+    pub exits: Vec<(u32, u64)>,
+    /// Flow problems found on the way, with the address they are at.
+    pub issues: Vec<(u64, IssueKind)>,
+    /// The function must be left alone because of one of them.
+    pub refusal: Option<String>,
+}
+
+impl Flow {
+    pub fn blocks(&self) -> usize {
+        self.terminators.len()
+    }
+    pub fn instrs(&self, block: usize) -> Range<usize> {
+        self.starts[block] as usize..self.starts[block + 1] as usize
+    }
+    pub fn succs(&self, block: usize) -> &[u32] {
+        &self.succs[self.succ_start[block] as usize..self.succ_start[block + 1] as usize]
+    }
+    pub fn block_starting_at(&self, instr: u32) -> Option<u32> {
+        self.starts[..self.blocks()].binary_search(&instr).ok().map(|b| b as u32)
+    }
+}
+
+impl Draft {
+    pub fn instr_at(&self, vaddr: u64) -> Option<u32> {
+        self.vaddrs.binary_search(&vaddr).ok().map(|i| i as u32)
+    }
+    /// From the first instruction to the end of the last one.
+    pub fn extent(&self) -> Range<u64> {
+        match (self.vaddrs.first(), self.vaddrs.last(), self.insts.last()) {
+            (Some(&first), Some(&last), Some(inst)) => first..last + inst.size() as u64,
+            _ => self.entry..self.entry,
+        }
+    }
+    pub fn contains(&self, vaddr: u64) -> bool {
+        self.extent().contains(&vaddr) || (self.entry..self.entry.saturating_add(self.size)).contains(&vaddr)
+    }
+    fn end_of(&self, instr: usize) -> u64 {
+        self.vaddrs[instr] + self.insts[instr].size() as u64
+    }
+
+    /// Splits the instructions into blocks and connects them.
+    pub fn build_flow(&mut self, classes: &Classes) {
+        let n = self.insts.len();
+        let mut leader = vec![false; n];
+        let mut mark = |at: Option<u32>| {
+            if let Some(i) = at {
+                leader[i as usize] = true;
+            }
+        };
+        mark((n > 0).then_some(0));
+        mark(self.instr_at(self.entry));
+        self.entered.iter().for_each(|&vaddr| mark(self.instr_at(vaddr)));
+        self.targets.values().for_each(|&vaddr| mark(self.instr_at(vaddr)));
+        for (i, inst) in self.insts.iter().enumerate() {
+            let kind = classes.of(inst);
+            let contiguous = i + 1 < n && self.vaddrs[i + 1] == self.end_of(i);
+            if i + 1 < n && (kind.ends_block() || !contiguous) {
+                mark(Some(i as u32 + 1));
+            }
+            if matches!(kind, Kind::Branch | Kind::CondBranch) {
+                mark(inst.branch_target(self.vaddrs[i]).and_then(|t| self.instr_at(t)));
+            }
+            if !contiguous {
+                mark(self.instr_at(self.end_of(i)));
+            }
+        }
+        let mut flow = Flow { starts: Vec::new(), succ_start: vec![0], ..Flow::default() };
+        flow.starts.extend((0..n as u32).filter(|&i| leader[i as usize]));
+        let blocks = flow.starts.len();
+        flow.starts.push(n as u32);
+        flow.terminators.reserve(blocks);
+        for block in 0..blocks {
+            let terminator = self.connect(&mut flow, block, classes);
+            flow.terminators.push(terminator);
+            flow.succ_start.push(flow.succs.len() as u32);
+        }
+        self.flow = flow;
+    }
+
+    /// Adds the edges of one block.
+    fn connect(&self, flow: &mut Flow, block: usize, classes: &Classes) -> Terminator {
+        let last = flow.starts[block + 1] as usize - 1;
+        let (inst, vaddr, next) = (&self.insts[last], self.vaddrs[last], self.end_of(last));
+        let edge = |flow: &mut Flow, target: u64| -> bool {
+            if let Some(to) = self.instr_at(target).and_then(|i| flow.block_starting_at(i)) {
+                // Both ways of a conditional branch may lead to the next block.
+                let own = flow.succ_start[block] as usize;
+                if !flow.succs[own..].contains(&to) {
+                    flow.succs.push(to);
+                }
+                return true;
+            }
+            let before = self.vaddrs.partition_point(|&v| v <= target);
+            if before > 0 && self.end_of(before - 1) > target {
+                let with = self.vaddrs[before - 1];
+                flow.issues.push((vaddr, IssueKind::Overlap { with }));
+                flow.refusal
+                    .get_or_insert_with(|| format!("control at {vaddr:#x} leads into the instruction at {with:#x}"));
+            }
+            flow.exits.push((block as u32, target));
+            false
+        };
+        match classes.of(inst) {
+            Kind::Branch | Kind::CondBranch => {
+                let conditional = classes.of(inst) == Kind::CondBranch;
+                match inst.branch_target(vaddr) {
+                    Some(target) => {
+                        edge(flow, target);
+                    }
+                    None => flow.issues.push((vaddr, IssueKind::UnresolvedJump)),
+                }
+                if !conditional {
+                    return Terminator::Branch;
+                }
+                if !edge(flow, next) {
+                    flow.issues.push((vaddr, IssueKind::FallsOffEnd { target: next }));
+                }
+                Terminator::CondBranch
+            }
+            Kind::CallDirect | Kind::Swappc => {
+                edge(flow, next);
+                Terminator::Call
+            }
+            Kind::Setpc => match (self.targets.get(&(last as u32)), self.returns.get(&(last as u32))) {
+                (Some(&target), _) => {
+                    edge(flow, target);
+                    Terminator::Jump
+                }
+                (None, Some(&proven)) => Terminator::Return { proven },
+                (None, None) => Terminator::UnknownJump,
+            },
+            Kind::End => Terminator::End,
+            Kind::Trap => {
+                edge(flow, next);
+                Terminator::Trap
+            }
+            Kind::Unsupported => {
+                let mnemonic = inst.info().mnemonic.to_owned();
+                flow.refusal.get_or_insert_with(|| format!("{mnemonic} at {vaddr:#x} cannot be followed"));
+                flow.issues.push((vaddr, IssueKind::Unsupported { mnemonic }));
+                Terminator::Unsupported
+            }
+            _ => {
+                if edge(flow, next) {
+                    return Terminator::Fallthrough;
+                }
+                flow.issues.push((vaddr, IssueKind::FallsOffEnd { target: next }));
+                Terminator::OffEnd
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What one instruction does to liveness.
+
+use luthier_isa::{Access, Flags, Inst, Reg, RegSet};
+
+use super::transfer::Sink;
+use crate::class::{ExecEffect, Kind};
+use crate::exec::{Modes, effect_of};
+
+/// Feeds the effects of an instruction to `sink`, in backward order. `modes` are those in front of the instruction.
+/// Calls give only the effects of the branch itself.
+pub(crate) fn effects(inst: &Inst, kind: Kind, modes: Modes, sink: &mut impl Sink) {
+    let flags = inst.info().flags;
+    let vector = |reg: Reg| reg.is_vgpr() || reg.is_agpr();
+    // With indexing on, a VGPR operand of a VALU instruction stands for one further up.
+    let indexed = kind == Kind::VectorRelative || modes.indexed && flags.contains(Flags::VALU);
+    let mut effect = effect_of(kind, inst);
+    inst.for_each_access(|a| match a.access {
+        _ if vector(a.reg) && indexed => {}
+        Access::Write => sink.kill(a.reg),
+        Access::CondWrite if vector(a.reg) && modes.exec_full => sink.kill(a.reg),
+        Access::CondWrite if vector(a.reg) => sink.kill_active(a.reg),
+        // A write that also reads, or a scalar one that may not happen, ends nothing.
+        _ => {}
+    });
+    if modes.exec_full && effect == ExecEffect::Grow {
+        effect = ExecEffect::None;
+    }
+    match effect {
+        ExecEffect::None => {}
+        ExecEffect::Full => sink.exec_full(),
+        ExecEffect::Grow => sink.exec_grows(),
+        ExecEffect::Shrink => sink.exec_shrinks(),
+        ExecEffect::Unknown => sink.exec_changes(),
+    }
+    match kind {
+        // The handler, and the debugger behind it, see everything.
+        Kind::Trap | Kind::Unsupported => return sink.read_set(&super::all_units()),
+        Kind::ScalarRelative => sink.read_set(&scalars()),
+        _ => {}
+    }
+    if indexed {
+        sink.read_set(&vectors());
+    }
+    let crosses = kind == Kind::CrossLane || kind == Kind::Readlane;
+    inst.for_each_access(|a| {
+        if a.access.reads() {
+            // A write of one lane does not look at the register, it keeps the rest: nothing becomes live by it.
+            if kind == Kind::Writelane && vector(a.reg) {
+            } else if vector(a.reg) && !crosses {
+                sink.read_active(a.reg);
+            } else {
+                sink.read(a.reg);
+            }
+        }
+    });
+}
+
+fn scalars() -> RegSet {
+    (0..106).map(Reg::sgpr).collect()
+}
+
+fn vectors() -> RegSet {
+    (0..256).map(Reg::vgpr).collect()
+}

@@ -1,0 +1,397 @@
+//! Value tracking within one function: where calls and jumps through registers go, and which addresses are formed.
+//!
+//! A forward constant propagation over scalar units and VGPR lanes (where compilers keep the return address). It knows
+//! `s_getpc_b64` and the additions that follow it, moves, lanes, and loads from memory that cannot change. Whatever
+//! else writes a register makes it unknown; so does a call, unless its callee is known not to write the register.
+
+use luthier_isa::{DataType, Inst, Operand, Reg, RegSet};
+
+use crate::class::{Classes, Kind};
+use crate::flow::Draft;
+use crate::place::Places;
+use crate::values::{Slot, Value, Values};
+
+/// An address that code has put together in a register pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Formed {
+    /// The instruction that completes it; `source` itself for a bare `s_getpc_b64`.
+    pub at: u32,
+    /// The `s_getpc_b64` or the load it comes from.
+    pub source: u32,
+    /// Unit of the low half.
+    pub low: u16,
+    /// `None` when nothing is known to be formed from this `s_getpc_b64`.
+    pub vaddr: Option<u64>,
+}
+
+/// The pair in which LLVM's calling conventions leave the return address.
+const RETURN_ADDRESS: usize = 30;
+
+/// What is known outside of the function.
+pub(crate) struct Context<'a> {
+    pub classes: &'a Classes,
+    pub places: &'a Places<'a>,
+    /// What a call of the function at this address may write; `None` when unknown.
+    pub clobbers: &'a (dyn Fn(u64) -> Option<RegSet> + Sync),
+}
+
+/// Runs the analysis and stores targets, returns and formed values in the draft. True if the targets or returns
+/// changed, so that the blocks have to be built again.
+pub(crate) fn track(draft: &mut Draft, context: &Context<'_>) -> bool {
+    let tracker = Tracker {
+        context,
+        track_lanes: !draft.insts.iter().any(|i| {
+            matches!(context.classes.of(i), Kind::GprIdxOn | Kind::GprIdxMode | Kind::Setreg | Kind::VectorRelative)
+        }),
+        draft,
+    };
+    let blocks = draft.flow.blocks();
+    let mut states: Vec<Option<Values>> = vec![None; blocks];
+    let mut work = std::collections::BTreeSet::new();
+    let mut start = |states: &mut Vec<Option<Values>>, vaddr: u64, values: Values| {
+        if let Some(b) = draft.instr_at(vaddr).and_then(|i| draft.flow.block_starting_at(i)) {
+            states[b as usize] = Some(values);
+            work.insert(b);
+        }
+    };
+    start(&mut states, draft.entry, tracker.at_entry());
+    draft.entered.iter().for_each(|&vaddr| start(&mut states, vaddr, Values::default()));
+    // Lowest block first: close to reverse postorder in compiled code. Each step only loses values, so it ends.
+    while let Some(block) = work.pop_first() {
+        let Some(mut values) = states[block as usize].clone() else { continue };
+        draft.flow.instrs(block as usize).for_each(|i| tracker.step(i, &mut values));
+        for &succ in draft.flow.succs(block as usize) {
+            let changed = match &mut states[succ as usize] {
+                Some(state) => state.meet(&values),
+                none => {
+                    *none = Some(values.clone());
+                    true
+                }
+            };
+            if changed {
+                work.insert(succ);
+            }
+        }
+    }
+    let found = tracker.collect(&states);
+    let changed = found.targets != draft.targets || found.returns != draft.returns;
+    draft.targets = found.targets;
+    draft.returns = found.returns;
+    draft.pc_values = found.formed;
+    changed
+}
+
+struct Tracker<'a> {
+    context: &'a Context<'a>,
+    draft: &'a Draft,
+    /// Without register indexing, every write of a VGPR names it.
+    track_lanes: bool,
+}
+
+#[derive(Default)]
+struct Found {
+    targets: std::collections::BTreeMap<u32, u64>,
+    returns: std::collections::BTreeMap<u32, bool>,
+    formed: Vec<Formed>,
+}
+
+impl Tracker<'_> {
+    fn at_entry(&self) -> Values {
+        let mut values = Values::default();
+        if self.draft.is_kernel {
+            return values;
+        }
+        let mut pairs = vec![RETURN_ADDRESS];
+        for inst in self.draft.insts.iter().filter(|i| self.context.classes.of(i) == Kind::Setpc) {
+            pairs.extend(register(nth(inst, 0)));
+        }
+        for low in pairs {
+            for unit in [low, low + 1] {
+                values.set(Slot::unit(unit), Some(Value::Entry(unit as u16)));
+            }
+        }
+        values
+    }
+
+    fn collect(&self, states: &[Option<Values>]) -> Found {
+        let mut found = Found::default();
+        let mut bare = Vec::new();
+        for (block, state) in states.iter().enumerate() {
+            // A block that nothing reaches still runs if something unseen jumps to it; nothing is known there.
+            let mut values = state.clone().unwrap_or_default();
+            for i in self.draft.flow.instrs(block) {
+                let inst = &self.draft.insts[i];
+                match self.context.classes.of(inst) {
+                    Kind::Setpc => self.jump(i, inst, &values, &mut found),
+                    Kind::Swappc => {
+                        if let Some((vaddr, _)) = register(nth(inst, 1)).and_then(|low| values.address(low)) {
+                            found.targets.insert(i as u32, vaddr);
+                        }
+                    }
+                    Kind::Getpc => {
+                        if let Some(low) = register(nth(inst, 0)) {
+                            bare.push(Formed { at: i as u32, source: i as u32, low: low as u16, vaddr: None });
+                        }
+                    }
+                    _ => {}
+                }
+                self.step(i, &mut values);
+                let formed = match self.context.classes.of(inst) {
+                    Kind::AddcU32 | Kind::SubbU32 => register(nth(inst, 0)).map_or(0..0, |high| {
+                        // The low half is next to it, in front.
+                        high.saturating_sub(1)..high
+                    }),
+                    Kind::ScalarLoad => match nth(inst, 0) {
+                        Some(Operand::Reg(range)) => {
+                            range.first.index()..range.first.index() + usize::from(range.count)
+                        }
+                        _ => 0..0,
+                    },
+                    _ => 0..0,
+                };
+                for low in formed {
+                    if let Some((vaddr, source)) = values.address(low) {
+                        found.formed.push(Formed { at: i as u32, source, low: low as u16, vaddr: Some(vaddr) });
+                    }
+                }
+            }
+        }
+        let used: std::collections::HashSet<u32> = found.formed.iter().map(|f| f.source).collect();
+        found.formed.extend(bare.into_iter().filter(|b| !used.contains(&b.source)));
+        found.formed.sort_unstable_by_key(|f| (f.at, f.low));
+        found
+    }
+
+    fn jump(&self, i: usize, inst: &Inst, values: &Values, found: &mut Found) {
+        let Some(low) = register(nth(inst, 0)) else { return };
+        if let Some((vaddr, _)) = values.address(low) {
+            found.targets.insert(i as u32, vaddr);
+            return;
+        }
+        if self.draft.is_kernel {
+            return;
+        }
+        match (values.get(Slot::unit(low)), values.get(Slot::unit(low + 1))) {
+            (Some(Value::Entry(a)), Some(Value::Entry(b))) if b == a + 1 => {
+                found.returns.insert(i as u32, usize::from(a) == RETURN_ADDRESS);
+            }
+            _ if low == RETURN_ADDRESS => {
+                found.returns.insert(i as u32, false);
+            }
+            _ => {}
+        }
+    }
+
+    /// The known values after instruction `i`.
+    fn step(&self, i: usize, values: &mut Values) {
+        let inst = &self.draft.insts[i];
+        let kind = self.context.classes.of(inst);
+        let mut results: [Option<(Slot, Value)>; 3] = [None; 3];
+        let mut loaded = Vec::new();
+        match kind {
+            Kind::Getpc => {
+                if let Some(low) = register(nth(inst, 0)) {
+                    let vaddr = self.draft.vaddrs[i] + inst.size() as u64;
+                    results[0] = Some((Slot::unit(low), Value::Low { vaddr: vaddr as u32, source: i as u32 }));
+                    results[1] = Some((Slot::unit(low + 1), Value::High { vaddr, source: i as u32 }));
+                }
+            }
+            Kind::MovB32 | Kind::MovkI32 => {
+                if let (Some(to), Some(value)) = (register(nth(inst, 0)), scalar(values, nth(inst, 1))) {
+                    results[0] = Some((Slot::unit(to), value));
+                }
+            }
+            Kind::MovB64 => {
+                if let Some(to) = register(nth(inst, 0)) {
+                    let (low, high) = pair(values, nth(inst, 1));
+                    results[0] = low.map(|v| (Slot::unit(to), v));
+                    results[1] = high.map(|v| (Slot::unit(to + 1), v));
+                }
+            }
+            Kind::AddU32 | Kind::AddcU32 | Kind::SubU32 | Kind::SubbU32 => {
+                let (sum, carry) = arithmetic(
+                    kind,
+                    scalar(values, nth(inst, 1)),
+                    scalar(values, nth(inst, 2)),
+                    values.get(Slot::unit(Reg::SCC.index())),
+                );
+                results[0] = register(nth(inst, 0)).zip(sum).map(|(to, v)| (Slot::unit(to), v));
+                results[1] = carry.map(|v| (Slot::unit(Reg::SCC.index()), v));
+            }
+            Kind::Writelane if self.track_lanes => {
+                if let (Some(to), Some(value), Some(Value::Const(lane))) =
+                    (register(nth(inst, 0)), scalar(values, nth(inst, 1)), scalar(values, nth(inst, 2)))
+                {
+                    results[0] = Some((Slot::lane(to, lane), value));
+                }
+            }
+            Kind::Readlane if self.track_lanes => {
+                if let (Some(to), Some(from), Some(Value::Const(lane))) =
+                    (register(nth(inst, 0)), register(nth(inst, 1)), scalar(values, nth(inst, 2)))
+                {
+                    results[0] = values.get(Slot::lane(from, lane)).map(|v| (Slot::unit(to), v));
+                }
+            }
+            Kind::ScalarLoad => self.load(inst, i, values, &mut loaded),
+            _ => {}
+        }
+        match kind {
+            Kind::CallDirect | Kind::Swappc => {
+                let target = match kind {
+                    Kind::CallDirect => inst.branch_target(self.draft.vaddrs[i]),
+                    _ => register(nth(inst, 1)).and_then(|low| values.address(low)).map(|a| a.0),
+                };
+                match target.and_then(|t| (self.context.clobbers)(t)) {
+                    Some(lost) => values
+                        .retain(|slot| Reg::from_index(Values::unit_of(slot)).is_some_and(|unit| !lost.contains(unit))),
+                    None => values.clear(),
+                }
+            }
+            Kind::ScalarRelative => values.clear(),
+            // Writes one lane and leaves the others.
+            Kind::Writelane => {
+                if let Some(vgpr) = register(nth(inst, 0)) {
+                    match scalar(values, nth(inst, 2)) {
+                        Some(Value::Const(lane)) => values.set(Slot::lane(vgpr, lane), None),
+                        _ => values.forget_lanes(vgpr),
+                    }
+                }
+            }
+            _ => inst.for_each_access(|a| {
+                if a.access.writes() {
+                    if a.reg.is_vgpr() || a.reg.is_agpr() {
+                        values.forget_lanes(a.reg.index());
+                    } else {
+                        values.set(Slot::unit(a.reg.index()), None);
+                    }
+                }
+            }),
+        }
+        // The link register of a call is its callee's, and gone when it comes back.
+        if matches!(kind, Kind::CallDirect | Kind::Swappc)
+            && let Some(link) = register(nth(inst, 0))
+        {
+            values.set(Slot::unit(link), None);
+            values.set(Slot::unit(link + 1), None);
+        }
+        for (slot, value) in results.into_iter().flatten().chain(loaded) {
+            values.set(slot, Some(value));
+        }
+    }
+
+    /// A scalar load from an address of the object, of memory that never changes.
+    fn load(&self, inst: &Inst, i: usize, values: &Values, out: &mut Vec<(Slot, Value)>) {
+        let (Some(Operand::Reg(to)), Some(base)) = (nth(inst, 0), register(nth(inst, 1))) else { return };
+        let Some((base, _)) = values.address(base) else { return };
+        let mut vaddr = base;
+        for (_, operand) in inst.operands().skip(2).take(2) {
+            match operand {
+                Operand::Imm(offset) => vaddr = vaddr.wrapping_add_signed(offset),
+                other => match scalar(values, Some(other)) {
+                    Some(Value::Const(offset)) => vaddr = vaddr.wrapping_add(u64::from(offset)),
+                    _ => return,
+                },
+            }
+        }
+        let source = i as u32;
+        let mut unit = 0;
+        while unit < usize::from(to.count) {
+            let at = vaddr.wrapping_add(4 * unit as u64);
+            let slot = |n: usize| Slot::unit(to.first.index() + n);
+            if unit + 1 < usize::from(to.count)
+                && let Some(pointer) = self.context.places.constant_pointer(at)
+            {
+                out.push((slot(unit), Value::Low { vaddr: pointer as u32, source }));
+                out.push((slot(unit + 1), Value::High { vaddr: pointer, source }));
+                unit += 2;
+                continue;
+            }
+            if let Some(word) = self.context.places.constant_word(at) {
+                out.push((slot(unit), Value::Const(word)));
+            }
+            unit += 1;
+        }
+    }
+}
+
+fn nth(inst: &Inst, n: usize) -> Option<Operand> {
+    inst.operands().nth(n).map(|(_, operand)| operand)
+}
+
+fn register(operand: Option<Operand>) -> Option<usize> {
+    match operand {
+        Some(Operand::Reg(range)) => Some(range.first.index()),
+        _ => None,
+    }
+}
+
+/// The value of a 32-bit scalar operand.
+fn scalar(values: &Values, operand: Option<Operand>) -> Option<Value> {
+    match operand? {
+        Operand::Reg(range) => values.get(Slot::unit(range.first.index())),
+        Operand::Imm(n) => Some(Value::Const(n as u32)),
+        Operand::Special(_) => None,
+        constant => constant.bits(DataType::I32).map(|b| Value::Const(b as u32)),
+    }
+}
+
+/// The halves of a 64-bit scalar operand.
+fn pair(values: &Values, operand: Option<Operand>) -> (Option<Value>, Option<Value>) {
+    match operand {
+        Some(Operand::Reg(range)) => {
+            let low = range.first.index();
+            (values.get(Slot::unit(low)), values.get(Slot::unit(low + 1)))
+        }
+        Some(Operand::Special(_)) | None => (None, None),
+        Some(constant) => match constant.bits(DataType::B64) {
+            Some(bits) => (Some(Value::Const(bits as u32)), Some(Value::Const((bits >> 32) as u32))),
+            None => (None, None),
+        },
+    }
+}
+
+/// Result and SCC of a 32-bit addition or subtraction.
+fn arithmetic(kind: Kind, a: Option<Value>, b: Option<Value>, scc: Option<Value>) -> (Option<Value>, Option<Value>) {
+    use Value::{Carry, Const, High, Low};
+    let (Some(a), Some(b)) = (a, b) else { return (None, None) };
+    // Addition commutes; keep the address on the left.
+    let (a, b) = match (kind, a) {
+        (Kind::AddU32 | Kind::AddcU32, Const(_)) if !matches!(b, Const(_)) => (b, a),
+        _ => (a, b),
+    };
+    match (kind, a, b) {
+        (Kind::AddU32, Low { vaddr, source }, Const(by)) => {
+            (Some(Low { vaddr: vaddr.wrapping_add(by), source }), Some(Carry { vaddr, by, minus: false }))
+        }
+        (Kind::SubU32, Low { vaddr, source }, Const(by)) => {
+            (Some(Low { vaddr: vaddr.wrapping_sub(by), source }), Some(Carry { vaddr, by, minus: true }))
+        }
+        (Kind::AddU32, Const(a), Const(b)) => {
+            let (sum, carry) = a.overflowing_add(b);
+            (Some(Const(sum)), Some(Const(carry.into())))
+        }
+        (Kind::SubU32, Const(a), Const(b)) => (Some(Const(a.wrapping_sub(b))), Some(Const((b > a).into()))),
+        (Kind::AddcU32, High { vaddr, source }, Const(high)) => match scc {
+            Some(Carry { vaddr: low, by, minus: false }) if low == vaddr as u32 => {
+                let by = u64::from(high) << 32 | u64::from(by);
+                (Some(High { vaddr: vaddr.wrapping_add(by), source }), None)
+            }
+            _ => (None, None),
+        },
+        (Kind::SubbU32, High { vaddr, source }, Const(high)) => match scc {
+            Some(Carry { vaddr: low, by, minus: true }) if low == vaddr as u32 => {
+                let by = u64::from(high) << 32 | u64::from(by);
+                (Some(High { vaddr: vaddr.wrapping_sub(by), source }), None)
+            }
+            _ => (None, None),
+        },
+        (Kind::AddcU32, Const(a), Const(b)) => match scc {
+            Some(Const(carry)) => {
+                let sum = u64::from(a) + u64::from(b) + u64::from(carry);
+                (Some(Const(sum as u32)), Some(Const((sum >> 32) as u32)))
+            }
+            _ => (None, None),
+        },
+        _ => (None, None),
+    }
+}
