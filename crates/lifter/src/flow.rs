@@ -60,7 +60,7 @@ impl Flow {
         &self.succs[self.succ_start[block] as usize..self.succ_start[block + 1] as usize]
     }
     pub fn block_starting_at(&self, instr: u32) -> Option<u32> {
-        self.starts[..self.blocks()].binary_search(&instr).ok().map(|b| b as u32)
+        self.starts[..self.starts.len() - 1].binary_search(&instr).ok().map(|b| b as u32)
     }
 }
 

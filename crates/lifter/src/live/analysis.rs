@@ -137,6 +137,11 @@ impl<'a> Liveness<'a> {
         let live_out = blocks.iter().map(|b| after(program, b, &live_in, known, &at_return)).collect();
         Liveness { program, func, modes: model.modes, live_in, live_out }
     }
+    /// The liveness of every function, one after the other on all cores, each handed to `f` and then dropped.
+    pub fn for_each<R: Send>(program: &'a Program, f: impl Fn(&Liveness<'a>) -> R + Sync) -> Vec<R> {
+        use rayon::prelude::*;
+        (0..program.functions().len() as u32).into_par_iter().map(|i| f(&Liveness::of(program, FuncId(i)))).collect()
+    }
     pub fn func(&self) -> FuncId {
         self.func
     }
@@ -146,6 +151,10 @@ impl<'a> Liveness<'a> {
     /// At the start of a block of the function.
     pub fn at_start(&self, block: BlockId) -> &Live {
         &self.live_in[self.index(block)]
+    }
+    /// At the start of every block, in order.
+    pub fn block_starts(&self) -> &[Live] {
+        &self.live_in
     }
     /// At the end of a block: behind its last instruction, over all the ways it may go on. Of a call, where it returns
     /// to.
