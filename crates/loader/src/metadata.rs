@@ -129,29 +129,23 @@ impl std::ops::DerefMut for KernelMetadata {
 }
 
 impl KernelMetadata {
-    fn decode(value: &Value, index: usize) -> Result<KernelMetadata, LoadError> {
+    fn decode(value: Value, index: usize) -> Result<KernelMetadata, LoadError> {
         // Keys begin with a dot, so that a path and a key make a path.
         let path = &format!("amdhsa.kernels[{index}]");
-        let map = as_map(value, path)?;
+        let mut raw = into_map(value, path)?;
         let missing = |key: &str| LoadError::MetadataType {
             path: format!("{path}{key}"),
             expected: "a string",
             found: "nothing".to_owned(),
         };
-        let name = msgpack::read(map, ".name", path)?.ok_or_else(|| missing(".name"))?;
-        let symbol = msgpack::read(map, ".symbol", path)?.ok_or_else(|| missing(".symbol"))?;
+        let name = msgpack::read(&raw, ".name", path)?.ok_or_else(|| missing(".name"))?;
+        let symbol = msgpack::read(&raw, ".symbol", path)?.ok_or_else(|| missing(".symbol"))?;
         let mut args = Vec::new();
-        if let Some(value) = msgpack::get(map, ".args") {
-            for (number, value) in as_array(value, &format!("{path}.args"))?.iter().enumerate() {
-                let path = format!("{path}.args[{number}]");
-                args.push(ArgMetadata::read_fields(as_map(value, &path)?.clone(), &path)?);
-            }
-        }
         // The arguments live in `args` alone; their key stays, to keep its place.
-        let mut raw = map.clone();
-        for (key, value) in &mut raw {
-            if key.as_str() == Some(".args") {
-                *value = Value::Nil;
+        if let Some(value) = msgpack::take(&mut raw, ".args") {
+            for (number, value) in into_array(value, &format!("{path}.args"))?.into_iter().enumerate() {
+                let path = format!("{path}.args[{number}]");
+                args.push(ArgMetadata::read_fields(into_map(value, &path)?, &path)?);
             }
         }
         Ok(KernelMetadata { name, symbol, args, fields: KernelFields::read_fields(raw, path)? })
@@ -202,14 +196,9 @@ impl Metadata {
     pub(crate) fn decode_at(bytes: &[u8], offset: u64) -> Result<Metadata, LoadError> {
         let mut raw = msgpack::decode(bytes, offset)?;
         let mut kernels = Vec::new();
-        if let Some(value) = msgpack::get(&raw, "amdhsa.kernels") {
-            for (index, value) in as_array(value, "amdhsa.kernels")?.iter().enumerate() {
+        if let Some(value) = msgpack::take(&mut raw, "amdhsa.kernels") {
+            for (index, value) in into_array(value, "amdhsa.kernels")?.into_iter().enumerate() {
                 kernels.push(KernelMetadata::decode(value, index)?);
-            }
-        }
-        for (key, value) in &mut raw {
-            if key.as_str() == Some("amdhsa.kernels") {
-                *value = Value::Nil;
             }
         }
         Ok(Metadata {
@@ -252,17 +241,17 @@ impl Metadata {
     }
 }
 
-fn as_map<'a>(value: &'a Value, path: &str) -> Result<&'a Map, LoadError> {
+fn into_map(value: Value, path: &str) -> Result<Map, LoadError> {
     match value {
         Value::Map(map) => Ok(map),
-        other => Err(wrong(path, "a map", other)),
+        other => Err(wrong(path, "a map", &other)),
     }
 }
 
-fn as_array<'a>(value: &'a Value, path: &str) -> Result<&'a Vec<Value>, LoadError> {
+fn into_array(value: Value, path: &str) -> Result<Vec<Value>, LoadError> {
     match value {
         Value::Array(array) => Ok(array),
-        other => Err(wrong(path, "an array", other)),
+        other => Err(wrong(path, "an array", &other)),
     }
 }
 

@@ -34,6 +34,12 @@ pub(crate) fn get<'a>(map: &'a Map, key: &str) -> Option<&'a Value> {
     map.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value)
 }
 
+/// Takes the value out; the key stays, with nil.
+pub(crate) fn take(map: &mut Map, key: &str) -> Option<Value> {
+    let (_, value) = map.iter_mut().find(|(name, _)| name.as_str() == Some(key))?;
+    Some(std::mem::replace(value, Value::Nil))
+}
+
 /// Replaces the value in its place, or adds it where LLVM's key order would have it.
 pub(crate) fn set(map: &mut Map, key: &str, value: Option<Value>) {
     let place = map.iter().position(|(name, _)| name.as_str() == Some(key));
