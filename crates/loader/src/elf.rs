@@ -1,12 +1,10 @@
-//! The checked reading of ELF records. goblin knows how a record looks; where records are, how many there are and
+//! The checked reading of ELF records: headers, segments, sections, notes, the dynamic section. goblin knows how a record looks; where records are, how many there are and
 //! whether they are inside the file is decided here.
 
 use goblin::elf::dynamic::{self, dyn64::Dyn};
 use goblin::elf::header::{self, header64::Header};
 use goblin::elf::program_header::{self as ph, program_header64::ProgramHeader};
-use goblin::elf::reloc::reloc64::{Rel, Rela};
 use goblin::elf::section_header::{self as sh, section_header64::SectionHeader};
-use goblin::elf::sym::sym64::Sym;
 use scroll::ctx::{SizeWith, TryFromCtx};
 use scroll::{Endian, LE, Pread};
 
@@ -15,7 +13,6 @@ use crate::types::*;
 
 const SECTION_HEADER_SIZE: u64 = 64;
 const PROGRAM_HEADER_SIZE: u64 = 56;
-const DT_RELR: u64 = 36;
 
 /// The bytes `offset..offset + size`, or what was cut off.
 pub(crate) fn slice<'a>(bytes: &'a [u8], what: &'static str, offset: u64, size: u64) -> Result<&'a [u8], LoadError> {
@@ -26,7 +23,7 @@ pub(crate) fn slice<'a>(bytes: &'a [u8], what: &'static str, offset: u64, size: 
 }
 
 /// `count` records one after the other; their place is checked before anything is allocated.
-fn records<'a, T>(bytes: &'a [u8], what: &'static str, offset: u64, count: u64) -> Result<Vec<T>, LoadError>
+pub(crate) fn records<'a, T>(bytes: &'a [u8], what: &'static str, offset: u64, count: u64) -> Result<Vec<T>, LoadError>
 where
     T: TryFromCtx<'a, Endian, Error = scroll::Error> + SizeWith<Endian>,
 {
@@ -52,10 +49,20 @@ pub(crate) fn u32_at(bytes: &[u8], what: &'static str, offset: u64) -> Result<u3
 
 /// Names are copied out of string tables, and many symbols may share one long string: the copies of one file may not
 /// add up to much more than the file.
-struct NameBudget(u64);
+pub(crate) struct NameBudget(u64);
 
 impl NameBudget {
-    fn name(&mut self, bytes: &[u8], what: &'static str, table: (u64, u64), offset: u32) -> Result<String, LoadError> {
+    pub fn of(bytes: &[u8]) -> NameBudget {
+        NameBudget((bytes.len() as u64).saturating_mul(4).saturating_add(1 << 16))
+    }
+
+    pub fn name(
+        &mut self,
+        bytes: &[u8],
+        what: &'static str,
+        table: (u64, u64),
+        offset: u32,
+    ) -> Result<String, LoadError> {
         let bad = |reason| LoadError::BadString { what, table: table.0, offset: offset.into(), reason };
         if offset == 0 {
             return Ok(String::new());
@@ -245,7 +252,7 @@ impl ElfHeader {
             Some(table) if table.sh_type == sh::SHT_STRTAB => (table.sh_offset, table.sh_size),
             _ => (0, 0),
         };
-        let mut budget = name_budget(bytes);
+        let mut budget = NameBudget::of(bytes);
         headers
             .iter()
             .map(|header| {
@@ -261,12 +268,8 @@ impl ElfHeader {
     }
 }
 
-fn entry_size(field: &'static str, found: u64, expected: u64) -> Result<(), LoadError> {
+pub(crate) fn entry_size(field: &'static str, found: u64, expected: u64) -> Result<(), LoadError> {
     if found == expected { Ok(()) } else { Err(LoadError::BadEntrySize { field, found, expected }) }
-}
-
-fn name_budget(bytes: &[u8]) -> NameBudget {
-    NameBudget((bytes.len() as u64).saturating_mul(4).saturating_add(1 << 16))
 }
 
 fn segment(header: &ProgramHeader) -> Segment {
@@ -382,197 +385,4 @@ pub(crate) fn dynamic(bytes: &[u8], segments: &[Segment]) -> Result<Vec<DynamicE
     let all: Vec<Dyn> = records(bytes, "dynamic section", segment.offset, segment.filesz / 16)?;
     let entries = all.iter().take_while(|entry| entry.d_tag != dynamic::DT_NULL);
     Ok(entries.map(|entry| DynamicEntry { tag: entry.d_tag, value: entry.d_val }).collect())
-}
-
-/// The parts of the file that the dynamic section and the section headers point at.
-pub(crate) struct Tables<'a> {
-    pub bytes: &'a [u8],
-    pub loads: &'a Loads,
-    pub sections: &'a [Section],
-    pub dynamic: &'a [DynamicEntry],
-}
-
-impl Tables<'_> {
-    fn tag(&self, tag: u64) -> Option<u64> {
-        self.dynamic.iter().find(|entry| entry.tag == tag).map(|entry| entry.value)
-    }
-
-    /// File offset of `size` bytes that a dynamic entry points at.
-    fn place(&self, tag: &'static str, vaddr: u64, size: u64) -> Result<u64, LoadError> {
-        self.loads.file_offset(vaddr, size).ok_or(LoadError::BadDynamic {
-            tag,
-            value: vaddr,
-            reason: "points outside of the file-backed part of every loadable segment",
-        })
-    }
-
-    /// The dynamic symbols in their order without the null symbol, then those of .symtab that are not among them. Also
-    /// how many are dynamic.
-    pub fn symbols(&self) -> Result<(Vec<Symbol>, usize), LoadError> {
-        let mut budget = name_budget(self.bytes);
-        let mut symbols = Vec::new();
-        if let Some(table) = self.tag(dynamic::DT_SYMTAB) {
-            if let Some(size) = self.tag(dynamic::DT_SYMENT) {
-                entry_size("DT_SYMENT", size, 24)?;
-            }
-            let count = self.dynamic_symbol_count(table)?;
-            let offset = self.place("DT_SYMTAB", table, count.saturating_mul(24))?;
-            let names = match (self.tag(dynamic::DT_STRTAB), self.tag(dynamic::DT_STRSZ)) {
-                (Some(names), Some(size)) => (self.place("DT_STRTAB", names, size)?, size),
-                _ => (0, 0),
-            };
-            for sym in records::<Sym>(self.bytes, "dynamic symbol table", offset, count)?.iter().skip(1) {
-                let name = budget.name(self.bytes, "dynamic symbol", names, sym.st_name)?;
-                symbols.push(self.symbol(sym, name, true));
-            }
-        }
-        let dynamic_count = symbols.len();
-        if let Some(table) = self.sections.iter().find(|s| s.kind == SectionKind::SymTab) {
-            let names = match self.sections.get(table.link as usize) {
-                Some(names) if names.kind == SectionKind::StrTab => (names.offset, names.size),
-                _ => (0, 0),
-            };
-            let rest = records::<Sym>(self.bytes, "symbol table", table.offset, table.size / 24)?;
-            let mut more = Vec::with_capacity(rest.len());
-            {
-                let known: std::collections::HashSet<(&str, u64)> =
-                    symbols.iter().map(|s| (s.name.as_str(), s.value)).collect();
-                for sym in rest.iter().skip(1) {
-                    let name = budget.name(self.bytes, "symbol", names, sym.st_name)?;
-                    if !known.contains(&(name.as_str(), sym.st_value)) {
-                        more.push(self.symbol(sym, name, false));
-                    }
-                }
-            }
-            symbols.append(&mut more);
-        }
-        Ok((symbols, dynamic_count))
-    }
-
-    fn symbol(&self, sym: &Sym, name: String, dynamic: bool) -> Symbol {
-        let section = usize::from(sym.st_shndx);
-        Symbol {
-            name,
-            value: sym.st_value,
-            size: sym.st_size,
-            kind: match sym.st_info & 15 {
-                0 => SymbolKind::NoType,
-                1 => SymbolKind::Object,
-                2 => SymbolKind::Func,
-                3 => SymbolKind::Section,
-                4 => SymbolKind::File,
-                5 => SymbolKind::Common,
-                6 => SymbolKind::Tls,
-                other => SymbolKind::Other(other),
-            },
-            binding: match sym.st_info >> 4 {
-                0 => SymbolBinding::Local,
-                1 => SymbolBinding::Global,
-                2 => SymbolBinding::Weak,
-                other => SymbolBinding::Other(other),
-            },
-            visibility: match sym.st_other & 3 {
-                0 => SymbolVisibility::Default,
-                1 => SymbolVisibility::Internal,
-                2 => SymbolVisibility::Hidden,
-                _ => SymbolVisibility::Protected,
-            },
-            section: (section != 0 && section < self.sections.len()).then_some(section),
-            shndx: sym.st_shndx,
-            dynamic,
-        }
-    }
-
-    /// ELF does not say it directly: from the section header, else from either hash table.
-    fn dynamic_symbol_count(&self, table: u64) -> Result<u64, LoadError> {
-        if let Some(section) = self.sections.iter().find(|s| s.kind == SectionKind::DynSym && s.vaddr == table) {
-            return Ok(section.size / 24);
-        }
-        if let Some(hash) = self.tag(dynamic::DT_HASH) {
-            return Ok(u32_at(self.bytes, "DT_HASH table", self.place("DT_HASH", hash, 8)? + 4)?.into());
-        }
-        let Some(hash) = self.tag(dynamic::DT_GNU_HASH) else {
-            return Err(LoadError::BadDynamic {
-                tag: "DT_SYMTAB",
-                value: table,
-                reason: "has no length: there is neither a section header nor a hash table",
-            });
-        };
-        let word = |at: u64| u32_at(self.bytes, "DT_GNU_HASH table", at);
-        let start = self.place("DT_GNU_HASH", hash, 16)?;
-        let (buckets, first, bloom) = (u64::from(word(start)?), word(start + 4)?, u64::from(word(start + 8)?));
-        let bucket_start = start + 16 + bloom * 8;
-        slice(self.bytes, "DT_GNU_HASH table", bucket_start, buckets * 4)?;
-        let mut last = 0;
-        for bucket in 0..buckets {
-            last = last.max(word(bucket_start + bucket * 4)?);
-        }
-        if last < first {
-            return Ok(first.into());
-        }
-        // The chain of the last bucket ends at a word with its low bit set.
-        let chains = bucket_start + buckets * 4;
-        let mut index = u64::from(last);
-        while word(chains + (index - u64::from(first)) * 4)? & 1 == 0 {
-            index += 1;
-        }
-        Ok(index + 1)
-    }
-
-    /// The dynamic relocations. `symbols` is how many dynamic symbols there are, the null symbol not counted.
-    pub fn relocations(&self, symbols: usize) -> Result<Vec<Relocation>, LoadError> {
-        let mut relocations = Vec::new();
-        let mut add = |offset: u64, info: u64, addend: Option<i64>| {
-            let symbol = (info >> 32) as u32;
-            if symbol as usize > symbols {
-                let (index, count) = (relocations.len(), symbols);
-                return Err(LoadError::BadRelocationSymbol { index, symbol, count });
-            }
-            relocations.push(Relocation {
-                offset,
-                kind: RelocKind::from_number(info as u32),
-                symbol: (symbol as usize).checked_sub(1),
-                addend,
-            });
-            Ok(())
-        };
-        if let Some(value) = self.tag(DT_RELR) {
-            return Err(LoadError::BadDynamic {
-                tag: "DT_RELR",
-                value,
-                reason: "says that there are packed relocations, which ROCm does not load either; link with -z nopack-relative-relocs",
-            });
-        }
-        if let (Some(vaddr), Some(size)) = (self.tag(dynamic::DT_RELA), self.tag(dynamic::DT_RELASZ)) {
-            entry_size("DT_RELAENT", self.tag(dynamic::DT_RELAENT).unwrap_or(24), 24)?;
-            let offset = self.place("DT_RELA", vaddr, size)?;
-            for record in records::<Rela>(self.bytes, "DT_RELA table", offset, size / 24)? {
-                add(record.r_offset, record.r_info, Some(record.r_addend))?;
-            }
-        }
-        let rel = |this: &Self, tag, name, offset: Option<u64>, size: Option<u64>| match (offset, size) {
-            (Some(vaddr), Some(size)) => {
-                let offset = this.place(name, vaddr, size)?;
-                records::<Rel>(this.bytes, tag, offset, size / 16)
-            }
-            _ => Ok(Vec::new()),
-        };
-        entry_size("DT_RELENT", self.tag(dynamic::DT_RELENT).unwrap_or(16), 16)?;
-        let plain = rel(self, "DT_REL table", "DT_REL", self.tag(dynamic::DT_REL), self.tag(dynamic::DT_RELSZ))?;
-        for record in plain {
-            add(record.r_offset, record.r_info, None)?;
-        }
-        let (jumps, size) = (self.tag(dynamic::DT_JMPREL), self.tag(dynamic::DT_PLTRELSZ));
-        if self.tag(dynamic::DT_PLTREL) == Some(dynamic::DT_REL) {
-            for record in rel(self, "DT_JMPREL table", "DT_JMPREL", jumps, size)? {
-                add(record.r_offset, record.r_info, None)?;
-            }
-        } else if let (Some(vaddr), Some(size)) = (jumps, size) {
-            let offset = self.place("DT_JMPREL", vaddr, size)?;
-            for record in records::<Rela>(self.bytes, "DT_JMPREL table", offset, size / 24)? {
-                add(record.r_offset, record.r_info, Some(record.r_addend))?;
-            }
-        }
-        Ok(relocations)
-    }
 }

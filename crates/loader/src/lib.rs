@@ -16,6 +16,7 @@
 //! | `bundle` | the two offload bundle formats, plain and compressed |
 //! | [`object`] | one parsed code object |
 //! | `elf` | the checked reading of ELF records |
+//! | `tables` | symbols and relocations |
 //! | [`types`] | segments, sections, symbols, relocations |
 //! | [`target_id`] | processor and features, from flags and from text |
 //! | [`descriptor`] | the 64 bytes of a kernel descriptor |
@@ -33,6 +34,7 @@ pub mod metadata;
 mod msgpack;
 pub mod object;
 pub mod origin;
+mod tables;
 pub mod target_id;
 pub mod types;
 

@@ -5,7 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::elf::{self, ElfHeader, Loads, Tables};
+use crate::elf::{self, ElfHeader, Loads};
+use crate::tables::Tables;
 use crate::types::*;
 use crate::{FeatureSetting, KernelDescriptor, KernelMetadata, LoadError, Metadata, OriginMap, TargetId};
 

@@ -174,3 +174,41 @@ fn mutated_origin_maps() {
         Err(_) => false,
     });
 }
+
+#[test]
+fn small_files_cannot_ask_for_much_memory() {
+    // Ids of nothing but zeros compress a thousandfold: a file of a few KB with tables of many MB.
+    let id = "\0".repeat(4000);
+    let bomb = bundle(&vec![(id.as_str(), &b""[..]); 2000]);
+    let packed = compressed(&bomb, 3, 1);
+    assert!(packed.len() < bomb.len() / 100);
+    let error = Container::from_bytes(packed.repeat(10)).unwrap_err().to_string();
+    assert!(error.contains("absurdly large"), "{error}");
+
+    // An entry that decompresses to far more than its bundle could hold.
+    let mut huge = bundle(&[("hipv4-amdgcn-amd-amdhsa--gfx90a", b"x")]);
+    huge[40..48].copy_from_slice(&(1u64 << 40).to_le_bytes());
+    let mut packed = compressed(&huge, 3, 1);
+    packed[16..24].copy_from_slice(&(1u64 << 41).to_le_bytes());
+    let error = Container::from_bytes(packed).unwrap().read(0).unwrap_err().to_string();
+    assert!(error.contains("cannot come out"), "{error}");
+
+    // One string of half a megabyte, and every symbol of a table named by it.
+    let Some(mut bytes) = small_object(&[]) else { return };
+    let object = CodeObject::parse(bytes.clone()).unwrap();
+    let header = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
+    let find = |name: &str| header + 64 * object.sections().iter().position(|s| s.name == name).unwrap();
+    let place = |bytes: &mut Vec<u8>, header: usize, content: &[u8]| {
+        let (at, size) = (bytes.len() as u64, content.len() as u64);
+        bytes[header + 24..header + 32].copy_from_slice(&at.to_le_bytes());
+        bytes[header + 32..header + 40].copy_from_slice(&size.to_le_bytes());
+        bytes.extend(content);
+    };
+    let symbol: Vec<u8> = [1, 0, 0, 0].into_iter().chain([0; 20]).collect();
+    let (strings, symbols) = ([&[0][..], &[b'a'; 500_000], &[0]].concat(), symbol.repeat(20_000));
+    let (symtab, strtab) = (find(".symtab"), find(".strtab"));
+    place(&mut bytes, symtab, &symbols);
+    place(&mut bytes, strtab, &strings);
+    let error = CodeObject::parse(bytes).unwrap_err().to_string();
+    assert!(error.contains("absurdly long"), "{error}");
+}
