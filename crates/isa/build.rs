@@ -114,13 +114,14 @@ fn operand(word: &str) -> String {
     };
     match parts[..] {
         ["VCC", units, a] => format!(
-            "OperandInfo {{ field: Field::Vcc, units: {units}, ty: DataType::None, file: File::Scalar, access: Access::{}, \
+            "OperandInfo {{ field: Field::Vcc, units: {units}, ty: DataType::None, file: File::Scalar, \
+             modifiers: Modifiers::Plain, access: Access::{}, \
              fixed: Some(Reg::VCC_LO) }},",
             access(a)
         ),
-        [field, units, a, ty, file] => format!(
+        [field, units, a, ty, file, modifiers] => format!(
             "OperandInfo {{ field: Field::{field}, units: {units}, ty: DataType::{ty}, file: File::{file}, \
-             access: Access::{}, fixed: None }},",
+             modifiers: Modifiers::{modifiers}, access: Access::{}, fixed: None }},",
             access(a)
         ),
         _ => panic!("operand {word}"),

@@ -74,6 +74,17 @@ pub enum File {
     Source,
 }
 
+/// What an encoding's modifier bits do to a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Modifiers {
+    /// Nothing, or op_sel alone.
+    Plain,
+    /// Negation and absolute value.
+    Float,
+    /// Sign extension of the selected part (SDWA).
+    Sext,
+}
+
 /// One assembly operand of an opcode.
 #[derive(Debug)]
 pub struct OperandInfo {
@@ -83,6 +94,7 @@ pub struct OperandInfo {
     pub units: u8,
     pub ty: DataType,
     pub file: File,
+    pub modifiers: Modifiers,
     /// `Read`, `Write` or `ReadWrite`; the conditional kinds are derived in [`crate::access`].
     pub access: Access,
     /// Implied by the opcode rather than encoded (VCC of `v_add_co_u32_e32`), but printed.
@@ -138,6 +150,10 @@ bitflags::bitflags! {
         const MUBUF = 1 << 33;
         const MTBUF = 1 << 34;
         const MIMG = 1 << 35;
+        /// VOP3P whose op_sel_hi is all ones unless said otherwise.
+        const PACKED = 1 << 36;
+        /// Has op_sel.
+        const OP_SEL = 1 << 37;
     }
 }
 

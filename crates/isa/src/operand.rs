@@ -156,6 +156,10 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
         File::Scalar if info.field == Field::Offset => scalar(inst, raw & 0x7f, info.units),
         File::Scalar if width == 9 && raw >= VGPR => None,
         File::Scalar => scalar(inst, raw * scale(info.field), info.units),
+        // A matrix accumulator may be a constant instead.
+        File::Agpr | File::Vgpr if width == 9 && raw < VGPR && info.ty != DataType::None => {
+            scalar(inst, raw, info.units).filter(|o| matches!(o, Operand::Inline(_)))
+        }
         File::Agpr => vector(Reg::agpr((raw & 0xff) as u16), info.units),
         File::Vgpr | File::Vector | File::Source => {
             if let Some(flag) = sdwa_scalar(format, info.field)
@@ -225,7 +229,7 @@ fn accepts_codes(info: &OperandInfo, width: u32) -> bool {
     match info.file {
         File::Source => true,
         File::Scalar => width >= 8,
-        File::Vgpr => width == 9,
+        File::Vgpr | File::Agpr => width == 9,
         _ => false,
     }
 }

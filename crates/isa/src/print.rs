@@ -1,6 +1,189 @@
 //! The assembly text of an instruction, as llvm-objdump prints it.
-use crate::Inst;
-use std::fmt;
+
+use std::fmt::{self, Write};
+
+use crate::print_fields::{dpp_control, hwreg, modifiers, sendmsg, waitcnt};
+use crate::{DataType, Field, File, Flags, Format, Inst, Modifiers, Operand, OperandInfo};
+
 pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str(inst.info().mnemonic)
+    let info = inst.info();
+    f.write_str(info.mnemonic)?;
+    let mut separator = " ";
+    let mut put = |f: &mut fmt::Formatter<'_>, text: &dyn fmt::Display| -> fmt::Result {
+        f.write_str(separator)?;
+        separator = ", ";
+        write!(f, "{text}")
+    };
+    for operand in info.operands {
+        if operand.field == Field::Offset && inst.operand_in(Field::Soffset).is_some() {
+            continue; // SMEM with both offsets: the immediate one is a modifier
+        }
+        if absent_address_before(inst, operand.field) {
+            put(f, &"off")?;
+        }
+        if operand.field == Field::Simm16 && info.format == Format::Sopp {
+            if let Some(text) = sopp_immediate(inst) {
+                put(f, &text)?;
+            }
+            continue;
+        }
+        put(f, &Shown { inst, operand })?;
+    }
+    if info.format == Format::Flat && info.flags.intersects(Flags::GLOBAL | Flags::SCRATCH) && !has(inst, Field::Saddr)
+    {
+        put(f, &"off")?;
+    }
+    if let Some(control) = (info.flags.contains(Flags::DPP)).then(|| inst.field(Field::DppCtrl)).flatten() {
+        dpp_control(control, f)?;
+    }
+    modifiers(inst, f)
+}
+
+fn has(inst: &Inst, field: Field) -> bool {
+    inst.info().operands.iter().any(|o| o.field == field)
+}
+
+/// `off` stands where a vector address would.
+fn absent_address_before(inst: &Inst, field: Field) -> bool {
+    let info = inst.info();
+    match info.format {
+        Format::Mubuf | Format::Mtbuf => field == Field::Srsrc && !has(inst, Field::Vaddr),
+        // scratch_load v0, off, s0 and scratch_store off, v0, s0
+        Format::Flat => {
+            let first = if has(inst, Field::Vdata) { Field::Vdata } else { Field::Saddr };
+            field == first && !has(inst, Field::Addr)
+        }
+        _ => false,
+    }
+}
+
+fn sopp_immediate(inst: &Inst) -> Option<String> {
+    let raw = inst.field(Field::Simm16)?;
+    Some(match inst.info().base {
+        "s_waitcnt" => waitcnt(raw),
+        "s_sendmsg" | "s_sendmsghalt" => sendmsg(raw),
+        "s_endpgm" | "s_endpgm_saved" if raw == 0 => return None,
+        "s_set_gpr_idx_mode" => index_mode(raw),
+        base if base.starts_with("s_cbranch") || base == "s_branch" => raw.to_string(),
+        "s_incperflevel" | "s_decperflevel" | "s_ttracedata_imm" => format!("0x{raw:x}"),
+        _ => raw.to_string(),
+    })
+}
+
+fn index_mode(raw: u32) -> String {
+    if raw & !0xf != 0 {
+        return format!("0x{raw:x}");
+    }
+    let names = ["SRC0", "SRC1", "SRC2", "DST"];
+    let on: Vec<&str> = names.into_iter().enumerate().filter(|(i, _)| raw >> i & 1 != 0).map(|(_, n)| n).collect();
+    format!("gpr_idx({})", on.join(","))
+}
+
+struct Shown<'a> {
+    inst: &'a Inst,
+    operand: &'static OperandInfo,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (inst, operand) = (self.inst, self.operand);
+        let value = inst.operand(operand);
+        let (negative, absolute, extended) = source_modifiers(inst, operand);
+        if extended {
+            return write!(f, "sext({})", plain(inst, operand, value));
+        }
+        let constant = !matches!(value, Operand::Reg(_) | Operand::Special(_));
+        let text = plain(inst, operand, value);
+        match (negative, absolute) {
+            (false, false) => f.write_str(&text),
+            (true, false) if constant => write!(f, "neg({text})"),
+            (true, false) => write!(f, "-{text}"),
+            (false, true) => write!(f, "|{text}|"),
+            (true, true) => write!(f, "-|{text}|"),
+        }
+    }
+}
+
+/// Negation, absolute value, sign extension of a source.
+fn source_modifiers(inst: &Inst, operand: &OperandInfo) -> (bool, bool, bool) {
+    let info = inst.info();
+    let index = match operand.field {
+        Field::Src0 => 0,
+        Field::Src1 | Field::Vsrc1 => 1,
+        Field::Src2 => 2,
+        _ => return (false, false, false),
+    };
+    let bit = |field: Field, at: u32| inst.field(field).unwrap_or(0) >> at & 1 != 0;
+    match (operand.modifiers, info.format) {
+        (Modifiers::Float, Format::Vop3a | Format::Vop3b) => (bit(Field::Neg, index), bit(Field::Abs, index), false),
+        (Modifiers::Float, Format::Vop3p) if info.base.contains("_mix") => {
+            (bit(Field::Neg, index), bit(Field::NegHi, index), false)
+        }
+        (Modifiers::Float, Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC | Format::Dpp1 | Format::Dpp2) => {
+            let (neg, abs) =
+                if index == 0 { (Field::Src0Neg, Field::Src0Abs) } else { (Field::Src1Neg, Field::Src1Abs) };
+            (bit(neg, 0), bit(abs, 0), false)
+        }
+        (Modifiers::Sext, _) => (false, false, bit(if index == 0 { Field::Src0Sext } else { Field::Src1Sext }, 0)),
+        _ => (false, false, false),
+    }
+}
+
+fn plain(inst: &Inst, operand: &OperandInfo, value: Operand) -> String {
+    match value {
+        Operand::Reg(range) => range.to_string(),
+        Operand::Inline(code @ 128..=192) => (code - 128).to_string(),
+        Operand::Inline(code @ 193..=208) => (192 - i32::from(code)).to_string(),
+        Operand::Inline(code) => float_constant(code, operand.ty),
+        Operand::Literal(word) => literal(word, operand),
+        Operand::Special(code) => match code {
+            235 => "src_shared_base".to_string(),
+            236 => "src_shared_limit".to_string(),
+            237 => "src_private_base".to_string(),
+            238 => "src_private_limit".to_string(),
+            239 => "src_pops_exiting_wave_id".to_string(),
+            251 => "src_vccz".to_string(),
+            252 => "src_execz".to_string(),
+            253 => "src_scc".to_string(),
+            _ => "src_lds_direct".to_string(),
+        },
+        Operand::Imm(value) => immediate(inst, operand, value),
+    }
+}
+
+fn float_constant(code: u16, ty: DataType) -> String {
+    const NAMES: [&str; 8] = ["0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"];
+    match NAMES.get(usize::from(code - 240)) {
+        Some(name) => name.to_string(),
+        None if matches!(ty, DataType::F64 | DataType::I64 | DataType::B64) => "0.15915494309189532".to_string(),
+        None => "0.15915494".to_string(),
+    }
+}
+
+/// A literal that an inline constant could have expressed is marked, so that assembling the text gives the same bytes.
+fn literal(word: u32, operand: &OperandInfo) -> String {
+    let needless = operand.file != File::Immediate
+        && [(128..=208), (240..=248)].into_iter().flatten().any(|code| {
+            let ty = if operand.ty == DataType::None { DataType::B32 } else { operand.ty };
+            Operand::Inline(code).bits(ty) == Operand::Literal(word).bits(ty)
+        });
+    if needless { format!("lit(0x{word:x})") } else { format!("0x{word:x}") }
+}
+
+fn immediate(inst: &Inst, operand: &OperandInfo, value: i64) -> String {
+    match (inst.info().format, operand.field) {
+        (Format::Sopk, Field::Simm16) => match inst.info().base {
+            "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => hwreg(value as u32 & 0xffff),
+            "s_call_b64" | "s_cbranch_i_fork" => (value as u16).to_string(),
+            _ => format!("0x{:x}", value as u16),
+        },
+        (Format::Sopc, Field::Ssrc1) => index_mode(value as u32 & 0xff),
+        (Format::Smem, _) if value < 0 => format!("-0x{:x}", -value),
+        (Format::Smem, _) => format!("0x{value:x}"),
+        _ => {
+            let mut text = String::new();
+            let _ = write!(text, "{value}");
+            text
+        }
+    }
 }

@@ -14,7 +14,7 @@ const TARGETS: &[(&str, &str)] = &[("gfx90a", "8,5,3,1,2")];
 const HEADER: &str = "\
 # Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs:
 # LLVM name, pseudo, mnemonic, format, opcode, variant keys, bytes, operands, implicit reads, implicit writes, flags.
-# An operand is field:units:access:type:file, or VCC:units:access where the assembly names a register that the encoding
+# An operand is field:units:access:type:file:modifiers, or VCC:units:access where the assembly names a register that the encoding
 # does not. Units count 32 bits.
 ";
 
@@ -85,7 +85,15 @@ fn row(o: &Opcode) -> Result<String, String> {
             "R"
         };
         let units = operand.bits.div_ceil(32);
-        operands.push(format!("{field:?}:{units}:{access}:{}:{}", data_type(operand.kind)?, file(operand, format)));
+        let modifiers = i.checked_sub(1).map(|before| &o.operands[before]).filter(|p| p.kind == INPUT_MODIFIERS);
+        let modifiers = modifiers.map_or(Ok("Plain"), |p| source_modifiers(format, p))?;
+        let (ty, file) = (data_type(operand.kind)?, file(operand));
+        operands.push(format!("{field:?}:{units}:{access}:{ty}:{file}:{modifiers}"));
+    }
+    if format == Format::Flat {
+        // LLVM's operand order is not the assembly's.
+        let order = ["Vdst", "Addr", "Vdata", "Saddr"];
+        operands.sort_by_key(|o| order.iter().position(|f| o.starts_with(f)));
     }
     let mut uses = names(&o.implicit_uses, true)?;
     let mut defs = names(&o.implicit_defs, false)?;
@@ -131,7 +139,7 @@ fn format(o: &Opcode) -> Result<Format, String> {
 
 /// The field that an operand's bits belong to; `None` for modifiers.
 fn field_of(format: Format, o: &Opcode, operand: &McOperand) -> Result<Option<Field>, String> {
-    const IMMEDIATES: [Field; 5] = [Field::Simm16, Field::Offset, Field::Tgt, Field::Attr, Field::AttrChan];
+    const IMMEDIATES: [Field; 3] = [Field::Simm16, Field::Offset, Field::Ssrc1];
     if operand.mask >> 32 != 0
         && o.size == 8
         && matches!(format, Format::Vop2 | Format::Sopk)
@@ -180,12 +188,12 @@ fn data_type(kind: u8) -> Result<&'static str, String> {
     })
 }
 
-fn file(operand: &McOperand, format: Format) -> &'static str {
+fn file(operand: &McOperand) -> &'static str {
     let Some(class) = operand.class.as_deref() else { return "Immediate" };
     match class {
         c if c.starts_with("AReg") || c.starts_with("AGPR") => "Agpr",
         c if c.starts_with("AV_") => "Vector",
-        c if c.starts_with("VS_") && format != Format::Vop3a || c.starts_with("VS_") => "Source",
+        c if c.starts_with("VS_") => "Source",
         c if c.starts_with('V') => "Vgpr",
         _ => "Scalar",
     }
@@ -227,6 +235,22 @@ fn name_vcc(
         let list = if written { &mut *defs } else { &mut *uses };
         list.retain(|r| !r.starts_with("VCC"));
     }
+}
+
+/// Which modifiers the operand behind this one takes.
+fn source_modifiers(format: Format, modifiers: &McOperand) -> Result<&'static str, String> {
+    let touches = |fields: &[Field]| {
+        layout(format)
+            .iter()
+            .any(|(f, low, width)| fields.contains(f) && modifiers.mask >> low & ((1 << width) - 1) != 0)
+    };
+    Ok(if touches(&[Field::Src0Sext, Field::Src1Sext]) {
+        "Sext"
+    } else if touches(&[Field::Neg, Field::Abs, Field::Src0Neg, Field::Src1Neg, Field::Src0Abs, Field::Src1Abs]) {
+        "Float"
+    } else {
+        "Plain"
+    })
 }
 
 fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
@@ -276,6 +300,8 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("MUBUF", ts(17)),
         ("MTBUF", ts(18)),
         ("MIMG", ts(20)),
+        ("PACKED", ts(49)),
+        ("OP_SEL", ts(42)),
     ];
     table.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
 }

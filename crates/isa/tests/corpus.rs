@@ -1,0 +1,90 @@
+//! Every gfx90a instruction of the corpus, against llvm-objdump: size, text, and the same bytes when encoded anew.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use luthier_isa::{Field, Inst, Target};
+
+fn corpus() -> Option<PathBuf> {
+    let named = std::env::var_os("LUTHIER_CORPUS").map(PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let beside = root.ancestors().map(|a| a.join("shared/corpus"));
+    named.into_iter().chain(beside).find(|p| p.is_dir())
+}
+
+fn objects(folder: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = folder.read_dir() else { return };
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() {
+            objects(&path, out);
+        } else if path.extension().is_some_and(|e| e == "hsaco") && path.parent().is_some_and(|p| p.ends_with("gfx90a"))
+        {
+            out.push(path);
+        }
+    }
+}
+
+/// One instruction line of llvm-objdump: address, bytes, text.
+fn lines(listing: &str) -> impl Iterator<Item = (u64, Vec<u8>, &str)> {
+    listing.lines().filter_map(|line| {
+        let (text, comment) = line.strip_prefix('\t')?.split_once("// ")?;
+        let (address, words) = comment.split_once(": ")?;
+        let bytes = words.split_whitespace().take_while(|w| w.len() == 8);
+        let bytes = bytes.flat_map(|w| u32::from_str_radix(w, 16).unwrap().to_le_bytes()).collect();
+        Some((u64::from_str_radix(address, 16).ok()?, bytes, text.trim()))
+    })
+}
+
+/// objdump names a branch's target where we print the immediate.
+fn comparable(inst: &Inst, text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if inst.branch_target(0).is_some() { text.split(' ').next().unwrap_or_default().to_string() } else { text }
+}
+
+fn rebuild(inst: &Inst) -> Inst {
+    let operands: Vec<_> = inst.operands().map(|(_, value)| value).collect();
+    let mut fresh = Inst::build(inst.info(), &operands).unwrap_or_else(|e| panic!("{inst}: {e}"));
+    for (field, _, _) in luthier_isa::layout::layout(inst.info().format) {
+        let is_operand = inst.info().operands.iter().any(|o| o.field == *field);
+        if !is_operand && *field != Field::Op {
+            fresh.set_field(*field, inst.field(*field).unwrap()).unwrap();
+        }
+    }
+    fresh
+}
+
+#[test]
+fn corpus_agrees_with_objdump() {
+    let Some(corpus) = corpus() else {
+        eprintln!("SKIPPED: the corpus of real code objects was not found (set LUTHIER_CORPUS)");
+        return;
+    };
+    let mut files = Vec::new();
+    objects(&corpus, &mut files);
+    assert!(!files.is_empty(), "no gfx90a object in {}", corpus.display());
+    let (mut compared, mut wrong) = (0u64, Vec::new());
+    for file in &files {
+        let output = Command::new("llvm-objdump-22").arg("-d").arg(file).output().expect("llvm-objdump-22 runs");
+        let listing = String::from_utf8(output.stdout).expect("objdump prints text");
+        for (address, bytes, text) in lines(&listing) {
+            compared += 1;
+            let problem = match Inst::decode(Target::Gfx90a, &bytes) {
+                Err(e) => e.to_string(),
+                Ok(inst) if inst.size() != bytes.len() => format!("{} bytes", inst.size()),
+                Ok(inst) if comparable(&inst, &inst.to_string()) != comparable(&inst, text) => {
+                    format!("we print {inst}")
+                }
+                Ok(inst) if rebuild(&inst) != inst => {
+                    format!("{:08x?}, encoded anew {:08x?}", inst.words(), rebuild(&inst).words())
+                }
+                Ok(_) => continue,
+            };
+            wrong.push(format!("{address:#x} {bytes:02x?} {text}: {problem}"));
+        }
+    }
+    let name = |s: &str| s.split(' ').find(|w| w.starts_with("s_") || w.contains('_')).unwrap_or("").to_string();
+    let mut seen = std::collections::HashSet::new();
+    wrong.iter().filter(|w| seen.insert(name(w))).take(60).for_each(|w| eprintln!("{w}"));
+    assert!(wrong.is_empty(), "{} of {compared} instructions in {} objects differ", wrong.len(), files.len());
+    println!("{compared} instructions in {} objects agree", files.len());
+}
