@@ -1,0 +1,162 @@
+"""Kernel arguments: checked against the kernel's metadata, and packed as the kernel reads them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .errors import ArgumentError
+
+_POINTERS = ("global_buffer",)
+
+
+class Memory(Protocol):
+    """The part of a device that arguments need."""
+
+    def alloc(self, size: int) -> int: ...
+    def free(self, address: int) -> None: ...
+    def write(self, address: int, data: Any) -> None: ...
+    def read_into(self, address: int, data: Any) -> None: ...
+
+
+@dataclass
+class Packed:
+    """The bytes of the explicit arguments, and the arrays that were copied to the device for them."""
+
+    kernarg: bytes
+    copies: list[tuple[Any, int]] = field(default_factory=list)  # array, device address
+
+    def fetch(self, memory: Memory) -> None:
+        """Brings the arrays' new contents back."""
+        for array, address in self.copies:
+            if array.nbytes and array.flags.writeable:
+                memory.read_into(address, array)
+
+    def free(self, memory: Memory) -> None:
+        for _, address in self.copies:
+            memory.free(address)
+        self.copies.clear()
+
+
+def explicit(kernel: str, facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """The arguments that a launch has to give, from the metadata."""
+    if facts["args"] is None:
+        raise ArgumentError(f"kernel {kernel}: the code object has no metadata that says what arguments it takes")
+    return [arg for arg in facts["args"] if not arg["hidden"]]
+
+
+def pack(kernel: str, facts: dict[str, Any], values: list[Any], memory: Memory) -> Packed:
+    """Checks ``values`` and packs them; arrays are copied to the device. On an error nothing stays allocated."""
+    wanted = explicit(kernel, facts)
+    if len(values) != len(wanted):
+        kinds = ", ".join(_describe(i, arg) for i, arg in enumerate(wanted))
+        given = f"{len(values)} {'was' if len(values) == 1 else 'were'} given"
+        raise ArgumentError(f"kernel {kernel} takes {len(wanted)} arguments ({kinds}), {given}")
+    out = bytearray(max((arg["offset"] + arg["size"] for arg in wanted), default=0))
+    packed = Packed(b"")
+    known: dict[int, int] = {}  # one array passed twice is one buffer
+    try:
+        for index, (arg, value) in enumerate(zip(wanted, values)):
+            where = f"kernel {kernel}, argument {_describe(index, arg)}"
+            if arg["kind"] in _POINTERS:
+                data = _pointer(where, value, memory, packed, known)
+            elif arg["kind"] == "by_value":
+                data = _by_value(where, value, arg["size"])
+            else:
+                raise ArgumentError(f"{where}: arguments of kind {arg['kind']} are not supported")
+            out[arg["offset"] : arg["offset"] + len(data)] = data
+    except BaseException:
+        packed.free(memory)
+        raise
+    packed.kernarg = bytes(out)
+    return packed
+
+
+def _describe(index: int, arg: dict[str, Any]) -> str:
+    kind = {"global_buffer": "pointer", "by_value": f"{arg['size']} bytes"}.get(arg["kind"], arg["kind"])
+    return f"{index}{' ' + arg['name'] if arg['name'] else ''}: {kind}"
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "ctypes") and hasattr(value, "flags") and getattr(value, "shape", ()) != ()
+
+
+def _pointer(where: str, value: Any, memory: Memory, packed: Packed, known: dict[int, int]) -> bytes:
+    if value is None:
+        return bytes(8)
+    if _is_array(value):
+        if not value.flags.c_contiguous:
+            raise ArgumentError(f"{where}: the array is not contiguous (numpy.ascontiguousarray makes a copy that is)")
+        if value.dtype.hasobject:
+            raise ArgumentError(f"{where}: an array of Python objects has no bytes that a kernel could read")
+        address = known.get(id(value))
+        if address is None:
+            address = memory.alloc(max(value.nbytes, 1))
+            packed.copies.append((value, address))
+            if value.nbytes:
+                memory.write(address, value)
+            known[id(value)] = address
+        return struct.pack("<Q", address)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 0 <= value < 1 << 64:
+            raise ArgumentError(f"{where}: {value} is not an address")
+        return struct.pack("<Q", value)
+    raise ArgumentError(f"{where}: needs an array, None or a device address, not {_kind(value)}")
+
+
+def _by_value(where: str, value: Any, size: int) -> bytes:
+    if isinstance(value, (bytes, bytearray)):
+        data = bytes(value)
+    elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():  # a NumPy scalar
+        data = value.tobytes()
+    elif isinstance(value, int):  # bool included
+        if size > 8 or not -(1 << (8 * size - 1)) <= value < 1 << (8 * size):
+            raise ArgumentError(f"{where}: {value} does not fit")
+        return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    elif isinstance(value, float):
+        code = {2: "<e", 4: "<f", 8: "<d"}.get(size)
+        if code is None:
+            raise ArgumentError(f"{where}: a float has 2, 4 or 8 bytes")
+        try:
+            return struct.pack(code, value)
+        except OverflowError:
+            raise ArgumentError(f"{where}: {value} does not fit") from None
+    else:
+        raise ArgumentError(f"{where}: needs a number or bytes, not {_kind(value)}")
+    if len(data) != size:
+        raise ArgumentError(f"{where}: {_kind(value)} of {len(data)} bytes was given")
+    return data
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    if _is_array(value):
+        return f"an array of {value.dtype}"
+    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+
+
+def dimensions(what: str, value: Any) -> tuple[int, int, int]:
+    """One to three sizes as three: an int or a sequence; none may be zero."""
+    sizes = [value] if hasattr(value, "__index__") else list(value)
+    if not 1 <= len(sizes) <= 3:
+        raise ArgumentError(f"{what}: one to three sizes, not {len(sizes)}")
+    for axis, size in zip("xyz", sizes):
+        if not hasattr(size, "__index__"):
+            raise ArgumentError(f"{what}: {size!r} is not an integer")
+        if not 1 <= size.__index__() < 1 << 32:
+            raise ArgumentError(f"{what}: the {axis} size is {size}, it has to be 1 to {(1 << 32) - 1}")
+    x, y, z = (*(s.__index__() for s in sizes), 1, 1)[:3]
+    return x, y, z
+
+
+def check_workgroup(kernel: str, facts: dict[str, Any], block: tuple[int, int, int]) -> None:
+    """The workgroup must be one that the kernel was compiled for."""
+    size = block[0] * block[1] * block[2]
+    limit = facts["max_workgroup_size"] or 1024
+    if size > limit:
+        raise ArgumentError(f"kernel {kernel}: a workgroup of {size} work-items, it was compiled for at most {limit}")
+    required = facts["required_workgroup_size"]
+    if required and tuple(required) != block:
+        raise ArgumentError(f"kernel {kernel}: the workgroup is {block}, it was compiled for exactly {tuple(required)}")

@@ -1,0 +1,123 @@
+"""Code objects, out of files and bytes of any wrapping."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+from . import _core
+from .errors import LoadError
+
+Source = "str | os.PathLike[str] | bytes | bytearray | memoryview"
+
+
+class CodeObject:
+    """One AMDGPU code object.
+
+    >>> co = CodeObject.open("vecadd.hsaco")
+    >>> co.target, co.kernels
+    ('gfx90a', ['vecadd'])
+    """
+
+    def __init__(self, core: _core.CodeObject, path: str | None = None):
+        #: The native object.
+        self.core = core
+        #: Where it was read from, if it was a file.
+        self.path = path
+        #: What instrumenting it did, for a result of :func:`luthier.instrument`; else None.
+        self.instrumentation: dict[str, Any] | None = None
+
+    @classmethod
+    def open(cls, source: Any, *, target: str | None = None, kernel: str | None = None) -> CodeObject:
+        """From a file name or bytes: a code object, a host binary with a ``.hip_fatbin`` section, an offload bundle.
+
+        Of a file that holds several, ``target`` (such as ``"gfx90a"`` or ``"gfx90a:xnack-"``) selects; where that
+        leaves several, one for each translation unit, the one that has ``kernel`` is taken.
+        """
+        container, path = open_container(source)
+        if container.kind == "code object":
+            return cls(container.code_object(0), path)
+        name = path or "the bytes"
+        wanted = target or next(t for t in [*_core.TARGETS, None] if t is None or _holds(container, t)) or _core.TARGETS[0]
+        found = container.select(wanted)
+        if len(found) == 1:
+            return cls(container.code_object(found[0]), path)
+        if kernel is None:
+            raise LoadError(f"{name}: there are {len(found)} code objects for {wanted}: name a kernel, which one of them has")
+        for index in found:
+            core = container.code_object(index)
+            if core.kernel(kernel) is not None:
+                return cls(core, path)
+        raise LoadError(f"{name}: none of the {len(found)} code objects for {wanted} has a kernel {kernel}")
+
+    @classmethod
+    def of(cls, source: Any, *, target: str | None = None, kernel: str | None = None) -> CodeObject:
+        """``source`` itself if it is a code object already, else :meth:`open` of it."""
+        return source if isinstance(source, CodeObject) else cls.open(source, target=target, kernel=kernel)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the ELF file."""
+        return self.core.data
+
+    @property
+    def target(self) -> str:
+        """The target id, ``gfx90a:sramecc+:xnack-`` for example."""
+        return self.core.target
+
+    @property
+    def processor(self) -> str:
+        """The target id without its features."""
+        return self.core.processor
+
+    @property
+    def version(self) -> int:
+        """The code object version, 4 to 6."""
+        return self.core.version
+
+    @property
+    def instrumented(self) -> bool:
+        """Whether Luthier wrote it."""
+        return self.core.instrumented
+
+    @cached_property
+    def kernels(self) -> list[str]:
+        """The names of its kernels."""
+        return self.core.kernels
+
+    @cached_property
+    def program(self) -> _core.Program:
+        """Its code, taken apart into functions, blocks and instructions."""
+        return _core.Program(self.core)
+
+    def inspect(self) -> dict[str, Any]:
+        """Everything that ``luthier inspect --json`` shows of it."""
+        return self.core.inspect()
+
+    def disasm(self, kernel: str | None = None) -> str:
+        """Assembly text with blocks and branch targets: of everything, or of one kernel and what it calls."""
+        return "".join(self.program.disasm(f) for f in self.program.select(kernel))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to a file: whole, or not at all."""
+        from .outputs import Outputs
+
+        with Outputs() as outputs:
+            outputs.open(os.fspath(path)).write(self.data)
+            outputs.commit()
+
+    def __repr__(self) -> str:
+        return f"<CodeObject {self.path or ''} {self.target}: {len(self.kernels)} kernels>"
+
+
+def open_container(source: Any) -> tuple[_core.Container, str | None]:
+    """The container, and the file's name if it is one."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return _core.Container.from_bytes(bytes(source)), None
+    path = os.fspath(source)
+    return _core.Container.open(path), path
+
+
+def _holds(container: _core.Container, target: str) -> bool:
+    return any(e["target"] and e["target"].split(":")[0] == target for e in container.entries)

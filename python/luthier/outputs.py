@@ -1,0 +1,71 @@
+"""Output files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from typing import IO
+
+from .errors import ArgumentError
+
+
+class Outputs:
+    """Files that are written beside their places, and moved there together at the end.
+
+    Opening one shows at once whether it can be written, before the work whose result it is to hold.
+    """
+
+    def __init__(self) -> None:
+        self._files: list[tuple[IO[bytes], str, str | None]] = []  # stream, temporary name, name to have
+
+    def open(self, path: str) -> IO[bytes]:
+        """A stream for the file that is to be at ``path``."""
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            mode = stat.S_IFREG
+        if stat.S_ISDIR(mode):
+            raise ArgumentError(f"cannot write {path}: it is a directory")
+        try:
+            if not stat.S_ISREG(mode):  # a terminal, a pipe, /dev/null
+                stream = open(path, "wb")  # noqa: SIM115
+                self._files.append((stream, path, None))
+                return stream
+            real = os.path.realpath(path)
+            handle, name = tempfile.mkstemp(prefix=".luthier-", dir=os.path.dirname(real) or ".")
+        except OSError as error:
+            raise ArgumentError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        stream = os.fdopen(handle, "wb")
+        self._files.append((stream, name, real))
+        return stream
+
+    def commit(self) -> None:
+        """Moves every file to its place."""
+        umask = os.umask(0)
+        os.umask(umask)
+        for stream, name, path in self._files:
+            try:
+                if path is not None:
+                    os.fchmod(stream.fileno(), 0o666 & ~umask)
+                stream.close()
+            except OSError as error:
+                raise ArgumentError(f"cannot write {path or name}: {(error.strerror or str(error)).lower()}") from None
+        for _, name, path in self._files:
+            if path is not None:
+                os.replace(name, path)
+        self._files.clear()
+
+    def discard(self) -> None:
+        """Removes what was not committed."""
+        for stream, name, path in self._files:
+            stream.close()
+            if path is not None and os.path.exists(name):
+                os.unlink(name)
+        self._files.clear()
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
