@@ -1,0 +1,120 @@
+"""The command line.
+
+Every bad input ends in one line on standard error and exit status 2. Exit status 1 is strict mode's: the run was
+completed and something was found. What a command needs is imported when it runs, so that starting is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..errors import LuthierError
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _Usage(f"{message} (see {self.prog} --help)")
+
+
+class _Usage(Exception):
+    pass
+
+
+def build_parser() -> argparse.ArgumentParser:
+    from .. import __version__
+
+    parser = _Parser(prog="luthier", description="Instrument AMD GPU code, and run it with no GPU.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"luthier {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+
+    def command(name: str, help: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
+        made.add_argument("file", metavar="FILE", help="code object, host binary with HIP code, or offload bundle")
+        made.add_argument("--target", metavar="T", help="which code object of a file that has several (gfx90a, gfx90a:xnack-)")
+        return made
+
+    inspect = command("inspect", "Show target, kernels, descriptors, metadata, symbols and sections.")
+    inspect.add_argument("--json", action="store_true", help="everything, as JSON")
+
+    disasm = command("disasm", "Show assembly with basic blocks and branch targets.")
+    disasm.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
+
+    lift = command("lift", "Show functions, blocks and edges for other programs.")
+    lift.add_argument("--emit", choices=("json", "dot"), required=True, help="JSON, or a graph for Graphviz")
+    lift.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
+
+    run = command("run", "Run a kernel on the mock device.")
+    run.add_argument("--kernel", metavar="K", required=True)
+    run.add_argument("--grid", metavar="X[,Y,Z]", required=True, help="work-items")
+    run.add_argument("--block", metavar="X[,Y,Z]", required=True, help="work-items of a workgroup")
+    run.add_argument(
+        "--arg",
+        metavar="ARG",
+        action="append",
+        default=[],
+        help="one for each argument of the kernel: buf:TYPE[N]=INIT (zeros, ones, arange, random:SEED, FILE.npy), TYPE=VALUE, null",
+    )
+    run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
+    run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
+    run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
+    run.add_argument("--json", metavar="FILE", help="write what happened as JSON (- for standard output, with no tables)")
+    run.add_argument("--dump", metavar="I=FILE.npy", action="append", default=[], help="write argument I's contents after the run")
+    run.add_argument("--symbol", metavar="NAME[:TYPE]", action="append", default=[], help="print a global variable after the run")
+
+    instrument = command("instrument", "Write an instrumented copy of a code object.")
+    instrument.add_argument("--tool", metavar="TOOL", action="append", required=True, help="as for run")
+    instrument.add_argument("--kernel", metavar="K", action="append", help="only this kernel (may be repeated)")
+    instrument.add_argument("--check", action="store_true", help="prove every placement with the splice checker")
+    instrument.add_argument("--json", metavar="FILE", help="write what was done as JSON")
+    instrument.add_argument("-o", "--output", metavar="OUT", required=True)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line; gives the exit status."""
+    try:
+        args = build_parser().parse_args(argv)
+        status = _command(args)
+        sys.stdout.flush()
+        return status
+    except _Usage as error:
+        return _fail(str(error))
+    except LuthierError as error:
+        return _fail(str(error), lines=type(error).__name__ == "HookError")
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more is to be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print("luthier: interrupted", file=sys.stderr)
+        run = sys.modules.get(f"{__name__}.run")
+        if run is not None:
+            run.exit_now(130)
+        return 130
+    except MemoryError:
+        return _fail("out of memory")
+
+
+def _command(args: Any) -> int:
+    if args.command == "inspect":
+        from . import inspect as module
+    elif args.command in ("disasm", "lift"):
+        from . import code as module
+    elif args.command == "run":
+        from . import run as module
+    else:
+        from . import instrument as module
+    return module.main(args)
+
+
+def _fail(message: str, lines: bool = False) -> int:
+    """One line, whatever is in the message; a hook's error keeps its source excerpt."""
+    text = message if lines else " ".join(message.split())
+    print(f"luthier: error: {text}", file=sys.stderr)
+    return 2

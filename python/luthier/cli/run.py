@@ -1,0 +1,170 @@
+"""``luthier run``."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..arguments import dimensions
+from ..code_object import CodeObject
+from ..device import Device, RunResult
+from ..errors import ArgumentError
+from ..instrument import no_kernel
+from ..outputs import Outputs
+from ..tools import make
+from .argspec import parse_argument, parse_dump, parse_sizes, parse_symbol
+
+
+def main(args: Any) -> int:
+    # What is cheap to check comes first.
+    grid = dimensions("--grid", parse_sizes("--grid", args.grid))
+    block = dimensions("--block", parse_sizes("--block", args.block))
+    lds = parse_sizes("--lds", args.lds)
+    if len(lds) != 1 or lds[0] < 0:
+        raise ArgumentError(f"--lds {args.lds}: expected a number of bytes")
+    dumps = [parse_dump(text) for text in args.dump]
+    symbols = [parse_symbol(text) for text in args.symbol]
+    code_object = CodeObject.open(args.file, target=args.target, kernel=args.kernel)
+    if code_object.core.kernel(args.kernel) is None:
+        raise ArgumentError(no_kernel(code_object, args.kernel))
+    values = [parse_argument(text) for text in args.arg]
+    for index, _ in dumps:
+        if index >= len(values) or not getattr(values[index], "shape", ()):
+            raise ArgumentError(f"--dump {index}: argument {index} is no buffer (they are numbered from 0)")
+    tools = [make(text) for text in args.tool]
+
+    with Outputs() as outputs:
+        report = outputs.open(args.json) if args.json not in (None, "-") else None
+        arrays = [(outputs.open(path), values[index]) for index, path in dumps]
+
+        def work() -> tuple[RunResult, list[tuple[str, Any]]]:
+            module = Device(code_object.processor).load(code_object, tools=tools, kernels=[args.kernel])
+            for name, kind in symbols:
+                module.read_symbol(name, kind or "uint8")  # complain before the run
+            result = module.launch(args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=args.strict)
+            return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
+
+        result, contents = interruptible(work)
+        data = result.to_dict()
+        if contents:
+            data["symbols"] = dict(contents)
+        for stream, array in arrays:
+            _save(stream, array)
+        if report is not None:
+            report.write((json.dumps(data, indent=1) + "\n").encode())
+        outputs.commit()
+    if args.json == "-":
+        print(json.dumps(data, indent=1))
+    else:
+        _show(result, contents)
+    for finding in result.findings:
+        print(f"luthier: strict: {finding_text(finding)}", file=sys.stderr)
+    for rejected in (data["instrumentation"] or {}).get("rejected", ()):
+        print(f"luthier: not instrumented: {rejected['address']:#x}: {rejected['reason']}", file=sys.stderr)
+    return 1 if result.findings else 0
+
+
+def interruptible(work: Callable[[], Any]) -> Any:
+    """The result of ``work()``, which runs in another thread: native code would not notice Ctrl-C in this one.
+
+    After an interrupt the process must end without waiting for that thread.
+    """
+    done: list[Any] = []
+
+    def call() -> None:
+        try:
+            done.append((True, work()))
+        except BaseException as error:
+            done.append((False, error))
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.5)
+    except KeyboardInterrupt:
+        _Interrupted.pending = True
+        raise
+    ok, value = done[0]
+    if not ok:
+        raise value
+    return value
+
+
+class _Interrupted:
+    """Set when a thread is still computing at an interrupt."""
+
+    pending = False
+
+
+def _save(stream: Any, array: Any) -> None:
+    import numpy
+
+    memory = io.BytesIO()
+    numpy.save(memory, array)
+    try:
+        stream.write(memory.getbuffer())
+    except OSError as error:
+        raise ArgumentError(f"cannot write {stream.name}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _symbol(module: Any, name: str, kind: str | None) -> Any:
+    if kind is not None:
+        return module.read_symbol(name, kind).tolist()
+    # Without a type: whole u64s, or else bytes.
+    data = module.read_symbol_bytes(name)
+    return module.read_symbol(name, "uint64" if data and len(data) % 8 == 0 else "uint8").tolist()
+
+
+def finding_text(finding: dict[str, Any]) -> str:
+    """A strict-mode finding in one line."""
+    where = f"{finding['kernel']}+pc {finding['pc']:#x} ({finding['text']})"
+    who = f"workgroup {tuple(finding['workgroup'])} wave {finding['wave']}"
+    if finding["lane"] is not None:
+        who += f" lane {finding['lane']}"
+    at = f", address {finding['address']:#x}" if finding["address"] is not None else ""
+    return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}"
+
+
+def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:
+    from .tables import show
+
+    did = result.module.instrumentation
+    rows = [
+        ("kernel", result.kernel),
+        ("target", result.module.code_object.target),
+        ("grid, workgroup", f"{_sizes(result.grid)}, {_sizes(result.block)}"),
+        ("workgroups, waves", f"{result.workgroups:,}, {result.waves:,}"),
+        ("instructions", f"{result.instructions:,}"),
+    ]
+    if did:
+        rows.append(("  of the original", f"{result.app_instructions:,}"))
+        rows.append(("hooks placed", f"{did['points']:,} ({did['inserted_instructions']:,} instructions)"))
+    rows.append(("seconds", f"{result.seconds:.4f}"))
+    show("run", (), rows)
+    for report in result.reports:
+        for table in report.tables:
+            show(table.title, table.headers, table.rows)
+    if contents:
+        show("symbols", (), [(name, ", ".join(map(str, _flat(value)))) for name, value in contents])
+
+
+def _flat(value: Any) -> list[Any]:
+    return value if len(value) <= 64 else [*value[:64], f"... {len(value) - 64} more"]
+
+
+def _sizes(sizes: tuple[int, int, int]) -> str:
+    return " x ".join(map(str, sizes[: 3 if sizes[2] > 1 else 2 if sizes[1] > 1 else 1]))
+
+
+def exit_now(status: int) -> None:
+    """Ends the process when a computation that nobody waits for is still going on."""
+    if _Interrupted.pending:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)

@@ -1,0 +1,220 @@
+"""The mock device: loads code objects, runs kernels, shows what happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .arguments import check_workgroup, dimensions, pack
+from .code_object import CodeObject
+from .errors import ArgumentError, DeviceError
+from .instrument import Planner, _distinct_names, no_kernel
+from .kernel import Kernel
+from .report import Report, plain
+from .tool import Tool
+
+if TYPE_CHECKING:
+    import numpy
+
+
+@dataclass
+class RunResult:
+    """What one launch did. Arrays among the arguments hold their new contents already."""
+
+    module: Module
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    #: The arguments as given.
+    args: list[Any]
+    #: Instructions that waves retired, all of them ...
+    instructions: int
+    #: ... and those that are the original kernel's.
+    app_instructions: int
+    #: How long the device computed.
+    seconds: float
+    workgroups: int
+    waves: int
+    #: Instructions retired by mnemonic.
+    histogram: dict[str, int]
+    #: The same for the original kernel's instructions.
+    app_histogram: dict[str, int]
+    #: What strict mode found wrong; empty when all is well.
+    findings: list[dict[str, Any]] = field(default_factory=list)
+
+    @cached_property
+    def reports(self) -> list[Report]:
+        """The tools' reports, as of when they are first asked for."""
+        return self.module.reports()
+
+    @property
+    def tools(self) -> dict[str, Any]:
+        """Each tool's result, by name."""
+        return {report.tool: report.result for report in self.reports}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``luthier run --json`` writes (docs/report.md)."""
+        return {
+            "kernel": self.kernel,
+            "target": self.module.code_object.target,
+            "dispatch": {"grid": list(self.grid), "workgroup": list(self.block), "workgroups": self.workgroups, "waves": self.waves},
+            "emulator": {
+                "instructions": self.instructions,
+                "app_instructions": self.app_instructions,
+                "seconds": self.seconds,
+                "histogram": self.histogram,
+                "app_histogram": self.app_histogram,
+                "findings": self.findings,
+            },
+            "tools": plain(self.tools),
+            "instrumentation": self.module.instrumentation,
+        }
+
+
+class Module:
+    """A code object that is loaded on a device, with the tools that watch it.
+
+    Its global variables, and the tools', live as long as it does: they keep their values from launch to launch.
+    """
+
+    def __init__(self, device: Device, code_object: CodeObject, tools: Sequence[Tool], kernels: Sequence[str] | None, check: bool):
+        self.device = device
+        #: The original.
+        self.code_object = code_object
+        self.tools = list(tools)
+        self.instrumentation: dict[str, Any] | None = None
+        #: What runs: the instrumented copy, if there are tools.
+        self.loaded = code_object
+        if tools:
+            started = time.perf_counter()
+            planner = Planner(code_object, tools)
+            for name in code_object.kernels if kernels is None else kernels:
+                if code_object.core.kernel(name) is None:
+                    raise ArgumentError(no_kernel(code_object, name))
+                for tool in tools:
+                    tool.on_kernel(Kernel(code_object, name, planner, tool))
+            self.loaded = planner.finish(check)
+            self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
+        self._id = device.core.load(self.loaded.core)
+        if tools:
+            planner.bind(self)
+
+    def launch(
+        self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0, strict: bool = False
+    ) -> RunResult:
+        """Runs a kernel: ``grid`` work-items in workgroups of ``block`` (an int, or up to three).
+
+        ``args`` are the kernel's explicit arguments: NumPy arrays for pointers (copied to the device and back), None for
+        a null pointer, an int for an address on the device; NumPy scalars, numbers or bytes for values. ``lds`` bytes
+        of dynamic LDS are added to what the kernel declares. ``strict`` looks for mistakes that real hardware would
+        hide, or make unpredictable: ``result.findings``.
+        """
+        facts = self.loaded.core.kernel(kernel)
+        if facts is None:
+            raise ArgumentError(no_kernel(self.code_object, kernel))
+        sizes, group = dimensions("grid", grid), dimensions("block", block)
+        check_workgroup(kernel, facts, group)
+        if not 0 <= lds < 1 << 32:
+            raise ArgumentError(f"lds: {lds} is not a number of bytes")
+        core = self.device.core
+        packed = pack(kernel, facts, list(args), core)
+        try:
+            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict)
+            packed.fetch(core)
+        finally:
+            packed.free(core)
+        return RunResult(self, kernel, sizes, group, list(args), **report)
+
+    def reports(self) -> list[Report]:
+        """Every tool's report on all launches so far."""
+        names = _distinct_names(self.tools)
+        found = []
+        for tool in self.tools:
+            report = Report(names[id(tool)])
+            tool.on_exit(report)
+            found.append(report)
+        return found
+
+    def read_symbol(self, name: str, dtype: Any = "uint8") -> numpy.ndarray:
+        """The contents of a global variable, the tools' among them."""
+        import numpy
+
+        data = self.read_symbol_bytes(name)
+        dtype = numpy.dtype(dtype)
+        if len(data) % dtype.itemsize:
+            raise ArgumentError(f"symbol {name} has {len(data)} bytes: not a whole number of {dtype}")
+        return numpy.frombuffer(data, dtype).copy()
+
+    def read_symbol_bytes(self, name: str) -> bytes:
+        """The same as bytes."""
+        address, size = self._symbol(name)
+        data = bytearray(size)
+        if size:
+            self.device.core.read_into(address, data)
+        return bytes(data)
+
+    def write_symbol_bytes(self, name: str, data: bytes) -> None:
+        """New contents for a global variable."""
+        address, size = self._symbol(name)
+        if len(data) != size:
+            raise ArgumentError(f"symbol {name} has {size} bytes, not {len(data)}")
+        self.device.core.write(address, data)
+
+    def _symbol(self, name: str) -> tuple[int, int]:
+        found = self.device.core.symbol(self._id, name)
+        if found is None:
+            raise ArgumentError(f"{self.code_object.path or 'the code object'} has no symbol {name}")
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Module {self.loaded!r}>"
+
+
+class Device:
+    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core)."""
+
+    def __init__(self, processor: str = "gfx90a", *, threads: int = 0):
+        if processor not in _core.TARGETS:
+            raise DeviceError(f"there is no mock device for {processor}: there is one for {', '.join(_core.TARGETS)}")
+        self.processor = processor
+        self.core = _core.Device(processor, threads)
+        self._modules: dict[tuple[int, ...], tuple[Module, Any]] = {}
+
+    def load(
+        self, source: Any, *, tools: Sequence[Tool] = (), kernels: Sequence[str] | None = None, check: bool = False
+    ) -> Module:
+        """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
+        or those named. ``check`` has every placement proved by the splice checker."""
+        return Module(self, CodeObject.of(source, target=self.processor), tools, kernels, check)
+
+    def run(
+        self,
+        source: Any,
+        kernel: str,
+        *,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any] = (),
+        tools: Sequence[Tool] = (),
+        lds: int = 0,
+        strict: bool = False,
+    ) -> RunResult:
+        """Loads a code object and launches a kernel (see :meth:`Module.launch`).
+
+        The same :class:`CodeObject` with the same tools again is not loaded again: its variables keep their values.
+        """
+        if isinstance(source, CodeObject):
+            key = (id(source), *map(id, tools))
+            if key not in self._modules:
+                self._modules[key] = self.load(source, tools=tools), (source, tuple(tools))
+            module = self._modules[key][0]
+        else:
+            module = self.load(CodeObject.open(source, target=self.processor, kernel=kernel), tools=tools)
+        return module.launch(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
+
+    def __repr__(self) -> str:
+        return f"<Device {self.processor}>"

@@ -1,0 +1,81 @@
+"""The tools that come with Luthier, and how a tool is found and made from the text of ``--tool``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from ..errors import ToolError
+from ..tool import Tool
+
+#: Name on the command line -> class, in the module of that name.
+BUILTIN = {"instr_count": "InstrCount", "opcode_hist": "OpcodeHist"}
+
+
+def make(text: str) -> Tool:
+    """The tool that ``NAME[:option=value,...]`` or ``path.py[:option=value,...]`` names."""
+    name, _, rest = text.partition(":")
+    if name in BUILTIN:
+        import importlib
+
+        cls = getattr(importlib.import_module(f".{name}", __name__), BUILTIN[name])
+    elif name.endswith(".py"):
+        cls = _from_file(name)
+    else:
+        raise ToolError(f"there is no tool {name!r}: {', '.join(BUILTIN)}, or a file that ends in .py")
+    return cls(**_options(cls, name, rest))
+
+
+def _from_file(path: str) -> type[Tool]:
+    """The one tool that a file defines."""
+    import importlib.util
+
+    if not os.path.isfile(path):
+        raise ToolError(f"{path}: there is no such file")
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(f"luthier_tool_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise ToolError(f"{path}:{error.lineno}: {error.msg}") from None
+    found = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Tool) and v.__module__ == spec.name]
+    if len(found) != 1:
+        names = ", ".join(c.__name__ for c in found)
+        raise ToolError(f"{path}: " + (f"several tools: {names}" if found else "no class that derives from luthier.Tool"))
+    return found[0]
+
+
+def _options(cls: type[Tool], name: str, text: str) -> dict[str, Any]:
+    """``option=value,...`` as arguments of the class, read as its annotations say."""
+    if not text:
+        return {}
+    import inspect
+
+    known = inspect.signature(cls).parameters
+    options: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ToolError(f"--tool {name}: {part!r} is not option=value")
+        if key not in known:
+            raise ToolError(f"--tool {name}: there is no option {key!r}" + (f" ({', '.join(known)})" if known else ""))
+        options[key] = _convert(name, key, value, str(known[key].annotation))
+    return options
+
+
+def _convert(name: str, key: str, value: str, kind: str) -> Any:
+    kind = kind.removeprefix("<class '").removesuffix("'>")
+    try:
+        if kind == "int":
+            return int(value, 0)
+        if kind == "float":
+            return float(value)
+        if kind == "bool":
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[value.lower()]
+    except (ValueError, KeyError):
+        raise ToolError(f"--tool {name}: {key}={value} is not of type {kind}") from None
+    return value

@@ -1,0 +1,54 @@
+"""opcode_hist: how often each opcode runs, in wave-instructions.
+
+``per=block`` (the default) counts how often each basic block runs, and multiplies by what is in it;
+``per=instruction`` counts at each instruction, in one device counter for each opcode. Both give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import luthier as lt
+
+
+class OpcodeHist(lt.Tool):
+    """An exact histogram of opcodes: ``{mnemonic: N}``, most frequent first."""
+
+    def __init__(self, per: str = "block"):
+        if per not in ("block", "instruction"):
+            raise lt.ToolError(f"opcode_hist: per={per}: block or instruction")
+        self.per = per
+        self.seen: set[int] = set()  # addresses of functions: kernels may share them
+        self.counted: list[tuple[lt.DeviceArray, list[Counter[str]]]] = []  # and what each element stands for
+
+    @lt.hook
+    def bump(count: lt.ptr[lt.u64]):
+        lt.wave_atomic_add(count, 1)
+
+    def on_kernel(self, kernel: lt.Kernel) -> None:
+        functions = [f for f in kernel.functions if f.address not in self.seen]
+        self.seen.update(f.address for f in functions)
+        if self.per == "block":
+            blocks = [b.instructions for f in functions for b in f.blocks]
+            points = [(instrs[0], i) for i, instrs in enumerate(blocks)]
+            contents = [Counter(instr.mnemonic for instr in instrs) for instrs in blocks]
+        else:
+            instrs = [instr for f in functions for instr in f.instructions]
+            number = {name: i for i, name in enumerate(dict.fromkeys(instr.mnemonic for instr in instrs))}
+            points = [(instr, number[instr.mnemonic]) for instr in instrs]
+            contents = [Counter({name: 1}) for name in number]
+        if not points:
+            return
+        counts = lt.DeviceArray(lt.u64, len(contents), name=f"counts.{kernel.name}")
+        self.counted.append((counts, contents))
+        for instr, index in points:
+            kernel.insert_before(instr, self.bump, counts.at(index))
+
+    def on_exit(self, report: lt.Report) -> None:
+        total: Counter[str] = Counter()
+        for counts, contents in self.counted:
+            for index, times in counts.nonzero().items():
+                for name, n in contents[index].items():
+                    total[name] += n * times
+        report.result = dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+        report.table("opcode_hist", report.result, ("opcode", "executed"))
