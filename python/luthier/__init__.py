@@ -78,6 +78,8 @@ __all__ = [*sorted(_HOME), "__version__"]  # and every name of luthier.lang
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
+    if name in ("lang", "tools"):
+        return importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     else:

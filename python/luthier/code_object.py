@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .errors import LoadError
+from .errors import ArgumentError, LoadError
 
-Source = "str | os.PathLike[str] | bytes | bytearray | memoryview"
+if TYPE_CHECKING:
+    from .kernel import Kernel
 
 
 class CodeObject:
@@ -17,7 +18,7 @@ class CodeObject:
 
     >>> co = CodeObject.open("vecadd.hsaco")
     >>> co.target, co.kernels
-    ('gfx90a', ['vecadd'])
+    ('gfx90a', [<Kernel vecadd>])
     """
 
     def __init__(self, core: _core.CodeObject, path: str | None = None):
@@ -82,9 +83,20 @@ class CodeObject:
         return self.core.instrumented
 
     @cached_property
-    def kernels(self) -> list[str]:
-        """The names of its kernels."""
-        return self.core.kernels
+    def kernels(self) -> list[Kernel]:
+        """Its kernels, in the order of the metadata."""
+        from .kernel import Kernel
+
+        return [Kernel(self, name) for name in self.core.kernels]
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of that name, with or without ``.kd``."""
+        for kernel in self.kernels:
+            if kernel.name == name.removesuffix(".kd"):
+                return kernel
+        from .instrument import no_kernel
+
+        raise ArgumentError(no_kernel(self, name))
 
     @cached_property
     def program(self) -> _core.Program:
@@ -108,7 +120,7 @@ class CodeObject:
             outputs.commit()
 
     def __repr__(self) -> str:
-        return f"<CodeObject {self.path or ''} {self.target}: {len(self.kernels)} kernels>"
+        return f"<CodeObject {self.path or ''} {self.target}: {len(self.core.kernels)} kernels>"
 
 
 def open_container(source: Any) -> tuple[_core.Container, str | None]:

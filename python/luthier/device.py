@@ -13,7 +13,6 @@ from .arguments import check_workgroup, dimensions, pack
 from .code_object import CodeObject
 from .errors import ArgumentError, DeviceError
 from .instrument import Planner, _distinct_names, no_kernel
-from .kernel import Kernel
 from .report import Report, plain
 from .tool import Tool
 
@@ -61,7 +60,12 @@ class RunResult:
         return {
             "kernel": self.kernel,
             "target": self.module.code_object.target,
-            "dispatch": {"grid": list(self.grid), "workgroup": list(self.block), "workgroups": self.workgroups, "waves": self.waves},
+            "dispatch": {
+                "grid": list(self.grid),
+                "workgroup": list(self.block),
+                "workgroups": self.workgroups,
+                "waves": self.waves,
+            },
             "emulator": {
                 "instructions": self.instructions,
                 "app_instructions": self.app_instructions,
@@ -81,7 +85,9 @@ class Module:
     Its global variables, and the tools', live as long as it does: they keep their values from launch to launch.
     """
 
-    def __init__(self, device: Device, code_object: CodeObject, tools: Sequence[Tool], kernels: Sequence[str] | None, check: bool):
+    def __init__(
+        self, device: Device, code_object: CodeObject, tools: Sequence[Tool], kernels: Sequence[str] | None, check: bool
+    ):
         self.device = device
         #: The original.
         self.code_object = code_object
@@ -92,18 +98,14 @@ class Module:
         if tools:
             started = time.perf_counter()
             planner = Planner(code_object, tools)
-            for name in code_object.kernels if kernels is None else kernels:
-                if code_object.core.kernel(name) is None:
-                    raise ArgumentError(no_kernel(code_object, name))
-                for tool in tools:
-                    tool.on_kernel(Kernel(code_object, name, planner, tool))
+            planner.ask(kernels)
             self.loaded = planner.finish(check)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
         self._id = device.core.load(self.loaded.core)
         if tools:
             planner.bind(self)
 
-    def launch(
+    def run(
         self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0, strict: bool = False
     ) -> RunResult:
         """Runs a kernel: ``grid`` work-items in workgroups of ``block`` (an int, or up to three).
@@ -203,7 +205,7 @@ class Device:
         lds: int = 0,
         strict: bool = False,
     ) -> RunResult:
-        """Loads a code object and launches a kernel (see :meth:`Module.launch`).
+        """Loads a code object and launches a kernel (see :meth:`Module.run`).
 
         The same :class:`CodeObject` with the same tools again is not loaded again: its variables keep their values.
         """
@@ -214,7 +216,7 @@ class Device:
             module = self._modules[key][0]
         else:
             module = self.load(CodeObject.open(source, target=self.processor, kernel=kernel), tools=tools)
-        return module.launch(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
+        return module.run(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
 
     def __repr__(self) -> str:
         return f"<Device {self.processor}>"

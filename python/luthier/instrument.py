@@ -22,17 +22,13 @@ def instrument(source: Any, tools: Sequence[Tool], *, kernels: Iterable[str] | N
     """
     original = CodeObject.of(source)
     planner = Planner(original, tools)
-    for name in original.kernels if kernels is None else kernels:
-        if original.core.kernel(name) is None:
-            raise ArgumentError(no_kernel(original, name))
-        for tool in tools:
-            tool.on_kernel(Kernel(original, name, planner, tool))
+    planner.ask(kernels)
     return planner.finish(check)
 
 
 def no_kernel(code_object: CodeObject, name: str) -> str:
     """What to say when there is no such kernel."""
-    known = code_object.kernels
+    known = code_object.core.kernels
     some = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
     return f"{code_object.path or 'the code object'} has no kernel {name}" + (f": it has {some}" if known else ", nor any other")
 
@@ -42,6 +38,7 @@ class Planner:
 
     def __init__(self, code_object: CodeObject, tools: Sequence[Tool]):
         self.code_object = code_object
+        self._tools = list(tools)
         self._orders = {id(tool): i for i, tool in enumerate(tools)}
         self._names = _distinct_names(tools)
         self._variables: dict[str, Variable] = {}
@@ -53,6 +50,14 @@ class Planner:
         for tool in tools:
             for variable in tool.variables():
                 self._symbol(tool, variable)
+
+    def ask(self, kernels: Iterable[str] | None) -> None:
+        """Has every tool say what it wants in these kernels, all if None."""
+        for name in self.code_object.core.kernels if kernels is None else kernels:
+            if self.code_object.core.kernel(name) is None:
+                raise ArgumentError(no_kernel(self.code_object, name))
+            for tool in self._tools:
+                tool.on_kernel(Kernel(self.code_object, name, self, tool))
 
     def insert(self, tool: Tool, kernel: str, address: int, after: bool, hook: Any, args: tuple[Any, ...]) -> None:
         """One hook at one point, as :meth:`luthier.Kernel.insert_before` documents it."""

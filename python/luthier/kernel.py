@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .arguments import explicit
 from .errors import ToolError
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class Kernel:
         facts = self.code_object.core.kernel(self.name)
         assert facts is not None
         return facts
+
+    @property
+    def arguments(self) -> list[dict[str, Any]]:
+        """The explicit arguments, each with ``name``, ``offset``, ``size`` and ``kind``."""
+        return explicit(self.name, self.facts)
 
     @cached_property
     def functions(self) -> list[Function]:

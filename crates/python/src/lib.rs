@@ -13,11 +13,15 @@
 //! | `json` | serde_json values as Python objects |
 //! | `object` | containers and code objects |
 //! | `inspect` | what `luthier inspect` shows, as data |
+//! | `program` | lifted code: functions, blocks, instructions |
+//! | `text` | annotated assembly |
 
 mod error;
 mod inspect;
 mod json;
 mod object;
+mod program;
+mod text;
 
 use pyo3::prelude::*;
 
@@ -25,6 +29,10 @@ use pyo3::prelude::*;
 mod core {
     #[pymodule_export]
     use crate::object::{PyCodeObject, PyContainer};
+    #[pymodule_export]
+    use crate::program::{PyBlock, PyFunction, PyInstruction, PyProgram};
+    #[pymodule_export]
+    const TARGETS: (&str,) = ("gfx90a",);
     use pyo3::prelude::*;
 
     #[pymodule_init]

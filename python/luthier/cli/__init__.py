@@ -64,7 +64,9 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
     run.add_argument("--json", metavar="FILE", help="write what happened as JSON (- for standard output, with no tables)")
-    run.add_argument("--dump", metavar="I=FILE.npy", action="append", default=[], help="write argument I's contents after the run")
+    run.add_argument(
+        "--dump", metavar="I=FILE.npy", action="append", default=[], help="write argument I's contents after the run"
+    )
     run.add_argument("--symbol", metavar="NAME[:TYPE]", action="append", default=[], help="print a global variable after the run")
 
     instrument = command("instrument", "Write an instrumented copy of a code object.")

@@ -30,7 +30,9 @@ def main(args: Any) -> int:
     lines: list[str] = []
     if container.kind != "code object":
         lines.append(f"{path}: {container.kind}, {len(entries)} entries")
-        rows = [("entry", "bundle", "size", "id")] + [(str(e["index"]), str(e["bundle"]), str(e["size"]), e["id"]) for e in entries]
+        rows = [("entry", "bundle", "size", "id")] + [
+            (str(e["index"]), str(e["bundle"]), str(e["size"]), e["id"]) for e in entries
+        ]
         lines += _columns(rows, "rrrl")
         if not detailed:
             lines.append("--target T shows those for T")
@@ -68,7 +70,10 @@ def _code_object(path: str, info: dict[str, Any]) -> Iterator[str]:
     if info["relocations"]:
         yield "\nrelocations"
         yield from _columns(
-            [(hex(r["offset"]), r["kind"], r["symbol"] or "", "" if r["addend"] is None else hex(r["addend"])) for r in info["relocations"]],
+            [
+                (hex(r["offset"]), r["kind"], r["symbol"] or "", "" if r["addend"] is None else hex(r["addend"]))
+                for r in info["relocations"]
+            ],
             "rlll",
         )
     metadata = info["metadata"]
@@ -112,5 +117,6 @@ def _columns(rows: list[tuple[str, ...]], align: str) -> list[str]:
         return ["  none"]
     widths = [max(len(row[i]) for row in rows) for i in range(len(align))]
     return [
-        "  " + "  ".join(cell.rjust(w) if a == "r" else cell.ljust(w) for cell, w, a in zip(row, widths, align)).rstrip() for row in rows
+        "  " + "  ".join(cell.rjust(w) if a == "r" else cell.ljust(w) for cell, w, a in zip(row, widths, align)).rstrip()
+        for row in rows
     ]

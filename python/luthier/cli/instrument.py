@@ -10,12 +10,12 @@ from ..code_object import CodeObject
 from ..errors import ArgumentError
 from ..instrument import instrument
 from ..outputs import Outputs
-from ..tools import make
+from ..tools import load
 from .run import interruptible
 
 
 def main(args: Any) -> int:
-    tools = [make(text) for text in args.tool]
+    tools = [load(text) for text in args.tool]
     code_object = CodeObject.open(args.file, target=args.target, kernel=args.kernel[0] if args.kernel else None)
     with Outputs() as outputs:
         out = outputs.open(args.output)

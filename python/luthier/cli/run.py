@@ -16,7 +16,7 @@ from ..device import Device, RunResult
 from ..errors import ArgumentError
 from ..instrument import no_kernel
 from ..outputs import Outputs
-from ..tools import make
+from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_sizes, parse_symbol
 
 
@@ -36,7 +36,7 @@ def main(args: Any) -> int:
     for index, _ in dumps:
         if index >= len(values) or not getattr(values[index], "shape", ()):
             raise ArgumentError(f"--dump {index}: argument {index} is no buffer (they are numbered from 0)")
-    tools = [make(text) for text in args.tool]
+    tools = [load(text) for text in args.tool]
 
     with Outputs() as outputs:
         report = outputs.open(args.json) if args.json not in (None, "-") else None
@@ -46,7 +46,7 @@ def main(args: Any) -> int:
             module = Device(code_object.processor).load(code_object, tools=tools, kernels=[args.kernel])
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
-            result = module.launch(args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=args.strict)
+            result = module.run(args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=args.strict)
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
         result, contents = interruptible(work)

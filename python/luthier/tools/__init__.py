@@ -13,7 +13,7 @@ from ..tool import Tool
 BUILTIN = {"instr_count": "InstrCount", "opcode_hist": "OpcodeHist"}
 
 
-def make(text: str) -> Tool:
+def load(text: str) -> Tool:
     """The tool that ``NAME[:option=value,...]`` or ``path.py[:option=value,...]`` names."""
     name, _, rest = text.partition(":")
     if name in BUILTIN:

@@ -12,7 +12,7 @@ import luthier as lt
 
 
 class OpcodeHist(lt.Tool):
-    """An exact histogram of opcodes: ``{mnemonic: N}``, most frequent first."""
+    """An exact histogram of opcodes: ``{"opcodes": {mnemonic: N}}``, most frequent first."""
 
     def __init__(self, per: str = "block"):
         if per not in ("block", "instruction"):
@@ -50,5 +50,6 @@ class OpcodeHist(lt.Tool):
             for index, times in counts.nonzero().items():
                 for name, n in contents[index].items():
                     total[name] += n * times
-        report.result = dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
-        report.table("opcode_hist", report.result, ("opcode", "executed"))
+        ordered = dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+        report.result = {"opcodes": ordered}
+        report.table("opcode_hist", ordered, ("opcode", "executed"))
