@@ -244,17 +244,14 @@ class Expressions:
         span = self.span(node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise HookError("calls in a hook take positional arguments only", span)
+        name = ast.unparse(node.func)
+        if isinstance(node.func, ast.Subscript):  # lt.ptr[lt.u32](address)
+            return self.call_object(node, span, name, self.scope.type_object(node.func, self.span(node.func)))
         if not isinstance(node.func, (ast.Name, ast.Attribute)):
             raise HookError("this cannot be called in a hook", self.span(node.func))
         if isinstance(node.func, ast.Name) and self.variable(node.func.id, span) is not None:
             raise HookError(f"{node.func.id} is a variable, it cannot be called", span)
-        name = ast.unparse(node.func)
-        if isinstance(node.func, ast.Name) and node.func.id in getattr(self, "assigned_names", ()):
-            raise HookError(f"{name} is a variable, it cannot be called", span)
-        try:
-            target = self.scope.resolve(node.func, span)
-        except HookError as error:
-            raise error from None
+        target = self.scope.resolve(node.func, span)
         if target is MISSING:
             raise HookError(f"unknown function {name}", self.span(node.func))
         return self.call_object(node, span, name, target)

@@ -1,0 +1,215 @@
+//! What a part does to registers: the facts of a [`Template`] that placement works from.
+
+use luthier_isa::{Access, Flags, Inst, Operand, Reg, RegRange, RegSet};
+
+use super::object::Code;
+use crate::{ArgPlace, RegGroup, Template};
+
+/// What EXEC is, compared with the entry's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Exec {
+    /// The same.
+    Entry,
+    /// Lanes may be missing.
+    Narrowed,
+    /// Lanes may be there that were not.
+    Foreign,
+}
+
+/// Turns code into a template. `places` are the arguments', as the entry laid them out; `written` says which of them
+/// hold a result at the end.
+pub fn template(name: &str, mut code: Code, places: &[Option<RegRange>], written: &[bool]) -> Template {
+    drop_last_wait(&mut code);
+    let Code { insts, offsets, relocs, scratch_bytes } = code;
+    let exec = exec_states(&insts, &offsets);
+
+    let (mut uses, mut clobbers, mut writes_inactive_lanes) = (RegSet::EMPTY, RegSet::EMPTY, RegSet::EMPTY);
+    for (inst, exec) in insts.iter().zip(&exec) {
+        let everywhere = *exec == Exec::Foreign || inst.info().flags.contains(Flags::IGNORES_EXEC);
+        inst.for_each_access(|a| {
+            uses.insert(a.reg);
+            if a.access.writes() && !is_exec(a.reg) {
+                clobbers.insert(a.reg);
+                if everywhere && (a.reg.is_vgpr() || a.reg.is_agpr()) {
+                    writes_inactive_lanes.insert(a.reg);
+                }
+            }
+        });
+    }
+
+    let live = live_in(&insts, &offsets, &exec, places, written);
+    let args: Vec<_> = places
+        .iter()
+        .zip(written)
+        .map(|(place, written)| {
+            let range = (*place)?;
+            let any = |set: &RegSet| range.units().any(|u| set.contains(u));
+            let (read, clobbered) = (any(&live), any(&clobbers));
+            // A result that is never touched keeps its value by itself.
+            let written = *written && clobbered;
+            (read || written).then_some(ArgPlace { range, read, written, clobbered })
+        })
+        .collect();
+    let places: RegSet = args.iter().flatten().flat_map(|a| a.range.units()).collect();
+    let live_in = live.iter().filter(|r| places.contains(*r) || !is_renamable(*r)).collect();
+
+    Template {
+        name: name.to_owned(),
+        groups: groups(&insts, &args),
+        uses_fp_mode: insts.iter().any(|i| i.info().flags.contains(Flags::FP_MODE)),
+        insts,
+        relocs,
+        args,
+        uses,
+        clobbers,
+        live_in,
+        writes_inactive_lanes,
+        scratch_bytes,
+    }
+}
+
+fn is_exec(reg: Reg) -> bool {
+    reg == Reg::EXEC_LO || reg == Reg::EXEC_HI
+}
+
+fn is_renamable(reg: Reg) -> bool {
+    reg.is_sgpr() || reg.is_vgpr() || reg.is_agpr()
+}
+
+/// LLVM ends a part by waiting for everything, stores included. Nobody needs a store to be done, so a part that loads
+/// nothing does not wait (and does not make the application's loads late).
+fn drop_last_wait(code: &mut Code) {
+    let loads = |i: &Inst| {
+        let flags = i.info().flags;
+        flags.contains(Flags::LOAD) && !flags.contains(Flags::ATOMIC)
+            || flags.intersects(Flags::ATOMIC_RETURN | Flags::SMEM)
+    };
+    if code.insts.last().is_some_and(|i| i.info().base == "s_waitcnt") && !code.insts.iter().any(loads) {
+        code.insts.pop();
+        code.offsets.pop();
+    }
+}
+
+/// The instructions that may run after the `index`th; one past the last stands for the end.
+fn successors(insts: &[Inst], offsets: &[u32], index: usize) -> [Option<usize>; 2] {
+    let flags = insts[index].info().flags;
+    let target = insts[index].branch_target(u64::from(offsets[index]));
+    let target = target.map(|t| offsets.partition_point(|o| u64::from(*o) < t));
+    let falls = !flags.contains(Flags::BRANCH) || flags.contains(Flags::COND_BRANCH);
+    [falls.then_some(index + 1), target.filter(|_| flags.intersects(Flags::BRANCH | Flags::COND_BRANCH))]
+}
+
+/// EXEC before each instruction.
+fn exec_states(insts: &[Inst], offsets: &[u32]) -> Vec<Exec> {
+    let mut states = vec![Exec::Entry; insts.len()];
+    let mut reached = vec![false; insts.len()];
+    let mut work = vec![0];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
+    } else {
+        return states;
+    }
+    while let Some(index) = work.pop() {
+        let after = exec_after(&insts[index], states[index]);
+        for next in successors(insts, offsets, index).into_iter().flatten().filter(|n| *n < insts.len()) {
+            let joined = states[next].max(after);
+            if !reached[next] || joined != states[next] {
+                (reached[next], states[next]) = (true, joined);
+                work.push(next);
+            }
+        }
+    }
+    states
+}
+
+fn exec_after(inst: &Inst, before: Exec) -> Exec {
+    let mut writes = false;
+    inst.for_each_access(|a| writes |= a.access.writes() && is_exec(a.reg));
+    if !writes {
+        return before;
+    }
+    // LLVM narrows EXEC with values computed from it and restores it from a copy; only a constant adds lanes.
+    let constant = inst.operands().any(|(_, value)| matches!(value, Operand::Inline(_) | Operand::Literal(_)));
+    if constant && inst.info().flags.contains(Flags::SALU) { Exec::Foreign } else { Exec::Narrowed }
+}
+
+/// Units whose value at entry may matter.
+fn live_in(insts: &[Inst], offsets: &[u32], exec: &[Exec], places: &[Option<RegRange>], written: &[bool]) -> RegSet {
+    let results = places.iter().zip(written).filter(|(_, w)| **w).filter_map(|(p, _)| *p);
+    let at_end: RegSet = results.flat_map(RegRange::units).collect();
+    let mut live = vec![RegSet::EMPTY; insts.len() + 1];
+    live[insts.len()] = at_end;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for index in (0..insts.len()).rev() {
+            let mut set = RegSet::EMPTY;
+            for next in successors(insts, offsets, index).into_iter().flatten() {
+                set.union_with(&live[next.min(insts.len())]);
+            }
+            let mut reads = RegSet::EMPTY;
+            insts[index].for_each_access(|a| {
+                // A vector write leaves the lanes outside EXEC alone: it ends the old value only while EXEC is the
+                // entry's (the lanes outside that are nobody's).
+                let kills = a.access == Access::Write
+                    || a.access == Access::CondWrite && a.reg.is_vgpr() && exec[index] == Exec::Entry;
+                if kills {
+                    set.remove(a.reg);
+                }
+                if a.access.reads() {
+                    reads.insert(a.reg);
+                }
+            });
+            set.union_with(&reads);
+            if set != live[index] {
+                live[index] = set;
+                changed = true;
+            }
+        }
+    }
+    live[0]
+}
+
+/// Joins the operands of several units that overlap.
+fn groups(insts: &[Inst], args: &[Option<ArgPlace>]) -> Vec<RegGroup> {
+    let mut found: Vec<RegGroup> = Vec::new();
+    let mut add = |range: RegRange, align: u8| {
+        if !range.units().all(is_renamable) {
+            return;
+        }
+        let (mut low, mut high, mut align) = (range.first, range.first.index() + usize::from(range.count), align);
+        found.retain(|g| {
+            let (first, end) = (g.range.first, g.range.first.index() + usize::from(g.range.count));
+            let apart = end <= low.index() || first.index() >= high;
+            if !apart {
+                low = low.min(first);
+                high = high.max(end);
+                align = align.max(g.align);
+            }
+            apart
+        });
+        found.push(RegGroup { range: RegRange::new(low, (high - low.index()) as u8), align });
+    };
+    for inst in insts {
+        for (_, value) in inst.operands() {
+            if let Operand::Reg(range) = value {
+                add(range, alignment(range));
+            }
+        }
+        // Units that no operand names, should there be any.
+        inst.for_each_access(|a| add(RegRange::new(a.reg, 1), 1));
+    }
+    args.iter().flatten().for_each(|a| add(a.range, 1));
+    found.sort_by_key(|g| g.range.first);
+    found
+}
+
+/// What the encoding demands of the first register's number on gfx90a.
+fn alignment(range: RegRange) -> u8 {
+    match range.count {
+        1 => 1,
+        2 => 2,
+        _ if range.first.is_sgpr() => 4,
+        _ => 2,
+    }
+}

@@ -1,0 +1,132 @@
+//! What a hook asks of the machine.
+
+use super::{
+    super::{
+        HookError,
+        ast::{CompareOp, Expr, Type},
+    },
+    Body, Val, WAVE_ADD, ll,
+};
+
+/// Atomics are seen by the whole device; the host reads when the kernel is done.
+const ATOMIC: &str = "syncscope(\"agent-one-as\") monotonic";
+
+impl<'u> Body<'_, 'u> {
+    pub(super) fn intrinsic(&mut self, expr: &'u Expr, name: &str, args: &'u [Expr]) -> Result<Option<Val>, HookError> {
+        let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
+        let wanted = match name {
+            "exec_mask" | "active_lanes" | "lane_id" | "clock" | "trap" => 0,
+            "popcount" | "ctz" | "clz" | "ballot" | "readfirstlane" | "sqrt" | "floor" | "abs" => 1,
+            "fma" | "atomic_cas" => 3,
+            _ => 2,
+        };
+        if args.len() != wanted {
+            return self.fail(expr.at, format!("{name} takes {wanted} arguments"));
+        }
+        let ty = expr.ty.unwrap_or(Type::U32);
+        let text = match name {
+            "exec_mask" => self.exec_mask(),
+            "active_lanes" => {
+                let mask = Val { ty: Type::U64, text: self.exec_mask() };
+                self.count_bits("ctpop", "", &mask)
+            }
+            "lane_id" => {
+                let low = self.target("llvm.amdgcn.mbcnt.lo", "i32", &["i32 -1".to_owned(), "i32 0".to_owned()]);
+                self.target("llvm.amdgcn.mbcnt.hi", "i32", &["i32 -1".to_owned(), format!("i32 {low}")])
+            }
+            "clock" => self.target("llvm.amdgcn.s.memtime", "i64", &[]),
+            "trap" => {
+                self.line("call void asm sideeffect \"s_trap 2\", \"~{memory}\"() #3");
+                return Ok(None);
+            }
+            "popcount" => self.count_bits("ctpop", "", &args[0]),
+            "ctz" => self.count_bits("cttz", ", i1 false", &args[0]),
+            "clz" => self.count_bits("ctlz", ", i1 false", &args[0]),
+            "ballot" => self.target("llvm.amdgcn.ballot.i64", "i64", &[args[0].typed()]),
+            "readfirstlane" => {
+                let name = format!("llvm.amdgcn.readfirstlane.{}", suffix(ty));
+                self.target(&name, ll(ty), &[args[0].typed()])
+            }
+            "readlane" => {
+                let name = format!("llvm.amdgcn.readlane.{}", suffix(ty));
+                self.target(&name, ll(ty), &[args[0].typed(), args[1].typed()])
+            }
+            "sqrt" | "floor" | "fma" => {
+                let list: Vec<_> = args.iter().map(Val::typed).collect();
+                self.target(&format!("llvm.{name}.{}", suffix(ty)), ll(ty), &list)
+            }
+            "abs" if ty.is_float() => self.target(&format!("llvm.fabs.{}", suffix(ty)), ll(ty), &[args[0].typed()]),
+            "abs" if !ty.is_signed() => args[0].text.clone(),
+            "abs" => {
+                let list = [args[0].typed(), "i1 false".to_owned()];
+                self.target(&format!("llvm.abs.{}", suffix(ty)), ll(ty), &list)
+            }
+            // As Python chooses: the first unless the second is really smaller, or larger.
+            "min" | "max" => {
+                let op = if name == "min" { CompareOp::Lt } else { CompareOp::Gt };
+                let other = self.compare(op, &args[1], &args[0]);
+                self.op(format!("select i1 {}, {}, {}", other.text, args[1].typed(), args[0].typed()))
+            }
+            "wave_atomic_add" => {
+                let int = ll(args[1].ty);
+                let callee = format!("{WAVE_ADD}{int}");
+                self.module.declare(&callee, format!("declare void @{callee}(ptr addrspace(1), {int}) #2"));
+                self.line(format!("call void @{callee}({}, {}) #2", args[0].typed(), args[1].typed()));
+                return Ok(None);
+            }
+            "atomic_cas" => {
+                let list = args.iter().map(Val::typed).collect::<Vec<_>>().join(", ");
+                let pair = self.op(format!("cmpxchg {list} {ATOMIC} monotonic, align {}", ty.bits() / 8));
+                self.op(format!("extractvalue {{ {}, i1 }} {pair}, 0", ll(ty)))
+            }
+            atomic => {
+                let op = match (atomic, ty.is_float(), ty.is_signed()) {
+                    ("atomic_add", true, _) => "fadd",
+                    ("atomic_add", ..) => "add",
+                    ("atomic_and", ..) => "and",
+                    ("atomic_or", ..) => "or",
+                    ("atomic_xor", ..) => "xor",
+                    ("atomic_min", false, true) => "min",
+                    ("atomic_min", false, false) => "umin",
+                    ("atomic_max", false, true) => "max",
+                    ("atomic_max", false, false) => "umax",
+                    ("atomic_exchange", ..) => "xchg",
+                    _ => return self.fail(expr.at, format!("no intrinsic {name}")),
+                };
+                let align = ty.bits() / 8;
+                self.op(format!("atomicrmw {op} {}, {} {ATOMIC}, align {align}", args[0].typed(), args[1].typed()))
+            }
+        };
+        Ok(Some(Val { ty, text }))
+    }
+
+    /// A ballot of all: LLVM reads EXEC.
+    fn exec_mask(&mut self) -> String {
+        self.target("llvm.amdgcn.ballot.i64", "i64", &["i1 true".to_owned()])
+    }
+
+    fn target(&mut self, name: &str, returns: &str, args: &[String]) -> String {
+        let types: Vec<&str> = args.iter().map(|a| a.rsplit_once(' ').map_or(a.as_str(), |(t, _)| t)).collect();
+        self.module.declare(name, format!("declare {returns} @{name}({})", types.join(", ")));
+        self.op(format!("call {returns} @{name}({})", args.join(", ")))
+    }
+
+    /// A bit-counting intrinsic, whose result becomes a u32.
+    fn count_bits(&mut self, what: &str, flag: &str, value: &Val) -> String {
+        let int = ll(value.ty);
+        let name = format!("llvm.{what}.{int}");
+        let signature = if flag.is_empty() { int.to_owned() } else { format!("{int}, i1") };
+        self.module.declare(&name, format!("declare {int} @{name}({signature})"));
+        let count = self.op(format!("call {int} @{name}({}{flag})", value.typed()));
+        match value.ty.bits() {
+            64 => self.op(format!("trunc i64 {count} to i32")),
+            32 => count,
+            _ => self.op(format!("zext {int} {count} to i32")),
+        }
+    }
+}
+
+/// How the type is spelled at the end of an overloaded intrinsic's name.
+fn suffix(ty: Type) -> String {
+    if ty.is_float() { format!("f{}", ty.bits()) } else { format!("i{}", ty.bits()) }
+}

@@ -1,0 +1,248 @@
+//! From the typed tree to LLVM IR, as text.
+//!
+//! The IR is written as text and parsed by LLVM, which costs some 0.1 ms a hook. In return nothing here can crash on a
+//! malformed tree: what does not fit together is a parse error with a message. Every function becomes an internal,
+//! always inlined one; variables are allocas, which LLVM turns into values.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`stmt`] | variables and control flow |
+//! | [`expr`] | values |
+//! | [`arith`] | Python's arithmetic on fixed widths |
+//! | [`intrinsic`] | what a hook asks of the machine |
+//! | [`entry`] | the shader part around the hook, and where its arguments are |
+
+mod arith;
+pub(super) mod entry;
+mod expr;
+mod intrinsic;
+mod stmt;
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use super::{
+    HookError,
+    ast::{At, Function, Scalar, Space, Type, Unit},
+};
+
+/// Declared, called, and replaced by machine code after optimisation (see `wave_add`).
+pub const WAVE_ADD: &str = "luthier.wave_add.";
+
+/// The IR of a whole module, growing.
+pub(super) struct ModuleText<'u> {
+    unit: &'u Unit,
+    functions: String,
+    declarations: BTreeMap<String, String>,
+}
+
+impl<'u> ModuleText<'u> {
+    pub fn new(unit: &'u Unit) -> Result<ModuleText<'u>, HookError> {
+        let mut module = ModuleText { unit, functions: String::new(), declarations: BTreeMap::new() };
+        for index in 0..unit.functions.len() {
+            module.function(index)?;
+        }
+        Ok(module)
+    }
+
+    /// Notes that `name` is called; `signature` is its declaration, attributes included.
+    pub fn declare(&mut self, name: &str, signature: String) {
+        self.declarations.entry(name.to_owned()).or_insert(signature);
+    }
+
+    /// The finished text, with `entry` as the shader part.
+    pub fn finish(self, entry: &str, variables: &[String]) -> String {
+        let mut out = String::new();
+        for (i, _) in variables.iter().enumerate() {
+            // Hidden: resolved in the code object that the template is placed in, so addressed relative to the PC.
+            let _ = writeln!(out, "@{} = external hidden addrspace(1) global [0 x i8]", entry::variable_name(i));
+        }
+        for signature in self.declarations.values() {
+            let _ = writeln!(out, "{signature}");
+        }
+        out.push_str(&self.functions);
+        out.push_str(entry);
+        out.push_str("attributes #0 = { nounwind convergent alwaysinline }\n");
+        out.push_str("attributes #1 = { nounwind \"amdgpu-agpr-alloc\"=\"0\" }\n");
+        out.push_str("attributes #2 = { nounwind convergent willreturn memory(argmem: readwrite) }\n");
+        out.push_str("attributes #3 = { nounwind convergent }\n");
+        out
+    }
+
+    fn function(&mut self, index: usize) -> Result<(), HookError> {
+        let function = &self.unit.functions[index];
+        let mut body = Body::new(self, function)?;
+        body.run()?;
+        let (allocas, code, params) = (body.allocas, body.code, body.params);
+        let returns = function.returns.map_or("void".to_owned(), |t| ll(t).to_owned());
+        let _ = write!(
+            self.functions,
+            "define internal {returns} @f{index}({params}) #0 {{\nentry:\n{allocas}{code}}}\n",
+            params = params.join(", ")
+        );
+        Ok(())
+    }
+}
+
+/// The LLVM type of a value.
+pub(super) fn ll(ty: Type) -> &'static str {
+    match ty.value() {
+        Type::Bool => "i1",
+        Type::U8 | Type::I8 => "i8",
+        Type::U16 | Type::I16 => "i16",
+        Type::U32 | Type::I32 => "i32",
+        Type::F16 => "half",
+        Type::F32 => "float",
+        Type::F64 => "double",
+        Type::Ptr { space, .. } => ll_pointer(space),
+        // Arrays never are values; their places are made by hand.
+        _ => "i64",
+    }
+}
+
+fn ll_pointer(space: Space) -> &'static str {
+    match space {
+        Space::Global => "ptr addrspace(1)",
+        Space::Lds => "ptr addrspace(3)",
+        Space::Scratch => "ptr addrspace(5)",
+        Space::Const => "ptr addrspace(4)",
+    }
+}
+
+/// The LLVM type of an element in memory: a bool takes a byte.
+fn ll_memory(scalar: Scalar) -> &'static str {
+    if scalar == Scalar::Bool { "i8" } else { ll(scalar.into()) }
+}
+
+/// A value: its LLVM type and the operand's text.
+#[derive(Clone, Debug)]
+pub(super) struct Val {
+    pub ty: Type,
+    pub text: String,
+}
+
+impl Val {
+    fn typed(&self) -> String {
+        format!("{} {}", ll(self.ty), self.text)
+    }
+}
+
+/// A variable's place.
+#[derive(Clone, Debug)]
+struct Var {
+    ty: Type,
+    place: String,
+}
+
+/// One function's body, growing.
+pub(super) struct Body<'m, 'u> {
+    module: &'m mut ModuleText<'u>,
+    function: &'u Function,
+    vars: BTreeMap<&'u str, Var>,
+    params: Vec<String>,
+    allocas: String,
+    code: String,
+    next: u32,
+    /// The labels of `continue` and `break`, innermost last.
+    loops: Vec<(String, String)>,
+    /// What an update finds in memory.
+    old: Option<Val>,
+    /// The block has its branch already: what follows cannot be reached.
+    ended: bool,
+}
+
+impl<'m, 'u> Body<'m, 'u> {
+    fn new(module: &'m mut ModuleText<'u>, function: &'u Function) -> Result<Body<'m, 'u>, HookError> {
+        let mut body = Body {
+            module,
+            function,
+            vars: BTreeMap::new(),
+            params: Vec::new(),
+            allocas: String::new(),
+            code: String::new(),
+            next: 0,
+            loops: Vec::new(),
+            old: None,
+            ended: false,
+        };
+        for (i, param) in function.params.iter().enumerate() {
+            let place = match param.ty {
+                // The entry owns the place and reads it when the hook is done.
+                Type::Counter | Type::InOut(_) => {
+                    body.params.push(format!("ptr addrspace(5) %p{i}"));
+                    format!("%p{i}")
+                }
+                Type::Array { .. } => return body.fail(param.at, "an array cannot be a parameter"),
+                ty => {
+                    body.params.push(format!("{} %p{i}", ll(ty)));
+                    let place = body.alloca(ll(ty));
+                    body.line(format!("store {} %p{i}, ptr addrspace(5) {place}", ll(ty)));
+                    place
+                }
+            };
+            body.vars.insert(&param.name, Var { ty: param.ty, place });
+        }
+        for local in &function.locals {
+            let place = match local.ty {
+                Type::Array { of, len } => body.alloca(&format!("[{len} x {}]", ll_memory(of))),
+                ty => body.alloca(ll(ty)),
+            };
+            body.vars.insert(&local.name, Var { ty: local.ty, place });
+        }
+        Ok(body)
+    }
+
+    fn fail<T>(&self, at: At, message: impl Into<String>) -> Result<T, HookError> {
+        Err(HookError::new(&self.function.file, at, message))
+    }
+
+    fn alloca(&mut self, ty: &str) -> String {
+        let name = format!("%v{}", self.fresh());
+        let _ = writeln!(self.allocas, "  {name} = alloca {ty}, addrspace(5)");
+        name
+    }
+
+    fn fresh(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    fn line(&mut self, text: impl AsRef<str>) {
+        let _ = writeln!(self.code, "  {}", text.as_ref());
+    }
+
+    /// An instruction with a result.
+    fn op(&mut self, text: impl AsRef<str>) -> String {
+        let name = format!("%t{}", self.fresh());
+        let _ = writeln!(self.code, "  {name} = {}", text.as_ref());
+        name
+    }
+
+    fn labels<const N: usize>(&mut self, what: [&str; N]) -> [String; N] {
+        let n = self.fresh();
+        what.map(|w| format!("{w}{n}"))
+    }
+
+    fn begin(&mut self, label: &str) {
+        let _ = writeln!(self.code, "{label}:");
+        self.ended = false;
+    }
+
+    fn jump(&mut self, label: &str) {
+        if !self.ended {
+            self.line(format!("br label %{label}"));
+            self.ended = true;
+        }
+    }
+
+    fn branch(&mut self, cond: &Val, then: &str, otherwise: &str) {
+        self.line(format!("br i1 {}, label %{then}, label %{otherwise}", cond.text));
+        self.ended = true;
+    }
+
+    fn var(&self, name: &str, at: At) -> Result<Var, HookError> {
+        match self.vars.get(name) {
+            Some(var) => Ok(var.clone()),
+            None => self.fail(at, format!("no variable {name}")),
+        }
+    }
+}

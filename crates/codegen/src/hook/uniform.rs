@@ -1,0 +1,245 @@
+//! Which values are the same in all lanes of a wave.
+//!
+//! A counter lives in scalar registers, so what a hook makes of it must not differ between lanes; the same goes for the
+//! arguments of `wave_atomic_add`. LLVM would quietly take the first lane's value. This analysis walks the tree with the
+//! arguments' kinds, to a fixed point, and refuses such a hook. It errs on the safe side: a variable that is assigned
+//! where lanes may have gone different ways counts as different, and so does everything in a local array.
+
+use std::collections::HashSet;
+
+use super::{
+    ArgSpec, HookError,
+    ast::{Expr, ExprKind, Function, Space, Stmt, StmtKind, Type, Unit},
+};
+
+/// Refuses a unit in which a wave-level place would get a per-lane value.
+pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<(), HookError> {
+    let hook = &unit.functions[0];
+    let divergent: Vec<bool> = args.iter().map(is_per_lane).collect();
+    // Places that hold one value for the wave.
+    let scalar = hook.params.iter().zip(args).filter(|(p, a)| match a {
+        ArgSpec::Counter => true,
+        ArgSpec::RegInOut(_) => !is_per_lane(a) && matches!(p.ty, Type::InOut(_)),
+        _ => false,
+    });
+    let scalar: HashSet<&str> = scalar.map(|(p, _)| p.name.as_str()).collect();
+    Walk::new(unit, hook, &divergent, false, scalar).run().map(drop)
+}
+
+/// Whether the argument may differ between lanes.
+pub fn is_per_lane(arg: &ArgSpec) -> bool {
+    match arg {
+        ArgSpec::Reg(range) | ArgSpec::RegInOut(range) => range.first.is_vgpr() || range.first.is_agpr(),
+        _ => false,
+    }
+}
+
+/// One function, called with given arguments under given control flow.
+struct Walk<'a> {
+    unit: &'a Unit,
+    function: &'a Function,
+    divergent: HashSet<&'a str>,
+    scalar: HashSet<&'a str>,
+    /// Lanes may have gone different ways to get here.
+    split: bool,
+    /// ... because of a jump out of the innermost loop, or out of the function.
+    loop_split: bool,
+    returned_split: bool,
+    returns_divergent: bool,
+    changed: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(unit: &'a Unit, function: &'a Function, args: &[bool], split: bool, scalar: HashSet<&'a str>) -> Walk<'a> {
+        let divergent = function.params.iter().zip(args).filter(|(_, d)| **d).map(|(p, _)| p.name.as_str()).collect();
+        Walk {
+            unit,
+            function,
+            divergent,
+            scalar,
+            split,
+            loop_split: false,
+            returned_split: false,
+            returns_divergent: false,
+            changed: true,
+        }
+    }
+
+    /// Whether the returned value may differ between lanes.
+    fn run(mut self) -> Result<bool, HookError> {
+        let entry = self.split;
+        while self.changed {
+            self.changed = false;
+            self.split = entry;
+            self.block(&self.function.body)?;
+        }
+        Ok(self.returns_divergent || self.returned_split)
+    }
+
+    fn error<T>(&self, at: (u32, u32), message: impl Into<String>) -> Result<T, HookError> {
+        Err(HookError::new(&self.function.file, at, message))
+    }
+
+    fn assigned(&mut self, name: &'a str, value: bool, at: (u32, u32)) -> Result<(), HookError> {
+        let differs = value || self.here();
+        if differs && self.scalar.contains(name) {
+            let why = if value { "this value" } else { "whether this runs" };
+            return self.error(
+                at,
+                format!(
+                    "{name} is one value for the whole wave, and {why} can differ between lanes: \
+                     count lanes with lt.popcount(lt.ballot(condition)), or take one with lt.readfirstlane(x)"
+                ),
+            );
+        }
+        if differs {
+            self.changed |= self.divergent.insert(name);
+        }
+        Ok(())
+    }
+
+    fn here(&self) -> bool {
+        self.split || self.loop_split || self.returned_split
+    }
+
+    fn block(&mut self, body: &'a [Stmt]) -> Result<(), HookError> {
+        body.iter().try_for_each(|s| self.stmt(s))
+    }
+
+    /// A block that only some lanes may run when `cond` says so.
+    fn branch(&mut self, body: &'a [Stmt], cond: bool) -> Result<(), HookError> {
+        let before = self.split;
+        self.split |= cond;
+        self.block(body)?;
+        self.split = before;
+        Ok(())
+    }
+
+    fn looped(&mut self, cond: &'a Expr, extra: bool, body: &'a [Stmt]) -> Result<(), HookError> {
+        let (split, outer) = (self.split, std::mem::take(&mut self.loop_split));
+        // The loop may be left by some lanes only in the second round: twice over the body.
+        for _ in 0..2 {
+            let differs = self.expr(cond)? || extra;
+            self.split |= differs;
+            self.block(body)?;
+            self.split |= self.loop_split;
+        }
+        self.split = split;
+        self.loop_split = outer;
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), HookError> {
+        match &stmt.kind {
+            StmtKind::Assign { name, value } => {
+                let differs = self.expr(value)?;
+                self.assigned(name, differs, stmt.at)?;
+            }
+            StmtKind::Array(name) => {
+                self.changed |= self.divergent.insert(name);
+            }
+            StmtKind::Store { ptr, value } | StmtKind::Update { ptr, value } => {
+                self.expr(ptr)?;
+                self.expr(value)?;
+            }
+            StmtKind::Expr(value) => {
+                self.expr(value)?;
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let differs = self.expr(cond)?;
+                self.branch(then, differs)?;
+                self.branch(otherwise, differs)?;
+            }
+            StmtKind::While { cond, body } => self.looped(cond, false, body)?,
+            StmtKind::For { name, start, stop, body, .. } => {
+                let differs = self.expr(start)? | self.expr(stop)?;
+                self.assigned(name, differs, stmt.at)?;
+                self.looped(stop, differs, body)?;
+            }
+            StmtKind::Break | StmtKind::Continue => self.loop_split |= self.here(),
+            StmtKind::Return(value) => {
+                if let Some(value) = value {
+                    let differs = self.expr(value)?;
+                    self.returns_divergent |= differs;
+                }
+                self.returned_split |= self.here();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the value may differ between lanes.
+    fn expr(&mut self, expr: &'a Expr) -> Result<bool, HookError> {
+        Ok(match &expr.kind {
+            ExprKind::Int(_) | ExprKind::Float(_) => false,
+            ExprKind::Local(name) => self.divergent.contains(name.as_str()),
+            // An array's address is a lane's own, what it holds as well.
+            ExprKind::Address(_) | ExprKind::Old => true,
+            ExprKind::Unary { value, .. } | ExprKind::Cast(value) | ExprKind::Bitcast(value) => self.expr(value)?,
+            ExprKind::Binary { left, right, .. } | ExprKind::Offset { ptr: left, index: right } => {
+                self.expr(left)? | self.expr(right)?
+            }
+            ExprKind::Chain { first, links } => {
+                let mut differs = self.expr(first)?;
+                for (_, value) in links {
+                    differs |= self.expr(value)?;
+                }
+                differs
+            }
+            ExprKind::Logical { values, .. } => {
+                let before = self.split;
+                let mut differs = false;
+                for value in values {
+                    differs |= self.expr(value)?;
+                    self.split |= differs;
+                }
+                self.split = before;
+                differs
+            }
+            ExprKind::Select { cond, then, otherwise } => {
+                let (before, mut differs) = (self.split, self.expr(cond)?);
+                self.split |= differs;
+                differs |= self.expr(then)?;
+                differs |= self.expr(otherwise)?;
+                self.split = before;
+                differs
+            }
+            ExprKind::Load(ptr) => {
+                let scratch = matches!(ptr.ty, Some(Type::Ptr { space: Space::Scratch, .. }));
+                self.expr(ptr)? | scratch
+            }
+            ExprKind::Call { function, args } => self.call(expr, function, args)?,
+            ExprKind::Intrinsic { name, args } => self.intrinsic(name, args)?,
+        })
+    }
+
+    fn call(&mut self, expr: &Expr, name: &str, args: &'a [Expr]) -> Result<bool, HookError> {
+        let differ = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
+        let Some(callee) = self.unit.functions.iter().find(|f| f.name == name) else {
+            return self.error(expr.at, format!("no function {name} in the unit"));
+        };
+        Walk::new(self.unit, callee, &differ, self.here(), HashSet::new()).run()
+    }
+
+    fn intrinsic(&mut self, name: &str, args: &'a [Expr]) -> Result<bool, HookError> {
+        let differ = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
+        let uniform: &[usize] = match name {
+            "wave_atomic_add" => &[0, 1],
+            "readlane" => &[1],
+            _ => &[],
+        };
+        if let Some(&i) = uniform.iter().find(|i| differ.get(**i) == Some(&true)) {
+            let hint = if name == "wave_atomic_add" { "; lt.atomic_add adds for each lane" } else { "" };
+            return self.error(
+                args[i].at,
+                format!("{name} needs a value that all lanes share, this one can differ between lanes{hint}"),
+            );
+        }
+        Ok(match name {
+            "exec_mask" | "active_lanes" | "clock" | "ballot" | "readfirstlane" | "readlane" => false,
+            "lane_id" => true,
+            atomic if atomic.starts_with("atomic_") => true,
+            _ => differ.contains(&true),
+        })
+    }
+}

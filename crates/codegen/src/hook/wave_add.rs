@@ -1,0 +1,139 @@
+//! `wave_atomic_add`: one add for the wave, whatever EXEC is.
+//!
+//! No LLVM intrinsic runs a vector instruction in a wave whose EXEC is zero, so the add is inline assembly that sets
+//! EXEC to its first lane and restores it. During optimisation it is a call of an unknown function; replacing it last
+//! shows whether the amount is a constant or its upper half zero, which saves instructions. The VGPRs it uses are high
+//! ones that LLVM has no use for; placement renames them anyway.
+
+use inkwell::{
+    AddressSpace,
+    builder::{Builder, BuilderError},
+    context::Context,
+    module::Module,
+    values::{BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue, PointerValue},
+};
+
+use super::lower::WAVE_ADD;
+
+/// Replaces every call in the module.
+pub fn expand(cx: &Context, module: &Module<'_>) -> Result<(), BuilderError> {
+    let builder = cx.create_builder();
+    for function in module.get_functions() {
+        for block in function.get_basic_block_iter() {
+            let mut next = block.get_first_instruction();
+            while let Some(call) = next {
+                next = call.get_next_instruction();
+                if let Some((ptr, value)) = wave_add(call) {
+                    builder.position_before(&call);
+                    one_lane_add(cx, &builder, ptr, value)?;
+                    call.erase_from_basic_block();
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The operands, if the instruction is such a call.
+fn wave_add(call: InstructionValue<'_>) -> Option<(PointerValue<'_>, IntValue<'_>)> {
+    if call.get_opcode() != InstructionOpcode::Call {
+        return None;
+    }
+    let site = CallSiteValue::try_from(call).ok()?;
+    let callee = site.get_called_fn_value()?;
+    callee.get_name().to_str().ok()?.strip_prefix(WAVE_ADD)?;
+    match (call.get_operand(0)?.value()?, call.get_operand(1)?.value()?) {
+        (BasicValueEnum::PointerValue(ptr), BasicValueEnum::IntValue(value)) => Some((ptr, value)),
+        _ => None,
+    }
+}
+
+fn one_lane_add<'c>(
+    cx: &'c Context,
+    builder: &Builder<'c>,
+    ptr: PointerValue<'c>,
+    value: IntValue<'c>,
+) -> Result<(), BuilderError> {
+    let wide = value.get_type().get_bit_width() == 64;
+    let i32_type = cx.i32_type();
+    let (low, high) = if !wide {
+        (value, None)
+    } else if let Some(constant) = value.get_zero_extended_constant() {
+        (i32_type.const_int(constant & 0xffff_ffff, false), Some(i32_type.const_int(constant >> 32, false)))
+    } else {
+        let low = builder.build_int_truncate(value, i32_type, "low")?;
+        let high = if upper_half_is_zero(value) {
+            i32_type.const_zero()
+        } else {
+            let shifted = builder.build_right_shift(value, value.get_type().const_int(32, false), false, "shifted")?;
+            builder.build_int_truncate(shifted, i32_type, "high")?
+        };
+        (low, Some(high))
+    };
+
+    let mut asm = vec!["s_mov_b64 $0, exec".to_owned(), "s_mov_b64 exec, 1".to_owned()];
+    let mut operands = vec![ptr.into()];
+    let mut constraints = "=&s,s".to_owned();
+    let mut set = |asm: &mut Vec<String>, reg: &str, value: IntValue<'c>| {
+        let text = match value.get_zero_extended_constant() {
+            Some(constant) => (constant as u32 as i32).to_string(),
+            None => {
+                operands.push(value.into());
+                constraints.push_str(",s");
+                format!("${}", operands.len())
+            }
+        };
+        asm.push(format!("v_mov_b32_e32 {reg}, {text}"));
+    };
+    // The address offset is 0; so, nearly always, is the upper half of a 64-bit amount: then one register is both.
+    let high = high.filter(|h| h.get_zero_extended_constant() != Some(0));
+    let address = if high.is_some() { "v251" } else { "v253" };
+    set(&mut asm, address, i32_type.const_zero());
+    set(&mut asm, "v252", low);
+    if let Some(high) = high {
+        set(&mut asm, "v253", high);
+    }
+    if !is_scalar_address(ptr) {
+        // A VALU result in SGPRs may be used as an address only five wait states later.
+        asm.push("s_nop 2".to_owned());
+    }
+    asm.push(match wide {
+        true => format!("global_atomic_add_x2 {address}, v[252:253], $1"),
+        false => format!("global_atomic_add {address}, v252, $1"),
+    });
+    asm.push("s_mov_b64 exec, $0".to_owned());
+    constraints.push_str(",~{v251},~{v252},~{v253},~{memory}");
+
+    let types: Vec<_> = std::iter::once(cx.ptr_type(AddressSpace::from(1)).into())
+        .chain(operands[1..].iter().map(|_| i32_type.into()))
+        .collect();
+    let ty = cx.i64_type().fn_type(&types, false);
+    let asm = cx.create_inline_asm(ty, asm.join("\n"), constraints, true, false, None, false);
+    let operands: Vec<_> = operands.into_iter().map(|v: BasicValueEnum<'c>| v.into()).collect();
+    builder.build_indirect_call(ty, asm, &operands, "exec")?;
+    Ok(())
+}
+
+/// The address comes from scalar code for sure: a variable or an argument.
+fn is_scalar_address(ptr: PointerValue<'_>) -> bool {
+    ptr.is_const() || ptr.as_instruction().is_none()
+}
+
+/// Whether an i64 is known to fit 32 bits, by the instruction that makes it.
+fn upper_half_is_zero(value: IntValue<'_>) -> bool {
+    let Some(from) = value.as_instruction() else { return false };
+    match from.get_opcode() {
+        InstructionOpcode::ZExt => true,
+        InstructionOpcode::Call => CallSiteValue::try_from(from)
+            .ok()
+            .and_then(CallSiteValue::get_called_fn_value)
+            .is_some_and(|f| f.get_name().to_bytes().starts_with(b"llvm.ctpop.")),
+        InstructionOpcode::And => from
+            .get_operand(1)
+            .and_then(|o| o.value())
+            .filter(|v| v.is_int_value())
+            .and_then(|v| v.into_int_value().get_zero_extended_constant())
+            .is_some_and(|mask| mask >> 32 == 0),
+        _ => false,
+    }
+}
