@@ -3,6 +3,7 @@
 use luthier_isa::{Reg, RegSet};
 
 use crate::class::Kind;
+use crate::pending::InFlight;
 use crate::{FuncId, Program};
 
 /// Call edges (calls and jumps to other functions) and the connected components of the graph.
@@ -14,7 +15,15 @@ pub(crate) struct CallGraph {
     open: Vec<bool>,
     /// Smallest function of the component.
     root: Vec<FuncId>,
-    members: std::collections::HashMap<FuncId, Vec<FuncId>>,
+    members: std::collections::HashMap<FuncId, Component>,
+}
+
+#[derive(Default)]
+struct Component {
+    functions: Vec<FuncId>,
+    /// Computed when first asked for.
+    in_flight: std::sync::OnceLock<InFlight>,
+    used: std::sync::OnceLock<RegSet>,
 }
 
 impl CallGraph {
@@ -63,7 +72,7 @@ impl CallGraph {
         for f in program.function_ids() {
             let root = graph.find(f);
             graph.root[f.index()] = root;
-            graph.members.entry(root).or_default().push(f);
+            graph.members.entry(root).or_default().functions.push(f);
         }
         graph
     }
@@ -98,7 +107,11 @@ impl Program {
     /// Every function that may run in one wave with `func`, callers and callees of any distance, itself included. An
     /// unresolved call may reach every function whose address is taken.
     pub fn component(&self, func: FuncId) -> &[FuncId] {
-        &self.graph.members[&self.graph.root[func.index()]]
+        &self.graph.members[&self.graph.root[func.index()]].functions
+    }
+    /// Where [`crate::pending`] keeps what a component may leave under way.
+    pub(crate) fn component_cache(&self, func: FuncId) -> &std::sync::OnceLock<InFlight> {
+        &self.graph.members[&self.graph.root[func.index()]].in_flight
     }
     /// `func` and what it may call, at any distance.
     pub fn reachable(&self, func: FuncId) -> Vec<FuncId> {
@@ -116,8 +129,11 @@ impl Program {
     }
     /// Every register unit that an instruction of the function's component touches, register indexing included.
     pub fn used_registers(&self, func: FuncId) -> RegSet {
+        *self.graph.members[&self.graph.root[func.index()]].used.get_or_init(|| self.used_by(self.component(func)))
+    }
+    fn used_by(&self, functions: &[FuncId]) -> RegSet {
         let mut used = RegSet::EMPTY;
-        for &f in self.component(func) {
+        for &f in functions {
             for i in self.function_instrs(f).iter() {
                 self.inst(i).for_each_access(|a| used.insert(a.reg));
                 match self.kind(i) {

@@ -25,19 +25,24 @@
 //! | [`graph`] | who calls whom, which functions share a wave, which registers they use |
 //! | `taken` | which functions something may hold the address of |
 //! | [`exec`] | where EXEC is known to be full |
+//! | [`pending`] | memory results that may still be under way |
 //! | [`live`] | live registers, per lane side |
+//! | [`listing`], [`export`] | annotated text, JSON, DOT |
 
 mod assemble;
 mod class;
 mod decode;
 pub mod error;
 pub mod exec;
+pub mod export;
 mod flow;
 pub mod graph;
 pub mod ids;
 mod lift;
+pub mod listing;
 pub mod live;
 pub mod pcrel;
+pub mod pending;
 mod place;
 pub mod program;
 mod taken;
@@ -48,6 +53,8 @@ pub use error::{Issue, IssueKind, LiftError};
 pub use exec::{ExecState, ExecStates};
 pub use graph::RegisterCounts;
 pub use ids::{BlockId, BlockIds, FuncId, IdRange, InstrId, InstrIds};
+pub use listing::Line;
 pub use live::{Live, Liveness, Point};
 pub use pcrel::{PcValue, Place};
+pub use pending::{InFlight, PendingLoads, Wait};
 pub use program::{Block, Call, Exit, Function, FunctionKind, Gap, GapKind, Program, Resolution, Terminator};
