@@ -52,24 +52,56 @@
 //! Handlers are compiled three times (baseline, AVX2, AVX-512) and chosen when a block is translated, by
 //! [`op::Variants`]; write plain loops over `[u32; 64]` and mark everything `#[inline(always)]`.
 //!
+//! # How a launch runs
+//!
+//! [`Device::launch`] builds what the packet processor would ([`dispatch`]), and workers ([`sched`]) run workgroups,
+//! the waves of each in time slices. A [`program`] is one worker's translated code; it counts how often each block
+//! ran, from which the reports' instruction counts and histograms follow. In strict mode every instruction has a
+//! micro-op before it that checks its registers ([`strict`]).
+//!
+//! What is not there: GDS and its barriers, images, typed buffers, traps and messages to a host. An instruction that
+//! is not implemented stops the launch with its name and address.
+//!
 //! | module | one idea |
 //! |---|---|
-//! | [`wave`] | the state of a wave |
-//! | [`mode`] | the MODE register |
-//! | [`op`] | micro-ops and their handlers |
-//! | [`lanes`] | whole-wave loops |
-//! | [`masks`] | lane masks and rows |
-//! | [`registry`] | how families contribute operations |
+//! | [`device`] | memory, modules, launches |
+//! | [`dispatch`] | the initial state of a wave |
+//! | [`sched`] | workers, workgroups, time slices |
+//! | [`program`] | blocks of translated code |
 //! | [`lower`] | instructions to micro-ops |
+//! | [`op`] | micro-ops and their handlers |
+//! | [`wave`], [`mode`] | the state of a wave, the MODE register |
+//! | [`lanes`], [`masks`] | whole-wave loops, lane masks |
+//! | [`registry`] | how families contribute operations |
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
+//! | [`scalar`] | scalar operations |
+//! | [`memory`], [`lds`] | device memory, a workgroup's LDS |
+//! | [`mem`] | memory instructions |
+//! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
+//! | [`error`] | why the device refuses or stops |
 
+pub mod device;
+pub mod dispatch;
+pub mod error;
 pub mod fp;
 pub mod lanes;
+pub mod lds;
 pub mod lower;
 pub mod masks;
 pub mod matrix;
+pub mod mem;
+pub mod memory;
 pub mod mode;
 pub mod op;
+pub mod program;
 pub mod registry;
+pub mod report;
+pub mod scalar;
+pub mod sched;
+pub mod strict;
 pub mod valu;
 pub mod wave;
+
+pub use device::{Device, DeviceConfig, Launch, ModuleId, Strict};
+pub use error::EmuError;
+pub use report::{Finding, FindingKind, LaunchReport};

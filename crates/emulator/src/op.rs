@@ -15,6 +15,10 @@ use crate::wave::Wave;
 pub enum Flow {
     /// The next micro-op of the block.
     Next,
+    /// The branch at the end of the block is taken.
+    Taken,
+    /// The branch is not taken, or the block just ends.
+    Fall,
     /// The block at `wave.pc`.
     Jump,
     /// Another wave may run; this one goes on at the next micro-op.

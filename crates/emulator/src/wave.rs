@@ -1,7 +1,16 @@
 //! The architectural state of one wave.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::error::{Fault, FaultKind};
+use crate::lds::Lds;
 use crate::masks::blend;
+use crate::memory::{Memory, Span};
 use crate::mode::Mode;
+use crate::op::Flow;
+use crate::report::FindingKind;
+use crate::strict::Strict;
 
 /// One vector register: 64 lanes of 32 bits. Aligned so that whole-row loops use full vector loads.
 #[derive(Clone, Copy)]
@@ -27,7 +36,9 @@ pub mod rows {
     pub const CONSTS: u16 = 121;
     /// The 16-bit float inline constants (codes 240 to 248), zero-extended.
     pub const CONST_F16: u16 = CONST + CONSTS;
-    pub const COUNT: usize = (CONST_F16 + 9) as usize;
+    /// Room behind the last row, so that the widest tuple that starts in any row stays inside.
+    pub const SLACK: u16 = 32;
+    pub const COUNT: usize = (CONST_F16 + 9 + SLACK) as usize;
 }
 
 /// Scalar state by operand code.
@@ -38,8 +49,19 @@ pub mod scalar {
     pub const TTMP: u8 = 108;
     pub const M0: u8 = 124;
     pub const EXEC: u8 = 126;
+    pub const FIRST_CONST: u8 = 128;
+    pub const LAST_CONST: u8 = 248;
+    pub const VCCZ: u8 = 251;
+    pub const EXECZ: u8 = 252;
     /// 0 or 1.
     pub const SCC: u8 = 253;
+}
+
+/// Which wave of a launch this is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place {
+    pub workgroup: [u32; 3],
+    pub wave_in_group: u32,
 }
 
 /// A wave: its registers, and where it is.
@@ -52,11 +74,61 @@ pub struct Wave {
     pub mode: Mode,
     /// EXEC as it was before a DPP micro-op narrowed it.
     pub saved_exec: u64,
-    /// The address of the block being executed, and the index of the next micro-op in it.
+    /// Where an indirect jump goes.
     pub pc: u64,
+    pub place: Place,
+    pub memory: Arc<Memory>,
+    /// The allocation touched last.
+    pub span: Span,
+    pub lds: Rc<Lds>,
+    /// Why the wave cannot go on, after [`Flow::Fault`].
+    pub fault: Option<Box<Fault>>,
+    /// Present in strict mode.
+    pub strict: Option<Box<Strict>>,
 }
 
 impl Wave {
+    /// A wave with all registers zero and no memory.
+    pub fn new() -> Wave {
+        let mut wave = Wave {
+            rows: zeroed_rows(),
+            s: [0; 256],
+            mode: Mode::default(),
+            saved_exec: 0,
+            pc: 0,
+            place: Place::default(),
+            memory: Arc::new(Memory::new()),
+            span: Span::NONE,
+            lds: Rc::new(Lds::new(0)),
+            fault: None,
+            strict: None,
+        };
+        for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
+            let value = inline_constant32(code).unwrap_or(0);
+            wave.s[usize::from(code)] = value;
+            wave.rows[usize::from(rows::CONST + u16::from(code - scalar::FIRST_CONST))] = Row([value; 64]);
+            if let Some(value) = inline_constant_f16(code) {
+                wave.rows[usize::from(rows::CONST_F16 + u16::from(code - 240))] = Row([value; 64]);
+            }
+        }
+        wave
+    }
+    /// Records why the wave cannot go on.
+    #[cold]
+    pub fn fault(&mut self, kind: FaultKind, message: String) -> Flow {
+        self.fault = Some(Box::new(Fault { message, lane: None, address: None, kind }));
+        Flow::Fault
+    }
+    /// A bad memory access: a finding in strict mode, else the end.
+    #[cold]
+    pub fn bad_access(&mut self, kind: FindingKind, lane: Option<u32>, address: u64, message: String) -> Flow {
+        if let Some(strict) = &mut self.strict {
+            strict.report(kind, lane, Some(address), message);
+            return Flow::Next;
+        }
+        self.fault = Some(Box::new(Fault { message, lane, address: Some(address), kind: FaultKind::Memory }));
+        Flow::Fault
+    }
     #[inline(always)]
     pub fn s64(&self, code: u8) -> u64 {
         let i = usize::from(code);
@@ -123,4 +195,49 @@ impl Wave {
     pub fn pair(&self, index: u16) -> (&Row, &Row) {
         (self.row(index), self.row(index + 1))
     }
+}
+
+impl Default for Wave {
+    fn default() -> Wave {
+        Wave::new()
+    }
+}
+
+fn zeroed_rows() -> Box<[Row; rows::COUNT]> {
+    // SAFETY: all zeros is a valid Row.
+    unsafe { Box::new_zeroed().assume_init() }
+}
+
+/// What the inline constant `code` is to a 32-bit operation.
+pub const fn inline_constant32(code: u8) -> Option<u32> {
+    Some(match code {
+        128..=192 => code as u32 - 128,
+        193..=208 => (192 - code as i32) as u32,
+        240 => 0x3f00_0000,
+        241 => 0xbf00_0000,
+        242 => 0x3f80_0000,
+        243 => 0xbf80_0000,
+        244 => 0x4000_0000,
+        245 => 0xc000_0000,
+        246 => 0x4080_0000,
+        247 => 0xc080_0000,
+        248 => 0x3e22_f983,
+        _ => return None,
+    })
+}
+
+/// What the floating-point inline constant `code` is to a 16-bit operation.
+pub const fn inline_constant_f16(code: u8) -> Option<u32> {
+    Some(match code {
+        240 => 0x3800,
+        241 => 0xb800,
+        242 => 0x3c00,
+        243 => 0xbc00,
+        244 => 0x4000,
+        245 => 0xc000,
+        246 => 0x4400,
+        247 => 0xc400,
+        248 => 0x3118,
+        _ => return None,
+    })
 }

@@ -1,19 +1,157 @@
 //! From instructions to micro-operations.
+//!
+//! [`Builder::instruction`] appends the micro-ops of one instruction; what it cannot lower it says in words, and the
+//! block then ends in a micro-op that stops with them.
 
-use crate::op::Op;
-use crate::wave::rows;
+mod finish;
+mod memory;
+mod prepare;
+mod scalar;
+mod vector;
+
+use luthier_isa::{Inst, Operand, Reg};
+
+use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};
+use crate::scalar::NONE;
+use crate::wave::{Wave, rows};
+
+/// How many registers a kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    pub vgprs: u16,
+    pub agprs: u16,
+}
+
+/// What follows a block's last instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// The block goes on.
+    Open,
+    /// A branch: taken to an address, else the next instruction.
+    Branch { taken: Option<u64> },
+    /// Anything else that the last micro-op decides; execution goes on, if it does, at the next instruction.
+    Stop,
+}
+
+impl Op {
+    /// Does nothing; the start of every micro-op.
+    pub const NOTHING: Op = Op {
+        run: nothing,
+        dst: 0,
+        src: [0; 3],
+        imm: 0,
+        imm2: 0,
+        sdst: crate::wave::scalar::VCC,
+        ssrc: crate::wave::scalar::VCC,
+        flags: OpFlags::empty(),
+        inst: 0,
+    };
+}
+
+fn nothing(_w: &mut Wave, _op: &Op) -> Flow {
+    Flow::Next
+}
 
 /// Collects the micro-ops of a block.
-#[derive(Default)]
 pub struct Builder {
     pub ops: Vec<Op>,
+    limits: Limits,
+    /// Number of the instruction being lowered, within its block.
+    inst: u16,
+    next_temp: u16,
+    /// Which VALU operands M0 indexes (`s_set_gpr_idx_on`): src0 1, src1 2, src2 4, dst 8.
+    pub index_mode: u8,
 }
 
 impl Builder {
-    /// Appends a micro-op. `widest` is the number of rows that its widest vector operand spans.
-    pub fn push(&mut self, op: Op, widest: u16) {
-        let last = op.src.iter().copied().chain([op.dst]).max().unwrap_or(0);
-        assert!(usize::from(last) + usize::from(widest) <= rows::COUNT, "row out of the vector file");
-        self.ops.push(op);
+    pub fn new(limits: Limits, index_mode: u8) -> Builder {
+        Builder { ops: Vec::new(), limits, inst: 0, next_temp: rows::TEMP, index_mode }
     }
+
+    /// Appends the micro-ops of the instruction at `pc`, the `number`th of the block.
+    pub fn instruction(&mut self, inst: &Inst, pc: u64, number: u16) -> Result<Ending, String> {
+        self.inst = number;
+        self.next_temp = rows::TEMP;
+        self.check_limits(inst)?;
+        let base = inst.info().base;
+        if let Some(op) = crate::valu::lookup(base).or_else(|| crate::matrix::lookup(base)) {
+            self.vector(inst, op)?;
+            return Ok(Ending::Open);
+        }
+        if let Some(ending) = self.scalar(inst, pc)? {
+            return Ok(ending);
+        }
+        if self.memory(inst)? {
+            return Ok(Ending::Open);
+        }
+        Err(format!("the mock device does not implement {}", inst.info().mnemonic))
+    }
+
+    /// A micro-op that stops; its message is the block's.
+    pub fn stop(&mut self, number: u16) {
+        fn stop(_w: &mut Wave, _op: &Op) -> Flow {
+            Flow::Fault
+        }
+        self.ops.push(Op { run: stop, inst: number, ..Op::NOTHING });
+    }
+
+    /// Appends a micro-op. `widest` is the number of rows that its widest vector operand spans.
+    fn push(&mut self, op: Op, widest: u16) {
+        let last = op.src.iter().copied().filter(|&r| r != NONE).chain([op.dst]).max().unwrap_or(0);
+        assert!(usize::from(last) + usize::from(widest) <= rows::COUNT, "row out of the vector file");
+        self.ops.push(Op { inst: self.inst, ..op });
+    }
+
+    /// Appends a micro-op of ours, compiled for the host's vectors.
+    fn push_kernel<K: Kernel>(&mut self, op: Op, widest: u16) {
+        self.push(Op { run: Variants::of::<K>().select(), ..op }, widest);
+    }
+
+    fn push_handler(&mut self, run: Handler, op: Op, widest: u16) {
+        self.push(Op { run, ..op }, widest);
+    }
+
+    /// `count` consecutive temporary rows.
+    fn temp(&mut self, count: u16) -> Result<u16, String> {
+        let row = self.next_temp;
+        if row + count > rows::TEMP + rows::TEMPS {
+            return Err("the instruction needs more temporary rows than the mock device has".into());
+        }
+        self.next_temp += count;
+        Ok(row)
+    }
+
+    fn check_limits(&self, inst: &Inst) -> Result<(), String> {
+        for (_, operand) in inst.operands() {
+            let Operand::Reg(range) = operand else { continue };
+            let end = range.first.number() + u16::from(range.count.max(1));
+            let (limit, file) = if range.first.is_vgpr() {
+                (self.limits.vgprs, "VGPRs")
+            } else if range.first.is_agpr() {
+                (self.limits.agprs, "AGPRs")
+            } else {
+                continue;
+            };
+            if end > limit {
+                return Err(format!("{range} is beyond the {limit} {file} that the kernel's descriptor allocates"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first row of a vector register.
+fn row_of(reg: Reg) -> Option<u16> {
+    if reg.is_vgpr() {
+        Some(rows::VGPR + reg.number())
+    } else if reg.is_agpr() {
+        Some(rows::AGPR + reg.number())
+    } else {
+        None
+    }
+}
+
+/// The scalar code of a scalar register.
+fn code_of(reg: Reg) -> Option<u8> {
+    u8::try_from(reg.index()).ok().filter(|&c| c < 128 || c == 253)
 }

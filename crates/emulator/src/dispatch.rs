@@ -1,0 +1,294 @@
+//! What the packet processor does: from a launch to the initial state of each wave.
+//!
+//! Source: LLVM "User Guide for AMDGPU Backend", Kernel Dispatch, Initial Kernel Execution State, and the metadata's
+//! hidden arguments.
+
+use luthier_loader::{Kernel, KernelDescriptor};
+
+use crate::error::EmuError;
+use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::mode::Mode;
+use crate::op::Op;
+use crate::strict::ALWAYS_DEFINED;
+use crate::wave::{Place, Row, Wave, rows, scalar};
+
+pub const WAVE: u32 = 64;
+/// LDS of one workgroup on gfx90a.
+pub const MAX_LDS: u32 = 64 << 10;
+/// Scratch for a work-item of a kernel whose stack size is not known when it is compiled.
+const DYNAMIC_STACK: u32 = 16 << 10;
+
+/// Everything that the waves of a launch share.
+#[derive(Clone, Debug)]
+pub struct Dispatch {
+    pub descriptor: KernelDescriptor,
+    pub grid: [u32; 3],
+    pub workgroup: [u32; 3],
+    pub entry: u64,
+    pub packet: u64,
+    pub queue: u64,
+    pub kernarg: u64,
+    pub kernarg_bytes: Vec<u8>,
+    pub lds: u32,
+    /// Bytes of scratch of a work-item.
+    pub private: u32,
+}
+
+/// Scratch of one work-item, as the descriptor and the metadata say, in whole 16-byte units.
+pub fn private_size(kernel: &Kernel) -> u32 {
+    let fixed = kernel.descriptor.private_segment_fixed_size();
+    let dynamic = kernel.descriptor.uses_dynamic_stack()
+        || kernel.metadata.as_ref().is_some_and(|m| m.uses_dynamic_stack == Some(true));
+    fixed.saturating_add(if dynamic { DYNAMIC_STACK } else { 0 }).next_multiple_of(16)
+}
+
+/// Refuses what the hardware would refuse.
+pub fn check_geometry(kernel: &Kernel, grid: [u32; 3], workgroup: [u32; 3], lds: u32) -> Result<(), EmuError> {
+    let refuse = |what, value: String, why: &str| Err(EmuError::Geometry { what, value, why: why.into() });
+    if grid.contains(&0) {
+        return refuse("a grid", format!("{grid:?} work-items"), "every dimension must be at least 1");
+    }
+    if workgroup.contains(&0) {
+        return refuse("a workgroup", format!("{workgroup:?} work-items"), "every dimension must be at least 1");
+    }
+    let items = workgroup.iter().map(|&n| u64::from(n)).product::<u64>();
+    let most = kernel.metadata.as_ref().and_then(|m| m.max_flat_workgroup_size).unwrap_or(1024).min(1024);
+    if items > most {
+        let why = format!("kernel {} takes at most {most} work-items in a workgroup", kernel.name);
+        return refuse("a workgroup", format!("{workgroup:?} work-items"), &why);
+    }
+    if let Some(required) = kernel.metadata.as_ref().and_then(|m| m.reqd_workgroup_size.clone())
+        && required.iter().zip(workgroup).any(|(&want, have)| want != u64::from(have))
+    {
+        let why = format!("kernel {} requires {required:?}", kernel.name);
+        return refuse("a workgroup", format!("{workgroup:?} work-items"), &why);
+    }
+    if lds > MAX_LDS {
+        return refuse("LDS", format!("{lds} bytes"), "a workgroup has at most 65536 bytes");
+    }
+    Ok(())
+}
+
+/// The kernarg segment: the explicit arguments as given, the hidden ones as the metadata asks. A hidden argument that
+/// lies within the given bytes keeps what was given. Pointers to services that the device does not have (printf,
+/// hostcall, heap, queues to enqueue to) are null.
+pub fn kernarg_segment(
+    kernel: &Kernel,
+    given: &[u8],
+    grid: [u32; 3],
+    workgroup: [u32; 3],
+    dynamic_lds: u32,
+    queue: u64,
+) -> Result<Vec<u8>, EmuError> {
+    let metadata = kernel.metadata.as_ref();
+    let end = |a: &luthier_loader::ArgMetadata| a.offset.unwrap_or(0).saturating_add(a.size.unwrap_or(0));
+    let explicit = metadata.map(|m| m.explicit_args().map(end).max().unwrap_or(0));
+    let all = metadata.and_then(|m| m.args.iter().map(end).max()).unwrap_or(0);
+    let size = u64::from(kernel.descriptor.kernarg_size())
+        .max(metadata.and_then(|m| m.kernarg_segment_size).unwrap_or(0))
+        .max(all)
+        .min(1 << 20) as usize;
+    if let Some(wanted) =
+        explicit.filter(|&wanted| (given.len() as u64) < wanted || given.len() > size.max(wanted as usize))
+    {
+        return Err(EmuError::Arguments { kernel: kernel.name.clone(), given: given.len(), wanted: wanted as usize });
+    }
+    let mut bytes = given.to_vec();
+    bytes.resize(size.max(given.len()), 0);
+    let dims = if grid[2] > 1 {
+        3
+    } else if grid[1] > 1 {
+        2
+    } else {
+        1u64
+    };
+    for arg in metadata.into_iter().flat_map(|m| &m.args).filter(|a| a.is_hidden()) {
+        let (Some(kind), Some(offset), Some(size)) = (&arg.value_kind, arg.offset, arg.size) else { continue };
+        let axis = match kind.as_bytes().last() {
+            Some(b'y') => 1,
+            Some(b'z') => 2,
+            _ => 0,
+        };
+        let value = match kind.trim_end_matches(['x', 'y', 'z']) {
+            "hidden_block_count_" => u64::from(grid[axis] / workgroup[axis]),
+            "hidden_group_size_" => u64::from(workgroup[axis]),
+            "hidden_remainder_" => u64::from(grid[axis] % workgroup[axis]),
+            "hidden_grid_dims" => dims,
+            "hidden_dynamic_lds_size" => u64::from(dynamic_lds),
+            "hidden_private_base" => PRIVATE_BASE >> 32,
+            "hidden_shared_base" => SHARED_BASE >> 32,
+            "hidden_queue_ptr" => queue,
+            _ => 0,
+        };
+        let (offset, size) = (offset as usize, (size as usize).min(8));
+        if offset >= given.len()
+            && let Some(slot) = bytes.get_mut(offset..offset + size)
+        {
+            slot.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+    }
+    Ok(bytes)
+}
+
+/// The 64 bytes of the AQL kernel dispatch packet.
+pub fn packet(d: &Dispatch, descriptor_address: u64) -> [u8; 64] {
+    let mut p = [0u8; 64];
+    let mut put = |at: usize, bytes: &[u8]| p[at..at + bytes.len()].copy_from_slice(bytes);
+    let dims: u16 = if d.grid[2] > 1 {
+        3
+    } else if d.grid[1] > 1 {
+        2
+    } else {
+        1
+    };
+    put(0, &0x0502u16.to_le_bytes()); // kernel dispatch, system-scope fences
+    put(2, &dims.to_le_bytes());
+    for i in 0..3 {
+        put(4 + 2 * i, &(d.workgroup[i] as u16).to_le_bytes());
+        put(12 + 4 * i, &d.grid[i].to_le_bytes());
+    }
+    put(24, &d.private.to_le_bytes());
+    put(28, &d.lds.to_le_bytes());
+    put(32, &descriptor_address.to_le_bytes());
+    put(40, &d.kernarg.to_le_bytes());
+    p
+}
+
+/// The part of an `amd_queue_t` that kernels read: the apertures.
+pub fn queue() -> [u8; 256] {
+    let mut q = [0u8; 256];
+    q[64..68].copy_from_slice(&((SHARED_BASE >> 32) as u32).to_le_bytes());
+    q[68..72].copy_from_slice(&((PRIVATE_BASE >> 32) as u32).to_le_bytes());
+    q
+}
+
+impl Dispatch {
+    pub fn groups(&self) -> [u32; 3] {
+        std::array::from_fn(|i| self.grid[i].div_ceil(self.workgroup[i]))
+    }
+    /// The workgroup with this number, x fastest.
+    pub fn group_id(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.groups().map(u64::from);
+        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+    }
+    /// The work-items of a workgroup: fewer than asked for at the grid's edges.
+    pub fn group_size(&self, id: [u32; 3]) -> [u32; 3] {
+        std::array::from_fn(|i| self.workgroup[i].min(self.grid[i] - id[i] * self.workgroup[i]))
+    }
+    /// Bytes of scratch of a wave.
+    pub fn wave_scratch(&self) -> u64 {
+        u64::from(self.private) * u64::from(WAVE)
+    }
+    /// Puts a wave into its initial state. `scratch` is where the workgroup's scratch begins, of `scratch_len` bytes.
+    pub fn start(&self, w: &mut Wave, id: [u32; 3], number: u32, scratch: u64, scratch_len: u64) {
+        let d = &self.descriptor;
+        w.place = Place { workgroup: id, wave_in_group: number };
+        w.s[..scalar::FIRST_CONST.into()].fill(0);
+        w.set_scc(false);
+        for row in &mut w.rows[..usize::from(rows::TEMP)] {
+            // Untouched pages stay untouched.
+            if row.0 != Row::ZERO.0 {
+                *row = Row::ZERO;
+            }
+        }
+        let bits = d.compute_pgm_rsrc1();
+        // FLOAT_MODE, DX10_CLAMP, IEEE_MODE, FP16_OVFL
+        w.mode = Mode(bits >> 12 & 0xff | (bits >> 21 & 1) << 8 | (bits >> 23 & 1) << 9 | (bits >> 26 & 1) << 23);
+        w.fault = None;
+
+        let wave_offset = u64::from(number) * self.wave_scratch();
+        let mut set = Setter { w, next: 0 };
+        if d.enable_sgpr_private_segment_buffer() {
+            // Base; swizzled; all of the scratch; 32-bit data, elements of 4 bytes, index stride 64, lane added.
+            set.put32(scratch as u32);
+            set.put32((scratch >> 32) as u32 & 0xffff | 1 << 31);
+            set.put32(scratch_len as u32);
+            set.put32(4 << 15 | 1 << 19 | 3 << 21 | 1 << 23);
+        }
+        if d.enable_sgpr_dispatch_ptr() {
+            set.put64(self.packet);
+        }
+        if d.enable_sgpr_queue_ptr() {
+            set.put64(self.queue);
+        }
+        if d.enable_sgpr_kernarg_segment_ptr() {
+            set.put64(self.kernarg);
+        }
+        if d.enable_sgpr_dispatch_id() {
+            set.put64(1);
+        }
+        if d.enable_sgpr_flat_scratch_init() {
+            set.put64(scratch);
+        }
+        if d.enable_sgpr_private_segment_size() {
+            set.put32(self.private);
+        }
+        let from = d.kernarg_preload_offset() as usize * 4;
+        for k in 0..d.kernarg_preload_length() as usize {
+            let word = self.kernarg_bytes.get(from + 4 * k..from + 4 * k + 4);
+            set.put32(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes));
+        }
+        // System SGPRs come behind the user SGPRs, however many of those there are.
+        set.next = d.user_sgpr_count();
+        for (axis, enabled) in
+            [d.enable_sgpr_workgroup_id_x(), d.enable_sgpr_workgroup_id_y(), d.enable_sgpr_workgroup_id_z()]
+                .into_iter()
+                .enumerate()
+        {
+            if enabled {
+                set.put32(id[axis]);
+            }
+        }
+        if d.enable_sgpr_workgroup_info() {
+            set.put32(0);
+        }
+        if d.enable_private_segment() {
+            set.put32(wave_offset as u32);
+        }
+
+        let size = self.group_size(id);
+        let items = size.iter().product::<u32>();
+        let first = number * WAVE;
+        let active = (items - first).min(WAVE);
+        let exec = if active == WAVE { !0 } else { (1u64 << active) - 1 };
+        let dims = d.enable_vgpr_workitem_id();
+        let mut ids = Row::ZERO;
+        for lane in 0..active {
+            let item = first + lane;
+            let (x, y, z) = (item % size[0], item / size[0] % size[1], item / size[0] / size[1]);
+            // Packed, 10 bits each; only what the kernel asks for.
+            ids.0[lane as usize] = x | if dims >= 1 { y << 10 } else { 0 } | if dims >= 2 { z << 20 } else { 0 };
+        }
+        *w.row_mut(rows::VGPR) = ids;
+        w.set_exec(exec);
+        if let Some(strict) = &mut w.strict {
+            strict.define_lanes(0, exec);
+            ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
+        }
+    }
+}
+
+/// Fills SGPRs in order.
+struct Setter<'a> {
+    w: &'a mut Wave,
+    next: u32,
+}
+
+impl Setter<'_> {
+    fn put32(&mut self, value: u32) {
+        if self.next < 102 {
+            self.w.s[self.next as usize] = value;
+            if let Some(strict) = &mut self.w.strict {
+                strict.define_scalar(self.next as u8);
+            }
+        }
+        self.next += 1;
+    }
+    fn put64(&mut self, value: u64) {
+        self.put32(value as u32);
+        self.put32((value >> 32) as u32);
+    }
+}
+
+/// A micro-op is 48 bytes or less: four in three cache lines.
+const _: () = assert!(size_of::<Op>() <= 48);

@@ -1,0 +1,57 @@
+//! Why the device refuses or stops.
+
+/// What went wrong, and where.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EmuError {
+    #[error("the mock device has no target {0}; it knows gfx90a")]
+    Target(String),
+    #[error("the code object is for {found}, the device is {device}")]
+    WrongTarget { found: String, device: &'static str },
+    #[error("the code object cannot be loaded: {0}")]
+    Load(String),
+    #[error("no module {0} is loaded")]
+    NoModule(u32),
+    #[error("the code object has no kernel {name}; it has {known}")]
+    NoKernel { name: String, known: String },
+    #[error("{what} of {value} is not possible: {why}")]
+    Geometry { what: &'static str, value: String, why: String },
+    #[error("kernel {kernel}: {given} bytes of arguments, the kernel takes {wanted} before its hidden ones")]
+    Arguments { kernel: String, given: usize, wanted: usize },
+    #[error("kernel {kernel}: {what}")]
+    Unsupported { kernel: String, what: String },
+    #[error("the host has no memory for {0} bytes")]
+    OutOfMemory(u64),
+    #[error("device address {0:#x} is in no allocation")]
+    Address(u64),
+    /// An instruction that cannot go on.
+    #[error("kernel {kernel}: {message}, at {pc:#x}: {text} (workgroup {workgroup:?}, wave {wave}{})", lane.map(|l| format!(", lane {l}")).unwrap_or_default())]
+    Fault {
+        kernel: String,
+        /// Address within the code object.
+        pc: u64,
+        text: String,
+        workgroup: [u32; 3],
+        wave: u32,
+        lane: Option<u32>,
+        address: Option<u64>,
+        message: String,
+    },
+    #[error("kernel {kernel}: no progress after {instructions} instructions of a workgroup; waves are at {pcs}")]
+    Watchdog { kernel: String, instructions: u64, pcs: String },
+}
+
+/// Why one instruction of a wave cannot go on; the scheduler adds where.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    pub message: String,
+    pub lane: Option<u32>,
+    pub address: Option<u64>,
+    /// What strict mode calls it; such faults are findings there, and the wave goes on.
+    pub kind: FaultKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    Memory,
+    Unsupported,
+}

@@ -1,0 +1,195 @@
+//! Vector memory and LDS instructions.
+
+use luthier_isa::{Field, Flags, Inst, Operand};
+
+use super::{Builder, code_of, row_of};
+use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
+use crate::mem::{Action, action, buffer, ds, ds_lanes, lookup_cache_control};
+use crate::op::Op;
+use crate::scalar::{IMM, NONE};
+
+/// Room for the widest access, a pair of quads.
+const WIDEST: u16 = 8;
+
+impl Builder {
+    /// FLAT, MUBUF and DS instructions; false if it is none of them.
+    pub(super) fn memory(&mut self, inst: &Inst) -> Result<bool, String> {
+        let info = inst.info();
+        if let Some(run) = lookup_cache_control(info.base) {
+            self.push_handler(run, Op::NOTHING, 1);
+        } else if info.flags.contains(Flags::DS) {
+            self.ds(inst)?;
+        } else if info.flags.intersects(Flags::FLAT | Flags::GLOBAL | Flags::SCRATCH) {
+            self.flat(inst)?;
+        } else if info.flags.contains(Flags::MUBUF) {
+            self.buffer(inst)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// The rows and scalars of a memory instruction, by field.
+    fn operands(&self, inst: &Inst) -> Result<Fields, String> {
+        let mut fields = Fields { addr: NO_ROW, ..Fields::default() };
+        for (operand, value) in inst.operands() {
+            let place = |range: luthier_isa::RegRange| {
+                row_of(range.first).ok_or_else(|| format!("{}: {range} is no vector register", inst.info().mnemonic))
+            };
+            match (operand.field, value) {
+                (Field::Vdst, Operand::Reg(range)) => {
+                    fields.dst = place(range)?;
+                    fields.returns = true;
+                }
+                (Field::Addr | Field::Vaddr, Operand::Reg(range)) => fields.addr = place(range)?,
+                (Field::Vdata | Field::Data0, Operand::Reg(range)) => {
+                    fields.data = place(range)?;
+                    if operand.access.writes() {
+                        fields.dst = fields.data;
+                        fields.returns = true;
+                    }
+                }
+                (Field::Data1, Operand::Reg(range)) => fields.data1 = place(range)?,
+                (Field::Saddr, Operand::Reg(range)) => fields.saddr = code_of(range.first),
+                (Field::Srsrc, Operand::Reg(range)) => fields.resource = code_of(range.first),
+                (Field::Soffset, Operand::Reg(range)) => {
+                    fields.soffset = code_of(range.first).map_or(NONE, u16::from);
+                }
+                (Field::Soffset, constant) => {
+                    fields.soffset = IMM;
+                    fields.soffset_value = constant.bits(luthier_isa::DataType::I32);
+                }
+                _ => {}
+            }
+        }
+        Ok(fields)
+    }
+
+    fn flat(&mut self, inst: &Inst) -> Result<(), String> {
+        let info = inst.info();
+        let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+        let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
+        let fields = self.operands(inst)?;
+        let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
+        if inst.field(Field::Lds) == Some(1) {
+            return Err(unknown());
+        }
+        let raw = inst.field(Field::Offset).unwrap_or(0);
+        let (run, offset) = match segment {
+            "flat" => (flat::flat as _, u64::from(raw & 0xfff)),
+            "global" => (flat::global as _, i64::from((raw << 19) as i32 >> 19) as u64),
+            "scratch" => (flat::scratch as _, i64::from((raw << 19) as i32 >> 19) as u64),
+            _ => return Err(unknown()),
+        };
+        if fields.addr == NO_ROW && segment != "scratch" {
+            return Err(unknown());
+        }
+        let op = Op {
+            dst: fields.dst,
+            src: [fields.addr, fields.data, 0],
+            ssrc: fields.saddr.unwrap_or(NO_BASE),
+            imm: offset,
+            imm2: Encoded::new(action, words).0,
+            ..Op::NOTHING
+        };
+        self.push_handler(run, op, WIDEST);
+        Ok(())
+    }
+
+    fn buffer(&mut self, inst: &Inst) -> Result<(), String> {
+        let info = inst.info();
+        let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+        let fields = self.operands(inst)?;
+        let suffix = info.base.strip_prefix("buffer_").ok_or_else(unknown)?;
+        let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
+        let flag = |field, bit| if inst.field(field) == Some(1) { bit } else { 0 };
+        let extra =
+            flag(Field::Offen, buffer::OFFEN) | flag(Field::Idxen, buffer::IDXEN) | flag(Field::Lds, buffer::LDS);
+        if extra & buffer::LDS != 0 && (!matches!(action, Action::Load(_)) || words != 1) {
+            return Err(unknown());
+        }
+        let addr = if fields.addr == NO_ROW { 0 } else { fields.addr };
+        if fields.addr == NO_ROW && extra & (buffer::OFFEN | buffer::IDXEN) != 0 {
+            return Err(unknown());
+        }
+        let mut soffset = fields.soffset;
+        if let Some(value) = fields.soffset_value {
+            // A constant: every one of them is in the scalar file, at its own code.
+            soffset = (128..=248u16)
+                .find(|&code| crate::wave::inline_constant32(code as u8).map(u64::from) == Some(value & 0xffff_ffff))
+                .ok_or_else(unknown)?;
+        }
+        if soffset == NONE {
+            return Err(unknown());
+        }
+        let op = Op {
+            dst: fields.dst,
+            src: [addr, fields.data, soffset],
+            sdst: fields.resource.ok_or_else(unknown)?,
+            imm: u64::from(inst.field(Field::Offset).unwrap_or(0)),
+            imm2: Encoded::new(action, words).0 | u64::from(extra) << 32,
+            ..Op::NOTHING
+        };
+        self.push_handler(buffer::buffer, op, WIDEST);
+        Ok(())
+    }
+
+    fn ds(&mut self, inst: &Inst) -> Result<(), String> {
+        let info = inst.info();
+        let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+        if inst.field(Field::Gds) == Some(1) {
+            return Err(format!("{} uses GDS, which the mock device does not have", info.mnemonic));
+        }
+        let fields = self.operands(inst)?;
+        let offset = inst.field(Field::Offset).unwrap_or(0);
+        let mut op = Op {
+            dst: fields.dst,
+            src: [if fields.addr == NO_ROW { 0 } else { fields.addr }, fields.data, fields.data1],
+            imm: offset.into(),
+            ..Op::NOTHING
+        };
+        if let Some(run) = ds_lanes::lookup(info.base, offset) {
+            self.push_handler(run, op, WIDEST);
+            return Ok(());
+        }
+        match info.base {
+            "ds_append" => self.push_handler(ds::append, op, WIDEST),
+            "ds_consume" => self.push_handler(ds::consume, op, WIDEST),
+            "ds_read_addtid_b32" | "ds_write_addtid_b32" => {
+                let transfer = crate::mem::Transfer::Words;
+                let load = info.base.contains("read");
+                op.imm2 = Encoded::new(if load { Action::Load(transfer) } else { Action::Store(transfer) }, 1).0;
+                self.push_handler(ds::add_tid, op, WIDEST);
+            }
+            base => {
+                let parsed = ds::parse(base).ok_or_else(unknown)?;
+                if fields.addr == NO_ROW {
+                    return Err(unknown());
+                }
+                op.imm2 = Encoded::new(parsed.action, parsed.words).0;
+                if parsed.pair_unit == 0 {
+                    self.push_handler(ds::single, op, WIDEST);
+                } else {
+                    let unit = u64::from(parsed.pair_unit);
+                    let (first, second) = (u64::from(offset & 255), u64::from(offset >> 8));
+                    op.imm = first * unit | (second * unit) << 32;
+                    self.push_handler(ds::double, op, WIDEST);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    dst: u16,
+    addr: u16,
+    data: u16,
+    data1: u16,
+    saddr: Option<u8>,
+    resource: Option<u8>,
+    soffset: u16,
+    soffset_value: Option<u64>,
+    returns: bool,
+}

@@ -1,0 +1,191 @@
+//! Micro-ops before a vector operation: they put its sources into temporary rows.
+
+use crate::op::{Flow, Kernel, Op};
+use crate::wave::{Row, Wave, rows, scalar};
+
+/// dst = the scalar `src[0]`, in every lane.
+pub(super) struct Splat;
+impl Kernel for Splat {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let value = w.s[usize::from(op.src[0] & 255)];
+        *w.row_mut(op.dst) = Row([value; 64]);
+        Flow::Next
+    }
+}
+
+/// dst = imm, in every lane.
+pub(super) struct SplatImm;
+impl Kernel for SplatImm {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        *w.row_mut(op.dst) = Row([op.imm as u32; 64]);
+        Flow::Next
+    }
+}
+
+/// dst = (src0 & imm) ^ imm2: absolute value, negation, a plain copy.
+pub(super) struct AndXor;
+impl Kernel for AndXor {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let (and, xor) = (op.imm as u32, op.imm2 as u32);
+        let mut out = Row::ZERO;
+        crate::lanes::fill1(&mut out, w.row(op.src[0]), |v| (v & and) ^ xor);
+        *w.row_mut(op.dst) = out;
+        Flow::Next
+    }
+}
+
+/// dst = src0 shifted right by imm, of which imm2's low half says how many bits remain; bit 32: sign-extended.
+pub(super) struct Extract;
+impl Kernel for Extract {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let (shift, up, signed) = (op.imm as u32 & 31, 32 - (op.imm2 as u32 & 31), op.imm2 >> 32 != 0);
+        let mut out = Row::ZERO;
+        let source = w.row(op.src[0]);
+        if signed {
+            crate::lanes::fill1(&mut out, source, |v| (((v >> shift) << up) as i32 >> up) as u32);
+        } else {
+            crate::lanes::fill1(&mut out, source, |v| ((v >> shift) << up) >> up);
+        }
+        *w.row_mut(op.dst) = out;
+        Flow::Next
+    }
+}
+
+/// A packed pair of halves: imm bit 0 and 1 pick the half that each half of the result comes from, imm2 is xored.
+pub(super) struct PickHalves;
+impl Kernel for PickHalves {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let (lo, hi) = (op.imm as u32 & 1, op.imm as u32 >> 1 & 1);
+        let xor = op.imm2 as u32;
+        let mut out = Row::ZERO;
+        crate::lanes::fill1(&mut out, w.row(op.src[0]), |v| {
+            (((v >> (16 * lo)) & 0xffff) | ((v >> (16 * hi)) << 16)) ^ xor
+        });
+        *w.row_mut(op.dst) = out;
+        Flow::Next
+    }
+}
+
+/// How DPP moves lanes: what lane `i` reads, if there is such a lane.
+fn dpp_source(ctrl: u32, i: usize) -> Option<usize> {
+    let (row, at, by) = (i & !15, i & 15, (ctrl & 15) as usize);
+    match ctrl {
+        0x000..=0x0ff => Some(i & !3 | (ctrl as usize >> (2 * (i & 3)) & 3)),
+        0x101..=0x10f => (at + by < 16).then_some(i + by),
+        0x111..=0x11f => (at >= by).then(|| i - by),
+        0x121..=0x12f => Some(row | (at + 16 - by) & 15),
+        0x130 => (i < 63).then_some(i + 1),
+        0x134 => Some((i + 1) & 63),
+        0x138 => i.checked_sub(1),
+        0x13c => Some((i + 63) & 63),
+        0x140 => Some(row | (15 - at)),
+        0x141 => Some(i & !7 | (7 - (i & 7))),
+        0x142 => row.checked_sub(1),
+        0x143 => (i >= 32).then_some(31),
+        // gfx90a: broadcast of one lane within each row.
+        0x150..=0x15f => Some(row | by),
+        _ => None,
+    }
+}
+
+/// Whether the control value is one that [`dpp_source`] knows.
+pub(super) fn dpp_known(ctrl: u32) -> bool {
+    matches!(ctrl, 0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f | 0x130 | 0x134 | 0x138 | 0x13c
+        | 0x140..=0x143 | 0x150..=0x15f)
+}
+
+/// dst = src0 permuted by imm (the control field), on lanes of imm2: row mask [3:0], bank mask [7:4], bound_ctrl 8.
+/// Narrows EXEC to the lanes that are written; [`RestoreExec`] puts it back. `sdst` 0: the first of two rows, which
+/// leaves EXEC alone.
+pub(super) struct Permute;
+impl Kernel for Permute {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        permute(w, op);
+        Flow::Next
+    }
+}
+
+fn permute(w: &mut Wave, op: &Op) {
+    let exec = w.exec();
+    let (ctrl, row_mask, bank_mask) = (op.imm as u32, op.imm2 & 15, op.imm2 >> 4 & 15);
+    let bound_zero = op.imm2 >> 8 & 1 != 0;
+    let source = *w.row(op.src[0]);
+    let (mut out, mut written) = (Row::ZERO, 0u64);
+    for i in 0..64 {
+        let enabled = row_mask >> (i / 16) & 1 != 0 && bank_mask >> (i % 16 / 4) & 1 != 0;
+        let from = dpp_source(ctrl, i).filter(|&from| exec >> from & 1 != 0);
+        if let Some(from) = from {
+            out.0[i] = source.0[from];
+        }
+        written |= u64::from(enabled && (from.is_some() || bound_zero)) << i;
+    }
+    *w.row_mut(op.dst) = out;
+    if op.sdst != 0 {
+        w.saved_exec = exec;
+        w.set_exec(exec & written);
+    }
+}
+
+/// EXEC as it was before [`Permute`].
+pub(super) struct RestoreExec;
+impl Kernel for RestoreExec {
+    #[inline(always)]
+    fn run(w: &mut Wave, _op: &Op) -> Flow {
+        w.set_exec(w.saved_exec);
+        Flow::Next
+    }
+}
+
+/// The row that M0's index, added to `base` within the register file, leads to; the last row if it leads out.
+fn indexed(w: &Wave, base: u16) -> u16 {
+    let index = (w.s[usize::from(scalar::M0)] & 255) as u16;
+    let end = if base < rows::AGPR { rows::AGPR } else { rows::TEMP };
+    (base + index).min(end - 1)
+}
+
+/// dst = the row `src[0]` plus M0's index.
+pub(super) struct LoadIndexed;
+impl Kernel for LoadIndexed {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let from = indexed(w, op.src[0]);
+        *w.row_mut(op.dst) = *w.row(from);
+        Flow::Next
+    }
+}
+
+/// The row `dst` plus M0's index = src0, in the lanes of EXEC.
+pub(super) struct StoreIndexed;
+impl Kernel for StoreIndexed {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let to = indexed(w, op.dst);
+        let value = *w.row(op.src[0]);
+        w.write(to, &value);
+        Flow::Next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dpp_controls() {
+        assert_eq!(dpp_source(0x1b, 5), Some(6)); // quad_perm:[3,2,1,0]
+        assert_eq!(dpp_source(0x111, 16), None); // row_shr:1
+        assert_eq!(dpp_source(0x111, 17), Some(16));
+        assert_eq!(dpp_source(0x101, 15), None); // row_shl:1
+        assert_eq!(dpp_source(0x121, 16), Some(31)); // row_ror:1
+        assert_eq!(dpp_source(0x142, 20), Some(15)); // row_bcast:15
+        assert_eq!(dpp_source(0x142, 3), None);
+        assert_eq!(dpp_source(0x143, 40), Some(31)); // row_bcast:31
+        assert_eq!(dpp_source(0x141, 9), Some(14)); // row_half_mirror
+    }
+}

@@ -1,0 +1,158 @@
+//! Scalar instructions and scalar memory.
+
+use luthier_isa::{Field, Flags, Inst, Operand};
+
+use super::{Builder, Ending, code_of};
+use crate::mem::{lookup_cache_control, smem};
+use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::op::{Flow, Op};
+use crate::scalar::{self, IMM, IMM2, NONE};
+use crate::wave::{Wave, scalar as codes};
+
+/// The 64-bit value of a special source that is a constant of the device.
+pub(super) fn special_constant(code: u16) -> Option<u64> {
+    match code {
+        235 => Some(SHARED_BASE),
+        // The limit's low half is all ones: 4 GB less one.
+        236 => Some(SHARED_BASE | 0xffff_ffff),
+        237 => Some(PRIVATE_BASE),
+        238 => Some(PRIVATE_BASE | 0xffff_ffff),
+        _ => None,
+    }
+}
+
+/// Brings the computed flags VCCZ and EXECZ up to date in the scalar file.
+pub(super) fn flags(w: &mut Wave, _op: &Op) -> Flow {
+    w.s[usize::from(codes::VCCZ)] = u32::from(w.vcc() == 0);
+    w.s[usize::from(codes::EXECZ)] = u32::from(w.exec() == 0);
+    Flow::Next
+}
+
+/// Puts a constant into a free immediate and gives its source code.
+fn constant(op: &mut Op, free: &mut [bool; 2], value: u64) -> Result<u16, String> {
+    let slot = free.iter().position(|&free| free).ok_or("the instruction has too many constants")?;
+    free[slot] = false;
+    if slot == 0 {
+        op.imm = value;
+        Ok(IMM)
+    } else {
+        op.imm2 = value;
+        Ok(IMM2)
+    }
+}
+
+impl Builder {
+    /// SOP and SMEM instructions; `None` if it is neither.
+    pub(super) fn scalar(&mut self, inst: &Inst, pc: u64) -> Result<Option<Ending>, String> {
+        let info = inst.info();
+        if info.flags.contains(Flags::SMEM) {
+            return self.scalar_memory(inst);
+        }
+        let Some(run) = scalar::lookup(info.base) else { return Ok(None) };
+        let next = pc + inst.size() as u64;
+        let mut op = Op { src: [NONE; 3], imm2: next, ..Op::NOTHING };
+        if let Some(simm) = inst.field(Field::Simm16) {
+            op.imm = i64::from(simm as i16) as u64;
+        }
+        // Constants go to whichever immediate is free.
+        let mut free = [inst.field(Field::Simm16).is_none(), true];
+        let mut n = 0;
+        for (operand, value) in inst.operands() {
+            if operand.access.writes() {
+                if let Operand::Reg(range) = value {
+                    op.sdst = code_of(range.first).ok_or_else(|| format!("{} cannot write {range}", info.mnemonic))?;
+                }
+                continue;
+            }
+            let source = match value {
+                Operand::Reg(range) => {
+                    let code = code_of(range.first);
+                    u16::from(code.ok_or_else(|| format!("{} cannot read {range}", info.mnemonic))?)
+                }
+                Operand::Special(code @ 251..=253) => {
+                    self.push_handler(flags, Op::NOTHING, 1);
+                    code
+                }
+                Operand::Special(code) => {
+                    let value = special_constant(code)
+                        .ok_or_else(|| format!("{}: source {code} is not modelled", info.mnemonic))?;
+                    constant(&mut op, &mut free, if operand.units == 2 { value } else { value >> 32 })?
+                }
+                Operand::Inline(_) | Operand::Literal(_) => {
+                    let value = value.bits(operand.ty).or(match value {
+                        Operand::Literal(l) => Some(l.into()),
+                        Operand::Inline(code) => crate::wave::inline_constant32(code as u8).map(u64::from),
+                        _ => None,
+                    });
+                    let value = value.ok_or_else(|| format!("{}: a constant has no value", info.mnemonic))?;
+                    constant(&mut op, &mut free, value)?
+                }
+                Operand::Imm(value) => {
+                    if operand.field == Field::Simm16 {
+                        continue;
+                    }
+                    // The index mode of s_set_gpr_idx_on, and fixed literals.
+                    if info.base == "s_set_gpr_idx_on" {
+                        op.imm = value as u64;
+                        free[0] = false;
+                        continue;
+                    }
+                    constant(&mut op, &mut free, value as u64)?
+                }
+            };
+            if n < 3 {
+                op.src[n] = source;
+                n += 1;
+            }
+        }
+        let ending = if info.flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) || info.base == "s_call_b64" {
+            Ending::Branch { taken: inst.branch_target(pc) }
+        } else if info.flags.intersects(Flags::INDIRECT | Flags::END | Flags::BARRIER)
+            || matches!(info.base, "s_sleep" | "s_setpc_b64" | "s_swappc_b64" | "s_barrier")
+            || info.base.starts_with("s_endpgm")
+        {
+            Ending::Stop
+        } else {
+            Ending::Open
+        };
+        match info.base {
+            "s_set_gpr_idx_on" => self.index_mode = op.imm as u8 & 15,
+            "s_set_gpr_idx_mode" => self.index_mode = op.imm as u8 & 15,
+            "s_set_gpr_idx_off" => self.index_mode = 0,
+            _ => {}
+        }
+        self.push_handler(run, op, 1);
+        Ok(Some(ending))
+    }
+
+    fn scalar_memory(&mut self, inst: &Inst) -> Result<Option<Ending>, String> {
+        let info = inst.info();
+        let Some(run) = smem::lookup(info.base).or_else(|| lookup_cache_control(info.base)) else {
+            return Err(format!("the mock device does not implement {}", info.mnemonic));
+        };
+        let mut op = Op { src: [NONE; 3], ..Op::NOTHING };
+        for (operand, value) in inst.operands() {
+            match (operand.field, value) {
+                (Field::Sdata, Operand::Reg(range)) => {
+                    op.sdst = code_of(range.first).ok_or_else(|| format!("{} on {range}", info.mnemonic))?;
+                    op.imm2 = u64::from(range.count);
+                }
+                (Field::Sbase, Operand::Reg(range)) => {
+                    op.src[0] = code_of(range.first).ok_or_else(|| format!("{} on {range}", info.mnemonic))?.into();
+                }
+                (_, Operand::Reg(range)) => {
+                    op.src[1] = code_of(range.first).ok_or_else(|| format!("{} on {range}", info.mnemonic))?.into();
+                }
+                (_, Operand::Imm(offset)) => op.imm = offset as u64,
+                _ => {}
+            }
+        }
+        if inst.field(Field::Imm) == Some(1) {
+            // 21 bits, signed.
+            let raw = inst.field(Field::Offset).unwrap_or(0);
+            op.imm = i64::from(((raw << 11) as i32) >> 11) as u64;
+        }
+        self.push_handler(run, op, 1);
+        Ok(Some(Ending::Open))
+    }
+}

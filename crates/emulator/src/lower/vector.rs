@@ -1,0 +1,379 @@
+//! Vector ALU and matrix instructions: sources into rows, the handler, then what its modifiers ask for.
+
+use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, OperandInfo};
+
+use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, result_type};
+use super::prepare::*;
+use super::scalar::{flags, special_constant};
+use super::{Builder, code_of, row_of};
+use crate::op::{Op, OpFlags};
+use crate::registry::ValuOp;
+use crate::wave::{inline_constant_f16, inline_constant32, rows};
+
+impl Builder {
+    pub(super) fn vector(&mut self, inst: &Inst, valu: ValuOp) -> Result<(), String> {
+        let info = inst.info();
+        let dpp = info.flags.contains(Flags::DPP);
+        let sdwa = info.flags.contains(Flags::SDWA);
+        let mut op = Op::NOTHING;
+        let (mut target, mut target_units) = (None, 1);
+        let mut n = 0;
+        for (operand, value) in inst.operands() {
+            if operand.access.writes() {
+                let Operand::Reg(range) = value else { continue };
+                match row_of(range.first) {
+                    Some(row) if target.is_none() => {
+                        target = Some(row);
+                        target_units = u16::from(range.count);
+                    }
+                    Some(row) => op.src[2] = row, // a second vector result (v_swap_b32): both are read and written
+                    None => {
+                        op.sdst = code_of(range.first).ok_or_else(|| format!("{} writes {range}", info.mnemonic))?
+                    }
+                }
+                continue;
+            }
+            // The selecting mask of v_cndmask and the carry in stay scalar.
+            if let (Operand::Reg(range), true) = (value, takes_mask(info.base) && operand.field == Field::Src2) {
+                op.ssrc = code_of(range.first).ok_or_else(|| format!("{}: mask in {range}", info.mnemonic))?;
+                continue;
+            }
+            if n == 3 {
+                return Err(format!("the mock device does not implement {} (four sources)", info.mnemonic));
+            }
+            if valu.scalar_sources {
+                op.src[n] = self.scalar_source(inst, value)?;
+                n += 1;
+                continue;
+            }
+            let position = match operand.field {
+                Field::Src1 => 1,
+                Field::Src2 => 2,
+                _ => 0,
+            };
+            let mut row = self.source(inst, operand, value)?;
+            if self.index_mode >> position & 1 != 0 && matches!(value, Operand::Reg(r) if r.first.is_vgpr()) {
+                row = self.indexed_source(row, operand.units.into())?;
+            }
+            if sdwa && position < 2 {
+                row = self.sdwa_source(inst, position, row)?;
+            }
+            if dpp && position == 0 {
+                row = self.permuted(inst, row, operand.units.max(1).into())?;
+            }
+            if !valu.raw_mods {
+                row = self.modified(inst, operand, position, row)?;
+            }
+            op.src[n] = row;
+            n += 1;
+        }
+        let dst = target.unwrap_or(op.dst);
+        if valu.accumulates {
+            op.src[2] = dst;
+        }
+        op.dst = dst;
+        if valu.raw_mods {
+            op.imm = raw_mods(inst);
+        }
+        self.finish_vector(inst, valu, op, target_units, dpp, sdwa)
+    }
+
+    /// The handler and the micro-ops after it.
+    fn finish_vector(
+        &mut self,
+        inst: &Inst,
+        valu: ValuOp,
+        mut op: Op,
+        units: u16,
+        dpp: bool,
+        sdwa: bool,
+    ) -> Result<(), String> {
+        let info = inst.info();
+        let dst = op.dst;
+        let float = result_type(info.base);
+        let clamp = inst.field(Field::Clamp) == Some(1) && !valu.raw_mods;
+        let omod = if valu.raw_mods { 0 } else { inst.field(Field::Omod).unwrap_or(0) };
+        let compares = info.base.starts_with("v_cmp");
+        if clamp && float.is_none() {
+            op.flags |= OpFlags::CLAMP;
+        }
+        let modify = (float.is_some() && (clamp || omod != 0) && !compares).then_some(float).flatten();
+        let select = if sdwa && !compares { inst.field(Field::DstSel).unwrap_or(6) } else { 6 };
+        let high = !valu.raw_mods
+            && matches!(info.format, Format::Vop3a)
+            && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
+        let keep = valu.keep_high || high;
+        let indexed = self.index_mode & 8 != 0 && dst < rows::AGPR;
+        let mut at = dst;
+        if modify.is_some() || select != 6 || keep || indexed {
+            at = self.temp(units)?;
+        }
+        op.dst = at;
+        self.push_handler(valu.variants.select(), op, rows::SLACK);
+        if let Some(float) = modify {
+            let to = if select != 6 || keep || indexed { at } else { dst };
+            let imm = u64::from(omod) | u64::from(clamp) << 2;
+            let op = Op { dst: to, src: [at, 0, 0], imm, ..Op::NOTHING };
+            match float {
+                FloatType::F32 => self.push_kernel::<Modify32>(op, 1),
+                FloatType::F16 => self.push_kernel::<Modify16>(op, 1),
+                FloatType::PackedF16 => self.push_kernel::<Modify16>(Op { imm: imm | 8, ..op }, 1),
+                FloatType::F64 => self.push_kernel::<Modify64>(op, 2),
+                FloatType::PackedF32 => {
+                    self.push_kernel::<Modify32>(op, 1);
+                    self.push_kernel::<Modify32>(Op { dst: to + 1, src: [at + 1, 0, 0], ..op }, 1);
+                }
+            }
+        }
+        if select != 6 {
+            let unused = inst.field(Field::DstUnused).unwrap_or(0);
+            let (shift, mask) = selection(select);
+            let fill = match unused {
+                0 => 2u64 << 32, // pad with zeros
+                1 => 1u64 << 32, // with the sign above, zeros below
+                _ => 0,          // preserve
+            };
+            let op = Op { dst, src: [at, 0, 0], imm: shift, imm2: u64::from(mask) | fill, ..Op::NOTHING };
+            self.push_kernel::<Merge>(op, 1);
+        } else if keep {
+            let (shift, mask) = if high { (16, 0xffff_0000u64) } else { (0, 0xffff) };
+            self.push_kernel::<Merge>(Op { dst, src: [at, 0, 0], imm: shift, imm2: mask, ..Op::NOTHING }, 1);
+        } else if indexed {
+            for k in 0..units {
+                self.push_kernel::<StoreIndexed>(Op { dst: dst + k, src: [at + k, 0, 0], ..Op::NOTHING }, 1);
+            }
+        }
+        if dpp {
+            self.push_kernel::<RestoreExec>(Op::NOTHING, 1);
+        }
+        Ok(())
+    }
+
+    /// The row (the first of several) that holds a source's value.
+    fn source(&mut self, inst: &Inst, operand: &OperandInfo, value: Operand) -> Result<u16, String> {
+        let units = u16::from(operand.units.max(1));
+        match value {
+            Operand::Reg(range) => {
+                if let Some(row) = row_of(range.first) {
+                    return Ok(row);
+                }
+                let code = code_of(range.first).ok_or_else(|| format!("{} reads {range}", inst.info().mnemonic))?;
+                self.splat_scalars(code.into(), units)
+            }
+            Operand::Special(code @ 251..=253) => {
+                self.push_handler(flags, Op::NOTHING, 1);
+                self.splat_scalars(code, 1)
+            }
+            Operand::Special(code) => {
+                let value = special_constant(code)
+                    .ok_or_else(|| format!("{}: source {code} is not modelled", inst.info().mnemonic))?;
+                self.splat_constant(if units == 2 { value } else { value >> 32 }, units)
+            }
+            Operand::Inline(code) => {
+                let bits = value.bits(operand.ty).or_else(|| inline_constant32(code as u8).map(u64::from));
+                let bits = bits.ok_or_else(|| format!("{}: constant {code} has no value", inst.info().mnemonic))?;
+                if units == 1 {
+                    if inline_constant32(code as u8) == Some(bits as u32) {
+                        return Ok(rows::CONST + code - 128);
+                    }
+                    if inline_constant_f16(code as u8) == Some(bits as u32) {
+                        return Ok(rows::CONST_F16 + code - 240);
+                    }
+                }
+                if units > 2 {
+                    // A matrix operand: the constant in every element.
+                    let wide = inst.info().base.contains("f64");
+                    let row = self.temp(units)?;
+                    for k in 0..units {
+                        let word = if wide { bits >> (32 * (k & 1)) } else { bits };
+                        self.push_kernel::<SplatImm>(Op { dst: row + k, imm: word, ..Op::NOTHING }, 1);
+                    }
+                    return Ok(row);
+                }
+                self.splat_constant(bits, units)
+            }
+            Operand::Literal(literal) => {
+                let bits = value.bits(operand.ty).unwrap_or(literal.into());
+                self.splat_constant(bits, units)
+            }
+            Operand::Imm(value) => self.splat_constant(value as u64, units),
+        }
+    }
+
+    fn splat_scalars(&mut self, code: u16, units: u16) -> Result<u16, String> {
+        let row = self.temp(units)?;
+        for k in 0..units {
+            self.push_kernel::<Splat>(Op { dst: row + k, src: [code + k, 0, 0], ..Op::NOTHING }, 1);
+        }
+        Ok(row)
+    }
+
+    fn splat_constant(&mut self, value: u64, units: u16) -> Result<u16, String> {
+        let row = self.temp(units)?;
+        for k in 0..units {
+            let imm = if k < 2 { value >> (32 * k) } else { 0 };
+            self.push_kernel::<SplatImm>(Op { dst: row + k, imm, ..Op::NOTHING }, 1);
+        }
+        Ok(row)
+    }
+
+    /// For operations whose scalar operands stay scalar: a row, or a scalar code.
+    fn scalar_source(&mut self, inst: &Inst, value: Operand) -> Result<u16, String> {
+        let refuse = || format!("{}: an operand that the mock device does not know", inst.info().mnemonic);
+        match value {
+            Operand::Reg(range) => {
+                row_of(range.first).or_else(|| code_of(range.first).map(u16::from)).ok_or_else(refuse)
+            }
+            // The scalar file holds every inline constant at its own code.
+            Operand::Inline(code) => Ok(code),
+            Operand::Special(code @ 251..=253) => {
+                self.push_handler(flags, Op::NOTHING, 1);
+                Ok(code)
+            }
+            _ => Err(refuse()),
+        }
+    }
+
+    fn indexed_source(&mut self, row: u16, units: u16) -> Result<u16, String> {
+        let temp = self.temp(units.max(1))?;
+        for k in 0..units.max(1) {
+            self.push_kernel::<LoadIndexed>(Op { dst: temp + k, src: [row + k, 0, 0], ..Op::NOTHING }, 1);
+        }
+        Ok(temp)
+    }
+
+    fn sdwa_source(&mut self, inst: &Inst, position: usize, row: u16) -> Result<u16, String> {
+        let (select, extend) = [(Field::Src0Sel, Field::Src0Sext), (Field::Src1Sel, Field::Src1Sext)][position.min(1)];
+        let select = inst.field(select).unwrap_or(6);
+        if select >= 6 {
+            return Ok(row);
+        }
+        let (shift, mask) = selection(select);
+        let signed = u64::from(inst.field(extend) == Some(1)) << 32;
+        let temp = self.temp(1)?;
+        let imm2 = u64::from(mask.count_ones()) | signed;
+        self.push_kernel::<Extract>(Op { dst: temp, src: [row, 0, 0], imm: shift, imm2, ..Op::NOTHING }, 1);
+        Ok(temp)
+    }
+
+    fn permuted(&mut self, inst: &Inst, row: u16, units: u16) -> Result<u16, String> {
+        let field = |f| inst.field(f).unwrap_or(0);
+        let ctrl = field(Field::DppCtrl);
+        if !dpp_known(ctrl) {
+            return Err(format!("{}: DPP control {ctrl:#x} is not one of gfx90a", inst.info().mnemonic));
+        }
+        let masks = u64::from(field(Field::RowMask) | field(Field::BankMask) << 4 | field(Field::BoundCtrl) << 8);
+        let temp = self.temp(units)?;
+        for k in 0..units {
+            let narrows = u8::from(k + 1 == units);
+            let op =
+                Op { dst: temp + k, src: [row + k, 0, 0], imm: ctrl.into(), imm2: masks, sdst: narrows, ..Op::NOTHING };
+            self.push_kernel::<Permute>(op, 1);
+        }
+        Ok(temp)
+    }
+
+    /// neg, abs, op_sel and op_sel_hi.
+    fn modified(&mut self, inst: &Inst, operand: &OperandInfo, position: usize, row: u16) -> Result<u16, String> {
+        if inst.info().format == Format::Vop3p {
+            return self.packed_source(inst, operand, position, row);
+        }
+        let bit = |f| inst.field(f).unwrap_or(0) >> position & 1 != 0;
+        let own = |f: [Field; 2]| position < 2 && inst.field(f[position]) == Some(1);
+        let negate = bit(Field::Neg) || own([Field::Src0Neg, Field::Src1Neg]);
+        let absolute = bit(Field::Abs) || own([Field::Src0Abs, Field::Src1Abs]);
+        let mut row = row;
+        if inst.info().format == Format::Vop3a && bit(Field::OpSel) {
+            let temp = self.temp(1)?;
+            self.push_kernel::<Extract>(Op { dst: temp, src: [row, 0, 0], imm: 16, imm2: 16, ..Op::NOTHING }, 1);
+            row = temp;
+        }
+        if !negate && !absolute {
+            return Ok(row);
+        }
+        let units = u16::from(operand.units.max(1));
+        let sign = if matches!(operand.ty, DataType::F16 | DataType::B16 | DataType::I16) || is_half(inst) {
+            0x8000u32
+        } else {
+            0x8000_0000
+        };
+        let temp = self.temp(units)?;
+        for k in 0..units {
+            let last = k + 1 == units;
+            let and = if absolute && last { !sign } else { !0 };
+            let xor = if negate && last { sign } else { 0 };
+            let op = Op { dst: temp + k, src: [row + k, 0, 0], imm: and.into(), imm2: xor.into(), ..Op::NOTHING };
+            self.push_kernel::<AndXor>(op, 1);
+        }
+        Ok(temp)
+    }
+
+    fn packed_source(&mut self, inst: &Inst, operand: &OperandInfo, position: usize, row: u16) -> Result<u16, String> {
+        let bit = |f| inst.field(f).unwrap_or(0) >> position & 1;
+        let (lo, hi) = (bit(Field::OpSel), bit(Field::OpSelHi));
+        let (neg_lo, neg_hi) = (bit(Field::Neg), bit(Field::NegHi));
+        if (lo, hi, neg_lo, neg_hi) == (0, 1, 0, 0) {
+            return Ok(row);
+        }
+        if operand.units >= 2 {
+            let temp = self.temp(2)?;
+            for (k, pick, neg) in [(0, lo, neg_lo), (1, hi, neg_hi)] {
+                let op = Op {
+                    dst: temp + k,
+                    src: [row + pick as u16, 0, 0],
+                    imm: 0xffff_ffff,
+                    imm2: u64::from(neg) << 31,
+                    ..Op::NOTHING
+                };
+                self.push_kernel::<AndXor>(op, 1);
+            }
+            return Ok(temp);
+        }
+        let temp = self.temp(1)?;
+        let op = Op {
+            dst: temp,
+            src: [row, 0, 0],
+            imm: u64::from(lo | hi << 1),
+            imm2: u64::from(neg_lo << 15 | neg_hi << 31),
+            ..Op::NOTHING
+        };
+        self.push_kernel::<PickHalves>(op, 1);
+        Ok(temp)
+    }
+}
+
+/// Shift and mask (in place) of an SDWA selection: bytes 0 to 3, words 4 and 5, 6 everything.
+fn selection(select: u32) -> (u64, u32) {
+    match select {
+        0..=3 => (u64::from(select) * 8, 0xff << (select * 8)),
+        4 => (0, 0xffff),
+        5 => (16, 0xffff_0000),
+        _ => (0, !0),
+    }
+}
+
+/// Operations whose third source is a lane mask in scalar registers.
+fn takes_mask(base: &str) -> bool {
+    matches!(base, "v_cndmask_b32" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32")
+}
+
+/// The sources are halves although the tables do not say so (DPP forms have no types).
+fn is_half(inst: &Inst) -> bool {
+    let base = inst.info().base;
+    inst.info().flags.contains(Flags::DPP) && base.ends_with("_f16")
+}
+
+/// See [`crate::op::RawMods`].
+fn raw_mods(inst: &Inst) -> u64 {
+    let field = |f| u64::from(inst.field(f).unwrap_or(0));
+    let abs_or_neg_hi = inst.field(Field::NegHi).or(inst.field(Field::Abs)).map_or(0, u64::from);
+    field(Field::Neg) & 7
+        | (abs_or_neg_hi & 7) << 3
+        | (field(Field::OpSel) & 15) << 6
+        | (field(Field::OpSelHi) & 7) << 10
+        | (field(Field::Clamp) & 1) << 13
+        | (field(Field::Omod) & 3) << 14
+        | (field(Field::Cbsz) & 7) << 16
+        | (field(Field::Abid) & 15) << 19
+        | (field(Field::Blgp) & 7) << 23
+}

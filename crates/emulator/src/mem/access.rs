@@ -1,0 +1,213 @@
+//! Transfers between lanes and device memory, once the addresses are known.
+
+use super::{Action, Transfer, atomic::Atomic, lanes};
+use crate::memory::{BadAddress, HostPtr};
+use crate::op::Flow;
+use crate::report::FindingKind;
+use crate::wave::Wave;
+
+/// Where the lanes access memory.
+pub struct Addresses {
+    pub lane: [u64; 64],
+    /// Lanes that access memory.
+    pub mask: u64,
+    /// From one word of a lane to its next: 4, or more in swizzled (scratch) memory.
+    pub stride: u64,
+}
+
+/// A bad access: the first one of an instruction.
+#[derive(Clone, Copy)]
+struct Bad {
+    lane: u32,
+    address: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Address(BadAddress),
+    Alignment(u64),
+}
+
+/// The rows that an instruction transfers.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    /// Destination of loads and of atomics that return.
+    pub dst: u16,
+    /// Source of stores and atomics.
+    pub data: u16,
+    pub words: u8,
+}
+
+/// Performs the action on all lanes of `at.mask`.
+pub fn perform(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
+    let bad = match action {
+        Action::Load(transfer) => load(w, transfer, rows, at),
+        Action::Store(transfer) => store(w, transfer, rows, at),
+        Action::Atomic(atomic, ret) => atomic_op(w, atomic, ret, rows, at),
+    };
+    match bad {
+        None => Flow::Next,
+        Some(bad) => complain(w, action, bad),
+    }
+}
+
+#[cold]
+fn complain(w: &mut Wave, action: Action, bad: Bad) -> Flow {
+    let verb = match action {
+        Action::Load(_) => "a load from",
+        Action::Store(_) => "a store to",
+        Action::Atomic(..) => "an atomic on",
+    };
+    let (kind, message) = match bad.what {
+        What::Address(BadAddress::Unmapped) => {
+            (FindingKind::OutOfBounds, format!("{verb} {:#x}, which is in no allocation", bad.address))
+        }
+        What::Address(BadAddress::ReadOnly) => {
+            (FindingKind::OutOfBounds, format!("{verb} {:#x}, which is read-only", bad.address))
+        }
+        What::Alignment(to) => {
+            (FindingKind::Misaligned, format!("{verb} {:#x}, which is not a multiple of {to}", bad.address))
+        }
+    };
+    w.bad_access(kind, Some(bad.lane), bad.address, message)
+}
+
+fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option<Bad> {
+    let mut bad = None;
+    let Wave { rows: file, memory, span, .. } = w;
+    let mut note = |lane: usize, address, what| {
+        bad.get_or_insert(Bad { lane: lane as u32, address, what: What::Address(what) });
+    };
+    let dst = usize::from(rows.dst);
+    if transfer != Transfer::Words {
+        let out = &mut file[dst].0;
+        let bytes = transfer.bytes(1);
+        for lane in lanes(at.mask) {
+            let address = at.lane[lane];
+            let raw = match memory.resolve(span, address, bytes, false) {
+                Ok(p) if bytes == 1 => p.load8().into(),
+                Ok(p) => p.load16().into(),
+                Err(what) => {
+                    note(lane, address, what);
+                    0
+                }
+            };
+            out[lane] = transfer.merge(out[lane], raw);
+        }
+        return bad;
+    }
+    let words = usize::from(rows.words);
+    if at.stride == 4 {
+        for lane in lanes(at.mask) {
+            let address = at.lane[lane];
+            match memory.resolve(span, address, 4 * words as u64, false) {
+                Ok(p) => {
+                    for k in 0..words {
+                        file[dst + k].0[lane] = p.add(4 * k as u64).load32();
+                    }
+                }
+                Err(what) => {
+                    note(lane, address, what);
+                    (0..words).for_each(|k| file[dst + k].0[lane] = 0);
+                }
+            }
+        }
+        return bad;
+    }
+    for k in 0..words {
+        for lane in lanes(at.mask) {
+            let address = at.lane[lane].wrapping_add(at.stride * k as u64);
+            file[dst + k].0[lane] = match memory.resolve(span, address, 4, false) {
+                Ok(p) => p.load32(),
+                Err(what) => {
+                    note(lane, address, what);
+                    0
+                }
+            };
+        }
+    }
+    bad
+}
+
+fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option<Bad> {
+    let mut bad = None;
+    let Wave { rows: file, memory, span, .. } = w;
+    let mut note = |lane: usize, address, what| {
+        bad.get_or_insert(Bad { lane: lane as u32, address, what: What::Address(what) });
+    };
+    let data = usize::from(rows.data);
+    if transfer != Transfer::Words {
+        let bytes = transfer.bytes(1);
+        for lane in lanes(at.mask) {
+            let address = at.lane[lane];
+            let value = transfer.extract(file[data].0[lane]);
+            match memory.resolve(span, address, bytes, true) {
+                Ok(p) if bytes == 1 => p.store8(value as u8),
+                Ok(p) => p.store16(value as u16),
+                Err(what) => note(lane, address, what),
+            }
+        }
+        return bad;
+    }
+    let words = usize::from(rows.words);
+    if at.stride == 4 {
+        for lane in lanes(at.mask) {
+            let address = at.lane[lane];
+            match memory.resolve(span, address, 4 * words as u64, true) {
+                Ok(p) => (0..words).for_each(|k| p.add(4 * k as u64).store32(file[data + k].0[lane])),
+                Err(what) => note(lane, address, what),
+            }
+        }
+        return bad;
+    }
+    for k in 0..words {
+        for lane in lanes(at.mask) {
+            let address = at.lane[lane].wrapping_add(at.stride * k as u64);
+            match memory.resolve(span, address, 4, true) {
+                Ok(p) => p.store32(file[data + k].0[lane]),
+                Err(what) => note(lane, address, what),
+            }
+        }
+    }
+    bad
+}
+
+fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses) -> Option<Bad> {
+    let mut bad = None;
+    let Wave { rows: file, memory, span, .. } = w;
+    let (dst, data) = (usize::from(rows.dst), usize::from(rows.data));
+    let bytes = 4 * u64::from(rows.words);
+    for lane in lanes(at.mask) {
+        let address = at.lane[lane];
+        let place = if address % bytes != 0 {
+            Err(What::Alignment(bytes))
+        } else {
+            memory.resolve(span, address, bytes, true).map_err(What::Address)
+        };
+        let p: HostPtr = match place {
+            Ok(p) => p,
+            Err(what) => {
+                bad.get_or_insert(Bad { lane: lane as u32, address, what });
+                continue;
+            }
+        };
+        // The first operand is what to store, the second, right behind it, what to compare with.
+        if rows.words == 1 {
+            let compare = if atomic.two_operands() { file[data + 1].0[lane] } else { 0 };
+            let old = atomic.run32(p, file[data].0[lane], compare);
+            if ret {
+                file[dst].0[lane] = old;
+            }
+        } else {
+            let pair = |i: usize| u64::from(file[i].0[lane]) | u64::from(file[i + 1].0[lane]) << 32;
+            let compare = if atomic.two_operands() { pair(data + 2) } else { 0 };
+            let old = atomic.run64(p, pair(data), compare);
+            if ret {
+                file[dst].0[lane] = old as u32;
+                file[dst + 1].0[lane] = (old >> 32) as u32;
+            }
+        }
+    }
+    bad
+}

@@ -1,0 +1,197 @@
+//! MUBUF: buffer loads, stores and atomics through a resource descriptor.
+//!
+//! Micro-op: `src[0]` address row (index, offset or both, by IDXEN and OFFEN), `src[1]` data row, `dst` destination
+//! row, `sdst` the resource's first scalar, `src[2]` the scalar offset's code, `imm` the offset, `imm2` an
+//! [`Encoded`] action with [`OFFEN`], [`IDXEN`] and [`LDS`].
+
+use super::access::{self, Addresses, Rows};
+use super::flat::{Encoded, bytewise};
+use super::{Action, Transfer, lanes};
+use crate::op::{Flow, Op};
+use crate::report::FindingKind;
+use crate::scalar::s32;
+use crate::wave::{Row, Wave, scalar};
+
+pub const OFFEN: u32 = 1;
+pub const IDXEN: u32 = 2;
+pub const LDS: u32 = 4;
+
+/// A buffer resource descriptor of gfx9.
+#[derive(Clone, Copy, Debug)]
+struct Resource {
+    base: u64,
+    stride: u64,
+    records: u64,
+    swizzle: bool,
+    element: u64,
+    index_stride: u64,
+    add_tid: bool,
+}
+
+impl Resource {
+    fn read(w: &Wave, code: u8) -> Resource {
+        let word = |i: u8| u64::from(w.s[usize::from(code.wrapping_add(i))]);
+        let add_tid = word(3) >> 23 & 1 != 0;
+        // With ADD_TID the data format's bits extend the stride.
+        let high_stride = if add_tid { (word(3) >> 15 & 15) << 14 } else { 0 };
+        Resource {
+            base: word(0) | (word(1) & 0xffff) << 32,
+            stride: word(1) >> 16 & 0x3fff | high_stride,
+            records: word(2),
+            swizzle: word(1) >> 31 & 1 != 0,
+            element: 2 << (word(3) >> 19 & 3),
+            index_stride: 8 << (word(3) >> 21 & 3),
+            add_tid,
+        }
+    }
+    /// Offset of a byte from base plus scalar offset.
+    fn place(&self, index: u64, offset: u64) -> u64 {
+        if !self.swizzle {
+            return index.wrapping_mul(self.stride).wrapping_add(offset);
+        }
+        let (index_msb, index_lsb) = (index / self.index_stride, index % self.index_stride);
+        let (offset_msb, offset_lsb) = (offset / self.element, offset % self.element);
+        (index_msb.wrapping_mul(self.stride) + offset_msb * self.element)
+            .wrapping_mul(self.index_stride)
+            .wrapping_add(index_lsb * self.element + offset_lsb)
+    }
+    /// Whether `size` bytes there are outside the buffer.
+    fn outside(&self, index: u64, offset: u64, size: u64, soffset: u64) -> bool {
+        if self.stride == 0 || !(self.swizzle || self.add_tid) {
+            let place = if self.swizzle { offset } else { index * self.stride + offset };
+            let limit = if self.stride == 0 { self.records } else { self.records.saturating_mul(self.stride) };
+            place + size > limit.saturating_sub(soffset)
+        } else {
+            index >= self.records || offset + size > self.stride
+        }
+    }
+}
+
+pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let (action, extra) = (encoded.action(), encoded.extra());
+    let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
+    let resource = Resource::read(w, op.sdst);
+    let soffset = u64::from(s32(w, op, 2));
+    let exec = w.exec();
+    let size = match action {
+        Action::Load(t) | Action::Store(t) => t.bytes(rows.words),
+        Action::Atomic(..) => 4 * u64::from(rows.words),
+    };
+    let (mut index, mut offset) = ([0u64; 64], [op.imm; 64]);
+    {
+        let offset_row = op.src[0].wrapping_add(u16::from(extra & (IDXEN | OFFEN) == IDXEN | OFFEN));
+        for lane in lanes(exec) {
+            if extra & IDXEN != 0 {
+                index[lane] = u64::from(w.row(op.src[0]).0[lane]);
+            }
+            if extra & OFFEN != 0 {
+                offset[lane] += u64::from(w.row(offset_row).0[lane]);
+            }
+            if resource.add_tid {
+                index[lane] += lane as u64;
+            }
+        }
+    }
+    let start = resource.base.wrapping_add(soffset);
+    let swizzled = resource.swizzle;
+    let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
+    if swizzled && resource.element == 4 {
+        at.stride = 4 * resource.index_stride;
+    }
+    // Lanes to be done a byte at a time: words across swizzled pieces, and loads that are partly outside.
+    let (mut odd, mut partly) = (0u64, 0u64);
+    for lane in lanes(exec) {
+        at.lane[lane] = start.wrapping_add(resource.place(index[lane], offset[lane]));
+        if resource.outside(index[lane], offset[lane], size, soffset) {
+            let some = matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
+                && rows.words > 1
+                && !resource.outside(index[lane], offset[lane], 4, soffset);
+            partly |= u64::from(some) << lane;
+            continue;
+        }
+        let within = offset[lane] % resource.element;
+        let splits = swizzled && (within + size.min(4) > resource.element || (size > 4 && resource.element != 4))
+            || swizzled && size >= 4 && within % 4 != 0;
+        odd |= u64::from(splits) << lane;
+        at.mask |= u64::from(!splits) << lane;
+    }
+    // What is outside loads as zero.
+    if let Action::Load(_) | Action::Atomic(_, true) = action
+        && extra & LDS == 0
+    {
+        let outside = exec & !(at.mask | odd);
+        if outside != 0 {
+            for k in 0..u16::from(rows.words) {
+                w.write_masked(rows.dst + k, &Row::ZERO, outside);
+            }
+        }
+    }
+    if extra & LDS != 0 {
+        return to_lds(w, op, action, &at);
+    }
+    let mut flow = Flow::Next;
+    if at.mask != 0 {
+        flow = access::perform(w, action, rows, &at);
+    }
+    if flow == Flow::Next && odd != 0 {
+        flow = bytewise(w, action, rows, odd, |lane, byte| {
+            start.wrapping_add(resource.place(index[lane], offset[lane] + u64::from(byte)))
+        });
+    }
+    // Each word of a multi-word access is checked by itself.
+    for k in 0..u64::from(rows.words) {
+        if flow != Flow::Next || partly == 0 {
+            break;
+        }
+        let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
+        for lane in lanes(partly) {
+            if !resource.outside(index[lane], offset[lane] + 4 * k, 4, soffset) {
+                at.lane[lane] = start.wrapping_add(resource.place(index[lane], offset[lane] + 4 * k));
+                at.mask |= 1 << lane;
+            }
+        }
+        let rows = Rows { dst: rows.dst + k as u16, data: rows.data + k as u16, words: 1 };
+        flow = access::perform(w, action, rows, &at);
+    }
+    flow
+}
+
+/// A load straight into LDS: a word for each lane, from M0's low half and the offset on.
+fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> Flow {
+    let Action::Load(transfer) = action else { return Flow::Next };
+    let base = (w.s[usize::from(scalar::M0)] & 0xffff).wrapping_add(op.imm as u32);
+    let size = transfer.bytes(1);
+    let memory = std::sync::Arc::clone(&w.memory);
+    let exec = w.exec();
+    for lane in lanes(exec) {
+        let mut value = 0;
+        if at.mask >> lane & 1 != 0 {
+            let address = at.lane[lane];
+            match memory.resolve(&mut w.span, address, size, false) {
+                Ok(p) => {
+                    let raw = match size {
+                        1 => p.load8().into(),
+                        2 => p.load16().into(),
+                        _ => p.load32(),
+                    };
+                    value = transfer.merge(0, raw);
+                }
+                Err(_) => {
+                    let message = format!("a load from {address:#x}, which is in no allocation");
+                    if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
+                        return Flow::Fault;
+                    }
+                }
+            }
+        }
+        let to = base.wrapping_add(4 * lane as u32);
+        if w.lds.store32(to, value).is_none() {
+            let message = format!("a store to LDS at {to:#x}, of {:#x} bytes", w.lds.len());
+            if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), to.into(), message) != Flow::Next {
+                return Flow::Fault;
+            }
+        }
+    }
+    Flow::Next
+}

@@ -1,0 +1,282 @@
+//! DS: LDS reads, writes and atomics.
+//!
+//! Micro-op: `src[0]` address row, `src[1]` and `src[2]` data rows, `dst` destination row, `imm` the byte offset (of
+//! the first of two accesses; the second's in bits 32 and up), `imm2` an [`Encoded`] action.
+
+use std::rc::Rc;
+
+use super::access::Rows;
+use super::flat::Encoded;
+use super::{Action, Transfer, atomic::Atomic, lanes};
+use crate::op::{Flow, Op};
+use crate::report::FindingKind;
+use crate::wave::{Wave, scalar};
+
+/// What a DS mnemonic means: its handler, its action and the distance unit of a two-address form (0: one address).
+pub struct DsOp {
+    pub action: Action,
+    pub words: u8,
+    pub pair_unit: u32,
+}
+
+/// From an isa `base` mnemonic; cross-lane operations are in [`super::ds_lanes`].
+pub fn parse(base: &str) -> Option<DsOp> {
+    let name = base.strip_prefix("ds_")?;
+    let words = |ty: &str| match ty {
+        "b32" | "u32" | "i32" | "f32" => Some(1),
+        "b64" | "u64" | "i64" | "f64" => Some(2),
+        "b96" => Some(3),
+        "b128" => Some(4),
+        _ => None,
+    };
+    let one = |action, words| Some(DsOp { action, words, pair_unit: 0 });
+    let two = |action, ty: &str, st64: bool| {
+        let words: u8 = words(ty)?;
+        Some(DsOp { action, words, pair_unit: u32::from(words) * if st64 { 256 } else { 4 } })
+    };
+    const LOAD: Action = Action::Load(Transfer::Words);
+    const STORE: Action = Action::Store(Transfer::Words);
+    if let Some(ty) = name.strip_prefix("read2st64_") {
+        return two(LOAD, ty, true);
+    }
+    if let Some(ty) = name.strip_prefix("read2_") {
+        return two(LOAD, ty, false);
+    }
+    if let Some(ty) = name.strip_prefix("write2st64_") {
+        return two(STORE, ty, true);
+    }
+    if let Some(ty) = name.strip_prefix("write2_") {
+        return two(STORE, ty, false);
+    }
+    if let Some(ty) = name.strip_prefix("wrxchg2st64_rtn_") {
+        return two(Action::Atomic(Atomic::Swap, true), ty, true);
+    }
+    if let Some(ty) = name.strip_prefix("wrxchg2_rtn_") {
+        return two(Action::Atomic(Atomic::Swap, true), ty, false);
+    }
+    if let Some(ty) = name.strip_prefix("read_") {
+        let transfer = match ty {
+            "u8" => Transfer::U8,
+            "i8" => Transfer::I8,
+            "u16" => Transfer::U16,
+            "i16" => Transfer::I16,
+            "u8_d16" => Transfer::U8Lo,
+            "u8_d16_hi" => Transfer::U8Hi,
+            "i8_d16" => Transfer::I8Lo,
+            "i8_d16_hi" => Transfer::I8Hi,
+            "u16_d16" => Transfer::B16Lo,
+            "u16_d16_hi" => Transfer::B16Hi,
+            ty => return one(LOAD, words(ty)?),
+        };
+        return one(Action::Load(transfer), 1);
+    }
+    if let Some(ty) = name.strip_prefix("write_") {
+        let transfer = match ty {
+            "b8" => Transfer::U8,
+            "b16" => Transfer::U16,
+            "b8_d16_hi" => Transfer::U8Hi,
+            "b16_d16_hi" => Transfer::B16Hi,
+            ty => return one(STORE, words(ty)?),
+        };
+        return one(Action::Store(transfer), 1);
+    }
+    let (stem, ty) = name.rsplit_once('_')?;
+    let (stem, ret) = match stem.strip_suffix("_rtn") {
+        Some(stem) => (stem, true),
+        None => (stem, false),
+    };
+    let atomic = match (stem, ty.as_bytes().first()?) {
+        ("min", b'i') => Atomic::SMin,
+        ("max", b'i') => Atomic::SMax,
+        ("min", b'u') => Atomic::UMin,
+        ("max", b'u') => Atomic::UMax,
+        (stem, first) => Atomic::from_ds_name(stem, *first == b'f')?,
+    };
+    one(Action::Atomic(atomic, ret), words(ty)?)
+}
+
+/// One access a lane.
+pub fn single(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let mut offsets = w.row(op.src[0]).0;
+    offsets.iter_mut().for_each(|o| *o = o.wrapping_add(op.imm as u32));
+    let exec = w.exec();
+    if let Action::Atomic(atomic, ret) = encoded.action() {
+        return atomics(w, op, atomic, ret, encoded.words(), &offsets, exec);
+    }
+    let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
+    access(w, encoded.action(), rows, &offsets, exec)
+}
+
+/// Two accesses a lane, at two offsets from one address.
+pub fn double(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let (action, words) = (encoded.action(), encoded.words());
+    let base = w.row(op.src[0]).0;
+    let exec = w.exec();
+    let at = |offset: u64| base.map(|o| o.wrapping_add(offset as u32));
+    // The second destination is behind the first; an address row that is overwritten was copied.
+    for (k, offset) in [op.imm & 0xffff_ffff, op.imm >> 32].into_iter().enumerate() {
+        let (dst, data) = (op.dst + k as u16 * u16::from(words), op.src[1 + k]);
+        let offsets = at(offset);
+        let flow = if let Action::Atomic(atomic, ret) = action {
+            let op = Op { dst, src: [op.src[0], data, data], ..*op };
+            atomics(w, &op, atomic, ret, words, &offsets, exec)
+        } else {
+            access(w, action, Rows { dst, data, words }, &offsets, exec)
+        };
+        if flow != Flow::Next {
+            return flow;
+        }
+    }
+    Flow::Next
+}
+
+#[cold]
+fn outside(w: &mut Wave, lane: usize, address: u32) -> Flow {
+    let message = format!("an access to LDS at {address:#x}; the workgroup has {:#x} bytes", w.lds.len());
+    w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address.into(), message)
+}
+
+#[cold]
+fn undefined(w: &mut Wave, lane: usize, address: u32) -> Flow {
+    let message = format!("a read of LDS at {address:#x}, which nothing has written");
+    w.bad_access(FindingKind::UndefinedLds, Some(lane as u32), address.into(), message)
+}
+
+/// Loads and stores (and, from FLAT, atomics) on LDS at one offset a lane.
+pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
+    let lds = Rc::clone(&w.lds);
+    let (dst, data) = (usize::from(rows.dst), usize::from(rows.data));
+    let words = usize::from(rows.words);
+    let strict = w.strict.is_some();
+    let mut bad = None;
+    match action {
+        Action::Load(transfer) => {
+            for lane in lanes(mask) {
+                let at = offsets[lane];
+                if strict && lds.undefined(at, transfer.bytes(rows.words) as u32) {
+                    undefined(w, lane, at);
+                }
+                if transfer == Transfer::Words {
+                    for k in 0..words {
+                        let value = lds.load32(at.wrapping_add(4 * k as u32));
+                        w.rows[dst + k].0[lane] = value.unwrap_or(0);
+                        if value.is_none() {
+                            bad.get_or_insert((lane, at));
+                        }
+                    }
+                } else {
+                    let raw = match transfer.bytes(1) {
+                        1 => lds.load::<1>(at).map(|b| b[0].into()),
+                        _ => lds.load::<2>(at).map(|b| u16::from_le_bytes(b).into()),
+                    };
+                    if raw.is_none() {
+                        bad.get_or_insert((lane, at));
+                    }
+                    let out = &mut w.rows[dst].0[lane];
+                    *out = transfer.merge(*out, raw.unwrap_or(0));
+                }
+            }
+        }
+        Action::Store(transfer) => {
+            for lane in lanes(mask) {
+                let at = offsets[lane];
+                let mut done = Some(());
+                if transfer == Transfer::Words {
+                    for k in 0..words {
+                        done = done.and(lds.store32(at.wrapping_add(4 * k as u32), w.rows[data + k].0[lane]));
+                    }
+                } else {
+                    let value = transfer.extract(w.rows[data].0[lane]);
+                    done = match transfer.bytes(1) {
+                        1 => lds.store(at, [value as u8]),
+                        _ => lds.store(at, (value as u16).to_le_bytes()),
+                    };
+                }
+                if done.is_none() {
+                    bad.get_or_insert((lane, at));
+                }
+            }
+        }
+        Action::Atomic(atomic, ret) => {
+            // FLAT operands: what to compare with is behind what to store.
+            let second = rows.data + u16::from(rows.words);
+            let src = if atomic == Atomic::CmpSwap { [0, second, rows.data] } else { [0, rows.data, second] };
+            let op = Op { dst: rows.dst, src, ..Op::NOTHING };
+            return atomics(w, &op, atomic, ret, rows.words, offsets, mask);
+        }
+    }
+    bad.map_or(Flow::Next, |(lane, at)| outside(w, lane, at))
+}
+
+fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets: &[u32; 64], mask: u64) -> Flow {
+    let lds = Rc::clone(&w.lds);
+    // Compare-and-swap has what to compare with first.
+    let (data, second) = match atomic {
+        Atomic::CmpSwap | Atomic::FCmpSwap => (op.src[2], op.src[1]),
+        _ => (op.src[1], op.src[2]),
+    };
+    let second = if atomic.two_operands() { second } else { data };
+    let strict = w.strict.is_some();
+    for lane in lanes(mask) {
+        let at = offsets[lane];
+        if strict && atomic != Atomic::Swap && lds.undefined(at, 4 * u32::from(words)) {
+            undefined(w, lane, at);
+        }
+        let old = if words == 1 {
+            lds.load32(at).map(|old| {
+                lds.store32(at, atomic.apply32(old, w.row(data).0[lane], w.row(second).0[lane]));
+                u64::from(old)
+            })
+        } else {
+            lds.load(at).map(u64::from_le_bytes).inspect(|&old| {
+                let pair = |r: u16| u64::from(w.row(r).0[lane]) | u64::from(w.row(r + 1).0[lane]) << 32;
+                lds.store(at, atomic.apply64(old, pair(data), pair(second)).to_le_bytes());
+            })
+        };
+        let Some(old) = old else {
+            if outside(w, lane, at) != Flow::Next {
+                return Flow::Fault;
+            }
+            continue;
+        };
+        if ret {
+            w.row_mut(op.dst).0[lane] = old as u32;
+            if words == 2 {
+                w.row_mut(op.dst + 1).0[lane] = (old >> 32) as u32;
+            }
+        }
+    }
+    Flow::Next
+}
+
+/// `ds_append` and `ds_consume`: a counter goes up or down by the number of active lanes.
+fn count(w: &mut Wave, op: &Op, sign: i32) -> Flow {
+    let exec = w.exec();
+    let at = (w.s[usize::from(scalar::M0)] >> 16).wrapping_add(op.imm as u32);
+    let by = exec.count_ones() as i32 * sign;
+    let Some(old) = w.lds.load32(at) else {
+        return outside(w, 0, at);
+    };
+    w.lds.store32(at, old.wrapping_add_signed(by));
+    w.write(op.dst, &crate::wave::Row([old; 64]));
+    Flow::Next
+}
+
+pub fn append(w: &mut Wave, op: &Op) -> Flow {
+    count(w, op, 1)
+}
+
+pub fn consume(w: &mut Wave, op: &Op) -> Flow {
+    count(w, op, -1)
+}
+
+/// `ds_read_addtid_b32`, `ds_write_addtid_b32`: the address is M0 and the lane.
+pub fn add_tid(w: &mut Wave, op: &Op) -> Flow {
+    let base = (w.s[usize::from(scalar::M0)] & 0xffff).wrapping_add(op.imm as u32);
+    let offsets = std::array::from_fn(|lane| base.wrapping_add(4 * lane as u32));
+    let exec = w.exec();
+    let encoded = Encoded(op.imm2);
+    access(w, encoded.action(), Rows { dst: op.dst, data: op.src[1], words: 1 }, &offsets, exec)
+}

@@ -1,0 +1,249 @@
+//! FLAT, GLOBAL and SCRATCH instructions.
+//!
+//! Micro-op: `src[0]` address row, `src[1]` data row, `dst` destination row, `ssrc` the scalar base's code
+//! ([`NO_BASE`]: none), `imm` the signed offset, `imm2` an [`Encoded`] action.
+
+use super::access::{self, Addresses, Rows};
+use super::{Action, Transfer, atomic::Atomic, lanes};
+use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::op::{Flow, Op};
+use crate::report::FindingKind;
+use crate::wave::{Wave, scalar};
+
+/// `ssrc` of an instruction without a scalar base.
+pub const NO_BASE: u8 = 255;
+/// `src[0]` of an instruction without an address row.
+pub const NO_ROW: u16 = 0xffff;
+
+/// An action and its words in an op's `imm2`.
+#[derive(Clone, Copy)]
+pub struct Encoded(pub u64);
+
+const TRANSFERS: [Transfer; 11] = [
+    Transfer::Words,
+    Transfer::U8,
+    Transfer::I8,
+    Transfer::U16,
+    Transfer::I16,
+    Transfer::U8Lo,
+    Transfer::I8Lo,
+    Transfer::B16Lo,
+    Transfer::U8Hi,
+    Transfer::I8Hi,
+    Transfer::B16Hi,
+];
+
+const ATOMICS: [Atomic; 22] = [
+    Atomic::Swap,
+    Atomic::CmpSwap,
+    Atomic::Add,
+    Atomic::Sub,
+    Atomic::ReverseSub,
+    Atomic::SMin,
+    Atomic::UMin,
+    Atomic::SMax,
+    Atomic::UMax,
+    Atomic::And,
+    Atomic::Or,
+    Atomic::Xor,
+    Atomic::Inc,
+    Atomic::Dec,
+    Atomic::FAdd,
+    Atomic::FMin,
+    Atomic::FMax,
+    Atomic::FCmpSwap,
+    Atomic::PkAddF16,
+    Atomic::MaskOr,
+    Atomic::Wrap,
+    Atomic::CondSwap,
+];
+
+impl Encoded {
+    pub fn new(action: Action, words: u8) -> Encoded {
+        let place = |t: Transfer| TRANSFERS.iter().position(|&x| x == t).unwrap_or(0) as u64;
+        let (tag, what) = match action {
+            Action::Load(t) => (0, place(t)),
+            Action::Store(t) => (1, place(t)),
+            Action::Atomic(a, ret) => (2 + u64::from(ret), ATOMICS.iter().position(|&x| x == a).unwrap_or(0) as u64),
+        };
+        Encoded(tag | what << 8 | u64::from(words) << 16)
+    }
+    #[inline(always)]
+    pub fn action(self) -> Action {
+        let what = (self.0 >> 8 & 255) as usize;
+        match self.0 & 255 {
+            0 => Action::Load(TRANSFERS[what]),
+            1 => Action::Store(TRANSFERS[what]),
+            tag => Action::Atomic(ATOMICS[what], tag == 3),
+        }
+    }
+    #[inline(always)]
+    pub fn words(self) -> u8 {
+        (self.0 >> 16) as u8
+    }
+    /// Bits 32 and up are the instruction's own.
+    #[inline(always)]
+    pub fn extra(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+fn rows_of(op: &Op, encoded: Encoded) -> Rows {
+    Rows { dst: op.dst, data: op.src[1], words: encoded.words() }
+}
+
+/// GLOBAL: a 64-bit address row pair, or a scalar base and a 32-bit unsigned row offset.
+pub fn global(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let mut at = Addresses { lane: [0; 64], mask: w.exec(), stride: 4 };
+    global_addresses(w, op, &mut at.lane);
+    access::perform(w, encoded.action(), rows_of(op, encoded), &at)
+}
+
+fn global_addresses(w: &Wave, op: &Op, out: &mut [u64; 64]) {
+    if op.ssrc != NO_BASE {
+        let base = w.s64(op.ssrc).wrapping_add(op.imm);
+        let row = &w.row(op.src[0]).0;
+        for i in 0..64 {
+            out[i] = base.wrapping_add(u64::from(row[i]));
+        }
+    } else {
+        let (lo, hi) = w.pair(op.src[0]);
+        for i in 0..64 {
+            out[i] = (u64::from(lo.0[i]) | u64::from(hi.0[i]) << 32).wrapping_add(op.imm);
+        }
+    }
+}
+
+/// FLAT: each lane's address says whether it is global memory, LDS or scratch.
+pub fn flat(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let exec = w.exec();
+    let mut at = Addresses { lane: [0; 64], mask: exec, stride: 4 };
+    global_addresses(w, op, &mut at.lane);
+    let (mut shared, mut private) = (0u64, 0u64);
+    for lane in lanes(exec) {
+        match at.lane[lane] >> 32 {
+            high if high == SHARED_BASE >> 32 => shared |= 1 << lane,
+            high if high == PRIVATE_BASE >> 32 => private |= 1 << lane,
+            _ => {}
+        }
+    }
+    if let Some(strict) = &mut w.strict {
+        strict.flat_lanes(exec & !shared, shared);
+    }
+    if shared | private == 0 {
+        return access::perform(w, encoded.action(), rows_of(op, encoded), &at);
+    }
+    let rows = rows_of(op, encoded);
+    at.mask = exec & !(shared | private);
+    let mut flow = Flow::Next;
+    if at.mask != 0 {
+        flow = access::perform(w, encoded.action(), rows, &at);
+    }
+    if flow == Flow::Next && private != 0 {
+        let offsets = std::array::from_fn(|i| at.lane[i] as u32);
+        flow = private_access(w, encoded.action(), rows, &offsets, private);
+    }
+    if flow == Flow::Next && shared != 0 {
+        let offsets = std::array::from_fn(|i| at.lane[i] as u32);
+        flow = super::ds::access(w, encoded.action(), rows, &offsets, shared);
+    }
+    flow
+}
+
+/// SCRATCH: an offset into the lane's private memory, from a row, a scalar or neither.
+pub fn scratch(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let base = (op.imm as u32).wrapping_add(if op.ssrc == NO_BASE { 0 } else { w.s[usize::from(op.ssrc)] });
+    let mut offsets = [base; 64];
+    if op.src[0] != NO_ROW {
+        let row = &w.row(op.src[0]).0;
+        for i in 0..64 {
+            offsets[i] = base.wrapping_add(row[i]);
+        }
+    }
+    let exec = w.exec();
+    private_access(w, encoded.action(), rows_of(op, encoded), &offsets, exec)
+}
+
+/// Private memory is interleaved: word `k` of lane `l` lies at `FLAT_SCRATCH + (64 k + l) * 4`.
+fn private_access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
+    let base = w.s64(scalar::FLAT_SCRATCH);
+    let size = match action {
+        Action::Load(t) | Action::Store(t) => t.bytes(rows.words),
+        Action::Atomic(..) => 4 * u64::from(rows.words),
+    };
+    let place = |offset: u32, lane: usize| base + u64::from(offset & !3) * 64 + 4 * lane as u64 + u64::from(offset & 3);
+    let mut at = Addresses { lane: [0; 64], mask, stride: 256 };
+    let mut straddling = 0u64;
+    for lane in lanes(mask) {
+        at.lane[lane] = place(offsets[lane], lane);
+        let over = if size >= 4 { offsets[lane] & 3 != 0 } else { u64::from(offsets[lane] & 3) + size > 4 };
+        straddling |= u64::from(over) << lane;
+    }
+    at.mask &= !straddling;
+    let mut flow = Flow::Next;
+    if at.mask != 0 {
+        flow = match action {
+            // A 64-bit atomic needs its words side by side, which scratch does not give.
+            Action::Atomic(..) if rows.words != 1 => {
+                return w.bad_access(
+                    FindingKind::OutOfBounds,
+                    None,
+                    at.lane[at.mask.trailing_zeros() as usize],
+                    "a 64-bit atomic on scratch memory".into(),
+                );
+            }
+            _ => access::perform(w, action, rows, &at),
+        };
+    }
+    if flow == Flow::Next && straddling != 0 {
+        flow = bytewise(w, action, rows, straddling, |lane, byte| place(offsets[lane].wrapping_add(byte), lane));
+    }
+    flow
+}
+
+/// Loads and stores whose words straddle the pieces that interleaved memory is made of: a byte at a time.
+pub fn bytewise(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: impl Fn(usize, u32) -> u64) -> Flow {
+    for lane in lanes(mask) {
+        let (transfer, is_store) = match action {
+            Action::Load(t) => (t, false),
+            Action::Store(t) => (t, true),
+            Action::Atomic(..) => {
+                let address = place(lane, 0);
+                let message = format!("an atomic on {address:#x}, which is not aligned");
+                return w.bad_access(FindingKind::Misaligned, Some(lane as u32), address, message);
+            }
+        };
+        let size = transfer.bytes(rows.words) as u32;
+        let mut words = [0u32; 4];
+        if is_store {
+            for k in 0..size.div_ceil(4) as u16 {
+                words[usize::from(k)] = transfer.extract(w.row(rows.data + k).0[lane]);
+            }
+        }
+        for byte in 0..size {
+            let address = place(lane, byte);
+            let (word, shift) = ((byte / 4) as usize, byte % 4 * 8);
+            let memory = std::sync::Arc::clone(&w.memory);
+            match memory.resolve(&mut w.span, address, 1, is_store) {
+                Ok(p) if is_store => p.store8((words[word] >> shift) as u8),
+                Ok(p) => words[word] |= u32::from(p.load8()) << shift,
+                Err(_) => {
+                    let message = format!("an access to {address:#x}, which is in no allocation");
+                    if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
+                        return Flow::Fault;
+                    }
+                }
+            }
+        }
+        if !is_store {
+            for k in 0..size.div_ceil(4) as u16 {
+                let out = &mut w.row_mut(rows.dst + k).0[lane];
+                *out = if transfer == Transfer::Words { words[usize::from(k)] } else { transfer.merge(*out, words[0]) };
+            }
+        }
+    }
+    Flow::Next
+}

@@ -1,0 +1,147 @@
+//! Memory instructions: what they do to the lanes, apart from how each computes its addresses.
+
+pub mod access;
+pub mod atomic;
+pub mod buffer;
+pub mod ds;
+pub mod ds_lanes;
+pub mod flat;
+pub mod smem;
+
+use crate::op::{Flow, Handler, Op};
+use crate::wave::Wave;
+
+/// What one lane of a memory instruction transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transfer {
+    /// Whole words into consecutive rows.
+    Words,
+    U8,
+    I8,
+    U16,
+    I16,
+    /// Into the low half of the destination, keeping the high one.
+    U8Lo,
+    I8Lo,
+    B16Lo,
+    /// Into the high half, keeping the low one.
+    U8Hi,
+    I8Hi,
+    B16Hi,
+}
+
+impl Transfer {
+    /// Bytes in memory; for words, `words * 4`.
+    pub const fn bytes(self, words: u8) -> u64 {
+        match self {
+            Transfer::Words => words as u64 * 4,
+            Transfer::U8 | Transfer::I8 | Transfer::U8Lo | Transfer::I8Lo | Transfer::U8Hi | Transfer::I8Hi => 1,
+            Transfer::U16 | Transfer::I16 | Transfer::B16Lo | Transfer::B16Hi => 2,
+        }
+    }
+    /// What a sub-word load makes of the destination's `old` value.
+    #[inline(always)]
+    pub const fn merge(self, old: u32, raw: u32) -> u32 {
+        match self {
+            Transfer::Words | Transfer::U8 | Transfer::U16 => raw,
+            Transfer::I8 => raw as i8 as u32,
+            Transfer::I16 => raw as i16 as u32,
+            Transfer::U8Lo | Transfer::B16Lo => old & 0xffff_0000 | raw,
+            Transfer::I8Lo => old & 0xffff_0000 | raw as i8 as u32 & 0xffff,
+            Transfer::U8Hi | Transfer::B16Hi => old & 0xffff | raw << 16,
+            Transfer::I8Hi => old & 0xffff | (raw as i8 as u32) << 16,
+        }
+    }
+    /// What a sub-word store takes from its source.
+    #[inline(always)]
+    pub const fn extract(self, value: u32) -> u32 {
+        match self {
+            Transfer::U8Hi | Transfer::I8Hi | Transfer::B16Hi => value >> 16,
+            _ => value,
+        }
+    }
+}
+
+/// A vector memory instruction's action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    Load(Transfer),
+    Store(Transfer),
+    /// An atomic on one or two words; `ret`: the old value is returned.
+    Atomic(atomic::Atomic, bool),
+}
+
+/// The action and the words that it moves, from the end of the mnemonic: `load_dwordx2`, `store_short_d16_hi`,
+/// `atomic_add_x2`. `ret` is the glc bit of an atomic.
+pub fn action(suffix: &str, ret: bool) -> Option<(Action, u8)> {
+    let words = |n: &str| match n {
+        "dword" => Some(1),
+        "dwordx2" => Some(2),
+        "dwordx3" => Some(3),
+        "dwordx4" => Some(4),
+        _ => None,
+    };
+    if let Some(what) = suffix.strip_prefix("load_") {
+        let transfer = match what {
+            "ubyte" => Transfer::U8,
+            "sbyte" => Transfer::I8,
+            "ushort" => Transfer::U16,
+            "sshort" => Transfer::I16,
+            "ubyte_d16" => Transfer::U8Lo,
+            "ubyte_d16_hi" => Transfer::U8Hi,
+            "sbyte_d16" => Transfer::I8Lo,
+            "sbyte_d16_hi" => Transfer::I8Hi,
+            "short_d16" => Transfer::B16Lo,
+            "short_d16_hi" => Transfer::B16Hi,
+            what => return words(what).map(|n| (Action::Load(Transfer::Words), n)),
+        };
+        return Some((Action::Load(transfer), 1));
+    }
+    if let Some(what) = suffix.strip_prefix("store_") {
+        let transfer = match what {
+            "byte" => Transfer::U8,
+            "byte_d16_hi" => Transfer::U8Hi,
+            "short" => Transfer::U16,
+            "short_d16_hi" => Transfer::B16Hi,
+            what => return words(what).map(|n| (Action::Store(Transfer::Words), n)),
+        };
+        return Some((Action::Store(transfer), 1));
+    }
+    let (atomic, words) = atomic::Atomic::from_name(suffix.strip_prefix("atomic_")?)?;
+    Some((Action::Atomic(atomic, ret), words))
+}
+
+/// The lanes of a mask, lowest first.
+#[inline(always)]
+pub fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (lane < 64).then_some(lane)
+    })
+}
+
+/// For instructions that have nothing to do here: cache control, whose effects a coherent memory has already.
+pub fn nothing(_w: &mut Wave, _op: &Op) -> Flow {
+    Flow::Next
+}
+
+/// The handler of cache control instructions and the like.
+pub fn lookup_cache_control(base: &str) -> Option<Handler> {
+    matches!(
+        base,
+        "buffer_wbinvl1"
+            | "buffer_wbinvl1_vol"
+            | "buffer_wbl2"
+            | "buffer_invl2"
+            | "s_dcache_inv"
+            | "s_dcache_wb"
+            | "s_dcache_inv_vol"
+            | "s_dcache_wb_vol"
+            | "s_dcache_discard"
+            | "s_dcache_discard_x2"
+            | "s_atc_probe"
+            | "s_atc_probe_buffer"
+    )
+    .then_some(nothing as Handler)
+}

@@ -1,0 +1,125 @@
+//! SMEM: scalar loads, stores and clocks.
+//!
+//! Micro-op: `sdst` destination or data, `src[0]` the base's code, `src[1]` the scalar offset (or
+//! [`NONE`]), `imm` the immediate offset, `imm2` the number of words.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::op::{Flow, Handler, Op};
+use crate::report::FindingKind;
+use crate::scalar::{NONE, next};
+use crate::wave::Wave;
+
+fn offset(w: &Wave, op: &Op) -> u64 {
+    let scalar = if op.src[1] == NONE { 0 } else { u64::from(crate::scalar::s32(w, op, 1)) };
+    scalar.wrapping_add(op.imm)
+}
+
+fn base(w: &Wave, op: &Op) -> u64 {
+    w.s64((op.src[0] & 255) as u8)
+}
+
+fn load(w: &mut Wave, op: &Op) -> Flow {
+    let address = base(w, op).wrapping_add(offset(w, op)) & !3;
+    let words = op.imm2;
+    let mut values = [0u32; 16];
+    match w.memory.resolve(&mut w.span, address, 4 * words, false) {
+        Ok(p) => (0..words).for_each(|k| values[k as usize & 15] = p.add(4 * k).load32()),
+        Err(_) => {
+            let message = format!("a scalar load of {} bytes from {address:#x}, not all in an allocation", 4 * words);
+            if w.bad_access(FindingKind::OutOfBounds, None, address, message) == Flow::Fault {
+                return Flow::Fault;
+            }
+        }
+    }
+    for k in 0..words as usize {
+        w.s[(usize::from(op.sdst) + k) & 255] = values[k & 15];
+    }
+    Flow::Next
+}
+
+fn store(w: &mut Wave, op: &Op) -> Flow {
+    let address = base(w, op).wrapping_add(offset(w, op)) & !3;
+    let words = op.imm2;
+    match w.memory.resolve(&mut w.span, address, 4 * words, true) {
+        Ok(p) => {
+            (0..words).for_each(|k| p.add(4 * k).store32(w.s[(usize::from(op.sdst) + k as usize) & 255]));
+            Flow::Next
+        }
+        Err(_) => {
+            let message = format!("a scalar store of {} bytes to {address:#x}, not all writable", 4 * words);
+            w.bad_access(FindingKind::OutOfBounds, None, address, message)
+        }
+    }
+}
+
+/// A scalar buffer: base, and bytes from the stride and the number of records.
+fn buffer(w: &Wave, op: &Op) -> (u64, u64) {
+    let word = |i: usize| u64::from(w.s[(usize::from(op.src[0]) + i) & 255]);
+    let stride = word(1) >> 16 & 0x3fff;
+    (word(0) | (word(1) & 0xffff) << 32, if stride == 0 { word(2) } else { word(2) * stride })
+}
+
+fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
+    let (base, size) = buffer(w, op);
+    let first = offset(w, op) & !3;
+    for k in 0..op.imm2 {
+        let at = first + 4 * k;
+        let mut value = 0;
+        if at + 4 <= size {
+            match w.memory.resolve(&mut w.span, base + at, 4, false) {
+                Ok(p) => value = p.load32(),
+                Err(_) => {
+                    let message = format!("a scalar buffer load from {:#x}, which is in no allocation", base + at);
+                    if w.bad_access(FindingKind::OutOfBounds, None, base + at, message) == Flow::Fault {
+                        return Flow::Fault;
+                    }
+                }
+            }
+        }
+        w.s[(usize::from(op.sdst) + k as usize) & 255] = value;
+    }
+    Flow::Next
+}
+
+fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
+    let (base, size) = buffer(w, op);
+    let first = offset(w, op) & !3;
+    for k in 0..op.imm2 {
+        let at = first + 4 * k;
+        if at + 4 > size {
+            continue;
+        }
+        match w.memory.resolve(&mut w.span, base + at, 4, true) {
+            Ok(p) => p.store32(w.s[(usize::from(op.sdst) + k as usize) & 255]),
+            Err(_) => {
+                let message = format!("a scalar buffer store to {:#x}, which is not writable", base + at);
+                if w.bad_access(FindingKind::OutOfBounds, None, base + at, message) == Flow::Fault {
+                    return Flow::Fault;
+                }
+            }
+        }
+    }
+    Flow::Next
+}
+
+/// Nanoseconds since the first use of the clock.
+fn nanoseconds() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// The handler of a scalar memory instruction.
+pub fn lookup(base: &str) -> Option<Handler> {
+    match base {
+        // A core clock of 1 GHz, and the 100 MHz of the real-time counter.
+        "s_memtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds())),
+        "s_memrealtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds() / 10)),
+        _ if base.starts_with("s_load_dword") => Some(load),
+        _ if base.starts_with("s_store_dword") => Some(store),
+        _ if base.starts_with("s_buffer_load_dword") => Some(buffer_load),
+        _ if base.starts_with("s_buffer_store_dword") => Some(buffer_store),
+        _ => None,
+    }
+}

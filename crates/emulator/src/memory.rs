@@ -1,0 +1,297 @@
+//! Device memory: allocations in a flat 64-bit address space, with guard gaps between them.
+//!
+//! An address is valid inside an allocation and nowhere else; addresses are never given out twice, so a stale
+//! pointer stays wild. Each wave remembers the allocation that it touched last ([`Span`]), which makes translation
+//! a subtraction and a comparison.
+//!
+//! The bytes are shared by all workers. Every access from a kernel is an atomic one, relaxed where the kernel's is
+//! not, so that a kernel's data race is no undefined behaviour of ours.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Distance between allocations: an overrun by less than this is caught for certain.
+const GUARD: u64 = 1 << 16;
+/// Allocations start at multiples of this.
+const ALIGN: u64 = 1 << 12;
+/// The first address given out.
+const FIRST: u64 = 0x10_0000_0000;
+/// Flat addresses with these upper halves are LDS and scratch.
+pub const SHARED_BASE: u64 = 1 << 48;
+pub const PRIVATE_BASE: u64 = 2 << 48;
+
+/// The bytes of one allocation.
+pub struct Buffer {
+    words: Box<[AtomicU64]>,
+    len: u64,
+}
+
+impl Buffer {
+    /// `len` bytes of zero, or `None` if the host has no such memory.
+    pub fn zeroed(len: u64) -> Option<Buffer> {
+        let count = usize::try_from(len.div_ceil(8).max(1)).ok()?;
+        let layout = std::alloc::Layout::array::<u64>(count).ok()?.align_to(64).ok()?;
+        if layout.size() > isize::MAX as usize / 2 {
+            return None;
+        }
+        let mut words: Vec<u64> = Vec::new();
+        words.try_reserve_exact(count).ok()?;
+        drop(words);
+        // `vec![0; n]` asks the allocator for zeroed memory, which for large sizes costs nothing until touched.
+        let words = vec![0u64; count].into_boxed_slice();
+        let raw = Box::into_raw(words) as *mut [AtomicU64];
+        // SAFETY: AtomicU64 has the size, alignment (on the 64-bit hosts that we build for) and bit validity of u64.
+        let words = unsafe { Box::from_raw(raw) };
+        Some(Buffer { words, len })
+    }
+    fn ptr(&self) -> *const u8 {
+        self.words.as_ptr().cast()
+    }
+}
+
+/// An allocation: where it is and what backs it.
+#[derive(Clone)]
+pub struct Allocation {
+    pub start: u64,
+    pub len: u64,
+    pub writable: bool,
+    pub buffer: Arc<Buffer>,
+}
+
+/// The allocations at one moment, sorted by address. Cloning shares the bytes.
+#[derive(Clone, Default)]
+pub struct Memory {
+    allocations: Vec<Allocation>,
+    next: u64,
+}
+
+/// The allocation that a wave touched last.
+#[derive(Clone, Copy)]
+pub struct Span {
+    start: u64,
+    len: u64,
+    ptr: *const u8,
+    writable: bool,
+}
+
+impl Span {
+    /// Holds no address.
+    pub const NONE: Span = Span { start: 0, len: 0, ptr: std::ptr::null(), writable: false };
+}
+
+/// Why an address cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadAddress {
+    /// In no allocation, or across an allocation's end.
+    Unmapped,
+    /// A write into a code object's read-only segment.
+    ReadOnly,
+}
+
+impl Memory {
+    pub fn new() -> Memory {
+        Memory { allocations: Vec::new(), next: FIRST }
+    }
+    /// The address that [`Memory::insert`] would choose for the next allocation.
+    pub fn next_address(&self) -> u64 {
+        self.next
+    }
+    /// Adds `len` zero bytes and returns their address; `None` if the host has no memory for them.
+    pub fn allocate(&mut self, len: u64, writable: bool) -> Option<u64> {
+        let start = self.next;
+        let end = start.checked_add(len)?.checked_add(GUARD + ALIGN)?;
+        if end >= SHARED_BASE {
+            return None;
+        }
+        let buffer = Arc::new(Buffer::zeroed(len)?);
+        self.insert(start, len, writable, buffer);
+        Some(start)
+    }
+    /// Adds bytes at a chosen address at or above [`Memory::next_address`].
+    pub fn insert(&mut self, start: u64, len: u64, writable: bool, buffer: Arc<Buffer>) {
+        debug_assert!(start >= self.next && buffer.len >= len);
+        self.allocations.push(Allocation { start, len, writable, buffer });
+        self.next = (start + len + GUARD).next_multiple_of(ALIGN);
+    }
+    /// Adds bytes at an address that no allocation covers, without the guard's distance: a code object's segments.
+    pub fn insert_exact(&mut self, start: u64, len: u64, writable: bool, buffer: Arc<Buffer>) {
+        debug_assert!(buffer.len >= len && self.allocations.last().is_none_or(|a| a.start + a.len <= start));
+        self.allocations.push(Allocation { start, len, writable, buffer });
+        self.next = self.next.max((start + len + GUARD).next_multiple_of(ALIGN));
+    }
+    /// Forgets the allocation at `start`; false if there is none.
+    pub fn free(&mut self, start: u64) -> bool {
+        match self.allocations.binary_search_by_key(&start, |a| a.start) {
+            Ok(i) => {
+                self.allocations.remove(i);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+    /// The allocation that holds `address`.
+    pub fn find(&self, address: u64) -> Option<&Allocation> {
+        let i = self.allocations.partition_point(|a| a.start <= address).checked_sub(1)?;
+        let a = &self.allocations[i];
+        (address - a.start < a.len).then_some(a)
+    }
+    /// A host pointer to `size` bytes at `address`, valid as long as this `Memory` (or a clone of it) lives.
+    #[inline(always)]
+    pub fn resolve(&self, span: &mut Span, address: u64, size: u64, write: bool) -> Result<HostPtr, BadAddress> {
+        let offset = address.wrapping_sub(span.start);
+        if offset < span.len && span.len - offset >= size && (!write || span.writable) {
+            // SAFETY: offset is inside the span's buffer.
+            return Ok(HostPtr(unsafe { span.ptr.add(offset as usize) }));
+        }
+        self.resolve_slow(span, address, size, write)
+    }
+    #[cold]
+    #[inline(never)]
+    fn resolve_slow(&self, span: &mut Span, address: u64, size: u64, write: bool) -> Result<HostPtr, BadAddress> {
+        let a = self.find(address).ok_or(BadAddress::Unmapped)?;
+        let offset = address - a.start;
+        if a.len - offset < size {
+            return Err(BadAddress::Unmapped);
+        }
+        *span = Span { start: a.start, len: a.len, ptr: a.buffer.ptr(), writable: a.writable };
+        if write && !a.writable {
+            return Err(BadAddress::ReadOnly);
+        }
+        // SAFETY: offset is inside the buffer.
+        Ok(HostPtr(unsafe { span.ptr.add(offset as usize) }))
+    }
+    /// Copies bytes out; `Err` holds the first bad address.
+    pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), u64> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let mut span = Span::NONE;
+        let p = self.resolve(&mut span, address, out.len() as u64, false).map_err(|_| self.first_bad(address))?;
+        for (i, byte) in out.iter_mut().enumerate() {
+            *byte = p.add(i as u64).load8();
+        }
+        Ok(())
+    }
+    /// Copies bytes in, read-only allocations included (the host may write anything).
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), u64> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut span = Span::NONE;
+        let p = self.resolve(&mut span, address, bytes.len() as u64, false).map_err(|_| self.first_bad(address))?;
+        for (i, &byte) in bytes.iter().enumerate() {
+            p.add(i as u64).store8(byte);
+        }
+        Ok(())
+    }
+    fn first_bad(&self, address: u64) -> u64 {
+        self.find(address).map_or(address, |a| a.start + a.len)
+    }
+}
+
+/// A pointer into device memory that [`Memory::resolve`] has checked for some number of bytes. The accessors must
+/// stay within that number; they are atomic, so that racing kernels are no data race of ours.
+#[derive(Clone, Copy)]
+pub struct HostPtr(*const u8);
+
+impl HostPtr {
+    /// `by` bytes on, still within what was resolved.
+    #[inline(always)]
+    pub fn add(self, by: u64) -> HostPtr {
+        HostPtr(self.0.wrapping_add(by as usize))
+    }
+    #[inline(always)]
+    fn aligned(self, to: usize) -> bool {
+        self.0 as usize & (to - 1) == 0
+    }
+    #[inline(always)]
+    fn a8(self) -> &'static AtomicU8 {
+        // SAFETY: resolved; the buffer is made of atomics and is alive while a launch or a copy runs. The reference
+        // does not leave the accessor that asks for it.
+        unsafe { &*self.0.cast() }
+    }
+    #[inline(always)]
+    fn a16(self) -> &'static AtomicU16 {
+        debug_assert!(self.aligned(2));
+        // SAFETY: as `a8`; callers check the alignment.
+        unsafe { &*self.0.cast() }
+    }
+    /// The word at this 4-aligned place.
+    #[inline(always)]
+    pub fn a32(self) -> &'static AtomicU32 {
+        debug_assert!(self.aligned(4));
+        // SAFETY: as `a8`; callers check the alignment.
+        unsafe { &*self.0.cast() }
+    }
+    /// The double word at this 8-aligned place.
+    #[inline(always)]
+    pub fn a64(self) -> &'static AtomicU64 {
+        debug_assert!(self.aligned(8));
+        // SAFETY: as `a8`; callers check the alignment.
+        unsafe { &*self.0.cast() }
+    }
+    #[inline(always)]
+    pub fn is_aligned(self, to: usize) -> bool {
+        self.aligned(to)
+    }
+    #[inline(always)]
+    pub fn load8(self) -> u8 {
+        self.a8().load(Relaxed)
+    }
+    #[inline(always)]
+    pub fn store8(self, v: u8) {
+        self.a8().store(v, Relaxed)
+    }
+    #[inline(always)]
+    pub fn load16(self) -> u16 {
+        if self.aligned(2) { self.a16().load(Relaxed) } else { u16::from_le_bytes([self.load8(), self.add(1).load8()]) }
+    }
+    #[inline(always)]
+    pub fn store16(self, v: u16) {
+        if self.aligned(2) {
+            self.a16().store(v, Relaxed)
+        } else {
+            v.to_le_bytes().iter().enumerate().for_each(|(i, &b)| self.add(i as u64).store8(b));
+        }
+    }
+    #[inline(always)]
+    pub fn load32(self) -> u32 {
+        if self.aligned(4) {
+            self.a32().load(Relaxed)
+        } else {
+            u32::from_le_bytes(std::array::from_fn(|i| self.add(i as u64).load8()))
+        }
+    }
+    #[inline(always)]
+    pub fn store32(self, v: u32) {
+        if self.aligned(4) {
+            self.a32().store(v, Relaxed)
+        } else {
+            v.to_le_bytes().iter().enumerate().for_each(|(i, &b)| self.add(i as u64).store8(b));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_valid_inside_allocations_only() {
+        let mut m = Memory::new();
+        let a = m.allocate(10, true).unwrap();
+        let b = m.allocate(100, false).unwrap();
+        let mut span = Span::NONE;
+        assert!(m.resolve(&mut span, a + 6, 4, true).is_ok());
+        assert_eq!(m.resolve(&mut span, a + 7, 4, true).err(), Some(BadAddress::Unmapped));
+        assert_eq!(m.resolve(&mut span, a.wrapping_sub(1), 1, false).err(), Some(BadAddress::Unmapped));
+        assert!(m.resolve(&mut span, b, 100, false).is_ok());
+        assert_eq!(m.resolve(&mut span, b, 1, true).err(), Some(BadAddress::ReadOnly));
+        m.write(b, &[1, 2, 3]).unwrap();
+        let mut out = [0; 3];
+        m.read(b, &mut out).unwrap();
+        assert_eq!(out, [1, 2, 3]);
+        assert!(m.free(a) && !m.free(a));
+        assert_eq!(m.read(a, &mut out), Err(a));
+    }
+}

@@ -1,0 +1,253 @@
+//! Translated code: blocks, found and translated when a wave first gets to them.
+//!
+//! A block runs from its first address to the next instruction that may not go on to the one after it. Blocks may
+//! overlap (a branch into the middle of one starts another), so a block's instructions are retired all of them or, if
+//! a fault stops the launch, in part. Counting is then one addition a block.
+
+use std::collections::HashMap;
+
+use luthier_isa::{Inst, Target};
+
+use crate::lower::{Builder, Ending, Limits};
+use crate::op::{Flow, Op};
+use crate::strict::{Checked, before};
+use crate::wave::Wave;
+
+/// Instructions of one block at most.
+const LONGEST: usize = 512;
+/// The longest encoding in bytes.
+const MAX_SIZE: u64 = 20;
+const UNKNOWN: u32 = u32::MAX;
+
+/// A translated block.
+struct Block {
+    ops: Box<[Op]>,
+    insts: Box<[(u64, Inst)]>,
+    /// What strict mode's micro-ops point at.
+    _checked: Vec<Box<Checked>>,
+    /// Why the last micro-op is one that stops.
+    refusal: Option<String>,
+    /// Executions.
+    count: u64,
+    taken_pc: Option<u64>,
+    next_pc: u64,
+    index_mode: u8,
+    taken: u32,
+    next: u32,
+}
+
+/// Why a wave stops running, for now or for good.
+#[derive(Debug)]
+pub enum Stop {
+    /// Its time slice is over.
+    Quantum,
+    Barrier,
+    End,
+    /// The wave's `fault`, or a refusal, at an instruction.
+    Fault {
+        pc: u64,
+        text: String,
+        refusal: Option<String>,
+    },
+}
+
+/// The translated code that one worker uses.
+pub struct Program {
+    target: Target,
+    limits: Limits,
+    strict: bool,
+    blocks: Vec<Block>,
+    by_address: HashMap<(u64, u8), u32>,
+}
+
+/// Where a wave is between two blocks.
+#[derive(Clone, Copy, Debug)]
+pub enum Cursor {
+    Address(u64, u8),
+    Block(u32),
+}
+
+impl Program {
+    pub fn new(target: Target, limits: Limits, strict: bool) -> Program {
+        Program { target, limits, strict, blocks: Vec::new(), by_address: HashMap::new() }
+    }
+
+    /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
+    pub fn run(&mut self, w: &mut Wave, cursor: &mut Cursor, budget: u64) -> (Stop, u64) {
+        let mut done = 0;
+        let mut at = match *cursor {
+            Cursor::Block(at) => at,
+            Cursor::Address(pc, mode) => match self.block_at(w, pc, mode) {
+                Ok(at) => at,
+                Err(stop) => return (stop, 0),
+            },
+        };
+        loop {
+            if done >= budget {
+                *cursor = Cursor::Block(at);
+                return (Stop::Quantum, done);
+            }
+            let block = &mut self.blocks[at as usize];
+            block.count += 1;
+            done += block.insts.len() as u64;
+            let mut flow = Flow::Fall;
+            let mut stopped = 0;
+            for op in &block.ops {
+                // SAFETY: the handler was selected for this processor and the op's rows were checked when the
+                // builder made it.
+                flow = unsafe { (op.run)(w, op) };
+                if flow != Flow::Next {
+                    stopped = op.inst;
+                    break;
+                }
+            }
+            let next = match flow {
+                Flow::Taken if block.taken != UNKNOWN => block.taken,
+                Flow::Next | Flow::Fall if block.next != UNKNOWN => block.next,
+                Flow::Next | Flow::Fall | Flow::Yield | Flow::Barrier => {
+                    let (pc, mode) = (block.next_pc, block.index_mode);
+                    match flow {
+                        Flow::Yield => {
+                            *cursor = Cursor::Address(pc, mode);
+                            return (Stop::Quantum, done);
+                        }
+                        Flow::Barrier => {
+                            *cursor = Cursor::Address(pc, mode);
+                            return (Stop::Barrier, done);
+                        }
+                        _ => {}
+                    }
+                    match self.block_at(w, pc, mode) {
+                        Ok(next) => {
+                            self.blocks[at as usize].next = next;
+                            next
+                        }
+                        Err(stop) => return (stop, done),
+                    }
+                }
+                Flow::Taken => {
+                    let (pc, mode) = (block.taken_pc.unwrap_or(0), block.index_mode);
+                    match self.block_at(w, pc, mode) {
+                        Ok(next) => {
+                            self.blocks[at as usize].taken = next;
+                            next
+                        }
+                        Err(stop) => return (stop, done),
+                    }
+                }
+                Flow::Jump => {
+                    let (pc, mode) = (w.pc, block.index_mode);
+                    match self.block_at(w, pc, mode) {
+                        Ok(next) => next,
+                        Err(stop) => return (stop, done),
+                    }
+                }
+                Flow::End => return (Stop::End, done),
+                Flow::Fault => {
+                    let (pc, inst) = &block.insts[usize::from(stopped).min(block.insts.len() - 1)];
+                    let refusal = if w.fault.is_none() { block.refusal.clone() } else { None };
+                    return (Stop::Fault { pc: *pc, text: inst.to_string(), refusal }, done);
+                }
+            };
+            at = next;
+        }
+    }
+
+    /// The block that starts at an address, translated if need be.
+    fn block_at(&mut self, w: &Wave, pc: u64, mode: u8) -> Result<u32, Stop> {
+        if let Some(&at) = self.by_address.get(&(pc, mode)) {
+            return Ok(at);
+        }
+        let block = self.translate(w, pc, mode)?;
+        let at = self.blocks.len() as u32;
+        self.blocks.push(block);
+        self.by_address.insert((pc, mode), at);
+        Ok(at)
+    }
+
+    fn translate(&self, w: &Wave, start: u64, mode: u8) -> Result<Block, Stop> {
+        let mut builder = Builder::new(self.limits, mode);
+        let (mut insts, mut checked) = (Vec::new(), Vec::new());
+        let mut refusal = None;
+        let mut taken_pc = None;
+        let mut pc = start;
+        while insts.len() < LONGEST {
+            let inst = match self.decode(w, pc) {
+                Ok(inst) => inst,
+                // A fault here and now only if nothing comes before it.
+                Err(message) if insts.is_empty() => {
+                    return Err(Stop::Fault { pc, text: "?".into(), refusal: Some(message) });
+                }
+                Err(_) => break,
+            };
+            let number = insts.len() as u16;
+            insts.push((pc, inst));
+            if self.strict {
+                let check = Box::new(Checked::new(&inst, pc));
+                builder.ops.push(Op {
+                    run: before,
+                    imm: std::ptr::from_ref::<Checked>(&check) as u64,
+                    inst: number,
+                    ..Op::NOTHING
+                });
+                checked.push(check);
+            }
+            let ending = builder.instruction(&inst, pc, number);
+            pc += inst.size() as u64;
+            match ending {
+                Ok(Ending::Open) => continue,
+                Ok(Ending::Stop) => {}
+                Ok(Ending::Branch { taken }) => taken_pc = taken,
+                Err(message) => {
+                    builder.stop(number);
+                    refusal = Some(message);
+                }
+            }
+            break;
+        }
+        Ok(Block {
+            index_mode: builder.index_mode,
+            ops: builder.ops.into_boxed_slice(),
+            insts: insts.into_boxed_slice(),
+            _checked: checked,
+            refusal,
+            count: 0,
+            taken_pc,
+            next_pc: pc,
+            taken: UNKNOWN,
+            next: UNKNOWN,
+        })
+    }
+
+    fn decode(&self, w: &Wave, pc: u64) -> Result<Inst, String> {
+        let Some(allocation) = w.memory.find(pc) else {
+            return Err(format!("execution reaches {pc:#x}, which is in no allocation"));
+        };
+        let left = allocation.start + allocation.len - pc;
+        let mut bytes = [0; MAX_SIZE as usize];
+        let bytes = &mut bytes[..left.min(MAX_SIZE) as usize];
+        w.memory.read(pc, bytes).map_err(|a| format!("execution reaches {a:#x}, which is in no allocation"))?;
+        Inst::decode(self.target, bytes).map_err(|e| e.to_string())
+    }
+
+    /// Visits every instruction of every block that was executed, with its address and how often it was.
+    pub fn visit_counts(&mut self, mut visit: impl FnMut(u64, &Inst, u64)) {
+        for block in &mut self.blocks {
+            if block.count != 0 {
+                block.insts.iter().for_each(|(pc, inst)| visit(*pc, inst, block.count));
+                block.count = 0;
+            }
+        }
+    }
+
+    /// Where a block starts.
+    pub fn block_address(&self, at: u32) -> u64 {
+        self.blocks.get(at as usize).and_then(|b| b.insts.first()).map_or(0, |(pc, _)| *pc)
+    }
+
+    /// The text of the instruction at an address that was translated.
+    pub fn text_at(&self, pc: u64) -> Option<String> {
+        let find = |b: &Block| b.insts.binary_search_by_key(&pc, |(at, _)| *at).ok().map(|i| b.insts[i].1.to_string());
+        self.blocks.iter().find_map(find)
+    }
+}
