@@ -1,0 +1,82 @@
+//! The f64 forms. A and B have one element a lane, a register pair.
+//!
+//! 16x16x4: `lane = k * 16 + row`; register pair `r` of the result holds rows `4 * r + lane / 16`, column `lane % 16`.
+//! 4x4x4, four blocks: `lane = k * 16 + block * 4 + row`; the result has row `lane / 16`, block `lane / 4 % 4`, column
+//! `lane % 4`.
+
+use crate::error::FaultKind;
+use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::wave::Wave;
+
+pub struct Double16;
+pub struct Double4;
+
+#[inline(always)]
+fn load(w: &Wave, row: u16) -> [f64; 64] {
+    let (low, high) = (&w.rows[usize::from(row)].0, &w.rows[usize::from(row) + 1].0);
+    let mut out = [0.0; 64];
+    for i in 0..64 {
+        out[i] = f64::from_bits(u64::from(low[i]) | u64::from(high[i]) << 32);
+    }
+    out
+}
+
+#[inline(always)]
+fn store(w: &mut Wave, row: u16, values: &[f64; 64]) {
+    for i in 0..64 {
+        let bits = values[i].to_bits();
+        w.rows[usize::from(row)].0[i] = bits as u32;
+        w.rows[usize::from(row) + 1].0[i] = (bits >> 32) as u32;
+    }
+}
+
+/// gfx90a gives the broadcast fields no meaning for f64.
+#[inline(always)]
+fn refuse(w: &mut Wave, op: &Op) -> Option<Flow> {
+    let mods = RawMods(op.imm);
+    (mods.cbsz() != 0 || mods.blgp() != 0 || mods.abid() != 0)
+        .then(|| w.fault(FaultKind::Unsupported, "an f64 matrix operation with cbsz, abid or blgp".to_string()))
+}
+
+impl Kernel for Double16 {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        if let Some(flow) = refuse(w, op) {
+            return flow;
+        }
+        let (a, b) = (load(w, op.src[0]), load(w, op.src[1]));
+        let mut results = [[0.0; 64]; 4];
+        for (r, result) in results.iter_mut().enumerate() {
+            *result = load(w, op.src[2] + 2 * r as u16);
+            for k in 0..4 {
+                for lane in 0..64 {
+                    let row = 4 * r + lane / 16;
+                    result[lane] = a[k * 16 + row].mul_add(b[k * 16 + lane % 16], result[lane]);
+                }
+            }
+        }
+        for (r, result) in results.iter().enumerate() {
+            store(w, op.dst + 2 * r as u16, result);
+        }
+        Flow::Next
+    }
+}
+
+impl Kernel for Double4 {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        if let Some(flow) = refuse(w, op) {
+            return flow;
+        }
+        let (a, b) = (load(w, op.src[0]), load(w, op.src[1]));
+        let mut result = load(w, op.src[2]);
+        for k in 0..4 {
+            for lane in 0..64 {
+                let block = lane / 4 % 4 * 4;
+                result[lane] = a[k * 16 + block + lane / 16].mul_add(b[k * 16 + block + lane % 4], result[lane]);
+            }
+        }
+        store(w, op.dst, &result);
+        Flow::Next
+    }
+}
