@@ -1,8 +1,81 @@
 //! Vector ALU operations: VOP1, VOP2, VOPC, VOP3, VOP3P.
+//!
+//! Each module holds one family and a `lookup` from the operation's base mnemonic to its handler. A handler is a whole
+//! wave's loop around a pure function of one lane, mostly from [`crate::fp`].
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`int32`] | 32-bit integers: add, multiply, shift, bits, minimum, sums of absolute differences |
+//! | [`int16`], [`int64`] | the other widths |
+//! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding, division steps, reciprocals |
+//! | [`convert`] | between formats |
+//! | [`compare`], [`class`] | VOPC |
+//! | [`packed`] | VOP3P on halves and on pairs of f32 |
+//! | [`dot`], [`mix`] | dot products; fma with f16 and f32 sources mixed |
+//! | [`cube`] | cube map coordinates |
+//! | [`lane`] | moves, select, readlane and its kin |
+
+pub mod class;
+pub mod compare;
+pub mod convert;
+pub mod cube;
+pub mod dot;
+pub mod float16;
+pub mod float32;
+pub mod float64;
+pub mod int16;
+pub mod int32;
+pub mod int64;
+pub mod lane;
+pub mod mix;
+pub mod packed;
+pub(crate) mod shapes;
+
 
 use crate::registry::ValuOp;
 
+/// A handler from an expression over the wave and the micro-op. The second form is not compiled for wider vectors:
+/// for rare or inherently scalar operations.
+macro_rules! op {
+    ($w:ident, $op:ident => $body:expr) => {{
+        struct K;
+        impl $crate::op::Kernel for K {
+            #[inline(always)]
+            fn run($w: &mut $crate::wave::Wave, $op: &$crate::op::Op) -> $crate::op::Flow {
+                $body
+            }
+        }
+        $crate::registry::ValuOp::of::<K>()
+    }};
+    (scalar $w:ident, $op:ident => $body:expr) => {{
+        struct K;
+        impl $crate::op::Kernel for K {
+            #[inline(always)]
+            fn run($w: &mut $crate::wave::Wave, $op: &$crate::op::Op) -> $crate::op::Flow {
+                $body
+            }
+        }
+        let mut op = $crate::registry::ValuOp::of::<K>();
+        op.variants = $crate::op::Variants::scalar::<K>();
+        op
+    }};
+}
+pub(crate) use op;
+
 /// The operation of an isa `base` mnemonic (`v_add_f32`), if it is one of ours.
-pub fn lookup(_base: &str) -> Option<ValuOp> {
-    None
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    None.or_else(|| int32::lookup(base))
+        .or_else(|| float32::lookup(base))
+        .or_else(|| lane::lookup(base))
+        .or_else(|| int64::lookup(base))
+        .or_else(|| int16::lookup(base))
+        .or_else(|| float64::lookup(base))
+        .or_else(|| float16::lookup(base))
+        .or_else(|| convert::lookup(base))
+        .or_else(|| compare::lookup(base))
+        .or_else(|| class::lookup(base))
+        .or_else(|| packed::lookup(base))
+        .or_else(|| dot::lookup(base))
+        .or_else(|| mix::lookup(base))
+        .or_else(|| cube::lookup(base))
 }

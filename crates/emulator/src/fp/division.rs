@@ -1,0 +1,123 @@
+//! The steps of the division sequence: v_div_scale, v_div_fmas, v_div_fixup.
+//!
+//! The manual of CDNA 2 gives v_div_fmas a factor of 2^32 (2^64 for f64), which cannot undo v_div_scale's 2^64
+//! (2^128); later manuals have what is implemented here: the factor is the scale's, up or down by the quotient's size.
+
+use super::{in32, in64, out32, out64, quiet16, quiet32, quiet64, scale, soft};
+use crate::mode::{Mode, Round};
+
+/// v_div_scale_f32: source 0 (which is source 1 or 2) scaled so that the quotient's steps neither overflow nor
+/// underflow, and whether v_div_fmas must scale back.
+#[inline(always)]
+pub fn scale32(m: Mode, s0: u32, denominator: u32, numerator: u32) -> (u32, bool) {
+    let (s0, d, n) = (in32(m, s0), in32(m, denominator), in32(m, numerator));
+    let (fd, fn_) = (f32::from_bits(d), f32::from_bits(n));
+    let exponent = |x: u32| (x >> 23 & 0xff) as i32;
+    let subnormal = |x: f32| (x.to_bits() & 0x7f80_0000 == 0) & (x.to_bits() << 1 != 0);
+    let (up, down) = (18_446_744_073_709_551_616.0f32, 5.421_010_862_427_522e-20_f32); // 2^64, 2^-64
+    let (is_d, is_n) = (s0 == d, s0 == n);
+    let reciprocal = subnormal(1.0 / fd);
+    let quotient = subnormal(fn_ / fd);
+    let zero = (fd == 0.0) | (fn_ == 0.0);
+    let huge = exponent(n) - exponent(d) >= 96;
+    let tiny_d = subnormal(fd);
+    // From the last case to the first: later lines win.
+    let mut factor = if exponent(n) <= 23 { up } else { 1.0 };
+    let mut vcc = false;
+    factor = if quotient { if is_n { up } else { 1.0 } } else { factor };
+    vcc |= quotient;
+    factor = if reciprocal { down } else { factor };
+    vcc &= !reciprocal;
+    let both = reciprocal & quotient;
+    factor = if both { if is_d { up } else { 1.0 } } else { factor };
+    vcc |= both;
+    factor = if tiny_d { up } else { factor };
+    vcc &= !tiny_d;
+    factor = if huge { if is_d { up } else { 1.0 } } else { factor };
+    vcc |= huge;
+    vcc &= !zero;
+    let r = (f32::from_bits(s0) * factor).to_bits();
+    let r = if factor == 1.0 { s0 } else { r };
+    (if zero { 0x7fc0_0000 } else { quiet32(r) }, vcc)
+}
+
+/// v_div_scale_f64, as [`scale32`].
+#[inline(always)]
+pub fn scale64(m: Mode, s0: u64, denominator: u64, numerator: u64) -> (u64, bool) {
+    let (s0, d, n) = (in64(m, s0), in64(m, denominator), in64(m, numerator));
+    let (fd, fn_) = (f64::from_bits(d), f64::from_bits(n));
+    let exponent = |x: u64| (x >> 52 & 0x7ff) as i32;
+    let subnormal = |x: f64| (x.to_bits() & 0x7ff0_0000_0000_0000 == 0) & (x.to_bits() << 1 != 0);
+    let (up, down) = (scale::pow2(128), scale::pow2(-128));
+    let (is_d, is_n) = (s0 == d, s0 == n);
+    let reciprocal = subnormal(1.0 / fd);
+    let quotient = subnormal(fn_ / fd);
+    let zero = (fd == 0.0) | (fn_ == 0.0);
+    let huge = exponent(n) - exponent(d) >= 768;
+    let tiny_d = subnormal(fd);
+    let mut factor = if exponent(n) <= 53 { up } else { 1.0 };
+    let mut vcc = false;
+    factor = if quotient { if is_n { up } else { 1.0 } } else { factor };
+    vcc |= quotient;
+    factor = if reciprocal { down } else { factor };
+    vcc &= !reciprocal;
+    let both = reciprocal & quotient;
+    factor = if both { if is_d { up } else { 1.0 } } else { factor };
+    vcc |= both;
+    factor = if tiny_d { up } else { factor };
+    vcc &= !tiny_d;
+    factor = if huge { if is_d { up } else { 1.0 } } else { factor };
+    vcc |= huge;
+    vcc &= !zero;
+    let r = (f64::from_bits(s0) * factor).to_bits();
+    let r = if factor == 1.0 { s0 } else { r };
+    (if zero { 0x7ff8_0000_0000_0000 } else { quiet64(r) }, vcc)
+}
+
+/// v_div_fmas_f32 in a lane whose VCC bit is set.
+pub fn fmas32(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let (a, b, c) = (in32(m, a), in32(m, b), in32(m, c));
+    let n = if c >> 23 & 0xff > 127 { 64 } else { -64 };
+    out32(m, soft::fma_scaled(soft::F32, m.round32(), a.into(), b.into(), c.into(), n) as u32)
+}
+
+pub fn fmas64(m: Mode, a: u64, b: u64, c: u64) -> u64 {
+    let (a, b, c) = (in64(m, a), in64(m, b), in64(m, c));
+    let n = if c >> 52 & 0x7ff > 1023 { 128 } else { -128 };
+    out64(m, soft::fma_scaled(soft::F64, m.round16_64(), a, b, c, n))
+}
+
+macro_rules! fixup {
+    ($name:ident, $t:ty, $sign:expr, $inf:expr, $shift:expr, $nan:expr, $far:expr, $read:path, $quiet:path, $round:ident,
+     $dout:ident) => {
+        /// v_div_fixup: the special cases of a quotient. `q`: the quotient's magnitude.
+        #[inline(always)]
+        pub fn $name(m: Mode, q: $t, denominator: $t, numerator: $t) -> $t {
+            const SIGN: $t = $sign;
+            let (d, n) = ($read(m, denominator), $read(m, numerator));
+            let q = $read(m, q);
+            let (ad, an) = (d & (SIGN - 1), n & (SIGN - 1));
+            let sign = (d ^ n) & SIGN;
+            let exponent = |x: $t| (x >> $shift) as i32;
+            let least = if m.$dout() { 1 } else { 0 };
+            let underflow = match m.$round() {
+                Round::Up => if sign == 0 { least } else { 0 },
+                Round::Down => if sign == 0 { 0 } else { least },
+                _ => 0,
+            };
+            let r = q & (SIGN - 1);
+            let r = if exponent(an) - exponent(ad) < $far { underflow } else { r };
+            let r = if (ad == $inf) | (an == 0) { 0 } else { r };
+            let r = if (ad == 0) | (an == $inf) { $inf } else { r };
+            let r = sign | r;
+            let r = if ((ad == 0) & (an == 0)) | ((ad == $inf) & (an == $inf)) { $nan } else { r };
+            let r = if ad > $inf { $quiet(d) } else { r };
+            if an > $inf { $quiet(n) } else { r }
+        }
+    };
+}
+
+fixup!(fixup32, u32, 1 << 31, 0x7f80_0000, 23, super::NAN32, -150, super::in32, quiet32, round32, denorm_out32);
+fixup!(fixup64, u64, 1 << 63, 0x7ff0_0000_0000_0000, 52, super::NAN64, -1075, super::in64, quiet64, round16_64, denorm_out16_64);
+// f16 has no underflow case: its quotient comes from f32.
+fixup!(fixup16, u32, 1 << 15, 0x7c00, 10, super::NAN16, -1000, super::in16, quiet16, round16_64, denorm_out16_64);

@@ -1,0 +1,56 @@
+//! Minimum, maximum and median with the device's NaN rules: a NaN loses against a number, except that a signalling
+//! NaN is returned, quieted, when MODE.ieee is set; -0 is less than +0.
+
+use super::{is_nan16, is_nan32, is_nan64, is_snan16, is_snan32, is_snan64, quiet16, quiet32, quiet64};
+
+macro_rules! minmax {
+    ($t:ty, $s:ty, $sign:expr, $is_nan:ident, $is_snan:ident, $quiet:ident, $key:ident, $min:ident, $max:ident,
+     $min3:ident, $max3:ident, $med3:ident) => {
+        /// Order of the non-NaN values as integers.
+        #[inline(always)]
+        fn $key(x: $t) -> $s {
+            const SIGN: $t = $sign;
+            let magnitude = (x & (SIGN - 1)) as $s;
+            if x & SIGN != 0 { -magnitude - 1 } else { magnitude }
+        }
+        #[inline(always)]
+        pub fn $min(ieee: bool, a: $t, b: $t) -> $t {
+            let r = if $key(a) < $key(b) { a } else { b };
+            let r = if $is_nan(b) { a } else { r };
+            let r = if $is_nan(a) { b } else { r };
+            let r = if ieee & $is_snan(b) { $quiet(b) } else { r };
+            if ieee & $is_snan(a) { $quiet(a) } else { r }
+        }
+        #[inline(always)]
+        pub fn $max(ieee: bool, a: $t, b: $t) -> $t {
+            let r = if $key(a) >= $key(b) { a } else { b };
+            let r = if $is_nan(b) { a } else { r };
+            let r = if $is_nan(a) { b } else { r };
+            let r = if ieee & $is_snan(b) { $quiet(b) } else { r };
+            if ieee & $is_snan(a) { $quiet(a) } else { r }
+        }
+        #[inline(always)]
+        pub fn $min3(ieee: bool, a: $t, b: $t, c: $t) -> $t {
+            $min(ieee, $min(ieee, a, b), c)
+        }
+        #[inline(always)]
+        pub fn $max3(ieee: bool, a: $t, b: $t, c: $t) -> $t {
+            $max(ieee, $max(ieee, a, b), c)
+        }
+        /// The middle one; the minimum if one is a NaN.
+        #[inline(always)]
+        pub fn $med3(ieee: bool, a: $t, b: $t, c: $t) -> $t {
+            let top = $max3(ieee, a, b, c);
+            let r = $max(ieee, a, b);
+            const SIGN: $t = $sign;
+            let same = |x: $t| (x == top) | ((x | top) & (SIGN - 1) == 0); // zeros of both signs are equal
+            let r = if same(b) { $max(ieee, a, c) } else { r };
+            let r = if same(a) { $max(ieee, b, c) } else { r };
+            if $is_nan(a) | $is_nan(b) | $is_nan(c) { $min3(ieee, a, b, c) } else { r }
+        }
+    };
+}
+
+minmax!(u32, i32, 1 << 31, is_nan32, is_snan32, quiet32, key32, min32, max32, min3_32, max3_32, med3_32);
+minmax!(u64, i64, 1 << 63, is_nan64, is_snan64, quiet64, key64, min64, max64, min3_64, max3_64, med3_64);
+minmax!(u32, i32, 1 << 15, is_nan16, is_snan16, quiet16, key16, min16, max16, min3_16, max3_16, med3_16);

@@ -1,0 +1,117 @@
+//! exp2, log2, sine and cosine without branches, in f64: correctly rounded f32 results but for rare ties.
+//!
+//! The hardware's own results are within one unit in the last place of f32; which neighbour it takes is not published.
+
+use super::scale::pow2;
+
+#[inline(always)]
+fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
+    let mut r = coefficients[N - 1];
+    for i in (0..N - 1).rev() {
+        r = r * x + coefficients[i];
+    }
+    r
+}
+
+/// Reciprocals of factorials, alternating in sign, of the even or odd numbers from `first`.
+const fn alternating<const N: usize>(first: u32) -> [f64; N] {
+    let mut out = [0.0; N];
+    let (mut i, mut factorial, mut n) = (0, 1.0, first as f64);
+    while i < N {
+        out[i] = if i % 2 == 0 { 1.0 / factorial } else { -1.0 / factorial };
+        factorial *= (n + 1.0) * (n + 2.0);
+        n += 2.0;
+        i += 1;
+    }
+    out
+}
+
+const fn exp2_series() -> [f64; 13] {
+    let mut out = [0.0; 13];
+    let (mut i, mut term) = (0, 1.0);
+    while i < 13 {
+        out[i] = term;
+        term *= std::f64::consts::LN_2 / (i + 1) as f64;
+        i += 1;
+    }
+    out
+}
+
+/// `2^x` for |x| up to 1000; larger arguments saturate there. NaN stays NaN.
+#[inline(always)]
+pub fn exp2(x: f64) -> f64 {
+    let x = if x > 1000.0 { 1000.0 } else { x };
+    let x = if x < -1000.0 { -1000.0 } else { x };
+    let whole = x.round_ties_even();
+    polynomial(x - whole, exp2_series()) * pow2(whole as i32)
+}
+
+/// `log2(x)` of a positive normal number.
+#[inline(always)]
+pub fn log2(x: f64) -> f64 {
+    let bits = x.to_bits();
+    // Split so that the significand lies in [sqrt(1/2), sqrt(2)).
+    let shifted = bits.wrapping_sub(0x3fe6_a09e_667f_3bcd);
+    let exponent = (shifted as i64 >> 52) as i32;
+    let m = f64::from_bits(bits.wrapping_sub((exponent as i64 as u64) << 52));
+    let s = (m - 1.0) / (m + 1.0);
+    let series = polynomial(
+        s * s,
+        [
+            1.0,
+            1.0 / 3.0,
+            1.0 / 5.0,
+            1.0 / 7.0,
+            1.0 / 9.0,
+            1.0 / 11.0,
+            1.0 / 13.0,
+            1.0 / 15.0,
+            1.0 / 17.0,
+            1.0 / 19.0,
+        ],
+    );
+    exponent as f64 + series * s * (2.0 * std::f64::consts::LOG2_E)
+}
+
+/// Sine and cosine of an argument in revolutions, from the quarter turn that it lies in.
+#[inline(always)]
+fn quarter(turns: f64, offset: f64) -> f64 {
+    let r = turns - turns.round_ties_even();
+    let q = (r * 4.0).round_ties_even();
+    let t = (r - q * 0.25) * std::f64::consts::TAU;
+    let t2 = t * t;
+    let sine = t * polynomial(t2, alternating::<9>(1));
+    let cosine = polynomial(t2, alternating::<10>(0));
+    let k = (q + offset) as i32 & 3;
+    let v = if k & 1 == 0 { sine } else { cosine };
+    if k & 2 == 0 { v } else { -v }
+}
+
+#[inline(always)]
+pub fn sin_turns(x: f64) -> f64 {
+    quarter(x, 0.0)
+}
+
+#[inline(always)]
+pub fn cos_turns(x: f64) -> f64 {
+    quarter(x, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_to_the_library() {
+        for i in -4000..4000 {
+            let x = f64::from(i) * 0.0123 + 0.001;
+            assert!((exp2(x * 0.5) / (x * 0.5).exp2() - 1.0).abs() < 1e-13, "exp2 {x}");
+            let p = x.abs();
+            assert!((log2(p) - p.log2()).abs() <= 1e-13 * p.log2().abs(), "log2 {p}: {} {}", log2(p), p.log2());
+            let a = (x - x.round()) * std::f64::consts::TAU;
+            assert!((sin_turns(x) - a.sin()).abs() < 1e-13, "sin {x}");
+            assert!((cos_turns(x) - a.cos()).abs() < 1e-13, "cos {x}");
+        }
+        assert_eq!((log2(1.0), exp2(0.0), exp2(3.0), sin_turns(0.25), cos_turns(0.5)), (0.0, 1.0, 8.0, 1.0, -1.0));
+    }
+}

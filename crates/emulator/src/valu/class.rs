@@ -1,0 +1,65 @@
+//! `v_cmp_class`: which of ten kinds of number a value is.
+
+use super::compare::to_exec;
+use super::op;
+use crate::fp::{is_nan16, is_nan32, is_nan64, is_snan16, is_snan32, is_snan64};
+use crate::lanes::compare;
+use crate::op::{Flow, Op};
+use crate::registry::ValuOp;
+use crate::wave::{Wave, pack};
+
+/// The bit of the kind: 0 signalling NaN, 1 quiet NaN, 2 to 5 -inf, -normal, -denormal, -0, 6 to 9 the positive ones
+/// in the opposite order.
+macro_rules! kind {
+    ($name:ident, $t:ty, $exponent:expr, $sign:expr, $is_nan:ident, $is_snan:ident) => {
+        #[inline(always)]
+        fn $name(x: $t) -> u32 {
+            const SIGN: $t = $sign;
+            const EXPONENT: $t = $exponent;
+            let magnitude = x & (SIGN - 1);
+            let k = if magnitude & EXPONENT == 0 { 4 } else { 3 };
+            let k = if magnitude == EXPONENT { 2 } else { k };
+            let k = if magnitude == 0 { 5 } else { k };
+            let k = if x & SIGN != 0 { k } else { 11 - k };
+            let k = if $is_nan(x) { 1 } else { k };
+            if $is_snan(x) { 0 } else { k }
+        }
+    };
+}
+
+kind!(kind32, u32, 0x7f80_0000, 1 << 31, is_nan32, is_snan32);
+kind!(kind64, u64, 0x7ff << 52, 1 << 63, is_nan64, is_snan64);
+kind!(kind16, u32, 0x7c00, 1 << 15, is_nan16, is_snan16);
+
+#[inline(always)]
+fn class32(w: &mut Wave, op: &Op) -> Flow {
+    compare(w, op, |x, mask| mask >> kind32(x) & 1 != 0)
+}
+#[inline(always)]
+fn class16(w: &mut Wave, op: &Op) -> Flow {
+    compare(w, op, |x, mask| mask >> kind16(x & 0xffff) & 1 != 0)
+}
+#[inline(always)]
+fn class64(w: &mut Wave, op: &Op) -> Flow {
+    let a = w.read64(op.src[0]);
+    let mut out = [0; 64];
+    let mask = w.row(op.src[1]);
+    for i in 0..64 {
+        out[i] = mask.0[i] >> kind64(a[i]) & 1;
+    }
+    let result = pack(&out) & w.exec();
+    w.set_s64(op.sdst, result);
+    Flow::Next
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_cmp_class_f32" => op!(w, o => class32(w, o)),
+        "v_cmp_class_f64" => op!(w, o => class64(w, o)),
+        "v_cmp_class_f16" => op!(w, o => class16(w, o)),
+        "v_cmpx_class_f32" => op!(scalar w, o => { let flow = class32(w, o); to_exec(w, o, flow) }),
+        "v_cmpx_class_f64" => op!(scalar w, o => { let flow = class64(w, o); to_exec(w, o, flow) }),
+        "v_cmpx_class_f16" => op!(scalar w, o => { let flow = class16(w, o); to_exec(w, o, flow) }),
+        _ => return None,
+    })
+}

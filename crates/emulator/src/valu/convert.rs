@@ -1,0 +1,185 @@
+//! Conversions between formats.
+
+use super::op;
+use crate::fp::{self, half, soft};
+use crate::lanes::{map1, map2, map3};
+use crate::mode::{Mode, Round};
+use crate::op::{Flow, Op};
+use crate::registry::ValuOp;
+use crate::wave::{Row, Wave};
+
+/// dst:32 = f(src0:64)
+#[inline(always)]
+fn narrow(w: &mut Wave, op: &Op, f: impl Fn(u64) -> u32) -> Flow {
+    let a = w.read64(op.src[0]);
+    let mut out = Row::ZERO;
+    for i in 0..64 {
+        out.0[i] = f(a[i]);
+    }
+    w.write(op.dst, &out);
+    Flow::Next
+}
+
+/// dst:64 = f(src0:32)
+#[inline(always)]
+fn widen(w: &mut Wave, op: &Op, f: impl Fn(u32) -> u64) -> Flow {
+    let mut out = [0; 64];
+    let a = w.row(op.src[0]);
+    for i in 0..64 {
+        out[i] = f(a.0[i]);
+    }
+    w.write64(op.dst, &out);
+    Flow::Next
+}
+
+/// f32 from integers: the host rounds to nearest.
+#[inline(always)]
+fn from_int(w: &mut Wave, op: &Op, host: impl Fn(u32) -> f32, wide: fn(u32) -> i64) -> Flow {
+    let round = w.mode.round32();
+    if round == Round::NearestEven {
+        map1(w, op, |x| host(x).to_bits())
+    } else {
+        map1(w, op, |x| soft::from_int(soft::F32, round, wide(x)) as u32)
+    }
+}
+
+#[inline(always)]
+fn f32_from_f64(m: Mode, x: u64) -> u32 {
+    let x = fp::in64(m, x);
+    let r = if m.round32() == Round::NearestEven {
+        (f64::from_bits(x) as f32).to_bits()
+    } else {
+        soft::convert(soft::F64, soft::F32, m.round32(), x) as u32
+    };
+    // The host keeps the leading payload bits of a NaN and quiets it, as we want.
+    fp::out32(m, r)
+}
+
+#[inline(always)]
+fn f64_from_f32(m: Mode, x: u32) -> u64 {
+    (f32::from_bits(fp::in32(m, x)) as f64).to_bits()
+}
+
+#[inline(always)]
+fn f32_from_f16(m: Mode, x: u32) -> u32 {
+    let h = fp::in16(m, x);
+    fp::out32(m, fp::quiet32(half::f16_to_f32(h).to_bits()))
+}
+
+#[inline(always)]
+fn f16_from_f32(m: Mode, x: u32) -> u32 {
+    half::round_f16(m, f32::from_bits(fp::in32(m, x)))
+}
+
+/// Truncation toward zero whatever MODE says; too large a value keeps its high bits: saturates only for infinities.
+#[inline(always)]
+fn f16_toward_zero(m: Mode, x: u32) -> u32 {
+    let x = fp::in32(m, x);
+    let near = half::f32_to_f16(f32::from_bits(x));
+    let back = half::f16_to_f32(near);
+    let over = back.abs() > f32::from_bits(x).abs();
+    fp::out16(m, if over { near - 1 } else { near })
+}
+
+/// Rounds to an integral value by MODE.
+#[inline(always)]
+fn rounded(round: Round, x: f32) -> f32 {
+    match round {
+        Round::NearestEven => x.round_ties_even(),
+        Round::Up => x.ceil(),
+        Round::Down => x.floor(),
+        Round::Zero => x.trunc(),
+    }
+}
+
+#[inline(always)]
+fn u8_from_f32(m: Mode, x: u32) -> u32 {
+    rounded(m.round32(), f32::from_bits(fp::in32(m, x))) as u8 as u32
+}
+#[inline(always)]
+fn pack_byte(m: Mode, x: u32, byte: u32, old: u32) -> u32 {
+    let shift = (byte & 3) * 8;
+    old & !(255 << shift) | u8_from_f32(m, x) << shift
+}
+
+/// [-1, 1] to 16-bit signed, [0, 1] to unsigned; saturating, to nearest even. NaN is zero.
+#[inline(always)]
+fn snorm(x: f32) -> u32 {
+    let r = (f64::from(x) * 32767.0).round_ties_even().clamp(-32767.0, 32767.0);
+    r as i32 as u32 & 0xffff
+}
+#[inline(always)]
+fn unorm(x: f32) -> u32 {
+    (f64::from(x) * 65535.0).round_ties_even().clamp(0.0, 65535.0) as u32
+}
+
+/// Applies a function of f32 to both sources' values and packs the 16-bit results.
+#[inline(always)]
+fn pack32(w: &mut Wave, op: &Op, f: impl Fn(f32) -> u32) -> Flow {
+    let m = w.mode;
+    let read = |x: u32| f32::from_bits(fp::in32(m, x));
+    map2(w, op, |a, b| f(read(a)) | f(read(b)) << 16)
+}
+#[inline(always)]
+fn pack16(w: &mut Wave, op: &Op, f: impl Fn(f32) -> u32) -> Flow {
+    let m = w.mode;
+    let read = |x: u32| half::f16_to_f32(fp::in16(m, x));
+    map2(w, op, |a, b| f(read(a)) | f(read(b)) << 16)
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_cvt_f32_i32" => op!(w, o => from_int(w, o, |x| x as i32 as f32, |x| (x as i32).into())),
+        "v_cvt_f32_u32" => op!(w, o => from_int(w, o, |x| x as f32, i64::from)),
+        "v_cvt_f32_ubyte0" => op!(w, o => map1(w, o, |x| ((x & 255) as f32).to_bits())),
+        "v_cvt_f32_ubyte1" => op!(w, o => map1(w, o, |x| ((x >> 8 & 255) as f32).to_bits())),
+        "v_cvt_f32_ubyte2" => op!(w, o => map1(w, o, |x| ((x >> 16 & 255) as f32).to_bits())),
+        "v_cvt_f32_ubyte3" => op!(w, o => map1(w, o, |x| ((x >> 24) as f32).to_bits())),
+        "v_cvt_off_f32_i4" => op!(w, o => map1(w, o, |x| (((x << 28) as i32 >> 28) as f32 * 0.0625).to_bits())),
+        "v_cvt_i32_f32" => op!(w, o => map1(w, o, |x| f32::from_bits(x) as i32 as u32)),
+        "v_cvt_u32_f32" => op!(w, o => map1(w, o, |x| f32::from_bits(x) as u32)),
+        "v_cvt_flr_i32_f32" => op!(w, o => {
+            let m = w.mode;
+            map1(w, o, |x| f32::from_bits(fp::in32(m, x)).floor() as i32 as u32)
+        }),
+        "v_cvt_rpi_i32_f32" => op!(w, o => {
+            let m = w.mode;
+            map1(w, o, |x| (f32::from_bits(fp::in32(m, x)) + 0.5).floor() as i32 as u32)
+        }),
+        "v_cvt_f32_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| f32_from_f16(m, x)) }),
+        "v_cvt_f16_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| f16_from_f32(m, x)) }),
+        "v_cvt_f32_f64" => op!(w, o => { let m = w.mode; narrow(w, o, |x| f32_from_f64(m, x)) }),
+        "v_cvt_f64_f32" => op!(w, o => { let m = w.mode; widen(w, o, |x| f64_from_f32(m, x)) }),
+        "v_cvt_i32_f64" => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as i32 as u32)),
+        "v_cvt_u32_f64" => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as u32)),
+        "v_cvt_f64_i32" => op!(w, o => widen(w, o, |x| f64::from(x as i32).to_bits())),
+        "v_cvt_f64_u32" => op!(w, o => widen(w, o, |x| f64::from(x).to_bits())),
+        "v_cvt_f16_u16" => op!(w, o => { let m = w.mode; map1(w, o, |x| half::round_f16(m, (x & 0xffff) as f32)) }),
+        "v_cvt_f16_i16" => {
+            op!(w, o => { let m = w.mode; map1(w, o, |x| half::round_f16(m, f32::from(x as i16))) })
+        }
+        "v_cvt_u16_f16" => op!(w, o => map1(w, o, |x| (half::f16_to_f32(x & 0xffff) as u16).into())),
+        "v_cvt_i16_f16" => op!(w, o => map1(w, o, |x| half::f16_to_f32(x & 0xffff) as i16 as u16 as u32)),
+        "v_cvt_norm_i16_f16" => op!(w, o => map1(w, o, |x| snorm(half::f16_to_f32(x & 0xffff)))),
+        "v_cvt_norm_u16_f16" => op!(w, o => map1(w, o, |x| unorm(half::f16_to_f32(x & 0xffff)))),
+        "v_cvt_pknorm_i16_f32" => op!(w, o => pack32(w, o, snorm)),
+        "v_cvt_pknorm_u16_f32" => op!(w, o => pack32(w, o, unorm)),
+        "v_cvt_pknorm_i16_f16" => op!(w, o => pack16(w, o, snorm)),
+        "v_cvt_pknorm_u16_f16" => op!(w, o => pack16(w, o, unorm)),
+        "v_cvt_pkrtz_f16_f32" => op!(w, o => {
+            let m = w.mode;
+            map2(w, o, |a, b| f16_toward_zero(m, a) | f16_toward_zero(m, b) << 16)
+        }),
+        "v_cvt_pk_u16_u32" => op!(w, o => map2(w, o, |a, b| a.min(0xffff) | b.min(0xffff) << 16)),
+        "v_cvt_pk_i16_i32" => op!(w, o => map2(w, o, |a, b| {
+            let half = |x: u32| (x as i32).clamp(-32768, 32767) as u32 & 0xffff;
+            half(a) | half(b) << 16
+        })),
+        "v_cvt_pk_u8_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| pack_byte(m, a, b, c)) }),
+        // The other bytes are the destination's.
+        "v_cvt_pkaccum_u8_f32" => {
+            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| pack_byte(m, a, b, c)) }).accumulates()
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,56 @@
+//! Dot products of 2 halves, 4 bytes or 8 nibbles, added to a 32-bit accumulator.
+
+use super::op;
+use crate::fp::{flush16, flush32, half};
+use crate::lanes::map3;
+use crate::op::{Flow, Op, OpFlags};
+use crate::registry::ValuOp;
+use crate::wave::Wave;
+
+/// Element `k` of `32 / N` bits, sign-extended or not.
+#[inline(always)]
+fn element<const N: u32, const SIGNED: bool>(x: u32, k: u32) -> i64 {
+    let bits = 32 / N;
+    let top = x << (32 - bits * (k + 1));
+    if SIGNED { i64::from(top as i32 >> (32 - bits)) } else { i64::from(top >> (32 - bits)) }
+}
+
+#[inline(always)]
+fn integer<const N: u32, const SIGNED: bool>(w: &mut Wave, op: &Op) -> Flow {
+    let clamp = op.flags.contains(OpFlags::CLAMP);
+    map3(w, op, |a, b, c| {
+        let start = if SIGNED { i64::from(c as i32) } else { i64::from(c) };
+        let sum = (0..N).fold(start, |s, k| s + element::<N, SIGNED>(a, k) * element::<N, SIGNED>(b, k));
+        let (low, high) = if SIGNED { (i32::MIN.into(), i32::MAX.into()) } else { (0, u32::MAX.into()) };
+        if clamp { sum.clamp(low, high) as u32 } else { sum as u32 }
+    })
+}
+
+/// CDNA 2 flushes denormals on both sides and rounds after each of the two (exact) products is added.
+#[inline(always)]
+fn halves(w: &mut Wave, op: &Op) -> Flow {
+    let read = |h: u32| half::f16_to_f32(flush16(h & 0xffff, false));
+    map3(w, op, |a, b, c| {
+        let c = f32::from_bits(flush32(c, false));
+        let sum = read(a).mul_add(read(b), c);
+        let sum = read(a >> 16).mul_add(read(b >> 16), sum);
+        flush32(if sum.is_nan() { sum.to_bits() | 0x0040_0000 } else { sum.to_bits() }, false)
+    })
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_dot2_f32_f16" => op!(w, o => halves(w, o)),
+        "v_dot2c_f32_f16" => op!(w, o => halves(w, o)).accumulates(),
+        "v_dot2_i32_i16" => op!(w, o => integer::<2, true>(w, o)),
+        "v_dot2c_i32_i16" => op!(w, o => integer::<2, true>(w, o)).accumulates(),
+        "v_dot2_u32_u16" => op!(w, o => integer::<2, false>(w, o)),
+        "v_dot4_i32_i8" => op!(w, o => integer::<4, true>(w, o)),
+        "v_dot4c_i32_i8" => op!(w, o => integer::<4, true>(w, o)).accumulates(),
+        "v_dot4_u32_u8" => op!(w, o => integer::<4, false>(w, o)),
+        "v_dot8_i32_i4" => op!(w, o => integer::<8, true>(w, o)),
+        "v_dot8c_i32_i4" => op!(w, o => integer::<8, true>(w, o)).accumulates(),
+        "v_dot8_u32_u4" => op!(w, o => integer::<8, false>(w, o)),
+        _ => return None,
+    })
+}

@@ -1,0 +1,116 @@
+//! f16 arithmetic, done in f32 (f64 for fma), where one more rounding does no harm.
+
+use super::float32::{cos_all, exp2_all, log2_all, sin_all};
+use super::op;
+use super::shapes::{float16, fma_f16};
+use crate::fp::{self, division, half, minmax, quiet16, scale, soft};
+use crate::lanes::{map1, map2, map3};
+use crate::mode::Mode;
+use crate::op::{Flow, Op};
+use crate::registry::ValuOp;
+use crate::wave::Wave;
+
+/// Unfused: the product is rounded to f16, denormals are flushed whatever MODE says.
+fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let m = Mode(m.0 & !0xc0);
+    soft::add16(m, soft::mul16(m, a & 0xffff, b & 0xffff), c & 0xffff)
+}
+#[inline(always)]
+fn mad16(w: &mut Wave, op: &Op) -> Flow {
+    let flush = |h: u32| half::f16_to_f32(fp::flush16(h, false));
+    let read = |x: f32| if x.abs() < 6.103_515_6e-5 { x * 0.0 } else { x }; // below 2^-14
+    float16(
+        w,
+        op,
+        |a, b, c| {
+            let product = flush(half::f32_to_f16(read(a) * read(b)));
+            fp::flush16(half::f32_to_f16(product + read(c)), false)
+        },
+        mad,
+    )
+}
+
+#[inline(always)]
+fn integral(w: &mut Wave, op: &Op, f: impl Fn(f32) -> f32) -> Flow {
+    let m = w.mode;
+    map1(w, op, |x| {
+        let x = fp::in16(m, x);
+        let r = half::f32_to_f16(f(half::f16_to_f32(x)));
+        if fp::is_nan16(x) { quiet16(x) } else { r }
+    })
+}
+
+#[inline(always)]
+fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
+    let m = w.mode;
+    let (ieee, keep) = (m.ieee(), m.denorm_in16_64() && m.denorm_out16_64());
+    let read = |x: u32| fp::flush16(x & 0xffff, keep);
+    map2(w, op, |a, b| f(ieee, read(a), read(b)))
+}
+#[inline(always)]
+fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32, u32) -> u32) -> Flow {
+    let m = w.mode;
+    let (ieee, keep) = (m.ieee(), m.denorm_in16_64() && m.denorm_out16_64());
+    let read = |x: u32| fp::flush16(x & 0xffff, keep);
+    map3(w, op, |a, b, c| f(ieee, read(a), read(b), read(c)))
+}
+
+/// Rounded once from f64, so as close as can be.
+#[inline(always)]
+fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
+    let m = w.mode;
+    map1(w, op, |x| {
+        let x = fp::in16(m, x);
+        let r = fp::out16(m, half::f64_to_f16(f(half::f16_to_f32(x).into())));
+        let r = if fp::is_nan16(r) { fp::NAN16 } else { r };
+        if fp::is_nan16(x) { quiet16(x) } else { r }
+    })
+}
+
+pub(super) fn negated(x: u32) -> u32 {
+    if fp::is_nan16(x) { x } else { x ^ 0x8000 }
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    use half::f32_to_f16 as to;
+    Some(match base {
+        "v_add_f16" => op!(w, o => float16(w, o, |a, b, _| to(a + b), |m, a, b, _| soft::add16(m, a, b))),
+        "v_sub_f16" => op!(w, o => float16(w, o, |a, b, _| to(a - b), |m, a, b, _| soft::add16(m, a, negated(b)))),
+        "v_subrev_f16" => op!(w, o => float16(w, o, |a, b, _| to(b - a), |m, a, b, _| soft::add16(m, negated(a), b))),
+        "v_mul_f16" => op!(w, o => float16(w, o, |a, b, _| to(a * b), |m, a, b, _| soft::mul16(m, a, b))),
+        "v_fma_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).keep_high(),
+        "v_fma_legacy_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)),
+        "v_mad_f16" => op!(w, o => mad16(w, o)).keep_high(),
+        "v_mad_legacy_f16" | "v_madmk_f16" | "v_madak_f16" => op!(w, o => mad16(w, o)),
+        "v_mac_f16" => op!(w, o => mad16(w, o)).accumulates(),
+        "v_min_f16" => op!(w, o => minmax2(w, o, minmax::min16)),
+        "v_max_f16" => op!(w, o => minmax2(w, o, minmax::max16)),
+        "v_min3_f16" => op!(w, o => minmax3(w, o, minmax::min3_16)).keep_high(),
+        "v_max3_f16" => op!(w, o => minmax3(w, o, minmax::max3_16)).keep_high(),
+        "v_med3_f16" => op!(w, o => minmax3(w, o, minmax::med3_16)).keep_high(),
+        "v_trunc_f16" => op!(w, o => integral(w, o, f32::trunc)),
+        "v_ceil_f16" => op!(w, o => integral(w, o, f32::ceil)),
+        "v_floor_f16" => op!(w, o => integral(w, o, f32::floor)),
+        "v_rndne_f16" => op!(w, o => integral(w, o, f32::round_ties_even)),
+        "v_fract_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::fract16(m, x)) }),
+        "v_ldexp_f16" => {
+            op!(w, o => { let m = w.mode; map2(w, o, |x, n| scale::ldexp16(m, x, (n as i16).into())) })
+        }
+        "v_frexp_mant_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant16(m, x)) }),
+        "v_frexp_exp_i16_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp16(m, x)) }),
+        "v_rcp_f16" => op!(w, o => trans(w, o, |x| 1.0 / x)),
+        "v_rsq_f16" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt())),
+        "v_sqrt_f16" => op!(w, o => trans(w, o, f64::sqrt)),
+        "v_exp_f16" => op!(w, o => trans(w, o, exp2_all)),
+        "v_log_f16" => op!(w, o => trans(w, o, log2_all)),
+        "v_sin_f16" => op!(w, o => trans(w, o, sin_all)),
+        "v_cos_f16" => op!(w, o => trans(w, o, cos_all)),
+        "v_div_fixup_f16" => {
+            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| division::fixup16(m, a, b, c)) }).keep_high()
+        }
+        "v_div_fixup_legacy_f16" => {
+            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| division::fixup16(m, a, b, c)) })
+        }
+        _ => return None,
+    })
+}

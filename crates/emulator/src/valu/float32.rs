@@ -1,0 +1,180 @@
+//! f32 arithmetic.
+
+use super::op;
+use super::shapes::float32;
+use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental};
+use crate::lanes::{map1, map2, map3};
+use crate::mode::Mode;
+use crate::op::{Flow, Op};
+use crate::registry::ValuOp;
+use crate::wave::{Row, Wave, pack};
+
+/// The unfused multiply-add of GFX9 rounds the product and flushes denormals, whatever MODE says.
+fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let m = Mode(m.0 & !0x30);
+    soft::add32(m, soft::mul32(m, a, b), c)
+}
+
+#[inline(always)]
+fn mad32(w: &mut Wave, op: &Op) -> Flow {
+    let flush = |x: f32| f32::from_bits(fp::flush32(x.to_bits(), false));
+    float32(w, op, |a, b, c| flush(flush(flush(a) * flush(b)) + flush(c)), mad)
+}
+
+/// DX9 rules: zero times anything is zero.
+fn mul_legacy(m: Mode, a: u32, b: u32, _: u32) -> u32 {
+    if fp::in32(m, a) << 1 == 0 || fp::in32(m, b) << 1 == 0 { 0 } else { soft::mul32(m, a, b) }
+}
+fn mad_legacy(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let m = Mode(m.0 & !0x30);
+    soft::add32(m, mul_legacy(m, a, b, 0), c)
+}
+
+/// Rounding to an integer: exact, so only denormals and NaNs need care.
+#[inline(always)]
+fn integral(w: &mut Wave, op: &Op, f: impl Fn(f32) -> f32) -> Flow {
+    let m = w.mode;
+    map1(w, op, |x| {
+        let x = fp::in32(m, x);
+        let r = f(f32::from_bits(x)).to_bits();
+        if fp::is_nan32(x) { quiet32(x) } else { r }
+    })
+}
+
+#[inline(always)]
+fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
+    let m = w.mode;
+    let (ieee, keep) = (m.ieee(), m.denorm_in32() && m.denorm_out32());
+    map2(w, op, |a, b| f(ieee, fp::flush32(a, keep), fp::flush32(b, keep)))
+}
+#[inline(always)]
+fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32, u32) -> u32) -> Flow {
+    let m = w.mode;
+    let (ieee, keep) = (m.ieee(), m.denorm_in32() && m.denorm_out32());
+    map3(w, op, |a, b, c| f(ieee, fp::flush32(a, keep), fp::flush32(b, keep), fp::flush32(c, keep)))
+}
+
+/// The transcendental unit: denormals are zero on both sides, whatever MODE says.
+#[inline(always)]
+fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
+    map1(w, op, |x| {
+        let x = fp::flush32(x, false);
+        let r = fp::flush32((f(f32::from_bits(x).into()) as f32).to_bits(), false);
+        let r = if fp::is_nan32(r) { fp::NAN32 } else { r };
+        if fp::is_nan32(x) { quiet32(x) } else { r }
+    })
+}
+/// log2 over its whole domain.
+#[inline(always)]
+pub(super) fn log2_all(x: f64) -> f64 {
+    let r = transcendental::log2(x);
+    let r = if x == f64::INFINITY { x } else { r };
+    let r = if x < 0.0 { f64::NAN } else { r };
+    if x == 0.0 { f64::NEG_INFINITY } else { r }
+}
+#[inline(always)]
+pub(super) fn exp2_all(x: f64) -> f64 {
+    let r = transcendental::exp2(x);
+    let r = if x == f64::INFINITY { x } else { r };
+    if x == f64::NEG_INFINITY { 0.0 } else { r }
+}
+/// Outside of +-256 revolutions the hardware gives up: zero (sine) or one (cosine). NaN for infinities.
+#[inline(always)]
+pub(super) fn sin_all(x: f64) -> f64 {
+    let r = transcendental::sin_turns(x);
+    let r = if x.abs() > 256.0 { 0.0 } else { r };
+    let r = if x == 0.0 { x } else { r };
+    if x.is_infinite() { f64::NAN } else { r }
+}
+#[inline(always)]
+pub(super) fn cos_all(x: f64) -> f64 {
+    let r = transcendental::cos_turns(x);
+    let r = if x.abs() > 256.0 { 1.0 } else { r };
+    if x.is_infinite() { f64::NAN } else { r }
+}
+
+fn fma(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    soft::fma32(m, a, b, c)
+}
+
+#[inline(always)]
+fn div_scale(w: &mut Wave, op: &Op) -> Flow {
+    let m = w.mode;
+    let (mut out, mut vcc) = (Row::ZERO, [0; 64]);
+    let (a, b, c) = (w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]));
+    for i in 0..64 {
+        let (value, again) = division::scale32(m, a.0[i], b.0[i], c.0[i]);
+        out.0[i] = value;
+        vcc[i] = u32::from(again);
+    }
+    w.write(op.dst, &out);
+    let mask = pack(&vcc) & w.exec();
+    w.set_s64(op.sdst, mask);
+    Flow::Next
+}
+
+/// Lanes of VCC are scaled back, with one rounding.
+#[inline(always)]
+fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
+    let mut scaled = w.vcc() & w.exec();
+    if scaled == 0 {
+        return float32(w, op, f32::mul_add, fma);
+    }
+    let (a, b, c) = (*w.row(op.src[0]), *w.row(op.src[1]), *w.row(op.src[2]));
+    let flow = float32(w, op, f32::mul_add, fma);
+    let m = w.mode;
+    while scaled != 0 {
+        let i = scaled.trailing_zeros() as usize;
+        w.row_mut(op.dst).0[i] = division::fmas32(m, a.0[i], b.0[i], c.0[i]);
+        scaled &= scaled - 1;
+    }
+    flow
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_add_f32" => op!(w, o => float32(w, o, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))),
+        "v_sub_f32" => op!(w, o => float32(w, o, |a, b, _| a - b, |m, a, b, _| soft::add32(m, a, negated(b)))),
+        "v_subrev_f32" => op!(w, o => float32(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b))),
+        "v_mul_f32" => op!(w, o => float32(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))),
+        "v_fma_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)),
+        "v_fmac_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)).accumulates(),
+        "v_mad_f32" | "v_madmk_f32" | "v_madak_f32" => op!(w, o => mad32(w, o)),
+        "v_mac_f32" => op!(w, o => mad32(w, o)).accumulates(),
+        "v_mul_legacy_f32" => {
+            op!(w, o => { let m = w.mode; map2(w, o, |a, b| mul_legacy(m, a, b, 0)) })
+        }
+        "v_mad_legacy_f32" => {
+            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| mad_legacy(m, a, b, c)) })
+        }
+        "v_min_f32" => op!(w, o => minmax2(w, o, minmax::min32)),
+        "v_max_f32" => op!(w, o => minmax2(w, o, minmax::max32)),
+        "v_min3_f32" => op!(w, o => minmax3(w, o, minmax::min3_32)),
+        "v_max3_f32" => op!(w, o => minmax3(w, o, minmax::max3_32)),
+        "v_med3_f32" => op!(w, o => minmax3(w, o, minmax::med3_32)),
+        "v_trunc_f32" => op!(w, o => integral(w, o, f32::trunc)),
+        "v_ceil_f32" => op!(w, o => integral(w, o, f32::ceil)),
+        "v_floor_f32" => op!(w, o => integral(w, o, f32::floor)),
+        "v_rndne_f32" => op!(w, o => integral(w, o, f32::round_ties_even)),
+        "v_fract_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::fract32(m, x)) }),
+        "v_ldexp_f32" => op!(w, o => { let m = w.mode; map2(w, o, |x, n| scale::ldexp32(m, x, n as i32)) }),
+        "v_frexp_mant_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant32(m, x)) }),
+        "v_frexp_exp_i32_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp32(m, x)) }),
+        "v_rcp_f32" | "v_rcp_iflag_f32" => op!(w, o => trans(w, o, |x| 1.0 / x)),
+        "v_rsq_f32" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt())),
+        "v_sqrt_f32" => op!(w, o => trans(w, o, f64::sqrt)),
+        "v_exp_f32" | "v_exp_legacy_f32" => op!(w, o => trans(w, o, exp2_all)),
+        "v_log_f32" | "v_log_legacy_f32" => op!(w, o => trans(w, o, log2_all)),
+        "v_sin_f32" => op!(w, o => trans(w, o, sin_all)),
+        "v_cos_f32" => op!(w, o => trans(w, o, cos_all)),
+        "v_div_scale_f32" => op!(w, o => div_scale(w, o)),
+        "v_div_fmas_f32" => op!(w, o => div_fmas(w, o)),
+        "v_div_fixup_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| division::fixup32(m, a, b, c)) }),
+        _ => return None,
+    })
+}
+
+/// The other sign, but a NaN as it is.
+fn negated(x: u32) -> u32 {
+    if fp::is_nan32(x) { x } else { x ^ SIGN32 }
+}

@@ -1,0 +1,148 @@
+//! f64 arithmetic. The reciprocal, its square root and the square root are correctly rounded here; the hardware's are
+//! approximations of some 29 bits that code refines.
+
+use super::op;
+use super::shapes::float64;
+use crate::fp::{self, division, minmax, quiet64, scale, soft, trig};
+use crate::lanes::{map1_64, map2_64, map3_64};
+use crate::mode::Mode;
+use crate::op::{Flow, Op};
+use crate::registry::ValuOp;
+use crate::wave::{Row, Wave, pack};
+
+#[inline(always)]
+fn integral(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
+    let m = w.mode;
+    map1_64(w, op, |x| {
+        let x = fp::in64(m, x);
+        let r = f(f64::from_bits(x)).to_bits();
+        if fp::is_nan64(x) { quiet64(x) } else { r }
+    })
+}
+
+#[inline(always)]
+fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u64, u64) -> u64) -> Flow {
+    let m = w.mode;
+    let (ieee, keep) = (m.ieee(), m.denorm_in16_64() && m.denorm_out16_64());
+    map2_64(w, op, |a, b| f(ieee, fp::flush64(a, keep), fp::flush64(b, keep)))
+}
+
+#[inline(always)]
+fn approximate(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
+    let m = w.mode;
+    map1_64(w, op, |x| {
+        let x = fp::in64(m, x);
+        let r = fp::out64(m, f(f64::from_bits(x)).to_bits());
+        let r = if fp::is_nan64(r) { fp::NAN64 } else { r };
+        if fp::is_nan64(x) { quiet64(x) } else { r }
+    })
+}
+
+fn fma(m: Mode, a: u64, b: u64, c: u64) -> u64 {
+    soft::fma64(m, a, b, c)
+}
+
+/// dst:64 = f(src0:64, src1:32)
+#[inline(always)]
+fn with_int(w: &mut Wave, op: &Op, f: impl Fn(u64, u32) -> u64) -> Flow {
+    let a = w.read64(op.src[0]);
+    let mut out = [0; 64];
+    let n = w.row(op.src[1]);
+    for i in 0..64 {
+        out[i] = f(a[i], n.0[i]);
+    }
+    w.write64(op.dst, &out);
+    Flow::Next
+}
+
+/// The host multiplies exactly unless the result is denormal or a special case, which the exact function takes.
+#[inline(always)]
+fn ldexp(w: &mut Wave, op: &Op) -> Flow {
+    let m = w.mode;
+    with_int(w, op, |x, n| {
+        let (n, e) = (n as i32, (x >> 52 & 0x7ff) as i32);
+        let sum = e.wrapping_add(n);
+        if e != 0 && e != 0x7ff && n.unsigned_abs() < 4096 && (1..0x7ff).contains(&sum) {
+            x & !(0x7ff << 52) | (sum as u64) << 52
+        } else {
+            scale::ldexp64(m, x, n)
+        }
+    })
+}
+
+#[inline(always)]
+fn frexp_exp(w: &mut Wave, op: &Op) -> Flow {
+    let m = w.mode;
+    let a = w.read64(op.src[0]);
+    let mut out = Row::ZERO;
+    for i in 0..64 {
+        out.0[i] = scale::frexp_exp64(m, a[i]);
+    }
+    w.write(op.dst, &out);
+    Flow::Next
+}
+
+#[inline(always)]
+fn div_scale(w: &mut Wave, op: &Op) -> Flow {
+    let m = w.mode;
+    let (mut out, mut vcc) = ([0; 64], [0; 64]);
+    let (a, b, c) = (w.read64(op.src[0]), w.read64(op.src[1]), w.read64(op.src[2]));
+    for i in 0..64 {
+        let (value, again) = division::scale64(m, a[i], b[i], c[i]);
+        out[i] = value;
+        vcc[i] = u32::from(again);
+    }
+    w.write64(op.dst, &out);
+    let mask = pack(&vcc) & w.exec();
+    w.set_s64(op.sdst, mask);
+    Flow::Next
+}
+
+#[inline(always)]
+fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
+    let mut scaled = w.vcc() & w.exec();
+    if scaled == 0 {
+        return float64::<3>(w, op, f64::mul_add, fma);
+    }
+    let (a, b, c) = (w.read64(op.src[0]), w.read64(op.src[1]), w.read64(op.src[2]));
+    let flow = float64::<3>(w, op, f64::mul_add, fma);
+    let m = w.mode;
+    while scaled != 0 {
+        let i = scaled.trailing_zeros() as usize;
+        let value = division::fmas64(m, a[i], b[i], c[i]);
+        w.row_mut(op.dst).0[i] = value as u32;
+        w.row_mut(op.dst + 1).0[i] = (value >> 32) as u32;
+        scaled &= scaled - 1;
+    }
+    flow
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_add_f64" => op!(w, o => float64::<2>(w, o, |a, b, _| a + b, |m, a, b, _| soft::add64(m, a, b))),
+        "v_mul_f64" => op!(w, o => float64::<2>(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul64(m, a, b))),
+        "v_fma_f64" => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)),
+        "v_fmac_f64" => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)).accumulates(),
+        "v_min_f64" => op!(w, o => minmax2(w, o, minmax::min64)),
+        "v_max_f64" => op!(w, o => minmax2(w, o, minmax::max64)),
+        "v_trunc_f64" => op!(w, o => integral(w, o, f64::trunc)),
+        "v_ceil_f64" => op!(w, o => integral(w, o, f64::ceil)),
+        "v_floor_f64" => op!(w, o => integral(w, o, f64::floor)),
+        "v_rndne_f64" => op!(w, o => integral(w, o, f64::round_ties_even)),
+        "v_fract_f64" => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::fract64(m, x)) }),
+        "v_ldexp_f64" => op!(w, o => ldexp(w, o)),
+        "v_frexp_mant_f64" => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::frexp_mant64(m, x)) }),
+        "v_frexp_exp_i32_f64" => op!(w, o => frexp_exp(w, o)),
+        "v_rcp_f64" => op!(w, o => approximate(w, o, |x| 1.0 / x)),
+        "v_rsq_f64" => op!(w, o => approximate(w, o, |x| 1.0 / x.sqrt())),
+        "v_sqrt_f64" => op!(w, o => approximate(w, o, f64::sqrt)),
+        "v_div_scale_f64" => op!(w, o => div_scale(w, o)),
+        "v_div_fmas_f64" => op!(w, o => div_fmas(w, o)),
+        "v_div_fixup_f64" => {
+            op!(w, o => { let m = w.mode; map3_64(w, o, |a, b, c| division::fixup64(m, a, b, c)) })
+        }
+        "v_trig_preop_f64" => op!(scalar w, o => with_int(w, o, trig::preop)),
+        _ => return None,
+    })
+}
+

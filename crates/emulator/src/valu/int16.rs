@@ -1,0 +1,90 @@
+//! 16-bit integer operations. The high half of a result is zero (or kept, for the forms that GFX9 added).
+
+use super::op;
+use crate::lanes::{map1, map2, map3};
+use crate::op::{Flow, Op, OpFlags};
+use crate::registry::ValuOp;
+use crate::wave::Wave;
+
+#[inline(always)]
+fn clamped2(w: &mut Wave, op: &Op, plain: impl Fn(u16, u16) -> u16, clamp: impl Fn(u16, u16) -> u16) -> Flow {
+    if op.flags.contains(OpFlags::CLAMP) {
+        map2(w, op, |a, b| clamp(a as u16, b as u16).into())
+    } else {
+        map2(w, op, |a, b| plain(a as u16, b as u16).into())
+    }
+}
+#[inline(always)]
+fn u(w: &mut Wave, op: &Op, f: impl Fn(u16, u16) -> u16) -> Flow {
+    map2(w, op, |a, b| f(a as u16, b as u16).into())
+}
+#[inline(always)]
+fn i(w: &mut Wave, op: &Op, f: impl Fn(i16, i16) -> i16) -> Flow {
+    map2(w, op, |a, b| (f(a as i16, b as i16) as u16).into())
+}
+#[inline(always)]
+fn u3(w: &mut Wave, op: &Op, f: impl Fn(u16, u16, u16) -> u16) -> Flow {
+    map3(w, op, |a, b, c| f(a as u16, b as u16, c as u16).into())
+}
+#[inline(always)]
+fn i3(w: &mut Wave, op: &Op, f: impl Fn(i16, i16, i16) -> i16) -> Flow {
+    map3(w, op, |a, b, c| (f(a as i16, b as i16, c as i16) as u16).into())
+}
+#[inline(always)]
+fn med3<T: Ord + Copy>(a: T, b: T, c: T) -> T {
+    a.max(b).min(a.min(b).max(c))
+}
+#[inline(always)]
+fn mad_u16(w: &mut Wave, op: &Op) -> Flow {
+    let wide = |a: u32, b: u32, c: u32| u64::from(a & 0xffff) * u64::from(b & 0xffff) + u64::from(c & 0xffff);
+    if op.flags.contains(OpFlags::CLAMP) {
+        map3(w, op, |a, b, c| wide(a, b, c).min(0xffff) as u32)
+    } else {
+        map3(w, op, |a, b, c| wide(a, b, c) as u32 & 0xffff)
+    }
+}
+#[inline(always)]
+fn mad_i16(w: &mut Wave, op: &Op) -> Flow {
+    let wide = |a: u32, b: u32, c: u32| i64::from(a as i16) * i64::from(b as i16) + i64::from(c as i16);
+    if op.flags.contains(OpFlags::CLAMP) {
+        map3(w, op, |a, b, c| wide(a, b, c).clamp(i16::MIN.into(), i16::MAX.into()) as u32 & 0xffff)
+    } else {
+        map3(w, op, |a, b, c| wide(a, b, c) as u32 & 0xffff)
+    }
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_add_u16" => op!(w, o => clamped2(w, o, u16::wrapping_add, u16::saturating_add)),
+        "v_sub_u16" => op!(w, o => clamped2(w, o, u16::wrapping_sub, u16::saturating_sub)),
+        "v_subrev_u16" => op!(w, o => clamped2(w, o, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))),
+        "v_add_i16" => op!(w, o => clamped2(w, o, u16::wrapping_add, |a, b| (a as i16).saturating_add(b as i16) as u16))
+            .keep_high(),
+        "v_sub_i16" => op!(w, o => clamped2(w, o, u16::wrapping_sub, |a, b| (a as i16).saturating_sub(b as i16) as u16))
+            .keep_high(),
+        "v_mul_lo_u16" => op!(w, o => u(w, o, u16::wrapping_mul)),
+        "v_lshlrev_b16" => op!(w, o => u(w, o, |a, b| b << (a & 15))),
+        "v_lshrrev_b16" => op!(w, o => u(w, o, |a, b| b >> (a & 15))),
+        "v_ashrrev_i16" => op!(w, o => i(w, o, |a, b| b >> (a & 15))),
+        "v_min_u16" => op!(w, o => u(w, o, u16::min)),
+        "v_max_u16" => op!(w, o => u(w, o, u16::max)),
+        "v_min_i16" => op!(w, o => i(w, o, i16::min)),
+        "v_max_i16" => op!(w, o => i(w, o, i16::max)),
+        "v_min3_u16" => op!(w, o => u3(w, o, |a, b, c| a.min(b).min(c))).keep_high(),
+        "v_max3_u16" => op!(w, o => u3(w, o, |a, b, c| a.max(b).max(c))).keep_high(),
+        "v_med3_u16" => op!(w, o => u3(w, o, med3)).keep_high(),
+        "v_min3_i16" => op!(w, o => i3(w, o, |a, b, c| a.min(b).min(c))).keep_high(),
+        "v_max3_i16" => op!(w, o => i3(w, o, |a, b, c| a.max(b).max(c))).keep_high(),
+        "v_med3_i16" => op!(w, o => i3(w, o, med3)).keep_high(),
+        "v_mad_u16" => op!(w, o => mad_u16(w, o)).keep_high(),
+        "v_mad_i16" => op!(w, o => mad_i16(w, o)).keep_high(),
+        "v_mad_legacy_u16" => op!(w, o => mad_u16(w, o)),
+        "v_mad_legacy_i16" => op!(w, o => mad_i16(w, o)),
+        "v_pack_b32_f16" => op!(w, o => map2(w, o, |a, b| a & 0xffff | b << 16)),
+        "v_sat_pk_u8_i16" => op!(w, o => map1(w, o, |a| {
+            let byte = |x: u32| (x as i16).clamp(0, 255) as u32;
+            byte(a) | byte(a >> 16) << 8
+        })),
+        _ => return None,
+    })
+}

@@ -1,0 +1,231 @@
+//! 32-bit integer operations.
+
+use super::op;
+use crate::lanes::{carry, map1, map2, map3};
+use crate::op::{Flow, Op, OpFlags};
+use crate::registry::ValuOp;
+use crate::wave::Wave;
+
+/// As [`map2`], with one function for plain and one for saturating operation.
+#[inline(always)]
+fn clamped2(w: &mut Wave, op: &Op, plain: impl Fn(u32, u32) -> u32, clamp: impl Fn(u32, u32) -> u32) -> Flow {
+    if op.flags.contains(OpFlags::CLAMP) { map2(w, op, clamp) } else { map2(w, op, plain) }
+}
+
+/// A sum in 64 bits: wraps, or saturates as unsigned.
+#[inline(always)]
+fn sum_u32(w: &mut Wave, op: &Op, f: impl Fn(u32, u32, u32) -> u64) -> Flow {
+    if op.flags.contains(OpFlags::CLAMP) {
+        map3(w, op, |a, b, c| f(a, b, c).min(u32::MAX.into()) as u32)
+    } else {
+        map3(w, op, |a, b, c| f(a, b, c) as u32)
+    }
+}
+
+#[inline(always)]
+fn sum_i32(w: &mut Wave, op: &Op, f: impl Fn(u32, u32, u32) -> i64) -> Flow {
+    if op.flags.contains(OpFlags::CLAMP) {
+        map3(w, op, |a, b, c| f(a, b, c).clamp(i32::MIN.into(), i32::MAX.into()) as u32)
+    } else {
+        map3(w, op, |a, b, c| f(a, b, c) as u32)
+    }
+}
+
+/// Carry chains; with CLAMP the sum saturates at all ones, the difference at zero.
+#[inline(always)]
+fn add_carry(w: &mut Wave, op: &Op, carry_in: bool) -> Flow {
+    let saturate = if op.flags.contains(OpFlags::CLAMP) { !0 } else { 0 };
+    carry(w, op, carry_in, |a, b, c| {
+        let sum = u64::from(a) + u64::from(b) + u64::from(c);
+        let out = sum >> 32 != 0;
+        (sum as u32 | if out { saturate } else { 0 }, out)
+    })
+}
+
+#[inline(always)]
+fn sub_borrow(w: &mut Wave, op: &Op, carry_in: bool, reverse: bool) -> Flow {
+    let saturate = if op.flags.contains(OpFlags::CLAMP) { 0 } else { !0 };
+    carry(w, op, carry_in, |a, b, c| {
+        let (a, b) = if reverse { (b, a) } else { (a, b) };
+        let difference = u64::from(a).wrapping_sub(u64::from(b)).wrapping_sub(u64::from(c));
+        let out = difference >> 32 != 0;
+        (difference as u32 & if out { saturate } else { !0 }, out)
+    })
+}
+
+#[inline(always)]
+fn i24(x: u32) -> i64 {
+    i64::from((x << 8) as i32 >> 8)
+}
+#[inline(always)]
+fn u24(x: u32) -> u64 {
+    u64::from(x & 0xff_ffff)
+}
+#[inline(always)]
+fn abs_diff_bytes(a: u32, b: u32) -> u32 {
+    (0..4).map(|k| (a >> (8 * k) & 255).abs_diff(b >> (8 * k) & 255)).sum()
+}
+/// Bytes whose reference (source 1) is zero do not count.
+#[inline(always)]
+pub(super) fn masked_abs_diff_bytes(a: u32, b: u32) -> u32 {
+    (0..4)
+        .map(|k| {
+            let (x, y) = (a >> (8 * k) & 255, b >> (8 * k) & 255);
+            if y == 0 { 0 } else { x.abs_diff(y) }
+        })
+        .sum()
+}
+#[inline(always)]
+pub(super) fn sad_u8(a: u32, b: u32) -> u32 {
+    abs_diff_bytes(a, b)
+}
+
+/// One byte of v_perm_b32.
+#[inline(always)]
+fn permuted(data: u64, select: u32) -> u32 {
+    let byte = (data >> ((select & 7) * 8)) as u32 & 255;
+    // 8 to 11 replicate the sign of bytes 1, 3, 5, 7.
+    let sign = ((data >> ((select & 3) * 16 + 15)) as u32 & 1) * 255;
+    let r = if select >= 8 { sign } else { byte };
+    let r = if select == 12 { 0 } else { r };
+    if select > 12 { 255 } else { r }
+}
+
+#[inline(always)]
+fn med3<T: Ord + Copy>(a: T, b: T, c: T) -> T {
+    a.max(b).min(a.min(b).max(c))
+}
+
+/// How many bits of a mask belong to lanes below each lane, as two masks a lane.
+const fn below(high: bool) -> [u32; 64] {
+    let mut out = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        let mask = (1u64 << i) - 1;
+        out[i] = if high { (mask >> 32) as u32 } else { mask as u32 };
+        i += 1;
+    }
+    out
+}
+static BELOW_LO: [u32; 64] = below(false);
+static BELOW_HI: [u32; 64] = below(true);
+
+#[inline(always)]
+fn mbcnt(w: &mut Wave, op: &Op, below: &[u32; 64]) -> Flow {
+    let mut out = crate::wave::Row::ZERO;
+    let (a, b) = (w.row(op.src[0]), w.row(op.src[1]));
+    for i in 0..64 {
+        out.0[i] = (a.0[i] & below[i]).count_ones().wrapping_add(b.0[i]);
+    }
+    w.write(op.dst, &out);
+    Flow::Next
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_and_b32" => op!(w, o => map2(w, o, |a, b| a & b)),
+        "v_or_b32" => op!(w, o => map2(w, o, |a, b| a | b)),
+        "v_xor_b32" => op!(w, o => map2(w, o, |a, b| a ^ b)),
+        "v_xnor_b32" => op!(w, o => map2(w, o, |a, b| !(a ^ b))),
+        "v_not_b32" => op!(w, o => map1(w, o, |a| !a)),
+        "v_lshlrev_b32" => op!(w, o => map2(w, o, |a, b| b << (a & 31))),
+        "v_lshrrev_b32" => op!(w, o => map2(w, o, |a, b| b >> (a & 31))),
+        "v_ashrrev_i32" => op!(w, o => map2(w, o, |a, b| (b as i32 >> (a & 31)) as u32)),
+        "v_add_u32" => op!(w, o => clamped2(w, o, u32::wrapping_add, u32::saturating_add)),
+        "v_sub_u32" => op!(w, o => clamped2(w, o, u32::wrapping_sub, u32::saturating_sub)),
+        "v_subrev_u32" => op!(w, o => clamped2(w, o, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))),
+        "v_add_i32" => {
+            op!(w, o => clamped2(w, o, u32::wrapping_add, |a, b| (a as i32).saturating_add(b as i32) as u32))
+        }
+        "v_sub_i32" => {
+            op!(w, o => clamped2(w, o, u32::wrapping_sub, |a, b| (a as i32).saturating_sub(b as i32) as u32))
+        }
+        "v_add_co_u32" => op!(w, o => add_carry(w, o, false)),
+        "v_addc_co_u32" => op!(w, o => add_carry(w, o, true)),
+        "v_sub_co_u32" => op!(w, o => sub_borrow(w, o, false, false)),
+        "v_subrev_co_u32" => op!(w, o => sub_borrow(w, o, false, true)),
+        "v_subb_co_u32" => op!(w, o => sub_borrow(w, o, true, false)),
+        "v_subbrev_co_u32" => op!(w, o => sub_borrow(w, o, true, true)),
+        "v_add3_u32" => op!(w, o => map3(w, o, |a, b, c| a.wrapping_add(b).wrapping_add(c))),
+        "v_lshl_add_u32" => op!(w, o => map3(w, o, |a, b, c| (a << (b & 31)).wrapping_add(c))),
+        "v_add_lshl_u32" => op!(w, o => map3(w, o, |a, b, c| a.wrapping_add(b) << (c & 31))),
+        "v_lshl_or_b32" => op!(w, o => map3(w, o, |a, b, c| a << (b & 31) | c)),
+        "v_and_or_b32" => op!(w, o => map3(w, o, |a, b, c| a & b | c)),
+        "v_or3_b32" => op!(w, o => map3(w, o, |a, b, c| a | b | c)),
+        "v_xad_u32" => op!(w, o => map3(w, o, |a, b, c| (a ^ b).wrapping_add(c))),
+        "v_mul_lo_u32" => op!(w, o => map2(w, o, u32::wrapping_mul)),
+        "v_mul_hi_u32" => op!(w, o => map2(w, o, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)),
+        "v_mul_hi_i32" => {
+            op!(w, o => map2(w, o, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32))
+        }
+        "v_mul_u32_u24" => op!(w, o => clamped2(w, o,
+            |a, b| (u24(a) * u24(b)) as u32, |a, b| (u24(a) * u24(b)).min(u32::MAX.into()) as u32)),
+        "v_mul_hi_u32_u24" => op!(w, o => map2(w, o, |a, b| ((u24(a) * u24(b)) >> 32) as u32)),
+        "v_mul_i32_i24" => op!(w, o => clamped2(w, o,
+            |a, b| (i24(a) * i24(b)) as u32,
+            |a, b| (i24(a) * i24(b)).clamp(i32::MIN.into(), i32::MAX.into()) as u32)),
+        "v_mul_hi_i32_i24" => op!(w, o => map2(w, o, |a, b| ((i24(a) * i24(b)) >> 32) as u32)),
+        "v_mad_u32_u24" => op!(w, o => sum_u32(w, o, |a, b, c| u24(a) * u24(b) + u64::from(c))),
+        "v_mad_i32_i24" => op!(w, o => sum_i32(w, o, |a, b, c| i24(a) * i24(b) + i64::from(c as i32))),
+        "v_mad_u32_u16" => op!(w, o => sum_u32(w, o,
+            |a, b, c| u64::from(a & 0xffff) * u64::from(b & 0xffff) + u64::from(c))),
+        "v_mad_i32_i16" => op!(w, o => sum_i32(w, o,
+            |a, b, c| i64::from(a as i16) * i64::from(b as i16) + i64::from(c as i32))),
+        "v_bfe_u32" => op!(w, o => map3(w, o, |a, b, c| (a >> (b & 31)) & ((1 << (c & 31)) - 1))),
+        "v_bfe_i32" => op!(w, o => map3(w, o, |a, b, c| {
+            let width = c & 31;
+            let field = (a as i32 >> (b & 31)) as u32;
+            let up = 32u32.wrapping_sub(width) & 31;
+            let signed = ((field << up) as i32 >> up) as u32;
+            if width == 0 { 0 } else { signed }
+        })),
+        "v_bfi_b32" => op!(w, o => map3(w, o, |a, b, c| a & b | !a & c)),
+        "v_bfm_b32" => op!(w, o => map2(w, o, |a, b| ((1u32 << (a & 31)) - 1) << (b & 31))),
+        "v_bfrev_b32" => op!(w, o => map1(w, o, u32::reverse_bits)),
+        "v_bcnt_u32_b32" => op!(w, o => map2(w, o, |a, b| a.count_ones().wrapping_add(b))),
+        "v_ffbh_u32" => op!(w, o => map1(w, o, |a| if a == 0 { !0 } else { a.leading_zeros() })),
+        "v_ffbl_b32" => op!(w, o => map1(w, o, |a| if a == 0 { !0 } else { a.trailing_zeros() })),
+        "v_ffbh_i32" => op!(w, o => map1(w, o, |a| {
+            let differs = a ^ (a as i32 >> 31) as u32;
+            if differs == 0 { !0 } else { differs.leading_zeros() }
+        })),
+        "v_mbcnt_lo_u32_b32" => op!(w, o => mbcnt(w, o, &BELOW_LO)),
+        "v_mbcnt_hi_u32_b32" => op!(w, o => mbcnt(w, o, &BELOW_HI)),
+        "v_min_u32" => op!(w, o => map2(w, o, u32::min)),
+        "v_max_u32" => op!(w, o => map2(w, o, u32::max)),
+        "v_min_i32" => op!(w, o => map2(w, o, |a, b| (a as i32).min(b as i32) as u32)),
+        "v_max_i32" => op!(w, o => map2(w, o, |a, b| (a as i32).max(b as i32) as u32)),
+        "v_min3_u32" => op!(w, o => map3(w, o, |a, b, c| a.min(b).min(c))),
+        "v_max3_u32" => op!(w, o => map3(w, o, |a, b, c| a.max(b).max(c))),
+        "v_med3_u32" => op!(w, o => map3(w, o, med3)),
+        "v_min3_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).min(b as i32).min(c as i32) as u32)),
+        "v_max3_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).max(b as i32).max(c as i32) as u32)),
+        "v_med3_i32" => op!(w, o => map3(w, o, |a, b, c| med3(a as i32, b as i32, c as i32) as u32)),
+        "v_alignbit_b32" => {
+            op!(w, o => map3(w, o, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32))
+        }
+        "v_alignbyte_b32" => {
+            op!(w, o => map3(w, o, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> ((c & 3) * 8)) as u32))
+        }
+        "v_perm_b32" => op!(w, o => map3(w, o, |a, b, c| {
+            let data = u64::from(a) << 32 | u64::from(b);
+            (0..4).fold(0, |r, k| r | permuted(data, c >> (8 * k) & 255) << (8 * k))
+        })),
+        "v_lerp_u8" => op!(w, o => map3(w, o, |a, b, c| (0..4).fold(0, |r, k| {
+            let byte = |x: u32| x >> (8 * k) & 255;
+            r | ((byte(a) + byte(b) + (byte(c) & 1)) >> 1) << (8 * k)
+        }))),
+        "v_sad_u8" => op!(w, o => sum_u32(w, o, |a, b, c| u64::from(abs_diff_bytes(a, b)) + u64::from(c))),
+        "v_sad_hi_u8" => {
+            op!(w, o => sum_u32(w, o, |a, b, c| (u64::from(abs_diff_bytes(a, b)) << 16) + u64::from(c)))
+        }
+        "v_sad_u16" => op!(w, o => sum_u32(w, o, |a, b, c| {
+            u64::from((a & 0xffff).abs_diff(b & 0xffff)) + u64::from((a >> 16).abs_diff(b >> 16)) + u64::from(c)
+        })),
+        "v_sad_u32" => op!(w, o => sum_u32(w, o, |a, b, c| u64::from(a.abs_diff(b)) + u64::from(c))),
+        "v_msad_u8" => {
+            op!(w, o => sum_u32(w, o, |a, b, c| u64::from(masked_abs_diff_bytes(a, b)) + u64::from(c)))
+        }
+        _ => return None,
+    })
+}
