@@ -101,8 +101,20 @@ macro_rules! fixup {
             let exponent = |x: $t| (x >> $shift) as i32;
             let least = if m.$dout() { 1 } else { 0 };
             let underflow = match m.$round() {
-                Round::Up => if sign == 0 { least } else { 0 },
-                Round::Down => if sign == 0 { 0 } else { least },
+                Round::Up => {
+                    if sign == 0 {
+                        least
+                    } else {
+                        0
+                    }
+                }
+                Round::Down => {
+                    if sign == 0 {
+                        0
+                    } else {
+                        least
+                    }
+                }
                 _ => 0,
             };
             let r = q & (SIGN - 1);
@@ -118,6 +130,18 @@ macro_rules! fixup {
 }
 
 fixup!(fixup32, u32, 1 << 31, 0x7f80_0000, 23, super::NAN32, -150, super::in32, quiet32, round32, denorm_out32);
-fixup!(fixup64, u64, 1 << 63, 0x7ff0_0000_0000_0000, 52, super::NAN64, -1075, super::in64, quiet64, round16_64, denorm_out16_64);
+fixup!(
+    fixup64,
+    u64,
+    1 << 63,
+    0x7ff0_0000_0000_0000,
+    52,
+    super::NAN64,
+    -1075,
+    super::in64,
+    quiet64,
+    round16_64,
+    denorm_out16_64
+);
 // f16 has no underflow case: its quotient comes from f32.
 fixup!(fixup16, u32, 1 << 15, 0x7c00, 10, super::NAN16, -1000, super::in16, quiet16, round16_64, denorm_out16_64);

@@ -1,6 +1,8 @@
 //! Powers of two: ldexp, the parts of frexp, fract.
 
-use super::{NAN32, NAN64, half, in16, in32, in64, is_nan16, is_nan32, is_nan64, out32, quiet16, quiet32, quiet64, soft};
+use super::{
+    NAN32, NAN64, half, in16, in32, in64, is_nan16, is_nan32, is_nan64, out32, quiet16, quiet32, quiet64, soft,
+};
 use crate::mode::{Mode, Round};
 
 /// `2^n` for n from -1022 to 1023.

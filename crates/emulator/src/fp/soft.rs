@@ -183,8 +183,11 @@ pub fn convert(from: Format, to: Format, rounding: Round, x: u64) -> u64 {
     let sign = from.sign(x);
     if from.is_nan(x) {
         let payload = x & ((1 << from.fraction) - 1);
-        let payload =
-            if from.fraction > to.fraction { payload >> (from.fraction - to.fraction) } else { payload << (to.fraction - from.fraction) };
+        let payload = if from.fraction > to.fraction {
+            payload >> (from.fraction - to.fraction)
+        } else {
+            payload << (to.fraction - from.fraction)
+        };
         return to.zero(sign) | to.infinity() | to.quiet_bit() | payload;
     }
     if from.is_inf(x) {

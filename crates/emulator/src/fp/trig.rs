@@ -53,6 +53,9 @@ mod tests {
     #[test]
     fn large_arguments_drop_whole_turns() {
         // 2^60 has biased exponent 1083: six bits are dropped.
-        assert_eq!(preop(2f64.powi(60).to_bits(), 0), super::super::scale::ldexp64_host((bits53(6) as f64).to_bits(), -59));
+        assert_eq!(
+            preop(2f64.powi(60).to_bits(), 0),
+            super::super::scale::ldexp64_host((bits53(6) as f64).to_bits(), -59)
+        );
     }
 }

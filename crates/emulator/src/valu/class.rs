@@ -2,11 +2,12 @@
 
 use super::compare::to_exec;
 use super::op;
+use super::shapes::{mask, read64};
 use crate::fp::{is_nan16, is_nan32, is_nan64, is_snan16, is_snan32, is_snan64};
 use crate::lanes::compare;
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
-use crate::wave::{Wave, pack};
+use crate::wave::Wave;
 
 /// The bit of the kind: 0 signalling NaN, 1 quiet NaN, 2 to 5 -inf, -normal, -denormal, -0, 6 to 9 the positive ones
 /// in the opposite order.
@@ -41,13 +42,13 @@ fn class16(w: &mut Wave, op: &Op) -> Flow {
 }
 #[inline(always)]
 fn class64(w: &mut Wave, op: &Op) -> Flow {
-    let a = w.read64(op.src[0]);
+    let a = read64(w, op.src[0]);
     let mut out = [0; 64];
-    let mask = w.row(op.src[1]);
+    let wanted = w.row(op.src[1]);
     for i in 0..64 {
-        out[i] = mask.0[i] >> kind64(a[i]) & 1;
+        out[i] = wanted.0[i] >> kind64(a[i]) & 1;
     }
-    let result = pack(&out) & w.exec();
+    let result = mask(&out) & w.exec();
     w.set_s64(op.sdst, result);
     Flow::Next
 }

@@ -1,6 +1,7 @@
 //! Conversions between formats.
 
 use super::op;
+use super::shapes::{read64, write64};
 use crate::fp::{self, half, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::{Mode, Round};
@@ -11,7 +12,7 @@ use crate::wave::{Row, Wave};
 /// dst:32 = f(src0:64)
 #[inline(always)]
 fn narrow(w: &mut Wave, op: &Op, f: impl Fn(u64) -> u32) -> Flow {
-    let a = w.read64(op.src[0]);
+    let a = read64(w, op.src[0]);
     let mut out = Row::ZERO;
     for i in 0..64 {
         out.0[i] = f(a[i]);
@@ -28,7 +29,7 @@ fn widen(w: &mut Wave, op: &Op, f: impl Fn(u32) -> u64) -> Flow {
     for i in 0..64 {
         out[i] = f(a.0[i]);
     }
-    w.write64(op.dst, &out);
+    write64(w, op.dst, &out);
     Flow::Next
 }
 

@@ -1,13 +1,13 @@
 //! f32 arithmetic.
 
 use super::op;
-use super::shapes::float32;
+use super::shapes::{float32, mask};
 use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave, pack};
+use crate::wave::{Row, Wave};
 
 /// The unfused multiply-add of GFX9 rounds the product and flushes denormals, whatever MODE says.
 fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
@@ -108,7 +108,7 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
         vcc[i] = u32::from(again);
     }
     w.write(op.dst, &out);
-    let mask = pack(&vcc) & w.exec();
+    let mask = mask(&vcc) & w.exec();
     w.set_s64(op.sdst, mask);
     Flow::Next
 }

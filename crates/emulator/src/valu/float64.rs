@@ -2,13 +2,13 @@
 //! approximations of some 29 bits that code refines.
 
 use super::op;
-use super::shapes::float64;
+use super::shapes::{float64, mask, read64, write64};
 use crate::fp::{self, division, minmax, quiet64, scale, soft, trig};
 use crate::lanes::{map1_64, map2_64, map3_64};
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave, pack};
+use crate::wave::{Row, Wave};
 
 #[inline(always)]
 fn integral(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
@@ -45,13 +45,13 @@ fn fma(m: Mode, a: u64, b: u64, c: u64) -> u64 {
 /// dst:64 = f(src0:64, src1:32)
 #[inline(always)]
 fn with_int(w: &mut Wave, op: &Op, f: impl Fn(u64, u32) -> u64) -> Flow {
-    let a = w.read64(op.src[0]);
+    let a = read64(w, op.src[0]);
     let mut out = [0; 64];
     let n = w.row(op.src[1]);
     for i in 0..64 {
         out[i] = f(a[i], n.0[i]);
     }
-    w.write64(op.dst, &out);
+    write64(w, op.dst, &out);
     Flow::Next
 }
 
@@ -73,7 +73,7 @@ fn ldexp(w: &mut Wave, op: &Op) -> Flow {
 #[inline(always)]
 fn frexp_exp(w: &mut Wave, op: &Op) -> Flow {
     let m = w.mode;
-    let a = w.read64(op.src[0]);
+    let a = read64(w, op.src[0]);
     let mut out = Row::ZERO;
     for i in 0..64 {
         out.0[i] = scale::frexp_exp64(m, a[i]);
@@ -86,14 +86,14 @@ fn frexp_exp(w: &mut Wave, op: &Op) -> Flow {
 fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     let m = w.mode;
     let (mut out, mut vcc) = ([0; 64], [0; 64]);
-    let (a, b, c) = (w.read64(op.src[0]), w.read64(op.src[1]), w.read64(op.src[2]));
+    let (a, b, c) = (read64(w, op.src[0]), read64(w, op.src[1]), read64(w, op.src[2]));
     for i in 0..64 {
         let (value, again) = division::scale64(m, a[i], b[i], c[i]);
         out[i] = value;
         vcc[i] = u32::from(again);
     }
-    w.write64(op.dst, &out);
-    let mask = pack(&vcc) & w.exec();
+    write64(w, op.dst, &out);
+    let mask = mask(&vcc) & w.exec();
     w.set_s64(op.sdst, mask);
     Flow::Next
 }
@@ -104,7 +104,7 @@ fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
     if scaled == 0 {
         return float64::<3>(w, op, f64::mul_add, fma);
     }
-    let (a, b, c) = (w.read64(op.src[0]), w.read64(op.src[1]), w.read64(op.src[2]));
+    let (a, b, c) = (read64(w, op.src[0]), read64(w, op.src[1]), read64(w, op.src[2]));
     let flow = float64::<3>(w, op, f64::mul_add, fma);
     let m = w.mode;
     while scaled != 0 {
@@ -145,4 +145,3 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         _ => return None,
     })
 }
-

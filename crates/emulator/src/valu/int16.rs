@@ -58,10 +58,14 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_add_u16" => op!(w, o => clamped2(w, o, u16::wrapping_add, u16::saturating_add)),
         "v_sub_u16" => op!(w, o => clamped2(w, o, u16::wrapping_sub, u16::saturating_sub)),
         "v_subrev_u16" => op!(w, o => clamped2(w, o, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))),
-        "v_add_i16" => op!(w, o => clamped2(w, o, u16::wrapping_add, |a, b| (a as i16).saturating_add(b as i16) as u16))
-            .keep_high(),
-        "v_sub_i16" => op!(w, o => clamped2(w, o, u16::wrapping_sub, |a, b| (a as i16).saturating_sub(b as i16) as u16))
-            .keep_high(),
+        "v_add_i16" => {
+            op!(w, o => clamped2(w, o, u16::wrapping_add, |a, b| (a as i16).saturating_add(b as i16) as u16))
+                .keep_high()
+        }
+        "v_sub_i16" => {
+            op!(w, o => clamped2(w, o, u16::wrapping_sub, |a, b| (a as i16).saturating_sub(b as i16) as u16))
+                .keep_high()
+        }
         "v_mul_lo_u16" => op!(w, o => u(w, o, u16::wrapping_mul)),
         "v_lshlrev_b16" => op!(w, o => u(w, o, |a, b| b << (a & 15))),
         "v_lshrrev_b16" => op!(w, o => u(w, o, |a, b| b >> (a & 15))),

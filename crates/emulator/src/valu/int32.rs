@@ -1,10 +1,10 @@
 //! 32-bit integer operations.
 
 use super::op;
-use crate::lanes::{carry, map1, map2, map3};
+use crate::lanes::{carry, fill3, map1, map2, map3};
 use crate::op::{Flow, Op, OpFlags};
 use crate::registry::ValuOp;
-use crate::wave::Wave;
+use crate::wave::{Row, Wave};
 
 /// As [`map2`], with one function for plain and one for saturating operation.
 #[inline(always)]
@@ -97,7 +97,7 @@ fn med3<T: Ord + Copy>(a: T, b: T, c: T) -> T {
 }
 
 /// How many bits of a mask belong to lanes below each lane, as two masks a lane.
-const fn below(high: bool) -> [u32; 64] {
+const fn below(high: bool) -> Row {
     let mut out = [0; 64];
     let mut i = 0;
     while i < 64 {
@@ -105,18 +105,15 @@ const fn below(high: bool) -> [u32; 64] {
         out[i] = if high { (mask >> 32) as u32 } else { mask as u32 };
         i += 1;
     }
-    out
+    Row(out)
 }
-static BELOW_LO: [u32; 64] = below(false);
-static BELOW_HI: [u32; 64] = below(true);
+static BELOW_LO: Row = below(false);
+static BELOW_HI: Row = below(true);
 
 #[inline(always)]
-fn mbcnt(w: &mut Wave, op: &Op, below: &[u32; 64]) -> Flow {
-    let mut out = crate::wave::Row::ZERO;
-    let (a, b) = (w.row(op.src[0]), w.row(op.src[1]));
-    for i in 0..64 {
-        out.0[i] = (a.0[i] & below[i]).count_ones().wrapping_add(b.0[i]);
-    }
+fn mbcnt(w: &mut Wave, op: &Op, below: &Row) -> Flow {
+    let mut out = Row::ZERO;
+    fill3(&mut out, w.row(op.src[0]), w.row(op.src[1]), below, |a, b, below| (a & below).count_ones().wrapping_add(b));
     w.write(op.dst, &out);
     Flow::Next
 }

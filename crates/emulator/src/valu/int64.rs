@@ -2,27 +2,28 @@
 
 use super::int32::{masked_abs_diff_bytes, sad_u8};
 use super::op;
+use super::shapes::{mask, read64, write64};
 use crate::op::{Flow, Op, OpFlags};
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave, pack};
+use crate::wave::{Row, Wave};
 
 /// dst:64 = f(src1:64, src0), the order of the reversed shifts.
 #[inline(always)]
 fn shift(w: &mut Wave, op: &Op, f: impl Fn(u64, u32) -> u64) -> Flow {
-    let b = w.read64(op.src[1]);
+    let b = read64(w, op.src[1]);
     let mut out = [0; 64];
     let a = w.row(op.src[0]);
     for i in 0..64 {
         out[i] = f(b[i], a.0[i] & 63);
     }
-    w.write64(op.dst, &out);
+    write64(w, op.dst, &out);
     Flow::Next
 }
 
 /// dst:64, sdst = f(src0:32, src1:32, src2:64), the carry in the lanes of EXEC.
 #[inline(always)]
 fn mad64(w: &mut Wave, op: &Op, saturate: impl Fn(u64) -> u64, f: impl Fn(u32, u32, u64) -> (u64, bool)) -> Flow {
-    let c = w.read64(op.src[2]);
+    let c = read64(w, op.src[2]);
     let (mut out, mut carry) = ([0; 64], [0; 64]);
     let clamp = op.flags.contains(OpFlags::CLAMP);
     let (a, b) = (w.row(op.src[0]), w.row(op.src[1]));
@@ -31,8 +32,8 @@ fn mad64(w: &mut Wave, op: &Op, saturate: impl Fn(u64) -> u64, f: impl Fn(u32, u
         out[i] = if clamp & over { saturate(c[i]) } else { value };
         carry[i] = u32::from(over);
     }
-    w.write64(op.dst, &out);
-    let mask = pack(&carry) & w.exec();
+    write64(w, op.dst, &out);
+    let mask = mask(&carry) & w.exec();
     w.set_s64(op.sdst, mask);
     Flow::Next
 }
@@ -40,7 +41,7 @@ fn mad64(w: &mut Wave, op: &Op, saturate: impl Fn(u64) -> u64, f: impl Fn(u32, u
 /// Four sums of absolute differences at byte offsets 0 to 3 of a 64-bit source, accumulated in 16 bits each.
 #[inline(always)]
 fn quad(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
-    let (a, c) = (w.read64(op.src[0]), w.read64(op.src[2]));
+    let (a, c) = (read64(w, op.src[0]), read64(w, op.src[2]));
     let clamp = op.flags.contains(OpFlags::CLAMP);
     let mut out = [0; 64];
     let b = w.row(op.src[1]);
@@ -51,14 +52,14 @@ fn quad(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
             out[i] |= u64::from(sum) << (16 * k);
         }
     }
-    w.write64(op.dst, &out);
+    write64(w, op.dst, &out);
     Flow::Next
 }
 
 /// As [`quad`], accumulated in 32 bits each: the destination is four rows.
 #[inline(always)]
 fn quad32(w: &mut Wave, op: &Op) -> Flow {
-    let a = w.read64(op.src[0]);
+    let a = read64(w, op.src[0]);
     let clamp = op.flags.contains(OpFlags::CLAMP);
     let mut out = [Row::ZERO; 4];
     for (k, row) in out.iter_mut().enumerate() {

@@ -1,20 +1,17 @@
 //! Moves, selection by mask, and the operations that cross lanes or reach the scalar file.
 
 use super::op;
-use crate::lanes::map1;
+use crate::lanes::{fill3, map1};
+use crate::masks::unpack;
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave, unpack};
+use crate::wave::{Row, Wave};
 
 #[inline(always)]
 fn cndmask(w: &mut Wave, op: &Op) -> Flow {
     let select = unpack(w.s64(op.ssrc));
     let mut out = Row::ZERO;
-    let (a, b) = (w.row(op.src[0]), w.row(op.src[1]));
-    for i in 0..64 {
-        let mask = select[i].wrapping_neg();
-        out.0[i] = a.0[i] & !mask | b.0[i] & mask;
-    }
+    fill3(&mut out, w.row(op.src[0]), w.row(op.src[1]), &select, |a, b, mask| a & !mask | b & mask);
     w.write(op.dst, &out);
     Flow::Next
 }

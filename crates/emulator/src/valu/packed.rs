@@ -68,8 +68,7 @@ fn word(w: &Wave, op: &Op, k: u32, high: bool, sources: u32) -> Row {
     if k >= sources {
         return out;
     }
-    let (select, negate) =
-        if high { (mods.op_sel_hi(k), mods.abs(k)) } else { (mods.op_sel(k), mods.neg(k)) };
+    let (select, negate) = if high { (mods.op_sel_hi(k), mods.abs(k)) } else { (mods.op_sel(k), mods.neg(k)) };
     let row = w.row(op.src[k as usize] + u16::from(select));
     let flip = if negate { fp::SIGN32 } else { 0 };
     for i in 0..64 {
@@ -91,8 +90,7 @@ fn pair(
     let mut out = [Row::ZERO; 2];
     for (k, out) in out.iter_mut().enumerate() {
         let high = k == 1;
-        let (a, b, c) =
-            (word(w, op, 0, high, sources), word(w, op, 1, high, sources), word(w, op, 2, high, sources));
+        let (a, b, c) = (word(w, op, 0, high, sources), word(w, op, 1, high, sources), word(w, op, 2, high, sources));
         let (ki, ko) = (m.denorm_in32(), m.denorm_out32());
         let mut nan = 0;
         let nearest = m.round32() == Round::NearestEven;
@@ -141,12 +139,8 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
     use half::f32_to_f16 as to;
     Some(match base {
         "v_pk_fma_f32" => op!(w, o => pair(w, o, 3, f32::mul_add, soft::fma32)).raw_mods(),
-        "v_pk_mul_f32" => {
-            op!(w, o => pair(w, o, 2, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))).raw_mods()
-        }
-        "v_pk_add_f32" => {
-            op!(w, o => pair(w, o, 2, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))).raw_mods()
-        }
+        "v_pk_mul_f32" => op!(w, o => pair(w, o, 2, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))).raw_mods(),
+        "v_pk_add_f32" => op!(w, o => pair(w, o, 2, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))).raw_mods(),
         "v_pk_mov_b32" => op!(w, o => mov(w, o)).raw_mods(),
         "v_pk_fma_f16" => op!(w, o => packed16(w, o, fma_f16, soft::fma16)),
         "v_pk_fmac_f16" => op!(w, o => packed16(w, o, fma_f16, soft::fma16)).accumulates(),

@@ -5,6 +5,7 @@
 //! done again by the exact function; so are all lanes under directed rounding.
 
 use crate::fp::{flush16, flush32, flush64, half};
+use crate::lanes::{fill3, fill64, lane64};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
 use crate::wave::{Row, Wave};
@@ -50,28 +51,19 @@ pub fn float32(w: &mut Wave, op: &Op, host: impl Fn(f32, f32, f32) -> f32, exact
     let m = w.mode;
     let mut out = Row::ZERO;
     let (a, b, c) = (w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]));
-    let mut nan = 0;
     let path = path(m.host32(), m.round32());
     match path {
         Path::Host => {
-            for i in 0..64 {
-                let r = host(f32::from_bits(a.0[i]), f32::from_bits(b.0[i]), f32::from_bits(c.0[i]));
-                nan |= u32::from(r.is_nan());
-                out.0[i] = r.to_bits();
-            }
+            fill3(&mut out, a, b, c, |a, b, c| host(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c)).to_bits())
         }
         Path::Flush => {
             let (ki, ko) = (m.denorm_in32(), m.denorm_out32());
             let read = |x: u32| f32::from_bits(flush32(x, ki));
-            for i in 0..64 {
-                let r = host(read(a.0[i]), read(b.0[i]), read(c.0[i]));
-                nan |= u32::from(r.is_nan());
-                out.0[i] = flush32(r.to_bits(), ko);
-            }
+            fill3(&mut out, a, b, c, |a, b, c| flush32(host(read(a), read(b), read(c)).to_bits(), ko));
         }
-        Path::Exact => nan = 1,
+        Path::Exact => {}
     }
-    if nan != 0 {
+    if path == Path::Exact || any(&out, |x| f32::from_bits(x).is_nan()) {
         redo32(m, path == Path::Exact, &mut out, [a, b, c], exact);
     }
     w.write(op.dst, &out);
@@ -80,10 +72,11 @@ pub fn float32(w: &mut Wave, op: &Op, host: impl Fn(f32, f32, f32) -> f32, exact
 
 #[cold]
 #[inline(never)]
-fn redo64(m: Mode, all: bool, out: &mut [u64; 64], [a, b, c]: [&[u64; 64]; 3], f: Exact3<u64>) {
+fn redo64(m: Mode, all: bool, lo: &mut Row, hi: &mut Row, [a, b, c]: [(&Row, &Row); 3], f: Exact3<u64>) {
     for i in 0..64 {
-        if all || f64::from_bits(out[i]).is_nan() {
-            out[i] = f(m, a[i], b[i], c[i]);
+        if all || f64::from_bits(lane64((lo, hi), i)).is_nan() {
+            let r = f(m, lane64(a, i), lane64(b, i), lane64(c, i));
+            (lo.0[i], hi.0[i]) = (r as u32, (r >> 32) as u32);
         }
     }
 }
@@ -97,35 +90,71 @@ pub fn float64<const SOURCES: usize>(
     exact: Exact3<u64>,
 ) -> Flow {
     let m = w.mode;
-    let mut out = [0; 64];
-    let source = |k: usize| if k < SOURCES { w.read64(op.src[k]) } else { [0; 64] };
+    let (mut lo, mut hi) = (Row::ZERO, Row::ZERO);
+    let source = |k: usize| w.pair(op.src[if k < SOURCES { k } else { 0 }]);
     let (a, b, c) = (source(0), source(1), source(2));
-    let mut nan = 0;
     let path = path16_64(m);
     match path {
-        Path::Host => {
-            for i in 0..64 {
-                let r = host(f64::from_bits(a[i]), f64::from_bits(b[i]), f64::from_bits(c[i]));
-                nan |= u64::from(r.is_nan());
-                out[i] = r.to_bits();
-            }
-        }
+        Path::Host => fill64(&mut lo, &mut hi, |i| {
+            let read = |pair| f64::from_bits(lane64(pair, i));
+            host(read(a), read(b), read(c)).to_bits()
+        }),
         Path::Flush => {
             let (ki, ko) = (m.denorm_in16_64(), m.denorm_out16_64());
-            let read = |x: u64| f64::from_bits(flush64(x, ki));
-            for i in 0..64 {
-                let r = host(read(a[i]), read(b[i]), read(c[i]));
-                nan |= u64::from(r.is_nan());
-                out[i] = flush64(r.to_bits(), ko);
-            }
+            fill64(&mut lo, &mut hi, |i| {
+                let read = |pair| f64::from_bits(flush64(lane64(pair, i), ki));
+                flush64(host(read(a), read(b), read(c)).to_bits(), ko)
+            });
         }
-        Path::Exact => nan = 1,
+        Path::Exact => {}
     }
-    if nan != 0 {
-        redo64(m, path == Path::Exact, &mut out, [&a, &b, &c], exact);
+    // An infinity sends us there too, which costs only time.
+    if path == Path::Exact || any(&hi, |x| x & 0x7ff0_0000 == 0x7ff0_0000) {
+        redo64(m, path == Path::Exact, &mut lo, &mut hi, [a, b, c], exact);
     }
-    w.write64(op.dst, &out);
+    w.write(op.dst, &lo);
+    w.write(op.dst + 1, &hi);
     Flow::Next
+}
+
+/// Whether a lane has the property.
+#[inline(always)]
+pub fn any(row: &Row, f: impl Fn(u32) -> bool) -> bool {
+    row.0.iter().fold(0, |found, &x| found | u32::from(f(x)).wrapping_neg()) != 0
+}
+
+/// A row pair as 64-bit lanes.
+#[inline(always)]
+pub fn read64(w: &Wave, index: u16) -> [u64; 64] {
+    let mut out = [0; 64];
+    let (lo, hi) = w.pair(index);
+    join(&mut out, lo, hi);
+    out
+}
+#[inline(always)]
+fn join(out: &mut [u64; 64], lo: &Row, hi: &Row) {
+    for i in 0..64 {
+        out[i] = lane64((lo, hi), i);
+    }
+}
+
+/// Writes 64-bit lanes to a row pair under EXEC.
+#[inline(always)]
+pub fn write64(w: &mut Wave, dst: u16, value: &[u64; 64]) {
+    let (mut lo, mut hi) = (Row::ZERO, Row::ZERO);
+    fill64(&mut lo, &mut hi, |i| value[i]);
+    w.write(dst, &lo);
+    w.write(dst + 1, &hi);
+}
+
+/// A lane mask from 0 or 1 a lane.
+#[inline(always)]
+pub fn mask(lanes: &[u32; 64]) -> u64 {
+    let mut wide = [0; 64];
+    for i in 0..64 {
+        wide[i] = lanes[i].wrapping_neg();
+    }
+    crate::masks::pack(&wide)
 }
 
 /// One half of each source, done in f32 (`host`'s result must round to f16 as the exact one would).
@@ -139,29 +168,24 @@ fn halves(
     out: &mut Row,
 ) {
     let path = if m.fp16_ovfl() { Path::Exact } else { path16_64(m) };
-    let mut nan = 0;
+    let mut result = Row::ZERO;
     match path {
         Path::Host => {
             let read = |x: u32| half::f16_to_f32(x >> shift & 0xffff);
-            for i in 0..64 {
-                let r = host(read(a.0[i]), read(b.0[i]), read(c.0[i]));
-                nan |= u32::from(r & 0x7fff > 0x7c00);
-                out.0[i] |= r << shift;
-            }
+            fill3(&mut result, a, b, c, |a, b, c| host(read(a), read(b), read(c)));
         }
         Path::Flush => {
             let (ki, ko) = (m.denorm_in16_64(), m.denorm_out16_64());
             let read = |x: u32| half::f16_to_f32(flush16(x >> shift & 0xffff, ki));
-            for i in 0..64 {
-                let r = flush16(host(read(a.0[i]), read(b.0[i]), read(c.0[i])), ko);
-                nan |= u32::from(r & 0x7fff > 0x7c00);
-                out.0[i] |= r << shift;
-            }
+            fill3(&mut result, a, b, c, |a, b, c| flush16(host(read(a), read(b), read(c)), ko));
         }
-        Path::Exact => nan = 1,
+        Path::Exact => {}
     }
-    if nan != 0 {
-        redo16(m, path == Path::Exact, shift, out, [a, b, c], exact);
+    if path == Path::Exact || any(&result, |x| x & 0x7fff > 0x7c00) {
+        redo16(m, path == Path::Exact, shift, &mut result, [a, b, c], exact);
+    }
+    for i in 0..64 {
+        out.0[i] |= result.0[i] << shift;
     }
 }
 
@@ -169,10 +193,9 @@ fn halves(
 #[inline(never)]
 fn redo16(m: Mode, all: bool, shift: u32, out: &mut Row, [a, b, c]: [&Row; 3], f: Exact3<u32>) {
     for i in 0..64 {
-        if all || (out.0[i] >> shift) & 0x7fff > 0x7c00 {
+        if all || out.0[i] & 0x7fff > 0x7c00 {
             let take = |x: u32| x >> shift & 0xffff;
-            let r = f(m, take(a.0[i]), take(b.0[i]), take(c.0[i]));
-            out.0[i] = out.0[i] & !(0xffff << shift) | r << shift;
+            out.0[i] = f(m, take(a.0[i]), take(b.0[i]), take(c.0[i]));
         }
     }
 }
