@@ -1,0 +1,271 @@
+"""The native module. Its errors are those of :mod:`luthier.errors`; long work releases the GIL."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+TARGETS: tuple[str, ...]
+"""The processors whose code can be lifted, instrumented and run."""
+
+@final
+class Container:
+    """A file that holds code objects: a code object itself, a host binary with ``.hip_fatbin``, an offload bundle."""
+
+    @staticmethod
+    def open(path: str) -> Container:
+        """Reads a file and lists what is in it; nothing is decompressed yet."""
+    @staticmethod
+    def from_bytes(data: bytes) -> Container:
+        """The same from bytes."""
+    @property
+    def kind(self) -> str:
+        """``code object``, ``fat binary`` or ``offload bundle``."""
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """``index``, ``bundle``, ``id``, ``target`` (None for the host's) and ``size`` of each entry."""
+    def select(self, target: str) -> list[int]:
+        """The entries to load for a target id: of each bundle the one that suits it best. At least one."""
+    def code_object(self, index: int) -> CodeObject:
+        """The code object of an entry."""
+
+@final
+class CodeObject:
+    """A parsed code object; see :class:`luthier.CodeObject`."""
+
+    @staticmethod
+    def parse(data: bytes) -> CodeObject:
+        """From the bytes of one ELF file."""
+    @property
+    def source(self) -> str | None:
+        """The file it was read from."""
+    @property
+    def data(self) -> bytes:
+        """The bytes of the ELF file."""
+    @property
+    def target(self) -> str:
+        """The target id: ``gfx90a:xnack-``."""
+    @property
+    def processor(self) -> str:
+        """The target id without features."""
+    @property
+    def version(self) -> int:
+        """The code object version, 3 to 6."""
+    @property
+    def instrumented(self) -> bool:
+        """It has a ``.luthier.origin`` section."""
+    @property
+    def kernels(self) -> list[str]:
+        """The kernels' names, in the order of the metadata."""
+    def kernel(self, name: str) -> dict[str, Any] | None:
+        """What a launch has to know: ``args``, ``kernarg_size``, segment sizes, workgroup limits."""
+    def symbol(self, name: str) -> dict[str, Any] | None:
+        """``name``, ``address`` (as the object states it), ``size`` and ``kind`` of a symbol."""
+    def inspect(self) -> dict[str, Any]:
+        """Everything: target, kernels with their descriptors, metadata, symbols, sections, segments, relocations."""
+
+@final
+class Program:
+    """The code of a code object, taken apart."""
+
+    def __new__(cls, code_object: CodeObject) -> Program: ...
+    @property
+    def functions(self) -> list[Function]:
+        """All functions, by address."""
+    def select(self, kernel: str | None = None) -> list[Function]:
+        """A kernel's code, then the device functions that it may reach; everything for None."""
+    def disasm(self, function: Function) -> str:
+        """Assembly text of a function, with its blocks and where branches go."""
+    def remarks(self) -> list[str]:
+        """What could not be settled when the code was taken apart."""
+
+@final
+class Function:
+    """A kernel's code or a device function."""
+
+    @property
+    def name(self) -> str:
+        """The symbol's name, or ``sub_ADDRESS``."""
+    @property
+    def address(self) -> int:
+        """Of its first instruction, as the code object states it."""
+    @property
+    def size(self) -> int:
+        """In bytes."""
+    @property
+    def kind(self) -> str:
+        """``kernel`` or ``device``."""
+    @property
+    def refusal(self) -> str | None:
+        """Why it cannot be instrumented, if it cannot."""
+    @property
+    def blocks(self) -> list[Block]:
+        """Its basic blocks, by address."""
+    @property
+    def instructions(self) -> list[Instruction]:
+        """Its instructions, by address."""
+    @property
+    def calls(self) -> list[tuple[int, str | None]]:
+        """The address of each call and the name of the function called, None where it is not known."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Block:
+    """A basic block: when its first instruction runs, all of them do."""
+
+    @property
+    def address(self) -> int:
+        """Of its first instruction."""
+    @property
+    def number(self) -> int:
+        """Within its function, from 0."""
+    @property
+    def function(self) -> Function:
+        """The function it belongs to."""
+    @property
+    def terminator(self) -> str:
+        """How it ends: ``fallthrough``, ``branch``, ``cond_branch``, ``call``, ``return``, ``jump``, ``end``, ..."""
+    @property
+    def successors(self) -> list[Block]:
+        """Where control may go from here; of a conditional branch, the taken one first."""
+    @property
+    def predecessors(self) -> list[Block]:
+        """Where control may come from."""
+    @property
+    def instructions(self) -> list[Instruction]:
+        """At least one."""
+    @property
+    def live_in(self) -> list[str]:
+        """Registers whose values at the block's start may still be read: ``s[4:5]``, ``v0``, ``vcc_lo``."""
+    @property
+    def live_out(self) -> list[str]:
+        """The same at its end."""
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Instruction:
+    """One instruction of the original code."""
+
+    @property
+    def address(self) -> int:
+        """As the code object states it."""
+    @property
+    def size(self) -> int:
+        """In bytes, a literal included."""
+    @property
+    def data(self) -> bytes:
+        """Its encoding."""
+    @property
+    def mnemonic(self) -> str:
+        """As LLVM prints it: ``v_add_f32_e32``."""
+    @property
+    def opcode(self) -> str:
+        """The operation without the encoding's suffix: ``v_add_f32``."""
+    @property
+    def opcode_id(self) -> int:
+        """A small number for the opcode, below 4096; stable for one version of Luthier."""
+    @property
+    def text(self) -> str:
+        """Assembly, as llvm-objdump prints it."""
+    @property
+    def flags(self) -> frozenset[str]:
+        """What it does: ``load``, ``store``, ``valu``, ``vmem``, ``ds``, ``mfma``, ``branch``, ..."""
+    @property
+    def function(self) -> Function:
+        """The function it belongs to."""
+    @property
+    def block(self) -> Block:
+        """The block it belongs to."""
+    @property
+    def branch_target(self) -> int | None:
+        """Where a direct branch or call goes."""
+    @property
+    def goes_on(self) -> bool:
+        """The next instruction in the code runs after it, so that something can be inserted between them. Not so for
+        branches, calls, returns, traps and the end of the program."""
+    @property
+    def is_branch(self) -> bool:
+        """A direct branch, conditional or not."""
+    @property
+    def is_call(self) -> bool:
+        """``s_swappc_b64``, ``s_call_b64``."""
+    @property
+    def is_end(self) -> bool:
+        """``s_endpgm`` and its kin."""
+    @property
+    def is_load(self) -> bool:
+        """Reads memory."""
+    @property
+    def is_store(self) -> bool:
+        """Writes memory."""
+    @property
+    def is_atomic(self) -> bool:
+        """An atomic memory operation."""
+    @property
+    def is_barrier(self) -> bool:
+        """``s_barrier``."""
+    @property
+    def is_valu(self) -> bool:
+        """Computes in vector registers."""
+    @property
+    def is_salu(self) -> bool:
+        """Computes in scalar registers."""
+    @property
+    def reads(self) -> list[str]:
+        """Registers read, implicit ones included."""
+    @property
+    def writes(self) -> list[str]:
+        """Registers written, implicit ones included."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Device:
+    """The mock device; see :class:`luthier.Device`. Addresses are the device's."""
+
+    def __new__(cls, processor: str, threads: int = 0) -> Device:
+        """``threads``: CPU threads that run workgroups, 0 for one on each core."""
+    def load(self, code_object: CodeObject) -> int:
+        """Loads it and gives the module's number."""
+    def symbol(self, module: int, name: str) -> tuple[int, int] | None:
+        """Address and size of a symbol of a loaded module."""
+    def alloc(self, size: int) -> int:
+        """The address of ``size`` bytes of zeros."""
+    def free(self, address: int) -> None:
+        """Gives back what :meth:`alloc` gave."""
+    def write(self, address: int, data: Any) -> None:
+        """Copies a contiguous buffer (bytes, a NumPy array) to the device."""
+    def read_into(self, address: int, data: Any) -> None:
+        """Fills a writable contiguous buffer from the device."""
+    def launch(
+        self,
+        module: int,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        kernarg: bytes,
+        lds: int = 0,
+        strict: bool = False,
+    ) -> dict[str, Any]:
+        """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
+        ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``."""
+
+def instrument(
+    code_object: CodeObject,
+    hooks: Sequence[tuple[str, str, list[tuple[Any, ...]]]],
+    variables: Sequence[tuple[str, int, int, bytes]],
+    counters: Sequence[str],
+    insertions: Sequence[tuple[int, bool, int, tuple[tuple[Any, ...], ...], int]],
+    check: bool = False,
+) -> tuple[bytes, dict[str, Any]]:
+    """Compiles hooks, places them, and gives the new code object with a report.
+
+    - ``hooks``: tree (JSON), source file, and for each parameter what the compiler has to know: ``("const", bits)``,
+      ``("variable", slot)``, ``("counter",)``, ``("reg" or "inout", file, first, count)``. Parameters with the same slot
+      get addresses in the same variable.
+    - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
+    - ``insertions``: address, after (or before), index of the hook, for each parameter ``("const",)``,
+      ``("variable", symbol, offset)``, ``("counter", index)``, ``("reg" or "inout", file, first, count)``; and the order
+      among insertions at one point.
+    """
