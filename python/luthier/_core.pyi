@@ -234,10 +234,10 @@ class Device:
         """The address of ``size`` bytes of zeros."""
     def free(self, address: int) -> None:
         """Gives back what :meth:`alloc` gave."""
-    def write(self, address: int, data: Any) -> None:
-        """Copies a contiguous buffer (bytes, a NumPy array) to the device."""
-    def read_into(self, address: int, data: Any) -> None:
-        """Fills a writable contiguous buffer from the device."""
+    def write(self, address: int, data: bytes) -> None:
+        """Copies bytes to the device."""
+    def read(self, address: int, size: int) -> bytes:
+        """Copies bytes from the device."""
     def launch(
         self,
         module: int,

@@ -16,8 +16,8 @@ class Memory(Protocol):
 
     def alloc(self, size: int) -> int: ...
     def free(self, address: int) -> None: ...
-    def write(self, address: int, data: Any) -> None: ...
-    def read_into(self, address: int, data: Any) -> None: ...
+    def write(self, address: int, data: bytes) -> None: ...
+    def read(self, address: int, size: int) -> bytes: ...
 
 
 @dataclass
@@ -29,9 +29,12 @@ class Packed:
 
     def fetch(self, memory: Memory) -> None:
         """Brings the arrays' new contents back."""
+        import numpy
+
         for array, address in self.copies:
             if array.nbytes and array.flags.writeable:
-                memory.read_into(address, array)
+                flat = array.reshape(-1).view(numpy.uint8)
+                flat[:] = numpy.frombuffer(memory.read(address, array.nbytes), numpy.uint8)
 
     def free(self, memory: Memory) -> None:
         for _, address in self.copies:
@@ -95,7 +98,7 @@ def _pointer(where: str, value: Any, memory: Memory, packed: Packed, known: dict
             address = memory.alloc(max(value.nbytes, 1))
             packed.copies.append((value, address))
             if value.nbytes:
-                memory.write(address, value)
+                memory.write(address, value.tobytes())
             known[id(value)] = address
         return struct.pack("<Q", address)
     if isinstance(value, int) and not isinstance(value, bool):

@@ -154,10 +154,7 @@ class Module:
     def read_symbol_bytes(self, name: str) -> bytes:
         """The same as bytes."""
         address, size = self._symbol(name)
-        data = bytearray(size)
-        if size:
-            self.device.core.read_into(address, data)
-        return bytes(data)
+        return self.device.core.read(address, size) if size else b""
 
     def write_symbol_bytes(self, name: str, data: bytes) -> None:
         """New contents for a global variable."""

@@ -9,6 +9,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | `device` | the mock device |
 //! | `error` | Rust errors and panics as Python exceptions |
 //! | `json` | serde_json values as Python objects |
 //! | `object` | containers and code objects |
@@ -16,6 +17,7 @@
 //! | `program` | lifted code: functions, blocks, instructions |
 //! | `text` | annotated assembly |
 
+mod device;
 mod error;
 mod inspect;
 mod json;
@@ -27,6 +29,8 @@ use pyo3::prelude::*;
 
 #[pymodule(name = "_core")]
 mod core {
+    #[pymodule_export]
+    use crate::device::PyDevice;
     #[pymodule_export]
     use crate::object::{PyCodeObject, PyContainer};
     #[pymodule_export]

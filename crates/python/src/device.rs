@@ -1,0 +1,118 @@
+//! The mock device.
+
+use luthier_emulator::{Device, DeviceConfig, EmuError, Launch, LaunchReport, ModuleId, Strict};
+use luthier_isa::Target;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::json;
+
+use crate::error::{Class, guard};
+use crate::json::to_python;
+use crate::object::PyCodeObject;
+
+fn device_error(error: EmuError) -> PyErr {
+    Class::Device.error(error)
+}
+
+#[pyclass(name = "Device", module = "luthier._core", frozen)]
+pub struct PyDevice {
+    inner: Device,
+}
+
+#[pymethods]
+impl PyDevice {
+    #[new]
+    #[pyo3(signature = (processor, threads=0))]
+    fn new(py: Python<'_>, processor: &str, threads: usize) -> PyResult<PyDevice> {
+        guard(py, || {
+            let target = Target::from_name(processor);
+            let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
+            Ok(PyDevice { inner: Device::new(target, DeviceConfig { threads, ..DeviceConfig::default() }) })
+        })
+    }
+
+    fn load(&self, py: Python<'_>, code_object: &PyCodeObject) -> PyResult<u32> {
+        let object = code_object.inner.clone();
+        guard(py, || Ok(self.inner.load(&object).map_err(device_error)?.0))
+    }
+
+    fn symbol(&self, py: Python<'_>, module: u32, name: &str) -> PyResult<Option<(u64, u64)>> {
+        guard(py, || Ok(self.inner.symbol(ModuleId(module), name)))
+    }
+
+    fn alloc(&self, py: Python<'_>, size: u64) -> PyResult<u64> {
+        guard(py, || self.inner.alloc(size).map_err(device_error))
+    }
+
+    fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
+        guard(py, || self.inner.free(address).map_err(device_error))
+    }
+
+    fn write(&self, py: Python<'_>, address: u64, data: &[u8]) -> PyResult<()> {
+        guard(py, || self.inner.write(address, data).map_err(device_error))
+    }
+
+    fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(size).map_err(|_| device_error(EmuError::OutOfMemory(size as u64)))?;
+        data.resize(size, 0);
+        guard(py, || self.inner.read(address, &mut data).map_err(device_error))?;
+        Ok(PyBytes::new(py, &data))
+    }
+
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
+    fn launch<'py>(
+        &self,
+        py: Python<'py>,
+        module: u32,
+        kernel: String,
+        grid: (u32, u32, u32),
+        block: (u32, u32, u32),
+        kernarg: Vec<u8>,
+        lds: u32,
+        strict: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let launch = Launch {
+            module: ModuleId(module),
+            kernel,
+            grid: grid.into(),
+            workgroup: block.into(),
+            kernarg,
+            dynamic_lds: lds,
+            strict: if strict { Strict::On } else { Strict::Off },
+        };
+        let report = guard(py, || self.inner.launch(&launch).map_err(device_error))?;
+        report_to_python(py, &report)
+    }
+}
+
+fn report_to_python<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult<Bound<'py, PyDict>> {
+    let histogram = |counts: &[(&'static str, u64)]| -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (name, count) in counts {
+            dict.set_item(name, count)?;
+        }
+        Ok(dict)
+    };
+    let findings: Vec<_> = report
+        .findings
+        .iter()
+        .map(|f| {
+            json!({
+                "kind": f.kind.name(), "kernel": f.kernel, "pc": f.pc, "text": f.text, "workgroup": f.workgroup,
+                "wave": f.wave, "lane": f.lane, "address": f.address, "message": f.message,
+            })
+        })
+        .collect();
+    let dict = PyDict::new(py);
+    dict.set_item("instructions", report.instructions)?;
+    dict.set_item("app_instructions", report.app_instructions)?;
+    dict.set_item("seconds", report.seconds)?;
+    dict.set_item("workgroups", report.workgroups)?;
+    dict.set_item("waves", report.waves)?;
+    dict.set_item("histogram", histogram(&report.histogram)?)?;
+    dict.set_item("app_histogram", histogram(&report.app_histogram)?)?;
+    dict.set_item("findings", to_python(py, &findings.into())?)?;
+    Ok(dict)
+}
