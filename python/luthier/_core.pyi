@@ -74,6 +74,10 @@ class Program:
         """A kernel's code, then the device functions that it may reach; everything for None."""
     def disasm(self, function: Function) -> str:
         """Assembly text of a function, with its blocks and where branches go."""
+    def to_json(self, kernel: str | None = None) -> str:
+        """Functions, blocks, edges, calls and liveness as JSON (``luthier lift --emit json``)."""
+    def to_dot(self, function: Function) -> str:
+        """The control flow graph of a function in Graphviz's language."""
     def remarks(self) -> list[str]:
         """What could not be settled when the code was taken apart."""
 

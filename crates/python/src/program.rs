@@ -62,6 +62,25 @@ impl PyProgram {
         guard(py, move || Ok(text::function(&program, id)))
     }
 
+    /// Functions, blocks, calls, liveness as JSON text.
+    #[pyo3(signature = (kernel=None))]
+    fn to_json(&self, py: Python<'_>, kernel: Option<&str>) -> PyResult<String> {
+        let only: Option<Vec<FuncId>> = match kernel {
+            None => None,
+            Some(_) => Some(self.select(kernel)?.iter().map(|f| f.id).collect()),
+        };
+        guard(py, || {
+            let document = luthier_lifter::export::document(&self.inner, only.as_deref());
+            serde_json::to_string_pretty(&document).map_err(|e| Class::Internal.error(e))
+        })
+    }
+
+    /// The control flow graph of a function for Graphviz.
+    fn to_dot(&self, py: Python<'_>, function: &PyFunction) -> PyResult<String> {
+        let (program, id) = (function.program.clone(), function.id);
+        guard(py, move || Ok(luthier_lifter::export::dot(&program, id)))
+    }
+
     fn remarks(&self) -> Vec<String> {
         let issues = self.inner.issues().iter().map(|issue| issue.to_string());
         let gaps = self.inner.gaps().iter().filter(|g| g.kind != luthier_lifter::GapKind::Padding);
