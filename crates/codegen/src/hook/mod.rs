@@ -59,8 +59,11 @@ pub enum HookSource {
 #[derive(Debug)]
 pub struct HookModule {
     source: Parsed,
-    compiled: Mutex<HashMap<(Target, Vec<ArgSpec>), Arc<Template>>>,
+    compiled: Mutex<HashMap<Shape, Arc<Template>>>,
 }
+
+/// What a hook is compiled for.
+type Shape = (Target, Vec<ArgSpec>);
 
 #[derive(Debug)]
 enum Parsed {
