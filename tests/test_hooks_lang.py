@@ -121,16 +121,17 @@ def test_device_functions_are_collected_once():
     assert [f["name"].rsplit(".", 1)[1] for f in hook.tree["functions"]] == ["hook", "four_times", "twice"]
 
 
-def test_range_counts_in_u32_over_constants_and_else_in_its_arguments_type():
+def test_a_loop_variable_between_constants_takes_the_type_that_it_meets():
     @lt.hook
-    def hook(p: lt.ptr[lt.u32], n: lt.u16):
+    def hook(p: lt.ptr[lt.u8], n: lt.u16, wide: lt.u64):
         for i in range(4):
             p[i] = i
+            wide += i * wide
         for j in range(1, n, 2):
-            p[j] = j
+            p[j] = lt.u8(j)
 
     kinds = {v["name"]: v["type"] for v in hook.tree["functions"][0]["locals"]}
-    assert kinds == {"i": "u32", "j": "u16"}
+    assert kinds == {"i": "i32", "j": "u16"}
 
 
 def test_a_hook_is_not_called():
@@ -163,6 +164,9 @@ REFUSED = [
     ("if a:\n    y = a\np[0] = y", "y may be used before it is assigned"),
     ("while a:\n    y = a\np[0] = y", "y may be used before it is assigned"),
     ("for i in [1, 2]:\n    pass", "can only loop over range"),
+    ("for i in range(300):\n    x: lt.u8 = i", "i32 does not become u8 by itself"),
+    ("for i in range(-1, 3):\n    x = i + a", "u32 does not hold all values of i32 here"),
+    ("for i in range(3):\n    i += 1\n    x = i + a", "i32 and u32 have no common type"),
     ("for i in range(0, 8, a):\n    pass", "step must be a constant"),
     ("x = [1]", "a list cannot be used"),
     ("x = lambda: 1", "a lambda cannot be used"),

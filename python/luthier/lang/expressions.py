@@ -47,6 +47,8 @@ class Expressions:
 
     file: str
     scope: Scope
+    #: The least and the greatest value of the loop variables that count between constants.
+    bounds: dict[str, tuple[int, int]]
 
     def span(self, node: ast.AST) -> Span:
         raise NotImplementedError
@@ -86,7 +88,7 @@ class Expressions:
         if isinstance(kind, Array):
             return Value(span, Pointer(kind.of, "scratch"), {"address": node.id})
         readable = u64 if isinstance(kind, Counter) else kind.of if isinstance(kind, InOut) else kind
-        return Value(span, readable, {"local": node.id})
+        return Value(span, readable, {"local": node.id}, bounds=self.bounds.get(node.id))
 
     def _attribute(self, node: ast.Attribute) -> Value:
         return self._global(node, self.span(node))

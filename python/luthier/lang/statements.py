@@ -10,7 +10,7 @@ from . import types
 from .errors import HookError, Span
 from .expressions import Expressions, spelling
 from .scope import MISSING
-from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, u32, u64
+from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, u64
 from .values import Value, as_type, constant, settle, truth, unify
 
 
@@ -28,10 +28,12 @@ class FunctionChecker(Expressions):
         self.declared_at: dict[str, Span] = {}
         self.assigned: set[str] = set()
         self.parameters: set[str] = set()
-        self.loops = 0
-        self.assigned_names = {
-            n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
+        self.bounds: dict[str, tuple[int, int]] = {}
+        nodes = list(ast.walk(self.source.tree))
+        stores = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self.assigned_names = {n.id for n in stores}
+        counted = {id(n.target) for n in nodes if isinstance(n, ast.For)}
+        self.changed_names = {n.id for n in stores if id(n) not in counted}
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)
@@ -219,9 +221,7 @@ class FunctionChecker(Expressions):
         if node.orelse:
             raise HookError("a loop's else cannot be used in a hook", self.span(node.orelse[0]))
         before = set(self.assigned)
-        self.loops += 1
         yield
-        self.loops -= 1
         self.assigned = before
 
     def _while_stmt(self, node: ast.While) -> Iterator[dict[str, Any]]:
@@ -245,8 +245,10 @@ class FunctionChecker(Expressions):
         start, stop = args if len(args) == 2 else (constant(span, 0), args[0])
         name = node.target.id
         known = self.types.get(name)
-        if known is None and start.untyped and stop.untyped and step.const > 0 and start.const >= 0 and 0 <= stop.const <= u32.high:
-            start, stop = as_type(start, u32), as_type(stop, u32)
+        bounds = None
+        if start.untyped and stop.untyped and isinstance(start.const, int) and isinstance(stop.const, int):
+            first, last = start.const, stop.const + (-1 if step.const > 0 else 1)
+            bounds = (min(first, last), max(first, last))
         start, stop = unify([start, stop], "range")
         if known is not None and isinstance(known, Scalar):
             start, stop = as_type(start, known), as_type(stop, known)
@@ -258,7 +260,13 @@ class FunctionChecker(Expressions):
             self.types[name] = start.type
             self.declared_at.setdefault(name, span)
             self.assigned.add(name)
+            outer = self.bounds.pop(name, None)
+            if bounds and name not in self.changed_names:
+                self.bounds[name] = bounds
             body = self.block(node.body)
+            self.bounds.pop(name, None)
+            if outer:
+                self.bounds[name] = outer
         loop = {"name": name, "start": start.to_json(), "stop": stop.to_json(), "step": step.const, "body": body}
         yield self.node(span, {"for": loop})
 
@@ -315,7 +323,8 @@ def _always_returns(body: list[ast.stmt]) -> bool:
         if isinstance(statement, ast.If) and _always_returns(statement.body) and _always_returns(statement.orelse):
             return True
         if isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant) and statement.test.value is True:
-            return not any(isinstance(n, ast.Break) for n in ast.walk(statement))
+            if not any(isinstance(n, ast.Break) for n in ast.walk(statement)):
+                return True
     return False
 
 

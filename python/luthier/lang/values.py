@@ -23,10 +23,18 @@ class Value:
     type: Type | None
     kind: dict[str, Any] | None = None
     const: int | float | bool | None = None
+    #: The least and the greatest value, of a loop variable that counts between constants.
+    bounds: tuple[int, int] | None = None
 
     @property
     def untyped(self) -> bool:
         return self.type is None
+
+    def fits(self, to: Type) -> bool:
+        """Whether it becomes a ``to`` without a change of value, whatever it is."""
+        if self.bounds and isinstance(to, Scalar) and to.kind == "int":
+            return to.low <= self.bounds[0] and self.bounds[1] <= to.high
+        return self.type is not None and widens(self.type, to)
 
     def to_json(self) -> dict[str, Any]:
         assert self.kind is not None, "an untyped constant has to be settled first"
@@ -47,8 +55,7 @@ def as_type(value: Value, to: Type) -> Value:
         return _typed_constant(value, to)
     if value.type == to:
         return value
-    assert value.type is not None
-    if not widens(value.type, to):
+    if not value.fits(to):
         raise HookError(f"{value.type} does not become {to} by itself: write {spelling(to)}(...) to convert it", value.span)
     return Value(value.span, to, {"cast": value.to_json()})
 
@@ -68,20 +75,20 @@ def settle(value: Value) -> Value:
 def unify(values: list[Value], what: str) -> list[Value]:
     """All of them in the one type that they have in common."""
     to: Type | None = None
-    for value in values:
-        if value.untyped:
-            continue
+    # What is flexible (constants, loop variables between constants) takes the type of what is not.
+    typed = [v for v in values if not v.untyped and not v.bounds] or [v for v in values if not v.untyped]
+    for value in typed:
         assert value.type is not None
         joined = value.type if to is None else common(to, value.type)
         if joined is None:
             raise HookError(f"{what}: {to} and {value.type} have no common type: convert one of them", value.span)
         to = joined
     if to is None:
-        settled = [settle(v) for v in values]
-        if any(v.type != settled[0].type for v in settled):
-            to = f32 if any(isinstance(v.const, float) for v in values) else max((v.type for v in settled), key=lambda t: t.high)
-        else:
-            return settled
+        kinds = [settle(v).type for v in values]
+        to = f32 if f32 in kinds else max(kinds, key=lambda kind: kind.high)
+    for value in values:
+        if value.bounds and not value.fits(to):
+            raise HookError(f"{what}: {to} does not hold all values of {value.type} here: convert one of them", value.span)
     return [as_type(v, to) for v in values]
 
 
