@@ -1,66 +1,77 @@
-//! Matrix operations: the MFMA instructions of CDNA 2, `D = A * B + C` on one or several blocks.
+//! Matrix operations: MFMA, and the moves between VGPRs and accumulation VGPRs.
 //!
-//! # Layout
+//! # Where the elements are
 //!
-//! An M x N x K operation on B blocks holds, in 64 lanes:
-//! * A (M x K): lane `l` has row `l mod M`. The lanes of one such group of M belong, with several blocks, to block
-//!   `l / M`; with one block, to the next columns: `k = e + E * (l / M)` for element `e` of the E that a lane holds.
-//!   B (K x N) likewise, with columns for rows.
-//! * C and D, M = 32 or 16: lane `l` has column `l mod N`, register `r` of a block has row
-//!   `4 * (l / N) + (r mod 4) + 4 * (64 / N) * (r / 4)`; a block's registers follow the previous block's.
-//!   M = 4: lane `l` has column `l mod 4` of block `l / 4`, register `r` row `r`.
-//! * f64: a register is a pair. 16x16x4: row `l / 16 + 4 * r`. 4x4x4: lane `l` has column (or A's row) `l mod 4` of
-//!   block `l / 4 mod 4`, and row (or k) `l / 16`.
+//! An operation multiplies `BLOCKS` pairs of matrices, M x K and K x M. A lane holds `PER_LANE` neighbouring elements
+//! along K of one row of A (or one column of B):
 //!
-//! `cbsz` and `abid` give the A of block `abid` of each group of `2^cbsz` blocks to the whole group; `blgp` permutes
-//! B's lanes. EXEC is ignored.
+//! ```text
+//! lane = (k / PER_LANE * BLOCKS + block) * M + row          element within the lane = k % PER_LANE
+//! ```
 //!
-//! # Arithmetic
+//! The result has one column a lane, `lane % M`. With M = 32 a register holds rows `8 * (r / 4) + 4 * (lane / 32) + r % 4`
+//! of its block, with M = 16 rows `4 * (lane / 16) + r`, blocks one after the other; with M = 4 the lane says the block
+//! (`lane / 4`) and the register the row. The f64 forms differ, see [`double`].
 //!
-//! Products are added one by one, k ascending, each sum rounded once to nearest even (fused multiply-add). f16 and
-//! bf16 operations flush denormals of A, B, C and D to zero, as AMD documents for MI200; f32 and f64 keep them. The
-//! order in which the hardware adds is not documented: last bits of f16, bf16 and f32 results may differ from it.
+//! CBSZ, ABID: groups of `1 << cbsz` blocks all use the A of block ABID of their group. BLGP permutes the lanes of B.
+//! EXEC is ignored.
+//!
+//! # What the arithmetic is
+//!
+//! Products are added to the accumulator one after the other, k ascending, each step a fused multiply-add rounded to
+//! nearest even. AMD does not document the order; where sums are exact the order does not show. Denormals: the f32 and
+//! f64 forms keep them; the f16 and bf16 forms of gfx90a flush those of the operands, of the accumulator and of the
+//! result. MODE is ignored. Sources: "Matrix Arithmetic Instructions" in AMD's CDNA2 ISA manual; AMD's matrix
+//! instruction calculator; the MI200 numerics notes in the ROCm documentation.
 
-mod element;
-mod float;
-mod integer;
-mod layout;
+mod accumulate;
+mod double;
+mod elements;
+mod moves;
+
+use accumulate::{Mfma, Mfma4};
+use double::{Double4, Double16};
+use elements::{Bf16, Bf16Wide, F16, F32, I8};
 
 use crate::registry::ValuOp;
-use crate::valu::op;
-use element::{Bf16, F16, F32};
 
 /// The operation of an isa `base` mnemonic (`v_mfma_f32_32x32x8f16`), if it is one of ours.
 pub fn lookup(base: &str) -> Option<ValuOp> {
+    if let Some(op) = moves::lookup(base) {
+        return Some(op);
+    }
     let op = match base {
-        "v_mfma_f32_32x32x1f32" => op!(w, o => float::run::<F32<1>, 32, 1, 2>(w, o)),
-        "v_mfma_f32_16x16x1f32" => op!(w, o => float::run::<F32<1>, 16, 1, 4>(w, o)),
-        "v_mfma_f32_4x4x1f32" => op!(w, o => float::run::<F32<1>, 4, 1, 16>(w, o)),
-        "v_mfma_f32_32x32x2f32" => op!(w, o => float::run::<F32<1>, 32, 2, 1>(w, o)),
-        "v_mfma_f32_16x16x4f32" => op!(w, o => float::run::<F32<1>, 16, 4, 1>(w, o)),
-        "v_mfma_f32_32x32x4f16" => op!(w, o => float::run::<F16, 32, 4, 2>(w, o)),
-        "v_mfma_f32_16x16x4f16" => op!(w, o => float::run::<F16, 16, 4, 4>(w, o)),
-        "v_mfma_f32_4x4x4f16" => op!(w, o => float::run::<F16, 4, 4, 16>(w, o)),
-        "v_mfma_f32_32x32x8f16" => op!(w, o => float::run::<F16, 32, 8, 1>(w, o)),
-        "v_mfma_f32_16x16x16f16" => op!(w, o => float::run::<F16, 16, 16, 1>(w, o)),
-        "v_mfma_f32_32x32x2bf16" => op!(w, o => float::run::<Bf16<2>, 32, 2, 2>(w, o)),
-        "v_mfma_f32_16x16x2bf16" => op!(w, o => float::run::<Bf16<2>, 16, 2, 4>(w, o)),
-        "v_mfma_f32_4x4x2bf16" => op!(w, o => float::run::<Bf16<2>, 4, 2, 16>(w, o)),
-        "v_mfma_f32_32x32x4bf16" => op!(w, o => float::run::<Bf16<2>, 32, 4, 1>(w, o)),
-        "v_mfma_f32_16x16x8bf16" => op!(w, o => float::run::<Bf16<2>, 16, 8, 1>(w, o)),
-        "v_mfma_f32_32x32x4bf16_1k" => op!(w, o => float::run::<Bf16<4>, 32, 4, 2>(w, o)),
-        "v_mfma_f32_16x16x4bf16_1k" => op!(w, o => float::run::<Bf16<4>, 16, 4, 4>(w, o)),
-        "v_mfma_f32_4x4x4bf16_1k" => op!(w, o => float::run::<Bf16<4>, 4, 4, 16>(w, o)),
-        "v_mfma_f32_32x32x8bf16_1k" => op!(w, o => float::run::<Bf16<4>, 32, 8, 1>(w, o)),
-        "v_mfma_f32_16x16x16bf16_1k" => op!(w, o => float::run::<Bf16<4>, 16, 16, 1>(w, o)),
-        "v_mfma_i32_32x32x4i8" => op!(w, o => integer::run::<32, 4, 2>(w, o)),
-        "v_mfma_i32_16x16x4i8" => op!(w, o => integer::run::<16, 4, 4>(w, o)),
-        "v_mfma_i32_4x4x4i8" => op!(w, o => integer::run::<4, 4, 16>(w, o)),
-        "v_mfma_i32_32x32x8i8" => op!(w, o => integer::run::<32, 8, 1>(w, o)),
-        "v_mfma_i32_16x16x16i8" => op!(w, o => integer::run::<16, 16, 1>(w, o)),
-        "v_mfma_f64_16x16x4f64" => op!(w, o => float::run_f64_16(w, o)),
-        "v_mfma_f64_4x4x4f64" => op!(w, o => float::run_f64_4(w, o)),
+        "v_mfma_f32_32x32x1f32" => ValuOp::of::<Mfma<F32, 32, 2>>(),
+        "v_mfma_f32_32x32x2f32" => ValuOp::of::<Mfma<F32, 32, 1>>(),
+        "v_mfma_f32_16x16x1f32" => ValuOp::of::<Mfma<F32, 16, 4>>(),
+        "v_mfma_f32_16x16x4f32" => ValuOp::of::<Mfma<F32, 16, 1>>(),
+        "v_mfma_f32_4x4x1f32" => ValuOp::of::<Mfma4<F32>>(),
+        "v_mfma_f32_32x32x4f16" => ValuOp::of::<Mfma<F16, 32, 2>>(),
+        "v_mfma_f32_32x32x8f16" => ValuOp::of::<Mfma<F16, 32, 1>>(),
+        "v_mfma_f32_16x16x4f16" => ValuOp::of::<Mfma<F16, 16, 4>>(),
+        "v_mfma_f32_16x16x16f16" => ValuOp::of::<Mfma<F16, 16, 1>>(),
+        "v_mfma_f32_4x4x4f16" => ValuOp::of::<Mfma4<F16>>(),
+        "v_mfma_f32_32x32x2bf16" => ValuOp::of::<Mfma<Bf16, 32, 2>>(),
+        "v_mfma_f32_32x32x4bf16" => ValuOp::of::<Mfma<Bf16, 32, 1>>(),
+        "v_mfma_f32_16x16x2bf16" => ValuOp::of::<Mfma<Bf16, 16, 4>>(),
+        "v_mfma_f32_16x16x8bf16" => ValuOp::of::<Mfma<Bf16, 16, 1>>(),
+        "v_mfma_f32_4x4x2bf16" => ValuOp::of::<Mfma4<Bf16>>(),
+        "v_mfma_f32_32x32x4bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 32, 2>>(),
+        "v_mfma_f32_32x32x8bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 32, 1>>(),
+        "v_mfma_f32_16x16x4bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 16, 4>>(),
+        "v_mfma_f32_16x16x16bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 16, 1>>(),
+        "v_mfma_f32_4x4x4bf16_1k" => ValuOp::of::<Mfma4<Bf16Wide>>(),
+        "v_mfma_i32_32x32x4i8" => ValuOp::of::<Mfma<I8, 32, 2>>(),
+        "v_mfma_i32_32x32x8i8" => ValuOp::of::<Mfma<I8, 32, 1>>(),
+        "v_mfma_i32_16x16x4i8" => ValuOp::of::<Mfma<I8, 16, 4>>(),
+        "v_mfma_i32_16x16x16i8" => ValuOp::of::<Mfma<I8, 16, 1>>(),
+        "v_mfma_i32_4x4x4i8" => ValuOp::of::<Mfma4<I8>>(),
+        "v_mfma_f64_16x16x4f64" => ValuOp::of::<Double16>(),
+        "v_mfma_f64_4x4x4f64" => ValuOp::of::<Double4>(),
         _ => return None,
     };
     Some(op.raw_mods())
 }
+
+#[cfg(test)]
+mod tests;
