@@ -1,7 +1,7 @@
 """The command line.
 
 Every bad input ends in one line on standard error and exit status 2. Exit status 1 is strict mode's: the run was
-completed and something was found. What a command needs is imported when it runs, so that starting is quick.
+completed and something was found. Status 3 comes with a traceback: a tool's Python code has failed. What a command needs is imported when it runs, so that starting is quick.
 """
 
 from __future__ import annotations
@@ -99,8 +99,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         if run is not None:
             run.exit_now(130)
         return 130
+    except OSError as error:
+        return _fail(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}")
     except MemoryError:
         return _fail("out of memory")
+    except Exception:
+        # A mistake in a tool's Python code, or in ours: who wrote it needs the traceback.
+        import traceback
+
+        traceback.print_exc()
+        return 3
 
 
 def _command(args: Any) -> int:
@@ -117,6 +125,5 @@ def _command(args: Any) -> int:
 
 def _fail(message: str, lines: bool = False) -> int:
     """One line, whatever is in the message; a hook's error keeps its source excerpt."""
-    text = message if lines else " ".join(message.split())
-    print(f"luthier: error: {text}", file=sys.stderr)
+    print(message if lines else f"luthier: error: {' '.join(message.split())}", file=sys.stderr)
     return 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
+from ..errors import LuthierError
+
 
 @dataclass(frozen=True)
 class Span:
@@ -16,7 +18,7 @@ class Span:
     end: int | None = None
 
 
-class HookError(Exception):
+class HookError(LuthierError):
     """A hook that cannot be compiled.
 
     ``message`` is the sentence alone; ``file``, ``line`` and ``col`` (from 1) say where; ``str()`` adds the source
