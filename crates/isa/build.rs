@@ -48,23 +48,27 @@ fn generate(target: &str, text: &str, out: &mut String) {
     let name = target.to_uppercase();
     writeln!(out, "pub static {name}_OPCODES: [OpcodeInfo; {}] = [", rows.len()).unwrap();
     for (id, row) in rows.iter().enumerate() {
-        let [llvm, pseudo, mnemonic, format, opcode, _keys, size, operands, reads, writes, flags] = row[..] else {
-            panic!("{target}: {row:?} has not 11 columns");
+        let [llvm, pseudo, mnemonic, format, opcode, _keys, size, operands, reads, writes, flags, legal] = row[..] else {
+            panic!("{target}: {row:?} has not 12 columns");
         };
         let base = ["_e32", "_e64", "_dpp", "_sdwa"].iter().find_map(|s| mnemonic.strip_suffix(s)).unwrap_or(mnemonic);
         writeln!(
             out,
             "OpcodeInfo {{ id: OpcodeId({id}), mnemonic: {mnemonic:?}, base: {base:?}, llvm: {llvm:?}, pseudo: {pseudo:?}, \
              format: Format::{format}, opcode: {opcode}, size: {size}, operands: &[{}], implicit_reads: &[{}], \
-             implicit_writes: &[{}], flags: {} }},",
+             implicit_writes: &[{}], flags: {}, legality: {} }},",
             list(operands).map(operand).collect::<String>(),
             list(reads).map(|r| format!("Reg::{r},")).collect::<String>(),
             list(writes).map(|r| format!("Reg::{r},")).collect::<String>(),
             list(flags).fold("Flags::empty()".to_string(), |all, f| format!("{all}.union(Flags::{f})")),
+            legality(legal, format),
         )
         .unwrap();
     }
     writeln!(out, "];").unwrap();
+
+    let classes: Vec<[u64; 8]> = text.lines().filter_map(|l| l.strip_prefix("#class ")).map(class).collect();
+    writeln!(out, "pub static {name}_CLASSES: [[u64; 8]; {}] = {classes:?};", classes.len()).unwrap();
 
     writeln!(out, "pub static {name}_INDEX: Index = Index {{").unwrap();
     for (index, formats, opcode_bits, key_bits) in INDEXES {
@@ -98,6 +102,40 @@ fn generate(target: &str, text: &str, out: &mut String) {
         by_mnemonic.iter().collect::<Vec<_>>()
     )
     .unwrap();
+}
+
+/// A bit for each of the 512 codes that an operand field may have.
+fn class(line: &str) -> [u64; 8] {
+    let (_, codes) = line.split_once(' ').expect("a class number and its codes");
+    let mut bits = [0; 8];
+    for range in codes.split(',') {
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        let code = |s: &str| s.parse::<usize>().unwrap_or_else(|_| panic!("{s} is no code"));
+        (code(from)..=code(to)).for_each(|c| bits[c / 64] |= 1 << (c % 64));
+    }
+    bits
+}
+
+/// The column of the same name, and where a source code of 255 means that a literal follows.
+fn legality(column: &str, format: &str) -> String {
+    let mut words = column.split_whitespace();
+    let bits: Vec<&str> = words.next().expect("the bits").split('/').collect();
+    let [fixed, value, ignored] = bits[..] else { panic!("legality {column}") };
+    let mut checks = String::new();
+    for word in words {
+        let parts: Vec<&str> = word.split(':').collect();
+        let [low, width, class] = parts[..] else { panic!("check {word}") };
+        write!(checks, "Check {{ low: {low}, width: {width}, class: {class} }},").unwrap();
+    }
+    let literals = match format {
+        "Sop1" => "&[(0, 0xff)]",
+        "Sop2" | "Sopc" => "&[(0, 0xff), (8, 0xff)]",
+        "Vop1" | "Vop2" | "Vopc" => "&[(0, 0x1ff)]",
+        _ => "&[]",
+    };
+    format!(
+        "Legality {{ fixed: 0x{fixed}, value: 0x{value}, ignored: 0x{ignored}, checks: &[{checks}], literals: {literals} }}"
+    )
 }
 
 fn list(column: &str) -> impl Iterator<Item = &str> {

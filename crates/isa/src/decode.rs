@@ -1,7 +1,7 @@
 //! From words to an opcode: which format, which index slot, how many bytes.
 
 use crate::tables::Index;
-use crate::{DecodeError, Flags, Format, Inst, Target};
+use crate::{DecodeError, Flags, Format, Inst, OpcodeInfo, Target};
 
 const LITERAL: u32 = 255;
 
@@ -70,30 +70,57 @@ fn vop(index: &Index, w0: u32) -> u16 {
 }
 
 /// A 32-bit literal follows the encoding.
-fn has_literal(format: Format, w0: u32) -> bool {
-    let source = |low: u32, width: u32| bits(w0, low, width) as u32 == LITERAL;
-    match format {
-        Format::Sop1 => source(0, 8),
-        Format::Sop2 | Format::Sopc => source(0, 8) || source(8, 8),
-        Format::Vop1 | Format::Vop2 | Format::Vopc => source(0, 9),
-        _ => false,
+fn has_literal(info: &OpcodeInfo, w0: u32) -> bool {
+    let source = |&(low, mask): &(u8, u16)| w0 >> low & u32::from(mask) == LITERAL;
+    info.legality.literals.iter().any(source) || info.flags.contains(Flags::FIXED_LITERAL)
+}
+
+/// Is this encoding of the opcode one that means something? `pair` is its first two words.
+pub fn is_legal(target: Target, info: &OpcodeInfo, pair: u64) -> bool {
+    let legality = &info.legality;
+    if pair & legality.fixed != legality.value {
+        return false;
     }
+    let classes = target.classes();
+    let member = |class: u8, code: usize| classes[usize::from(class)][code / 64] >> (code % 64) & 1 != 0;
+    // A comparison's scalar destination counts only if its SD bit says that there is one.
+    const SD: u64 = 1 << 47;
+    if info.format == Format::SdwaC && pair & SD == 0 {
+        return sdwa_sources(info, pair);
+    }
+    legality.checks.iter().all(|c| member(c.class, (pair >> c.low & ((1 << c.width) - 1)) as usize))
+        && (!info.flags.contains(Flags::SDWA) || sdwa_sources(info, pair))
+}
+
+/// SDWA sources are vector registers, any, or scalar ones and constants, if their S bits say so.
+fn sdwa_sources(info: &OpcodeInfo, pair: u64) -> bool {
+    let scalar = |code: u64| matches!(code, 0..=124 | 126..=208 | 235..=248 | 251..=253);
+    let second = info.format != Format::Sdwa1;
+    (pair >> 55 & 1 == 0 || scalar(pair >> 32 & 0xff)) && (!second || pair >> 63 & 1 == 0 || scalar(pair >> 9 & 0xff))
 }
 
 pub fn decode(target: Target, bytes: &[u8]) -> Result<Inst, DecodeError> {
     let word = |at: usize| bytes.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     let truncated = |needed: usize| DecodeError::Truncated { needed, available: bytes.len() };
     let w0 = word(0).ok_or(truncated(4))?;
-    let w1 = word(4);
-    let id = opcode_id(target.index(), w0, w1.unwrap_or(0)).ok_or(DecodeError::Unknown { target, word: w0 })?;
+    let w1 = word(4).unwrap_or(0);
+    let unknown = DecodeError::Unknown { target, word: w0 };
+    let Some(id) = opcode_id(target.index(), w0, w1) else { return Err(unknown) };
     let info = &target.opcodes()[usize::from(id)];
     let base = usize::from(info.size);
-    let literal = info.flags.contains(Flags::FIXED_LITERAL) || has_literal(info.format, w0);
+    let literal = has_literal(info, w0);
     let size = base + if literal { 4 } else { 0 };
     if size > bytes.len() {
         return Err(truncated(size));
     }
-    let second = if size > 4 { w1.unwrap_or(0) } else { 0 };
-    let inst = Inst::from_words(info, [w0, second, 0, 0, 0], size as u8);
-    if inst.is_well_formed() { Ok(inst) } else { Err(DecodeError::Unknown { target, word: w0 }) }
+    let second = if base > 4 { w1 } else { 0 };
+    if !is_legal(target, info, u64::from(w0) | u64::from(second) << 32) {
+        return Err(unknown);
+    }
+    // The literal lies behind the encoding: no opcode of eight bytes has one yet, but none is ruled out.
+    let mut words = [w0, second, 0, 0, 0];
+    if literal {
+        words[base / 4] = word(base).unwrap_or(0);
+    }
+    Ok(Inst::from_words(info, words, size as u8))
 }

@@ -179,4 +179,27 @@ pub struct OpcodeInfo {
     pub implicit_reads: &'static [Reg],
     pub implicit_writes: &'static [Reg],
     pub flags: Flags,
+    pub(crate) legality: Legality,
+}
+
+/// Which encodings with this opcode and variant are legal: what LLVM's disassembler takes.
+#[derive(Debug)]
+pub(crate) struct Legality {
+    /// Bits that must have the value they have in `value`.
+    pub fixed: u64,
+    pub value: u64,
+    /// Bits without effect.
+    pub ignored: u64,
+    pub checks: &'static [Check],
+    /// Places (low bit, mask) where a code of 255 says that a literal follows.
+    pub literals: &'static [(u8, u16)],
+}
+
+/// A field with illegal codes.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub low: u8,
+    pub width: u8,
+    /// Number of the set of legal codes.
+    pub class: u8,
 }

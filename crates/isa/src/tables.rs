@@ -1,5 +1,6 @@
 //! The generated tables: opcodes, decode indexes, mnemonics.
 
+use crate::opcode::{Check, Legality};
 use crate::{Access, DataType, Field, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo, Reg};
 
 /// For each decode index, the opcode id at `opcode << key bits | variant key`; `u16::MAX` where there is none.

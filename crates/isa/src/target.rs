@@ -30,6 +30,11 @@ impl Target {
             Target::Gfx90a => &tables::GFX90A_INDEX,
         }
     }
+    pub(crate) fn classes(self) -> &'static [[u64; 8]] {
+        match self {
+            Target::Gfx90a => &tables::GFX90A_CLASSES,
+        }
+    }
     fn mnemonics(self) -> &'static [(&'static str, u16)] {
         match self {
             Target::Gfx90a => &tables::GFX90A_MNEMONICS,

@@ -1,5 +1,6 @@
 //! Turns what the prober found into crates/isa/tables/TARGET.txt, one opcode a line.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::probe::{McOperand, Opcode, probe};
@@ -13,9 +14,10 @@ const TARGETS: &[(&str, &str)] = &[("gfx90a", "8,5,3,1,2")];
 
 const HEADER: &str = "\
 # Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs:
-# LLVM name, pseudo, mnemonic, format, opcode, variant keys, bytes, operands, implicit reads, implicit writes, flags.
-# An operand is field:units:access:type:file:modifiers, or VCC:units:access where the assembly names a register that the encoding
-# does not. Units count 32 bits.
+# LLVM name, pseudo, mnemonic, format, opcode, variant keys, bytes, operands, implicit reads, implicit writes, flags,
+# legality. An operand is field:units:access:type:file:modifiers, or VCC:units:access where the assembly names a register
+# that the encoding does not. Units count 32 bits. Legality: bits with one legal value / the value / bits without
+# effect, then low:width:class for fields of which only the codes of a class are legal.
 ";
 
 fn folder() -> PathBuf {
@@ -50,19 +52,65 @@ fn table(cpu: &str, families: &str) -> Result<(String, usize), String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/probe.cpp");
     let scratch = std::env::temp_dir().join(format!("luthier-gen-isa-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(|e| e.to_string())?;
-    let opcodes = probe(&source, &scratch, cpu, families);
+    let opcodes = probe(&source, &scratch, cpu, families, &fields());
     std::fs::remove_dir_all(&scratch).map_err(|e| e.to_string())?;
+    let mut classes = Classes::default();
     let mut rows: Vec<((String, u16, u16), String)> = Vec::new();
-    for opcode in opcodes? {
-        let row = row(&opcode).map_err(|e| format!("{}: {e}", opcode.llvm))?;
+    let opcodes = opcodes?;
+    let accumulators: BTreeSet<(&str, u16)> =
+        opcodes.iter().filter(|o| o.operands.iter().any(|p| p.tied)).map(|o| (o.format.as_str(), o.op)).collect();
+    let accumulates = |o: &Opcode| match o.format.as_str() {
+        "Dpp1" => accumulators.contains(&("Vop1", o.op)),
+        "Dpp2" => accumulators.contains(&("Vop2", o.op)),
+        _ => false,
+    };
+    for opcode in &opcodes {
+        let row = row(opcode, accumulates(opcode), &mut classes).map_err(|e| format!("{}: {e}", opcode.llvm))?;
         rows.push(((opcode.format.clone(), opcode.op, opcode.keys[0]), row));
     }
     rows.sort();
     let count = rows.len();
-    Ok((HEADER.to_string() + &rows.into_iter().map(|(_, row)| row + "\n").collect::<String>(), count))
+    let classes: String = classes.0.iter().map(|(codes, id)| (*id, format!("#class {id} {codes}\n"))).collect::<BTreeMap<_, _>>().into_values().collect();
+    Ok((HEADER.to_string() + &classes + &rows.into_iter().map(|(_, row)| row + "\n").collect::<String>(), count))
 }
 
-fn row(o: &Opcode) -> Result<String, String> {
+/// Distinct sets of legal codes, numbered as they are met.
+#[derive(Default)]
+struct Classes(BTreeMap<String, usize>);
+
+impl Classes {
+    fn id(&mut self, codes: &str) -> usize {
+        let next = self.0.len();
+        *self.0.entry(codes.to_string()).or_insert(next)
+    }
+}
+
+/// The fields whose codes the prober tries out. VOP3B is not told from VOP3A yet: its scalar destination is tried where
+/// those bits hold a register.
+fn fields() -> String {
+    use Field::*;
+    let format = |format: Format| {
+        let keyed = |field: Field| match format {
+            Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,
+            Format::Smem | Format::Flat | Format::Mubuf if field == Glc => true,
+            _ => matches!(field, Op | Seg | Lds | Gds | Imm | SoffsetEn | Offen | Idxen | AccCd | Dmask),
+        };
+        let mut pieces: Vec<String> = layout(format)
+            .iter()
+            .filter(|(field, ..)| !matches!(field, Abs | OpSel | OpSelHi | Neg | NegHi))
+            .map(|(field, low, width)| format!("{}{low}:{width}", if keyed(*field) { "o" } else { "" }))
+            .collect();
+        match format {
+            Format::Vop3a => pieces.push("r8:7".into()),
+            Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC | Format::Dpp1 | Format::Dpp2 => pieces.push("o0:9".into()),
+            _ => {}
+        }
+        format!("{format:?}={}", pieces.join(","))
+    };
+    ALL.into_iter().filter(|f| *f != Format::Vop3b).map(format).collect::<Vec<_>>().join(";")
+}
+
+fn row(o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, String> {
     let mnemonic = o.text.split_whitespace().next().ok_or("no mnemonic")?;
     let format = format(o)?;
     let mut operands = Vec::new();
@@ -77,6 +125,9 @@ fn row(o: &Opcode) -> Result<String, String> {
             && o.operands
                 .iter()
                 .any(|other| other.tied && other.class == operand.class && [0, operand.mask].contains(&other.mask));
+        // DPP opcodes name their old destination, which masked lanes keep; whether they do is for the access rules.
+        // It is an operand of the computation only where it is one of the plain opcode's.
+        let tied = tied && (!o.format.starts_with("Dpp") || accumulates);
         let access = if tied {
             "RW"
         } else if written {
@@ -100,6 +151,14 @@ fn row(o: &Opcode) -> Result<String, String> {
     name_vcc(o, format, mnemonic, &mut operands, &mut uses, &mut defs);
     let literal = if o.size == 8 && matches!(format, Format::Vop2 | Format::Sopk) { 4 } else { 0 };
     let keys: Vec<String> = o.keys.iter().map(u16::to_string).collect();
+    let mut legal = String::new();
+    for (i, word) in o.legal.split_whitespace().enumerate() {
+        match word.splitn(3, ':').collect::<Vec<_>>()[..] {
+            [low, width, codes] => legal += &format!(" {low}:{width}:{}", classes.id(codes)),
+            _ if i == 0 => legal += word,
+            _ => return Err(format!("{word} is no list of legal codes")),
+        }
+    }
     let columns = [
         o.llvm.clone(),
         o.pseudo.clone().unwrap_or_else(|| strip_suffix(&o.llvm)),
@@ -112,6 +171,7 @@ fn row(o: &Opcode) -> Result<String, String> {
         uses.join(" "),
         defs.join(" "),
         flags(o, mnemonic, literal != 0).join(" "),
+        legal,
     ];
     Ok(columns.map(|c| if c.is_empty() { "-".to_string() } else { c }).join("\t"))
 }
@@ -123,16 +183,19 @@ fn strip_suffix(llvm: &str) -> String {
 
 const INPUT_MODIFIERS: u8 = 45;
 
-fn format(o: &Opcode) -> Result<Format, String> {
+const ALL: [Format; 25] = {
     use Format::*;
-    const ALL: [Format; 25] = [
+    [
         Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, Vintrp, Sdwa1, Sdwa2, SdwaC,
         Dpp1, Dpp2, Ds, Flat, Mubuf, Mtbuf, Mimg, Exp,
-    ];
+    ]
+};
+
+fn format(o: &Opcode) -> Result<Format, String> {
     // The prober calls both VOP3 forms Vop3a; VOP3B is the one with a scalar destination in bits 8 to 14.
     let second_result = o.operands.iter().any(|p| p.is_def && p.mask != 0 && p.mask & !0x7f00 == 0);
     if o.format == "Vop3a" && second_result {
-        return Ok(Vop3b);
+        return Ok(Format::Vop3b);
     }
     ALL.into_iter().find(|f| format!("{f:?}") == o.format).ok_or_else(|| format!("format {}", o.format))
 }

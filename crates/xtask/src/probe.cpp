@@ -101,7 +101,7 @@ void probe_gfx9(Prober &t) {
             t.probe("Vopc", op, 0, 0x7C000000 | at(op, 17) | s);
         }
     }
-    const uint64_t sdwa[] = {0x06060600, 0x00060600, 0x06060000}, dpp[] = {0xff00e400, 0xff015000};
+    const uint64_t sdwa[] = {0x06060600, 0x00060600, 0x06060000, 0}, dpp[] = {0xff00e400, 0xff015000};
     for (unsigned op = 0; op < 256; ++op) {
         for (uint64_t high : sdwa) {
             if (op < 62) t.probe("Sdwa2", op, 0, at(op, 25) | 249 | high << 32);
@@ -151,17 +151,157 @@ void probe_gfx9(Prober &t) {
     for (unsigned op = 0; op < 4; ++op) t.probe("Vintrp", op, 0, 0xD4000000 | at(op, 16));
 }
 
+// A field: its place, and what is known of it: `r` it is there only for opcodes that keep a register in it, `o` it is
+// part of the opcode or of the decoder's variant key, ` ` all its codes are to be tried.
+struct Piece {
+    unsigned low, width;
+    char kind;
+};
+
+// "Sop2=0:8,8:8,16:7,o23:7;Vop3a=0:8,r8:7;..."
+std::map<std::string, std::vector<Piece>> parse_pieces(const char *text) {
+    std::map<std::string, std::vector<Piece>> out;
+    std::string format;
+    while (*text) {
+        const char *equals = strchr(text, '=');
+        format.assign(text, equals - text);
+        text = equals + 1;
+        while (*text && *text != ';') {
+            Piece p{0, 0, *text == 'r' || *text == 'o' ? *text : ' '};
+            int used = 0;
+            sscanf(text += p.kind != ' ', "%u:%u%n", &p.low, &p.width, &used);
+            text += used;
+            if (*text == ',') ++text;
+            out[format].push_back(p);
+        }
+        if (*text) ++text;
+    }
+    return out;
+}
+
+bool same_operand(const MCOperand &a, const MCOperand &b) {
+    return a.isReg() && b.isReg() ? a.getReg() == b.getReg() : a.isImm() && b.isImm() ? a.getImm() == b.getImm() : false;
+}
+
+// Which encodings are this opcode: bits that must have one value, bits without effect, and fields with illegal codes.
+struct Legal {
+    uint64_t fixed = 0, value = 0, ignored = 0;
+    std::vector<std::pair<Piece, std::string>> checks;
+};
+
+class Legality {
+    const Prober &t;
+    unsigned opcode;
+    uint64_t base;
+    MCInst inst;
+    Legal out;
+
+    enum Outcome { Illegal, Other, Same, Differs };
+
+    Outcome outcome(uint64_t word, MCInst *result = nullptr) const {
+        auto d = t.decode(word);
+        if (!d) return Illegal;
+        if (d->first.getOpcode() != opcode || d->first.getNumOperands() != inst.getNumOperands()) return Other;
+        if (result) *result = d->first;
+        for (unsigned i = 0; i < inst.getNumOperands(); ++i)
+            if (!same_operand(d->first.getOperand(i), inst.getOperand(i))) return Differs;
+        return Same;
+    }
+
+    uint64_t with(const Piece &p, uint64_t code) const {
+        return (base & ~at((1ull << p.width) - 1, p.low)) | at(code, p.low);
+    }
+
+    // The register that one of two codes puts into the operand that the field holds; empty if that is no register.
+    std::string register_of(const Piece &p, uint64_t first, uint64_t second) const {
+        MCInst a, b;
+        if (outcome(with(p, first), &a) < Same || outcome(with(p, second), &b) < Same) return "";
+        for (unsigned i = 0; i < a.getNumOperands(); ++i)
+            if (a.getOperand(i).isReg() && !same_operand(a.getOperand(i), b.getOperand(i)))
+                return t.regs->getName(b.getOperand(i).getReg());
+        return "";
+    }
+
+    void field(const Piece &p, bool long_format) {
+        std::string low = register_of(p, 0, 4), high = p.width == 9 ? register_of(p, 256, 260) : "";
+        if (p.kind == 'r' && low.empty()) return;
+        // A literal does not fit behind eight bytes. LLVM 22 makes its complaint of that from a string that is gone
+        // already, and may crash: 255 cannot be tried where it would be one.
+        bool vector = low.rfind("VGPR", 0) == 0 || low.rfind("AGPR", 0) == 0;
+        bool literal = long_format && !vector && !(low.empty() && high.empty());
+        std::string legal;
+        bool all = true, effect = false, mine = false;
+        int from = -1;
+        for (int code = 0; code <= 1 << p.width; ++code) {
+            bool ok = false;
+            if (code < 1 << p.width && !(literal && code == 255)) {
+                Outcome o = outcome(with(p, code));
+                ok = o != Illegal;
+                effect |= o == Differs;
+                mine |= (o == Differs || o == Same) && with(p, code) != base;
+            }
+            if (code < 1 << p.width) all &= ok;
+            if (ok && from < 0) from = code;
+            if (!ok && from >= 0) {
+                legal += (legal.empty() ? "" : ",") + std::to_string(from) + (code - 1 > from ? "-" + std::to_string(code - 1) : "");
+                from = -1;
+            }
+        }
+        uint64_t own = at((1ull << p.width) - 1, p.low);
+        if (legal == "0") out.fixed |= own;
+        else if (!mine) return; // other codes are other opcodes
+        else if (!all) out.checks.push_back({p, legal});
+        if (mine && !effect) out.ignored |= own;
+    }
+
+public:
+    Legality(const Prober &t, const Found &f) : t(t), opcode(f.inst.getOpcode()), base(f.word), inst(f.inst) {}
+
+    Legal run(const std::string &format, const std::vector<Piece> &pieces) {
+        static const std::set<std::string> shorts{"Sop1", "Sop2", "Sopk", "Sopc", "Sopp", "Vop1", "Vop2", "Vopc", "Vintrp"};
+        bool long_format = !shorts.count(format);
+        // The destination of an SDWA comparison is ignored unless the SD bit says that there is one.
+        if (format == "SdwaC") {
+            base |= at(1, 47);
+            inst = t.decode(base)->first;
+        }
+        uint64_t done = 0;
+        for (const Piece &p : pieces) {
+            if (p.kind != 'o' && (p.width < 2 || p.width > 9)) continue;
+            if (p.kind == 'r' && register_of(p, 0, 4).empty()) continue;
+            if (p.kind != 'o') field(p, long_format);
+            done |= at((1ull << p.width) - 1, p.low);
+        }
+        for (unsigned bit = 0; bit < (long_format ? 64 : 32); ++bit) {
+            if ((bit >= 26 && bit < 32) || done >> bit & 1) continue;
+            switch (outcome(base ^ at(1, bit))) {
+            case Same: out.ignored |= at(1, bit); break;
+            case Illegal: out.fixed |= at(1, bit); break;
+            default: break;
+            }
+        }
+        out.value = base & out.fixed;
+        return out;
+    }
+};
+
 std::string register_name(const Prober &t, MCRegister reg) { return t.regs->getName(reg); }
 
-void print(Prober &t, unsigned family_first, const std::map<unsigned, unsigned> &pseudo) {
-    (void)family_first;
-    for (auto &[opcode, f] : t.found) {
+void print(Prober &t, const std::map<std::string, std::vector<Piece>> &pieces, const std::map<unsigned, unsigned> &pseudo) {
+    std::map<std::string, unsigned> by_name;
+    for (unsigned i = 0; i < t.instrs->getNumOpcodes(); ++i) by_name[t.instrs->getName(i).str()] = i;
+    for (auto &[met, f] : t.found) {
+        // DS_READ_B32_vi (which needs M0) and DS_READ_B32_vi_gfx9 (which does not) share an encoding, and the
+        // disassembler takes the former whatever the processor.
+        unsigned opcode = met;
+        auto gfx9 = by_name.find(t.instrs->getName(met).str() + "_gfx9");
+        if (gfx9 != by_name.end() && t.subtarget->getCPU().starts_with("gfx9")) opcode = gfx9->second;
         const MCInstrDesc &desc = t.instrs->get(opcode);
         std::vector<uint64_t> bits(f.inst.getNumOperands(), 0);
         for (unsigned bit = 0; bit < f.size * 8 && bit < 64; ++bit) {
             if (bit >= 26 && bit < 32) continue; // the format itself: LLVM crashes on some of what this would make
             auto other = t.decode(f.word ^ at(1, bit));
-            if (!other || other->first.getOpcode() != opcode) continue;
+            if (!other || other->first.getOpcode() != met) continue;
             const MCInst &inst = other->first;
             for (unsigned i = 0; i < inst.getNumOperands() && i < bits.size(); ++i) {
                 const MCOperand &a = f.inst.getOperand(i), &b = inst.getOperand(i);
@@ -172,7 +312,6 @@ void print(Prober &t, unsigned family_first, const std::map<unsigned, unsigned> 
         }
         std::string text;
         raw_string_ostream out(text);
-        
         t.printer->printInst(&f.inst, 0, "", *t.subtarget, out);
         auto pseudo_at = pseudo.find(opcode);
         std::string name = t.instrs->getName(opcode).str();
@@ -203,6 +342,10 @@ void print(Prober &t, unsigned family_first, const std::map<unsigned, unsigned> 
         for (MCPhysReg reg : desc.implicit_uses()) printf("%s ", register_name(t, reg).c_str());
         printf("\t");
         for (MCPhysReg reg : desc.implicit_defs()) printf("%s ", register_name(t, reg).c_str());
+        auto fields = pieces.find(f.format);
+        Legal legal = Legality(t, f).run(f.format, fields == pieces.end() ? std::vector<Piece>{} : fields->second);
+        printf("\t%lx/%lx/%lx", (unsigned long)legal.fixed, (unsigned long)legal.value, (unsigned long)legal.ignored);
+        for (auto &[piece, codes] : legal.checks) printf(" %u:%u:%s", piece.low, piece.width, codes.c_str());
         printf("\t%lx\t%d%d%d%d%d%d%d%d\t%s\n", (unsigned long)desc.TSFlags, desc.mayLoad(), desc.mayStore(), desc.isBranch(),
                desc.isConditionalBranch(), desc.isIndirectBranch(), desc.isCall(), desc.isTerminator(), desc.isReturn(), text.c_str());
     }
@@ -211,7 +354,7 @@ void print(Prober &t, unsigned family_first, const std::map<unsigned, unsigned> 
 } // namespace
 
 int main(int count, char **arguments) {
-    if (count != 3) return fprintf(stderr, "usage: probe CPU ENCODING_FAMILIES\n"), 2;
+    if (count != 4) return fprintf(stderr, "usage: probe CPU ENCODING_FAMILIES FIELDS\n"), 2;
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUDisassembler();
@@ -233,5 +376,5 @@ int main(int count, char **arguments) {
             int real = AMDGPU::getMCOpcode(opcode, atoi(family));
             if (real >= 0 && real != (int)opcode) pseudo.try_emplace(real, opcode);
         }
-    print(t, 0, pseudo);
+    print(t, parse_pieces(arguments[3]), pseudo);
 }

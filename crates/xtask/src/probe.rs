@@ -15,6 +15,8 @@ pub struct Opcode {
     pub operands: Vec<McOperand>,
     pub implicit_uses: Vec<String>,
     pub implicit_defs: Vec<String>,
+    /// Must-be bits, their values and bits without effect, then `low:width:codes` for fields with illegal codes.
+    pub legal: String,
     pub ts_flags: u64,
     pub may_load: bool,
     pub may_store: bool,
@@ -42,7 +44,7 @@ fn run(command: &mut Command) -> Result<String, String> {
 
 /// Compiles the prober against the LLVM of `LLVM_SYS_221_PREFIX` and runs it for one processor. `families` are LLVM's
 /// encoding families to look pseudo opcodes up in, the most specific first.
-pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str) -> Result<Vec<Opcode>, String> {
+pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str, fields: &str) -> Result<Vec<Opcode>, String> {
     let prefix = std::env::var("LLVM_SYS_221_PREFIX").map_err(|_| "LLVM_SYS_221_PREFIX is not set".to_string())?;
     let libraries = run(Command::new(format!("{prefix}/bin/llvm-config")).args([
         "--link-static",
@@ -63,15 +65,15 @@ pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str) -> Result<
         .arg(format!("-L{prefix}/lib"))
         .args(["-lz", "-lzstd", "-lpthread", "-ldl", "-o"])
         .arg(&program))?;
-    let text = run(Command::new(&program).args([cpu, families]))?;
+    let text = run(Command::new(&program).args([cpu, families, fields]))?;
     text.lines()
         .map(|line| parse(line).ok_or_else(|| format!("the prober printed a line that is not one: {line}")))
         .collect()
 }
 
 fn parse(line: &str) -> Option<Opcode> {
-    let columns: Vec<&str> = line.splitn(13, '\t').collect();
-    let [llvm, pseudo, format, op, keys, size, _word, operands, uses, defs, ts_flags, bits, text] = columns[..] else {
+    let columns: Vec<&str> = line.splitn(14, '\t').collect();
+    let [llvm, pseudo, format, op, keys, size, _word, operands, uses, defs, legal, ts_flags, bits, text] = columns[..] else {
         return None;
     };
     let names = |list: &str| list.split_whitespace().map(str::to_string).collect();
@@ -85,6 +87,7 @@ fn parse(line: &str) -> Option<Opcode> {
         operands: operands.split_whitespace().map(parse_operand).collect::<Option<_>>()?,
         implicit_uses: names(uses),
         implicit_defs: names(defs),
+        legal: legal.to_string(),
         ts_flags: u64::from_str_radix(ts_flags, 16).ok()?,
         may_load: bits.starts_with('1'),
         may_store: bits[1..].starts_with('1'),
