@@ -48,7 +48,8 @@ fn generate(target: &str, text: &str, out: &mut String) {
     let name = target.to_uppercase();
     writeln!(out, "pub static {name}_OPCODES: [OpcodeInfo; {}] = [", rows.len()).unwrap();
     for (id, row) in rows.iter().enumerate() {
-        let [llvm, pseudo, mnemonic, format, opcode, _keys, size, operands, reads, writes, flags, legal] = row[..] else {
+        let [llvm, pseudo, mnemonic, format, opcode, keys, size, operands, reads, writes, flags, legal] = row[..]
+        else {
             panic!("{target}: {row:?} has not 12 columns");
         };
         let base = ["_e32", "_e64", "_dpp", "_sdwa"].iter().find_map(|s| mnemonic.strip_suffix(s)).unwrap_or(mnemonic);
@@ -61,7 +62,7 @@ fn generate(target: &str, text: &str, out: &mut String) {
             list(reads).map(|r| format!("Reg::{r},")).collect::<String>(),
             list(writes).map(|r| format!("Reg::{r},")).collect::<String>(),
             list(flags).fold("Flags::empty()".to_string(), |all, f| format!("{all}.union(Flags::{f})")),
-            legality(legal, format),
+            legality(legal, format, operands, template(format, opcode, keys)),
         )
         .unwrap();
     }
@@ -104,6 +105,54 @@ fn generate(target: &str, text: &str, out: &mut String) {
     .unwrap();
 }
 
+/// A format's marking bits, where its opcode lies, and which bits make up the decoder's variant key, the lowest first.
+fn shape(format: &str) -> (u64, u32, &'static [u32]) {
+    match format {
+        "Sop2" => (0b10 << 30, 23, &[]),
+        "Sopk" => (0b1011 << 28, 23, &[]),
+        "Sop1" => (0x17d << 23, 8, &[]),
+        "Sopc" => (0x17e << 23, 16, &[]),
+        "Sopp" => (0x17f << 23, 16, &[]),
+        "Smem" => (0x30 << 26, 18, &[17, 14, 16]),
+        "Vop1" => (0x3f << 25, 9, &[]),
+        "Vop2" => (0, 25, &[]),
+        "Vopc" => (0x3e << 25, 17, &[]),
+        "Sdwa1" => (0x3f << 25 | 249, 9, &[]),
+        "Sdwa2" => (249, 25, &[]),
+        "SdwaC" => (0x3e << 25 | 249, 17, &[]),
+        "Dpp1" => (0x3f << 25 | 250, 9, &[]),
+        "Dpp2" => (250, 25, &[]),
+        "Vop3a" | "Vop3b" => (0x34 << 26, 16, &[]),
+        "Vop3p" => (0x1a7 << 23, 16, &[]),
+        "Mai" => (0x1a7 << 23, 16, &[15]),
+        "Vintrp" => (0x35 << 26, 16, &[]),
+        "Ds" => (0x36 << 26, 17, &[25, 16]),
+        // bit 48 stands for a scalar address: see below
+        "Flat" => (0x37 << 26, 18, &[14, 15, 48, 16, 55, 13]),
+        "Mubuf" => (0x38 << 26, 18, &[12, 13, 14, 55, 16]),
+        "Mtbuf" => (0x3a << 26, 15, &[12, 13, 55]),
+        "Mimg" => (0x3c << 26, 18, &[8, 9, 10, 11]),
+        "Exp" => (0x31 << 26, 0, &[]),
+        other => panic!("format {other}"),
+    }
+}
+
+/// An opcode's encoding with nothing set but what makes it this opcode.
+fn template(format: &str, opcode: &str, keys: &str) -> u64 {
+    let (mark, low, key_bits) = shape(format);
+    let opcode: u64 = opcode.parse().expect("an opcode");
+    let key: u64 = keys.split(',').next().and_then(|k| k.parse().ok()).expect("a key");
+    let opcode = if format == "Mimg" { (opcode & 0x7f) << low | opcode >> 7 } else { opcode << low };
+    let key = key_bits.iter().enumerate().fold(0, |all, (i, bit)| all | (key >> i & 1) << bit);
+    const SADDR: u64 = 0x7f << 48;
+    let key = match format {
+        "Flat" if key & SADDR == 0 => key | SADDR, // no scalar address
+        "Flat" => key & !SADDR,
+        _ => key,
+    };
+    mark | opcode | key
+}
+
 /// A bit for each of the 512 codes that an operand field may have.
 fn class(line: &str) -> [u64; 8] {
     let (_, codes) = line.split_once(' ').expect("a class number and its codes");
@@ -117,7 +166,7 @@ fn class(line: &str) -> [u64; 8] {
 }
 
 /// The column of the same name, and where a source code of 255 means that a literal follows.
-fn legality(column: &str, format: &str) -> String {
+fn legality(column: &str, format: &str, operands: &str, template: u64) -> String {
     let mut words = column.split_whitespace();
     let bits: Vec<&str> = words.next().expect("the bits").split('/').collect();
     let [fixed, value, ignored] = bits[..] else { panic!("legality {column}") };
@@ -127,14 +176,18 @@ fn legality(column: &str, format: &str) -> String {
         let [low, width, class] = parts[..] else { panic!("check {word}") };
         write!(checks, "Check {{ low: {low}, width: {width}, class: {class} }},").unwrap();
     }
-    let literals = match format {
-        "Sop1" => "&[(0, 0xff)]",
-        "Sop2" | "Sopc" => "&[(0, 0xff), (8, 0xff)]",
-        "Vop1" | "Vop2" | "Vopc" => "&[(0, 0x1ff)]",
-        _ => "&[]",
+    // Only fields that the opcode has an operand in; `v_readfirstlane` and its like take no literal, by their legal codes.
+    let source = |field: &str| list(operands).any(|o| o.starts_with(field) && !o.contains(":Immediate"));
+    let places: &[(&str, u32, u32)] = match format {
+        "Sop1" => &[("Ssrc0:", 0, 0xff)],
+        "Sop2" | "Sopc" => &[("Ssrc0:", 0, 0xff), ("Ssrc1:", 8, 0xff)],
+        "Vop1" | "Vop2" | "Vopc" => &[("Src0:", 0, 0x1ff)],
+        _ => &[],
     };
+    let literals: String =
+        places.iter().filter(|(f, ..)| source(f)).map(|(_, low, mask)| format!("({low}, {mask:#x}),")).collect();
     format!(
-        "Legality {{ fixed: 0x{fixed}, value: 0x{value}, ignored: 0x{ignored}, checks: &[{checks}], literals: {literals} }}"
+        "Legality {{ template: {template:#x}, fixed: 0x{fixed}, value: 0x{value}, ignored: 0x{ignored}, checks: &[{checks}], literals: &[{literals}] }}"
     )
 }
 

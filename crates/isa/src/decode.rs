@@ -70,7 +70,7 @@ fn vop(index: &Index, w0: u32) -> u16 {
 }
 
 /// A 32-bit literal follows the encoding.
-fn has_literal(info: &OpcodeInfo, w0: u32) -> bool {
+pub fn has_literal(info: &OpcodeInfo, w0: u32) -> bool {
     let source = |&(low, mask): &(u8, u16)| w0 >> low & u32::from(mask) == LITERAL;
     info.legality.literals.iter().any(source) || info.flags.contains(Flags::FIXED_LITERAL)
 }

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::layout::layout;
+use crate::opcode::Legality;
 use crate::operand::{self, Operand};
-use crate::{DataType, Field, Flags, Format, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
+use crate::{DataType, Field, Flags, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
 
 /// One decoded instruction. 32 bytes.
 #[derive(Clone, Copy)]
@@ -30,35 +31,8 @@ pub enum EncodeError {
     NoOperand { mnemonic: &'static str, has: usize, index: usize },
     #[error("{mnemonic}: {value} does not fit {field:?}")]
     OutOfRange { mnemonic: &'static str, field: Field, value: String },
-}
-
-/// The bits of an encoding that tell its format from others.
-const fn fixed_bits(format: Format) -> u64 {
-    match format {
-        Format::Sop2 => 0b10 << 30,
-        Format::Sopk => 0b1011 << 28,
-        Format::Sop1 => 0x17d << 23,
-        Format::Sopc => 0x17e << 23,
-        Format::Sopp => 0x17f << 23,
-        Format::Smem => 0x30 << 26,
-        Format::Vop1 => 0x3f << 25,
-        Format::Vop2 => 0,
-        Format::Vopc => 0x3e << 25,
-        Format::Sdwa1 => 0x3f << 25 | 249,
-        Format::Sdwa2 => 249,
-        Format::SdwaC => 0x3e << 25 | 249,
-        Format::Dpp1 => 0x3f << 25 | 250,
-        Format::Dpp2 => 250,
-        Format::Vop3a | Format::Vop3b => 0x34 << 26,
-        Format::Vop3p | Format::Mai => 0x1a7 << 23,
-        Format::Vintrp => 0x35 << 26,
-        Format::Ds => 0x36 << 26,
-        Format::Flat => 0x37 << 26,
-        Format::Mubuf => 0x38 << 26,
-        Format::Mtbuf => 0x3a << 26,
-        Format::Mimg => 0x3c << 26,
-        Format::Exp => 0x31 << 26,
-    }
+    #[error("{mnemonic} has no encoding {words:#018x} for {operands}")]
+    Illegal { mnemonic: &'static str, operands: String, words: u64 },
 }
 
 impl Inst {
@@ -77,67 +51,29 @@ impl Inst {
     /// A fresh instruction: format, opcode and variant set, every other bit zero, except that SDWA selects whole
     /// registers, DPP masks enable all lanes, and an absent scalar address says so.
     pub fn new(info: &'static OpcodeInfo) -> Inst {
-        let fixed = fixed_bits(info.format);
-        let literal = info.flags.contains(Flags::FIXED_LITERAL);
-        let mut inst = Inst {
-            info,
-            words: [fixed as u32, (fixed >> 32) as u32, 0, 0, 0],
-            size: info.size + if literal { 4 } else { 0 },
-        };
-        inst.set_default(Field::Op, u32::from(info.opcode));
-        inst.set_variant();
+        let Legality { template, fixed, value, .. } = info.legality;
+        let size = info.size + if info.flags.contains(Flags::FIXED_LITERAL) { 4 } else { 0 };
+        let mut inst = Inst { info, words: [template as u32, (template >> 32) as u32, 0, 0, 0], size };
         for field in [Field::DstSel, Field::Src0Sel, Field::Src1Sel] {
             inst.set_default(field, 6);
         }
         for field in [Field::RowMask, Field::BankMask] {
             inst.set_default(field, 0xf);
         }
+        let mut pair = inst.pair() & !fixed | value;
+        // Where no register has the number zero in that place, the first legal code.
+        for check in info.legality.checks {
+            let codes = &Target::Gfx90a.classes()[usize::from(check.class)];
+            let first = codes.iter().zip(0..).find(|(bits, _)| **bits != 0);
+            let (now, mask) = (pair >> check.low, (1u64 << check.width) - 1);
+            if let Some((bits, word)) =
+                first.filter(|_| codes[(now & mask) as usize / 64] >> (now & mask & 63) & 1 == 0)
+            {
+                pair = pair & !(mask << check.low) | (word * 64 + u64::from(bits.trailing_zeros())) << check.low;
+            }
+        }
+        inst.set_pair(pair);
         inst
-    }
-
-    /// Sets the bits that tell apart the variants which share an opcode number.
-    fn set_variant(&mut self) {
-        let has = |field: Field| self.info.operands.iter().find(|o| o.field == field);
-        let flags = self.info.flags;
-        let is_accumulator = self.info.operands.iter().any(|o| o.file == crate::File::Agpr);
-        match self.info.format {
-            Format::Smem => {
-                let offset = has(Field::Offset).is_some_and(|o| o.units == 0);
-                let register = has(Field::Soffset).is_some();
-                self.set_default(Field::Imm, u32::from(offset));
-                self.set_default(Field::SoffsetEn, u32::from(register));
-            }
-            Format::Flat => {
-                let segment = if flags.contains(Flags::GLOBAL) { 2 } else { u32::from(flags.contains(Flags::SCRATCH)) };
-                let (no_address, lds) = (has(Field::Saddr).is_none(), self.info.llvm.contains("_LDS_"));
-                self.set_default(Field::Seg, segment);
-                self.set_default(Field::Lds, u32::from(lds));
-                if no_address {
-                    self.set_default(Field::Saddr, 0x7f);
-                }
-            }
-            Format::Mubuf | Format::Mtbuf => {
-                let name = self.info.llvm;
-                let both = name.contains("_BOTHEN");
-                self.set_default(Field::Offen, u32::from(both || name.contains("_OFFEN")));
-                self.set_default(Field::Idxen, u32::from(both || name.contains("_IDXEN")));
-                self.set_default(Field::Lds, u32::from(name.contains("_LDS_")));
-            }
-            Format::Mai => {
-                let accumulator = has(Field::Src2).is_some_and(|o| o.file == crate::File::Agpr);
-                self.set_default(Field::AccCd, u32::from(accumulator));
-                if has(Field::Src0).is_some_and(|o| o.file == crate::File::Agpr) {
-                    self.set_default(Field::Acc, 1);
-                }
-            }
-            _ => {}
-        }
-        if flags.contains(Flags::ATOMIC_RETURN) {
-            self.set_default(Field::Glc, 1);
-        }
-        if is_accumulator && matches!(self.info.format, Format::Ds | Format::Flat | Format::Mubuf | Format::Mimg) {
-            self.set_default(Field::Acc, 1);
-        }
     }
 
     fn set_default(&mut self, field: Field, raw: u32) {
@@ -155,10 +91,31 @@ impl Inst {
             let (mnemonic, has) = (info.mnemonic, info.operands.len());
             return Err(EncodeError::NoOperand { mnemonic, has, index: operands.len() });
         }
-        for (index, value) in operands.iter().enumerate() {
-            inst.set_operand(index, *value)?;
+        for (operand, value) in info.operands.iter().zip(operands) {
+            operand::write(&mut inst, operand, *value).ok_or_else(|| inst.misfit(operand, *value))?;
         }
-        Ok(inst)
+        // Two operands may share bits: the literal, the bit that tells AGPRs from VGPRs.
+        for (operand, value) in info.operands.iter().zip(operands) {
+            if operand::read(&inst, operand) != Some(*value) {
+                return Err(inst.misfit(operand, *value));
+            }
+        }
+        if inst.is_itself() { Ok(inst) } else { Err(inst.not_itself(operands)) }
+    }
+
+    fn misfit(&self, operand: &OperandInfo, value: Operand) -> EncodeError {
+        EncodeError::OutOfRange { mnemonic: self.info.mnemonic, field: operand.field, value: format!("{value:?}") }
+    }
+
+    fn not_itself(&self, operands: &[Operand]) -> EncodeError {
+        EncodeError::Illegal { mnemonic: self.info.mnemonic, operands: format!("{operands:?}"), words: self.pair() }
+    }
+
+    /// The words decode to this very instruction.
+    fn is_itself(&self) -> bool {
+        let mut bytes = [0; 20];
+        bytes.chunks_exact_mut(4).zip(self.words).for_each(|(b, w)| b.copy_from_slice(&w.to_le_bytes()));
+        decode::decode(Target::Gfx90a, &bytes).is_ok_and(|i| i.info == self.info && i.size == self.size)
     }
 
     pub fn info(&self) -> &'static OpcodeInfo {
@@ -179,8 +136,17 @@ impl Inst {
         self.words().iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     }
 
+    /// The encoding without its literal.
     fn pair(&self) -> u64 {
-        u64::from(self.words[0]) | u64::from(self.words[1]) << 32
+        let second = if self.info.size > 4 { self.words[1] } else { 0 };
+        u64::from(self.words[0]) | u64::from(second) << 32
+    }
+
+    fn set_pair(&mut self, pair: u64) {
+        self.words[0] = pair as u32;
+        if self.info.size > 4 {
+            self.words[1] = (pair >> 32) as u32;
+        }
     }
 
     /// A field's bits and its width.
@@ -204,10 +170,7 @@ impl Inst {
         if !found || rest != 0 {
             return None;
         }
-        self.words[0] = pair as u32;
-        if self.info.size > 4 {
-            self.words[1] = (pair >> 32) as u32;
-        }
+        self.set_pair(pair);
         Some(())
     }
 
@@ -222,8 +185,15 @@ impl Inst {
     /// The format has no such field, or the value is too wide for it.
     pub fn set_field(&mut self, field: Field, raw: u32) -> Result<(), EncodeError> {
         let mnemonic = self.info.mnemonic;
+        let out_of_range = || EncodeError::OutOfRange { mnemonic, field, value: raw.to_string() };
         self.field(field).ok_or(EncodeError::NoField { mnemonic, field })?;
-        self.put_field(field, raw).ok_or_else(|| EncodeError::OutOfRange { mnemonic, field, value: raw.to_string() })
+        let mut changed = *self;
+        changed.put_field(field, raw).ok_or_else(out_of_range)?;
+        if !changed.is_itself() {
+            return Err(out_of_range());
+        }
+        *self = changed;
+        Ok(())
     }
 
     /// The operands in assembly order, with their values.
@@ -242,9 +212,11 @@ impl Inst {
         self.info.operands.iter().find(|o| o.field == field).map(|o| self.operand(o))
     }
 
-    /// Every operand names a register, a constant or an immediate.
-    pub(crate) fn is_well_formed(&self) -> bool {
-        self.info.operands.iter().all(|o| operand::read(self, o).is_some())
+    /// The same without the bits that have no effect.
+    pub(crate) fn effective(&self) -> Inst {
+        let mut inst = *self;
+        inst.set_pair(self.pair() & !self.info.legality.ignored);
+        inst
     }
 
     /// Changes the `index`th operand (assembly order): a register of the same width, or a constant.
@@ -255,25 +227,18 @@ impl Inst {
         let mnemonic = self.info.mnemonic;
         let has = self.info.operands.len();
         let info = self.info.operands.get(index).ok_or(EncodeError::NoOperand { mnemonic, has, index })?;
-        let had_literal = self.literal().is_some();
-        let was_literal = matches!(operand::read(self, info), Some(Operand::Literal(_)));
         let mut changed = *self;
-        operand::write(&mut changed, info, value).ok_or_else(|| EncodeError::OutOfRange {
-            mnemonic,
-            field: info.field,
-            value: format!("{value:?}"),
-        })?;
-        if had_literal && was_literal && !matches!(value, Operand::Literal(_)) && !changed.uses_literal() {
+        operand::write(&mut changed, info, value).ok_or_else(|| self.misfit(info, value))?;
+        if changed.literal().is_some() && !decode::has_literal(changed.info, changed.words[0]) {
             changed.set_literal(None);
+        }
+        // The change may not reach another operand through bits that they share.
+        let others = || self.info.operands.iter().filter(|o| !std::ptr::eq(*o, info));
+        if others().any(|o| operand::read(self, o) != operand::read(&changed, o)) || !changed.is_itself() {
+            return Err(self.misfit(info, value));
         }
         *self = changed;
         Ok(())
-    }
-
-    /// Some source field says that a literal follows.
-    fn uses_literal(&self) -> bool {
-        self.info.flags.contains(Flags::FIXED_LITERAL)
-            || [Field::Ssrc0, Field::Ssrc1, Field::Src0].iter().any(|f| self.field(*f) == Some(255))
     }
 
     /// The trailing literal.

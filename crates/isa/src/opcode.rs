@@ -185,6 +185,8 @@ pub struct OpcodeInfo {
 /// Which encodings with this opcode and variant are legal: what LLVM's disassembler takes.
 #[derive(Debug)]
 pub(crate) struct Legality {
+    /// The bits that make an encoding this opcode, all others zero.
+    pub template: u64,
     /// Bits that must have the value they have in `value`.
     pub fixed: u64,
     pub value: u64,
@@ -203,3 +205,12 @@ pub(crate) struct Check {
     /// Number of the set of legal codes.
     pub class: u8,
 }
+
+impl PartialEq for OpcodeInfo {
+    /// The tables are static: the same row is the same opcode.
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for OpcodeInfo {}

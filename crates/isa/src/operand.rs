@@ -11,7 +11,8 @@ pub enum Operand {
     /// The 32-bit literal that follows the instruction.
     Literal(u32),
     /// A read-only special source, by code: shared_base (235) to pops_exiting_wave_id (239), vccz (251), execz (252),
-    /// scc (253), lds_direct (254).
+    /// scc (253), lds_direct (254); null (125) and flat_scratch_base (230, 231), which LLVM names although only later
+    /// processors have them.
     Special(u16),
     /// An immediate field, sign-extended.
     Imm(i64),
@@ -107,26 +108,20 @@ fn sign_extend(raw: u32, width: u32) -> i64 {
     i64::from((raw << (32 - width)) as i32 >> (32 - width))
 }
 
-/// What a scalar source code (below 256) names.
+/// What a scalar source code (below 256) names. Tuples start at even numbers, those of more than two units at multiples of
+/// four: what the low bits of another code do is not documented, and LLVM drops them.
 fn scalar(inst: &Inst, code: u32, units: u8) -> Option<Operand> {
     match code {
         0..=124 | 126..=127 => {
-            let last = code + u32::from(units) - 1;
-            let first = Reg::from_index(code as usize)?;
-            // A tuple may not run out of its file: s[101:102] does not exist.
-            let ends = if code < 102 {
-                101
-            } else if code < 108 {
-                code | 1
-            } else if code < 124 {
-                123
-            } else {
-                code | 1
+            let align = match units {
+                0 | 1 => 1,
+                2 => 2,
+                _ => 4,
             };
-            (last <= ends).then_some(Operand::Reg(RegRange::new(first, units)))
+            Some(Operand::Reg(RegRange::new(Reg::from_index((code & !(align - 1)) as usize)?, units)))
         }
         128..=208 | 240..=248 => Some(Operand::Inline(code as u16)),
-        235..=239 | 251..=254 => Some(Operand::Special(code as u16)),
+        125 | 230..=231 | 235..=239 | 251..=254 => Some(Operand::Special(code as u16)),
         LITERAL => Some(Operand::Literal(inst.literal()?)),
         _ => None,
     }
@@ -154,26 +149,16 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
         }
         // SMEM's register offset lies in the low bits of the immediate offset.
         File::Scalar if info.field == Field::Offset => scalar(inst, raw & 0x7f, info.units),
-        File::Scalar if width == 9 && raw >= VGPR => None,
+        // Whatever the operand's register file, codes below 256 are scalar ones: an accumulator may be a constant.
+        _ if width == 9 && raw < VGPR => scalar(inst, raw, info.units),
+        File::Scalar if width == 9 => vector(Reg::vgpr((raw & 0xff) as u16), info.units),
         File::Scalar => scalar(inst, raw * scale(info.field), info.units),
-        // A matrix accumulator may be a constant instead.
-        File::Agpr | File::Vgpr if width == 9 && raw < VGPR && info.ty != DataType::None => {
-            scalar(inst, raw, info.units).filter(|o| matches!(o, Operand::Inline(_)))
-        }
         File::Agpr => vector(Reg::agpr((raw & 0xff) as u16), info.units),
         File::Vgpr | File::Vector | File::Source => {
             if let Some(flag) = sdwa_scalar(format, info.field)
                 && inst.field(flag) == Some(1)
             {
-                return scalar(inst, raw, info.units).filter(|o| *o != Operand::Special(254));
-            }
-            if width == 9 && raw < VGPR {
-                return match info.file {
-                    File::Source => scalar(inst, raw, info.units),
-                    // v_readfirstlane and v_readlane may read LDS directly.
-                    File::Vgpr if raw == 254 => Some(Operand::Special(254)),
-                    _ => None,
-                };
+                return scalar(inst, raw, info.units);
             }
             let number = (raw & 0xff) as u16;
             let accumulator = info.file == File::Vector
@@ -203,6 +188,7 @@ pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> 
         }
         Operand::Reg(range) if range.count == info.units => register(inst, info, range.first, width)?,
         Operand::Inline(code) | Operand::Special(code) if accepts_codes(info, width) => u32::from(code),
+        Operand::Special(125) if info.file == File::Scalar => 125 / scale(info.field),
         // Not every format can be followed by a literal.
         Operand::Literal(literal)
             if accepts_codes(info, width)
@@ -224,45 +210,41 @@ pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> 
     (read(inst, info) == Some(value)).then_some(())
 }
 
-/// The field is a source that also takes constant codes.
+/// The field is a source that also takes constant codes; which of them, the legality of the result tells.
 fn accepts_codes(info: &OperandInfo, width: u32) -> bool {
     match info.file {
         File::Source => true,
         File::Scalar => width >= 8,
-        File::Vgpr | File::Agpr => width == 9,
-        _ => false,
+        File::Vgpr | File::Agpr | File::Vector => width == 9,
+        File::Immediate => false,
     }
 }
 
 fn register(inst: &mut Inst, info: &OperandInfo, first: Reg, width: u32) -> Option<u32> {
-    let number = u32::from(first.number());
-    match info.file {
-        File::Immediate => None,
-        File::Agpr => first.is_agpr().then_some(if width == 9 { VGPR + number } else { number }),
-        File::Scalar if inst.info().format == Format::SdwaC && info.field == Field::Sdst => {
-            let is_vcc = first == Reg::VCC_LO;
-            inst.put_field(Field::Sd, u32::from(!is_vcc))?;
-            Some(if is_vcc { 0 } else { first.index() as u32 })
-        }
-        File::Scalar => {
-            let code = first.index() as u32;
-            (code < 128 && code.is_multiple_of(scale(info.field))).then_some(code / scale(info.field))
-        }
-        File::Vgpr | File::Vector | File::Source => {
-            if first.is_vgpr() || first.is_agpr() {
-                match acc_bit(inst, info.field).filter(|_| info.file == File::Vector) {
-                    Some((field, bit)) => {
-                        let old = inst.field(field)?;
-                        inst.put_field(field, old & !(1 << bit) | u32::from(first.is_agpr()) << bit)?;
-                    }
-                    None if first.is_agpr() => return None,
-                    None => {}
-                }
-                return Some(if width == 9 { VGPR + number } else { number });
+    let (number, code) = (u32::from(first.number()), first.index() as u32);
+    let format = inst.info().format;
+    if code < 128 {
+        return match info.file {
+            File::Scalar if format == Format::SdwaC && info.field == Field::Sdst => {
+                let is_vcc = first == Reg::VCC_LO;
+                inst.put_field(Field::Sd, u32::from(!is_vcc))?;
+                Some(if is_vcc { 0 } else { code })
             }
-            let scalar_allowed =
-                info.file == File::Source && (width == 9 || sdwa_scalar(inst.info().format, info.field).is_some());
-            (scalar_allowed && first.index() < 128).then_some(first.index() as u32)
+            File::Scalar => code.is_multiple_of(scale(info.field)).then_some(code / scale(info.field)),
+            _ => (width == 9 || sdwa_scalar(format, info.field).is_some()).then_some(code),
+        };
+    }
+    let raw = if width == 9 { VGPR + number } else { number };
+    let acc = acc_bit(inst, info.field).filter(|_| info.file == File::Vector);
+    match (info.file, acc) {
+        (File::Immediate, _) => None,
+        (File::Agpr, _) => first.is_agpr().then_some(raw),
+        (_, Some((field, bit))) => {
+            let old = inst.field(field)?;
+            inst.put_field(field, old & !(1 << bit) | u32::from(first.is_agpr()) << bit)?;
+            Some(raw)
         }
+        (File::Scalar, None) if width < 9 => None,
+        _ => first.is_vgpr().then_some(raw),
     }
 }

@@ -6,7 +6,7 @@ use crate::print_fields::{dpp_control, hwreg, modifiers, sendmsg, waitcnt};
 use crate::{DataType, Field, File, Flags, Format, Inst, Modifiers, Operand, OperandInfo};
 
 pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let info = inst.info();
+    let (inst, info) = (&inst.effective(), inst.info());
     f.write_str(info.mnemonic)?;
     let mut separator = " ";
     let mut put = |f: &mut fmt::Formatter<'_>, text: &dyn fmt::Display| -> fmt::Result {

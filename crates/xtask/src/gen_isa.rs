@@ -70,7 +70,13 @@ fn table(cpu: &str, families: &str) -> Result<(String, usize), String> {
     }
     rows.sort();
     let count = rows.len();
-    let classes: String = classes.0.iter().map(|(codes, id)| (*id, format!("#class {id} {codes}\n"))).collect::<BTreeMap<_, _>>().into_values().collect();
+    let classes: String = classes
+        .0
+        .iter()
+        .map(|(codes, id)| (*id, format!("#class {id} {codes}\n")))
+        .collect::<BTreeMap<_, _>>()
+        .into_values()
+        .collect();
     Ok((HEADER.to_string() + &classes + &rows.into_iter().map(|(_, row)| row + "\n").collect::<String>(), count))
 }
 

@@ -27,7 +27,11 @@
 using namespace llvm;
 
 // Exported by the AMDGPU utilities library: the encoded opcode of a pseudo opcode in one encoding family.
-namespace llvm::AMDGPU { int getMCOpcode(uint16_t Opcode, unsigned Family); }
+// And the register that register classes know an encoded one by (TTMP0 for gfx9's TTMP0).
+namespace llvm::AMDGPU {
+int getMCOpcode(uint16_t Opcode, unsigned Family);
+MCRegister mc2PseudoReg(MCRegister Reg);
+}
 
 namespace {
 
@@ -202,10 +206,25 @@ class Legality {
         auto d = t.decode(word);
         if (!d) return Illegal;
         if (d->first.getOpcode() != opcode || d->first.getNumOperands() != inst.getNumOperands()) return Other;
+        // Misaligned tuples and those that run out of their file are decoded, with a complaint in the text.
+        for (unsigned i = 0; i < inst.getNumOperands(); ++i)
+            if (!in_class(d->first, i) && in_class(inst, i)) return Illegal;
         if (result) *result = d->first;
         for (unsigned i = 0; i < inst.getNumOperands(); ++i)
             if (!same_operand(d->first.getOperand(i), inst.getOperand(i))) return Differs;
         return Same;
+    }
+
+    bool in_class(const MCInst &of, unsigned i) const {
+        const MCInstrDesc &desc = t.instrs->get(opcode);
+        if (i >= desc.getNumOperands() || !of.getOperand(i).isReg() || !of.getOperand(i).getReg()) return true;
+        // LLVM has registers past v255 for a later processor, and names them for this one too.
+        StringRef name = t.regs->getName(of.getOperand(i).getReg());
+        size_t last = name.rfind("VGPR") == StringRef::npos ? name.rfind("AGPR") : name.rfind("VGPR");
+        unsigned number;
+        if (last != StringRef::npos && !name.drop_front(last + 4).getAsInteger(10, number) && number > 255) return false;
+        int id = t.instrs->getOpRegClassID(desc.operands()[i], t.subtarget->getHwMode(MCSubtargetInfo::HwMode_RegInfo));
+        return id < 0 || t.regs->getRegClass(id).contains(AMDGPU::mc2PseudoReg(of.getOperand(i).getReg()));
     }
 
     uint64_t with(const Piece &p, uint64_t code) const {

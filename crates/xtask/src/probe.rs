@@ -73,7 +73,8 @@ pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str, fields: &s
 
 fn parse(line: &str) -> Option<Opcode> {
     let columns: Vec<&str> = line.splitn(14, '\t').collect();
-    let [llvm, pseudo, format, op, keys, size, _word, operands, uses, defs, legal, ts_flags, bits, text] = columns[..] else {
+    let [llvm, pseudo, format, op, keys, size, _word, operands, uses, defs, legal, ts_flags, bits, text] = columns[..]
+    else {
         return None;
     };
     let names = |list: &str| list.split_whitespace().map(str::to_string).collect();

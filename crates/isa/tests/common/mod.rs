@@ -1,0 +1,101 @@
+//! What the test programs share: a seeded generator of instruction words, and llvm-objdump as the oracle.
+#![allow(dead_code)]
+
+use std::{path::Path, process::Command};
+
+use luthier_isa::{Inst, OpcodeInfo};
+
+/// Xorshift: the same words on every run.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+    pub fn below(&mut self, n: u64) -> u64 {
+        (self.next() >> 32) % n
+    }
+}
+
+/// Words of an opcode with some of the other bits random. Few bits are changed at a time, so that most stay legal.
+pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 3] {
+    let fresh = Inst::new(info);
+    let base = fresh.words();
+    let (mut w, mut flip) = ([base[0], 0, 0], rng.next());
+    if info.size > 4 {
+        w[1] = base[1];
+        // registers anywhere, modifiers rarely
+        flip &= match rng.below(4) {
+            0 => 0xffff_ffff_0000_ffff,
+            1 => 0x07ff_ffff_01ff_ffff,
+            2 => 0x00ff_ffff_0000_00ff,
+            _ => rng.next() & rng.next(),
+        };
+        w[1] ^= (flip >> 32) as u32;
+    } else {
+        w[1] = rng.next() as u32;
+    }
+    let keep: u32 = match info.size {
+        4 => 0xffff_ffff, // see below
+        _ => 0xfc00_0000,
+    };
+    w[0] ^= flip as u32 & !keep;
+    if info.size == 4 {
+        // the opcode field stays; operands lie around it
+        let operands: u32 = luthier_isa::layout::layout(info.format)
+            .iter()
+            .filter(|(field, ..)| *field != luthier_isa::Field::Op)
+            .map(|(_, low, width)| (((1u64 << width) - 1) << low) as u32)
+            .fold(0, |a, b| a | b);
+        w[0] ^= rng.next() as u32 & operands;
+    }
+    w[2] = rng.next() as u32;
+    w
+}
+
+/// One line of llvm-objdump: address, size in bytes, text; `None` as text where it knows no instruction.
+pub struct Line {
+    pub address: u64,
+    pub size: usize,
+    pub text: Option<String>,
+}
+
+/// Disassembles words with LLVM: assembled into an object file, taken apart by llvm-objdump.
+pub fn objdump(words: &[u32], scratch: &Path) -> Vec<Line> {
+    let (source, object) = (scratch.join("words.s"), scratch.join("words.o"));
+    let mut text = String::with_capacity(words.len() * 18);
+    for w in words {
+        text += &format!(".long {w:#x}\n");
+    }
+    std::fs::write(&source, text).unwrap();
+    let run = |command: &mut Command| {
+        let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        assert!(out.status.success(), "{command:?}: {} {}", out.status, String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let cpu = ["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-filetype=obj", "-o"];
+    run(Command::new("llvm-mc-22").args(cpu).arg(&object).arg(&source));
+    let listing = run(Command::new("llvm-objdump-22").args(["-d", "-z", "--mcpu=gfx90a"]).arg(&object));
+    listing.lines().filter_map(line).collect()
+}
+
+pub fn line(line: &str) -> Option<Line> {
+    let (text, comment) = line.strip_prefix('\t')?.rsplit_once("// ")?;
+    let (address, words) = comment.split_once(": ")?;
+    let size = words.split_whitespace().take_while(|w| w.len() == 8).count() * 4;
+    // what follows a comment mark within the text is a remark of the disassembler's
+    let text = text.split(" // ").next().unwrap_or(text);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let known = !text.starts_with(".long") && !text.starts_with("<unknown>");
+    Some(Line { address: u64::from_str_radix(address, 16).ok()?, size, text: known.then_some(text) })
+}
+
+/// A folder of this test's own; removed by the caller.
+pub fn scratch(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("luthier-isa-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
