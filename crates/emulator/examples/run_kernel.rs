@@ -1,7 +1,7 @@
 //! Runs one kernel of a file and prints what it did. For trying the device out; `luthier run` is the real thing.
 //!
 //! `run_kernel FILE KERNEL --grid X,Y,Z --block X,Y,Z [--lds N] [--strict] [--threads N] [--repeat N] [--arg ...]`
-//! Arguments, in order: `f32[N]`, `u32[N]`, `u8[N]` (zeros), with `=arange` or `=ones`; `i32=V`, `i64=V`, `f32=V`.
+//! Arguments, in order: `@FILE` (a buffer of its bytes, dumped back into FILE.out), `f32[N]`, `u32[N]`, `u8[N]` (zeros), with `=arange` or `=ones`; `i32=V`, `i64=V`, `f32=V`.
 
 use std::error::Error;
 
@@ -42,7 +42,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::new(Target::Gfx90a, config);
     let module = device.load(&object)?;
     let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
+    let mut dumps = Vec::new();
     for spec in &specs {
+        if let Some(file) = spec.strip_prefix('@') {
+            let bytes = std::fs::read(file)?;
+            let address = device.alloc(bytes.len() as u64)?;
+            device.write(address, &bytes)?;
+            kernarg.resize(kernarg.len().next_multiple_of(8), 0);
+            kernarg.extend(address.to_le_bytes());
+            dumps.push((format!("{file}.out"), address, bytes.len()));
+            continue;
+        }
         let (ty, value) = spec.split_once('=').unwrap_or((spec, "zeros"));
         if let Some((ty, count)) = ty.strip_suffix(']').and_then(|t| t.split_once('[')) {
             let count: usize = count.parse()?;
@@ -69,6 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     kernarg.extend(value.parse::<i64>()?.to_le_bytes());
                 }
                 "f32" => kernarg.extend(value.parse::<f32>()?.to_le_bytes()),
+                "raw32" => kernarg.extend(value.parse::<u32>()?.to_le_bytes()),
                 _ => kernarg.extend(value.parse::<i32>()?.to_le_bytes()),
             }
         }
@@ -99,6 +110,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 f.lane
             );
         }
+    }
+    for (file, address, len) in dumps {
+        let mut bytes = vec![0; len];
+        device.read(address, &mut bytes)?;
+        std::fs::write(file, bytes)?;
     }
     for (ty, address, len) in buffers {
         let mut bytes = vec![0; len.min(64)];

@@ -141,7 +141,8 @@ impl Builder {
             return Err(format!("{} uses GDS, which the mock device does not have", info.mnemonic));
         }
         let fields = self.operands(inst)?;
-        let offset = inst.field(Field::Offset).unwrap_or(0);
+        let byte = |field| inst.field(field).unwrap_or(0) & 255;
+        let offset = byte(Field::Offset0) | byte(Field::Offset1) << 8;
         let mut op = Op {
             dst: fields.dst,
             src: [if fields.addr == NO_ROW { 0 } else { fields.addr }, fields.data, fields.data1],
@@ -171,8 +172,7 @@ impl Builder {
                     self.push_handler(ds::single, op, WIDEST);
                 } else {
                     let unit = u64::from(parsed.pair_unit);
-                    let (first, second) = (u64::from(offset & 255), u64::from(offset >> 8));
-                    op.imm = first * unit | (second * unit) << 32;
+                    op.imm = u64::from(offset & 255) * unit | (u64::from(offset >> 8) * unit) << 32;
                     self.push_handler(ds::double, op, WIDEST);
                 }
             }

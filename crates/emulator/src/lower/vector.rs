@@ -34,7 +34,8 @@ impl Builder {
                 continue;
             }
             // The selecting mask of v_cndmask and the carry in stay scalar.
-            if let (Operand::Reg(range), true) = (value, takes_mask(info.base) && operand.field == Field::Src2) {
+            let masks = takes_mask(info.base) && (operand.field == Field::Src2 || operand.fixed.is_some());
+            if let (Operand::Reg(range), true) = (value, masks) {
                 op.ssrc = code_of(range.first).ok_or_else(|| format!("{}: mask in {range}", info.mnemonic))?;
                 continue;
             }
@@ -47,8 +48,8 @@ impl Builder {
                 continue;
             }
             let position = match operand.field {
-                Field::Src1 => 1,
-                Field::Src2 => 2,
+                Field::Src1 | Field::Vsrc1 => 1,
+                Field::Src2 | Field::Vsrc2 => 2,
                 _ => 0,
             };
             let mut row = self.source(inst, operand, value)?;

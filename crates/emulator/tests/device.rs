@@ -1,0 +1,91 @@
+//! What the device refuses, and how it stops.
+
+mod support;
+
+use luthier_emulator::{DeviceConfig, EmuError, FindingKind, Strict};
+use support::{Asm, assemble, load, load_with};
+
+const STORE: &str = "
+  s_load_dwordx2 s[2:3], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_mov_b32 s4, 7
+  s_store_dword s4, s[2:3], 0x0
+";
+
+#[test]
+fn bad_launches_are_refused() {
+    let loaded = load(&assemble(STORE, Asm::default()));
+    let out = loaded.buffer(&[0; 4]);
+    let launch = |kernel: &str, grid, block, args: &[u64]| loaded.launch(kernel, grid, block, args, Strict::Off);
+    let one = [1, 1, 1];
+    assert!(matches!(launch("none", one, one, &[out]), Err(EmuError::NoKernel { known, .. }) if known == "k"));
+    assert!(matches!(launch("k", [0, 1, 1], one, &[out]), Err(EmuError::Geometry { .. })));
+    assert!(matches!(launch("k", one, [1, 0, 1], &[out]), Err(EmuError::Geometry { .. })));
+    assert!(matches!(launch("k", one, [2048, 1, 1], &[out]), Err(EmuError::Geometry { .. })));
+    assert!(matches!(launch("k", one, one, &[]), Err(EmuError::Arguments { given: 0, wanted: 8, .. })));
+    let report = launch("k", one, one, &[out]).expect("a good launch");
+    assert_eq!((report.instructions, report.app_instructions, report.waves), (5, 5, 1));
+    assert_eq!(loaded.words(out, 1), [7]);
+    assert!(report.histogram.contains(&("s_store_dword", 1)));
+}
+
+#[test]
+fn bad_addresses_stop_a_launch_and_are_findings_in_strict_mode() {
+    let loaded = load(&assemble(STORE, Asm::default()));
+    let out = loaded.buffer(&[0; 4]);
+    let launch = |at: u64, strict| loaded.launch("k", [1, 1, 1], [1, 1, 1], &[at], strict);
+    match launch(out + 16, Strict::Off) {
+        Err(EmuError::Fault { address, text, message, .. }) => {
+            assert_eq!(address, Some(out + 16));
+            assert!(text.starts_with("s_store_dword s4"), "{text}");
+            assert!(message.contains("not all writable"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let report = launch(out + 16, Strict::On).expect("strict mode goes on");
+    assert_eq!(report.findings.len(), 1);
+    assert_eq!(
+        (report.findings[0].kind, report.findings[0].pc),
+        (FindingKind::OutOfBounds, {
+            // load 8, wait 4, move 4
+            let kernel = assemble(STORE, Asm::default());
+            kernel.kernel("k").expect("k").entry + 16
+        })
+    );
+    assert!(launch(out, Strict::On).expect("a good launch").findings.is_empty());
+}
+
+#[test]
+fn missing_waits_and_undefined_registers_are_found() {
+    let body = STORE.replace("  s_waitcnt lgkmcnt(0)\n", "");
+    let loaded = load(&assemble(&body, Asm::default()));
+    let out = loaded.buffer(&[0; 4]);
+    let report = loaded.launch("k", [1, 1, 1], [1, 1, 1], &[out], Strict::On).expect("runs");
+    assert!(report.findings.iter().any(|f| f.kind == FindingKind::MissingWait), "{:?}", report.findings);
+
+    let body = STORE.replace("  s_mov_b32 s4, 7\n", "  s_add_u32 s4, s30, 7\n");
+    let loaded = load(&assemble(&body, Asm::default()));
+    let out = loaded.buffer(&[0; 4]);
+    let report = loaded.launch("k", [1, 1, 1], [1, 1, 1], &[out], Strict::On).expect("runs");
+    let kinds: Vec<_> = report.findings.iter().map(|f| f.kind).collect();
+    assert_eq!(kinds, [FindingKind::UndefinedRegister]);
+}
+
+#[test]
+fn endless_loops_end_at_the_watchdog() {
+    let loaded = load_with(
+        &assemble("loop:\n s_branch loop\n", Asm::default()),
+        DeviceConfig { watchdog: 1_000_000, ..DeviceConfig::default() },
+    );
+    let result = loaded.launch("k", [1, 1, 1], [1, 1, 1], &[0], Strict::Off);
+    assert!(matches!(result, Err(EmuError::Watchdog { .. })), "{result:?}");
+}
+
+#[test]
+fn unknown_instructions_are_named() {
+    let loaded = load(&assemble("ds_gws_init v0 gds\n", Asm::default()));
+    match loaded.launch("k", [1, 1, 1], [1, 1, 1], &[0], Strict::Off) {
+        Err(EmuError::Fault { text, message, .. }) => assert!(text.contains("ds_gws_init") && message.contains("GDS")),
+        other => panic!("{other:?}"),
+    }
+}

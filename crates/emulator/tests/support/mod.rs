@@ -1,0 +1,168 @@
+//! Assembling and compiling test kernels with clang-22, and running them.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use luthier_emulator::{Device, DeviceConfig, EmuError, Launch, LaunchReport, ModuleId, Strict};
+use luthier_isa::Target;
+use luthier_loader::CodeObject;
+
+/// A folder of this test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("luthier-emulator-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn clang(source: &str, arguments: &[&str]) -> CodeObject {
+    let folder = Folder::new();
+    let (input, output) = (folder.0.join("input"), folder.0.join("out.hsaco"));
+    std::fs::write(&input, source).expect("the source is written");
+    let done = Command::new("clang-22").args(arguments).arg(&input).arg("-o").arg(&output).output();
+    let done = done.expect("clang-22 is installed (make setup)");
+    assert!(done.status.success(), "clang-22: {}\n{source}", String::from_utf8_lossy(&done.stderr));
+    CodeObject::parse(std::fs::read(&output).expect("clang-22 wrote its output")).expect("a code object")
+}
+
+/// OpenCL C, kernels and all.
+pub fn opencl(source: &str, level: &str) -> CodeObject {
+    let triple = ["-x", "cl", "-nogpulib", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", level];
+    clang(source, &triple)
+}
+
+/// What a kernel in assembly needs besides its body. The kernarg pointer is in s[0:1]; one pointer argument.
+#[derive(Clone, Copy)]
+pub struct Asm {
+    pub vgprs: u32,
+    pub agprs: u32,
+    pub lds: u32,
+    pub extra: &'static str,
+}
+
+impl Default for Asm {
+    fn default() -> Asm {
+        Asm { vgprs: 32, agprs: 0, lds: 0, extra: "" }
+    }
+}
+
+/// A kernel `k` from the instructions of its body; `s_endpgm` is added.
+pub fn assemble(body: &str, asm: Asm) -> CodeObject {
+    let Asm { vgprs, agprs, lds, extra } = asm;
+    let accum = vgprs.next_multiple_of(4);
+    let source = format!(
+        r#".amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+{body}
+  s_endpgm
+.Lend:
+.size k, .Lend-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_next_free_vgpr {total}
+  .amdhsa_next_free_sgpr 96
+  .amdhsa_accum_offset {accum}
+  .amdhsa_group_segment_fixed_size {lds}
+  {extra}
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 8
+    .group_segment_fixed_size: {lds}
+    .private_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .wavefront_size: 64
+    .sgpr_count: 96
+    .vgpr_count: {total}
+    .max_flat_workgroup_size: 1024
+    .args:
+      - .size: 8
+        .offset: 0
+        .value_kind: global_buffer
+        .address_space: global
+...
+.end_amdgpu_metadata
+"#,
+        total = accum + agprs
+    );
+    clang(&source, &["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-x", "assembler"])
+}
+
+/// A device with one module.
+pub struct Loaded {
+    pub device: Device,
+    pub module: ModuleId,
+}
+
+pub fn load(object: &CodeObject) -> Loaded {
+    load_with(object, DeviceConfig::default())
+}
+
+pub fn load_with(object: &CodeObject, config: DeviceConfig) -> Loaded {
+    let device = Device::new(Target::Gfx90a, config);
+    let module = device.load(object).expect("the module loads");
+    Loaded { device, module }
+}
+
+impl Loaded {
+    pub fn buffer(&self, words: &[u32]) -> u64 {
+        let address = self.device.alloc(4 * words.len() as u64).expect("memory");
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.device.write(address, &bytes).expect("a valid address");
+        address
+    }
+    pub fn words(&self, address: u64, count: usize) -> Vec<u32> {
+        let mut bytes = vec![0; 4 * count];
+        self.device.read(address, &mut bytes).expect("a valid address");
+        bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+    }
+    pub fn launch(
+        &self,
+        kernel: &str,
+        grid: [u32; 3],
+        workgroup: [u32; 3],
+        kernarg: &[u64],
+        strict: Strict,
+    ) -> Result<LaunchReport, EmuError> {
+        self.device.launch(&Launch {
+            module: self.module,
+            kernel: kernel.into(),
+            grid,
+            workgroup,
+            kernarg: kernarg.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            dynamic_lds: 0,
+            strict,
+        })
+    }
+}
+
+/// Runs an assembled body as one wave on a zeroed buffer of `words` words and gives the buffer back.
+pub fn run_asm(body: &str, asm: Asm, words: usize) -> Vec<u32> {
+    let loaded = load(&assemble(body, asm));
+    let out = loaded.buffer(&vec![0; words]);
+    loaded.launch("k", [64, 1, 1], [64, 1, 1], &[out], Strict::Off).expect("the kernel runs");
+    loaded.words(out, words)
+}
