@@ -187,6 +187,10 @@ impl RegSet {
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|w| *w == 0)
     }
+    /// The bits themselves: unit n is bit n % 64 of word n / 64.
+    pub fn words(&self) -> &[u64] {
+        &self.0
+    }
     pub fn len(&self) -> usize {
         self.0.iter().map(|w| w.count_ones() as usize).sum()
     }

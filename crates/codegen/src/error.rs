@@ -1,0 +1,38 @@
+//! Why an object could not be instrumented at all. What could not be done at single points is in the report.
+
+use luthier_isa::{EncodeError, Target};
+
+
+use crate::place::layout::LayoutError;
+use crate::rewrite::raw::OutOfFile;
+use crate::rewrite::writer::WriteError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CodegenError {
+    #[error(transparent)]
+    Lift(#[from] luthier_lifter::LiftError),
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("{} at file offset {:#x} lies outside the file", .0.what, .0.offset)]
+    Headers(OutOfFile),
+    #[error("code for {processor} cannot be instrumented: its instruction set is not known here")]
+    Target { processor: String },
+    #[error("the object is instrumented already (it has a {section} section); instrument the original once more instead")]
+    AlreadyInstrumented { section: &'static str },
+    #[error("{target} has no instruction {mnemonic}", target = target.name())]
+    NoInstruction { target: Target, mnemonic: &'static str },
+    #[error("an instruction could not be built: {0}")]
+    Encode(#[from] EncodeError),
+    #[error("the variable {name}: {reason}")]
+    Variable { name: String, reason: String },
+    #[error("the counter {name} is flushed to {symbol}+{offset:#x}, which is not inside a variable of the plan")]
+    Counter { name: String, symbol: String, offset: u64 },
+    #[error("the origin map could not be written: {0}")]
+    Origin(luthier_loader::LoadError),
+    #[error("the splice checker found {} wrong placements; the first, at {:#x}: {}", .0.len(), .0[0].address, .0[0])]
+    Check(Vec<crate::check::Violation>),
+    #[error("{0}")]
+    Internal(String),
+}

@@ -1,0 +1,12 @@
+pub mod chunk;
+pub mod copy;
+pub mod env;
+pub mod hazard;
+pub mod indexing;
+pub mod layout;
+pub mod ops;
+pub mod pcrel;
+pub mod point;
+pub mod pool;
+pub mod preamble;
+pub mod prepared;

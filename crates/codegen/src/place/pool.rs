@@ -1,0 +1,183 @@
+//! Free registers at a point, and taking tuples of them.
+
+use luthier_isa::{Reg, RegRange, RegSet};
+
+/// One register file's free registers: bit n is register n.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Free([u64; 4]);
+
+impl Free {
+    /// Registers `0..limit` of the file that starts at unit `first`, those in `taken` left out.
+    pub fn outside(taken: &RegSet, first: usize, limit: u16) -> Free {
+        let words = taken.words();
+        let mut free = [0; 4];
+        for (i, word) in free.iter_mut().enumerate() {
+            let at = first / 64 + i; // register files start at multiples of 64
+            let limit = usize::from(limit).saturating_sub(i * 64).min(64);
+            let mask = if limit == 64 { u64::MAX } else { (1 << limit) - 1 };
+            *word = !words.get(at).copied().unwrap_or(u64::MAX) & mask;
+        }
+        Free(free)
+    }
+    pub fn contains(&self, n: u16) -> bool {
+        self.0.get(usize::from(n / 64)).is_some_and(|w| w >> (n % 64) & 1 != 0)
+    }
+    pub fn remove(&mut self, n: u16) {
+        if let Some(w) = self.0.get_mut(usize::from(n / 64)) {
+            *w &= !(1 << (n % 64));
+        }
+    }
+    pub fn intersect(&self, other: &Free) -> Free {
+        Free(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|w| w.count_ones()).sum()
+    }
+    /// The lowest `count` neighbours of which the first's number is `remainder` modulo `align` (1, 2 or 4).
+    pub fn find(&self, count: u8, align: u8, remainder: u16) -> Option<u16> {
+        let pattern: u64 = match align {
+            1 => u64::MAX,
+            2 => 0x5555_5555_5555_5555,
+            _ => 0x1111_1111_1111_1111,
+        } << (remainder % u16::from(align.max(1)));
+        for word in 0..4u16 {
+            let mut starts = self.0[usize::from(word)] & pattern;
+            while starts != 0 {
+                let n = word * 64 + starts.trailing_zeros() as u16;
+                if (1..u16::from(count)).all(|i| self.contains(n + i)) {
+                    return Some(n);
+                }
+                starts &= starts - 1;
+            }
+        }
+        None
+    }
+}
+
+/// Which of the three files a register is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum File {
+    Sgpr,
+    Vgpr,
+    Agpr,
+}
+
+impl File {
+    pub fn of(reg: Reg) -> Option<File> {
+        match reg {
+            r if r.is_sgpr() => Some(File::Sgpr),
+            r if r.is_vgpr() => Some(File::Vgpr),
+            r if r.is_agpr() => Some(File::Agpr),
+            _ => None,
+        }
+    }
+    pub fn reg(self, n: u16) -> Reg {
+        match self {
+            File::Sgpr => Reg::sgpr(n),
+            File::Vgpr => Reg::vgpr(n),
+            File::Agpr => Reg::agpr(n),
+        }
+    }
+    pub fn first_unit(self) -> usize {
+        match self {
+            File::Sgpr => 0,
+            File::Vgpr => 256,
+            File::Agpr => 512,
+        }
+    }
+}
+
+/// One more than the highest register of each file that may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub sgprs: u16,
+    pub vgprs: u16,
+    pub agprs: u16,
+}
+
+/// Free registers of all files.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool {
+    sgprs: Free,
+    vgprs: Free,
+    /// Free in the lanes that EXEC turns off as well.
+    whole_vgprs: Free,
+    agprs: Free,
+}
+
+impl Pool {
+    /// `taken` holds values that are needed; `taken_inactive` those needed in lanes that EXEC turns off.
+    pub fn new(taken: &RegSet, taken_inactive: &RegSet, limits: Limits) -> Pool {
+        let vgprs = Free::outside(taken, File::Vgpr.first_unit(), limits.vgprs);
+        let inactive = Free::outside(taken_inactive, File::Vgpr.first_unit(), limits.vgprs);
+        Pool {
+            sgprs: Free::outside(taken, File::Sgpr.first_unit(), limits.sgprs),
+            vgprs,
+            whole_vgprs: vgprs.intersect(&inactive),
+            agprs: Free::outside(taken, File::Agpr.first_unit(), limits.agprs)
+                .intersect(&Free::outside(taken_inactive, File::Agpr.first_unit(), limits.agprs)),
+        }
+    }
+    /// Takes the lowest tuple out of the pool. `whole`: all lanes will be written.
+    pub fn take(&mut self, file: File, count: u8, align: u8, remainder: u16, whole: bool) -> Option<RegRange> {
+        let free = match file {
+            File::Sgpr => &self.sgprs,
+            File::Vgpr if whole => &self.whole_vgprs,
+            File::Vgpr => &self.vgprs,
+            File::Agpr => &self.agprs,
+        };
+        let range = RegRange::new(file.reg(free.find(count, align, remainder)?), count);
+        self.remove(range);
+        Some(range)
+    }
+    pub fn remove(&mut self, range: RegRange) {
+        for reg in range.units() {
+            match File::of(reg) {
+                Some(File::Sgpr) => self.sgprs.remove(reg.number()),
+                Some(File::Vgpr) => {
+                    self.vgprs.remove(reg.number());
+                    self.whole_vgprs.remove(reg.number());
+                }
+                Some(File::Agpr) => self.agprs.remove(reg.number()),
+                None => {}
+            }
+        }
+    }
+    pub fn describe(&self) -> String {
+        format!("{} SGPRs and {} VGPRs are free here", self.sgprs.count(), self.vgprs.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tuples_are_aligned_and_free() {
+        let mut taken: RegSet = [0, 1, 2, 5, 64, 70].map(Reg::sgpr).into_iter().collect();
+        taken.insert(Reg::vgpr(0));
+        let limits = Limits { sgprs: 102, vgprs: 8, agprs: 0 };
+        let mut pool = Pool::new(&taken, &RegSet::EMPTY, limits);
+        let mut take = |count, align, remainder| {
+            pool.take(File::Sgpr, count, align, remainder, false).map(|r| r.first.number())
+        };
+        assert_eq!(take(2, 2, 0), Some(6));
+        assert_eq!(take(1, 1, 0), Some(3));
+        assert_eq!(take(4, 4, 0), Some(8));
+        assert_eq!(take(2, 4, 2), Some(14));
+        assert_eq!(take(60, 1, 0), None);
+        let mut pool = Pool::new(&taken, &RegSet::EMPTY, limits);
+        assert_eq!(pool.take(File::Vgpr, 7, 1, 0, false), Some(RegRange::new(Reg::vgpr(1), 7)));
+        assert_eq!(pool.take(File::Vgpr, 1, 1, 0, false), None);
+        assert_eq!(pool.take(File::Agpr, 1, 1, 0, false), None);
+    }
+
+    #[test]
+    fn a_register_needed_in_inactive_lanes_is_not_written_whole() {
+        let inactive: RegSet = [Reg::vgpr(0)].into_iter().collect();
+        let limits = Limits { sgprs: 0, vgprs: 4, agprs: 0 };
+        let mut pool = Pool::new(&RegSet::EMPTY, &inactive, limits);
+        assert_eq!(pool.take(File::Vgpr, 1, 1, 0, true), Some(RegRange::new(Reg::vgpr(1), 1)));
+        assert_eq!(pool.take(File::Vgpr, 1, 1, 0, false), Some(RegRange::new(Reg::vgpr(0), 1)));
+    }
+}
