@@ -4,6 +4,7 @@ pub mod check;
 pub mod error;
 #[cfg(feature = "llvm")]
 pub mod hook;
+mod instrument;
 pub mod place;
 pub mod plan;
 pub mod rewrite;
@@ -12,5 +13,6 @@ pub mod template;
 mod testing;
 
 pub use error::CodegenError;
+pub use instrument::instrument;
 pub use plan::{ArgValue, Counter, Insertion, Instrumented, KernelRegisters, Plan, Rejected, Report, Variable, When};
 pub use template::{ArgPlace, ArgSpec, RegGroup, RelocKind, Template, TemplateReloc};

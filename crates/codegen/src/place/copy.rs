@@ -355,7 +355,7 @@ impl Copier<'_> {
         let at = chunk.here();
         chunk.origins.push((at, vaddr));
         let flags = inst.info().flags;
-        match self.plans.of(i) {
+        match self.plans.at(i) {
             Some(Pc::Kept { to }) => {
                 let to = *to;
                 chunk.push(inst);

@@ -8,5 +8,7 @@ pub mod ops;
 pub mod pcrel;
 pub mod point;
 pub mod pool;
+pub mod patch;
 pub mod preamble;
 pub mod prepared;
+pub mod resources;

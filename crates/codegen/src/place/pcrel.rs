@@ -79,12 +79,8 @@ impl PcPlans {
         Ok(PcPlans { plans })
     }
 
-    pub fn of_instr(&self, i: InstrId) -> Option<&Pc> {
+    pub fn at(&self, i: InstrId) -> Option<&Pc> {
         self.plans.get(&i)
-    }
-
-    pub fn of(&self, i: InstrId) -> Option<&Pc> {
-        self.of_instr(i)
     }
 
     /// Some instruction of the range needs to know what is live behind it.

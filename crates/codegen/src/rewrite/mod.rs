@@ -3,6 +3,7 @@
 pub mod note;
 pub mod raw;
 pub mod symbols;
+pub mod variables;
 pub mod writer;
 
 /// Instrumented code. An object that has this section was instrumented before.

@@ -82,6 +82,10 @@ pub fn write(original: &[u8], headers: &Headers, new: &Additions) -> Result<Vec<
     w.finish()
 }
 
+fn load(flags: u32, offset: u64, vaddr: u64, filesz: u64, memsz: u64) -> Phdr {
+    Phdr { kind: PT_LOAD, flags, offset, vaddr, filesz, memsz, align: PAGE }
+}
+
 struct Writer {
     out: Vec<u8>,
     phdrs: Vec<Phdr>,
@@ -150,10 +154,18 @@ impl Writer {
     }
 
     fn code_and_data(&mut self, new: &Additions) {
+        if !new.text.is_empty() {
+            self.code(new);
+        }
+        if !new.variables.is_empty() {
+            self.data(new);
+        }
+    }
+
+    fn code(&mut self, new: &Additions) {
         let offset = self.align_for(new.text_vaddr);
         let size = new.text.len() as u64;
         self.out.extend_from_slice(&new.text);
-        let load = |flags, offset, vaddr, filesz, memsz| Phdr { kind: PT_LOAD, flags, offset, vaddr, filesz, memsz, align: PAGE };
         self.add_load(load(PF_R | PF_X, offset, new.text_vaddr, size, size));
         self.text_section = self.add_section(Shdr {
             name: super::TEXT_SECTION.into(),
@@ -165,9 +177,9 @@ impl Writer {
             align: 256,
             ..Shdr::default()
         });
-        if new.variables.is_empty() {
-            return;
-        }
+    }
+
+    fn data(&mut self, new: &Additions) {
         let offset = self.align_for(new.data_vaddr);
         let filled = new.data.len() as u64;
         self.out.extend_from_slice(&new.data);
@@ -220,7 +232,7 @@ impl Writer {
         }
 
         let size = self.out.len() as u64 - start;
-        self.add_load(Phdr { kind: PT_LOAD, flags: PF_R, offset: start, vaddr, filesz: size, memsz: size, align: PAGE });
+        self.add_load(load(PF_R, start, vaddr, size, size));
         if let Some(p) = self.phdrs.iter_mut().find(|p| p.kind == PT_PHDR) {
             (p.offset, p.vaddr) = (start, vaddr);
             (p.filesz, p.memsz) = (table_size as u64, table_size as u64);

@@ -1,0 +1,85 @@
+//! Points per second: a counter hook before every instruction of an object.
+//!
+//! `place_bench FILE [--json] [--after] [--check] [-o OUT]`
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use luthier_codegen::*;
+use luthier_isa::{Inst, Operand, Reg, RegRange, RegSet, Target};
+use luthier_loader::CodeObject;
+
+/// `counter += 1`, as the hook compiler makes it: two instructions.
+fn counter(target: Target) -> Option<Template> {
+    let (low, high) = (Reg::sgpr(4), Reg::sgpr(5));
+    let one = |r| Operand::Reg(RegRange::new(r, 1));
+    let build = |name, reg, n: u16| Inst::build(target.find(name)?, &[one(reg), one(reg), Operand::Inline(128 + n)]).ok();
+    let range = RegRange::new(low, 2);
+    let touched: RegSet = [low, high, Reg::SCC].into_iter().collect();
+    Some(Template {
+        name: "count".into(),
+        insts: vec![build("s_add_u32", low, 1)?, build("s_addc_u32", high, 0)?],
+        relocs: vec![],
+        args: vec![Some(ArgPlace { range, read: true, written: true, clobbered: true })],
+        groups: vec![RegGroup { range, align: 2 }],
+        uses: touched,
+        clobbers: touched,
+        live_in: [low, high].into_iter().collect(),
+        writes_inactive_lanes: RegSet::EMPTY,
+        scratch_bytes: 0,
+        uses_fp_mode: false,
+    })
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let flag = |name: &str| args.iter().any(|a| a == name);
+    let out = args.iter().position(|a| a == "-o").and_then(|i| args.get(i + 1));
+    let file = args.first().ok_or("place_bench FILE [--json] [--after] [--check] [-o OUT]")?;
+    let object = CodeObject::parse(std::fs::read(file)?)?;
+    let target = Target::from_name(&object.target().processor).ok_or("unknown processor")?;
+    let program = luthier_lifter::Program::lift(&object)?;
+    let template = Arc::new(counter(target).ok_or("no counter hook for this target")?);
+    let when = if flag("--after") { When::After } else { When::Before };
+    let insertion = |i| Insertion {
+        address: program.vaddr(i),
+        when,
+        template: template.clone(),
+        args: vec![ArgValue::Counter(0)],
+        order: 0,
+    };
+    let plan = Plan {
+        variables: vec![Variable { name: "bench.count".into(), size: 8, align: 8, init: vec![] }],
+        counters: vec![Counter { name: "count".into(), symbol: "bench.count".into(), offset: 0 }],
+        insertions: program.instrs().iter().map(insertion).collect(),
+        check: flag("--check"),
+    };
+    drop(program);
+    let start = Instant::now();
+    let done = instrument(&object, &plan)?;
+    let seconds = start.elapsed().as_secs_f64();
+    if let Some(out) = out {
+        std::fs::write(out, &done.bytes)?;
+    }
+    let report = &done.report;
+    let rate = report.points as f64 / seconds;
+    let per_point = report.inserted_instructions as f64 / report.points.max(1) as f64;
+    if flag("--json") {
+        println!(
+            "{{\"file\":{file:?},\"points\":{},\"seconds\":{seconds:.6},\"points_per_second\":{rate:.0},\"instructions_per_point\":{per_point:.3},\"rejected\":{},\"bytes\":{}}}",
+            report.points,
+            report.rejected.len(),
+            done.bytes.len()
+        );
+        return Ok(());
+    }
+    println!("{} points in {seconds:.3} s: {rate:.0} a second, {per_point:.2} instructions a point", report.points);
+    println!("{} bytes in, {} out; {} rejected", object.bytes().len(), done.bytes.len(), report.rejected.len());
+    let mut reasons: std::collections::BTreeMap<&str, usize> = Default::default();
+    report.rejected.iter().for_each(|r| *reasons.entry(r.reason.as_str()).or_default() += 1);
+    reasons.iter().take(20).for_each(|(reason, n)| println!("  {n} x {reason}"));
+    report.notes.iter().for_each(|n| println!("note: {n}"));
+    let first = report.registers.iter().take(4);
+    first.for_each(|r| println!("{r:?}"));
+    Ok(())
+}

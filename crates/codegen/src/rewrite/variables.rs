@@ -1,0 +1,81 @@
+//! The tools' device variables in the new data segment: those with a first value, then those that are zero.
+
+use luthier_loader::CodeObject;
+
+use super::writer::{PAGE, PlacedVariable};
+use crate::{CodegenError, Plan};
+
+#[derive(Debug)]
+pub struct Variables {
+    /// Offset from the segment's start, for each of the plan's variables.
+    offsets: Vec<u64>,
+    names: Vec<(String, u64)>,
+    filled: Vec<u8>,
+    end: u64,
+}
+
+impl Variables {
+    pub fn of(object: &CodeObject, plan: &Plan) -> Result<Variables, CodegenError> {
+        let bad = |name: &str, reason: String| CodegenError::Variable { name: name.to_owned(), reason };
+        let mut seen = std::collections::HashSet::new();
+        for v in &plan.variables {
+            if !v.align.is_power_of_two() || v.align > PAGE {
+                return Err(bad(&v.name, format!("an alignment of {} is not a power of two up to {PAGE}", v.align)));
+            }
+            if v.init.len() as u64 > v.size {
+                return Err(bad(&v.name, format!("{} bytes are given for its {}", v.init.len(), v.size)));
+            }
+            if v.name.is_empty() || v.name.contains('\0') {
+                return Err(bad(&v.name, "it has no usable name".into()));
+            }
+            if object.symbol(&v.name).is_some() || !seen.insert(&v.name) {
+                return Err(bad(&v.name, "the name is taken".into()));
+            }
+        }
+        for c in &plan.counters {
+            let inside = |v: &&crate::Variable| v.name == c.symbol && c.offset.checked_add(8).is_some_and(|end| end <= v.size);
+            if plan.variables.iter().find(inside).is_none() {
+                let (name, symbol) = (c.name.clone(), c.symbol.clone());
+                return Err(CodegenError::Counter { name, symbol, offset: c.offset });
+            }
+        }
+        let mut all = Variables { offsets: vec![0; plan.variables.len()], names: Vec::new(), filled: Vec::new(), end: 0 };
+        all.names = plan.variables.iter().map(|v| (v.name.clone(), v.size)).collect();
+        let too_large = |name: &str| bad(name, "the variables together are too large".into());
+        for zero in [false, true] {
+            for (i, v) in plan.variables.iter().enumerate().filter(|(_, v)| v.init.is_empty() == zero) {
+                let start = all.end.checked_next_multiple_of(v.align).ok_or_else(|| too_large(&v.name))?;
+                all.offsets[i] = start;
+                all.end = start.checked_add(v.size.max(1)).filter(|e| *e < 1 << 40).ok_or_else(|| too_large(&v.name))?;
+                if !zero {
+                    all.filled.resize(start as usize, 0);
+                    all.filled.extend_from_slice(&v.init);
+                    all.filled.resize(all.end as usize, 0);
+                }
+            }
+            if !zero {
+                // The zero part is a section of its own.
+                all.end = all.end.next_multiple_of(16);
+                all.filled.resize(all.end as usize, 0);
+            }
+        }
+        Ok(all)
+    }
+
+    pub fn place(&self, start: u64) -> Vec<PlacedVariable> {
+        let filled = self.filled.len() as u64;
+        let one = |(offset, (name, size)): (&u64, &(String, u64))| PlacedVariable {
+            name: name.clone(),
+            vaddr: start + offset,
+            size: *size,
+            zero: *offset >= filled,
+        };
+        self.offsets.iter().zip(&self.names).map(one).collect()
+    }
+    pub fn filled(&self) -> Vec<u8> {
+        self.filled.clone()
+    }
+    pub fn zero_size(&self) -> u64 {
+        self.end - self.filled.len() as u64
+    }
+}
