@@ -115,11 +115,10 @@ fn add(
             });
         }
     }
-    let exits = flow.exits.iter();
-    p.exits.extend(exits.map(|&(b, target)| Exit {
-        block: BlockId(first_block + b),
-        target,
-        callee: function_at(target),
+    p.exits.extend(flow.exits.iter().map(|e| Exit {
+        block: BlockId(first_block + e.block),
+        target: e.target,
+        callee: function_at(e.target),
     }));
     p.pc_values.extend(draft.pc_values.iter().map(|f| PcValue {
         at: InstrId(first_instr + f.at),

@@ -41,7 +41,9 @@ pub(crate) enum Kind {
     AndB64,
     Andn2B64,
     OrB64,
-    // Vector operations that look at lanes which EXEC turns off, or may.
+    /// A vector operation that looks at lanes which EXEC turns off, or may. DPP, `ds_permute_b32`, `ds_bpermute_b32`
+    /// and `ds_swizzle_b32` move values between lanes too, but read those that are on only (Vega ISA, "DPP",
+    /// "DS_BPERMUTE_B32": a disabled source lane gives zero or no write).
     CrossLane,
     // Register indexing.
     GprIdxOn,
@@ -127,12 +129,8 @@ fn classify(info: &OpcodeInfo) -> Kind {
             return Kind::CacheControl;
         }
         base if base.starts_with("buffer_wb") || base.starts_with("s_icache") => return Kind::CacheControl,
-        base if base.starts_with("v_readfirstlane")
-            || base.starts_with("v_permlane")
-            || base.starts_with("ds_permute")
-            || base.starts_with("ds_bpermute")
-            || base.starts_with("ds_swizzle") =>
-        {
+        // Of all lanes whether on or off, or of lane 0 where none is on.
+        base if base.starts_with("v_readfirstlane") || base.starts_with("ds_gws") || base.contains("ordered_count") => {
             return Kind::CrossLane;
         }
         _ => {}
@@ -149,7 +147,7 @@ fn classify(info: &OpcodeInfo) -> Kind {
     if flags.contains(Flags::TRAP) {
         return Kind::Trap;
     }
-    if flags.intersects(Flags::DPP | Flags::MFMA | Flags::IGNORES_EXEC) && !flags.contains(Flags::SALU) {
+    if flags.intersects(Flags::MFMA | Flags::IGNORES_EXEC) && !flags.contains(Flags::SALU) {
         return Kind::CrossLane;
     }
     Kind::Plain

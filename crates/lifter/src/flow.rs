@@ -32,6 +32,15 @@ pub(crate) struct Draft {
     pub flow: Flow,
 }
 
+/// Control that leaves a function without a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaving {
+    pub block: u32,
+    pub target: u64,
+    /// By running on into what follows, not by a branch.
+    pub falls: bool,
+}
+
 /// Blocks and edges of one function.
 #[derive(Default)]
 pub(crate) struct Flow {
@@ -41,8 +50,8 @@ pub(crate) struct Flow {
     /// `succs[succ_start[b]..succ_start[b + 1]]`
     pub succ_start: Vec<u32>,
     pub succs: Vec<u32>,
-    /// Control that leaves, and from which block.
-    pub exits: Vec<(u32, u64)>,
+    /// Control that leaves.
+    pub exits: Vec<Leaving>,
     /// Flow problems found on the way, with the address they are at.
     pub issues: Vec<(u64, IssueKind)>,
     /// The function must be left alone because of one of them.
@@ -141,7 +150,7 @@ impl Draft {
                 flow.refusal
                     .get_or_insert_with(|| format!("control at {vaddr:#x} leads into the instruction at {with:#x}"));
             }
-            flow.exits.push((block as u32, target));
+            flow.exits.push(Leaving { block: block as u32, target, falls: target == next });
             false
         };
         match classes.of(inst) {

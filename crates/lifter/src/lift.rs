@@ -237,7 +237,7 @@ fn leaves_for(draft: &Draft, classes: &Classes) -> (Vec<u64>, Vec<u64>) {
             calls.extend(call_target(draft, draft.flow.starts[block + 1] as usize - 1, classes));
         }
     }
-    (calls, draft.flow.exits.iter().map(|e| e.1).collect())
+    (calls, draft.flow.exits.iter().map(|e| e.target).collect())
 }
 
 /// Where the call at an instruction goes, if known.
@@ -253,9 +253,10 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
     let mut calls = BTreeSet::new();
     let mut exits = BTreeSet::new();
     for draft in drafts.iter() {
-        let (c, e) = leaves_for(draft, code.classes);
-        calls.extend(c);
-        exits.extend(e);
+        calls.extend(leaves_for(draft, code.classes).0);
+        // Running off the end of a function into filler is running off the end, not into a function.
+        let leaving = draft.flow.exits.iter().filter(|e| !e.falls || !starts_with_padding(code, e.target));
+        exits.extend(leaving.map(|e| e.target));
     }
     let mut entries: BTreeMap<u64, usize> = drafts.iter().enumerate().map(|(i, d)| (d.entry, i)).collect();
     // Addresses that are called are functions, before anything else is.
@@ -277,7 +278,7 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
             continue;
         }
         let Some((range, _)) = code.around(vaddr) else { continue };
-        if vaddr % 4 != 0 || starts_with_padding(code, vaddr) && !calls.contains(&vaddr) {
+        if vaddr % 4 != 0 {
             continue;
         }
         // Between its neighbours.
@@ -298,7 +299,6 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
     new
 }
 
-/// Running off the end of a function into filler is running off the end, not into a function.
 fn starts_with_padding(code: &Code<'_>, vaddr: u64) -> bool {
     word_at(code, vaddr).is_none_or(is_padding)
 }

@@ -183,7 +183,9 @@ impl<'a> Liveness<'a> {
                 live = self.program.summaries.before_call(self.program.call(block), &after, true);
             }
             effects(self.program.inst(i), self.program.kind(i), *modes, &mut live);
-            points.push(Point { instr: i, before: live, after });
+            // Where EXEC is full, no lane is off.
+            let inactive = if modes.exec_full { RegSet::EMPTY } else { live.inactive };
+            points.push(Point { instr: i, before: Live { active: live.active, inactive }, after });
         }
         points.reverse();
         points

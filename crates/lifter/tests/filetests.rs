@@ -1,0 +1,160 @@
+//! Each file of tests/files is assembly with the expected result of lifting it below, after a line `; expect:`.
+//!
+//! Lines at the top say what to do: `; kernel: NAME` gives a symbol a kernel descriptor, `; print: WHAT...` chooses
+//! what is printed at every instruction (active, inactive, exec, pending) besides blocks, edges and notes. Registers
+//! are those just before the instruction. With LUTHIER_BLESS=1 the expectations are rewritten.
+
+mod common;
+
+use std::fmt::Write as _;
+
+use luthier_isa::{Reg, RegSet};
+use luthier_lifter::{ExecState, ExecStates, FuncId, Line, Liveness, PendingLoads, Program};
+
+const MARK: &str = "\n; expect:\n";
+
+#[test]
+fn files() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    names.sort();
+    assert!(names.len() >= 8, "the test files are gone");
+    let mut wrong = Vec::new();
+    for path in names {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (source, expected) = text.split_once(MARK).unwrap_or((&text, ""));
+        let found = check(source);
+        if std::env::var_os("LUTHIER_BLESS").is_some() {
+            std::fs::write(&path, format!("{}{MARK}{found}", source.trim_end())).unwrap();
+        } else if found != expected {
+            wrong.push(format!("{}:\n{}", path.display(), diff(expected, &found)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn directive<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
+    let lines = source.lines().filter_map(|l| l.strip_prefix("; ")?.strip_prefix(name)?.strip_prefix(": "));
+    lines.flat_map(str::split_whitespace).collect()
+}
+
+fn check(source: &str) -> String {
+    let object = common::assemble(source, &directive(source, "kernel"));
+    let program = Program::lift(&object).unwrap();
+    let print = directive(source, "print");
+    let mut out = String::new();
+    for f in program.function_ids() {
+        function(&program, f, &print, &mut out);
+    }
+    let base = program.functions()[0].vaddr;
+    for gap in program.gaps() {
+        writeln!(out, "; gap +{:x} {} bytes {:?}", gap.vaddr - base, gap.size, gap.kind).unwrap();
+    }
+    for issue in program.issues() {
+        writeln!(out, "; issue +{:x} {}", issue.vaddr - base, relative(&issue.kind.to_string(), base)).unwrap();
+    }
+    out
+}
+
+/// Addresses as distances from the first function, so that the expectations survive another linker.
+fn relative(text: &str, base: u64) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let digits = word.strip_prefix("0x").map(|w| w.trim_end_matches([',', ')', ';']));
+        match digits.and_then(|d| u64::from_str_radix(d, 16).ok()) {
+            Some(n) if n >= base && n < base + 0x10000 => {
+                words.push(word.replacen(&format!("{n:#x}"), &format!("+{:x}", n - base), 1))
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words.join(" ")
+}
+
+fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
+    let f = program.function(func);
+    let base = program.functions()[0].vaddr;
+    write!(out, ";\n; {:?} {}", f.kind, f.name).unwrap();
+    if program.is_address_taken(func) {
+        out.push_str(" (address taken)");
+    }
+    if let Some(why) = &f.refusal {
+        write!(out, " (refused: {})", relative(why, base)).unwrap();
+    }
+    out.push('\n');
+    let live = Liveness::of(program, func);
+    let pending = PendingLoads::of(program, func);
+    let exec = ExecStates::of(program, func);
+    let lines: Vec<Line> = program.listing(func).collect();
+    for block in f.blocks.iter() {
+        let labels = |list: &[luthier_lifter::BlockId]| {
+            list.iter().map(|b| format!(" {}", program.label(*b))).collect::<String>()
+        };
+        writeln!(
+            out,
+            "; {}: from{}; to{} ({:?})",
+            program.label(block),
+            labels(program.preds(block)),
+            labels(program.succs(block)),
+            program.block(block).terminator
+        )
+        .unwrap();
+        let points = live.points(block);
+        let under_way = pending.points(block);
+        for (n, i) in program.block(block).instrs.iter().enumerate() {
+            let line = lines.iter().find(|l| matches!(l, Line::Instruction { instr, .. } if *instr == i)).unwrap();
+            let Line::Instruction { text, notes, .. } = line else { unreachable!() };
+            let mut all: Vec<String> = notes.iter().map(|n| relative(n, base)).collect();
+            for what in print {
+                match *what {
+                    "active" => all.push(format!("active {}", set(&points[n].before.active))),
+                    "inactive" => all.push(format!("inactive {}", set(&only_vector(points[n].before.inactive)))),
+                    "exec" if exec.before(i) == ExecState::Full => all.push("full".to_owned()),
+                    "exec" => {}
+                    "pending" => all.push(format!("pending {}", set(&under_way[n].registers()))),
+                    other => panic!("; print: {other} is not known"),
+                }
+            }
+            let text = relative(text, base);
+            let text = format!(";   {:<4x} {text:<44} {}", program.vaddr(i) - base, all.join("; "));
+            writeln!(out, "{}", text.trim_end()).unwrap();
+        }
+    }
+}
+
+fn only_vector(set: RegSet) -> RegSet {
+    set.iter().filter(|r| r.is_vgpr() || r.is_agpr()).collect()
+}
+
+/// Ranges of registers, as short as can be.
+fn set(set: &RegSet) -> String {
+    if set.len() > 500 {
+        return format!("all but {}", 775 - set.len());
+    }
+    let mut out = Vec::new();
+    let mut regs = set.iter().peekable();
+    while let Some(first) = regs.next() {
+        let mut last = first;
+        while let Some(next) = regs.next_if(|r| numbered(first) && numbered(*r) && r.index() == last.index() + 1) {
+            last = next;
+        }
+        out.push(if first == last { first.to_string() } else { format!("{first}-{}", last.number()) });
+    }
+    if out.is_empty() { "none".to_owned() } else { out.join(" ") }
+}
+
+fn numbered(r: Reg) -> bool {
+    r.is_sgpr() || r.is_vgpr() || r.is_agpr()
+}
+
+fn diff(expected: &str, found: &str) -> String {
+    let (e, f): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
+    let mut out = String::new();
+    for n in 0..e.len().max(f.len()) {
+        let (a, b) = (e.get(n).copied().unwrap_or(""), f.get(n).copied().unwrap_or(""));
+        if a != b {
+            writeln!(out, "  expected {a}\n  found    {b}").unwrap();
+        }
+    }
+    out
+}
