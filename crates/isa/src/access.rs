@@ -85,7 +85,7 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
 /// How surely a destination gets a new value.
 fn written(inst: &Inst, access: Access, first: Reg) -> Access {
     let info = inst.info();
-    let reads = access.reads();
+    let reads = access.reads() && !writes_every_lane(inst);
     if !first.is_vgpr() && !first.is_agpr() {
         let conditional = info.base.starts_with("s_cmov");
         return match (reads, conditional) {
@@ -106,6 +106,17 @@ fn written(inst: &Inst, access: Access, first: Reg) -> Access {
         (true, true) => Access::ReadWrite,
         (true, false) => Access::ReadCondWrite,
     }
+}
+
+/// A DPP instruction keeps the old value of lanes that its masks leave out or whose source lane is not there. With full
+/// masks and zeros for missing sources there are none, and the destination is read by accumulating opcodes only.
+fn writes_every_lane(inst: &Inst) -> bool {
+    let info = inst.info();
+    info.flags.contains(Flags::DPP)
+        && inst.field(Field::RowMask) == Some(0xf)
+        && inst.field(Field::BankMask) == Some(0xf)
+        && inst.field(Field::BoundCtrl) == Some(1)
+        && !["mac_", "dot"].iter().any(|part| info.base.contains(part))
 }
 
 /// What a special source code depends on.

@@ -60,10 +60,10 @@ impl CallGraph {
             for to in graph.callees[f.index()].clone() {
                 graph.join(f, to);
             }
-            if graph.open[f.index()] {
-                if let Some(other) = open.replace(f).filter(|_| !strangers.is_empty()) {
-                    graph.join(f, other);
-                }
+            if graph.open[f.index()]
+                && let Some(other) = open.replace(f).filter(|_| !strangers.is_empty())
+            {
+                graph.join(f, other);
             }
         }
         if let Some(f) = open {
