@@ -2,6 +2,8 @@
 //!
 //! The manual of CDNA 2 gives v_div_fmas a factor of 2^32 (2^64 for f64), which cannot undo v_div_scale's 2^64
 //! (2^128); later manuals have what is implemented here: the factor is the scale's, up or down by the quotient's size.
+//! The manuals also scale a denominator up when both its reciprocal and the quotient are subnormal; it would overflow, so
+//! it can only be down (which v_div_fmas undoes).
 
 use super::{in32, in64, out32, out64, quiet16, quiet32, quiet64, scale, soft};
 use crate::mode::{Mode, Round};
@@ -29,7 +31,7 @@ pub fn scale32(m: Mode, s0: u32, denominator: u32, numerator: u32) -> (u32, bool
     factor = if reciprocal { down } else { factor };
     vcc &= !reciprocal;
     let both = reciprocal & quotient;
-    factor = if both { if is_d { up } else { 1.0 } } else { factor };
+    factor = if both { if is_d { down } else { 1.0 } } else { factor };
     vcc |= both;
     factor = if tiny_d { up } else { factor };
     vcc &= !tiny_d;
@@ -62,7 +64,7 @@ pub fn scale64(m: Mode, s0: u64, denominator: u64, numerator: u64) -> (u64, bool
     factor = if reciprocal { down } else { factor };
     vcc &= !reciprocal;
     let both = reciprocal & quotient;
-    factor = if both { if is_d { up } else { 1.0 } } else { factor };
+    factor = if both { if is_d { down } else { 1.0 } } else { factor };
     vcc |= both;
     factor = if tiny_d { up } else { factor };
     vcc &= !tiny_d;
