@@ -20,7 +20,8 @@ pub fn tool(name: &str) -> PathBuf {
 
 pub fn run(command: &mut Command) -> Vec<u8> {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let errors: String = String::from_utf8_lossy(&output.stderr).chars().take(1000).collect();
+    assert!(output.status.success(), "{command:?}: {errors}");
     output.stdout
 }
 
