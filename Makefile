@@ -46,7 +46,7 @@ test: setup
 	$(BIN)/pytest --quiet
 
 bench: setup
-	$(BIN)/python tools/bench.py
+	$(BIN)/python tools/bench
 
 wheel: setup
 	rm -rf dist

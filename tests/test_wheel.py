@@ -1,0 +1,74 @@
+"""The wheel, in a clean virtual environment, runs the README's example; it needs nothing of LLVM on the machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import compiled
+import pytest
+from conftest import ROOT
+
+LIMIT = 35 << 20
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    out = tmp_path_factory.mktemp("dist")
+    maturin = shutil.which("maturin", path=f"{sys.prefix}/bin") or shutil.which("maturin")
+    if maturin is None:
+        pytest.skip("maturin is not installed (make setup installs it)")
+    subprocess.run([maturin, "build", "--release", "--quiet", "--out", str(out)], cwd=ROOT, check=True)
+    (path,) = out.iterdir()
+    return path
+
+
+@pytest.mark.wheel
+def test_name_and_size(wheel):
+    assert re.fullmatch(r"luthier-0\.1\.0-cp310-abi3-manylinux\w*_x86_64\.whl", wheel.name)
+    assert wheel.stat().st_size <= LIMIT, f"{wheel.stat().st_size >> 20} MB"
+
+
+@pytest.mark.wheel
+def test_contents(wheel, tmp_path):
+    from elftools.elf.elffile import ELFFile
+
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (native,) = (n for n in names if n.endswith(".so"))
+        archive.extract(native, tmp_path)
+    for needed in ("luthier/_core.pyi", "luthier/py.typed", "luthier/tools/instr_count.py"):
+        assert needed in names
+    assert any(n.endswith("LICENSE") for n in names)
+    with open(tmp_path / native, "rb") as file:
+        dynamic = ELFFile(file).get_section_by_name(".dynamic")
+        libraries = {tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"}
+    assert libraries <= {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2"}
+
+
+@pytest.mark.wheel
+def test_readme_example_in_a_clean_environment(wheel, tmp_path):
+    text = (ROOT / "README.md").read_text()
+    tool, launch = re.findall(r"```python\n(.*?)```", text[text.index("<!-- example") :], re.DOTALL)[:2]
+    (tmp_path / "stores.py").write_text(tool)
+    (tmp_path / "example.py").write_text(tool + launch)
+    shutil.copy(compiled.code_object("vecadd"), tmp_path / "vecadd.hsaco")
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    subprocess.run([venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
+    clean = {"PATH": str(venv / "bin"), "HOME": str(tmp_path)}
+
+    def run(*command) -> str:
+        done = subprocess.run([venv / "bin" / command[0], *command[1:]], cwd=tmp_path, env=clean, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    out = run("python", "example.py")
+    assert out.strip() == "[1. 2. 3.] {'stores': {'lanes': 1000}}"
+    args = [a for init in ("arange", "ones", "zeros") for a in ("--arg", f"buf:f32[1000]={init}")]
+    size = ("--grid", "1024", "--block", "256")
+    out = run("luthier", "run", "vecadd.hsaco", "--kernel", "vecadd", *size, *args, "--arg", "u32=1000", "--tool", "stores.py", "--strict")
+    assert "1,000" in out

@@ -1,0 +1,176 @@
+"""How fast Luthier is, each number beside the tool that it is compared with, on the same input, in one run.
+
+Prints a table of ratios and writes target/bench.json. The big input is a code object of the corpus (LUTHIER_CORPUS);
+without it the test kernels are used, and the table says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import luthier as lt
+from luthier.cli.tables import show
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+WORK = TARGET / "bench"
+LLVM = Path(os.environ.get("LLVM_SYS_221_PREFIX", "/usr/lib/llvm-22"))
+sys.path.insert(0, str(ROOT / "tests"))
+
+
+def run(*command) -> str:
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+def timed(*command, repeat: int = 1) -> float:
+    """Seconds of the fastest of some runs."""
+    best = float("inf")
+    for _ in range(repeat):
+        start = time.perf_counter()
+        subprocess.run([str(c) for c in command], check=True, stdout=subprocess.DEVNULL)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def example(package: str, name: str, *args) -> dict:
+    """What an example of a crate prints as JSON."""
+    return json.loads(run("cargo", "run", "--quiet", "--release", "-p", package, "--example", name, "--", *args))
+
+
+def compile_kernel(source: Path) -> Path:
+    out = WORK / f"{source.stem}.hsaco"
+    run("clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a", "--no-gpu-bundle-output",
+        "-O3", "-ffp-contract=fast", source, "-o", out)  # fmt: skip
+    return out
+
+
+def big_object() -> Path:
+    from conftest import CORPUS
+
+    found = CORPUS and CORPUS / "onnxruntime/gfx90a/libonnxruntime_providers_rocm_8.hsaco"
+    if found and found.exists():
+        return found
+    print("bench: the corpus is not here: measuring a small kernel instead", file=sys.stderr)
+    return compile_kernel(ROOT / "tests/kernels/matmul.hip")
+
+
+def decode(path: Path) -> dict:
+    """Bytes to structure: the code of an object, by our decoder and by LLVM's, neither printing."""
+    code = WORK / "code.bin"
+    run(LLVM / "bin/llvm-objcopy", "-O", "binary", "--only-section=.text", path, code)
+    mc = WORK / "mc_decode"
+    flags = run(LLVM / "bin/llvm-config", "--cxxflags").split()
+    run("clang++-22", "-O2", *(f for f in flags if f != "-fno-exceptions"), Path(__file__).parent / "mc_decode.cpp",
+        "-o", mc, f"-L{LLVM}/lib", "-lLLVM-22", f"-Wl,-rpath,{LLVM}/lib")  # fmt: skip
+    ours, theirs = example("luthier-isa", "decode_bench", code, 3), json.loads(run(mc, code, 3))
+    speed, llvm = (r["instructions"] / r["seconds"] / 1e6 for r in (ours, theirs))
+    return {"ours": speed, "other": llvm, "ratio": speed / llvm, "unit": "M instructions/s", "against": "LLVM's MC decoder", "least": 10,
+            "instructions": ours["instructions"]}  # fmt: skip
+
+
+def lift(path: Path, objdump: float) -> dict:
+    found = example("luthier-lifter", "lift_bench", path, "--json")
+    seconds = found["lift_seconds"] + found["liveness_seconds"]
+    return {"ours": seconds, "other": objdump, "ratio": objdump / seconds, "unit": "s", "against": "llvm-objdump -d", "least": 20, **found}
+
+
+def count_blocks(path: Path, objdump: float) -> dict:
+    """Offline: every block of the object counted, by the command line, memory of the process included."""
+    out = WORK / "counted.hsaco"
+    report = WORK / "counted.json"
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "luthier", "instrument", path, "--tool", "instr_count", "-o", out, "--json", report]
+    child = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    seconds = time.perf_counter() - start
+    if status:
+        raise RuntimeError("luthier instrument failed")
+    did = json.loads(report.read_text())
+    return {"ours": seconds, "other": objdump, "ratio": objdump / seconds, "unit": "s", "against": "llvm-objdump -d", "least": 1,
+            "points": did["points"], "points_per_second": did["points"] / seconds, "rejected": len(did["rejected"]),
+            "peak_megabytes": usage.ru_maxrss / 1024}  # fmt: skip
+
+
+def place(path: Path) -> dict:
+    found = example("luthier-codegen", "place_bench", path, "--json")
+    return {"ours": found["points"] / found["seconds"], "unit": "points/s", **found}
+
+
+def emulate() -> dict:
+    """Wave-instructions a second of one core, nearly all of them VALU."""
+    co = lt.CodeObject.open(compile_kernel(Path(__file__).parent / "valu.hip"))
+    module = lt.Device("gfx90a", threads=1).load(co)
+    args = [np.zeros(64, np.float32), np.uint32(200_000)]
+    best = max((module.run("valu", grid=64, block=64, args=args) for _ in range(3)), key=lambda r: r.instructions / r.seconds)
+    valu = sum(n for name, n in best.histogram.items() if name.startswith("v_"))
+    speed = best.instructions / best.seconds / 1e6
+    return {"ours": speed, "other": 20, "ratio": speed / 20, "unit": "M wave64 instructions/s, one core", "against": "the target", "least": 1,
+            "valu_share": valu / best.instructions}  # fmt: skip
+
+
+def hooks() -> tuple[dict, dict]:
+    """What counting costs: instructions added at a point, and instructions retired when blocks are counted."""
+    import kernel_cases
+
+    added = points = retired = app = 0
+    for name in kernel_cases.CASES:
+        co = lt.CodeObject.open(compile_kernel(ROOT / f"tests/kernels/{name}.hip"))
+        did = lt.instrument(co, [lt.tools.load("instr_count:per=instruction")]).instrumentation
+        added, points = added + did["inserted_instructions"], points + did["points"]
+        module = lt.Device("gfx90a").load(co, tools=[lt.tools.load("instr_count")])
+        for launch in kernel_cases.launches(name):
+            result = module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args)
+            retired, app = retired + result.instructions, app + result.app_instructions
+    each, factor = added / points, retired / app
+    return (
+        {"ours": each, "other": 4, "ratio": 4 / each, "unit": "instructions added a point", "against": "the target", "least": 1},
+        {"ours": factor, "other": 1.15, "ratio": 1.15 / factor, "unit": "x instructions retired", "against": "the target", "least": 1},
+    )
+
+
+def start_up() -> dict:
+    path = compile_kernel(ROOT / "tests/kernels/vecadd.hip")
+    script = Path(sys.executable).with_name("luthier")
+    seconds = timed(script, "inspect", path, repeat=10) * 1000
+    return {"ours": seconds, "other": 200, "ratio": 200 / seconds, "unit": "ms", "against": "the target", "least": 1}
+
+
+def main() -> int:
+    WORK.mkdir(parents=True, exist_ok=True)
+    path = big_object()
+    objdump = timed(LLVM / "bin/llvm-objdump", "-d", path)
+    results = {"decode": decode(path), "lift": lift(path, objdump)}
+    results["count every block, offline"] = count_blocks(path, objdump)
+    results["place"] = place(path)
+    results["emulate"] = emulate()
+    results["a count hook"], results["instr_count by block"] = hooks()
+    results["luthier inspect, small file"] = start_up()
+    rows = [
+        (
+            name,
+            f"{r['ours']:,.3g}" if r["ours"] < 1000 else f"{r['ours']:,.0f}",
+            r["unit"],
+            f"{r['other']:,.3g}" if "other" in r else "",
+            r.get("against", ""),
+            f"{r['ratio']:.1f}x" if "ratio" in r else "",
+            f"{r['least']}x" if "least" in r else "",
+        )
+        for name, r in results.items()
+    ]
+    show(f"bench: {path.name}", ("what", "luthier", "unit", "other", "against", "ratio", "at least"), rows)
+    about = {"input": str(path.name), "cpus": os.cpu_count(), "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    (TARGET / "bench.json").write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+    print(f"written to {TARGET / 'bench.json'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
