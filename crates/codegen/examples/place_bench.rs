@@ -13,7 +13,8 @@ use luthier_loader::CodeObject;
 fn counter(target: Target) -> Option<Template> {
     let (low, high) = (Reg::sgpr(4), Reg::sgpr(5));
     let one = |r| Operand::Reg(RegRange::new(r, 1));
-    let build = |name, reg, n: u16| Inst::build(target.find(name)?, &[one(reg), one(reg), Operand::Inline(128 + n)]).ok();
+    let build =
+        |name, reg, n: u16| Inst::build(target.find(name)?, &[one(reg), one(reg), Operand::Inline(128 + n)]).ok();
     let range = RegRange::new(low, 2);
     let touched: RegSet = [low, high, Reg::SCC].into_iter().collect();
     Some(Template {

@@ -2,7 +2,6 @@
 
 use luthier_isa::{EncodeError, Target};
 
-
 use crate::place::layout::LayoutError;
 use crate::rewrite::raw::OutOfFile;
 use crate::rewrite::writer::WriteError;
@@ -19,7 +18,9 @@ pub enum CodegenError {
     Headers(OutOfFile),
     #[error("code for {processor} cannot be instrumented: its instruction set is not known here")]
     Target { processor: String },
-    #[error("the object is instrumented already (it has a {section} section); instrument the original once more instead")]
+    #[error(
+        "the object is instrumented already (it has a {section} section); instrument the original once more instead"
+    )]
     AlreadyInstrumented { section: &'static str },
     #[error("{target} has no instruction {mnemonic}", target = target.name())]
     NoInstruction { target: Target, mnemonic: &'static str },

@@ -51,7 +51,15 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     let mut report = Report::default();
     let spots = spots(&program, plan, &mut report);
 
-    let base = Base { object, program: &program, plan, ops, templates: &templates, template_of: &template_of, symbols: &symbols };
+    let base = Base {
+        object,
+        program: &program,
+        plan,
+        ops,
+        templates: &templates,
+        template_of: &template_of,
+        symbols: &symbols,
+    };
     let mut components = components(&base, &spots);
     let (map, copied_functions) = number(&program, &components);
     let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
@@ -59,7 +67,8 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
 
     let text_vaddr = writer::end_of_segments(&headers);
     let (chunks, layout, patches) = loop {
-        let chunks: Vec<Chunk> = copies.iter().map(|c| c.as_ref().map(|c| c.chunk.clone()).unwrap_or_default()).collect();
+        let chunks: Vec<Chunk> =
+            copies.iter().map(|c| c.as_ref().map(|c| c.chunk.clone()).unwrap_or_default()).collect();
         let layout = Layout::new(&chunks, text_vaddr)?;
         match redirect(&base, &components, &copied_functions, &copies, &layout, &chunks)? {
             Ok(patches) => break (chunks, layout, patches),
@@ -133,7 +142,9 @@ fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
     for (i, insertion) in plan.insertions.iter().enumerate() {
         let address = insertion.address;
         match program.instr_at(address) {
-            Some(instr) => spots.push(Spot { instr, when: insertion.when, order: insertion.order, insertion: i as u32 }),
+            Some(instr) => {
+                spots.push(Spot { instr, when: insertion.when, order: insertion.order, insertion: i as u32 })
+            }
             None => {
                 let reason = format!("no instruction starts at {address:#x}");
                 report.rejected.push(Rejected { address, reason });
@@ -175,7 +186,11 @@ fn components<'a>(base: &Base<'a>, spots: &[Spot]) -> Vec<Component<'a>> {
 }
 
 fn component<'a>(
-    base: &Base<'a>, functions: Vec<FuncId>, kernels: Vec<&'a Kernel>, used: RegSet, wanted: &[usize],
+    base: &Base<'a>,
+    functions: Vec<FuncId>,
+    kernels: Vec<&'a Kernel>,
+    used: RegSet,
+    wanted: &[usize],
 ) -> Component<'a> {
     let program = base.program;
     let mut touched = used;
@@ -258,7 +273,11 @@ fn number(program: &Program, components: &[Component]) -> (ChunkMap, Numbered) {
 }
 
 fn copy_all(
-    components: &[Component], functions: &Numbered, map: &ChunkMap, spots: &[Spot], check: bool,
+    components: &[Component],
+    functions: &Numbered,
+    map: &ChunkMap,
+    spots: &[Spot],
+    check: bool,
 ) -> Vec<Result<Copied, Refusal>> {
     let one = |(n, (c, f)): (usize, &(usize, FuncId))| {
         let component = &components[*c];
@@ -276,7 +295,9 @@ fn copy_all(
 
 /// A component is copied as a whole or not at all.
 fn settle(
-    components: &mut [Component], functions: &Numbered, copies: &mut [Result<Copied, Refusal>],
+    components: &mut [Component],
+    functions: &Numbered,
+    copies: &mut [Result<Copied, Refusal>],
 ) -> Result<(), CodegenError> {
     for n in 0..copies.len() {
         let (c, f) = functions[n];
@@ -300,7 +321,11 @@ fn settle(
 }
 
 fn refuse(
-    components: &mut [Component], c: usize, reason: String, functions: &Numbered, copies: &mut [Result<Copied, Refusal>],
+    components: &mut [Component],
+    c: usize,
+    reason: String,
+    functions: &Numbered,
+    copies: &mut [Result<Copied, Refusal>],
 ) {
     for (n, (component, _)) in functions.iter().enumerate() {
         if *component == c {
@@ -313,7 +338,11 @@ fn refuse(
 /// Branches from the original device functions to their copies. Fails with a component that cannot be redirected.
 #[allow(clippy::type_complexity)]
 fn redirect(
-    base: &Base, components: &[Component], functions: &Numbered, copies: &[Result<Copied, Refusal>], layout: &Layout,
+    base: &Base,
+    components: &[Component],
+    functions: &Numbered,
+    copies: &[Result<Copied, Refusal>],
+    layout: &Layout,
     chunks: &[Chunk],
 ) -> Result<Result<Vec<Patch>, (usize, String)>, CodegenError> {
     let program = base.program;
@@ -324,7 +353,8 @@ fn redirect(
         let (_, f) = functions[n];
         let function = program.function(f);
         let kernel = function.kind == FunctionKind::Kernel;
-        let padding = program.gaps().iter().find(|g| g.vaddr == function.vaddr + function.size && g.kind == GapKind::Padding);
+        let padding =
+            program.gaps().iter().find(|g| g.vaddr == function.vaddr + function.size && g.kind == GapKind::Padding);
         let entry = program.block(function.entry).instrs.first.0 - program.function_instrs(f).first.0;
         let place = Place::Label { chunk: ChunkId(n as u32), label: entry };
         originals.push(Original {
@@ -380,8 +410,14 @@ fn code_symbols(copies: &[Result<Copied, Refusal>], layout: &Layout) -> Vec<Code
 /// Kernel descriptors and the metadata note.
 #[allow(clippy::too_many_arguments)]
 fn describe(
-    base: &Base, components: &[Component], functions: &Numbered, copies: &[Result<Copied, Refusal>], layout: &Layout,
-    chunks: &[Chunk], new: &mut Additions, report: &mut Report,
+    base: &Base,
+    components: &[Component],
+    functions: &Numbered,
+    copies: &[Result<Copied, Refusal>],
+    layout: &Layout,
+    chunks: &[Chunk],
+    new: &mut Additions,
+    report: &mut Report,
 ) {
     let mut metadata = base.object.metadata().cloned();
     for (n, (c, f)) in functions.iter().enumerate() {
@@ -410,7 +446,10 @@ fn describe(
 
 /// Fills the report.
 fn finish(
-    components: &[Component], spots: &[Spot], copies: Vec<Result<Copied, Refusal>>, report: &mut Report,
+    components: &[Component],
+    spots: &[Spot],
+    copies: Vec<Result<Copied, Refusal>>,
+    report: &mut Report,
 ) -> Vec<Violation> {
     let mut violations = Vec::new();
     for copied in copies.into_iter().flatten() {
@@ -430,7 +469,10 @@ fn finish(
             });
             let names: Vec<&str> = without.map(|f| program.function(*f).name.as_str()).collect();
             if !names.is_empty() {
-                report.notes.push(format!("copied without hooks of their own, since they share code with others: {}", names.join(", ")));
+                report.notes.push(format!(
+                    "copied without hooks of their own, since they share code with others: {}",
+                    names.join(", ")
+                ));
             }
             continue;
         };

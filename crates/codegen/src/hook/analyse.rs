@@ -1,8 +1,8 @@
 //! What a part does to registers: the facts of a [`Template`] that placement works from.
 
-use luthier_isa::{Access, Flags, Inst, Operand, Reg, RegRange, RegSet};
+use luthier_isa::{Access, Flags, Inst, Operand, Reg, RegRange, RegSet, Target};
 
-use super::object::Code;
+use super::{guard, object::Code};
 use crate::{ArgPlace, RegGroup, Template};
 
 /// What EXEC is, compared with the entry's.
@@ -18,8 +18,22 @@ enum Exec {
 
 /// Turns code into a template. `places` are the arguments', as the entry laid them out; `written` says which of them
 /// hold a result at the end.
-pub fn template(name: &str, mut code: Code, places: &[Option<RegRange>], written: &[bool]) -> Template {
+pub fn template(
+    name: &str,
+    target: Target,
+    mut code: Code,
+    places: &[Option<RegRange>],
+    written: &[bool],
+) -> Result<Template, String> {
     drop_last_wait(&mut code);
+    let exec = exec_states(&code.insts, &code.offsets);
+    let mut undefined = live_in(&code.insts, &code.offsets, &exec, places, written);
+    places.iter().flatten().flat_map(|p| p.units()).for_each(|u| undefined.remove(u));
+    guard::zero_undefined(&mut code, target, &undefined)?;
+    let results = places.iter().zip(written).filter(|(_, w)| **w).filter_map(|(p, _)| *p);
+    if !guard::acts_for_the_wave(&code, results) {
+        guard::skip_without_lanes(&mut code, target)?;
+    }
     let Code { insts, offsets, relocs, scratch_bytes } = code;
     let exec = exec_states(&insts, &offsets);
 
@@ -53,7 +67,7 @@ pub fn template(name: &str, mut code: Code, places: &[Option<RegRange>], written
     let places: RegSet = args.iter().flatten().flat_map(|a| a.range.units()).collect();
     let live_in = live.iter().filter(|r| places.contains(*r) || !is_renamable(*r)).collect();
 
-    Template {
+    Ok(Template {
         name: name.to_owned(),
         groups: groups(&insts, &args),
         uses_fp_mode: insts.iter().any(|i| i.info().flags.contains(Flags::FP_MODE)),
@@ -65,7 +79,7 @@ pub fn template(name: &str, mut code: Code, places: &[Option<RegRange>], written
         live_in,
         writes_inactive_lanes,
         scratch_bytes,
-    }
+    })
 }
 
 fn is_exec(reg: Reg) -> bool {

@@ -41,7 +41,7 @@ pub fn compile(bytes: &[u8], function: &str, target: Target, args: &[ArgSpec]) -
     let text = format!("{globals}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
     let input = pipeline::Input { text: &text, library: Some((bytes, function)), variables: &entry.variables };
     let code = pipeline::compile(&input, target).map_err(fail)?;
-    Ok(analyse::template(function, code, &entry.places, &written(args)))
+    analyse::template(function, target, code, &entry.places, &written(args)).map_err(fail)
 }
 
 /// The parameters of a function in IR. A `ptr addrspace(5)` is what its argument makes it.

@@ -14,6 +14,7 @@
 //! | [`bitcode`] | hooks that are LLVM IR already |
 //! | [`compile`] | LLVM: IR to object |
 //! | [`object`] | object to instructions and relocations |
+//! | [`guard`] | registers that LLVM leaves undefined, waves without lanes |
 //! | [`analyse`] | which registers the code touches, and how |
 
 mod analyse;
@@ -21,6 +22,7 @@ pub mod ast;
 mod bitcode;
 mod compile;
 mod error;
+mod guard;
 mod lower;
 mod object;
 mod offsets;
@@ -123,7 +125,7 @@ fn compile_tree(unit: &Unit, target: Target, args: &[ArgSpec]) -> Result<Templat
     let text = ModuleText::new(unit)?.finish(&entry.text, &entry.variables);
     let input = compile::Input { text: &text, library: None, variables: &entry.variables };
     let code = compile::compile(&input, target).map_err(fail)?;
-    Ok(analyse::template(&unit.name, code, &entry.places, &written(args)))
+    analyse::template(&unit.name, target, code, &entry.places, &written(args)).map_err(fail)
 }
 
 fn written(args: &[ArgSpec]) -> Vec<bool> {

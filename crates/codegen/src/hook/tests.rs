@@ -127,6 +127,18 @@ fn loops_and_arrays_need_no_scratch() {
 }
 
 #[test]
+fn loops_are_skipped_by_a_wave_without_lanes() {
+    let t = compile(&fixture!("collatz"), &[variable(), vgpr(0)]);
+    let first = t.insts.iter().find(|i| i.info().flags.contains(Flags::COND_BRANCH)).expect("a branch");
+    assert_eq!(first.info().base, "s_cbranch_execz");
+    let at: usize = t.insts.iter().take_while(|i| i.info().base != "s_cbranch_execz").map(|i| i.size()).sum();
+    assert_eq!(first.branch_target(at as u64), Some(t.size() as u64));
+    // What no argument brings is not read before it is set.
+    let places: RegSet = t.args.iter().flatten().flat_map(|a| a.range.units()).collect();
+    assert!(t.live_in.iter().all(|r| places.contains(r) || !r.is_sgpr()));
+}
+
+#[test]
 fn written_arguments_stay_where_they_are() {
     let args = [
         ArgSpec::Counter,

@@ -108,7 +108,13 @@ struct Edge {
 
 /// Copies `func`. `spots` are those of this function, sorted.
 pub fn copy(
-    env: &Env, map: &ChunkMap, func: FuncId, chunk: ChunkId, spots: &[Spot], entry: Option<KernelEntry>, check: bool,
+    env: &Env,
+    map: &ChunkMap,
+    func: FuncId,
+    chunk: ChunkId,
+    spots: &[Spot],
+    entry: Option<KernelEntry>,
+    check: bool,
 ) -> Result<Copied, Refusal> {
     let program = env.program;
     let function = program.function(func);
@@ -141,7 +147,8 @@ pub fn copy(
     copier.out.chunk.words.reserve(function.size as usize / 2);
     if let Some(entry) = entry {
         let label = |vaddr| program.instr_at(vaddr).filter(|i| instrs.contains(*i)).map(|i| i.0 - instrs.first.0);
-        let no_code = |vaddr: u64| Refusal::Reason(format!("the kernel is entered at {vaddr:#x}, where it has no instruction"));
+        let no_code =
+            |vaddr: u64| Refusal::Reason(format!("the kernel is entered at {vaddr:#x}, where it has no instruction"));
         let first = label(entry.vaddr).ok_or_else(|| no_code(entry.vaddr))?;
         let second = entry.preloads.then_some(entry.vaddr + preamble::PRELOAD_ENTRY);
         let second = second.map(|v| label(v).ok_or_else(|| no_code(v))).transpose()?;
@@ -289,7 +296,12 @@ impl Copier<'_> {
 
     /// Hooks after a conditional branch are on both of its edges.
     fn after_branch(
-        &mut self, block: BlockId, inst: &Inst, vaddr: u64, spots: Range<usize>, point: &Point,
+        &mut self,
+        block: BlockId,
+        inst: &Inst,
+        vaddr: u64,
+        spots: Range<usize>,
+        point: &Point,
     ) -> Result<(), Refusal> {
         let program = self.env.program;
         let target = inst.branch_target(vaddr);
@@ -349,7 +361,12 @@ impl Copier<'_> {
 
     /// The copy of one instruction.
     fn instruction(
-        &mut self, i: InstrId, inst: &Inst, vaddr: u64, after: &Live, loads: &InFlight,
+        &mut self,
+        i: InstrId,
+        inst: &Inst,
+        vaddr: u64,
+        after: &Live,
+        loads: &InFlight,
     ) -> Result<(), Refusal> {
         let chunk = &mut self.out.chunk;
         let at = chunk.here();
@@ -372,7 +389,8 @@ impl Copier<'_> {
             None => {}
         }
         chunk.push(inst);
-        let direct = flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::CALL) && !flags.contains(Flags::INDIRECT);
+        let direct =
+            flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::CALL) && !flags.contains(Flags::INDIRECT);
         if let (true, Some(target)) = (direct, inst.branch_target(vaddr)) {
             let Some(to) = self.map.label(self.env, target) else {
                 return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} leads to {target:#x}, which is not copied")));
@@ -393,7 +411,9 @@ impl Copier<'_> {
             let mut pool = point::free_registers(self.env, after, loads, &[range]);
             let reg = pool.take(super::pool::File::Sgpr, 1, 1, 0, false);
             let Some(reg) = reg else {
-                return Err(Refusal::Reason(format!("no SGPR is free to keep SCC while {inst} is made to give the original address")));
+                return Err(Refusal::Reason(format!(
+                    "no SGPR is free to keep SCC while {inst} is made to give the original address"
+                )));
             };
             self.out.highest.note(reg);
             keep = Some(reg.first);

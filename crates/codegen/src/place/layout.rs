@@ -187,7 +187,12 @@ impl Layout {
 
     /// Leads one branch to its target by islands. True if one was added.
     fn chain(
-        &mut self, branch: (usize, u32), mut from: u64, to: Place, target: u64, stuck: impl Fn() -> LayoutError,
+        &mut self,
+        branch: (usize, u32),
+        mut from: u64,
+        to: Place,
+        target: u64,
+        stuck: impl Fn() -> LayoutError,
     ) -> Result<bool, LayoutError> {
         let mut added = false;
         let mut previous: Option<(usize, usize)> = None;
@@ -231,7 +236,10 @@ impl Layout {
         let here = self.sites.partition_point(|s| s.address <= from);
         let found = if target > from {
             // Addresses ascend, so the candidates are a run that begins at `here`.
-            (here..self.sites.len()).take_while(|i| self.sites[*i].address < from + FORWARD as u64).filter(usable).last()
+            (here..self.sites.len())
+                .take_while(|i| self.sites[*i].address < from + FORWARD as u64)
+                .filter(usable)
+                .last()
         } else {
             (0..here).rev().take_while(|i| self.sites[*i].address + 2 * FORWARD as u64 > from).filter(usable).last()
         };
@@ -347,7 +355,8 @@ mod tests {
         let mut branches = Vec::new();
         let chunks = (0..count)
             .map(|c| {
-                let mut chunk = Chunk { align: 64, words: (0..words).map(|w| 0x1000_0000 + w).collect(), ..Chunk::default() };
+                let mut chunk =
+                    Chunk { align: 64, words: (0..words).map(|w| 0x1000_0000 + w).collect(), ..Chunk::default() };
                 chunk.labels = (0..labels).map(|l| Label { word: l * 10, falls_in: l % 7 != 0 }).collect();
                 for at in (5..words).step_by(100) {
                     let to = Place::Label { chunk: ChunkId(random(count)), label: random(labels) };

@@ -69,7 +69,9 @@ pub struct Failure {
 
 /// The patches for all `originals` (by address). `via` is the register pair for each one's component.
 pub fn patches(
-    ops: &Ops, originals: &[Original], via: impl Fn(usize) -> Option<Reg>,
+    ops: &Ops,
+    originals: &[Original],
+    via: impl Fn(usize) -> Option<Reg>,
 ) -> Result<Result<Vec<Patch>, Failure>, EncodeError> {
     let mut all = Vec::new();
     // Free bytes of dead code: next free address and end, by original.
@@ -87,7 +89,10 @@ pub fn patches(
             return fail(format!("{} expects a value in SCC, which a long branch changes", original.name));
         }
         let Some(via) = via(i) else {
-            return fail(format!("no SGPR pair is unused, and the copy of {} is out of a short branch's reach", original.name));
+            return fail(format!(
+                "no SGPR pair is unused, and the copy of {} is out of a short branch's reach",
+                original.name
+            ));
         };
         if original.size >= LONG {
             all.push(long(ops, original.vaddr, copy, via)?);

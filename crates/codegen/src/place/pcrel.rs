@@ -66,7 +66,9 @@ impl PcPlans {
                     && value == target
                     && only_for_jump(env, block, &sum, target)
                 {
-                    to = map.label(env, target).ok_or_else(|| format!("the jump at {at:#x} leads to {target:#x}, which is not copied"))?;
+                    to = map
+                        .label(env, target)
+                        .ok_or_else(|| format!("the jump at {at:#x} leads to {target:#x}, which is not copied"))?;
                     jump_done = true;
                 }
                 plans.insert(sum.low, Pc::Folded { getpc_at: i, to });
@@ -126,14 +128,17 @@ fn may_fold(env: &Env, func: FuncId, block: luthier_lifter::BlockId, sum: &Sum, 
     let getpc = InstrId(sum.low.0 - 1);
     let from = spots.partition_point(|s| s.instr < getpc);
     let hooks = spots[from..].iter().take_while(|s| s.instr <= sum.high);
-    let between = hooks.filter(|s| (s.instr, s.when) > (getpc, When::Before) && (s.instr, s.when) < (sum.high, When::After));
+    let between =
+        hooks.filter(|s| (s.instr, s.when) > (getpc, When::Before) && (s.instr, s.when) < (sum.high, When::After));
     let mut args = between.flat_map(|s| &env.plan.insertions[s.insertion as usize].args);
     let looked_at = args.any(|arg| match arg {
         ArgValue::Reg(r) | ArgValue::RegInOut(r) => r.units().any(|u| sum.pair.units().any(|p| p == u)),
         _ => false,
     });
     // Hardly ever is the carry of an address used; look at the instructions before asking liveness.
-    !looked_at && (scc_overwritten(env, block, sum.high) || !Liveness::of(env.program, func).live_after(sum.high).contains(Reg::SCC))
+    !looked_at
+        && (scc_overwritten(env, block, sum.high)
+            || !Liveness::of(env.program, func).live_after(sum.high).contains(Reg::SCC))
 }
 
 /// SCC is written before it is read, in the same block.

@@ -12,8 +12,8 @@ use super::hazard;
 use super::ops::{one, pair};
 use super::pool::{File, Pool};
 use super::prepared::{Arg, Prepared};
-use crate::plan::{ArgValue, Rejected};
 use crate::RelocKind;
+use crate::plan::{ArgValue, Rejected};
 
 /// What is known of a point.
 pub struct Point<'a> {
@@ -119,7 +119,12 @@ impl Saved {
 
 /// Places the plan's `insertions` (by index, in the order in which they run) at one point.
 pub fn place(
-    env: &Env, point: &Point, address: u64, insertions: &[u32], out: &mut Splice, rejected: &mut Vec<Rejected>,
+    env: &Env,
+    point: &Point,
+    address: u64,
+    insertions: &[u32],
+    out: &mut Splice,
+    rejected: &mut Vec<Rejected>,
 ) -> Result<(), EncodeError> {
     out.clear();
     let mut reject = |reason: String| rejected.push(Rejected { address, reason });
@@ -198,12 +203,20 @@ fn obstacle(env: &Env, point: &Point, i: u32, prepared: &Prepared) -> Option<Str
         return Some(format!("VGPR indexing is on here, and the hook {name} uses VGPRs"));
     }
     if insertion.args.len() != prepared.args.len() {
-        return Some(format!("the hook {name} has {} arguments, {} were given", prepared.args.len(), insertion.args.len()));
+        return Some(format!(
+            "the hook {name} has {} arguments, {} were given",
+            prepared.args.len(),
+            insertion.args.len()
+        ));
     }
     for (n, (value, place)) in insertion.args.iter().zip(&prepared.args).enumerate() {
         match (value, place) {
             (ArgValue::Counter(c), Some(_)) if env.counters.get(*c).copied().flatten().is_none() => {
-                return Some(env.no_counter.clone().unwrap_or_else(|| format!("argument {n} names a counter that is not in the plan")));
+                return Some(
+                    env.no_counter
+                        .clone()
+                        .unwrap_or_else(|| format!("argument {n} names a counter that is not in the plan")),
+                );
             }
             (ArgValue::Baked, Some(p)) if p.read => {
                 return Some(format!("argument {n} of the hook {name} is in a register, but no value is given for it"));
@@ -212,10 +225,14 @@ fn obstacle(env: &Env, point: &Point, i: u32, prepared: &Prepared) -> Option<Str
                 return Some(format!("argument {n} of the hook {name} has {} registers, {r} is given", p.count));
             }
             (ArgValue::Reg(r) | ArgValue::RegInOut(r), Some(_)) if !readable(*r) => {
-                return Some(format!("argument {n} of the hook {name} is {r}, which no instruction reads like a register"));
+                return Some(format!(
+                    "argument {n} of the hook {name} is {r}, which no instruction reads like a register"
+                ));
             }
             (ArgValue::RegInOut(r), Some(_)) if r.units().any(|u| File::of(u).is_none()) => {
-                return Some(format!("the hook {name} is to write {r}, which is not supported: only s, v and a registers"));
+                return Some(format!(
+                    "the hook {name} is to write {r}, which is not supported: only s, v and a registers"
+                ));
             }
             (ArgValue::Counter(_), Some(p)) if p.count != 2 => {
                 return Some(format!("argument {n} of the hook {name} is no 64-bit value, but a counter is given"));
@@ -225,10 +242,14 @@ fn obstacle(env: &Env, point: &Point, i: u32, prepared: &Prepared) -> Option<Str
     }
     let missing = prepared.relocs.iter().find(|(_, symbol, ..)| !env.symbols.contains_key(symbol));
     if let Some((_, symbol, ..)) = missing {
-        return Some(format!("the hook {name} refers to {symbol}, which is neither a variable of the plan nor a symbol of the object"));
+        return Some(format!(
+            "the hook {name} refers to {symbol}, which is neither a variable of the plan nor a symbol of the object"
+        ));
     }
     let absolute = prepared.relocs.iter().any(|r| matches!(r.2, RelocKind::Abs32Lo | RelocKind::Abs32Hi));
-    absolute.then(|| format!("the hook {name} holds an absolute address, which an object that may be loaded anywhere cannot"))
+    absolute.then(|| {
+        format!("the hook {name} holds an absolute address, which an object that may be loaded anywhere cannot")
+    })
 }
 
 /// Can be the source of a move.
@@ -241,7 +262,12 @@ fn readable(range: RegRange) -> bool {
 /// Keeps SCC, VCC, M0 and MODE where they are live and some hook changes them. Hooks for which no register is left to
 /// do so are taken out of `todo`.
 fn save(
-    env: &Env, point: &Point, todo: &mut Vec<u32>, pool: &mut Pool, out: &mut Splice, reject: &mut impl FnMut(String),
+    env: &Env,
+    point: &Point,
+    todo: &mut Vec<u32>,
+    pool: &mut Pool,
+    out: &mut Splice,
+    reject: &mut impl FnMut(String),
 ) -> Result<Saved, EncodeError> {
     let ops = &env.ops;
     // A later hook's argument counts as a use.
@@ -266,7 +292,9 @@ fn save(
                 let prepared = env.prepared(*i);
                 if needs(prepared) {
                     let name = &env.plan.insertions[*i as usize].template.name;
-                    reject(format!("{what} is live and the hook {name} changes it, but no register is free to keep it: {free}"));
+                    reject(format!(
+                        "{what} is live and the hook {name} changes it, but no register is free to keep it: {free}"
+                    ));
                 }
                 !needs(prepared)
             });
@@ -362,7 +390,13 @@ fn supply(env: &Env, prepared: &Prepared, arg: &Arg, value: &ArgValue) -> Supply
 
 /// One hook. The inner error says why there is no room for it.
 fn place_one(
-    env: &Env, point: &Point, i: u32, mut pool: Pool, saved: &Saved, out: &mut Splice, written_back: &mut RegSet,
+    env: &Env,
+    point: &Point,
+    i: u32,
+    mut pool: Pool,
+    saved: &Saved,
+    out: &mut Splice,
+    written_back: &mut RegSet,
 ) -> Result<Result<(), String>, EncodeError> {
     let insertion = &env.plan.insertions[i as usize];
     let prepared = env.prepared(i);
@@ -463,7 +497,9 @@ fn copy(env: &Env, to: RegRange, from: RegRange, out: &mut Vec<Inst>) -> Result<
             (File::Sgpr, File::Sgpr) => out.push(ops.mov32(t, one(f))?),
             (File::Vgpr, File::Agpr) => out.push(Inst::build(ops.v_accvgpr_read_b32, &[one(t), one(f)])?),
             (File::Agpr, File::Vgpr) => out.push(Inst::build(ops.v_accvgpr_write_b32, &[one(t), one(f)])?),
-            (_, File::Vgpr | File::Sgpr) => out.push(Inst::build(ops.v_mov_b32, &[one(t), Operand::Reg(RegRange::new(f, 1))])?),
+            (_, File::Vgpr | File::Sgpr) => {
+                out.push(Inst::build(ops.v_mov_b32, &[one(t), Operand::Reg(RegRange::new(f, 1))])?)
+            }
             (File::Sgpr | File::Agpr, File::Agpr) => out.push(Inst::build(ops.v_mov_b32, &[one(t), one(f)])?),
         }
         n += 1;

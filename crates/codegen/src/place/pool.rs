@@ -114,8 +114,11 @@ impl Pool {
             sgprs: Free::outside(taken, File::Sgpr.first_unit(), limits.sgprs),
             vgprs,
             whole_vgprs: vgprs.intersect(&inactive),
-            agprs: Free::outside(taken, File::Agpr.first_unit(), limits.agprs)
-                .intersect(&Free::outside(taken_inactive, File::Agpr.first_unit(), limits.agprs)),
+            agprs: Free::outside(taken, File::Agpr.first_unit(), limits.agprs).intersect(&Free::outside(
+                taken_inactive,
+                File::Agpr.first_unit(),
+                limits.agprs,
+            )),
         }
     }
     /// Takes the lowest tuple out of the pool. `whole`: all lanes will be written.
@@ -158,9 +161,8 @@ mod tests {
         taken.insert(Reg::vgpr(0));
         let limits = Limits { sgprs: 102, vgprs: 8, agprs: 0 };
         let mut pool = Pool::new(&taken, &RegSet::EMPTY, limits);
-        let mut take = |count, align, remainder| {
-            pool.take(File::Sgpr, count, align, remainder, false).map(|r| r.first.number())
-        };
+        let mut take =
+            |count, align, remainder| pool.take(File::Sgpr, count, align, remainder, false).map(|r| r.first.number());
         assert_eq!(take(2, 2, 0), Some(6));
         assert_eq!(take(1, 1, 0), Some(3));
         assert_eq!(take(4, 4, 0), Some(8));

@@ -38,7 +38,11 @@ pub fn entries(env: &Env, chunk: &mut Chunk, id: ChunkId, first: u32, preload: O
         zero.iter().for_each(|i| chunk.push(i));
         return branch(env, chunk, Place::Label { chunk: id, label: second });
     }
-    Err(EncodeError::OutOfRange { mnemonic: "s_mov_b64", field: luthier_isa::Field::Simm16, value: format!("{} counters", zero.len()) })
+    Err(EncodeError::OutOfRange {
+        mnemonic: "s_mov_b64",
+        field: luthier_isa::Field::Simm16,
+        value: format!("{} counters", zero.len()),
+    })
 }
 
 fn branch(env: &Env, chunk: &mut Chunk, to: Place) -> Result<(), EncodeError> {
@@ -66,16 +70,23 @@ pub fn flush(env: &Env, chunk: &mut Chunk, loads: &InFlight, busy: &RegSet) -> R
     chunk.push(&ops.mov64(Reg::EXEC_LO, small(1))?);
     let (low, high, zero) = (Reg::vgpr(0), Reg::vgpr(1), Reg::vgpr(2));
     chunk.push(&Inst::build(ops.v_mov_b32, &[one(zero), small(0)])?);
-    let address = (0..50).map(|n| Reg::sgpr(n * 2)).find(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
+    let address =
+        (0..50).map(|n| Reg::sgpr(n * 2)).find(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
     let Some(address) = address else {
-        return Err(EncodeError::OutOfRange { mnemonic: "s_getpc_b64", field: luthier_isa::Field::Sdst, value: "no register".into() });
+        return Err(EncodeError::OutOfRange {
+            mnemonic: "s_getpc_b64",
+            field: luthier_isa::Field::Sdst,
+            value: "no register".into(),
+        });
     };
     for (i, reg) in counters {
         chunk.push(&Inst::build(ops.v_mov_b32, &[one(low), one(reg)])?);
         chunk.push(&Inst::build(ops.v_mov_b32, &[one(high), one(reg.offset(1))])?);
         let counter = &env.plan.counters[i];
         let to = match env.symbols.get(&counter.symbol) {
-            Some(Place::Variable { index, offset }) => Place::Variable { index: *index, offset: offset + counter.offset as i64 },
+            Some(Place::Variable { index, offset }) => {
+                Place::Variable { index: *index, offset: offset + counter.offset as i64 }
+            }
             _ => continue, // refused when the plan was looked at
         };
         pc_pair(env, chunk, address, to)?;

@@ -88,7 +88,9 @@ impl Prepared {
         for g in &template.groups {
             match File::of(g.range.first) {
                 Some(file) => groups.push(Group { range: g.range, file, align: g.align.max(1), whole: whole(g.range) }),
-                None => refused = Some(format!("the hook {} renames {}, which cannot be renamed", template.name, g.range)),
+                None => {
+                    refused = Some(format!("the hook {} renames {}, which cannot be renamed", template.name, g.range))
+                }
             }
         }
         let find = |range: RegRange| {
@@ -137,7 +139,10 @@ impl Prepared {
             refused = Some(format!("the hook {} has {} register groups", template.name, groups.len()));
         }
         if template.scratch_bytes > 0 {
-            refused = Some(format!("the hook {} needs {} bytes of scratch, which placement cannot give it yet", template.name, template.scratch_bytes));
+            refused = Some(format!(
+                "the hook {} needs {} bytes of scratch, which placement cannot give it yet",
+                template.name, template.scratch_bytes
+            ));
         }
         refused = refused.or_else(|| unkept(template));
         let mut at = 0;
@@ -166,7 +171,8 @@ impl Prepared {
         out.extend_from_slice(&self.insts);
         for site in &self.sites {
             let reg = to[usize::from(site.group)].offset(site.delta.into());
-            out[first + site.inst as usize].set_operand(site.operand.into(), Operand::Reg(RegRange::new(reg, site.count)))?;
+            out[first + site.inst as usize]
+                .set_operand(site.operand.into(), Operand::Reg(RegRange::new(reg, site.count)))?;
         }
         Ok(())
     }

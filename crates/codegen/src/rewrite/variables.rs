@@ -33,20 +33,23 @@ impl Variables {
             }
         }
         for c in &plan.counters {
-            let inside = |v: &&crate::Variable| v.name == c.symbol && c.offset.checked_add(8).is_some_and(|end| end <= v.size);
+            let inside =
+                |v: &&crate::Variable| v.name == c.symbol && c.offset.checked_add(8).is_some_and(|end| end <= v.size);
             if plan.variables.iter().find(inside).is_none() {
                 let (name, symbol) = (c.name.clone(), c.symbol.clone());
                 return Err(CodegenError::Counter { name, symbol, offset: c.offset });
             }
         }
-        let mut all = Variables { offsets: vec![0; plan.variables.len()], names: Vec::new(), filled: Vec::new(), end: 0 };
+        let mut all =
+            Variables { offsets: vec![0; plan.variables.len()], names: Vec::new(), filled: Vec::new(), end: 0 };
         all.names = plan.variables.iter().map(|v| (v.name.clone(), v.size)).collect();
         let too_large = |name: &str| bad(name, "the variables together are too large".into());
         for zero in [false, true] {
             for (i, v) in plan.variables.iter().enumerate().filter(|(_, v)| v.init.is_empty() == zero) {
                 let start = all.end.checked_next_multiple_of(v.align).ok_or_else(|| too_large(&v.name))?;
                 all.offsets[i] = start;
-                all.end = start.checked_add(v.size.max(1)).filter(|e| *e < 1 << 40).ok_or_else(|| too_large(&v.name))?;
+                all.end =
+                    start.checked_add(v.size.max(1)).filter(|e| *e < 1 << 40).ok_or_else(|| too_large(&v.name))?;
                 if !zero {
                     all.filled.resize(start as usize, 0);
                     all.filled.extend_from_slice(&v.init);

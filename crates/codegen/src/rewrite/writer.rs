@@ -121,7 +121,10 @@ impl Writer {
 
     fn file_offset(&self, vaddr: u64, len: usize) -> Option<usize> {
         let covers = |p: &&Phdr| {
-            p.kind == PT_LOAD && vaddr >= p.vaddr && vaddr - p.vaddr <= p.filesz && p.filesz - (vaddr - p.vaddr) >= len as u64
+            p.kind == PT_LOAD
+                && vaddr >= p.vaddr
+                && vaddr - p.vaddr <= p.filesz
+                && p.filesz - (vaddr - p.vaddr) >= len as u64
         };
         let p = self.phdrs.iter().find(covers)?;
         usize::try_from(p.offset + (vaddr - p.vaddr)).ok()
@@ -195,7 +198,8 @@ impl Writer {
             ..Shdr::default()
         };
         if filled > 0 {
-            self.data_section = self.add_section(section(".luthier.data", SHT_PROGBITS, new.data_vaddr, offset, filled));
+            self.data_section =
+                self.add_section(section(".luthier.data", SHT_PROGBITS, new.data_vaddr, offset, filled));
         }
         if new.bss_size > 0 {
             let (addr, offset) = (new.data_vaddr + filled, offset + filled);
@@ -218,7 +222,9 @@ impl Writer {
         let table_size = (self.phdrs.len() + 1) * PHDR_SIZE; // this segment's own entry included
         self.out.resize(start as usize + table_size, 0);
 
-        if let (Some(note), Some(i)) = (&new.note, self.sections.iter().position(|s| s.kind == SHT_NOTE && s.is_alloc())) {
+        if let (Some(note), Some(i)) =
+            (&new.note, self.sections.iter().position(|s| s.kind == SHT_NOTE && s.is_alloc()))
+        {
             let (old, addr, offset) = (self.sections[i].addr, vaddr, start);
             self.move_section(i, note, addr, offset);
             let section = self.sections[i].clone();
@@ -261,7 +267,12 @@ impl Writer {
     }
 
     fn grow_dynamic_symbols(
-        &mut self, original: &[u8], new: &Additions, table: usize, vaddr: u64, start: u64,
+        &mut self,
+        original: &[u8],
+        new: &Additions,
+        table: usize,
+        vaddr: u64,
+        start: u64,
     ) -> Result<(), WriteError> {
         let strings = self.sections[table].link as usize;
         let bytes_of = |s: Option<&Shdr>| s.and_then(|s| raw::contents(original, s)).unwrap_or_default();
@@ -332,7 +343,12 @@ impl Writer {
             self.append_unloaded(i, bytes);
         }
 
-        let origin = self.add_section(Shdr { name: super::ORIGIN_SECTION.into(), kind: SHT_PROGBITS, align: 8, ..Shdr::default() });
+        let origin = self.add_section(Shdr {
+            name: super::ORIGIN_SECTION.into(),
+            kind: SHT_PROGBITS,
+            align: 8,
+            ..Shdr::default()
+        });
         self.append_unloaded(origin.into(), &new.origin);
 
         let bytes_of = |s: Option<&Shdr>| s.and_then(|s| raw::contents(original, s)).unwrap_or_default();
@@ -427,7 +443,10 @@ mod tests {
     fn llvm_and_our_loader_accept_what_is_written() {
         let Some(corpus) = testing::corpus() else { return };
         let mut count = 0;
-        for path in ["clang/gfx90a", "triton/gfx90a", "bitsandbytes/gfx90a"].iter().flat_map(|d| testing::objects(&corpus.join(d))) {
+        for path in ["clang/gfx90a", "triton/gfx90a", "bitsandbytes/gfx90a"]
+            .iter()
+            .flat_map(|d| testing::objects(&corpus.join(d)))
+        {
             let bytes = std::fs::read(&path).unwrap();
             let object = CodeObject::parse(bytes.clone()).unwrap();
             let headers = Headers::read(&bytes).unwrap();
@@ -439,11 +458,15 @@ mod tests {
                 let symbol = again.symbol(&variable.name).unwrap();
                 assert_eq!((symbol.value, symbol.size), (variable.vaddr, 16), "{path:?}");
             }
-            assert!(object.symbols().iter().all(|s| again.symbol(&s.name).is_some_and(|t| t.value == s.value)), "{path:?}");
+            assert!(
+                object.symbols().iter().all(|s| again.symbol(&s.name).is_some_and(|t| t.value == s.value)),
+                "{path:?}"
+            );
             assert_eq!(again.kernels().len(), object.kernels().len());
             assert!(again.kernels().iter().all(|k| k.metadata.as_ref().is_none_or(|m| m.vgpr_count == Some(300))));
             // Relocations still name the same symbols, and the image is the old one with more behind it.
-            let symbol = |o: &CodeObject, r: &luthier_loader::Relocation| r.symbol.clone().map(|s| (s, o.target().clone()));
+            let symbol =
+                |o: &CodeObject, r: &luthier_loader::Relocation| r.symbol.clone().map(|s| (s, o.target().clone()));
             for (old, new) in object.relocations().iter().zip(again.relocations()) {
                 assert_eq!(symbol(&object, old), symbol(&again, new), "{path:?}");
             }

@@ -1,0 +1,76 @@
+//! Instructions put in front of LLVM's, for what LLVM does not expect.
+//!
+//! *Undefined registers.* In loops that lanes leave at different times LLVM updates masks of which it has set no bit yet;
+//! the undefined bits never matter, but reading a register that nothing has written is what strict mode reports. Such
+//! registers begin as zero.
+//!
+//! *A wave without active lanes.* LLVM assumes that some lane is active. With none, vector comparisons give nothing, and
+//! a loop that waits for one would not end. A hook with a loop and no effect of the wave's own skips itself then.
+
+use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet, Target};
+
+use super::object::Code;
+
+/// Sets the scalar registers of `undefined` to zero at the start.
+pub fn zero_undefined(code: &mut Code, target: Target, undefined: &RegSet) -> Result<(), String> {
+    let mut moves = Vec::new();
+    let mut units = undefined.iter().filter(|r| r.is_sgpr()).peekable();
+    while let Some(unit) = units.next() {
+        let pair = unit.number() % 2 == 0 && units.peek() == Some(&unit.offset(1));
+        if pair {
+            units.next();
+        }
+        let (name, count) = if pair { ("s_mov_b64", 2) } else { ("s_mov_b32", 1) };
+        moves.push(build(target, name, &[Operand::Reg(RegRange::new(unit, count)), Operand::Inline(128)])?);
+    }
+    prepend(code, moves);
+    Ok(())
+}
+
+/// Makes a wave without active lanes jump over the part, if it has a loop.
+pub fn skip_without_lanes(code: &mut Code, target: Target) -> Result<(), String> {
+    let loops = code.insts.iter().zip(&code.offsets).any(|(inst, at)| {
+        let to = inst.branch_target(u64::from(*at));
+        inst.info().flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) && to.is_some_and(|to| to <= u64::from(*at))
+    });
+    if loops {
+        let words: usize = code.insts.iter().map(Inst::size).sum::<usize>() / 4;
+        let distance = i16::try_from(words).map_err(|_| "the hook is too long for a branch".to_owned())?;
+        prepend(code, vec![build(target, "s_cbranch_execz", &[Operand::Imm(distance.into())])?]);
+    }
+    Ok(())
+}
+
+/// Whether the part does something for the wave as a whole: adds for it, or changes a scalar register of its own.
+pub fn acts_for_the_wave(code: &Code, written: impl Iterator<Item = RegRange>) -> bool {
+    // Only `wave_atomic_add` sets EXEC from a constant.
+    let sets_exec = code.insts.iter().any(|inst| {
+        let mut operands = inst.operands();
+        inst.info().flags.contains(Flags::SALU)
+            && operands.any(|(o, v)| o.access.writes() && matches!(v, Operand::Reg(r) if r.first == Reg::EXEC_LO))
+            && inst.operands().any(|(_, v)| matches!(v, Operand::Inline(_) | Operand::Literal(_)))
+    });
+    sets_exec || written.into_iter().any(|r| r.first.is_sgpr())
+}
+
+fn build(target: Target, mnemonic: &str, operands: &[Operand]) -> Result<Inst, String> {
+    let info = target.find(mnemonic).ok_or_else(|| format!("{} has no {mnemonic}", target.name()))?;
+    Inst::build(info, operands).map_err(|e| e.to_string())
+}
+
+/// Branches and PC-relative pairs measure distances inside the part, so putting something before it changes none.
+fn prepend(code: &mut Code, insts: Vec<Inst>) {
+    let bytes: usize = insts.iter().map(Inst::size).sum();
+    code.offsets.iter_mut().for_each(|o| *o += bytes as u32);
+    code.relocs.iter_mut().for_each(|r| r.inst += insts.len());
+    let mut at = 0;
+    let offsets: Vec<u32> = insts
+        .iter()
+        .map(|i| {
+            at += i.size() as u32;
+            at - i.size() as u32
+        })
+        .collect();
+    code.offsets.splice(0..0, offsets);
+    code.insts.splice(0..0, insts);
+}
