@@ -61,6 +61,7 @@ pub(crate) fn assemble(
         exits: Vec::new(),
         pc_values: Vec::new(),
         address_taken: Vec::new(),
+        wild_jumps: false,
         gaps,
         issues,
         graph: Default::default(),
@@ -71,6 +72,7 @@ pub(crate) fn assemble(
         add(&mut p, FuncId(index as u32), draft, &function_at, &place_of, code);
     }
     connect_back(&mut p);
+    p.wild_jumps = has_wild_jumps(&p);
     settle_calls(&mut p, places);
     p.graph = crate::graph::CallGraph::of(&p);
     report(&mut p, code);
@@ -139,11 +141,25 @@ fn add(
         named: draft.named,
         blocks: BlockIds::new(first_block, p.blocks.len() as u32),
         entry: BlockId(first_block + entry),
+        second_entry: draft.second_entry.filter(|v| draft.vaddrs.binary_search(v).is_ok()),
         refusal: draft.refusal.or(draft.flow.refusal),
         entered_inside: draft.entered.into_iter().collect(),
     });
     p.offsets.extend(draft.vaddrs.iter().map(|v| (v - code.base()) as u32));
     p.insts.extend(draft.insts);
+}
+
+fn has_wild_jumps(p: &Program) -> bool {
+    let jumps: Vec<u64> = p
+        .blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, b)| b.terminator == Terminator::Jump)
+        .flat_map(|(b, _)| p.succs(BlockId(b as u32)).iter().map(|s| p.block_vaddr(*s)))
+        .collect();
+    let inside = |v: &PcValue| matches!(v.place, Some(Place::Code { .. }));
+    p.blocks.iter().any(|b| matches!(b.terminator, Terminator::UnknownJump | Terminator::Unsupported))
+        || p.pc_values.iter().any(|v| v.vaddr.is_none() || inside(v) && !v.vaddr.is_some_and(|t| jumps.contains(&t)))
 }
 
 /// Address-taken functions and summaries depend on each other: the more is live behind calls, the more addresses may

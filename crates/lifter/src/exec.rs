@@ -105,7 +105,7 @@ impl BlockModes {
         if !blocks.is_empty() {
             start(function.entry);
         }
-        for &vaddr in &function.entered_inside {
+        for &vaddr in function.entered_inside.iter().chain(&function.second_entry) {
             if let Some(block) = program.instr_at(vaddr).map(|i| program.block_of(i)) {
                 start(block);
             }

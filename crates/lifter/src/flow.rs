@@ -20,6 +20,8 @@ pub(crate) struct Draft {
     pub vaddrs: Vec<u64>,
     pub issues: Vec<Issue>,
     pub refusal: Option<String>,
+    /// Where a dispatch may start as well.
+    pub second_entry: Option<u64>,
     /// Addresses of own instructions, other than the entry, where others come in.
     pub entered: BTreeSet<u64>,
     /// Has an instruction that needs value tracking.
@@ -102,6 +104,7 @@ impl Draft {
         };
         mark((n > 0).then_some(0));
         mark(self.instr_at(self.entry));
+        mark(self.second_entry.and_then(|vaddr| self.instr_at(vaddr)));
         self.entered.iter().for_each(|&vaddr| mark(self.instr_at(vaddr)));
         self.targets.values().for_each(|&vaddr| mark(self.instr_at(vaddr)));
         for (i, inst) in self.insts.iter().enumerate() {

@@ -19,6 +19,9 @@ use crate::{Gap, GapKind, Issue, IssueKind, LiftError, Program};
 /// Rounds of value tracking with jumps found in between. Compiled code needs two; code that needs more is a puzzle.
 const MAX_ROUNDS: usize = 8;
 
+/// Bytes from a kernel's entry to where it starts with its arguments preloaded.
+const PRELOADED_ENTRY: u64 = 256;
+
 /// The executable bytes of the object.
 pub(crate) struct Code<'a> {
     pub target: Target,
@@ -70,6 +73,7 @@ struct Seed {
     /// `None`: the symbol does not say.
     size: Option<u64>,
     is_kernel: bool,
+    second_entry: Option<u64>,
     issues: Vec<Issue>,
     refusal: Option<String>,
 }
@@ -114,9 +118,10 @@ pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
 /// The functions that symbols and kernel descriptors name, by address.
 fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<Seed> {
     let mut seeds: BTreeMap<u64, Seed> = BTreeMap::new();
-    let functions = object.functions().iter().map(|f| (f.name.clone(), f.vaddr, f.size, false));
-    let kernels = object.kernels().iter().map(|k| (k.name.clone(), k.entry, 0, true));
-    for (name, vaddr, size, is_kernel) in functions.chain(kernels) {
+    let functions = object.functions().iter().map(|f| (f.name.clone(), f.vaddr, f.size, false, false));
+    let kernels =
+        object.kernels().iter().map(|k| (k.name.clone(), k.entry, 0, true, k.descriptor.kernarg_preload_length() > 0));
+    for (name, vaddr, size, is_kernel, preloads) in functions.chain(kernels) {
         if code.around(vaddr).is_none() || vaddr % 4 != 0 {
             issues.push(Issue { vaddr, function: String::new(), kind: IssueKind::BadSymbol { symbol: name } });
             continue;
@@ -126,11 +131,15 @@ fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<S
             vaddr,
             size: None,
             is_kernel: false,
+            second_entry: None,
             issues: Vec::new(),
             refusal: None,
         });
         seed.size = seed.size.or((size != 0).then_some(size));
         seed.is_kernel |= is_kernel;
+        if preloads {
+            seed.second_entry = vaddr.checked_add(PRELOADED_ENTRY);
+        }
     }
     seeds.into_values().collect()
 }
@@ -163,6 +172,7 @@ fn decode_seed(mut seed: Seed, end: u64, code: &Code<'_>) -> Draft {
         is_kernel: seed.is_kernel,
         named: true,
         entry: seed.vaddr,
+        second_entry: seed.second_entry,
         size: range.end - range.start,
         issues: seed.issues,
         refusal: seed.refusal,
@@ -176,7 +186,16 @@ fn decode_seed(mut seed: Seed, end: u64, code: &Code<'_>) -> Draft {
     match decoded {
         Ok(decoded) => draft.fill(decoded, code.classes),
         Err((first_bad, _)) => {
-            draft.fill(traverse(code.target, bytes, range.clone(), [range.start], |_| false), code.classes);
+            draft.fill(
+                traverse(
+                    code.target,
+                    bytes,
+                    range.clone(),
+                    [range.start].into_iter().chain(draft.second_entry),
+                    |_| false,
+                ),
+                code.classes,
+            );
             if seed.size.is_some() && draft.refusal.is_none() {
                 let reached: u64 = draft.insts.iter().map(|i| i.size() as u64).sum();
                 let size = (range.end - range.start).saturating_sub(reached);

@@ -259,9 +259,16 @@ impl<'a> PendingLoads<'a> {
             states[index(function.entry)] = Some(entry);
             work.insert(function.entry);
         }
+        if let Some(block) = function.second_entry.and_then(|v| program.instr_at(v)).map(|i| program.block_of(i)) {
+            states[index(block)].get_or_insert_default();
+            work.insert(block);
+        }
         // Where control may come in unseen: jumps from elsewhere, blocks that nothing is known to reach.
         let inside = function.entered_inside.iter().filter_map(|&v| program.instr_at(v)).map(|i| program.block_of(i));
-        let unreached = blocks.iter().filter(|&b| program.preds(b).is_empty() && b != function.entry);
+        let unreached = blocks.iter().filter(|&b| {
+            let dispatched = b == function.entry || Some(program.block_vaddr(b)) == function.second_entry;
+            program.wild_jumps && program.preds(b).is_empty() && !dispatched
+        });
         for block in inside.chain(unreached) {
             states[index(block)] = Some(program.left_by_component(func).clone());
             work.insert(block);
@@ -282,8 +289,8 @@ impl<'a> PendingLoads<'a> {
                 }
             }
         }
-        let unknown = |state: Option<InFlight>| state.unwrap_or_else(|| program.left_by_component(func).clone());
-        PendingLoads { program, first, at_start: states.into_iter().map(unknown).collect() }
+        // What nothing reaches does not run.
+        PendingLoads { program, first, at_start: states.into_iter().map(Option::unwrap_or_default).collect() }
     }
     fn walk(&self, block: BlockId, mut each: impl FnMut(InstrId, &InFlight)) -> InFlight {
         let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();

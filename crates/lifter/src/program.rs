@@ -32,6 +32,9 @@ pub struct Function {
     pub blocks: BlockIds,
     /// The block at `vaddr`.
     pub entry: BlockId,
+    /// A kernel with preloaded arguments: hardware that knows of preloading starts here, 256 bytes behind `vaddr`, and
+    /// only other hardware at `vaddr` (LLVM's AMDGPU usage page, "Preloaded Kernel Arguments").
+    pub second_entry: Option<u64>,
     /// Why the function's code must not be touched: something in it is not understood.
     pub refusal: Option<String>,
     /// Addresses inside, other than the first, where control may come in from elsewhere.
@@ -153,6 +156,9 @@ pub struct Program {
     pub(crate) pc_values: Vec<PcValue>,
     /// Functions that something may hold the address of.
     pub(crate) address_taken: Vec<bool>,
+    /// Some jump is not followed, or some address inside of a function is formed that no jump is known to use: any
+    /// block may be jumped to.
+    pub(crate) wild_jumps: bool,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) issues: Vec<Issue>,
     pub(crate) graph: crate::graph::CallGraph,

@@ -55,7 +55,7 @@ pub(crate) fn track(draft: &mut Draft, context: &Context<'_>) -> bool {
         }
     };
     start(&mut states, draft.entry, tracker.at_entry());
-    draft.entered.iter().for_each(|&vaddr| start(&mut states, vaddr, Values::default()));
+    draft.entered.iter().chain(&draft.second_entry).for_each(|&vaddr| start(&mut states, vaddr, Values::default()));
     // Lowest block first: close to reverse postorder in compiled code. Each step only loses values, so it ends.
     while let Some(block) = work.pop_first() {
         let Some(mut values) = states[block as usize].clone() else { continue };

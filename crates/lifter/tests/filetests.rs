@@ -39,7 +39,8 @@ fn directive<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 fn check(source: &str) -> String {
-    let object = common::assemble(source, &directive(source, "kernel"));
+    let preload = directive(source, "preload").first().map_or(0, |n| n.parse().unwrap());
+    let object = common::assemble_with(source, &directive(source, "kernel"), preload);
     let program = Program::lift(&object).unwrap();
     let print = directive(source, "print");
     let mut out = String::new();

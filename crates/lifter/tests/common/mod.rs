@@ -26,20 +26,26 @@ pub fn run(command: &mut Command) -> Vec<u8> {
 }
 
 /// The kernel descriptor that makes `name` a kernel.
-fn descriptor(name: &str) -> String {
+fn descriptor(name: &str, preload: u32) -> String {
     format!(
         "\n.rodata\n.p2align 6\n.amdhsa_kernel {name}\n.amdhsa_next_free_vgpr 64\n.amdhsa_next_free_sgpr 96\n\
-         .amdhsa_accum_offset 64\n.end_amdhsa_kernel\n"
+         .amdhsa_accum_offset 64\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_user_sgpr_kernarg_preload_length {preload}\n.end_amdhsa_kernel\n"
     )
 }
 
 /// Assembles and links gfx90a text. Each of `kernels` gets a descriptor.
 pub fn assemble(source: &str, kernels: &[&str]) -> CodeObject {
+    assemble_with(source, kernels, 0)
+}
+
+/// The same, with so many dwords of arguments preloaded.
+pub fn assemble_with(source: &str, kernels: &[&str], preload: u32) -> CodeObject {
     let unique = format!("luthier-lifter-{}-{:?}", std::process::id(), std::thread::current().id());
     let dir = std::env::temp_dir().join(unique.replace(['(', ')'], ""));
     std::fs::create_dir_all(&dir).unwrap();
     let (s, o, so) = (dir.join("in.s"), dir.join("in.o"), dir.join("out.hsaco"));
-    let descriptors: String = kernels.iter().map(|k| descriptor(k)).collect();
+    let descriptors: String = kernels.iter().map(|k| descriptor(k, preload)).collect();
     let head = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx90a\"\n.amdhsa_code_object_version 5\n.text\n";
     std::fs::write(&s, format!("{head}{source}{descriptors}")).unwrap();
     let target = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-x", "assembler", "-c"];
