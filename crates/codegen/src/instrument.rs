@@ -155,34 +155,42 @@ fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
     spots
 }
 
+/// What the insertions of one component ask for.
+#[derive(Default)]
+struct Wishes {
+    counters: Vec<usize>,
+    /// Application registers that hooks read or write.
+    registers: RegSet,
+}
+
 /// The components that have insertions, each with its environment.
 fn components<'a>(base: &Base<'a>, spots: &[Spot]) -> Vec<Component<'a>> {
     let program = base.program;
-    let mut counters: BTreeMap<FuncId, Vec<usize>> = BTreeMap::new();
+    let mut wishes: BTreeMap<FuncId, Wishes> = BTreeMap::new();
     let mut func: Option<FuncId> = None;
     for spot in spots {
         let inside = func.filter(|f| program.function_instrs(*f).contains(spot.instr));
         let f = inside.unwrap_or_else(|| program.func_of(spot.instr));
         func = Some(f);
         let root = program.component(f).first().copied().unwrap_or(f);
-        let wanted = counters.entry(root).or_default();
+        let wish = wishes.entry(root).or_default();
         for arg in &base.plan.insertions[spot.insertion as usize].args {
-            if let ArgValue::Counter(c) = arg
-                && !wanted.contains(c)
-            {
-                wanted.push(*c);
+            match arg {
+                ArgValue::Counter(c) if !wish.counters.contains(c) => wish.counters.push(*c),
+                ArgValue::Reg(range) | ArgValue::RegInOut(range) => wish.registers.insert_range(*range),
+                _ => {}
             }
         }
     }
     let kernel_at: HashMap<u64, &Kernel> = base.object.kernels().iter().map(|k| (k.entry, k)).collect();
-    let of_root = |(root, wanted): (FuncId, Vec<usize>)| {
+    let of_root = |(root, wish): (FuncId, Wishes)| {
         let functions = program.component(root).to_vec();
         let kernels: Vec<&Kernel> =
             functions.iter().filter_map(|f| kernel_at.get(&program.function(*f).vaddr).copied()).collect();
         let used = program.used_registers(root);
-        component(base, functions, kernels, used, &wanted)
+        component(base, functions, kernels, used, &wish)
     };
-    counters.into_par_iter().map(of_root).collect()
+    wishes.into_par_iter().map(of_root).collect()
 }
 
 fn component<'a>(
@@ -190,24 +198,15 @@ fn component<'a>(
     functions: Vec<FuncId>,
     kernels: Vec<&'a Kernel>,
     used: RegSet,
-    wanted: &[usize],
+    wish: &Wishes,
 ) -> Component<'a> {
     let program = base.program;
-    let mut touched = used;
     let instrs = functions.iter().flat_map(|f| program.function_instrs(*f).iter());
     let insts = instrs.map(|i| program.inst(i));
     let sets_mode = insts.clone().any(|i| i.info().base.starts_with("s_setreg"));
+    let mut touched = used;
     // Registers that hooks look at hold something, whether or not the application does anything with them.
-    for insertion in &base.plan.insertions {
-        if wanted.is_empty() && insertion.args.is_empty() {
-            continue;
-        }
-        for arg in &insertion.args {
-            if let ArgValue::Reg(range) | ArgValue::RegInOut(range) = arg {
-                touched.insert_range(*range);
-            }
-        }
-    }
+    touched.union_with(&wish.registers);
     let all: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
     let mut never_used = all;
     never_used.subtract(&touched);
@@ -222,13 +221,16 @@ fn component<'a>(
     let mut no_counter = None;
     let mut highest = Highest::default();
     let mut free = Free::outside(&touched, 0, limits.sgprs);
-    for &c in wanted {
+    for &c in &wish.counters {
         let Some(slot) = counters.get_mut(c) else { continue };
         let Some(n) = free.find(2, 2, 0).filter(|_| !kernels.is_empty()) else {
             no_counter = Some(if kernels.is_empty() {
                 "no kernel of the object calls this function, so that nothing starts and ends its counter".to_owned()
             } else {
-                format!("{} counters need an SGPR pair each, and every pair is used by the application", wanted.len())
+                format!(
+                    "{} counters need an SGPR pair each, and every pair is used by the application",
+                    wish.counters.len()
+                )
             });
             continue;
         };
@@ -353,8 +355,9 @@ fn redirect(
         let (_, f) = functions[n];
         let function = program.function(f);
         let kernel = function.kind == FunctionKind::Kernel;
-        let padding =
-            program.gaps().iter().find(|g| g.vaddr == function.vaddr + function.size && g.kind == GapKind::Padding);
+        let end = function.vaddr + function.size;
+        let gap = program.gaps().binary_search_by_key(&end, |g| g.vaddr).ok().map(|i| program.gaps()[i]);
+        let padding = gap.filter(|g| g.kind == GapKind::Padding);
         let entry = program.block(function.entry).instrs.first.0 - program.function_instrs(f).first.0;
         let place = Place::Label { chunk: ChunkId(n as u32), label: entry };
         originals.push(Original {

@@ -92,13 +92,15 @@ struct Copier<'a> {
     matrix: RegSet,
     out: Copied,
     splice: Splice,
-    /// Conditional branches whose taken edge has hooks: spots, liveness, pending loads and the target.
     edges: Vec<Edge>,
 }
 
+/// The taken edge of a branch with hooks after it.
 struct Edge {
     address: u64,
-    spots: Range<usize>,
+    insertions: Vec<u32>,
+    /// The same hooks are on the other edge, and were counted there.
+    counted: bool,
     live: Live,
     loads: InFlight,
     busy: RegSet,
@@ -167,7 +169,8 @@ impl Copier<'_> {
         let program = self.env.program;
         let b = *program.block(block);
         let insts: Vec<Inst> = b.instrs.iter().map(|i| *program.inst(i)).collect();
-        let some_hooks = self.spots.iter().any(|s| b.instrs.contains(s.instr));
+        let from = self.spots.partition_point(|s| s.instr < b.instrs.first);
+        let some_hooks = self.spots.get(from).is_some_and(|s| b.instrs.contains(s.instr));
         let ends = b.terminator == Terminator::End;
         // Liveness is only worked out where it is asked for.
         let wanted = some_hooks || self.plans.wants_liveness(b.instrs);
@@ -210,7 +213,7 @@ impl Copier<'_> {
                 _ if !last => self.hooks(vaddr, spots, &point)?,
                 Terminator::Fallthrough | Terminator::Trap => self.hooks(vaddr, spots, &point)?,
                 Terminator::Call => self.hooks(vaddr, spots, &Point { previous: &[], indexed: false, ..point })?,
-                Terminator::CondBranch => self.after_branch(block, &inst, vaddr, spots, &point)?,
+                Terminator::CondBranch | Terminator::Branch => self.after_branch(block, &inst, vaddr, spots, &point)?,
                 _ => {
                     let reason = format!("nothing comes after {inst}: control does not go on to the next instruction");
                     for _ in spots {
@@ -272,12 +275,31 @@ impl Copier<'_> {
 
     fn hooks(&mut self, address: u64, spots: Range<usize>, point: &Point) -> Result<(), Refusal> {
         let list: Vec<u32> = self.spots[spots].iter().map(|s| s.insertion).collect();
+        self.place(address, &list, point)
+    }
+
+    fn place(&mut self, address: u64, list: &[u32], point: &Point) -> Result<(), Refusal> {
         let previous = &point.previous[point.previous.len().saturating_sub(hazard::WINDOW)..];
         let point = Point { previous, ..*point };
-        point::place(self.env, &point, address, &list, &mut self.splice, &mut self.out.rejected)?;
+        point::place(self.env, &point, address, list, &mut self.splice, &mut self.out.rejected)?;
         let splice = &self.splice;
-        if self.check {
-            check::splice(self.env, address, point.live, &point.loads.registers(), splice, &mut self.out.violations);
+        if self.check || cfg!(debug_assertions) {
+            let templates: Vec<check::Placed> = splice
+                .spans
+                .iter()
+                .map(|s| check::Placed { start: s.start, end: s.end, insertion: s.insertion })
+                .collect();
+            let env = self.env;
+            self.out.violations.extend(check::splice(&check::Question {
+                plan: env.plan,
+                counters: &env.counters,
+                unused: &env.never_used,
+                address,
+                live: point.live,
+                loads: point.loads,
+                insts: &splice.insts,
+                templates: &templates,
+            }));
         }
         self.out.points += splice.spans.len();
         self.out.inserted += splice.insts.len();
@@ -294,7 +316,7 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Hooks after a conditional branch are on both of its edges.
+    /// Hooks after a branch are on its edges: both of a conditional one.
     fn after_branch(
         &mut self,
         block: BlockId,
@@ -304,38 +326,47 @@ impl Copier<'_> {
         point: &Point,
     ) -> Result<(), Refusal> {
         let program = self.env.program;
-        let target = inst.branch_target(vaddr);
-        let next = vaddr + inst.size() as u64;
-        let start = |v: u64| program.instr_at(v).map(|i| program.block_of(i));
-        let inside = |v: u64| start(v).filter(|b| program.block(*b).func == program.block(block).func);
-        let (Some(target), Some(taken), Some(fallen)) = (target, target.and_then(inside), inside(next)) else {
+        let func = program.block(block).func;
+        let start =
+            |v: u64| program.instr_at(v).map(|i| program.block_of(i)).filter(|b| program.block(*b).func == func);
+        let target = inst.branch_target(vaddr).and_then(|t| Some((self.map.label(self.env, t)?, start(t)?)));
+        let conditional = program.block(block).terminator == Terminator::CondBranch;
+        let fallen = start(vaddr + inst.size() as u64);
+        let (Some((to, taken)), true) = (target, !conditional || fallen.is_some()) else {
             let reason = format!("one way of {inst} leaves the function");
             for _ in spots {
                 self.out.rejected.push(Rejected { address: vaddr, reason: reason.clone() });
             }
             return Ok(());
         };
-        let Some(to) = self.map.label(self.env, target) else {
-            return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} leads to {target:#x}, which is not copied")));
-        };
-        let live = *self.liveness.at_start(taken);
+        let mut insertions: Vec<u32> = self.spots[spots.clone()].iter().map(|s| s.insertion).collect();
+        let branch = self.out.chunk.fixups.len() - 1;
+        if let Some(fallen) = fallen.filter(|_| conditional) {
+            let live = *self.liveness.at_start(fallen);
+            self.hooks(vaddr, spots, &Point { live: &live, previous: &[], ..*point })?;
+            // What did not fit here is not to be on the other edge either.
+            insertions = self.splice.spans.iter().map(|s| s.insertion as u32).collect();
+        }
+        if insertions.is_empty() {
+            return Ok(());
+        }
         // The branch was aimed at its target's copy: aim it at the edge's own code instead.
-        let label = program.function_instrs(program.block(block).func).len() as u32 + self.edges.len() as u32;
+        let label = program.function_instrs(func).len() as u32 + self.edges.len() as u32;
         let place = Place::Label { chunk: self.chunk, label };
-        if let Some(Fixup::Branch { to, .. }) = self.out.chunk.fixups.last_mut() {
+        if let Some(Fixup::Branch { to, .. }) = self.out.chunk.fixups.get_mut(branch) {
             *to = place;
         }
         self.edges.push(Edge {
             address: vaddr,
-            spots: spots.clone(),
-            live,
+            insertions,
+            counted: conditional,
+            live: *self.liveness.at_start(taken),
             loads: point.loads.clone(),
             busy: *point.busy,
             indexed: point.indexed,
             to,
         });
-        let live = *self.liveness.at_start(fallen);
-        self.hooks(vaddr, spots, &Point { live: &live, previous: &[], ..*point })
+        Ok(())
     }
 
     /// The code of taken edges, behind the function.
@@ -344,13 +375,16 @@ impl Copier<'_> {
             preamble::label(&mut self.out.chunk, false);
             let (points, rejected) = (self.out.points, self.out.rejected.len());
             let (live, loads, busy) = (&edge.live, &edge.loads, &edge.busy);
-            self.hooks(edge.address, edge.spots, &Point { live, loads, previous: &[], busy, indexed: edge.indexed })?;
-            self.out.points = points; // counted on the other edge
-            if self.out.rejected.len() > rejected {
-                return Err(Refusal::Reason(format!(
-                    "a hook fits on one way of the branch at {:#x} only: {}",
-                    edge.address, self.out.rejected[rejected].reason
-                )));
+            let point = Point { live, loads, previous: &[], busy, indexed: edge.indexed };
+            self.place(edge.address, &edge.insertions, &point)?;
+            if edge.counted {
+                self.out.points = points;
+                if self.out.rejected.len() > rejected {
+                    return Err(Refusal::Reason(format!(
+                        "a hook fits on one way of the branch at {:#x} only: {}",
+                        edge.address, self.out.rejected[rejected].reason
+                    )));
+                }
             }
             let at = self.out.chunk.here();
             self.out.chunk.push(&Inst::build(self.env.ops.s_branch, &[Operand::Imm(0)])?);
