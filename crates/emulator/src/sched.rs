@@ -228,7 +228,7 @@ impl Worker<'_> {
         for (number, (mut wave, _, _)) in group.waves.into_iter().enumerate() {
             if let Some(strict) = wave.strict.take() {
                 let place = (group.id, number as u32);
-                self.outcome.findings.extend(strict.findings.into_iter().map(|f| (f, place.0, place.1)));
+                self.outcome.findings.extend(strict.into_findings().into_iter().map(|f| (f, place.0, place.1)));
             }
             self.free_waves.push(wave);
         }

@@ -9,6 +9,8 @@ mod prepare;
 mod scalar;
 mod vector;
 
+pub(crate) use prepare::dpp_source;
+
 use luthier_isa::{Inst, Operand, Reg};
 
 use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};

@@ -72,7 +72,7 @@ impl Kernel for PickHalves {
 }
 
 /// How DPP moves lanes: what lane `i` reads, if there is such a lane.
-fn dpp_source(ctrl: u32, i: usize) -> Option<usize> {
+pub(crate) fn dpp_source(ctrl: u32, i: usize) -> Option<usize> {
     let (row, at, by) = (i & !15, i & 15, (ctrl & 15) as usize);
     match ctrl {
         0x000..=0x0ff => Some(i & !3 | (ctrl as usize >> (2 * (i & 3)) & 3)),

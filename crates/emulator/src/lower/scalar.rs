@@ -58,7 +58,8 @@ impl Builder {
         let mut free = [inst.field(Field::Simm16).is_none(), true];
         let mut n = 0;
         for (operand, value) in inst.operands() {
-            if operand.access.writes() {
+            // The tables call the destination of s_movreld a source: which register is written depends on M0.
+            if operand.access.writes() || (operand.field == Field::Sdst && info.base.starts_with("s_movreld")) {
                 if let Operand::Reg(range) = value {
                     op.sdst = code_of(range.first).ok_or_else(|| format!("{} cannot write {range}", info.mnemonic))?;
                 }
