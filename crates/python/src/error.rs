@@ -64,11 +64,6 @@ pub fn guard<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send)
     py.detach(|| panic::catch_unwind(AssertUnwindSafe(work))).unwrap_or_else(|payload| Err(internal(&*payload)))
 }
 
-/// The same for short work that needs Python.
-pub fn guard_attached<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(internal(&*payload)))
-}
-
 fn internal(payload: &(dyn std::any::Any + Send)) -> PyErr {
     let noted = LAST_PANIC.lock().ok().and_then(|mut last| last.take());
     let text = noted

@@ -14,12 +14,14 @@
 //! | `json` | serde_json values as Python objects |
 //! | `object` | containers and code objects |
 //! | `inspect` | what `luthier inspect` shows, as data |
+//! | `instrument` | hooks and points to an instrumented code object |
 //! | `program` | lifted code: functions, blocks, instructions |
 //! | `text` | annotated assembly |
 
 mod device;
 mod error;
 mod inspect;
+mod instrument;
 mod json;
 mod object;
 mod program;
@@ -31,6 +33,8 @@ use pyo3::prelude::*;
 mod core {
     #[pymodule_export]
     use crate::device::PyDevice;
+    #[pymodule_export]
+    use crate::instrument::instrument;
     #[pymodule_export]
     use crate::object::{PyCodeObject, PyContainer};
     #[pymodule_export]
