@@ -28,27 +28,19 @@ def kernel(tmp_path_factory):
 
 
 def run(kernel, hook, *args, block=LANES):
-    """Runs ``hook(*args)`` in one wave; the arguments that are arrays are device variables, whose values come back."""
-    values = {f"a{i}": a for i, a in enumerate(args) if isinstance(a, np.ndarray)}
+    """Runs ``hook(*args)`` in one wave. Arrays become device variables, and their values at the end are the result."""
+    arrays = {f"a{i}": a for i, a in enumerate(args) if isinstance(a, np.ndarray)}
 
-    def array(value):
-        return lt.DeviceArray(getattr(lt, _name(value.dtype)), value.size, init=value)
+    def on_kernel(self, kernel):
+        passed = [getattr(self, f"a{i}", value) for i, value in enumerate(args)]
+        kernel.insert_before(kernel.instructions[0], hook, *passed)
 
-    class Once(lt.Tool):
-        name = "once"
-
-        def on_kernel(self, kernel):
-            passed = [getattr(self, f"a{i}") if f"a{i}" in values else a for i, a in enumerate(args)]
-            kernel.insert_before(kernel.instructions[0], hook, *passed)
-
-    for name, value in values.items():
-        setattr(Once, name, array(value))
-        getattr(Once, name, None) and Once.__dict__[name].__set_name__(Once, name)
-    tool = Once()
+    variables = {name: lt.DeviceArray(getattr(lt, _name(a.dtype)), a.size, init=a) for name, a in arrays.items()}
+    tool = type("Once", (lt.Tool,), {**variables, "on_kernel": on_kernel})()
     module = lt.Device("gfx90a").load(lt.CodeObject.open(kernel), tools=[tool])
     result = module.run("idle", grid=block, block=block, strict=True)
     assert result.findings == []
-    return [getattr(tool, name).read() for name in values]
+    return [getattr(tool, name).read() for name in arrays]
 
 
 def _name(dtype):
@@ -300,9 +292,8 @@ def test_mixed_widths_and_bits(kernel, tmp_path):
         "i = lt.lane_id()", "x = lt.f32(i) * 1.5", "a = lt.array(lt.u16, 16)",
         "for k in range(16):", "    a[k] = lt.u16(k * i)",
         "out[i] = lt.bitcast(lt.u32, x)", "out[64 + i] = a[i & 15] + lt.u64(1) + len(a)",
-        "out[128 + i] = lt.u32(lt.f16(x) > 3)", "out[192 + i] = lt.bitcast(lt.i32, lt.fma(x, x, -1.0)) != 0 and i",
+        "out[128 + i] = lt.u32(lt.f16(x) > 3)", "out[192 + i] = lt.bitcast(lt.u32, lt.fma(x, x, -1.0))",
     ]  # fmt: skip
-    body[-1] = "out[192 + i] = lt.bitcast(lt.u32, lt.fma(x, x, -1.0))"
     hook = compiled(tmp_path, body, types={"out": "lt.ptr[lt.u64]"})
     (out,) = run(kernel, hook, np.zeros(256, "u8"))
     i = np.arange(LANES)
@@ -312,3 +303,57 @@ def test_mixed_widths_and_bits(kernel, tmp_path):
     same(out[1], (i & 15) * i + 17, "array")
     same(out[2], x.astype("f2") > 3, "f16")
     same(out[3], (x * x - np.float32(1)).view("u4"), "fma")
+
+
+class Registers(lt.Tool):
+    """Hooks that see and change the work-item id, which is in v0 when a kernel begins."""
+
+    before = lt.DeviceArray(lt.u32, LANES)
+    after = lt.DeviceArray(lt.u32, LANES)
+    lanes = lt.Counter()
+    waves = lt.Counter()
+
+    @lt.hook
+    def save(out: lt.ptr[lt.u32], v0: lt.u32):
+        out[v0 & 0x3FF] = v0
+
+    @lt.hook
+    def double(v0: lt.inout[lt.u32]):
+        v0 = 2 * v0 if v0 % 2 == 0 else v0
+
+    @lt.hook
+    def store(out: lt.ptr[lt.u32], v0: lt.u32):
+        out[lt.lane_id()] = v0
+
+    @lt.hook
+    def count(lanes: lt.counter, waves: lt.counter):
+        lanes += lt.popcount(lt.ballot(lt.lane_id() % 3 == 0))
+        waves += 1
+
+    def on_kernel(self, kernel):
+        first = kernel.instructions[0]
+        kernel.insert_before(first, self.save, self.before, lt.Reg("v0"))
+        kernel.insert_before(first, self.double, lt.Reg("v0"))
+        kernel.insert_before(first, self.store, self.after, lt.Reg("v0"))
+        for instr in kernel.instructions:
+            kernel.insert_before(instr, self.count, self.lanes, self.waves)
+
+
+def test_registers_and_counters(kernel):
+    tool = Registers()
+    module = lt.Device("gfx90a").load(lt.CodeObject.open(kernel), tools=[tool])
+    result = module.run("idle", grid=LANES, block=LANES, strict=True)
+    assert result.findings == []
+    ids = np.arange(LANES)
+    same(tool.before.read(), ids, "read")
+    same(tool.after.read(), np.where(ids % 2 == 0, 2 * ids, ids), "written")
+    assert int(tool.waves) == result.app_instructions
+    assert int(tool.lanes) == 22 * result.app_instructions
+
+
+def test_counters_add_up_over_waves(kernel):
+    tool = Registers()
+    module = lt.Device("gfx90a").load(lt.CodeObject.open(kernel), tools=[tool])
+    result = module.run("idle", grid=1000, block=256, strict=True)
+    assert result.findings == []
+    assert int(tool.waves) == result.app_instructions
