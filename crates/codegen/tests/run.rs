@@ -1,0 +1,154 @@
+//! Original and instrumented objects on the mock device: same memory afterwards, and the count is the device's.
+
+mod support;
+
+use std::sync::Arc;
+
+use luthier_codegen::*;
+use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport, Strict};
+use luthier_loader::CodeObject;
+use support::*;
+
+const BUFFER: usize = 16 * 1024;
+
+/// Some input that every kernel can do something with: small numbers, other ones in each buffer.
+fn input(seed: usize) -> Vec<u8> {
+    (0..BUFFER / 4).flat_map(|i| ((i * 7 + seed * 13 + i / 64) as u32 % 3).to_le_bytes()).collect()
+}
+
+/// One launch with a buffer for each pointer and 100 for each value. The buffers afterwards, and the 64-bit variable
+/// `total` where there is one.
+fn launch(
+    object: &CodeObject,
+    kernel: &str,
+    workgroup: u32,
+) -> Result<(Vec<Vec<u8>>, Option<u64>, LaunchReport), String> {
+    let device = Device::new(TARGET, DeviceConfig::default());
+    let text = |e: luthier_emulator::EmuError| e.to_string();
+    let module = device.load(object).map_err(text)?;
+    let metadata = object.kernel(kernel).and_then(|k| k.metadata.clone()).ok_or("no metadata")?;
+    let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
+    for arg in metadata.explicit_args() {
+        let (offset, size) = (arg.offset.unwrap_or(0) as usize, arg.size.unwrap_or(0) as usize);
+        kernarg.resize(offset, 0);
+        if arg.value_kind.as_deref() == Some("global_buffer") {
+            let address = device.alloc(BUFFER as u64).map_err(text)?;
+            device.write(address, &input(buffers.len())).map_err(text)?;
+            buffers.push(address);
+            kernarg.extend_from_slice(&address.to_le_bytes());
+        } else {
+            kernarg.extend_from_slice(&100u64.to_le_bytes()[..size.min(8)]);
+        }
+    }
+    let launch = Launch {
+        module,
+        kernel: kernel.into(),
+        grid: [workgroup * 2, 1, 1],
+        workgroup: [workgroup, 1, 1],
+        kernarg,
+        dynamic_lds: 0,
+        strict: Strict::On,
+    };
+    let report = device.launch(&launch).map_err(text)?;
+    let read = |address: u64, len: usize| {
+        let mut bytes = vec![0; len];
+        device.read(address, &mut bytes).map(|()| bytes).map_err(text)
+    };
+    let after = buffers.iter().map(|b| read(*b, BUFFER)).collect::<Result<Vec<_>, _>>()?;
+    let total = device.symbol(module, "tool.total").map(|(address, _)| read(address, 8)).transpose()?;
+    let total = total.and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
+    Ok((after, total, report))
+}
+
+/// Runs every kernel of the object with and without the hook everywhere. How many ran.
+fn compare(name: &str, object: &CodeObject, template: &Arc<Template>, args: &[ArgValue], when: When) -> usize {
+    let plan = everywhere(object, template, args.to_vec(), when);
+    let done = instrument(object, &plan).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let rejected: Vec<_> = done.report.rejected.iter().take(3).collect();
+    assert!(done.report.rejected.is_empty(), "{name}: {rejected:?}");
+    let new = CodeObject::parse(done.bytes).unwrap();
+    let mut count = 0;
+    for kernel in object.kernels() {
+        let most = kernel.metadata.as_ref().and_then(|m| m.max_flat_workgroup_size).unwrap_or(256);
+        let workgroup = most.min(256) as u32;
+        let (old_memory, _, old) = match launch(object, &kernel.name, workgroup) {
+            Ok(done) => done,
+            Err(e) => {
+                eprintln!("{name}: {}: not run, since the original stops: {e}", kernel.name);
+                continue;
+            }
+        };
+        let (memory, total, report) = launch(&new, &kernel.name, workgroup).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(report.app_instructions, old.instructions, "{name}: the application's instructions");
+        assert_eq!(report.app_histogram, old.histogram, "{name}");
+        assert!(memory == old_memory, "{name}: memory differs");
+        assert_eq!(report.findings.len(), old.findings.len(), "{name}: {:?}", report.findings.first());
+        let ends = |(mnemonic, _): &&(&str, u64)| matches!(*mnemonic, "s_endpgm" | "s_setpc_b64");
+        let without: u64 = old.histogram.iter().filter(ends).map(|(_, n)| n).sum();
+        let wanted = if when == When::Before { old.instructions } else { old.instructions - without };
+        assert_eq!(total, Some(wanted), "{name}: the count {when:?}");
+        count += 1;
+    }
+    count
+}
+
+const KERNELS: &[&str] = &[
+    "vecadd",
+    "saxpy",
+    "reduce",
+    "histogram",
+    "collatz",
+    "call",
+    "pointer",
+    "scratch",
+    "half",
+    "double",
+    "wide",
+    "choose",
+    "table",
+    "pair",
+    "matmul",
+];
+
+fn compiled(template: Option<Arc<Template>>, args: &[ArgValue], levels: &[&str]) {
+    let Some(template) = template else { return };
+    let mut count = 0;
+    for name in KERNELS {
+        for level in levels {
+            let Some(object) = kernel(name, level) else { return };
+            for when in [When::Before, When::After] {
+                count += compare(&format!("{name} {level} {when:?}"), &object, &template, args, when);
+            }
+        }
+    }
+    assert!(count >= KERNELS.len() * levels.len(), "only {count} ran");
+}
+
+#[test]
+fn a_counter_in_registers_changes_nothing_and_counts_everything() {
+    compiled(counter(), &[ArgValue::Counter(0)], &["O0", "O1", "O3"]);
+}
+
+#[test]
+fn a_hook_that_touches_exec_and_memory_changes_nothing_and_counts_everything() {
+    compiled(memory_counter(), &[], &["O0", "O3"]);
+}
+
+#[test]
+fn triton_kernels_count_right() {
+    let Some(corpus) = corpus() else { return };
+    let (Some(in_registers), Some(in_memory)) = (counter(), memory_counter()) else { return };
+    let mut count = 0;
+    let mut files: Vec<_> =
+        std::fs::read_dir(corpus.join("triton/gfx90a")).unwrap().flatten().map(|e| e.path()).collect();
+    files.sort();
+    for path in files.iter().filter(|p| p.extension().is_some_and(|e| e == "hsaco")) {
+        let object = CodeObject::parse(std::fs::read(path).unwrap()).unwrap();
+        for when in [When::Before, When::After] {
+            let name = path.file_name().unwrap().to_string_lossy();
+            count += compare(&name, &object, &in_registers, &[ArgValue::Counter(0)], when);
+            count += compare(&name, &object, &in_memory, &[], when);
+        }
+    }
+    assert!(count > 0);
+}

@@ -1,0 +1,207 @@
+//! What the tests share: hooks made by hand, compiled kernels, the corpus.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use luthier_codegen::*;
+use luthier_isa::{Flags, Inst, Reg, RegRange, RegSet, Target};
+use luthier_lifter::Program;
+use luthier_loader::CodeObject;
+
+pub const TARGET: Target = Target::Gfx90a;
+
+/// The corpus directory, or a loud word that the test did not run.
+pub fn corpus() -> Option<PathBuf> {
+    let found = std::env::var_os("LUTHIER_CORPUS").map(PathBuf::from).or_else(|| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared/corpus")).find(|dir| dir.is_dir())
+    });
+    let found = found.filter(|dir| dir.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED: {}: corpus not found", std::thread::current().name().unwrap_or("a test"));
+    }
+    found
+}
+
+/// A program of LLVM 22, or a loud word that it is not there.
+pub fn llvm(name: &str) -> Option<PathBuf> {
+    let path = Path::new("/usr/lib/llvm-22/bin").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("SKIPPED: {}: {name} of LLVM 22 not found", std::thread::current().name().unwrap_or("a test"));
+    None
+}
+
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("luthier-codegen-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    dir.join(name)
+}
+
+/// What a program prints, both streams; it has to succeed.
+pub fn output(program: &Path, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program:?} {args:?}: {text}");
+    text
+}
+
+/// tests/kernels/NAME.hip, compiled.
+pub fn kernel(name: &str, level: &str) -> Option<CodeObject> {
+    let clang = llvm("clang")?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/kernels/{name}.hip"));
+    let out = scratch(&format!("{name}_{level}.hsaco"));
+    let fixed =
+        "-x hip --cuda-device-only -nogpuinc -nogpulib --offload-arch=gfx90a --no-gpu-bundle-output -ffp-contract=off";
+    let mut args: Vec<&str> = fixed.split(' ').collect();
+    let level = format!("-{level}");
+    args.extend([level.as_str(), source.to_str().unwrap(), "-o", out.to_str().unwrap()]);
+    output(&clang, &args);
+    Some(CodeObject::parse(std::fs::read(out).unwrap()).unwrap())
+}
+
+/// Assembles a whole object.
+pub fn assemble(name: &str, source: &str) -> Option<CodeObject> {
+    let clang = llvm("clang")?;
+    let (input, out) = (scratch(&format!("{name}.s")), scratch(&format!("{name}.hsaco")));
+    std::fs::write(&input, source).unwrap();
+    let args = ["--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-fuse-ld=lld"];
+    let mut args = args.to_vec();
+    args.extend([input.to_str().unwrap(), "-o", out.to_str().unwrap()]);
+    output(&clang, &args);
+    Some(CodeObject::parse(std::fs::read(out).unwrap()).unwrap())
+}
+
+/// Instructions from assembly text.
+pub fn instructions(source: &str) -> Option<Vec<Inst>> {
+    let mc = llvm("llvm-mc")?;
+    let input = scratch(&format!("mc-{:?}.s", std::thread::current().id()));
+    std::fs::write(&input, source).unwrap();
+    let args = ["--triple=amdgcn", "--mcpu=gfx90a", "--show-encoding", input.to_str().unwrap()];
+    let text = output(&mc, &args);
+    let mut insts = Vec::new();
+    for line in text.lines() {
+        let Some((_, bytes)) = line.split_once("encoding: [") else { continue };
+        let bytes = bytes.trim_end_matches(']').split(',').map(|b| u8::from_str_radix(&b[2..], 16).unwrap_or(0));
+        let bytes: Vec<u8> = bytes.collect();
+        insts.push(Inst::decode(TARGET, &bytes).unwrap());
+    }
+    Some(insts)
+}
+
+/// A template with every register in a group of its own, except those named together in `groups`.
+pub struct Maker {
+    pub source: &'static str,
+    pub groups: Vec<(RegRange, u8)>,
+    pub args: Vec<Option<ArgPlace>>,
+    pub relocs: Vec<TemplateReloc>,
+    pub whole: RegSet,
+}
+
+impl Maker {
+    pub fn make(self, name: &str) -> Option<Arc<Template>> {
+        let insts = instructions(self.source)?;
+        let (mut uses, mut clobbers) = (RegSet::EMPTY, RegSet::EMPTY);
+        for inst in &insts {
+            inst.for_each_access(|a| {
+                uses.insert(a.reg);
+                let exec = a.reg == Reg::EXEC_LO || a.reg == Reg::EXEC_HI;
+                if a.access.writes() && !exec && a.reg != Reg::MODE {
+                    clobbers.insert(a.reg);
+                }
+            });
+        }
+        let mut groups: Vec<RegGroup> =
+            self.groups.iter().map(|(range, align)| RegGroup { range: *range, align: *align }).collect();
+        for reg in uses.iter().filter(|r| r.is_sgpr() || r.is_vgpr() || r.is_agpr()) {
+            if !groups.iter().any(|g| g.range.units().any(|u| u == reg)) {
+                groups.push(RegGroup { range: RegRange::new(reg, 1), align: 1 });
+            }
+        }
+        let mut live_in = RegSet::EMPTY;
+        self.args.iter().flatten().for_each(|a| live_in.insert_range(a.range));
+        Some(Arc::new(Template {
+            name: name.into(),
+            insts,
+            relocs: self.relocs,
+            args: self.args,
+            groups,
+            uses,
+            clobbers,
+            live_in,
+            writes_inactive_lanes: self.whole,
+            scratch_bytes: 0,
+            uses_fp_mode: false,
+        }))
+    }
+}
+
+pub fn s(first: u16, count: u8) -> RegRange {
+    RegRange::new(Reg::sgpr(first), count)
+}
+pub fn v(first: u16, count: u8) -> RegRange {
+    RegRange::new(Reg::vgpr(first), count)
+}
+
+/// `counter += 1`: two scalar instructions.
+pub fn counter() -> Option<Arc<Template>> {
+    Maker {
+        source: "s_add_u32 s4, s4, 1\ns_addc_u32 s5, s5, 0\n",
+        groups: vec![(s(4, 2), 2)],
+        args: vec![Some(ArgPlace { range: s(4, 2), read: true, written: true, clobbered: true })],
+        relocs: vec![],
+        whole: RegSet::EMPTY,
+    }
+    .make("count")
+}
+
+/// Adds 1 to the variable `total` in memory, one lane for the wave, whatever EXEC is: touches EXEC, SCC and VCC, and
+/// VGPRs in all lanes.
+pub fn memory_counter() -> Option<Arc<Template>> {
+    let source = "
+        s_mov_b64 s[6:7], exec
+        s_mov_b64 exec, 1
+        s_getpc_b64 s[4:5]
+        s_add_u32 s4, s4, 0x11223344
+        s_addc_u32 s5, s5, 0x11223344
+        v_mov_b32_e32 v0, 1
+        v_mov_b32_e32 v1, 0
+        v_mov_b32_e32 v2, 0
+        v_cmp_eq_u32_e32 vcc, 0, v2
+        global_atomic_add_x2 v2, v[0:1], s[4:5]
+        s_mov_b64 exec, s[6:7]
+    ";
+    // Literals measure from themselves; s_getpc_b64 gives the address behind it.
+    let reloc = |inst, kind, addend| TemplateReloc { inst, symbol: "tool.total".into(), kind, addend };
+    Maker {
+        source,
+        groups: vec![(s(4, 2), 2), (s(6, 2), 2), (v(0, 2), 2)],
+        args: vec![],
+        relocs: vec![reloc(3, RelocKind::Rel32Lo, 4), reloc(4, RelocKind::Rel32Hi, 12)],
+        whole: (0..3).map(Reg::vgpr).collect(),
+    }
+    .make("count in memory")
+}
+
+/// A plan with one hook at every instruction of an object.
+pub fn everywhere(object: &CodeObject, template: &Arc<Template>, args: Vec<ArgValue>, when: When) -> Plan {
+    let program = Program::lift(object).unwrap();
+    // Behind an instruction that ends the wave or returns there is nothing.
+    let ends = |i: &Inst| i.info().flags.intersects(Flags::END) || i.info().base == "s_setpc_b64";
+    let instrs = program.instrs().iter().filter(|i| when == When::Before || !ends(program.inst(*i)));
+    let insertions = instrs.map(|i| Insertion {
+        address: program.vaddr(i),
+        when,
+        template: template.clone(),
+        args: args.clone(),
+        order: 0,
+    });
+    Plan {
+        variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
+        counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
+        insertions: insertions.collect(),
+        check: true,
+    }
+}
