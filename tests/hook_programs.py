@@ -72,7 +72,7 @@ def reassigned(x: lt.i32) -> lt.i32:
     for i in range(3, 3 + 10, 3):
         i += x
         count += i
-    for i in range(x, 2):
+    for _ in range(x, 2):
         count += 1000
     return count
 

@@ -1,3 +1,4 @@
+# ruff: noqa: F821, F841 (the hooks are wrong on purpose)
 """The hook language's front end: what it accepts, what it refuses, and where it points."""
 
 import json
@@ -5,9 +6,9 @@ import math
 import os
 from pathlib import Path
 
+import hook_sources
 import pytest
 
-import hook_sources
 import luthier.lang as lt
 
 FIXTURES = Path(__file__).parent.parent / "crates/codegen/src/hook/fixtures"

@@ -6,10 +6,10 @@ import importlib.util
 import itertools
 import subprocess
 
+import hook_programs
 import numpy as np
 import pytest
 
-import hook_programs
 import luthier as lt
 
 LANES = 64
@@ -280,9 +280,7 @@ def test_atomics(kernel, tmp_path, kind):
 @pytest.mark.parametrize("kind", ("f4", "f8"))
 def test_float_atomics(kernel, tmp_path, kind):
     name = _name(np.dtype(kind))
-    hook = compiled(
-        tmp_path, [f"lt.atomic_add(out, lt.{name}(lt.lane_id()) + 0.5)"], types={"out": f"lt.ptr[lt.{name}]"}
-    )
+    hook = compiled(tmp_path, [f"lt.atomic_add(out, lt.{name}(lt.lane_id()) + 0.5)"], types={"out": f"lt.ptr[lt.{name}]"})
     (out,) = run(kernel, hook, np.ones(1, kind))
     assert out.tolist() == [1 + sum(i + 0.5 for i in range(LANES))]
 

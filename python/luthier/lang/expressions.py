@@ -102,7 +102,9 @@ class Expressions:
             return constant(span, found)
         if type(found).__module__ == "numpy" and hasattr(found, "item") and getattr(found, "shape", None) == ():
             return constant(span, found.item())
-        raise HookError(f"{text} is a {type(found).__name__}: a hook can use numbers from outside, and functions marked @lt.device", span)
+        raise HookError(
+            f"{text} is a {type(found).__name__}: a hook can use numbers from outside, and functions marked @lt.device", span
+        )
 
     # Operators
 
@@ -213,7 +215,13 @@ class Expressions:
 
     def offset(self, span: Span, pointer: Value, index: Value, negate: bool = False) -> Value:
         """``pointer + index`` in elements."""
-        if index.untyped and isinstance(index.const, float) or isinstance(index.type, Pointer) or not index.untyped and index.type.kind != "int":
+        if (
+            index.untyped
+            and isinstance(index.const, float)
+            or isinstance(index.type, Pointer)
+            or not index.untyped
+            and index.type.kind != "int"
+        ):
             raise HookError("a pointer is moved by an integer", index.span)
         if negate and index.untyped:
             index, negate = Value(index.span, None, None, -index.const), False
@@ -293,7 +301,9 @@ class Expressions:
         if isinstance(to, Pointer):
             if isinstance(value.type, Pointer) and value.type.space == to.space or value.type in (u64, i64):
                 return Value(span, to, {"cast": value.to_json()})
-            raise HookError(f"{value.type or value.const} does not convert to {to}: a u64 address or a pointer of that space does", span)
+            raise HookError(
+                f"{value.type or value.const} does not convert to {to}: a u64 address or a pointer of that space does", span
+            )
         if to == bool_:
             return constant(span, bool(value.const)) if value.untyped else truth(value)
         if isinstance(value.type, Pointer) and to not in (u64, i64):
@@ -311,7 +321,12 @@ class Expressions:
         if len(node.args) != 2:
             raise HookError("bitcast(type, x) takes 2 arguments", span)
         to, value = self.scope.type_object(node.args[0], span), settle(self.expr(node.args[1]))
-        if not isinstance(to, Scalar) or not isinstance(value.type, Scalar) or to.bits != value.type.bits or bool_ in (to, value.type):
+        if (
+            not isinstance(to, Scalar)
+            or not isinstance(value.type, Scalar)
+            or to.bits != value.type.bits
+            or bool_ in (to, value.type)
+        ):
             raise HookError(f"bitcast needs types of one size, not {value.type} and {to}", span)
         return Value(span, to, {"bitcast": value.to_json()})
 

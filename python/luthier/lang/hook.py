@@ -7,9 +7,10 @@ import inspect
 import json
 import textwrap
 import types as pytypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Callable
+from typing import Any
 
 from .errors import HookError, Span
 from .scope import Scope

@@ -6,7 +6,8 @@ which inside an ``if`` on a per-lane condition are the lanes that took it.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .errors import HookError, Span
 from .types import Pointer, Scalar, Type, f64, u32, u64
@@ -91,7 +92,11 @@ def _atomic(kinds: tuple[str, ...]) -> Check:
         if not isinstance(pointer.type, Pointer) or pointer.type.space not in ("global", "lds"):
             raise HookError(f"{name} needs a pointer to global memory or LDS, not {pointer.type or 'a number'}", pointer.span)
         to = pointer.type.to
-        if to.kind not in kinds or to.bits not in (32, 64) or (name != "atomic_exchange" and to == f64 and pointer.type.space == "lds"):
+        if (
+            to.kind not in kinds
+            or to.bits not in (32, 64)
+            or (name != "atomic_exchange" and to == f64 and pointer.type.space == "lds")
+        ):
             raise HookError(f"{name} has no form for {pointer.type}", pointer.span)
         if name == "wave_atomic_add" and pointer.type.space != "global":
             raise HookError(f"{name} adds to global memory, not {pointer.type.space}", pointer.span)
@@ -122,7 +127,10 @@ popcount = _define("popcount", "(x) -> u32", _bits, "How many bits of an integer
 ctz = _define("ctz", "(x) -> u32", _bits, "Zero bits below the lowest set one; all of them when x is 0.")
 clz = _define("clz", "(x) -> u32", _bits, "Zero bits above the highest set one; all of them when x is 0.")
 ballot = _define(
-    "ballot", "(condition) -> u64", lambda n, s, a: _call(n, s, u64, [truth(a[0])]), "One bit for each active lane with a true condition."
+    "ballot",
+    "(condition) -> u64",
+    lambda n, s, a: _call(n, s, u64, [truth(a[0])]),
+    "One bit for each active lane with a true condition.",
 )
 readfirstlane = _define(
     "readfirstlane", "(x)", _uniform, "The value that the first active lane has (lane 0 when none is), the same in all lanes."
@@ -134,15 +142,26 @@ fma = _define("fma", "(x, y, z)", _float, "x * y + z, rounded once.")
 abs_ = _define("abs", "(x)", _number, "The absolute value (Python's abs); the most negative integer stays itself.")
 min_ = _define("min", "(a, b)", _number, "The smaller of two (Python's min).")
 max_ = _define("max", "(a, b)", _number, "The larger of two (Python's max).")
-atomic_add = _define("atomic_add", "(p, x)", _atomic(("int", "float")), "Each active lane adds x to *p; gives what was there before.")
-atomic_and = _define("atomic_and", "(p, x)", _atomic(("int",)), "Each active lane keeps the bits of *p that are in x; gives the old value.")
+atomic_add = _define(
+    "atomic_add", "(p, x)", _atomic(("int", "float")), "Each active lane adds x to *p; gives what was there before."
+)
+atomic_and = _define(
+    "atomic_and", "(p, x)", _atomic(("int",)), "Each active lane keeps the bits of *p that are in x; gives the old value."
+)
 atomic_or = _define("atomic_or", "(p, x)", _atomic(("int",)), "Each active lane sets the bits of x in *p; gives the old value.")
-atomic_xor = _define("atomic_xor", "(p, x)", _atomic(("int",)), "Each active lane flips the bits of x in *p; gives the old value.")
+atomic_xor = _define(
+    "atomic_xor", "(p, x)", _atomic(("int",)), "Each active lane flips the bits of x in *p; gives the old value."
+)
 atomic_min = _define("atomic_min", "(p, x)", _atomic(("int",)), "Each active lane lowers *p to x; gives the old value.")
 atomic_max = _define("atomic_max", "(p, x)", _atomic(("int",)), "Each active lane raises *p to x; gives the old value.")
-atomic_exchange = _define("atomic_exchange", "(p, x)", _atomic(("int", "float")), "Each active lane stores x to *p; gives the old value.")
+atomic_exchange = _define(
+    "atomic_exchange", "(p, x)", _atomic(("int", "float")), "Each active lane stores x to *p; gives the old value."
+)
 atomic_cas = _define(
-    "atomic_cas", "(p, expected, x)", _atomic(("int",)), "Each active lane stores x to *p if expected is there; gives what was there."
+    "atomic_cas",
+    "(p, expected, x)",
+    _atomic(("int",)),
+    "Each active lane stores x to *p if expected is there; gives what was there.",
 )
 wave_atomic_add = _define(
     "wave_atomic_add",

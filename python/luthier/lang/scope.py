@@ -42,7 +42,9 @@ class Scope:
             return MISSING
         # Only where reading an attribute runs no code of the tool's: modules, classes and plain namespaces.
         if not isinstance(owner, (pytypes.ModuleType, type, pytypes.SimpleNamespace)):
-            raise HookError(f"a hook cannot read attributes of a {type(owner).__name__} object: pass the value as an argument", span)
+            raise HookError(
+                f"a hook cannot read attributes of a {type(owner).__name__} object: pass the value as an argument", span
+            )
         found = getattr(owner, node.attr, MISSING)
         if found is MISSING:
             raise HookError(f"{ast.unparse(node.value)} has no {node.attr}", span)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 from . import types
 from .errors import HookError, Span
@@ -48,7 +49,9 @@ class FunctionChecker(Expressions):
         body = self.block(self.source.tree.body)
         returns = self.function.returns
         if returns is not None and not _always_returns(self.source.tree.body):
-            raise HookError(f"{self.function.name} gives a {returns}, but its end can be reached without a return", self.function.span)
+            raise HookError(
+                f"{self.function.name} gives a {returns}, but its end can be reached without a return", self.function.span
+            )
         locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters]
         return {
             "name": self.unit.name(self.function),
@@ -145,7 +148,11 @@ class FunctionChecker(Expressions):
         root = node.func
         while isinstance(root, ast.Attribute):
             root = root.value
-        if isinstance(root, ast.Name) and root.id in self.assigned_names or self.scope.resolve(node.func, span) is not types.array:
+        if (
+            isinstance(root, ast.Name)
+            and root.id in self.assigned_names
+            or self.scope.resolve(node.func, span) is not types.array
+        ):
             return None
         if len(node.args) != 2 or node.keywords:
             raise HookError("lt.array(type, length) takes 2 arguments", span)

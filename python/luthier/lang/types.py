@@ -60,7 +60,9 @@ class Scalar(Type):
         """The NumPy type with the same representation."""
         import numpy
 
-        return numpy.dtype("bool" if self.kind == "bool" else f"{'f' if self.kind == 'float' else 'i' if self.signed else 'u'}{self.size}")
+        return numpy.dtype(
+            "bool" if self.kind == "bool" else f"{'f' if self.kind == 'float' else 'i' if self.signed else 'u'}{self.size}"
+        )
 
     def to_json(self) -> str:
         return self.name
