@@ -47,7 +47,14 @@ def test_npy(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("i32=-5", -5), ("u64=0xffffffffffffffff", (1 << 64) - 1), ("i8=-128", -128), ("f64=1e300", 1e300), ("f32=-inf", -np.inf), ("f16=0.5", 0.5)],
+    [
+        ("i32=-5", -5),
+        ("u64=0xffffffffffffffff", (1 << 64) - 1),
+        ("i8=-128", -128),
+        ("f64=1e300", 1e300),
+        ("f32=-inf", -np.inf),
+        ("f16=0.5", 0.5),
+    ],
 )
 def test_scalars(text, value):
     assert parse_argument(text) == value

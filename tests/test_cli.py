@@ -31,7 +31,15 @@ def test_version():
 
 def test_inspect(vecadd):
     text = succeeds("inspect", vecadd)
-    for expected in ("gfx90a", "code object v5", "kernel vecadd", "enable_sgpr_kernarg_segment_ptr", ".text", "vecadd.kd", "amdhsa.version"):
+    for expected in (
+        "gfx90a",
+        "code object v5",
+        "kernel vecadd",
+        "enable_sgpr_kernarg_segment_ptr",
+        ".text",
+        "vecadd.kd",
+        "amdhsa.version",
+    ):
         assert expected in text
     data = json.loads(succeeds("inspect", vecadd, "--json"))
     (info,) = data["code_objects"]
@@ -60,7 +68,9 @@ def test_disasm_and_lift(vecadd):
 
 def test_run_with_tools(vecadd, tmp_path):
     report, dump = tmp_path / "report.json", tmp_path / "out.npy"
-    out = succeeds("run", vecadd, *RUN, "--tool", "instr_count", "--tool", "opcode_hist", "--strict", "--json", report, "--dump", f"2={dump}")
+    out = succeeds(
+        "run", vecadd, *RUN, "--tool", "instr_count", "--tool", "opcode_hist", "--strict", "--json", report, "--dump", f"2={dump}"
+    )
     assert "v_add_f32" in out and "instr_count" in out
     np.testing.assert_array_equal(np.load(dump), np.arange(1000, dtype=np.float32) + 1)
     data = json.loads(report.read_text())
@@ -171,13 +181,25 @@ def test_interrupt(tmp_path):
         'extern "C" __attribute__((global)) void forever(volatile unsigned *p) { while (*p == 0) __builtin_amdgcn_s_sleep(1); }\n'
     )
     path = tmp_path / "forever.hsaco"
-    command = ["clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a", "--no-gpu-bundle-output", "-O1"]
+    command = [
+        "clang-22",
+        "-x",
+        "hip",
+        "--cuda-device-only",
+        "-nogpuinc",
+        "-nogpulib",
+        "--offload-arch=gfx90a",
+        "--no-gpu-bundle-output",
+        "-O1",
+    ]
     subprocess.run([*command, str(source), "-o", str(path)], check=True)
     out = tmp_path / "out"
     out.mkdir()
     run = [sys.executable, "-m", "luthier", "run", path, "--kernel", "forever", "--grid", "64", "--block", "64"]
     child = subprocess.Popen(
-        [*run, "--arg", "buf:u32[1]=zeros", "--json", out / "a.json", "--dump", f"0={out}/a.npy"], stderr=subprocess.PIPE, text=True
+        [*run, "--arg", "buf:u32[1]=zeros", "--json", out / "a.json", "--dump", f"0={out}/a.npy"],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     while len(os.listdir(out)) < 2:  # the outputs are opened before the run
         time.sleep(0.05)

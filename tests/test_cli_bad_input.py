@@ -115,7 +115,9 @@ def test_outputs_that_cannot_be_written(vecadd, tmp_path):
     # One output that can be written is not left behind when another cannot.
     fails("run", vecadd, *RUN, "--json", tmp_path / "fine.json", "--dump", f"2={nowhere}.npy")
     assert not list(tmp_path.iterdir())
-    assert "full" in fails("instrument", vecadd, "--tool", "instr_count", "-o", "/dev/full") or not sys.platform.startswith("linux")
+    assert "full" in fails("instrument", vecadd, "--tool", "instr_count", "-o", "/dev/full") or not sys.platform.startswith(
+        "linux"
+    )
 
 
 def test_dump_of_what_is_no_buffer(vecadd, tmp_path):

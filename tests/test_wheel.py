@@ -70,5 +70,18 @@ def test_readme_example_in_a_clean_environment(wheel, tmp_path):
     assert out.strip() == "[1. 2. 3.] {'stores': {'lanes': 1000}}"
     args = [a for init in ("arange", "ones", "zeros") for a in ("--arg", f"buf:f32[1000]={init}")]
     size = ("--grid", "1024", "--block", "256")
-    out = run("luthier", "run", "vecadd.hsaco", "--kernel", "vecadd", *size, *args, "--arg", "u32=1000", "--tool", "stores.py", "--strict")
+    out = run(
+        "luthier",
+        "run",
+        "vecadd.hsaco",
+        "--kernel",
+        "vecadd",
+        *size,
+        *args,
+        "--arg",
+        "u32=1000",
+        "--tool",
+        "stores.py",
+        "--strict",
+    )
     assert "1,000" in out

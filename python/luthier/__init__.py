@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from .code_object import CodeObject
     from .device import Device, Module, RunResult
     from .errors import *  # noqa: F403
-    from .instrument import instrument
     from .kernel import Kernel
     from .lang import *  # noqa: F403
+    from .planning import instrument
     from .report import Report
     from .tool import Tool
     from .values import Counter, DeviceArray, Imm, Reg
@@ -56,7 +56,7 @@ _HOME = {
     "Report": "report",
     "RunResult": "device",
     "Tool": "tool",
-    "instrument": "instrument",
+    "instrument": "planning",
     **dict.fromkeys(
         (
             "ArgumentError",

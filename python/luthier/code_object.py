@@ -94,7 +94,7 @@ class CodeObject:
         for kernel in self.kernels:
             if kernel.name == name.removesuffix(".kd"):
                 return kernel
-        from .instrument import no_kernel
+        from .planning import no_kernel
 
         raise ArgumentError(no_kernel(self, name))
 

@@ -12,7 +12,7 @@ from . import _core
 from .arguments import check_workgroup, dimensions, pack
 from .code_object import CodeObject
 from .errors import ArgumentError, DeviceError
-from .instrument import Planner, _distinct_names, no_kernel
+from .planning import Planner, _distinct_names, no_kernel
 from .report import Report, plain
 from .tool import Tool
 

@@ -11,7 +11,7 @@ from .errors import ToolError
 if TYPE_CHECKING:
     from ._core import Block, Function, Instruction
     from .code_object import CodeObject
-    from .instrument import Planner
+    from .planning import Planner
     from .tool import Tool
 
 

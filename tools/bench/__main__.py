@@ -79,7 +79,15 @@ def decode(path: Path) -> dict:
 def lift(path: Path, objdump: float) -> dict:
     found = example("luthier-lifter", "lift_bench", path, "--json")
     seconds = found["lift_seconds"] + found["liveness_seconds"]
-    return {"ours": seconds, "other": objdump, "ratio": objdump / seconds, "unit": "s", "against": "llvm-objdump -d", "least": 20, **found}
+    return {
+        "ours": seconds,
+        "other": objdump,
+        "ratio": objdump / seconds,
+        "unit": "s",
+        "against": "llvm-objdump -d",
+        "least": 20,
+        **found,
+    }
 
 
 def count_blocks(path: Path, objdump: float) -> dict:
@@ -132,7 +140,14 @@ def hooks() -> tuple[dict, dict]:
     each, factor = added / points, retired / app
     return (
         {"ours": each, "other": 4, "ratio": 4 / each, "unit": "instructions added a point", "against": "the target", "least": 1},
-        {"ours": factor, "other": 1.15, "ratio": 1.15 / factor, "unit": "x instructions retired", "against": "the target", "least": 1},
+        {
+            "ours": factor,
+            "other": 1.15,
+            "ratio": 1.15 / factor,
+            "unit": "x instructions retired",
+            "against": "the target",
+            "least": 1,
+        },
     )
 
 
@@ -166,7 +181,11 @@ def main() -> int:
         for name, r in results.items()
     ]
     show(f"bench: {path.name}", ("what", "luthier", "unit", "other", "against", "ratio", "at least"), rows)
-    about = {"input": str(path.name), "cpus": os.cpu_count(), "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    about = {
+        "input": str(path.name),
+        "cpus": os.cpu_count(),
+        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
     (TARGET / "bench.json").write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
     print(f"written to {TARGET / 'bench.json'}")
     return 0

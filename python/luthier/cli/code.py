@@ -7,7 +7,7 @@ from typing import Any
 
 from ..code_object import CodeObject
 from ..errors import ArgumentError
-from ..instrument import no_kernel
+from ..planning import no_kernel
 
 
 def main(args: Any) -> int:

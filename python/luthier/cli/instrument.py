@@ -8,8 +8,8 @@ from typing import Any
 
 from ..code_object import CodeObject
 from ..errors import ArgumentError
-from ..instrument import instrument
 from ..outputs import Outputs
+from ..planning import instrument
 from ..tools import load
 from .run import interruptible
 

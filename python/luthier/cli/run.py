@@ -14,8 +14,8 @@ from ..arguments import dimensions
 from ..code_object import CodeObject
 from ..device import Device, RunResult
 from ..errors import ArgumentError
-from ..instrument import no_kernel
 from ..outputs import Outputs
+from ..planning import no_kernel
 from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_sizes, parse_symbol
 
