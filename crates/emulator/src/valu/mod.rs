@@ -31,6 +31,9 @@ pub mod mix;
 pub mod packed;
 pub(crate) mod shapes;
 
+#[cfg(test)]
+mod tests;
+
 use crate::registry::ValuOp;
 
 /// A handler from an expression over the wave and the micro-op. The second form is not compiled for wider vectors:

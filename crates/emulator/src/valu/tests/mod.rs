@@ -1,0 +1,3 @@
+//! Handlers run on edge cases and random lanes, against computations that share no code with them.
+
+mod coverage;
