@@ -1,7 +1,9 @@
 //! The steps of the division sequence: v_div_scale, v_div_fmas, v_div_fixup.
 //!
 //! The manual of CDNA 2 gives v_div_fmas a factor of 2^32 (2^64 for f64), which cannot undo v_div_scale's 2^64
-//! (2^128); later manuals have what is implemented here: the factor is the scale's, up or down by the quotient's size.
+//! (2^128); here the factor is the scale's, up or down by the quotient's size. A quotient that overflowed on the way is
+//! a NaN by then (infinity minus infinity in the last step): v_div_fixup makes it the overflow that it stands for. With
+//! both, the sequence that compilers emit divides correctly for all operands, which the tests hold it to.
 //! The manuals also scale a denominator up when both its reciprocal and the quotient are subnormal; it would overflow, so
 //! it can only be down (which v_div_fmas undoes).
 
@@ -101,25 +103,18 @@ macro_rules! fixup {
             let (ad, an) = (d & (SIGN - 1), n & (SIGN - 1));
             let sign = (d ^ n) & SIGN;
             let exponent = |x: $t| (x >> $shift) as i32;
-            let least = if m.$dout() { 1 } else { 0 };
-            let underflow = match m.$round() {
-                Round::Up => {
-                    if sign == 0 {
-                        least
-                    } else {
-                        0
-                    }
-                }
-                Round::Down => {
-                    if sign == 0 {
-                        0
-                    } else {
-                        least
-                    }
-                }
-                _ => 0,
+            let positive = sign == 0;
+            // Whether MODE rounds magnitudes up: what lies below the least denormal, above the largest number.
+            let (away, nearest) = match m.$round() {
+                Round::Up => (positive, false),
+                Round::Down => (!positive, false),
+                Round::Zero => (false, false),
+                Round::NearestEven => (false, true),
             };
+            let underflow = if away && m.$dout() { 1 } else { 0 };
+            let overflow = if away || nearest { $inf } else { $inf - 1 };
             let r = q & (SIGN - 1);
+            let r = if r > $inf { overflow } else { r };
             let r = if exponent(an) - exponent(ad) < $far { underflow } else { r };
             let r = if (ad == $inf) | (an == 0) { 0 } else { r };
             let r = if (ad == 0) | (an == $inf) { $inf } else { r };

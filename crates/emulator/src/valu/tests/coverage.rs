@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use luthier_isa::{Flags, Format, Target};
 
 /// Operations that are refused by name.
-const REFUSED: &[(&str, &str)] = &[
-    ("v_screen_partition_4se_b32", "graphics: a table of screen areas that compilers do not use"),
-];
+const REFUSED: &[(&str, &str)] =
+    &[("v_screen_partition_4se_b32", "graphics: a table of screen areas that compilers do not use")];
 
 #[test]
 fn every_vector_opcode_is_known_or_refused() {
@@ -24,7 +23,11 @@ fn every_vector_opcode_is_known_or_refused() {
             continue;
         }
         let found = crate::valu::lookup(info.base).or_else(|| crate::matrix::lookup(info.base)).is_some();
-        if found { known.insert(info.base) } else { unknown.insert(info.base) };
+        if found {
+            known.insert(info.base)
+        } else {
+            unknown.insert(info.base)
+        };
     }
     println!("{} vector operations known, refused: {unknown:?}", known.len());
     assert_eq!(unknown, REFUSED.iter().map(|(name, _)| *name).collect());
