@@ -12,6 +12,7 @@ use crate::dispatch::{self, Dispatch, WAVE};
 use crate::error::{EmuError, FaultKind};
 use crate::lower::Limits;
 use crate::memory::{Buffer, Memory};
+use crate::poison::Poison;
 use crate::program::Program;
 use crate::report::{Finding, LaunchReport};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Trouble};
@@ -23,11 +24,13 @@ pub struct DeviceConfig {
     pub threads: usize,
     /// Instructions after which a workgroup that has not ended is given up, with the addresses of its waves.
     pub watchdog: u64,
+    /// Registers to overwrite before each instruction.
+    pub poison: Option<Poison>,
 }
 
 impl Default for DeviceConfig {
     fn default() -> DeviceConfig {
-        DeviceConfig { threads: 0, watchdog: 100_000_000_000 }
+        DeviceConfig { threads: 0, watchdog: 100_000_000_000, poison: None }
     }
 }
 
@@ -202,7 +205,7 @@ impl Device {
         let mut programs = lock(&self.programs).remove(&key).unwrap_or_default();
         let limits = limits(kernel);
         while programs.len() < workers {
-            programs.push(Program::new(self.target, limits, strict));
+            programs.push(Program::new(self.target, limits, strict, self.config.poison.clone()));
         }
         let mut outcomes: Vec<Option<Outcome>> = Vec::new();
         outcomes.resize_with(workers, || None);

@@ -78,6 +78,7 @@
 //! | [`memory`], [`lds`] | device memory, a workgroup's LDS |
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
+//! | [`poison`] | overwriting registers that are claimed to be dead |
 //! | [`error`] | why the device refuses or stops |
 
 pub mod device;
@@ -93,6 +94,7 @@ pub mod mem;
 pub mod memory;
 pub mod mode;
 pub mod op;
+pub mod poison;
 pub mod program;
 pub mod registry;
 pub mod report;
@@ -104,4 +106,5 @@ pub mod wave;
 
 pub use device::{Device, DeviceConfig, Launch, ModuleId, Strict};
 pub use error::EmuError;
+pub use poison::{Dead, Poison};
 pub use report::{Finding, FindingKind, LaunchReport};

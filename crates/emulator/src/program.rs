@@ -10,6 +10,7 @@ use luthier_isa::{Inst, Target};
 
 use crate::lower::{Builder, Ending, Limits};
 use crate::op::{Flow, Op};
+use crate::poison::{Doses, Poison, poison};
 use crate::strict::{Checked, before};
 use crate::wave::Wave;
 
@@ -25,6 +26,8 @@ struct Block {
     insts: Box<[(u64, Inst)]>,
     /// What strict mode's micro-ops point at.
     _checked: Vec<Box<Checked>>,
+    /// And those that poison registers.
+    _doses: Vec<Box<Doses>>,
     /// Why the last micro-op is one that stops.
     refusal: Option<String>,
     /// Executions.
@@ -56,6 +59,7 @@ pub struct Program {
     target: Target,
     limits: Limits,
     strict: bool,
+    poison: Option<Poison>,
     blocks: Vec<Block>,
     by_address: HashMap<(u64, u8), u32>,
 }
@@ -68,8 +72,8 @@ pub enum Cursor {
 }
 
 impl Program {
-    pub fn new(target: Target, limits: Limits, strict: bool) -> Program {
-        Program { target, limits, strict, blocks: Vec::new(), by_address: HashMap::new() }
+    pub fn new(target: Target, limits: Limits, strict: bool, poison: Option<Poison>) -> Program {
+        Program { target, limits, strict, poison, blocks: Vec::new(), by_address: HashMap::new() }
     }
 
     /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
@@ -167,7 +171,7 @@ impl Program {
 
     fn translate(&self, w: &Wave, start: u64, mode: u8) -> Result<Block, Stop> {
         let mut builder = Builder::new(self.limits, mode);
-        let (mut insts, mut checked) = (Vec::new(), Vec::new());
+        let (mut insts, mut checked, mut doses) = (Vec::new(), Vec::new(), Vec::new());
         let mut refusal = None;
         let mut taken_pc = None;
         let mut pc = start;
@@ -182,6 +186,16 @@ impl Program {
             };
             let number = insts.len() as u16;
             insts.push((pc, inst));
+            if let Some(dead) = self.poison.as_ref().and_then(|p| (p.0)(pc)) {
+                let dose = Box::new(Doses::new(&dead, pc));
+                builder.ops.push(Op {
+                    run: poison,
+                    imm: std::ptr::from_ref::<Doses>(&dose) as u64,
+                    inst: number,
+                    ..Op::NOTHING
+                });
+                doses.push(dose);
+            }
             if self.strict {
                 let check = Box::new(Checked::new(&inst, pc));
                 builder.ops.push(Op {
@@ -210,6 +224,7 @@ impl Program {
             ops: builder.ops.into_boxed_slice(),
             insts: insts.into_boxed_slice(),
             _checked: checked,
+            _doses: doses,
             refusal,
             count: 0,
             taken_pc,

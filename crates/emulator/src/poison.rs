@@ -1,0 +1,84 @@
+//! Overwriting registers that somebody claims to be dead, to see whether anything changes.
+//!
+//! The claim is asked for once per instruction when code is translated; a micro-op before the instruction then writes
+//! garbage into every register that it names. A kernel whose results stay the same, wherever they are overwritten, is
+//! a strong witness that a liveness analysis is right about it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use luthier_isa::RegSet;
+
+use crate::op::{Flow, Op};
+use crate::wave::{Wave, rows, scalar};
+
+/// The units that are dead before an instruction.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Dead {
+    /// Scalar units.
+    pub scalars: RegSet,
+    /// Vector units, in the lanes that are on.
+    pub active: RegSet,
+    /// Vector units, in the lanes that are off.
+    pub inactive: RegSet,
+}
+
+/// Says what is dead before the instruction at an address (as loaded).
+#[derive(Clone)]
+pub struct Poison(pub Arc<dyn Fn(u64) -> Option<Dead> + Send + Sync>);
+
+impl fmt::Debug for Poison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Poison")
+    }
+}
+
+/// What the micro-op points at.
+pub struct Doses {
+    scalars: Vec<u8>,
+    /// Rows and whether the lanes that are on or those that are off are meant.
+    rows: Vec<(u16, bool)>,
+    garbage: u32,
+}
+
+impl Doses {
+    pub fn new(dead: &Dead, pc: u64) -> Doses {
+        // EXEC and MODE are state, not values; SGPRs, VCC, M0 and SCC are what code computes in.
+        let code = |r: luthier_isa::Reg| match u8::try_from(r.index()).ok()? {
+            code @ (0..=101 | scalar::VCC | 107 | scalar::M0 | scalar::SCC) => Some(code),
+            _ => None,
+        };
+        let row = |r: luthier_isa::Reg| match r {
+            r if r.is_vgpr() => Some(rows::VGPR + r.number()),
+            r if r.is_agpr() => Some(rows::AGPR + r.number()),
+            _ => None,
+        };
+        let on = dead.active.iter().filter_map(row).map(|r| (r, true));
+        let off = dead.inactive.iter().filter_map(row).map(|r| (r, false));
+        Doses {
+            scalars: dead.scalars.iter().filter_map(code).collect(),
+            rows: on.chain(off).collect(),
+            garbage: (pc as u32).wrapping_mul(0x9e37_79b9) | 0x8000_0001,
+        }
+    }
+}
+
+/// The micro-op before an instruction; `imm` points at its [`Doses`].
+pub fn poison(w: &mut Wave, op: &Op) -> Flow {
+    // SAFETY: the block that holds this op holds the boxed `Doses` too, and neither moves nor drops it while the op
+    // can run.
+    let doses = unsafe { &*(op.imm as *const Doses) };
+    for &code in &doses.scalars {
+        w.s[usize::from(code)] = if code == scalar::SCC { w.s[usize::from(code)] ^ 1 } else { doses.garbage };
+    }
+    let exec = w.exec();
+    for &(row, on) in &doses.rows {
+        let lanes = if on { exec } else { !exec };
+        for (lane, value) in w.rows[usize::from(row)].0.iter_mut().enumerate() {
+            if lanes >> lane & 1 != 0 {
+                *value = doses.garbage ^ lane as u32;
+            }
+        }
+    }
+    Flow::Next
+}

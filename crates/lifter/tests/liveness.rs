@@ -1,0 +1,186 @@
+//! Liveness against the mock device: every register that it calls dead is overwritten before every instruction, in the
+//! lanes that it says, and the kernel must leave the same memory.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+
+use luthier_emulator::{Dead, Device, DeviceConfig, Launch, Poison, Strict};
+use luthier_isa::{Reg, RegSet, Target};
+use luthier_lifter::{Liveness, Program};
+use luthier_loader::{CodeObject, Kernel};
+
+const BUFFER: usize = 1 << 18;
+const N: u32 = 160;
+
+/// What is dead before every instruction that the kernel may reach.
+fn dead(program: &Program, kernel: &Kernel) -> HashMap<u64, Dead> {
+    let func = program.function_at(kernel.entry).unwrap();
+    // What nothing touches cannot matter, and overwriting it takes time.
+    let used = program.used_registers(func);
+    let (scalars, vectors): (RegSet, RegSet) =
+        (used.iter().filter(|r| !is_vector(*r)).collect(), used.iter().filter(|r| is_vector(*r)).collect());
+    let without = |mut all: RegSet, live: &RegSet| {
+        all.subtract(live);
+        all
+    };
+    let mut map = HashMap::new();
+    for f in program.reachable(func) {
+        let live = Liveness::of(program, f);
+        for b in program.function(f).blocks.iter() {
+            for point in live.points(b) {
+                let live = point.before;
+                let dead = Dead {
+                    scalars: without(scalars, &live.any()),
+                    active: without(vectors, &live.active),
+                    inactive: without(vectors, &live.inactive),
+                };
+                map.insert(program.vaddr(point.instr), dead);
+            }
+        }
+    }
+    map
+}
+
+fn is_vector(reg: Reg) -> bool {
+    reg.is_vgpr() || reg.is_agpr()
+}
+
+/// Small numbers, different for each buffer.
+fn contents(buffer: usize) -> Vec<u8> {
+    let mut state = 0x1234_5678_u32.wrapping_add(buffer as u32);
+    let mut bytes = Vec::with_capacity(BUFFER);
+    while bytes.len() < BUFFER {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        bytes.extend_from_slice(&(state % 61).to_le_bytes());
+    }
+    bytes
+}
+
+/// Runs a kernel on made-up arguments; the buffers afterwards, or `None` where it cannot run on them.
+fn run(object: &CodeObject, kernel: &Kernel, dead: Option<HashMap<u64, Dead>>) -> Option<Vec<Vec<u8>>> {
+    let base: Arc<OnceLock<u64>> = Arc::default();
+    let poison = dead.map(|map| {
+        let base = Arc::clone(&base);
+        Poison(Arc::new(move |pc: u64| map.get(&pc.wrapping_sub(*base.get()?)).copied()))
+    });
+    let device = Device::new(Target::Gfx90a, DeviceConfig { threads: 1, watchdog: 2_000_000, poison });
+    let module = device.load(object).unwrap();
+    base.set(device.load_address(module).unwrap()).unwrap();
+    let metadata = kernel.metadata.as_ref()?;
+    let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
+    for arg in metadata.args.iter().filter(|a| !a.value_kind.as_deref().unwrap_or("").starts_with("hidden")) {
+        let (offset, size) = (arg.offset? as usize, arg.size? as usize);
+        kernarg.resize(kernarg.len().max(offset + size), 0);
+        let place = &mut kernarg[offset..offset + size];
+        if arg.value_kind.as_deref() == Some("global_buffer") {
+            let address = device.alloc(BUFFER as u64).unwrap();
+            device.write(address, &contents(buffers.len())).unwrap();
+            place.copy_from_slice(&address.to_le_bytes());
+            buffers.push(address);
+        } else {
+            let bytes = u64::from(N).to_le_bytes();
+            let size = size.min(8);
+            place[..size].copy_from_slice(&bytes[..size]);
+        }
+    }
+    let most = metadata.max_flat_workgroup_size.unwrap_or(256).clamp(1, 256) as u32;
+    let workgroup = match metadata.reqd_workgroup_size.as_deref() {
+        Some(&[x, y, z]) => [x as u32, y as u32, z as u32],
+        _ => [most.min(256), 1, 1],
+    };
+    let launch = Launch {
+        module,
+        kernel: kernel.name.clone(),
+        // A ragged last wave, where the kernel allows it.
+        grid: [workgroup[0] * 2 - if workgroup[0] > 100 { 37 } else { 0 }, workgroup[1], workgroup[2]],
+        workgroup,
+        kernarg,
+        dynamic_lds: 16 << 10,
+        strict: Strict::Off,
+    };
+    device.launch(&launch).ok()?;
+    let read = |address: u64| {
+        let mut bytes = vec![0; BUFFER];
+        device.read(address, &mut bytes).map(|()| bytes).ok()
+    };
+    buffers.into_iter().map(read).collect()
+}
+
+/// Runs every kernel of an object with and without poison. The number that could run, and those that changed.
+fn compare(path: &Path, most: usize) -> (usize, Vec<String>) {
+    let object = CodeObject::parse(std::fs::read(path).unwrap()).unwrap();
+    let program = Program::lift(&object).unwrap();
+    let (mut ran, mut changed) = (0, Vec::new());
+    for kernel in object.kernels().iter().take(most) {
+        let Some(expected) = run(&object, kernel, None) else { continue };
+        ran += 1;
+        if run(&object, kernel, Some(dead(&program, kernel))).as_ref() != Some(&expected) {
+            changed.push(format!("{}: {}", path.display(), kernel.name));
+        }
+    }
+    (ran, changed)
+}
+
+fn compile(source: &Path, level: &str, out: &Path) {
+    let fixed = [
+        "-x",
+        "hip",
+        "--cuda-device-only",
+        "-nogpuinc",
+        "-nogpulib",
+        "--offload-arch=gfx90a",
+        "--no-gpu-bundle-output",
+    ];
+    common::run(Command::new(common::tool("clang")).args(fixed).arg(level).arg(source).arg("-o").arg(out));
+}
+
+#[test]
+fn dead_registers_of_compiled_kernels_are_dead() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(sources).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "hip"));
+    files.sort();
+    let dir = std::env::temp_dir().join(format!("luthier-liveness-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let (mut ran, mut changed) = (0, Vec::new());
+    for file in &files {
+        for level in ["-O0", "-O1", "-O3"] {
+            let out = dir.join(format!("{}{level}.hsaco", file.file_stem().unwrap().display()));
+            compile(file, level, &out);
+            let (r, c) = compare(&out, 10);
+            ran += r;
+            changed.extend(c);
+        }
+    }
+    // And that the test can fail: with everything overwritten, nothing comes out right.
+    let object = CodeObject::parse(std::fs::read(dir.join("vecadd-O3.hsaco")).unwrap()).unwrap();
+    let (program, kernel) = (Program::lift(&object).unwrap(), &object.kernels()[0]);
+    let mut all = dead(&program, kernel);
+    let last = all.keys().max().copied().unwrap();
+    all.values_mut().for_each(|d| d.active = (0..64).map(Reg::vgpr).collect());
+    all.remove(&last);
+    assert_ne!(run(&object, kernel, Some(all)), run(&object, kernel, None));
+    std::fs::remove_dir_all(&dir).unwrap();
+    println!("{ran} kernels of {} sources", files.len());
+    assert!(changed.is_empty(), "{} of {ran}: {}", changed.len(), changed.join("\n"));
+    assert!(ran >= 3 * files.len(), "only {ran} kernels could run");
+}
+
+#[test]
+fn dead_registers_of_corpus_kernels_are_dead() {
+    let (mut ran, mut changed) = (0, Vec::new());
+    for path in common::gfx90a_objects() {
+        // The largest object has thousands of kernels; a dozen of each do.
+        let (r, c) = compare(&path, 12);
+        ran += r;
+        changed.extend(c);
+    }
+    println!("{ran} kernels of the corpus");
+    assert!(changed.is_empty(), "{} of {ran}: {}", changed.len(), changed.join("\n"));
+}
