@@ -79,8 +79,13 @@
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |
+//! | [`coverage`] | which opcodes are implemented |
 //! | [`error`] | why the device refuses or stops |
 
+// Loops over lanes index several rows by lane.
+#![allow(clippy::needless_range_loop)]
+
+pub mod coverage;
 pub mod device;
 pub mod dispatch;
 pub mod error;
@@ -104,6 +109,7 @@ pub mod strict;
 pub mod valu;
 pub mod wave;
 
+pub use coverage::{Coverage, coverage};
 pub use device::{Device, DeviceConfig, Launch, ModuleId, Strict};
 pub use error::EmuError;
 pub use poison::{Dead, Poison};

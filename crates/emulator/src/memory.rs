@@ -168,7 +168,7 @@ impl Memory {
         let mut span = Span::NONE;
         let p = self.resolve(&mut span, address, out.len() as u64, false).map_err(|_| self.first_bad(address))?;
         for (i, byte) in out.iter_mut().enumerate() {
-            *byte = p.add(i as u64).load8();
+            *byte = p.at(i as u64).load8();
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Memory {
         let mut span = Span::NONE;
         let p = self.resolve(&mut span, address, bytes.len() as u64, false).map_err(|_| self.first_bad(address))?;
         for (i, &byte) in bytes.iter().enumerate() {
-            p.add(i as u64).store8(byte);
+            p.at(i as u64).store8(byte);
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ pub struct HostPtr(*const u8);
 impl HostPtr {
     /// `by` bytes on, still within what was resolved.
     #[inline(always)]
-    pub fn add(self, by: u64) -> HostPtr {
+    pub fn at(self, by: u64) -> HostPtr {
         HostPtr(self.0.wrapping_add(by as usize))
     }
     #[inline(always)]
@@ -244,14 +244,14 @@ impl HostPtr {
     }
     #[inline(always)]
     pub fn load16(self) -> u16 {
-        if self.aligned(2) { self.a16().load(Relaxed) } else { u16::from_le_bytes([self.load8(), self.add(1).load8()]) }
+        if self.aligned(2) { self.a16().load(Relaxed) } else { u16::from_le_bytes([self.load8(), self.at(1).load8()]) }
     }
     #[inline(always)]
     pub fn store16(self, v: u16) {
         if self.aligned(2) {
             self.a16().store(v, Relaxed)
         } else {
-            v.to_le_bytes().iter().enumerate().for_each(|(i, &b)| self.add(i as u64).store8(b));
+            v.to_le_bytes().iter().enumerate().for_each(|(i, &b)| self.at(i as u64).store8(b));
         }
     }
     #[inline(always)]
@@ -259,7 +259,7 @@ impl HostPtr {
         if self.aligned(4) {
             self.a32().load(Relaxed)
         } else {
-            u32::from_le_bytes(std::array::from_fn(|i| self.add(i as u64).load8()))
+            u32::from_le_bytes(std::array::from_fn(|i| self.at(i as u64).load8()))
         }
     }
     #[inline(always)]
@@ -267,7 +267,7 @@ impl HostPtr {
         if self.aligned(4) {
             self.a32().store(v, Relaxed)
         } else {
-            v.to_le_bytes().iter().enumerate().for_each(|(i, &b)| self.add(i as u64).store8(b));
+            v.to_le_bytes().iter().enumerate().for_each(|(i, &b)| self.at(i as u64).store8(b));
         }
     }
 }

@@ -25,6 +25,7 @@ struct Block {
     ops: Box<[Op]>,
     insts: Box<[(u64, Inst)]>,
     /// What strict mode's micro-ops point at.
+    #[allow(clippy::vec_box)] // ops point at them while the vector grows
     _checked: Vec<Box<Checked>>,
     /// And those that poison registers.
     _doses: Vec<Box<Doses>>,

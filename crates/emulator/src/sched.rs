@@ -118,6 +118,7 @@ struct Worker<'a> {
     shared: &'a Shared,
     program: &'a mut Program,
     slot0: usize,
+    #[allow(clippy::vec_box)] // a wave is large, and moves between lists
     free_waves: Vec<Box<Wave>>,
     free_slots: Vec<usize>,
     outcome: Outcome,

@@ -30,7 +30,7 @@ pub mod rows {
     pub const AGPR: u16 = 256;
     /// Scratch rows of the lowering: broadcast scalars, DPP and SDWA selections, results before clamp and omod.
     pub const TEMP: u16 = 512;
-    pub const TEMPS: u16 = 32;
+    pub const TEMPS: u16 = 48;
     /// The 32-bit inline constants, one row each, in the order of their operand codes (128 to 248).
     pub const CONST: u16 = TEMP + TEMPS;
     pub const CONSTS: u16 = 121;

@@ -71,7 +71,8 @@ impl Builder {
         let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
         let fields = self.operands(inst)?;
         let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
-        if inst.field(Field::Lds) == Some(1) {
+        let to_lds = inst.field(Field::Lds) == Some(1);
+        if to_lds && (!matches!(action, Action::Load(_)) || words != 1 || segment == "flat") {
             return Err(unknown());
         }
         let raw = inst.field(Field::Offset).unwrap_or(0);
@@ -89,7 +90,7 @@ impl Builder {
             src: [fields.addr, fields.data, 0],
             ssrc: fields.saddr.unwrap_or(NO_BASE),
             imm: offset,
-            imm2: Encoded::new(action, words).0,
+            imm2: Encoded::new(action, words).0 | if to_lds { u64::from(buffer::LDS) << 32 } else { 0 },
             ..Op::NOTHING
         };
         self.push_handler(run, op, WIDEST);
@@ -172,7 +173,7 @@ impl Builder {
                     self.push_handler(ds::single, op, WIDEST);
                 } else {
                     let unit = u64::from(parsed.pair_unit);
-                    op.imm = u64::from(offset & 255) * unit | (u64::from(offset >> 8) * unit) << 32;
+                    op.imm = (u64::from(offset & 255) * unit) | ((u64::from(offset >> 8) * unit) << 32);
                     self.push_handler(ds::double, op, WIDEST);
                 }
             }

@@ -104,7 +104,7 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option<
             match memory.resolve(span, address, 4 * words as u64, false) {
                 Ok(p) => {
                     for k in 0..words {
-                        file[dst + k].0[lane] = p.add(4 * k as u64).load32();
+                        file[dst + k].0[lane] = p.at(4 * k as u64).load32();
                     }
                 }
                 Err(what) => {
@@ -155,7 +155,7 @@ fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option
         for lane in lanes(at.mask) {
             let address = at.lane[lane];
             match memory.resolve(span, address, 4 * words as u64, true) {
-                Ok(p) => (0..words).for_each(|k| p.add(4 * k as u64).store32(file[data + k].0[lane])),
+                Ok(p) => (0..words).for_each(|k| p.at(4 * k as u64).store32(file[data + k].0[lane])),
                 Err(what) => note(lane, address, what),
             }
         }
@@ -180,7 +180,7 @@ fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses
     let bytes = 4 * u64::from(rows.words);
     for lane in lanes(at.mask) {
         let address = at.lane[lane];
-        let place = if address % bytes != 0 {
+        let place = if !address.is_multiple_of(bytes) {
             Err(What::Alignment(bytes))
         } else {
             memory.resolve(span, address, bytes, true).map_err(What::Address)

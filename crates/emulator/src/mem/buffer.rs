@@ -112,7 +112,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
         }
         let within = offset[lane] % resource.element;
         let splits = swizzled && (within + size.min(4) > resource.element || (size > 4 && resource.element != 4))
-            || swizzled && size >= 4 && within % 4 != 0;
+            || swizzled && size >= 4 && !within.is_multiple_of(4);
         odd |= u64::from(splits) << lane;
         at.mask |= u64::from(!splits) << lane;
     }
@@ -158,7 +158,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
 }
 
 /// A load straight into LDS: a word for each lane, from M0's low half and the offset on.
-fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> Flow {
+pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> Flow {
     let Action::Load(transfer) = action else { return Flow::Next };
     let base = (w.s[usize::from(scalar::M0)] & 0xffff).wrapping_add(op.imm as u32);
     let size = transfer.bytes(1);

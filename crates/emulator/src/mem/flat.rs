@@ -4,7 +4,7 @@
 //! ([`NO_BASE`]: none), `imm` the signed offset, `imm2` an [`Encoded`] action.
 
 use super::access::{self, Addresses, Rows};
-use super::{Action, Transfer, atomic::Atomic, lanes};
+use super::{Action, Transfer, atomic::Atomic, buffer, lanes};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
@@ -97,6 +97,9 @@ pub fn global(w: &mut Wave, op: &Op) -> Flow {
     let encoded = Encoded(op.imm2);
     let mut at = Addresses { lane: [0; 64], mask: w.exec(), stride: 4 };
     global_addresses(w, op, &mut at.lane);
+    if encoded.extra() & buffer::LDS != 0 {
+        return buffer::to_lds(w, op, encoded.action(), &at);
+    }
     access::perform(w, encoded.action(), rows_of(op, encoded), &at)
 }
 
@@ -164,17 +167,26 @@ pub fn scratch(w: &mut Wave, op: &Op) -> Flow {
         }
     }
     let exec = w.exec();
+    if encoded.extra() & buffer::LDS != 0 {
+        let base = w.s64(scalar::FLAT_SCRATCH);
+        let lane = std::array::from_fn(|i| private_place(base, offsets[i], i));
+        return buffer::to_lds(w, op, encoded.action(), &Addresses { lane, mask: exec, stride: 256 });
+    }
     private_access(w, encoded.action(), rows_of(op, encoded), &offsets, exec)
 }
 
 /// Private memory is interleaved: word `k` of lane `l` lies at `FLAT_SCRATCH + (64 k + l) * 4`.
+fn private_place(base: u64, offset: u32, lane: usize) -> u64 {
+    base.wrapping_add(u64::from(offset & !3) * 64 + 4 * lane as u64 + u64::from(offset & 3))
+}
+
 fn private_access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
     let base = w.s64(scalar::FLAT_SCRATCH);
     let size = match action {
         Action::Load(t) | Action::Store(t) => t.bytes(rows.words),
         Action::Atomic(..) => 4 * u64::from(rows.words),
     };
-    let place = |offset: u32, lane: usize| base + u64::from(offset & !3) * 64 + 4 * lane as u64 + u64::from(offset & 3);
+    let place = |offset: u32, lane: usize| private_place(base, offset, lane);
     let mut at = Addresses { lane: [0; 64], mask, stride: 256 };
     let mut straddling = 0u64;
     for lane in lanes(mask) {

@@ -25,7 +25,7 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
     let words = op.imm2;
     let mut values = [0u32; 16];
     match w.memory.resolve(&mut w.span, address, 4 * words, false) {
-        Ok(p) => (0..words).for_each(|k| values[k as usize & 15] = p.add(4 * k).load32()),
+        Ok(p) => (0..words).for_each(|k| values[k as usize & 15] = p.at(4 * k).load32()),
         Err(_) => {
             let message = format!("a scalar load of {} bytes from {address:#x}, not all in an allocation", 4 * words);
             if w.bad_access(FindingKind::OutOfBounds, None, address, message) == Flow::Fault {
@@ -44,7 +44,7 @@ fn store(w: &mut Wave, op: &Op) -> Flow {
     let words = op.imm2;
     match w.memory.resolve(&mut w.span, address, 4 * words, true) {
         Ok(p) => {
-            (0..words).for_each(|k| p.add(4 * k).store32(w.s[(usize::from(op.sdst) + k as usize) & 255]));
+            (0..words).for_each(|k| p.at(4 * k).store32(w.s[(usize::from(op.sdst) + k as usize) & 255]));
             Flow::Next
         }
         Err(_) => {

@@ -192,7 +192,7 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         "s_bitset1_b64" => next!(|w, op| w.set_s64(op.sdst, w.s64(op.sdst) | 1 << (s32(w, op, 0) & 63))),
         "s_bitreplicate_b64_b32" => next!(|w, op| {
             let v = s32(w, op, 0);
-            w.set_s64(op.sdst, (0..32).fold(0, |r, i| r | u64::from(v >> i & 1) * 3 << (2 * i)))
+            w.set_s64(op.sdst, (0..32).fold(0, |r, i| r | ((u64::from(v >> i & 1) * 3) << (2 * i))))
         }),
 
         "s_cmp_eq_i32" | "s_cmp_eq_u32" => next!(|w, op| compare(w, op, |a, b| a == b)),

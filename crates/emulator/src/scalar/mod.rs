@@ -54,7 +54,7 @@ pub(crate) use hwreg::{getreg, setreg};
 macro_rules! next {
     (|$w:ident, $op:ident| $body:expr) => {{
         fn run($w: &mut $crate::wave::Wave, $op: &$crate::op::Op) -> $crate::op::Flow {
-            $body;
+            let () = $body;
             $crate::op::Flow::Next
         }
         Some(run as $crate::op::Handler)

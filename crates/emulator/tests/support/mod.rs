@@ -38,10 +38,29 @@ fn clang(source: &str, arguments: &[&str]) -> CodeObject {
     CodeObject::parse(std::fs::read(&output).expect("clang-22 wrote its output")).expect("a code object")
 }
 
-/// OpenCL C, kernels and all.
-pub fn opencl(source: &str, level: &str) -> CodeObject {
-    let triple = ["-x", "cl", "-nogpulib", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", level];
-    clang(source, &triple)
+const PRELUDE: &str = "
+typedef unsigned u32; typedef unsigned long u64; typedef int i32; typedef float f32;
+#define KERNEL extern \"C\" __attribute__((global)) void
+#define DEVICE __attribute__((device))
+#define SHARED __attribute__((shared))
+#define local_x __builtin_amdgcn_workitem_id_x()
+#define local_y __builtin_amdgcn_workitem_id_y()
+#define local_z __builtin_amdgcn_workitem_id_z()
+#define group_x __builtin_amdgcn_workgroup_id_x()
+#define group_y __builtin_amdgcn_workgroup_id_y()
+#define group_z __builtin_amdgcn_workgroup_id_z()
+DEVICE static inline void sync() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");
+}
+";
+
+/// HIP C++ behind a small prelude, at an optimisation level (`-O0`).
+pub fn hip(source: &str, level: &str) -> CodeObject {
+    let options = ["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a"];
+    let more = ["--no-gpu-bundle-output", "-ffp-contract=off", level];
+    clang(&format!("{PRELUDE}{source}"), &[&options[..], &more[..]].concat())
 }
 
 /// What a kernel in assembly needs besides its body. The kernarg pointer is in s[0:1]; one pointer argument.
