@@ -43,7 +43,7 @@ fn opcode_id(index: &Index, w0: u32, w1: u32) -> Option<u16> {
                 index.mubuf[bits(w0, 18, 7) << 5 | key]
             }
             0x3a => index.mtbuf[bits(w0, 15, 4) << 3 | bits(w0, 12, 2) | bits(w1, 23, 1) << 2],
-            0x3c => index.mimg[(bits(w0, 18, 7) | bits(w0, 0, 1) << 7) << 4 | bits(w0, 8, 4)],
+            0x3c => index.mimg[(bits(w0, 18, 7) | bits(w0, 0, 1) << 7) << 5 | bits(w1, 31, 1) << 4 | bits(w0, 8, 4)],
             _ => u16::MAX,
         }
     };
@@ -96,7 +96,14 @@ pub fn is_legal(target: Target, info: &OpcodeInfo, pair: u64) -> bool {
 fn sdwa_sources(info: &OpcodeInfo, pair: u64) -> bool {
     let scalar = |code: u64| matches!(code, 0..=124 | 126..=208 | 235..=248 | 251..=253);
     let second = info.format != Format::Sdwa1;
-    (pair >> 55 & 1 == 0 || scalar(pair >> 32 & 0xff)) && (!second || pair >> 63 & 1 == 0 || scalar(pair >> 9 & 0xff))
+    // Reserved: a selector of 7, a rule for the unused bits of 3. A comparison has a register in the latter's place.
+    let select = |low: u32| pair >> low & 7 != 7;
+    let destination = info.format == Format::SdwaC || select(40) && pair >> 43 & 3 != 3;
+    destination
+        && select(48)
+        && (!second || select(56))
+        && (pair >> 55 & 1 == 0 || scalar(pair >> 32 & 0xff))
+        && (!second || pair >> 63 & 1 == 0 || scalar(pair >> 9 & 0xff))
 }
 
 pub fn decode(target: Target, bytes: &[u8]) -> Result<Inst, DecodeError> {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::layout::layout;
 use crate::opcode::Legality;
 use crate::operand::{self, Operand};
-use crate::{DataType, Field, Flags, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
+use crate::{DataType, Field, Flags, Format, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
 
 /// One decoded instruction. 32 bytes.
 #[derive(Clone, Copy)]
@@ -212,10 +212,14 @@ impl Inst {
         self.info.operands.iter().find(|o| o.field == field).map(|o| self.operand(o))
     }
 
-    /// The same without the bits that have no effect.
+    /// The same without the bits that the text does not show.
     pub(crate) fn effective(&self) -> Inst {
         let mut inst = *self;
-        inst.set_pair(self.pair() & !self.info.legality.ignored);
+        // OP_SEL_HI's default is one.
+        const OP_SEL_HI: u64 = 3 << 59 | 1 << 14;
+        let ignored = self.info.legality.ignored;
+        let packed = self.info.format == Format::Vop3p && self.info.flags.contains(Flags::PACKED);
+        inst.set_pair(self.pair() & !ignored | if packed { ignored & OP_SEL_HI } else { 0 });
         inst
     }
 

@@ -190,7 +190,7 @@ pub(crate) struct Legality {
     /// Bits that must have the value they have in `value`.
     pub fixed: u64,
     pub value: u64,
-    /// Bits without effect.
+    /// Bits that the assembly text does not show: without effect, as far as LLVM knows.
     pub ignored: u64,
     pub checks: &'static [Check],
     /// Places (low bit, mask) where a code of 255 says that a literal follows.

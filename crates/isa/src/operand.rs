@@ -14,7 +14,7 @@ pub enum Operand {
     /// scc (253), lds_direct (254); null (125) and flat_scratch_base (230, 231), which LLVM names although only later
     /// processors have them.
     Special(u16),
-    /// An immediate field, sign-extended.
+    /// An immediate field; 16-bit ones and scalar memory offsets sign-extended, whatever the operation makes of them.
     Imm(i64),
 }
 
@@ -142,7 +142,10 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
     let format = inst.info().format;
     let (raw, width) = inst.raw_field(info.field)?;
     match info.file {
-        File::Immediate => Some(Operand::Imm(sign_extend(raw, width))),
+        File::Immediate if matches!(info.field, Field::Simm16 | Field::Offset) => {
+            Some(Operand::Imm(sign_extend(raw, width)))
+        }
+        File::Immediate => Some(Operand::Imm(raw.into())),
         File::Scalar if format == Format::SdwaC && info.field == Field::Sdst => {
             let named = inst.field(Field::Sd)? == 1;
             scalar(inst, if named { raw } else { 106 }, info.units)

@@ -34,7 +34,7 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         put(f, &"off")?;
     }
     if let Some(control) = (info.flags.contains(Flags::DPP)).then(|| inst.field(Field::DppCtrl)).flatten() {
-        dpp_control(control, f)?;
+        dpp_control(inst, control, f)?;
     }
     modifiers(inst, f)
 }
@@ -47,7 +47,9 @@ fn has(inst: &Inst, field: Field) -> bool {
 fn absent_address_before(inst: &Inst, field: Field) -> bool {
     let info = inst.info();
     match info.format {
-        Format::Mubuf | Format::Mtbuf => field == Field::Srsrc && !has(inst, Field::Vaddr),
+        Format::Mubuf | Format::Mtbuf => {
+            field == Field::Srsrc && !has(inst, Field::Vaddr) && info.base != "buffer_store_lds_dword"
+        }
         // scratch_load v0, off, s0 and scratch_store off, v0, s0
         Format::Flat => {
             let first = if has(inst, Field::Vdata) { Field::Vdata } else { Field::Saddr };
@@ -63,10 +65,13 @@ fn sopp_immediate(inst: &Inst) -> Option<String> {
         "s_waitcnt" => waitcnt(raw),
         "s_sendmsg" | "s_sendmsghalt" => sendmsg(raw),
         "s_endpgm" | "s_endpgm_saved" if raw == 0 => return None,
+        "s_endpgm" => raw.to_string(),
         "s_set_gpr_idx_mode" => index_mode(raw),
         base if base.starts_with("s_cbranch") || base == "s_branch" => raw.to_string(),
         "s_incperflevel" | "s_decperflevel" | "s_ttracedata_imm" => format!("0x{raw:x}"),
-        _ => raw.to_string(),
+        // as inline constants are, and are not
+        _ if raw <= 64 => raw.to_string(),
+        _ => format!("0x{raw:x}"),
     })
 }
 
@@ -137,6 +142,9 @@ fn plain(inst: &Inst, operand: &OperandInfo, value: Operand) -> String {
         Operand::Inline(code) => float_constant(code, operand.ty),
         Operand::Literal(word) => literal(word, operand),
         Operand::Special(code) => match code {
+            125 => "null".to_string(),
+            230 => "src_flat_scratch_base_lo".to_string(),
+            231 => "src_flat_scratch_base_hi".to_string(),
             235 => "src_shared_base".to_string(),
             236 => "src_shared_limit".to_string(),
             237 => "src_private_base".to_string(),
@@ -152,6 +160,10 @@ fn plain(inst: &Inst, operand: &OperandInfo, value: Operand) -> String {
 }
 
 fn float_constant(code: u16, ty: DataType) -> String {
+    // To an operation on 16-bit integers they are just bits.
+    if matches!(ty, DataType::I16 | DataType::B16) {
+        return format!("{:#x}", Operand::Inline(code).bits(ty).unwrap_or(0));
+    }
     const NAMES: [&str; 8] = ["0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"];
     match NAMES.get(usize::from(code - 240)) {
         Some(name) => name.to_string(),
@@ -167,7 +179,13 @@ fn literal(word: u32, operand: &OperandInfo) -> String {
             let ty = if operand.ty == DataType::None { DataType::B32 } else { operand.ty };
             Operand::Inline(code).bits(ty) == Operand::Literal(word).bits(ty)
         });
-    if needless { format!("lit(0x{word:x})") } else { format!("0x{word:x}") }
+    let half = operand.field != Field::Literal;
+    match operand.ty {
+        DataType::I16 | DataType::B16 if half => format!("0x{:x}", word & 0xffff),
+        _ if needless => format!("lit(0x{word:x})"),
+        DataType::F16 | DataType::Bf16 if half => format!("0x{:x}", word & 0xffff),
+        _ => format!("0x{word:x}"),
+    }
 }
 
 fn immediate(inst: &Inst, operand: &OperandInfo, value: i64) -> String {
@@ -178,6 +196,7 @@ fn immediate(inst: &Inst, operand: &OperandInfo, value: i64) -> String {
             _ => format!("0x{:x}", value as u16),
         },
         (Format::Sopc, Field::Ssrc1) => index_mode(value as u32 & 0xff),
+        (Format::Smem, Field::Sdata) if value <= 64 => value.to_string(),
         (Format::Smem, _) if value < 0 => format!("-0x{:x}", -value),
         (Format::Smem, _) => format!("0x{value:x}"),
         _ => {

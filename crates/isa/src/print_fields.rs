@@ -55,31 +55,35 @@ pub fn sendmsg(raw: u32) -> String {
     };
     let geometry = ["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"];
     let system = ["SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"];
-    let plain = raw & !0xf == 0;
+    // Bits outside the three fields are not looked at.
+    let (has_operation, valid) = match id {
+        2 => (true, (1..4).contains(&operation)),
+        3 => (true, operation < 4 && (operation > 0 || stream == 0)),
+        15 => (true, matches!(operation, 1 | 2 | 4) && stream == 0),
+        1 | 4..=10 => (false, operation == 0 && stream == 0),
+        _ => (false, false),
+    };
     match id {
-        2 if raw & !0x3ff == 0 && (1..4).contains(&operation) => {
-            format!("sendmsg({name}, {}, {stream})", geometry[operation as usize])
-        }
-        3 if raw & !0x3ff == 0 && operation == 0 && stream == 0 => format!("sendmsg({name}, GS_OP_NOP)"),
-        3 if raw & !0x3ff == 0 && (1..4).contains(&operation) => {
-            format!("sendmsg({name}, {}, {stream})", geometry[operation as usize])
-        }
-        15 if raw & !0x7f == 0 && (1..5).contains(&operation) => {
-            format!("sendmsg({name}, {})", system[operation as usize - 1])
-        }
-        1 | 4..=10 if plain => format!("sendmsg({name})"),
-        _ if raw & !0x37f == 0 => format!("sendmsg({id}, {operation}, {stream})"),
-        _ => raw.to_string(),
+        _ if !valid && raw & !0x37f == 0 => format!("sendmsg({id}, {operation}, {stream})"),
+        _ if !valid => raw.to_string(),
+        _ if !has_operation => format!("sendmsg({name})"),
+        15 => format!("sendmsg({name}, {})", system[operation as usize - 1]),
+        _ if operation == 0 => format!("sendmsg({name}, {})", geometry[0]),
+        _ => format!("sendmsg({name}, {}, {stream})", geometry[operation as usize]),
     }
 }
 
-pub fn dpp_control(control: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub fn dpp_control(inst: &Inst, control: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let n = control & 0xf;
+    let double = inst.info().operands.iter().any(|o| o.units == 2 && o.fixed.is_none());
     match control {
+        0x150..=0x15f => write!(f, " row_newbcast:{n}"),
+        _ if double => f.write_str(" /* DP ALU dpp only supports row_newbcast */"),
         0..=0xff => {
             let lane = |i: u32| control >> (2 * i) & 3;
             write!(f, " quad_perm:[{},{},{},{}]", lane(0), lane(1), lane(2), lane(3))
         }
+        0x160..=0x16f => f.write_str(" /* row_xmask is not supported on ASICs earlier than GFX10 */"),
         0x101..=0x10f => write!(f, " row_shl:{n}"),
         0x111..=0x11f => write!(f, " row_shr:{n}"),
         0x121..=0x12f => write!(f, " row_ror:{n}"),
@@ -91,8 +95,7 @@ pub fn dpp_control(control: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         0x141 => f.write_str(" row_half_mirror"),
         0x142 => f.write_str(" row_bcast:15"),
         0x143 => f.write_str(" row_bcast:31"),
-        0x150..=0x15f => write!(f, " row_newbcast:{n}"),
-        _ => f.write_str(" /* invalid dpp control */"),
+        _ => f.write_str(" /* Invalid dpp_ctrl value */"),
     }
 }
 
@@ -287,8 +290,11 @@ fn buffer(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         flags(inst, f, &[(Field::Idxen, "idxen"), (Field::Offen, "offen")])?;
         numbers(inst, f, &[(Field::Offset, "offset")])?;
     }
+    let lds: &[_] = &[(Field::Lds, "lds")];
+    let lds_first = inst.info().base == "buffer_store_lds_dword";
+    flags(inst, f, if lds_first { lds } else { &[] })?;
     flags(inst, f, &CACHE)?;
-    flags(inst, f, &[(Field::Lds, "lds")])
+    flags(inst, f, if lds_first { &[] } else { lds })
 }
 
 fn typed_format(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,11 +21,14 @@ fn a_fresh_instruction_is_its_own_opcode() {
 fn rebuild(inst: &Inst) -> Result<Inst, String> {
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let mut fresh = Inst::build(inst.info(), &operands).map_err(|e| e.to_string())?;
-    for (field, _, _) in layout(inst.info().format) {
-        if inst.info().operands.iter().any(|o| o.field == *field) || *field == Field::Op {
-            continue;
-        }
-        fresh.set_field(*field, inst.field(*field).unwrap_or(0)).map_err(|e| e.to_string())?;
+    let is_modifier = |f: &Field| *f != Field::Op && inst.info().operands.iter().all(|o| o.field != *f);
+    let mut fields: Vec<Field> = layout(inst.info().format).iter().map(|piece| piece.0).filter(is_modifier).collect();
+    // An image opcode is of one data size, which two fields make up: one may have to wait for the other.
+    for _ in 0..2 {
+        fields.retain(|f| fresh.set_field(*f, inst.field(*f).unwrap_or(0)).is_err());
+    }
+    if !fields.is_empty() {
+        return Err(format!("{fields:?} cannot be set"));
     }
     Ok(fresh)
 }

@@ -16,8 +16,8 @@ const HEADER: &str = "\
 # Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs:
 # LLVM name, pseudo, mnemonic, format, opcode, variant keys, bytes, operands, implicit reads, implicit writes, flags,
 # legality. An operand is field:units:access:type:file:modifiers, or VCC:units:access where the assembly names a register
-# that the encoding does not. Units count 32 bits. Legality: bits with one legal value / the value / bits without
-# effect, then low:width:class for fields of which only the codes of a class are legal.
+# that the encoding does not. Units count 32 bits. Legality: bits with one legal value / the value / bits that
+# the text does not show, then low:width:class for fields of which only the codes of a class are legal.
 ";
 
 fn folder() -> PathBuf {
@@ -99,12 +99,24 @@ fn fields() -> String {
         let keyed = |field: Field| match format {
             Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,
             Format::Smem | Format::Flat | Format::Mubuf if field == Glc => true,
-            _ => matches!(field, Op | Seg | Lds | Gds | Imm | SoffsetEn | Offen | Idxen | AccCd | Dmask),
+            Format::Mimg if field == D16 => true,
+            _ => matches!(field, Seg | Lds | Gds | Imm | SoffsetEn | Offen | Idxen | AccCd | Dmask),
         };
         let mut pieces: Vec<String> = layout(format)
             .iter()
             .filter(|(field, ..)| !matches!(field, Abs | OpSel | OpSelHi | Neg | NegHi))
-            .map(|(field, low, width)| format!("{}{low}:{width}", if keyed(*field) { "o" } else { "" }))
+            .map(|(field, low, width)| {
+                format!(
+                    "{}{low}:{width}",
+                    if *field == Op {
+                        "o"
+                    } else if keyed(*field) {
+                        "k"
+                    } else {
+                        ""
+                    }
+                )
+            })
             .collect();
         match format {
             Format::Vop3a => pieces.push("r8:7".into()),
@@ -134,6 +146,8 @@ fn row(o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, S
         // DPP opcodes name their old destination, which masked lanes keep; whether they do is for the access rules.
         // It is an operand of the computation only where it is one of the plain opcode's.
         let tied = tied && (!o.format.starts_with("Dpp") || accumulates);
+        // LLVM forgets what this one accumulates into.
+        let tied = tied || written && mnemonic.starts_with("v_pk_fmac_f16");
         let access = if tied {
             "RW"
         } else if written {
@@ -151,6 +165,10 @@ fn row(o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, S
         // LLVM's operand order is not the assembly's.
         let order = ["Vdst", "Addr", "Vdata", "Saddr"];
         operands.sort_by_key(|o| order.iter().position(|f| o.starts_with(f)));
+    }
+    if mnemonic.starts_with("s_setreg") {
+        // The register that is set comes first.
+        operands.sort_by_key(|o| !o.starts_with("Simm16"));
     }
     let mut uses = names(&o.implicit_uses, true)?;
     let mut defs = names(&o.implicit_defs, false)?;
@@ -208,7 +226,8 @@ fn format(o: &Opcode) -> Result<Format, String> {
 
 /// The field that an operand's bits belong to; `None` for modifiers.
 fn field_of(format: Format, o: &Opcode, operand: &McOperand) -> Result<Option<Field>, String> {
-    const IMMEDIATES: [Field; 3] = [Field::Simm16, Field::Offset, Field::Ssrc1];
+    // s_atc_probe has a number where others have the data register.
+    const IMMEDIATES: [Field; 4] = [Field::Simm16, Field::Offset, Field::Ssrc1, Field::Sdata];
     if operand.mask >> 32 != 0
         && o.size == 8
         && matches!(format, Format::Vop2 | Format::Sopk)

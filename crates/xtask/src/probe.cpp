@@ -65,6 +65,13 @@ struct Prober {
         return std::make_pair(inst, size);
     }
 
+    std::string text(const MCInst &inst) const {
+        std::string text;
+        raw_string_ostream out(text);
+        printer->printInst(&inst, 0, "", *subtarget, out);
+        return text;
+    }
+
     void probe(const char *format, unsigned op, unsigned key, uint64_t word) {
         auto decoded = decode(word);
         if (!decoded) return;
@@ -149,14 +156,14 @@ void probe_gfx9(Prober &t) {
             t.probe("Mtbuf", op, key,
                     0xE8000000 | at(op, 15) | at(key & 3, 12) | at(1, 19) | at(key >> 2, 55) | at(0x80, 56));
     for (unsigned op = 0; op < 256; ++op)
-        for (uint64_t key = 0; key < 16; ++key)
-            t.probe("Mimg", op, key, 0xF0000000 | at(op & 127, 18) | at(op >> 7, 0) | at(key, 8) | at(1, 12));
+        for (uint64_t key = 0; key < 32; ++key)
+            t.probe("Mimg", op, key, 0xF0000000 | at(op & 127, 18) | at(op >> 7, 0) | at(key & 15, 8) | at(key >> 4, 63) | at(1, 12));
     t.probe("Exp", 0, 0, 0xC4000001);
     for (unsigned op = 0; op < 4; ++op) t.probe("Vintrp", op, 0, 0xD4000000 | at(op, 16));
 }
 
 // A field: its place, and what is known of it: `r` it is there only for opcodes that keep a register in it, `o` it is
-// part of the opcode or of the decoder's variant key, ` ` all its codes are to be tried.
+// part of the opcode, `k` of the decoder's variant key, ` ` all its codes are to be tried.
 struct Piece {
     unsigned low, width;
     char kind;
@@ -171,7 +178,7 @@ std::map<std::string, std::vector<Piece>> parse_pieces(const char *text) {
         format.assign(text, equals - text);
         text = equals + 1;
         while (*text && *text != ';') {
-            Piece p{0, 0, *text == 'r' || *text == 'o' ? *text : ' '};
+            Piece p{0, 0, strchr("rok", *text) ? *text : ' '};
             int used = 0;
             sscanf(text += p.kind != ' ', "%u:%u%n", &p.low, &p.width, &used);
             text += used;
@@ -187,7 +194,8 @@ bool same_operand(const MCOperand &a, const MCOperand &b) {
     return a.isReg() && b.isReg() ? a.getReg() == b.getReg() : a.isImm() && b.isImm() ? a.getImm() == b.getImm() : false;
 }
 
-// Which encodings are this opcode: bits that must have one value, bits without effect, and fields with illegal codes.
+// Which encodings are this opcode: bits that must have one value, bits that the text does not show, and fields with
+// illegal codes.
 struct Legal {
     uint64_t fixed = 0, value = 0, ignored = 0;
     std::vector<std::pair<Piece, std::string>> checks;
@@ -199,6 +207,7 @@ class Legality {
     uint64_t base;
     MCInst inst;
     Legal out;
+    bool image;
 
     enum Outcome { Illegal, Other, Same, Differs };
 
@@ -207,8 +216,12 @@ class Legality {
         if (!d) return Illegal;
         if (d->first.getOpcode() != opcode || d->first.getNumOperands() != inst.getNumOperands()) return Other;
         // Misaligned tuples and those that run out of their file are decoded, with a complaint in the text.
-        for (unsigned i = 0; i < inst.getNumOperands(); ++i)
+        for (unsigned i = 0; i < inst.getNumOperands(); ++i) {
             if (!in_class(d->first, i) && in_class(inst, i)) return Illegal;
+            const MCInstrDesc &desc = t.instrs->get(opcode);
+            bool register_only = i < desc.getNumOperands() && desc.operands()[i].OperandType == MCOI::OPERAND_REGISTER;
+            if (register_only && inst.getOperand(i).isReg() && d->first.getOperand(i).isImm()) return Illegal;
+        }
         if (result) *result = d->first;
         for (unsigned i = 0; i < inst.getNumOperands(); ++i)
             if (!same_operand(d->first.getOperand(i), inst.getOperand(i))) return Differs;
@@ -220,11 +233,28 @@ class Legality {
         if (i >= desc.getNumOperands() || !of.getOperand(i).isReg() || !of.getOperand(i).getReg()) return true;
         // LLVM has registers past v255 for a later processor, and names them for this one too.
         StringRef name = t.regs->getName(of.getOperand(i).getReg());
+        // Sources like src_scc are in no class.
+        if (name.starts_with("SRC_") || name.starts_with("SGPR_NULL")) return true;
         size_t last = name.rfind("VGPR") == StringRef::npos ? name.rfind("AGPR") : name.rfind("VGPR");
         unsigned number;
         if (last != StringRef::npos && !name.drop_front(last + 4).getAsInteger(10, number) && number > 255) return false;
         int id = t.instrs->getOpRegClassID(desc.operands()[i], t.subtarget->getHwMode(MCSubtargetInfo::HwMode_RegInfo));
         return id < 0 || t.regs->getRegClass(id).contains(AMDGPU::mc2PseudoReg(of.getOperand(i).getReg()));
+    }
+
+    unsigned violations(uint64_t word) const {
+        auto d = t.decode(word);
+        if (!d || d->first.getOpcode() != opcode) return ~0u;
+        unsigned count = 0;
+        for (unsigned i = 0; i < d->first.getNumOperands(); ++i) count += !in_class(d->first, i);
+        return count;
+    }
+
+    // Does the text of the base encoding with this bit flipped show the bit?
+    bool is_shown(unsigned bit) const {
+        MCInst other;
+        Outcome o = outcome(base ^ at(1, bit), &other);
+        return o == Differs ? t.text(other) != t.text(inst) : o != Same;
     }
 
     uint64_t with(const Piece &p, uint64_t code) const {
@@ -255,7 +285,8 @@ class Legality {
             bool ok = false;
             if (code < 1 << p.width && !(literal && code == 255)) {
                 Outcome o = outcome(with(p, code));
-                ok = o != Illegal;
+                // An image instruction with misaligned data registers is taken for one of a single register.
+                ok = o != Illegal && !(o == Other && image);
                 effect |= o == Differs;
                 mine |= (o == Differs || o == Same) && with(p, code) != base;
             }
@@ -274,7 +305,7 @@ class Legality {
     }
 
 public:
-    Legality(const Prober &t, const Found &f) : t(t), opcode(f.inst.getOpcode()), base(f.word), inst(f.inst) {}
+    Legality(const Prober &t, const Found &f) : t(t), opcode(f.inst.getOpcode()), base(f.word), inst(f.inst), image(f.format == "Mimg") {}
 
     Legal run(const std::string &format, const std::vector<Piece> &pieces) {
         static const std::set<std::string> shorts{"Sop1", "Sop2", "Sopk", "Sopc", "Sopp", "Vop1", "Vop2", "Vopc", "Vintrp"};
@@ -284,8 +315,22 @@ public:
             base |= at(1, 47);
             inst = t.decode(base)->first;
         }
+        // Start from an encoding whose registers are of the operands' own classes, if there is one.
+        for (const Piece &p : pieces)
+            for (uint64_t code : {256, 0, 128})
+                if (p.width == 9 && violations(with(p, code)) < violations(base)) {
+                    base = with(p, code);
+                    inst = t.decode(base)->first;
+                }
         uint64_t done = 0;
         for (const Piece &p : pieces) {
+            if (p.kind == 'k') {
+                // Another key is another opcode, is looked up as none, or changes nothing.
+                for (unsigned bit = p.low; bit < p.low + p.width; ++bit)
+                    if (!is_shown(bit)) out.ignored |= at(1, bit);
+                done |= at((1ull << p.width) - 1, p.low);
+                continue;
+            }
             if (p.kind != 'o' && (p.width < 2 || p.width > 9)) continue;
             if (p.kind == 'r' && register_of(p, 0, 4).empty()) continue;
             if (p.kind != 'o') field(p, long_format);
@@ -293,11 +338,8 @@ public:
         }
         for (unsigned bit = 0; bit < (long_format ? 64 : 32); ++bit) {
             if ((bit >= 26 && bit < 32) || done >> bit & 1) continue;
-            switch (outcome(base ^ at(1, bit))) {
-            case Same: out.ignored |= at(1, bit); break;
-            case Illegal: out.fixed |= at(1, bit); break;
-            default: break;
-            }
+            if (outcome(base ^ at(1, bit)) == Illegal) out.fixed |= at(1, bit);
+            else if (!is_shown(bit)) out.ignored |= at(1, bit);
         }
         out.value = base & out.fixed;
         return out;
@@ -329,9 +371,7 @@ void print(Prober &t, const std::map<std::string, std::vector<Piece>> &pieces, c
                 if (!same) bits[i] |= at(1, bit);
             }
         }
-        std::string text;
-        raw_string_ostream out(text);
-        t.printer->printInst(&f.inst, 0, "", *t.subtarget, out);
+        std::string text = t.text(f.inst);
         auto pseudo_at = pseudo.find(opcode);
         std::string name = t.instrs->getName(opcode).str();
         printf("%s\t%s\t%s\t%u\t", name.c_str(),
@@ -352,6 +392,10 @@ void print(Prober &t, const std::map<std::string, std::vector<Piece>> &pieces, c
             std::string value = "-";
             if (i < f.inst.getNumOperands()) {
                 const MCOperand &o = f.inst.getOperand(i);
+                // ds_gws_init's class is of pairs, for their alignment; its register is one.
+                if (o.isReg() && o.getReg() && rc >= 0 && width == 64 && rc_name[0] != 'S' &&
+                    StringRef(register_name(t, o.getReg())).count("GPR") == 1)
+                    width = 32;
                 value = o.isReg() ? (o.getReg() ? register_name(t, o.getReg()) : "none") : o.isImm() ? std::to_string(o.getImm()) : "?";
             }
             printf("%s%d/%d:%s:%u:%d:%lx:%s", i ? " " : "", i < desc.getNumDefs(), (int)info.OperandType, rc_name.c_str(), width,
