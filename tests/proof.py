@@ -15,11 +15,16 @@ INSTR_COUNTS = ("instr_count:per=block", "instr_count:per=instruction", "instr_c
 def _run(path, launches, tools=()):
     """All launches in one module; the results, one a launch. Buffers in `launch.args` are updated in place."""
     device = lt.Device("gfx90a")
-    module = device.load(lt.CodeObject.open(path), tools=[lt.tools.load(t) for t in tools])
+    module = device.load(lt.CodeObject.open(path), tools=[lt.tools.load(t) for t in tools], check=True)
     results = []
     for launch in launches:
-        result = module.run(
-            launch.kernel, grid=launch.grid, block=launch.block, args=launch.args, lds=getattr(launch, "lds", 0), strict=True
+        result = module.launch(
+            launch.kernel,
+            grid=launch.grid,
+            block=launch.block,
+            args=launch.args,
+            lds=getattr(launch, "lds", 0),
+            strict=True,
         )
         assert result.findings == [], result.findings[:3]
         results.append(result)

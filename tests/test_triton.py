@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from conftest import CORPUS
 
 import luthier as lt
+from luthier.arguments import explicit
 
 NAMES = (
     "vadd_f32", "vadd_f16", "softmax_f32", "layernorm_f32", "matmul_f16_64", "matmul_bf16_64", "matmul_f32_32",
@@ -27,8 +29,6 @@ def cases():
         pytest.skip("the corpus of real code objects is not here (set LUTHIER_CORPUS)")
     spec = importlib.util.spec_from_file_location("triton_cases", CORPUS / "triton" / "cases.py")
     module = importlib.util.module_from_spec(spec)
-    import sys
-
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     assert set(NAMES) == set(module.CASES)
@@ -46,7 +46,8 @@ def test_triton(cases, name):
     def fresh():
         case = cases.case(name)
         # Triton's own scratch pointers follow the explicit arguments; these kernels use none.
-        args = case.args + [None] * (len(kernel.arguments) - len(case.args))
+        facts = kernel.code_object.core.kernel(kernel.name)
+        args = case.args + [None] * (len(explicit(kernel.name, facts)) - len(case.args))
         grid = (case.grid[0] * block, case.grid[1], case.grid[2])
         launch = SimpleNamespace(kernel=kernel.name, grid=grid, block=(block, 1, 1), args=args, lds=about["shared"], case=case)
         return [launch]
