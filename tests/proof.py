@@ -18,7 +18,7 @@ def _run(path, launches, tools=()):
     module = device.load(lt.CodeObject.open(path), tools=[lt.tools.load(t) for t in tools], check=True)
     results = []
     for launch in launches:
-        result = module.launch(
+        result = module.run(
             launch.kernel,
             grid=launch.grid,
             block=launch.block,
