@@ -49,6 +49,7 @@ pub(crate) fn assemble(
         target: code.target,
         classes: code.classes,
         base: code.base(),
+        allocated_vgprs: code.allocated_vgprs,
         functions: Vec::with_capacity(drafts.len()),
         blocks: Vec::with_capacity(blocks),
         succ_start: Vec::with_capacity(blocks + 1),

@@ -138,7 +138,7 @@ impl Program {
                 self.inst(i).for_each_access(|a| used.insert(a.reg));
                 match self.kind(i) {
                     Kind::GprIdxOn | Kind::GprIdxMode | Kind::VectorRelative => {
-                        (0..256).for_each(|n| used.insert(Reg::vgpr(n)))
+                        (0..self.allocated_vgprs).for_each(|n| used.insert(Reg::vgpr(n)))
                     }
                     Kind::ScalarRelative => (0..102).for_each(|n| used.insert(Reg::sgpr(n))),
                     _ => {}

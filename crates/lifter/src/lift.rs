@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use luthier_isa::{RegSet, Target};
-use luthier_loader::CodeObject;
+use luthier_loader::{CodeObject, Generation};
 use rayon::prelude::*;
 
 use crate::class::{Classes, Kind};
@@ -28,6 +28,8 @@ pub(crate) struct Code<'a> {
     pub classes: &'static Classes,
     /// Ascending, not overlapping.
     pub ranges: Vec<(Range<u64>, &'a [u8])>,
+    /// See [`Program`]'s field of this name.
+    pub allocated_vgprs: u16,
 }
 
 impl<'a> Code<'a> {
@@ -50,7 +52,10 @@ impl<'a> Code<'a> {
                 return Err(LiftError::TooLarge { start, end });
             }
         }
-        Ok(Code { target, classes: Classes::of_target(target), ranges })
+        let generation = Generation::of(&object.target().processor);
+        let vgprs = |g| object.kernels().iter().map(move |k| k.descriptor.vgpr_count(g).min(256) as u16).max();
+        let allocated_vgprs = generation.and_then(vgprs).unwrap_or(256);
+        Ok(Code { target, classes: Classes::of_target(target), ranges, allocated_vgprs })
     }
     pub fn base(&self) -> u64 {
         self.ranges.first().map_or(0, |r| r.0.start)

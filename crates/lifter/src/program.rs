@@ -139,6 +139,8 @@ pub struct Program {
     pub(crate) classes: &'static Classes,
     /// Instruction addresses are kept as 32-bit distances from here.
     pub(crate) base: u64,
+    /// The most VGPRs that a kernel of the object has: an indexed operand can reach none beyond.
+    pub(crate) allocated_vgprs: u16,
     pub(crate) functions: Vec<Function>,
     pub(crate) blocks: Vec<Block>,
     /// `succs[succ_start[b]..succ_start[b + 1]]`, and the same for predecessors.
