@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use luthier_isa::{Reg, RegSet};
+use luthier_isa::{Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, FunctionKind, GapKind, Liveness, Program};
 use luthier_loader::{CodeObject, Kernel, OriginMap};
 use rayon::prelude::*;
@@ -70,7 +70,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         let chunks: Vec<Chunk> =
             copies.iter().map(|c| c.as_ref().map(|c| c.chunk.clone()).unwrap_or_default()).collect();
         let layout = Layout::new(&chunks, text_vaddr)?;
-        match redirect(&base, &components, &copied_functions, &copies, &layout, &chunks)? {
+        match redirect(&base, &mut components, &copied_functions, &copies, &layout, &chunks)? {
             Ok(patches) => break (chunks, layout, patches),
             Err((component, reason)) => refuse(&mut components, component, reason, &copied_functions, &mut copies),
         }
@@ -236,7 +236,7 @@ fn component<'a>(
         };
         free.remove(n);
         free.remove(n + 1);
-        let pair = luthier_isa::RegRange::new(Reg::sgpr(n), 2);
+        let pair = RegRange::new(Reg::sgpr(n), 2);
         reserved.insert_range(pair);
         highest.note(pair);
         *slot = Some(pair.first);
@@ -341,7 +341,7 @@ fn refuse(
 #[allow(clippy::type_complexity)]
 fn redirect(
     base: &Base,
-    components: &[Component],
+    components: &mut [Component],
     functions: &Numbered,
     copies: &[Result<Copied, Refusal>],
     layout: &Layout,
@@ -377,7 +377,12 @@ fn redirect(
         Free::outside(&taken, 0, env.limits.sgprs).find(2, 2, 0).map(Reg::sgpr)
     };
     match patch::patches(&base.ops, &originals, via)? {
-        Ok(patches) => Ok(Ok(patches)),
+        Ok(patches) => {
+            for (original, reg) in patches.iter().filter_map(|p| p.via) {
+                components[functions[order[original]].0].highest.note(RegRange::new(reg, 2));
+            }
+            Ok(Ok(patches))
+        }
         Err(failure) => Ok(Err((functions[order[failure.original]].0, failure.reason))),
     }
 }

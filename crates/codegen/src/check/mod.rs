@@ -151,7 +151,7 @@ impl Checker<'_> {
                 let whole = fp_mode(inst) && self.state.get(Reg::MODE) == Value::Own(Reg::MODE);
                 self.state.set(to.first, if whole { Value::Copy(Reg::MODE) } else { Value::Other });
             }
-            ("s_setreg_b32", [_, Operand::Reg(from)]) => {
+            ("s_setreg_b32", [Operand::Reg(from), _] | [_, Operand::Reg(from)]) => {
                 let back = fp_mode(inst) && self.state.get(from.first) == Value::Copy(Reg::MODE);
                 self.state.set(Reg::MODE, if back { Value::Own(Reg::MODE) } else { Value::Other });
             }

@@ -21,9 +21,9 @@ pub const WINDOW: usize = VALU_SCALAR as usize;
 
 /// Wait states before the hook. `in_place` are the application's registers that the template reads where they are;
 /// `previous` the instructions before it in the block, the nearest last, at most [`WINDOW`] of them.
-pub fn leading(t: &Traits, fp_mode: bool, in_place: &RegSet, previous: &[Inst]) -> u32 {
+pub fn leading(t: &Traits, in_place: &RegSet, previous: &[Inst]) -> u32 {
     let reads_scalars = (t.vmem || t.lane_select) && in_place.iter().any(|r| !r.is_vgpr() && !r.is_agpr());
-    let mode = t.writes_mode || t.reads_mode || fp_mode;
+    let mode = t.writes_mode || t.reads_mode;
     if !reads_scalars && !t.dpp && !mode {
         return 0;
     }

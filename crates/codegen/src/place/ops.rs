@@ -102,11 +102,20 @@ impl Ops {
         Inst::build(self.s_getreg_b32, &[one(to), Operand::Imm(MODE_FP)])
     }
     pub fn write_fp_mode(&self, from: Reg) -> Result<Inst, EncodeError> {
-        Inst::build(self.s_setreg_b32, &[Operand::Imm(MODE_FP), one(from)])
+        set_fp_mode(self.s_setreg_b32, one(from))
     }
     pub fn default_fp_mode(&self) -> Result<Inst, EncodeError> {
-        Inst::build(self.s_setreg_imm32_b32, &[Operand::Imm(MODE_FP), Operand::Literal(MODE_FP_DEFAULT)])
+        set_fp_mode(self.s_setreg_imm32_b32, Operand::Literal(MODE_FP_DEFAULT))
     }
+}
+
+/// The tables have the operands of `s_setreg` in the order of the encoding.
+fn set_fp_mode(info: &'static OpcodeInfo, value: Operand) -> Result<Inst, EncodeError> {
+    let mut inst = Inst::new(info);
+    for (n, operand) in info.operands.iter().enumerate() {
+        inst.set_operand(n, if operand.field == Field::Simm16 { Operand::Imm(MODE_FP) } else { value })?;
+    }
+    Ok(inst)
 }
 
 #[cfg(test)]

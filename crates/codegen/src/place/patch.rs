@@ -27,6 +27,8 @@ pub struct Original {
 pub struct Patch {
     pub vaddr: u64,
     pub bytes: Vec<u8>,
+    /// The original that needs it, and the register pair that it goes through.
+    pub via: Option<(usize, Reg)>,
 }
 
 const LONG: u64 = 24;
@@ -40,10 +42,10 @@ fn short(ops: &Ops, from: u64, to: u64) -> Result<Patch, EncodeError> {
     let words = to.wrapping_sub(from + 4) as i64 / 4;
     let mut bytes = Vec::new();
     Inst::build(ops.s_branch, &[Operand::Imm(words)])?.encode_into(&mut bytes);
-    Ok(Patch { vaddr: from, bytes })
+    Ok(Patch { vaddr: from, bytes, via: None })
 }
 
-fn long(ops: &Ops, from: u64, to: u64, via: Reg) -> Result<Patch, EncodeError> {
+fn long(ops: &Ops, from: u64, to: u64, original: usize, via: Reg) -> Result<Patch, EncodeError> {
     let delta = to.wrapping_sub(from + 4);
     let (low, high) = (via, via.offset(1));
     let code = [
@@ -54,7 +56,7 @@ fn long(ops: &Ops, from: u64, to: u64, via: Reg) -> Result<Patch, EncodeError> {
     ];
     let mut bytes = Vec::new();
     code.iter().for_each(|i| i.encode_into(&mut bytes));
-    Ok(Patch { vaddr: from, bytes })
+    Ok(Patch { vaddr: from, bytes, via: Some((original, via)) })
 }
 
 fn literal(n: u32) -> Operand {
@@ -95,7 +97,7 @@ pub fn patches(
             ));
         };
         if original.size >= LONG {
-            all.push(long(ops, original.vaddr, copy, via)?);
+            all.push(long(ops, original.vaddr, copy, i, via)?);
             free[i].0 += LONG;
         } else {
             free[i].0 += 4;
@@ -113,7 +115,7 @@ pub fn patches(
             return Ok(Err(Failure { original: i, reason }));
         };
         all.push(short(ops, from, room.0)?);
-        all.push(long(ops, room.0, copy, via)?);
+        all.push(long(ops, room.0, copy, i, via)?);
         room.0 += LONG;
     }
     Ok(Ok(all))

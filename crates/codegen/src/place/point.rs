@@ -457,7 +457,7 @@ fn place_one(
         moved_vector |= File::of(to) != Some(File::Sgpr);
         copy(env, RegRange::new(to, arg.count), *range, &mut out.insts)?;
     }
-    let mut states = hazard::leading(&prepared.traits, prepared.needs.fp_mode, &in_place, point.previous);
+    let mut states = hazard::leading(&prepared.traits, &in_place, point.previous);
     if moved_vector && prepared.traits.dpp {
         states = states.max(2);
     }

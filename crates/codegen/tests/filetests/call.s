@@ -1,0 +1,85 @@
+//! count before all counter
+.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+.amdhsa_code_object_version 5
+.text
+.protected k
+.globl k
+.p2align 8
+.type k,@function
+k:
+  s_getpc_b64 s[2:3]
+  s_add_u32 s2, s2, f@rel32@lo+4
+  s_addc_u32 s3, s3, f@rel32@hi+12
+  s_swappc_b64 s[30:31], s[2:3]
+  s_endpgm
+.size k, .-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_next_free_vgpr 8
+  .amdhsa_next_free_sgpr 32
+  .amdhsa_accum_offset 8
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--gfx90a
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 8
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 32
+    .vgpr_count: 8
+    .max_flat_workgroup_size: 256
+    .args: []
+...
+.end_amdgpu_metadata
+.text
+.type f,@function
+f:
+  v_mov_b32_e32 v0, 0
+  s_setpc_b64 s[30:31]
+.size f, .-f
+
+//| k.instrumented:
+//| 0x3000          s_mov_b64 s[0:1], 0
+//| 0x3004          s_add_u32 s0, s0, 1
+//| 0x3008          s_addc_u32 s1, s1, 0
+//| 0x300c  0x1500  s_getpc_b64 s[2:3]
+//| 0x3010          s_add_u32 s0, s0, 1
+//| 0x3014          s_addc_u32 s1, s1, 0
+//| 0x3018  0x1504  s_add_u32 s2, s2, 0xffffe50c
+//| 0x3020          s_cselect_b32 s4, 1, 0
+//| 0x3024          s_add_u32 s0, s0, 1
+//| 0x3028          s_addc_u32 s1, s1, 0
+//| 0x302c          s_cmp_lg_u32 s4, 0
+//| 0x3030  0x150c  s_addc_u32 s3, s3, lit(0xffffffff)
+//| 0x3038          s_add_u32 s0, s0, 1
+//| 0x303c          s_addc_u32 s1, s1, 0
+//| 0x3040  0x1514  s_swappc_b64 s[30:31], s[2:3]
+//| 0x3044          s_add_u32 s0, s0, 1
+//| 0x3048          s_addc_u32 s1, s1, 0
+//| 0x304c          s_mov_b64 exec, 1
+//| 0x3050          v_mov_b32_e32 v2, 0
+//| 0x3054          v_mov_b32_e32 v0, s0
+//| 0x3058          v_mov_b32_e32 v1, s1
+//| 0x305c          s_getpc_b64 s[2:3]
+//| 0x3060          s_add_u32 s2, s2, 0xfa0
+//| 0x3068          s_addc_u32 s3, s3, lit(0x0)
+//| 0x3070          global_atomic_add_x2 v2, v[0:1], s[2:3]
+//| 0x3078  0x1518  s_endpgm
+//| f.instrumented:
+//| 0x3080          s_add_u32 s0, s0, 1
+//| 0x3084          s_addc_u32 s1, s1, 0
+//| 0x3088  0x151c  v_mov_b32_e32 v0, 0
+//| 0x308c          s_add_u32 s0, s0, 1
+//| 0x3090          s_addc_u32 s1, s1, 0
+//| 0x3094  0x1520  s_setpc_b64 s[30:31]
+//| patched:
+//| 0x151c          s_branch 1752  -> 0x3080
+//| k: 40 to 40 SGPRs, 8 to 8 VGPRs, 8 to 8 waves
