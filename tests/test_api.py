@@ -173,6 +173,8 @@ def test_what_a_hook_is_given_is_checked(vecadd):
         (("marks", 1.5, "waves"), lt.LuthierError, "index"),
         (("marks", 1, "marks"), lt.ToolError, "an lt.Counter"),
         (("marks", None, "waves"), lt.ToolError, "a number"),
+        (("marks", np.ones(1, np.uint32), "waves"), lt.ToolError, "a number"),
+        (("marks", [1], "waves"), lt.ToolError, "a number"),
     ):
         with pytest.raises(error, match=why):
             placing(*args)

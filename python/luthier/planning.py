@@ -45,6 +45,7 @@ class Planner:
         self._counters: dict[str, int] = {}
         self._hooks: dict[Any, int] = {}  # (hook, argument specs) -> index
         self._hook_list: list[tuple[Any, list[tuple[Any, ...]]]] = []
+        self._prepared: dict[Any, tuple[int, tuple[Any, ...]]] = {}
         self._insertions: list[tuple[Any, ...]] = []
         self._made_for: dict[tuple[Any, ...], str] = {}
         for tool in tools:
@@ -65,6 +66,24 @@ class Planner:
 
         if not isinstance(hook, Hook):
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
+        args = tuple(arg.value if type(arg) is Imm else arg for arg in args)
+        # Tools pass the same few arguments at many points; 1, 1.0 and True are equal and not the same.
+        known = (hook, args, *map(type, args))
+        try:
+            found = self._prepared.get(known)
+        except TypeError:  # something that cannot be hashed is no argument either
+            found = None
+        if found is None:
+            found = self._prepare(tool, hook, args)
+            self._prepared[known] = found
+        index, bindings = found
+        insertion = (address, after, index, bindings, self._orders[id(tool)])
+        if self._made_for.setdefault(insertion, kernel) != kernel:
+            return  # a shared function, already done for another kernel
+        self._insertions.append(insertion)
+
+    def _prepare(self, tool: Tool, hook: Any, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+        """The number of the hook with the shape of these arguments, and what is bound to it at each point."""
         params = hook.params
         if len(args) != len(params):
             names = ", ".join(f"{p.name}: {p.type}" for p in params)
@@ -81,10 +100,7 @@ class Planner:
             hook.check()
             index = self._hooks[key] = len(self._hook_list)
             self._hook_list.append((hook, specs))
-        insertion = (address, after, index, tuple(bindings), self._orders[id(tool)])
-        if self._made_for.setdefault(insertion, kernel) != kernel:
-            return  # a shared function, already done for another kernel
-        self._insertions.append(insertion)
+        return index, tuple(bindings)
 
     def _argument(
         self, tool: Tool, hook: Any, param: Any, arg: Any, before: list[tuple[Any, ...]]
@@ -122,8 +138,8 @@ class Planner:
             return (how, *arg.parts), (how, *arg.parts)
         if isinstance(kind, lang.InOut):
             raise wrong('a register: lt.Reg("v3")')
-        value = arg.value if isinstance(arg, Imm) else arg
-        if hasattr(value, "dtype") and hasattr(value, "item"):
+        value = arg
+        if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
             value = value.item()
         if not isinstance(value, (int, float)) and not hasattr(value, "__index__"):
             raise wrong("an lt.DeviceArray" if isinstance(kind, lang.Pointer) else "a number")
