@@ -141,7 +141,7 @@ class Planner:
         value = arg
         if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
             value = value.item()
-        if not isinstance(value, (int, float)) and not hasattr(value, "__index__"):
+        if not isinstance(value, (int, float)) and (not hasattr(value, "__index__") or hasattr(value, "shape")):
             raise wrong("an lt.DeviceArray" if isinstance(kind, lang.Pointer) else "a number")
         return ("const", param.raw_bits(value)), ("const",)
 
