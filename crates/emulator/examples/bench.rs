@@ -8,7 +8,8 @@ use std::time::Instant;
 use luthier_emulator::{DeviceConfig, LaunchReport, Strict};
 use support::{Asm, Loaded, assemble, hip, load_with};
 
-const ROUNDS: u32 = 5;
+/// Many short rounds, of which the best counts: the machine may be busy.
+const ROUNDS: u32 = 20;
 
 fn one_thread() -> DeviceConfig {
     DeviceConfig { threads: 1, ..DeviceConfig::default() }
@@ -134,8 +135,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("valu_full_mips", asm_rate(SETUP, F32, 16, 2000, 0, Strict::Off)),
         ("valu_partial_mips", asm_rate(&partial, F32, 16, 2000, 0, Strict::Off)),
         ("valu_strict_mips", asm_rate(SETUP, F32, 16, 500, 0, Strict::On)),
-        ("scalar_operand_mips", asm_rate(SETUP, "v_add_f32 v1, s9, v2\nv_mul_u32_u24 v3, 0x1234, v2\n", 32, 2000, 0, Strict::Off)),
-        ("salu_mips", asm_rate("s_mov_b32 s9, 3", "s_add_u32 s9, s9, 5\ns_xor_b32 s10, s9, s8\n", 64, 2000, 0, Strict::Off)),
+        (
+            "scalar_operand_mips",
+            asm_rate(SETUP, "v_add_f32 v1, s9, v2\nv_mul_u32_u24 v3, 0x1234, v2\n", 32, 2000, 0, Strict::Off),
+        ),
+        (
+            "salu_mips",
+            asm_rate("s_mov_b32 s9, 3", "s_add_u32 s9, s9, 5\ns_xor_b32 s10, s9, s8\n", 64, 2000, 0, Strict::Off),
+        ),
         ("mfma_f16_16x16x16_mips", asm_rate(&format!("{SETUP}{zero}v_mov_b32 v4, 0"), mfma, 16, 500, 8, Strict::Off)),
         ("matmul_256_ms", matmul_ms),
         ("matmul_256_mips", matmul_rate),

@@ -88,8 +88,8 @@ pub fn kernarg_segment(
         .max(metadata.and_then(|m| m.kernarg_segment_size).unwrap_or(0))
         .max(all)
         .min(1 << 20) as usize;
-    if let Some(wanted) =
-        explicit.filter(|&wanted| (given.len() as u64) < wanted || given.len() > size.max(wanted as usize).next_multiple_of(8))
+    if let Some(wanted) = explicit
+        .filter(|&wanted| (given.len() as u64) < wanted || given.len() > size.max(wanted as usize).next_multiple_of(8))
     {
         return Err(EmuError::Arguments { kernel: kernel.name.clone(), given: given.len(), wanted: wanted as usize });
     }

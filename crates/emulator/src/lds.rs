@@ -4,57 +4,100 @@ use std::cell::Cell;
 
 /// The LDS of one workgroup.
 pub struct Lds {
-    bytes: Box<[Cell<u8>]>,
-    /// In strict mode: whether a byte was ever written.
-    written: Option<Box<[Cell<bool>]>>,
+    words: Box<[Cell<u32>]>,
+    /// In strict mode: the bytes of each word that were ever written, one bit each.
+    written: Option<Box<[Cell<u8>]>>,
 }
 
 impl Lds {
-    /// `len` bytes of zero.
+    /// `len` bytes of zero, in whole words.
     pub fn new(len: usize) -> Lds {
-        Lds { bytes: vec![Cell::new(0); len].into_boxed_slice(), written: None }
+        Lds { words: vec![Cell::new(0); len.div_ceil(4)].into_boxed_slice(), written: None }
     }
     /// As [`Lds::new`], remembering which bytes were written.
     pub fn tracked(len: usize) -> Lds {
-        Lds { written: Some(vec![Cell::new(false); len].into_boxed_slice()), ..Lds::new(len) }
+        Lds { written: Some(vec![Cell::new(0); len.div_ceil(4)].into_boxed_slice()), ..Lds::new(len) }
     }
+    /// In bytes.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        4 * self.words.len()
     }
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.words.is_empty()
+    }
+    #[inline(always)]
+    fn byte(&self, address: u32) -> Option<u8> {
+        Some((self.words.get(address as usize / 4)?.get() >> (address % 4 * 8)) as u8)
+    }
+    fn set_byte(&self, address: u32, value: u8) {
+        if let Some(word) = self.words.get(address as usize / 4) {
+            let shift = address % 4 * 8;
+            word.set(word.get() & !(0xff << shift) | u32::from(value) << shift);
+        }
+        if let Some(written) = self.written.as_ref().and_then(|w| w.get(address as usize / 4)) {
+            written.set(written.get() | 1 << (address % 4));
+        }
     }
     /// `N` bytes at `address`; `None` if any is outside.
     #[inline(always)]
     pub fn load<const N: usize>(&self, address: u32) -> Option<[u8; N]> {
-        let at = address as usize;
-        let cells = self.bytes.get(at..at + N)?;
-        Some(std::array::from_fn(|i| cells[i].get()))
+        let mut out = [0; N];
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = self.byte(address.checked_add(i as u32)?)?;
+        }
+        Some(out)
     }
     /// Stores `N` bytes; `None` if any is outside (then nothing is stored).
     #[inline(always)]
     pub fn store<const N: usize>(&self, address: u32, value: [u8; N]) -> Option<()> {
-        let at = address as usize;
-        let cells = self.bytes.get(at..at + N)?;
-        for i in 0..N {
-            cells[i].set(value[i]);
+        if address as usize + N > self.len() {
+            return None;
         }
-        if let Some(written) = &self.written {
-            written[at..at + N].iter().for_each(|w| w.set(true));
-        }
+        value.iter().enumerate().for_each(|(i, &v)| self.set_byte(address + i as u32, v));
         Some(())
     }
     /// Whether strict mode knows that a byte of `address..address + len` was never written.
     pub fn undefined(&self, address: u32, len: u32) -> bool {
-        let range = address as usize..address as usize + len as usize;
-        self.written.as_ref().is_some_and(|w| w.get(range).is_some_and(|w| w.iter().any(|w| !w.get())))
+        let Some(written) = &self.written else { return false };
+        (0..len)
+            .filter_map(|i| address.checked_add(i))
+            .any(|a| written.get(a as usize / 4).is_some_and(|w| w.get() >> (a % 4) & 1 == 0))
     }
     #[inline(always)]
     pub fn load32(&self, address: u32) -> Option<u32> {
+        if address % 4 == 0 {
+            return self.words.get(address as usize / 4).map(Cell::get);
+        }
         self.load(address).map(u32::from_le_bytes)
     }
     #[inline(always)]
     pub fn store32(&self, address: u32, value: u32) -> Option<()> {
+        if address % 4 == 0 {
+            self.words.get(address as usize / 4)?.set(value);
+            if let Some(written) = &self.written {
+                written[address as usize / 4].set(15);
+            }
+            return Some(());
+        }
         self.store(address, value.to_le_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_bytes_and_bounds() {
+        let lds = Lds::tracked(8);
+        assert!(lds.undefined(0, 4));
+        lds.store32(0, 0x0403_0201).unwrap();
+        assert!(!lds.undefined(0, 4) && lds.undefined(3, 2));
+        lds.store(4, [5u8, 6]).unwrap();
+        assert_eq!(lds.load32(2), Some(0x0605_0403));
+        assert_eq!(lds.load::<1>(7), Some([0]));
+        assert_eq!(lds.load32(5), None);
+        assert_eq!(lds.store32(6, 1), None);
+        assert_eq!(lds.load32(u32::MAX), None);
     }
 }
