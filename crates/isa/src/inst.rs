@@ -182,15 +182,27 @@ impl Inst {
     /// Sets a field's raw bits.
     ///
     /// # Errors
-    /// The format has no such field, or the value is too wide for it.
+    /// The format has no such field, or the value is too wide for it or makes another opcode, or none, of it.
     pub fn set_field(&mut self, field: Field, raw: u32) -> Result<(), EncodeError> {
+        self.set_fields(&[(field, raw)])
+    }
+
+    /// Sets several fields at once, which must be right only together: an image instruction's DMASK and D16 both bear on
+    /// the number of its data registers, and with it on its opcode.
+    ///
+    /// # Errors
+    /// As [`Inst::set_field`].
+    pub fn set_fields(&mut self, fields: &[(Field, u32)]) -> Result<(), EncodeError> {
         let mnemonic = self.info.mnemonic;
-        let out_of_range = || EncodeError::OutOfRange { mnemonic, field, value: raw.to_string() };
-        self.field(field).ok_or(EncodeError::NoField { mnemonic, field })?;
         let mut changed = *self;
-        changed.put_field(field, raw).ok_or_else(out_of_range)?;
+        for &(field, raw) in fields {
+            self.field(field).ok_or(EncodeError::NoField { mnemonic, field })?;
+            let out_of_range = || EncodeError::OutOfRange { mnemonic, field, value: raw.to_string() };
+            changed.put_field(field, raw).ok_or_else(out_of_range)?;
+        }
         if !changed.is_itself() {
-            return Err(out_of_range());
+            let (fields, words) = (format!("{fields:?}"), changed.pair());
+            return Err(EncodeError::Illegal { mnemonic, operands: fields, words });
         }
         *self = changed;
         Ok(())

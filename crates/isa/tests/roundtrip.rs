@@ -22,14 +22,9 @@ fn rebuild(inst: &Inst) -> Result<Inst, String> {
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let mut fresh = Inst::build(inst.info(), &operands).map_err(|e| e.to_string())?;
     let is_modifier = |f: &Field| *f != Field::Op && inst.info().operands.iter().all(|o| o.field != *f);
-    let mut fields: Vec<Field> = layout(inst.info().format).iter().map(|piece| piece.0).filter(is_modifier).collect();
-    // An image opcode is of one data size, which two fields make up: one may have to wait for the other.
-    for _ in 0..2 {
-        fields.retain(|f| fresh.set_field(*f, inst.field(*f).unwrap_or(0)).is_err());
-    }
-    if !fields.is_empty() {
-        return Err(format!("{fields:?} cannot be set"));
-    }
+    let fields = layout(inst.info().format).iter().map(|piece| piece.0).filter(is_modifier);
+    let fields: Vec<(Field, u32)> = fields.map(|f| (f, inst.field(f).unwrap_or(0))).collect();
+    fresh.set_fields(&fields).map_err(|e| e.to_string())?;
     Ok(fresh)
 }
 
