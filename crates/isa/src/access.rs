@@ -37,13 +37,21 @@ pub struct RegAccess {
 }
 
 /// Calls `f` for every unit that `inst` touches.
+///
+/// What no instruction tells: between `s_set_gpr_idx_on` and `_off`, vector operands are indexed by M0, and may be any
+/// VGPR. Code that follows accesses must treat such a region on its own; [`Reg::GPR_IDX`] shows where one begins.
 pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
     let info = inst.info();
+    let indexed = Indexed::of(info.base);
     for (operand, value) in inst.operands() {
         match value {
             Operand::Reg(range) => {
-                let access =
-                    if operand.access.writes() { written(inst, operand.access, range.first) } else { Access::Read };
+                let access = match indexed {
+                    Indexed::Source if operand.field == Field::Ssrc0 => Access::CondRead,
+                    Indexed::Destination if operand.field == Field::Sdst => Access::CondWrite,
+                    _ if operand.access.writes() => written(inst, operand.access, operand.field, range.first),
+                    _ => Access::Read,
+                };
                 range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false }));
             }
             Operand::Special(code) => special_units(code).iter().for_each(|&reg| {
@@ -53,39 +61,50 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
         }
     }
     let mut implicit = |reg, access| f(RegAccess { reg, access, implicit: true });
-    for &reg in info.implicit_reads {
-        if reg != Reg::M0 || reads_m0(inst) {
-            implicit(reg, Access::Read);
-        }
+    if matches!(info.base, "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32") {
+        // LLVM knows MODE only; which register it is, is in the immediate.
+        hardware_register(inst, implicit);
+        return;
     }
-    let hardware_register = hwreg(inst);
+    // Matrix operations take every lane, whatever EXEC says.
+    let is_matrix = info.flags.contains(Flags::MFMA);
+    let reads = info.implicit_reads.iter().filter(|r| !(is_matrix && [Reg::EXEC_LO, Reg::EXEC_HI].contains(r)));
+    reads.for_each(|&reg| implicit(reg, Access::Read));
     for &reg in info.implicit_writes {
-        match (reg, hardware_register) {
-            // s_setreg changes a bit field of one hardware register; which one is in the immediate.
-            (Reg::MODE, Some(target)) => implicit(target, Access::ReadCondWrite),
-            _ => implicit(reg, Access::Write),
-        }
+        // The index and mode fields of M0 and MODE change, the rest stays.
+        let partly = info.base.starts_with("s_set_gpr_idx");
+        implicit(reg, if partly { Access::ReadCondWrite } else { Access::Write });
     }
-    if info.implicit_writes.is_empty()
-        && let Some(source) = hardware_register
-    {
-        implicit(source, Access::Read);
+    match indexed {
+        Indexed::Source => every_sgpr(|reg| implicit(reg, Access::CondRead)),
+        Indexed::Destination => every_sgpr(|reg| implicit(reg, Access::CondWrite)),
+        Indexed::Not if info.base.starts_with("s_set_gpr_idx") => implicit(Reg::GPR_IDX, Access::Write),
+        Indexed::Not => {}
     }
-    match info.base {
-        // M0 chooses among the SGPRs from the operand on.
-        "s_movrels_b32" | "s_movrels_b64" => every_sgpr(|reg| implicit(reg, Access::CondRead)),
-        "s_movreld_b32" | "s_movreld_b64" => every_sgpr(|reg| implicit(reg, Access::CondWrite)),
-        "s_set_gpr_idx_on" | "s_set_gpr_idx_off" | "s_set_gpr_idx_mode" | "s_set_gpr_idx_idx" => {
-            implicit(Reg::GPR_IDX, Access::Write);
+}
+
+/// The scalar moves whose source or destination M0 chooses among the SGPRs from the operand on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Indexed {
+    Not,
+    Source,
+    Destination,
+}
+
+impl Indexed {
+    fn of(base: &str) -> Indexed {
+        match base {
+            "s_movrels_b32" | "s_movrels_b64" => Indexed::Source,
+            "s_movreld_b32" | "s_movreld_b64" => Indexed::Destination,
+            _ => Indexed::Not,
         }
-        _ => {}
     }
 }
 
 /// How surely a destination gets a new value.
-fn written(inst: &Inst, access: Access, first: Reg) -> Access {
+fn written(inst: &Inst, access: Access, field: Field, first: Reg) -> Access {
     let info = inst.info();
-    let reads = access.reads() && !writes_every_lane(inst);
+    let reads = access.reads();
     if !first.is_vgpr() && !first.is_agpr() {
         let conditional = info.base.starts_with("s_cmov");
         return match (reads, conditional) {
@@ -95,12 +114,9 @@ fn written(inst: &Inst, access: Access, first: Reg) -> Access {
             (true, true) => Access::ReadCondWrite,
         };
     }
-    const PRESERVE: u32 = 2;
-    const DESTINATION_HIGH: u32 = 8;
     let one_lane = info.base == "v_writelane_b32";
-    let keeps_bits = inst.field(Field::DstUnused) == Some(PRESERVE)
-        || info.format == Format::Vop3a && inst.field(Field::OpSel).unwrap_or(0) & DESTINATION_HIGH != 0;
-    match (reads || one_lane || keeps_bits, info.flags.contains(Flags::IGNORES_EXEC) && !one_lane) {
+    let keeps = field == Field::Vdst && keeps_bits(inst) || keeps_lanes(inst);
+    match (reads || one_lane || keeps, info.flags.contains(Flags::IGNORES_EXEC) && !one_lane) {
         (false, true) => Access::Write,
         (false, false) => Access::CondWrite,
         (true, true) => Access::ReadWrite,
@@ -108,15 +124,33 @@ fn written(inst: &Inst, access: Access, first: Reg) -> Access {
     }
 }
 
-/// A DPP instruction keeps the old value of lanes that its masks leave out or whose source lane is not there. With full
-/// masks and zeros for missing sources there are none, and the destination is read by accumulating opcodes only.
-fn writes_every_lane(inst: &Inst) -> bool {
+/// Does a vector destination keep some of its bits?
+fn keeps_bits(inst: &Inst) -> bool {
+    const PRESERVE: u32 = 2;
+    const DESTINATION_HIGH: u32 = 8;
     let info = inst.info();
-    info.flags.contains(Flags::DPP)
-        && inst.field(Field::RowMask) == Some(0xf)
-        && inst.field(Field::BankMask) == Some(0xf)
-        && inst.field(Field::BoundCtrl) == Some(1)
-        && !["mac_", "dot"].iter().any(|part| info.base.contains(part))
+    match info.format {
+        Format::Sdwa1 | Format::Sdwa2 => inst.field(Field::DstUnused) == Some(PRESERVE),
+        // OP_SEL chooses the half that a 16-bit result goes to; the other half stays (gfx9 and later).
+        Format::Vop3a if info.flags.contains(Flags::OP_SEL) => {
+            let narrow = ["_f16", "_i16", "_u16"].iter().any(|end| info.base.ends_with(end));
+            let wide = info.base.contains("32") || info.base.contains("_pk");
+            narrow && !wide || inst.field(Field::OpSel).unwrap_or(0) & DESTINATION_HIGH != 0
+        }
+        _ => false,
+    }
+}
+
+/// Does DPP leave lanes alone that EXEC would have let through? Those outside the row and bank masks, and those that
+/// have no source lane, unless BOUND_CTRL gives them a zero instead.
+fn keeps_lanes(inst: &Inst) -> bool {
+    if !matches!(inst.info().format, Format::Dpp1 | Format::Dpp2) {
+        return false;
+    }
+    let field = |f| inst.field(f).unwrap_or(0);
+    // shifts within a row, shifts across the wave, broadcasts of lane 15 and 31
+    let runs_out = matches!(field(Field::DppCtrl), 0x101..=0x10f | 0x111..=0x11f | 0x130 | 0x138 | 0x142 | 0x143);
+    field(Field::RowMask) != 0xf || field(Field::BankMask) != 0xf || runs_out && field(Field::BoundCtrl) == 0
 }
 
 /// What a special source code depends on.
@@ -130,23 +164,21 @@ fn special_units(code: u16) -> &'static [Reg] {
     }
 }
 
-/// LLVM says that every DS opcode reads M0, which it did before gfx9: since then only those that address by it do.
-fn reads_m0(inst: &Inst) -> bool {
-    let info = inst.info();
-    !info.flags.contains(Flags::DS)
-        || ["gws", "addtid", "append", "consume", "ordered"].iter().any(|part| info.base.contains(part))
-}
-
-/// The hardware register of s_getreg and s_setreg, as far as it is a unit of ours.
-fn hwreg(inst: &Inst) -> Option<Reg> {
-    if !matches!(inst.info().base, "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32") {
-        return None;
+/// The hardware register of s_getreg and s_setreg, as far as it is a unit of ours. Setting changes a bit field of it.
+fn hardware_register(inst: &Inst, mut f: impl FnMut(Reg, Access)) {
+    let access = if inst.info().base == "s_getreg_b32" { Access::Read } else { Access::ReadCondWrite };
+    match inst.field(Field::Simm16).unwrap_or(0) & 0x3f {
+        1 => f(Reg::MODE, access),
+        3 => f(Reg::TRAPSTS, access),
+        2 => {
+            f(Reg::STATUS, access);
+            // SCC, EXECZ and VCCZ are bits of STATUS.
+            for reg in [Reg::SCC, Reg::EXEC_LO, Reg::EXEC_HI, Reg::VCC_LO, Reg::VCC_HI] {
+                f(reg, Access::Read);
+            }
+        }
+        _ => f(Reg::STATUS, access),
     }
-    Some(match inst.field(Field::Simm16)? & 0x3f {
-        1 => Reg::MODE,
-        3 => Reg::TRAPSTS,
-        _ => Reg::STATUS,
-    })
 }
 
 fn every_sgpr(f: impl FnMut(Reg)) {

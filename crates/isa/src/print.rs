@@ -68,7 +68,6 @@ fn sopp_immediate(inst: &Inst) -> Option<String> {
         "s_endpgm" => raw.to_string(),
         "s_set_gpr_idx_mode" => index_mode(raw),
         base if base.starts_with("s_cbranch") || base == "s_branch" => raw.to_string(),
-        "s_incperflevel" | "s_decperflevel" | "s_ttracedata_imm" => format!("0x{raw:x}"),
         // as inline constants are, and are not
         _ if raw <= 64 => raw.to_string(),
         _ => format!("0x{raw:x}"),

@@ -207,7 +207,9 @@ class Legality {
     uint64_t base;
     MCInst inst;
     Legal out;
-    bool image;
+    // Another opcode for a field's code is a misreading: an image instruction with misaligned data registers is taken for
+    // one of a single register, v_nop_sdwa with selectors for v_nop with a strange source.
+    bool closed;
 
     enum Outcome { Illegal, Other, Same, Differs };
 
@@ -285,8 +287,7 @@ class Legality {
             bool ok = false;
             if (code < 1 << p.width && !(literal && code == 255)) {
                 Outcome o = outcome(with(p, code));
-                // An image instruction with misaligned data registers is taken for one of a single register.
-                ok = o != Illegal && !(o == Other && image);
+                ok = o != Illegal && !(o == Other && closed);
                 effect |= o == Differs;
                 mine |= (o == Differs || o == Same) && with(p, code) != base;
             }
@@ -305,7 +306,7 @@ class Legality {
     }
 
 public:
-    Legality(const Prober &t, const Found &f) : t(t), opcode(f.inst.getOpcode()), base(f.word), inst(f.inst), image(f.format == "Mimg") {}
+    Legality(const Prober &t, const Found &f) : t(t), opcode(f.inst.getOpcode()), base(f.word), inst(f.inst), closed(f.format == "Mimg" || f.format.rfind("Sdwa", 0) == 0 || f.format.rfind("Dpp", 0) == 0) {}
 
     Legal run(const std::string &format, const std::vector<Piece> &pieces) {
         static const std::set<std::string> shorts{"Sop1", "Sop2", "Sopk", "Sopc", "Sopp", "Vop1", "Vop2", "Vopc", "Vintrp"};
@@ -338,7 +339,8 @@ public:
         }
         for (unsigned bit = 0; bit < (long_format ? 64 : 32); ++bit) {
             if ((bit >= 26 && bit < 32) || done >> bit & 1) continue;
-            if (outcome(base ^ at(1, bit)) == Illegal) out.fixed |= at(1, bit);
+            Outcome o = outcome(base ^ at(1, bit));
+            if (o == Illegal || (o == Other && closed)) out.fixed |= at(1, bit);
             else if (!is_shown(bit)) out.ignored |= at(1, bit);
         }
         out.value = base & out.fixed;
