@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use luthier_isa::{Field, Flags, Inst, OpcodeInfo, Operand, Reg, RegRange, Target};
+use luthier_isa::{Field, File, Flags, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, Target};
 
 /// Opcodes that some analysis has a rule for. The rest is [`Kind::Plain`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +67,8 @@ impl Kind {
 /// The [`Kind`] of every opcode of a target.
 pub(crate) struct Classes {
     kinds: Vec<Kind>,
+    /// By opcode: an instruction may write EXEC, depending on its operands.
+    may_write_exec: Vec<bool>,
 }
 
 impl Classes {
@@ -77,11 +79,24 @@ impl Classes {
         }
     }
     fn new(target: Target) -> Classes {
-        Classes { kinds: target.opcodes().iter().map(classify).collect() }
+        let opcodes = target.opcodes();
+        Classes {
+            kinds: opcodes.iter().map(classify).collect(),
+            may_write_exec: opcodes.iter().map(may_write_exec).collect(),
+        }
+    }
+    /// Cheap, and true of every instruction that writes EXEC.
+    pub(crate) fn may_write_exec(&self, inst: &Inst) -> bool {
+        self.may_write_exec.get(usize::from(inst.info().id.0)).copied().unwrap_or(true)
     }
     pub(crate) fn of(&self, inst: &Inst) -> Kind {
         self.kinds.get(usize::from(inst.info().id.0)).copied().unwrap_or(Kind::Plain)
     }
+}
+
+fn may_write_exec(info: &OpcodeInfo) -> bool {
+    let scalar = |o: &OperandInfo| o.access.writes() && o.file == File::Scalar && o.fixed.is_none();
+    info.implicit_writes.contains(&Reg::EXEC_LO) || info.operands.iter().any(scalar)
 }
 
 fn classify(info: &OpcodeInfo) -> Kind {

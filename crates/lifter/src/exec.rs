@@ -5,7 +5,7 @@
 
 use luthier_isa::{Inst, Reg};
 
-use crate::class::{ExecEffect, Kind, exec_effect};
+use crate::class::{Classes, ExecEffect, Kind, exec_effect};
 use crate::{BlockId, FuncId, InstrId, Program};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,8 @@ impl Modes {
         Modes { exec_full: self.exec_full && other.exec_full, indexed: self.indexed || other.indexed }
     }
     /// After an instruction.
-    pub fn step(&mut self, kind: Kind, inst: &Inst) {
+    pub fn step(&mut self, classes: &Classes, inst: &Inst) {
+        let kind = classes.of(inst);
         match kind {
             // Compiled code never calls with indexing on, and returns with it off.
             Kind::CallDirect | Kind::Swappc => *self = Modes::LOST,
@@ -40,7 +41,7 @@ impl Modes {
             Kind::Setreg if sets_index_mode(inst) => self.indexed = true,
             _ => {}
         }
-        match effect_of(kind, inst) {
+        match effect_of(classes, inst) {
             ExecEffect::Full => self.exec_full = true,
             ExecEffect::None | ExecEffect::Grow => {}
             ExecEffect::Shrink | ExecEffect::Unknown => self.exec_full = false,
@@ -57,13 +58,12 @@ fn sets_index_mode(inst: &Inst) -> bool {
 }
 
 /// How an instruction changes EXEC.
-pub(crate) fn effect_of(kind: Kind, inst: &Inst) -> ExecEffect {
-    // Most instructions do not write EXEC, and finding that out must be cheap.
-    match kind {
-        Kind::OrSaveexec | Kind::ShrinkExec | Kind::GrowExec => exec_effect(kind, inst),
-        _ if writes_exec(inst) => exec_effect(kind, inst),
-        _ => ExecEffect::None,
+pub(crate) fn effect_of(classes: &Classes, inst: &Inst) -> ExecEffect {
+    // Most instructions cannot write EXEC, and that must be cheap to see.
+    if !classes.may_write_exec(inst) || !writes_exec(inst) {
+        return ExecEffect::None;
     }
+    exec_effect(classes.of(inst), inst)
 }
 
 fn writes_exec(inst: &Inst) -> bool {
@@ -71,9 +71,6 @@ fn writes_exec(inst: &Inst) -> bool {
     let info = inst.info();
     if info.implicit_writes.iter().any(|r| *r == Reg::EXEC_LO || *r == Reg::EXEC_HI) {
         return true;
-    }
-    if !info.flags.intersects(luthier_isa::Flags::SALU | luthier_isa::Flags::SMEM | luthier_isa::Flags::VALU) {
-        return false;
     }
     // Destinations come first.
     inst.operands().take_while(|(o, _)| o.access != Access::Read).any(|(_, value)| match value {
@@ -113,7 +110,7 @@ impl BlockModes {
         while let Some(block) = work.pop_first() {
             let Some(mut modes) = states[(block.0 - first.0) as usize] else { continue };
             for i in program.block(block).instrs.iter() {
-                modes.step(program.kind(i), program.inst(i));
+                modes.step(program.classes, program.inst(i));
             }
             for &succ in program.succs(block) {
                 let state = &mut states[(succ.0 - first.0) as usize];
@@ -147,7 +144,7 @@ impl<'a> ExecStates<'a> {
         let block = self.program.block_of(instr);
         let mut modes = self.modes.at_start(block);
         for i in self.program.block(block).instrs.iter().take_while(|&i| i < instr) {
-            modes.step(self.program.kind(i), self.program.inst(i));
+            modes.step(self.program.classes, self.program.inst(i));
         }
         if modes.exec_full { ExecState::Full } else { ExecState::Unknown }
     }

@@ -19,7 +19,7 @@ pub(super) struct Model {
 impl Model {
     pub fn of(program: &Program, func: FuncId) -> Model {
         let modes = BlockModes::of(program, func);
-        let mut states = Vec::new();
+        let (mut states, mut reads) = (Vec::new(), Vec::new());
         let transfers = program
             .function(func)
             .blocks
@@ -29,7 +29,13 @@ impl Model {
                 let first = program.block(block).instrs.first;
                 modes_of_block(program, &modes, block, &mut states);
                 for i in program.block(block).instrs.iter().rev() {
-                    effects(program.inst(i), program.kind(i), states[(i.0 - first.0) as usize], &mut transfer);
+                    effects(
+                        program.inst(i),
+                        program.classes,
+                        states[(i.0 - first.0) as usize],
+                        &mut reads,
+                        &mut transfer,
+                    );
                 }
                 transfer
             })
@@ -101,7 +107,7 @@ fn modes_of_block(program: &Program, modes: &BlockModes, block: BlockId, out: &m
     let mut now = modes.at_start(block);
     for i in program.block(block).instrs.iter() {
         out.push(now);
-        now.step(program.kind(i), program.inst(i));
+        now.step(program.classes, program.inst(i));
     }
 }
 
@@ -175,6 +181,7 @@ impl<'a> Liveness<'a> {
         let instrs = self.program.block(block).instrs;
         let mut states = Vec::with_capacity(instrs.len());
         modes_of_block(self.program, &self.modes, block, &mut states);
+        let mut reads = Vec::new();
         let mut points = Vec::with_capacity(instrs.len());
         let mut live = *self.at_end(block);
         for (i, modes) in instrs.iter().zip(&states).rev() {
@@ -182,7 +189,7 @@ impl<'a> Liveness<'a> {
             if Some(i) == instrs.last() && self.program.block(block).terminator == Terminator::Call {
                 live = self.program.summaries.before_call(self.program.call(block), &after, true);
             }
-            effects(self.program.inst(i), self.program.kind(i), *modes, &mut live);
+            effects(self.program.inst(i), self.program.classes, *modes, &mut reads, &mut live);
             // Where EXEC is full, no lane is off.
             let inactive = if modes.exec_full { RegSet::EMPTY } else { live.inactive };
             points.push(Point { instr: i, before: Live { active: live.active, inactive }, after });

@@ -3,24 +3,31 @@
 use luthier_isa::{Access, Flags, Inst, Reg, RegSet};
 
 use super::transfer::Sink;
-use crate::class::{ExecEffect, Kind};
+use crate::class::{Classes, ExecEffect, Kind};
 use crate::exec::{Modes, effect_of};
 
 /// Feeds the effects of an instruction to `sink`, in backward order. `modes` are those in front of the instruction.
-/// Calls give only the effects of the branch itself.
-pub(crate) fn effects(inst: &Inst, kind: Kind, modes: Modes, sink: &mut impl Sink) {
+/// Calls give only the effects of the branch itself. `reads` is scratch space.
+pub(crate) fn effects(inst: &Inst, classes: &Classes, modes: Modes, reads: &mut Vec<Reg>, sink: &mut impl Sink) {
+    let kind = classes.of(inst);
     let flags = inst.info().flags;
     let vector = |reg: Reg| reg.is_vgpr() || reg.is_agpr();
     // With indexing on, a VGPR operand of a VALU instruction stands for one further up.
     let indexed = kind == Kind::VectorRelative || modes.indexed && flags.contains(Flags::VALU);
-    let mut effect = effect_of(kind, inst);
-    inst.for_each_access(|a| match a.access {
-        _ if vector(a.reg) && indexed => {}
-        Access::Write => sink.kill(a.reg),
-        Access::CondWrite if vector(a.reg) && modes.exec_full => sink.kill(a.reg),
-        Access::CondWrite if vector(a.reg) => sink.kill_active(a.reg),
-        // A write that also reads, or a scalar one that may not happen, ends nothing.
-        _ => {}
+    let mut effect = effect_of(classes, inst);
+    reads.clear();
+    inst.for_each_access(|a| {
+        if a.access.reads() {
+            reads.push(a.reg);
+        }
+        match a.access {
+            _ if vector(a.reg) && indexed => {}
+            Access::Write => sink.kill(a.reg),
+            Access::CondWrite if vector(a.reg) && modes.exec_full => sink.kill(a.reg),
+            Access::CondWrite if vector(a.reg) => sink.kill_active(a.reg),
+            // A write that also reads, or a scalar one that may not happen, ends nothing.
+            _ => {}
+        }
     });
     if modes.exec_full && effect == ExecEffect::Grow {
         effect = ExecEffect::None;
@@ -42,17 +49,17 @@ pub(crate) fn effects(inst: &Inst, kind: Kind, modes: Modes, sink: &mut impl Sin
         sink.read_set(&vectors());
     }
     let crosses = kind == Kind::CrossLane || kind == Kind::Readlane;
-    inst.for_each_access(|a| {
-        if a.access.reads() {
-            // A write of one lane does not look at the register, it keeps the rest: nothing becomes live by it.
-            if kind == Kind::Writelane && vector(a.reg) {
-            } else if vector(a.reg) && !crosses {
-                sink.read_active(a.reg);
-            } else {
-                sink.read(a.reg);
-            }
+    for &reg in reads.iter() {
+        // A write of one lane does not look at the register, it keeps the rest: nothing becomes live by it.
+        if kind == Kind::Writelane && vector(reg) {
+            continue;
         }
-    });
+        if vector(reg) && !crosses {
+            sink.read_active(reg);
+        } else {
+            sink.read(reg);
+        }
+    }
 }
 
 fn scalars() -> RegSet {
