@@ -43,7 +43,7 @@ demo: setup
 
 test: setup
 	cargo test --release --quiet --workspace --exclude luthier-python
-	$(BIN)/pytest --quiet
+	$(BIN)/pytest --quiet --numprocesses auto --dist loadgroup
 
 bench: setup
 	$(BIN)/python tools/bench

@@ -13,6 +13,8 @@ import pytest
 from conftest import ROOT
 
 LIMIT = 35 << 20
+# One worker builds it, once.
+pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +28,11 @@ def wheel(tmp_path_factory):
     return path
 
 
-@pytest.mark.wheel
 def test_name_and_size(wheel):
     assert re.fullmatch(r"luthier-0\.1\.0-cp310-abi3-manylinux\w*_x86_64\.whl", wheel.name)
     assert wheel.stat().st_size <= LIMIT, f"{wheel.stat().st_size >> 20} MB"
 
 
-@pytest.mark.wheel
 def test_contents(wheel, tmp_path):
     from elftools.elf.elffile import ELFFile
 
@@ -49,7 +49,6 @@ def test_contents(wheel, tmp_path):
     assert libraries <= {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2"}
 
 
-@pytest.mark.wheel
 def test_readme_example_in_a_clean_environment(wheel, tmp_path):
     text = (ROOT / "README.md").read_text()
     tool, launch = re.findall(r"```python\n(.*?)```", text[text.index("<!-- example") :], re.DOTALL)[:2]

@@ -109,6 +109,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         traceback.print_exc()
         return 3
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # pyo3's, which is no Exception
+            raise
+        return _fail(f"internal error, please report it: {error}")
 
 
 def _command(args: Any) -> int:
