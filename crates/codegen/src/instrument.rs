@@ -16,7 +16,7 @@ use crate::place::layout::Layout;
 use crate::place::ops::Ops;
 use crate::place::patch::{self, Original, Patch};
 use crate::place::point::Highest;
-use crate::place::pool::Free;
+use crate::place::pool::{File, Free};
 use crate::place::prepared::Prepared;
 use crate::place::resources;
 use crate::plan::{Instrumented, Plan, Rejected, Report};
@@ -221,25 +221,47 @@ fn component<'a>(
     let mut no_counter = None;
     let mut highest = Highest::default();
     let mut free = Free::outside(&touched, 0, limits.sgprs);
+    let mut counter_lanes = vec![None; base.plan.counters.len()];
+    // A VGPR for those that get no pair. The first three are what counters are flushed through.
+    let mut spare = Free::outside(&touched, File::Vgpr.first_unit(), limits.vgprs);
+    (0..3).for_each(|n| spare.remove(n));
+    let mut lanes: Option<(Reg, u8)> = None;
     for &c in &wish.counters {
         let Some(slot) = counters.get_mut(c) else { continue };
-        let Some(n) = free.find(2, 2, 0).filter(|_| !kernels.is_empty()) else {
-            no_counter = Some(if kernels.is_empty() {
-                "no kernel of the object calls this function, so that nothing starts and ends its counter".to_owned()
-            } else {
-                format!(
-                    "{} counters need an SGPR pair each, and every pair is used by the application",
-                    wish.counters.len()
-                )
-            });
+        if kernels.is_empty() {
+            let reason = "no kernel of the object calls this function, so that nothing starts and ends its counter";
+            no_counter = Some(reason.to_owned());
             continue;
-        };
-        free.remove(n);
-        free.remove(n + 1);
-        let pair = RegRange::new(Reg::sgpr(n), 2);
-        reserved.insert_range(pair);
-        highest.note(pair);
-        *slot = Some(pair.first);
+        }
+        if let Some(n) = free.find(2, 2, 0) {
+            free.remove(n);
+            free.remove(n + 1);
+            let pair = RegRange::new(Reg::sgpr(n), 2);
+            reserved.insert_range(pair);
+            highest.note(pair);
+            *slot = Some(pair.first);
+            continue;
+        }
+        let next = lanes.filter(|(_, lane)| *lane < 64).or_else(|| {
+            let n = spare.find(1, 1, 0)?;
+            spare.remove(n);
+            let vgpr = RegRange::new(Reg::vgpr(n), 1);
+            reserved.insert_range(vgpr);
+            highest.note(vgpr);
+            Some((vgpr.first, 0))
+        });
+        match next {
+            Some((vgpr, lane)) => {
+                counter_lanes[c] = Some((vgpr, lane));
+                lanes = Some((vgpr, lane + 2));
+            }
+            None => {
+                no_counter = Some(format!(
+                    "{} counters need an SGPR pair or two lanes of a VGPR each, and the application uses all of both",
+                    wish.counters.len()
+                ));
+            }
+        }
     }
     let default_fp_mode = !sets_mode && kernels.iter().all(|k| resources::has_default_fp_mode(&k.descriptor));
     let env = Env {
@@ -250,6 +272,7 @@ fn component<'a>(
         template_of: base.template_of,
         symbols: base.symbols,
         counters,
+        counter_lanes,
         no_counter,
         reserved,
         never_used,

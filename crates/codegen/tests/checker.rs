@@ -17,6 +17,7 @@ struct Case {
     live: Live,
     loads: InFlight,
     counters: Vec<Option<Reg>>,
+    counter_lanes: Vec<Option<(Reg, u8)>>,
 }
 
 fn set(ranges: &[RegRange]) -> RegSet {
@@ -36,6 +37,7 @@ impl Case {
             live: Live::NONE,
             loads: InFlight::default(),
             counters: vec![],
+            counter_lanes: vec![],
         })
     }
     fn live(mut self, ranges: &[RegRange]) -> Case {
@@ -54,6 +56,7 @@ impl Case {
         let question = Question {
             plan: &self.plan,
             counters: &self.counters,
+            counter_lanes: &self.counter_lanes,
             unused: &RegSet::EMPTY,
             address: 0x40,
             live: &self.live,
@@ -193,4 +196,30 @@ fn registers_of_loads_in_flight_are_not_touched() {
     case("s_waitcnt vmcnt(0)\nv_add_u32_e32 v3, 1, v2\n", (1, 2)).passes();
     case("s_waitcnt lgkmcnt(0)\nv_add_u32_e32 v6, 1, v2\n", (1, 2)).fails("touches v2");
     case("s_waitcnt vmcnt(2)\nv_add_u32_e32 v6, 1, v2\n", (1, 2)).fails("touches v2");
+}
+
+#[test]
+fn lanes_keep_scalars_and_counters() {
+    let Some(template) = counter() else { return };
+    let add = "s_add_u32 s8, s8, 1\ns_addc_u32 s9, s9, 0\n";
+    let case = |source: &str, hook| {
+        let mut case = Case::new(source, hook, template.clone(), vec![ArgValue::Counter(0)]).unwrap();
+        (case.counters, case.counter_lanes) = (vec![None], vec![Some((Reg::vgpr(5), 2))]);
+        case
+    };
+    let read = "v_readlane_b32 s8, v5, 2\nv_readlane_b32 s9, v5, 3\n";
+    let write = "v_writelane_b32 v5, s8, 2\nv_writelane_b32 v5, s9, 3\n";
+    case(&format!("{read}{add}{write}"), (2, 4)).passes();
+    case(&format!("{read}{add}"), (2, 4)).fails("lane 2 of v5");
+    case(&format!("{add}{write}"), (0, 2)).fails("argument 0 is to be");
+    let crossed = "v_writelane_b32 v5, s9, 2\nv_writelane_b32 v5, s8, 3\n";
+    case(&format!("{read}{add}{crossed}"), (2, 4)).fails("lane 2 of v5");
+    // A live register on loan.
+    let lend = "v_writelane_b32 v6, s8, 0\nv_writelane_b32 v6, s9, 1\n";
+    let back = "v_readlane_b32 s8, v6, 0\nv_readlane_b32 s9, v6, 1\n";
+    let lent = format!("{lend}{read}{add}{write}{back}");
+    case(&lent, (4, 6)).live(&[s(8, 2)]).passes();
+    case(&lent, (4, 6)).live(&[s(8, 2), v(6, 1)]).fails("v6 is live");
+    case(&lent, (4, 6)).live_inactive(&[v(6, 1)]).fails("v6 is live");
+    case(&format!("{read}{add}{write}"), (2, 4)).live(&[s(8, 2)]).fails("s8 is live");
 }

@@ -152,3 +152,29 @@ fn triton_kernels_count_right() {
     }
     assert!(count > 0);
 }
+
+/// A kernel that has something in every SGPR most of the time, with SCC and VCC live now and then: counters live in
+/// lanes, and hooks work with registers on loan.
+#[test]
+fn a_kernel_without_a_free_scalar_register() {
+    let mut body = String::new();
+    (2..102).filter(|n| !(100..102).contains(n)).for_each(|n| body += &format!("  s_movk_i32 s{n}, {}\n", n * 3));
+    body += "  s_load_dwordx2 s[100:101], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\n  s_mov_b32 s0, 7\n  s_mov_b32 s1, 9\n";
+    body += "  v_cmp_lt_u32_e32 vcc, 5, v0\n  s_cmp_eq_u32 s0, 7\n  s_cselect_b32 s1, s2, s3\n";
+    body += "  v_cndmask_b32_e64 v1, 1, 2, vcc\n  s_movk_i32 vcc_lo, 77\n";
+    (1..100).for_each(|n| body += &format!("  s_add_u32 s0, s0, s{n}\n  s_addc_u32 s0, s0, vcc_lo\n"));
+    body += "  v_add_u32_e32 v1, s0, v1\n  v_lshlrev_b32_e32 v0, 2, v0\n  global_store_dword v0, v1, s[100:101]\n";
+    let text = include_str!("support/huge.s");
+    let (start, end) = (text.find("  s_mov_b32 s0, 3").unwrap(), text.find(".Lend:").unwrap());
+    let source = format!("{}{body}{}", &text[..start], &text[end..])
+        .replace("huge", "full")
+        .replace("next_free_sgpr 16", "next_free_sgpr 102\n  .amdhsa_user_sgpr_kernarg_segment_ptr 1")
+        .replace("kernarg_segment_size: 0", "kernarg_segment_size: 8")
+        .replace(".args: []", ".args: [{.offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}]");
+    let Some(object) = assemble("full", &source) else { return };
+    let (Some(in_registers), Some(in_memory)) = (counter(), memory_counter()) else { return };
+    for when in [When::Before, When::After] {
+        assert_eq!(compare("full, counter", &object, &in_registers, &[ArgValue::Counter(0)], when), 1);
+        assert_eq!(compare("full, memory", &object, &in_memory, &[], when), 1);
+    }
+}

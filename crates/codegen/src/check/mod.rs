@@ -41,6 +41,8 @@ pub struct Question<'a> {
     pub plan: &'a Plan,
     /// The low register of each counter's pair.
     pub counters: &'a [Option<Reg>],
+    /// For counters without one: the VGPR and the first of the two lanes that hold it.
+    pub counter_lanes: &'a [Option<(Reg, u8)>],
     /// Registers that no code of the application touches.
     pub unused: &'a RegSet,
     pub address: u64,
@@ -92,6 +94,14 @@ impl Checker<'_> {
         for low in self.q.counters.iter().flatten() {
             active.insert_range(RegRange::new(*low, 2));
         }
+        for &(vgpr, first) in self.q.counter_lanes.iter().flatten() {
+            for lane in [first, first + 1] {
+                let (holds, wanted) = (self.state.lane(vgpr, lane), self.promised.of_lane(vgpr, lane));
+                if holds != wanted {
+                    self.wrong(format!("lane {lane} of {vgpr} holds {holds:?} instead of {wanted:?}"));
+                }
+            }
+        }
         for (reg, holds) in value::broken(&self.state, &self.promised, &active, &inactive) {
             self.wrong(format!("{reg} is live, and holds {holds:?} instead of {:?}", self.promised.of(reg)));
         }
@@ -131,6 +141,17 @@ impl Checker<'_> {
                     None => vec![Value::Other; to.count.into()],
                 };
                 to.units().zip(values).for_each(|(u, v)| self.state.set(u, v));
+            }
+            ("v_writelane_b32", [Operand::Reg(to), from, Operand::Inline(lane @ 128..=191)]) => {
+                let value = match from {
+                    Operand::Reg(from) if from.count == 1 => self.state.get(from.first),
+                    _ => Value::Other,
+                };
+                self.state.set_lane(to.first, (lane - 128) as u8, value);
+            }
+            ("v_readlane_b32", [Operand::Reg(to), Operand::Reg(from), Operand::Inline(lane @ 128..=191)]) => {
+                let value = self.state.lane(from.first, (lane - 128) as u8);
+                self.state.set(to.first, value);
             }
             // 1 if SCC, else 0.
             ("s_cselect_b32", [Operand::Reg(to), Operand::Inline(129), Operand::Inline(128)]) => {
@@ -195,8 +216,29 @@ impl Checker<'_> {
             ArgValue::Baked => None,
         };
         let mut results = Vec::new();
+        let mut lane_results = Vec::new();
         for (n, (value, place)) in insertion.args.iter().zip(&template.args).enumerate() {
-            let (Some(place), Some((range, kept))) = (place, source(value)) else { continue };
+            let Some(place) = place else { continue };
+            if let ArgValue::Counter(c) = value
+                && let Some((vgpr, first)) = self.q.counter_lanes.get(*c).copied().flatten()
+            {
+                for (i, unit) in (0u8..2).zip(place.range.units()) {
+                    let Some(at) = renaming.placed(unit) else { continue };
+                    let (holds, wanted) = (self.state.get(at), self.promised.of_lane(vgpr, first + i));
+                    if place.read && holds != wanted {
+                        self.wrong(format!(
+                            "{}: argument {n} is to be {wanted:?}, but {at} holds {holds:?}",
+                            template.name
+                        ));
+                    }
+                    if place.written {
+                        let result = Value::Result { hook: hook as u16, arg: n as u16, unit: i };
+                        lane_results.push((at, (vgpr, first + i), result));
+                    }
+                }
+                continue;
+            }
+            let Some((range, kept)) = source(value) else { continue };
             for (i, (unit, stands_for)) in place.range.units().zip(range.units()).enumerate() {
                 let Some(at) = renaming.placed(unit) else { continue };
                 let (holds, wanted) = (self.state.get(at), self.promised.of(stands_for));
@@ -225,6 +267,10 @@ impl Checker<'_> {
                     self.state.spoil_inactive(a.reg);
                 }
             });
+        }
+        for (at, (vgpr, lane), value) in lane_results {
+            self.state.set(at, value);
+            self.promised.set_lane(vgpr, lane, value);
         }
         for (at, stands_for, value) in results {
             self.state.set(at, value);

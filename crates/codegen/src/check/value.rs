@@ -1,5 +1,7 @@
 //! Symbolic values of register units.
 
+use std::collections::HashMap;
+
 use luthier_isa::{Reg, RegSet};
 
 /// What a unit holds.
@@ -11,6 +13,8 @@ pub enum Value {
     Copy(Reg),
     /// Unit `unit` of argument `arg`, as the template that is `hook`th at the point left it.
     Result { hook: u16, arg: u16, unit: u8 },
+    /// What a lane of a vector unit held when the inserted code began.
+    Lane(Reg, u8),
     /// Anything else; each time another thing.
     Other,
 }
@@ -20,6 +24,10 @@ pub enum Value {
 pub struct State {
     active: Vec<Value>,
     inactive: Vec<Value>,
+    /// Single lanes that were written on their own.
+    lanes: HashMap<(Reg, u8), Value>,
+    /// Vector units of which more than that was written.
+    spoilt: RegSet,
 }
 
 fn all() -> Vec<Value> {
@@ -28,7 +36,7 @@ fn all() -> Vec<Value> {
 
 impl State {
     pub fn at_start() -> State {
-        State { active: all(), inactive: all() }
+        State { active: all(), inactive: all(), lanes: HashMap::new(), spoilt: RegSet::EMPTY }
     }
     pub fn get(&self, reg: Reg) -> Value {
         self.active[reg.index()]
@@ -39,9 +47,21 @@ impl State {
     /// By an instruction that obeys EXEC, if the unit is a vector one.
     pub fn set(&mut self, reg: Reg, value: Value) {
         self.active[reg.index()] = value;
+        self.spoilt.insert(reg);
+        self.lanes.retain(|(r, _), _| *r != reg);
         if !reg.is_vgpr() && !reg.is_agpr() {
             self.inactive[reg.index()] = value;
         }
+    }
+    pub fn lane(&self, reg: Reg, lane: u8) -> Value {
+        let old = if self.spoilt.contains(reg) { Value::Other } else { Value::Lane(reg, lane) };
+        self.lanes.get(&(reg, lane)).copied().unwrap_or(old)
+    }
+    /// One lane, whatever EXEC says.
+    pub fn set_lane(&mut self, reg: Reg, lane: u8, value: Value) {
+        self.lanes.insert((reg, lane), value);
+        self.active[reg.index()] = Value::Other;
+        self.inactive[reg.index()] = Value::Other;
     }
     pub fn spoil_inactive(&mut self, reg: Reg) {
         self.inactive[reg.index()] = Value::Other;
@@ -50,9 +70,16 @@ impl State {
 
 /// What each unit has to hold when the inserted code ends, as far as that is not its own old value.
 #[derive(Default)]
-pub struct Promised(Vec<(Reg, Value)>);
+pub struct Promised(Vec<(Reg, Value)>, Vec<((Reg, u8), Value)>);
 
 impl Promised {
+    pub fn of_lane(&self, reg: Reg, lane: u8) -> Value {
+        let last = self.1.iter().rev().find(|(at, _)| *at == (reg, lane));
+        last.map_or(Value::Lane(reg, lane), |(_, v)| *v)
+    }
+    pub fn set_lane(&mut self, reg: Reg, lane: u8, value: Value) {
+        self.1.push(((reg, lane), value));
+    }
     pub fn of(&self, reg: Reg) -> Value {
         self.0.iter().rev().find(|(r, _)| *r == reg).map_or(Value::Own(reg), |(_, v)| *v)
     }

@@ -293,6 +293,7 @@ impl Copier<'_> {
             self.out.violations.extend(check::splice(&check::Question {
                 plan: env.plan,
                 counters: &env.counters,
+                counter_lanes: &env.counter_lanes,
                 unused: &env.never_used,
                 address,
                 live: point.live,

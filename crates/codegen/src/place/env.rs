@@ -23,6 +23,8 @@ pub struct Env<'a> {
     pub symbols: &'a HashMap<String, Place>,
     /// The SGPR pair of each of the plan's counters; `None` for those that this component does not use.
     pub counters: Vec<Option<Reg>>,
+    /// Where no pair is left: the VGPR and the first of the two lanes that hold a counter.
+    pub counter_lanes: Vec<Option<(Reg, u8)>>,
     /// Why counters have no registers here.
     pub no_counter: Option<String>,
     /// Registers that hold values between points: the counters.
@@ -36,6 +38,10 @@ pub struct Env<'a> {
 }
 
 impl Env<'_> {
+    pub fn has_counter(&self, c: usize) -> bool {
+        let pair = self.counters.get(c).copied().flatten();
+        pair.is_some() || self.counter_lanes.get(c).copied().flatten().is_some()
+    }
     pub fn prepared(&self, insertion: u32) -> &Prepared {
         &self.templates[self.template_of[insertion as usize] as usize]
     }

@@ -11,7 +11,7 @@ use super::prepared::Traits;
 
 /// A VALU instruction writes an SGPR that a memory instruction reads, or that selects a lane (4 there), or VALU
 /// writes EXEC and a DPP operation follows.
-const VALU_SCALAR: u32 = 5;
+pub const VALU_SCALAR: u32 = 5;
 /// VALU writes a VGPR that a DPP or matrix instruction reads; `s_setreg` and another access to the same register.
 const SHORT: u32 = 2;
 /// The longest a matrix instruction of this target keeps its registers busy (a 16-pass double or 32x32 operation).

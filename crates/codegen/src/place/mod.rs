@@ -10,7 +10,7 @@
 //!   free ones ([`point`]): dead there, or never used by the component. Taking the lowest free register first prefers
 //!   those that are allocated already; what goes beyond raises the kernels' counts ([`resources`]);
 //! - a counter has an SGPR pair that no code of the component uses, set to zero at the kernels' entries and added to
-//!   memory before `s_endpgm` ([`preamble`]).
+//!   memory before `s_endpgm` ([`preamble`]); where there is none left, two lanes of a VGPR.
 //!
 //! If something in a component is not understood, the component is left as it is, and the report says why.
 //!
@@ -21,6 +21,7 @@
 //! | [`pool`] | free registers |
 //! | [`env`] | what all points of a component have in common |
 //! | [`point`] | the hooks of one point |
+//! | [`borrow`] | live SGPRs kept in lanes where too few are free |
 //! | [`hazard`] | wait states at a hook's borders |
 //! | [`indexing`] | where VGPR operands are indexed |
 //! | [`copy`] | copying a function |
@@ -30,6 +31,7 @@
 //! | [`chunk`], [`layout`] | code without addresses; addresses, islands, bytes |
 //! | [`patch`] | from the originals to the copies |
 
+pub mod borrow;
 pub mod chunk;
 pub mod copy;
 pub mod env;

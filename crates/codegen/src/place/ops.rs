@@ -98,6 +98,14 @@ impl Ops {
     pub fn mov64(&self, to: Reg, from: Operand) -> Result<Inst, EncodeError> {
         Inst::build(self.s_mov_b64, &[pair(to), from])
     }
+    /// `to` = lane `lane` of `vgpr`, whatever EXEC is.
+    pub fn read_lane(&self, to: Reg, vgpr: Reg, lane: u8) -> Result<Inst, EncodeError> {
+        Inst::build(self.v_readlane_b32, &[one(to), one(vgpr), small(lane.into())])
+    }
+    /// Lane `lane` of `vgpr` = `from`.
+    pub fn write_lane(&self, vgpr: Reg, lane: u8, from: Operand) -> Result<Inst, EncodeError> {
+        Inst::build(self.v_writelane_b32, &[one(vgpr), from, small(lane.into())])
+    }
     pub fn read_fp_mode(&self, to: Reg) -> Result<Inst, EncodeError> {
         Inst::build(self.s_getreg_b32, &[one(to), Operand::Imm(MODE_FP)])
     }

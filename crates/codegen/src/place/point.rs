@@ -6,6 +6,7 @@
 use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange, RegSet};
 use luthier_lifter::{InFlight, Live};
 
+use super::borrow::{Borrowed, Shortage};
 use super::chunk::Place;
 use super::env::Env;
 use super::hazard;
@@ -126,49 +127,95 @@ pub fn place(
     out: &mut Splice,
     rejected: &mut Vec<Rejected>,
 ) -> Result<(), EncodeError> {
+    let mut borrowed = Borrowed::default();
+    loop {
+        let mut reasons = Vec::new();
+        let short = attempt(env, point, insertions, &borrowed, out, &mut reasons)?;
+        // Where SGPRs are short, some that are live are kept in a VGPR's lanes meanwhile.
+        if let Some(need) = short.filter(|_| !point.indexed)
+            && borrowed.borrow(env, &pool(env, point, insertions), &excluded(env, point, insertions), need)
+        {
+            continue;
+        }
+        rejected.extend(reasons.into_iter().map(|reason| Rejected { address, reason }));
+        return Ok(());
+    }
+}
+
+/// One try. Gives back what scalar registers were missing, if that is why a hook was rejected.
+fn attempt(
+    env: &Env,
+    point: &Point,
+    insertions: &[u32],
+    borrowed: &Borrowed,
+    out: &mut Splice,
+    reasons: &mut Vec<String>,
+) -> Result<Option<Shortage>, EncodeError> {
     out.clear();
-    let mut reject = |reason: String| rejected.push(Rejected { address, reason });
     let mut pool = pool(env, point, insertions);
     let mut todo: Vec<u32> = Vec::with_capacity(insertions.len());
     for &i in insertions {
-        let prepared = env.prepared(i);
-        match obstacle(env, point, i, prepared) {
-            Some(reason) => reject(reason),
+        match obstacle(env, point, i, env.prepared(i)) {
+            Some(reason) => reasons.push(reason),
             None => todo.push(i),
         }
     }
-    let saved = save(env, point, &mut todo, &mut pool, out, &mut reject)?;
+    let Some(lanes) = borrowed.begin(env, &mut pool, out)? else {
+        reasons.extend(todo.iter().map(|_| "neither SGPRs nor a VGPR to keep some in are free here".to_owned()));
+        out.clear();
+        return Ok(None);
+    };
+    let mut short = None;
+    let saved = save(env, point, &mut todo, &mut pool, out, &mut short, reasons)?;
     let mut written_back = RegSet::EMPTY;
     let mut trailing = 0;
     for i in todo {
+        push_nops(env, trailing, out)?;
+        trailing = 0;
         // Each hook begins with the same free registers: nothing of the one before is needed any more.
-        match place_one(env, point, i, pool, &saved, out, &mut written_back)? {
+        match place_one(env, point, i, pool, &saved, out, &mut written_back, &mut short)? {
             Ok(()) => {
                 let m0 = saved.m0.is_some();
                 trailing = hazard::trailing(&env.prepared(i).traits, &written_back, m0);
             }
-            Err(reason) => reject(reason),
+            Err(reason) => reasons.push(reason),
         }
     }
     if out.spans.is_empty() {
         out.clear();
-        return Ok(());
+        return Ok(short);
     }
     restore(env, &saved, out)?;
+    trailing = trailing.max(borrowed.end(env, lanes, out)?);
     push_nops(env, trailing, out)?;
-    Ok(())
+    Ok(short)
+}
+
+/// Registers that must be left alone at the point, live or not: those of arguments, and of what is under way.
+fn excluded(env: &Env, point: &Point, insertions: &[u32]) -> RegSet {
+    let mut kept = arguments(env, insertions);
+    kept.union_with(point.busy);
+    kept.union_with(&point.loads.registers());
+    kept.union_with(&env.reserved);
+    kept
+}
+
+fn arguments(env: &Env, insertions: &[u32]) -> RegSet {
+    let mut all = RegSet::EMPTY;
+    for &i in insertions {
+        for arg in &env.plan.insertions[i as usize].args {
+            if let ArgValue::Reg(range) | ArgValue::RegInOut(range) = arg {
+                all.insert_range(*range);
+            }
+        }
+    }
+    all
 }
 
 /// The registers free at the point, those that arguments lie in left out.
 fn pool(env: &Env, point: &Point, insertions: &[u32]) -> Pool {
-    let mut kept = *point.busy;
-    for &i in insertions {
-        for arg in &env.plan.insertions[i as usize].args {
-            if let ArgValue::Reg(range) | ArgValue::RegInOut(range) = arg {
-                kept.insert_range(*range);
-            }
-        }
-    }
+    let mut kept = arguments(env, insertions);
+    kept.union_with(point.busy);
     pool_without(env, point.live, point.loads, &kept)
 }
 
@@ -211,7 +258,7 @@ fn obstacle(env: &Env, point: &Point, i: u32, prepared: &Prepared) -> Option<Str
     }
     for (n, (value, place)) in insertion.args.iter().zip(&prepared.args).enumerate() {
         match (value, place) {
-            (ArgValue::Counter(c), Some(_)) if env.counters.get(*c).copied().flatten().is_none() => {
+            (ArgValue::Counter(c), Some(_)) if !env.has_counter(*c) => {
                 return Some(
                     env.no_counter
                         .clone()
@@ -233,6 +280,9 @@ fn obstacle(env: &Env, point: &Point, i: u32, prepared: &Prepared) -> Option<Str
                 return Some(format!(
                     "the hook {name} is to write {r}, which is not supported: only s, v and a registers"
                 ));
+            }
+            (ArgValue::Counter(c), Some(_)) if point.indexed && env.counters.get(*c).copied().flatten().is_none() => {
+                return Some("VGPR indexing is on here, and the counter is in a VGPR's lanes".to_owned());
             }
             (ArgValue::Counter(_), Some(p)) if p.count != 2 => {
                 return Some(format!("argument {n} of the hook {name} is no 64-bit value, but a counter is given"));
@@ -267,7 +317,8 @@ fn save(
     todo: &mut Vec<u32>,
     pool: &mut Pool,
     out: &mut Splice,
-    reject: &mut impl FnMut(String),
+    short: &mut Option<Shortage>,
+    reasons: &mut Vec<String>,
 ) -> Result<Saved, EncodeError> {
     let ops = &env.ops;
     // A later hook's argument counts as a use.
@@ -287,12 +338,13 @@ fn save(
         }
         let range = pool.take(File::Sgpr, count, count, 0, false);
         if range.is_none() {
+            *short = Some(Shortage { count, align: count, remainder: 0 });
             let free = pool.describe();
             todo.retain(|i| {
                 let prepared = env.prepared(*i);
                 if needs(prepared) {
                     let name = &env.plan.insertions[*i as usize].template.name;
-                    reject(format!(
+                    reasons.push(format!(
                         "{what} is live and the hook {name} changes it, but no register is free to keep it: {free}"
                     ));
                 }
@@ -365,6 +417,8 @@ enum Supply {
     /// The group is renamed onto the registers that hold it.
     InPlace(Reg),
     Moved(RegRange),
+    /// A counter, in two lanes of a VGPR.
+    Lanes(Reg, u8),
     Nothing,
 }
 
@@ -375,7 +429,10 @@ fn supply(env: &Env, prepared: &Prepared, arg: &Arg, value: &ArgValue) -> Supply
         ArgValue::Baked => return Supply::Nothing,
         ArgValue::Counter(c) => match env.counters.get(*c).copied().flatten() {
             Some(reg) => (RegRange::new(reg, 2), true),
-            None => return Supply::Nothing,
+            None => match env.counter_lanes.get(*c).copied().flatten() {
+                Some((vgpr, lane)) => return Supply::Lanes(vgpr, lane),
+                None => return Supply::Nothing,
+            },
         },
         ArgValue::Reg(r) => (*r, false),
         ArgValue::RegInOut(r) => (*r, true),
@@ -389,6 +446,7 @@ fn supply(env: &Env, prepared: &Prepared, arg: &Arg, value: &ArgValue) -> Supply
 }
 
 /// One hook. The inner error says why there is no room for it.
+#[allow(clippy::too_many_arguments)]
 fn place_one(
     env: &Env,
     point: &Point,
@@ -397,17 +455,20 @@ fn place_one(
     saved: &Saved,
     out: &mut Splice,
     written_back: &mut RegSet,
+    short: &mut Option<Shortage>,
 ) -> Result<Result<(), String>, EncodeError> {
     let insertion = &env.plan.insertions[i as usize];
     let prepared = env.prepared(i);
     let mut groups: Vec<Option<Reg>> = vec![None; prepared.groups.len()];
     let mut moves: Vec<(&Arg, RegRange, bool)> = Vec::new();
+    let mut in_lanes: Vec<(&Arg, Reg, u8)> = Vec::new();
     let (mut in_place, mut sources) = (RegSet::EMPTY, RegSet::EMPTY);
     for (value, arg) in insertion.args.iter().zip(&prepared.args) {
         let Some(arg) = arg else { continue };
         let back = arg.written && !matches!(value, ArgValue::Reg(_) | ArgValue::Baked);
         match supply(env, prepared, arg, &saved.value(value)) {
             Supply::Nothing => {}
+            Supply::Lanes(vgpr, lane) => in_lanes.push((arg, vgpr, lane)),
             Supply::InPlace(reg) if groups[arg.group].is_none() => {
                 groups[arg.group] = Some(reg);
                 let range = RegRange::new(reg, arg.count);
@@ -431,6 +492,9 @@ fn place_one(
         let remainder = group.range.first.number() % u16::from(group.align);
         let Some(range) = pool.take(group.file, group.range.count, group.align, remainder, group.whole) else {
             let name = &insertion.template.name;
+            if group.file == File::Sgpr {
+                *short = Some(Shortage { count: group.range.count, align: group.align, remainder });
+            }
             return Ok(Err(format!(
                 "the hook {name} needs {} registers in a row (its {}): {}; live here: {:?}",
                 group.range.count,
@@ -457,9 +521,18 @@ fn place_one(
         moved_vector |= File::of(to) != Some(File::Sgpr);
         copy(env, RegRange::new(to, arg.count), *range, &mut out.insts)?;
     }
+    for (arg, vgpr, lane) in in_lanes.iter().filter(|(arg, ..)| arg.read) {
+        let to = groups[arg.group].offset(arg.delta.into());
+        for n in 0..2 {
+            out.insts.push(env.ops.read_lane(to.offset(n.into()), *vgpr, lane + n)?);
+        }
+    }
     let mut states = hazard::leading(&prepared.traits, &in_place, point.previous);
     if moved_vector && prepared.traits.dpp {
         states = states.max(2);
+    }
+    if !in_lanes.is_empty() && prepared.traits.vmem {
+        states = states.max(hazard::VALU_SCALAR);
     }
     push_nops(env, states, out)?;
 
@@ -472,6 +545,12 @@ fn place_one(
         }
     }
     out.spans.push(Span { start, end: out.insts.len(), insertion: i as usize, groups: groups.clone() });
+    for (arg, vgpr, lane) in in_lanes.iter().filter(|(arg, ..)| arg.written) {
+        let from = groups[arg.group].offset(arg.delta.into());
+        for n in 0..2 {
+            out.insts.push(env.ops.write_lane(*vgpr, lane + n, one(from.offset(n.into())))?);
+        }
+    }
     for (arg, range, _) in moves.iter().filter(|(.., back)| *back) {
         let from = groups[arg.group].offset(arg.delta.into());
         copy(env, *range, RegRange::new(from, arg.count), &mut out.insts)?;

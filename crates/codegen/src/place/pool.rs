@@ -27,6 +27,11 @@ impl Free {
             *w &= !(1 << (n % 64));
         }
     }
+    pub fn add(&mut self, n: u16) {
+        if let Some(w) = self.0.get_mut(usize::from(n / 64)) {
+            *w |= 1 << (n % 64);
+        }
+    }
     pub fn intersect(&self, other: &Free) -> Free {
         Free(std::array::from_fn(|i| self.0[i] & other.0[i]))
     }
@@ -145,6 +150,16 @@ impl Pool {
                 None => {}
             }
         }
+    }
+    /// Makes an SGPR free.
+    pub fn add(&mut self, reg: Reg) {
+        if File::of(reg) == Some(File::Sgpr) {
+            self.sgprs.add(reg.number());
+        }
+    }
+    /// For an SGPR.
+    pub fn is_free(&self, reg: Reg) -> bool {
+        File::of(reg) == Some(File::Sgpr) && self.sgprs.contains(reg.number())
     }
     pub fn describe(&self) -> String {
         format!("{} SGPRs and {} VGPRs are free here", self.sgprs.count(), self.vgprs.count())

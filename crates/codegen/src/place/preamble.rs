@@ -18,7 +18,14 @@ pub const PRELOAD_ENTRY: u64 = 256;
 /// The start of a kernel's chunk: its entry, and with preloading the second entry. `labels` are those of the copies
 /// of the original instructions there.
 pub fn entries(env: &Env, chunk: &mut Chunk, id: ChunkId, first: u32, preload: Option<u32>) -> Result<(), EncodeError> {
-    let zero = env.counters.iter().flatten().map(|reg| env.ops.mov64(*reg, small(0))).collect::<Result<Vec<_>, _>>()?;
+    let mut zero = Vec::new();
+    for reg in env.counters.iter().flatten() {
+        zero.push(env.ops.mov64(*reg, small(0))?);
+    }
+    for (vgpr, lane) in env.counter_lanes.iter().flatten() {
+        zero.push(env.ops.write_lane(*vgpr, *lane, small(0))?);
+        zero.push(env.ops.write_lane(*vgpr, lane + 1, small(0))?);
+    }
     let Some(second) = preload else {
         zero.iter().for_each(|i| chunk.push(i));
         if first != 0 {
@@ -28,7 +35,8 @@ pub fn entries(env: &Env, chunk: &mut Chunk, id: ChunkId, first: u32, preload: O
     };
     // Both entries get the same code and go their ways; the first may take no more room than there is.
     let words = (PRELOAD_ENTRY / 4) as usize;
-    if zero.len() + 1 <= words {
+    let size: usize = zero.iter().map(Inst::size).sum();
+    if size / 4 < words {
         zero.iter().for_each(|i| chunk.push(i));
         branch(env, chunk, Place::Label { chunk: id, label: first })?;
         let nop = env.ops.nop(1)?;
@@ -55,7 +63,8 @@ fn branch(env: &Env, chunk: &mut Chunk, to: Place) -> Result<(), EncodeError> {
 /// Adds the counters to memory, one lane for the wave.
 pub fn flush(env: &Env, chunk: &mut Chunk, loads: &InFlight, busy: &RegSet) -> Result<(), EncodeError> {
     let ops = &env.ops;
-    let counters: Vec<(usize, Reg)> = env.counters.iter().enumerate().filter_map(|(i, r)| r.map(|r| (i, r))).collect();
+    let all = 0..env.plan.counters.len();
+    let counters: Vec<usize> = all.filter(|c| env.has_counter(*c)).collect();
     if counters.is_empty() {
         return Ok(());
     }
@@ -70,16 +79,22 @@ pub fn flush(env: &Env, chunk: &mut Chunk, loads: &InFlight, busy: &RegSet) -> R
     chunk.push(&ops.mov64(Reg::EXEC_LO, small(1))?);
     let (low, high, zero) = (Reg::vgpr(0), Reg::vgpr(1), Reg::vgpr(2));
     chunk.push(&Inst::build(ops.v_mov_b32, &[one(zero), small(0)])?);
-    let address =
-        (0..50).map(|n| Reg::sgpr(n * 2)).find(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
-    let Some(address) = address else {
-        return Err(EncodeError::OutOfRange {
-            mnemonic: "s_getpc_b64",
-            field: luthier_isa::Field::Sdst,
-            value: "no register".into(),
-        });
+    let mut free =
+        (0..50).map(|n| Reg::sgpr(n * 2)).filter(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
+    let (Some(address), Some(value)) = (free.next(), free.next()) else {
+        let (mnemonic, field) = ("s_getpc_b64", luthier_isa::Field::Sdst);
+        return Err(EncodeError::OutOfRange { mnemonic, field, value: "no register".into() });
     };
-    for (i, reg) in counters {
+    for i in counters {
+        let reg = match (env.counters[i], env.counter_lanes[i]) {
+            (Some(reg), _) => reg,
+            (None, Some((vgpr, lane))) => {
+                chunk.push(&ops.read_lane(value, vgpr, lane)?);
+                chunk.push(&ops.read_lane(value.offset(1), vgpr, lane + 1)?);
+                value
+            }
+            (None, None) => continue,
+        };
         chunk.push(&Inst::build(ops.v_mov_b32, &[one(low), one(reg)])?);
         chunk.push(&Inst::build(ops.v_mov_b32, &[one(high), one(reg.offset(1))])?);
         let counter = &env.plan.counters[i];

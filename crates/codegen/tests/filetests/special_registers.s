@@ -56,28 +56,65 @@ amdhsa.kernels:
 //| 0x3000  0x1500  v_cmp_eq_u32_e32 vcc, 0, v0
 //| 0x3004  0x1504  s_mov_b32 m0, s6
 //| 0x3008  0x1508  s_cmp_eq_u32 s0, 0
-//| 0x300c          v_add_u32_e32 v1, 1, v3
-//| 0x3010  0x150c  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3014  0x1510  s_cbranch_scc1 4  -> 0x3028
-//| 0x3018          v_add_u32_e32 v1, 1, v3
-//| 0x301c  0x1514  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3020  0x1518  ds_write_b32 v0, v1
-//| 0x3028  0x1520  s_movrels_b32 s1, s2
-//| 0x302c  0x1524  v_mov_b32_e32 v3, s1
-//| 0x3030  0x1528  v_add_u32_e32 v2, v2, v3
-//| 0x3034  0x152c  ds_write_b32 v0, v2
-//| 0x303c          s_mov_b64 s[0:1], vcc
-//| 0x3040          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x3048          s_mov_b32 m0, 0
-//| 0x304c          ds_write_b32 v2, v2
-//| 0x3054          s_waitcnt lgkmcnt(0)
-//| 0x3058          v_add_u32_e32 v0, 1, v3
-//| 0x305c          s_mov_b64 vcc, s[0:1]
-//| 0x3060  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3064  0x1538  s_endpgm
-//| rejected at 0x150c: VCC is live and the hook pair changes it, but no register is free to keep it: 0 SGPRs and 253 VGPRs are free here
-//| rejected at 0x150c: M0 is live and the hook m0 changes it, but no register is free to keep it: 0 SGPRs and 253 VGPRs are free here
-//| rejected at 0x1514: VCC is live and the hook pair changes it, but no register is free to keep it: 0 SGPRs and 253 VGPRs are free here
-//| rejected at 0x1514: M0 is live and the hook m0 changes it, but no register is free to keep it: 0 SGPRs and 253 VGPRs are free here
-//| rejected at 0x1520: VCC is live and the hook pair changes it, but no register is free to keep it: 0 SGPRs and 254 VGPRs are free here
+//| 0x300c          v_writelane_b32 v1, s0, 0
+//| 0x3014          v_writelane_b32 v1, s1, 1
+//| 0x301c          v_writelane_b32 v1, s2, 2
+//| 0x3024          s_mov_b64 s[0:1], vcc
+//| 0x3028          s_mov_b32 s2, m0
+//| 0x302c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
+//| 0x3034          s_nop 0
+//| 0x3038          s_mov_b32 m0, 0
+//| 0x303c          ds_write_b32 v2, v2
+//| 0x3044          s_waitcnt lgkmcnt(0)
+//| 0x3048          s_nop 0
+//| 0x304c          v_add_u32_e32 v4, 1, v3
+//| 0x3050          s_mov_b32 m0, s2
+//| 0x3054          s_mov_b64 vcc, s[0:1]
+//| 0x3058          v_readlane_b32 s0, v1, 0
+//| 0x3060          v_readlane_b32 s1, v1, 1
+//| 0x3068          v_readlane_b32 s2, v1, 2
+//| 0x3070          s_nop 4
+//| 0x3074  0x150c  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x3078  0x1510  s_cbranch_scc1 29  -> 0x30f0
+//| 0x307c          v_writelane_b32 v1, s0, 0
+//| 0x3084          v_writelane_b32 v1, s1, 1
+//| 0x308c          v_writelane_b32 v1, s2, 2
+//| 0x3094          s_mov_b64 s[0:1], vcc
+//| 0x3098          s_mov_b32 s2, m0
+//| 0x309c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
+//| 0x30a4          s_nop 0
+//| 0x30a8          s_mov_b32 m0, 0
+//| 0x30ac          ds_write_b32 v2, v2
+//| 0x30b4          s_waitcnt lgkmcnt(0)
+//| 0x30b8          s_nop 0
+//| 0x30bc          v_add_u32_e32 v4, 1, v3
+//| 0x30c0          s_mov_b32 m0, s2
+//| 0x30c4          s_mov_b64 vcc, s[0:1]
+//| 0x30c8          v_readlane_b32 s0, v1, 0
+//| 0x30d0          v_readlane_b32 s1, v1, 1
+//| 0x30d8          v_readlane_b32 s2, v1, 2
+//| 0x30e0          s_nop 4
+//| 0x30e4  0x1514  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x30e8  0x1518  ds_write_b32 v0, v1
+//| 0x30f0          v_writelane_b32 v1, s0, 0
+//| 0x30f8          v_writelane_b32 v1, s1, 1
+//| 0x3100          s_mov_b64 s[0:1], vcc
+//| 0x3104          v_cmp_eq_u64_e64 vcc, s[0:1], 0
+//| 0x310c          s_mov_b64 vcc, s[0:1]
+//| 0x3110          v_readlane_b32 s0, v1, 0
+//| 0x3118          v_readlane_b32 s1, v1, 1
+//| 0x3120          s_nop 4
+//| 0x3124  0x1520  s_movrels_b32 s1, s2
+//| 0x3128  0x1524  v_mov_b32_e32 v3, s1
+//| 0x312c  0x1528  v_add_u32_e32 v2, v2, v3
+//| 0x3130  0x152c  ds_write_b32 v0, v2
+//| 0x3138          s_mov_b64 s[0:1], vcc
+//| 0x313c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
+//| 0x3144          s_mov_b32 m0, 0
+//| 0x3148          ds_write_b32 v2, v2
+//| 0x3150          s_waitcnt lgkmcnt(0)
+//| 0x3154          v_add_u32_e32 v0, 1, v3
+//| 0x3158          s_mov_b64 vcc, s[0:1]
+//| 0x315c  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x3160  0x1538  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves
