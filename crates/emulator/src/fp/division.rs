@@ -18,7 +18,7 @@ pub fn scale32(m: Mode, s0: u32, denominator: u32, numerator: u32) -> (u32, bool
     let (fd, fn_) = (f32::from_bits(d), f32::from_bits(n));
     let exponent = |x: u32| (x >> 23 & 0xff) as i32;
     let subnormal = |x: f32| (x.to_bits() & 0x7f80_0000 == 0) & (x.to_bits() << 1 != 0);
-    let (up, down) = (18_446_744_073_709_551_616.0f32, 5.421_010_862_427_522e-20_f32); // 2^64, 2^-64
+    let (up, down) = (18_446_744_073_709_551_616.0f32, 1.0 / 18_446_744_073_709_551_616.0f32); // 2^64, 2^-64
     let (is_d, is_n) = (s0 == d, s0 == n);
     let reciprocal = subnormal(1.0 / fd);
     let quotient = subnormal(fn_ / fd);
@@ -92,27 +92,38 @@ pub fn fmas64(m: Mode, a: u64, b: u64, c: u64) -> u64 {
 }
 
 macro_rules! fixup {
-    ($name:ident, $t:ty, $sign:expr, $inf:expr, $shift:expr, $nan:expr, $far:expr, $read:path, $quiet:path, $round:ident,
+    ($name:ident, $limits:ident, $t:ty, $sign:expr, $inf:expr, $shift:expr, $nan:expr, $far:expr, $read:path, $quiet:path, $round:ident,
      $dout:ident) => {
+        /// What MODE makes of results too small and too large: of positive ones, of negative ones; denormals read.
+        pub struct $limits {
+            underflow: [$t; 2],
+            overflow: [$t; 2],
+            mode: Mode,
+        }
+        impl $limits {
+            pub fn new(mode: Mode) -> Self {
+                let least = if mode.$dout() { 1 } else { 0 };
+                let (underflow, overflow) = match mode.$round() {
+                    Round::NearestEven => ([0, 0], [$inf, $inf]),
+                    Round::Up => ([least, 0], [$inf, $inf - 1]),
+                    Round::Down => ([0, least], [$inf - 1, $inf]),
+                    Round::Zero => ([0, 0], [$inf - 1, $inf - 1]),
+                };
+                $limits { underflow, overflow, mode }
+            }
+        }
         /// v_div_fixup: the special cases of a quotient. `q`: the quotient's magnitude.
         #[inline(always)]
-        pub fn $name(m: Mode, q: $t, denominator: $t, numerator: $t) -> $t {
+        pub fn $name(limits: &$limits, q: $t, denominator: $t, numerator: $t) -> $t {
             const SIGN: $t = $sign;
+            let m = limits.mode;
             let (d, n) = ($read(m, denominator), $read(m, numerator));
             let q = $read(m, q);
             let (ad, an) = (d & (SIGN - 1), n & (SIGN - 1));
             let sign = (d ^ n) & SIGN;
             let exponent = |x: $t| (x >> $shift) as i32;
-            let positive = sign == 0;
-            // Whether MODE rounds magnitudes up: what lies below the least denormal, above the largest number.
-            let (away, nearest) = match m.$round() {
-                Round::Up => (positive, false),
-                Round::Down => (!positive, false),
-                Round::Zero => (false, false),
-                Round::NearestEven => (false, true),
-            };
-            let underflow = if away && m.$dout() { 1 } else { 0 };
-            let overflow = if away || nearest { $inf } else { $inf - 1 };
+            let by_sign = |v: &[$t; 2]| if sign == 0 { v[0] } else { v[1] };
+            let (underflow, overflow) = (by_sign(&limits.underflow), by_sign(&limits.overflow));
             let r = q & (SIGN - 1);
             let r = if r > $inf { overflow } else { r };
             let r = if exponent(an) - exponent(ad) < $far { underflow } else { r };
@@ -126,9 +137,23 @@ macro_rules! fixup {
     };
 }
 
-fixup!(fixup32, u32, 1 << 31, 0x7f80_0000, 23, super::NAN32, -150, super::in32, quiet32, round32, denorm_out32);
+fixup!(
+    fixup32,
+    Limits32,
+    u32,
+    1 << 31,
+    0x7f80_0000,
+    23,
+    super::NAN32,
+    -150,
+    super::in32,
+    quiet32,
+    round32,
+    denorm_out32
+);
 fixup!(
     fixup64,
+    Limits64,
     u64,
     1 << 63,
     0x7ff0_0000_0000_0000,
@@ -141,4 +166,17 @@ fixup!(
     denorm_out16_64
 );
 // f16 has no underflow case: its quotient comes from f32.
-fixup!(fixup16, u32, 1 << 15, 0x7c00, 10, super::NAN16, -1000, super::in16, quiet16, round16_64, denorm_out16_64);
+fixup!(
+    fixup16,
+    Limits16,
+    u32,
+    1 << 15,
+    0x7c00,
+    10,
+    super::NAN16,
+    -1000,
+    super::in16,
+    quiet16,
+    round16_64,
+    denorm_out16_64
+);

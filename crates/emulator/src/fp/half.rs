@@ -56,6 +56,12 @@ pub fn f64_to_f16(x: f64) -> u32 {
     f32_to_f16(f64_to_f32_odd(x))
 }
 
+/// Whether MODE asks of f16 results nothing but nearest even, and perhaps flushing.
+#[inline(always)]
+pub fn plain_f16(m: Mode) -> bool {
+    m.round16_64() == Round::NearestEven && !m.fp16_ovfl()
+}
+
 /// f32 to f16 as MODE says: rounding, flushing of denormal results, FP16_OVFL.
 #[inline(always)]
 pub fn round_f16(m: Mode, x: f32) -> u32 {

@@ -12,16 +12,8 @@ pub fn pow2(n: i32) -> f64 {
 }
 
 /// `x * 2^n`, rounded once.
-#[inline(always)]
 pub fn ldexp32(m: Mode, x: u32, n: i32) -> u32 {
-    let x = in32(m, x);
-    let r = if m.round32() == Round::NearestEven {
-        // The product is exact in f64.
-        quiet32(((f32::from_bits(x) as f64 * pow2(n.clamp(-500, 500))) as f32).to_bits())
-    } else {
-        soft::ldexp(soft::F32, m.round32(), x.into(), n) as u32
-    };
-    out32(m, r)
+    out32(m, soft::ldexp(soft::F32, m.round32(), in32(m, x).into(), n) as u32)
 }
 
 /// As [`ldexp32`]; the exponent is a 16-bit integer.

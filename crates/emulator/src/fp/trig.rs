@@ -35,8 +35,11 @@ pub fn preop(x: u64, select: u32) -> u64 {
 
 /// 53 bits from `shift` bits after the binary point; the table ends after 1201 bits, as the hardware's does.
 fn bits53(shift: u32) -> u64 {
-    let bit = |i: u32| if i < 1201 { TWO_OVER_PI[(i / 64) as usize] >> (63 - i % 64) & 1 } else { 0 };
-    (shift..shift + 53).fold(0, |acc, i| acc << 1 | bit(i))
+    let word = |i: u32| TWO_OVER_PI.get(i as usize).map_or(0, |&w| u128::from(w));
+    let window = word(shift / 64) << 64 | word(shift / 64 + 1);
+    let bits = (window >> (75 - shift % 64)) as u64 & ((1 << 53) - 1);
+    let beyond = (shift + 53).saturating_sub(1201).min(53);
+    bits >> beyond << beyond
 }
 
 #[cfg(test)]

@@ -44,16 +44,16 @@ fn from_int(w: &mut Wave, op: &Op, host: impl Fn(u32) -> f32, wide: fn(u32) -> i
     }
 }
 
+/// The host keeps the leading payload bits of a NaN and quiets it, as we want.
 #[inline(always)]
-fn f32_from_f64(m: Mode, x: u64) -> u32 {
-    let x = fp::in64(m, x);
-    let r = if m.round32() == Round::NearestEven {
-        (f64::from_bits(x) as f32).to_bits()
+fn f32_from_f64(w: &mut Wave, op: &Op) -> Flow {
+    let m = w.mode;
+    let (ki, ko, round) = (m.denorm_in16_64(), m.denorm_out32(), m.round32());
+    if round == Round::NearestEven {
+        narrow(w, op, |x| fp::flush32((f64::from_bits(fp::flush64(x, ki)) as f32).to_bits(), ko))
     } else {
-        soft::convert(soft::F64, soft::F32, m.round32(), x) as u32
-    };
-    // The host keeps the leading payload bits of a NaN and quiets it, as we want.
-    fp::out32(m, r)
+        narrow(w, op, |x| fp::flush32(soft::convert(soft::F64, soft::F32, round, fp::flush64(x, ki)) as u32, ko))
+    }
 }
 
 #[inline(always)]
@@ -67,19 +67,30 @@ fn f32_from_f16(m: Mode, x: u32) -> u32 {
     fp::out32(m, fp::quiet32(half::f16_to_f32(h).to_bits()))
 }
 
+/// dst = f16 of `f(src0)`, rounded by MODE.
 #[inline(always)]
-fn f16_from_f32(m: Mode, x: u32) -> u32 {
-    half::round_f16(m, f32::from_bits(fp::in32(m, x)))
+fn to_f16(w: &mut Wave, op: &Op, f: impl Fn(u32) -> f32) -> Flow {
+    let m = w.mode;
+    if half::plain_f16(m) {
+        let keep = m.denorm_out16_64();
+        map1(w, op, |x| fp::flush16(half::f32_to_f16(f(x)), keep))
+    } else {
+        map1(w, op, |x| half::round_f16(m, f(x)))
+    }
 }
 
-/// Truncation toward zero whatever MODE says; too large a value keeps its high bits: saturates only for infinities.
+/// f16 by truncation, whatever MODE says: a number that is too large becomes the largest.
 #[inline(always)]
-fn f16_toward_zero(m: Mode, x: u32) -> u32 {
-    let x = fp::in32(m, x);
-    let near = half::f32_to_f16(f32::from_bits(x));
-    let back = half::f16_to_f32(near);
-    let over = back.abs() > f32::from_bits(x).abs();
-    fp::out16(m, if over { near - 1 } else { near })
+fn f16_toward_zero(x: u32) -> u32 {
+    let a = x & 0x7fff_ffff;
+    let normal = a.wrapping_sub(112 << 23) >> 13;
+    let shift = 126u32.saturating_sub(a >> 23);
+    let denormal = (a & 0x7f_ffff | 0x80_0000) >> shift.min(31);
+    let h = if a < 113 << 23 { denormal } else { normal };
+    let h = if a >= 0x4780_0000 { 0x7bff } else { h };
+    let h = if a == 0x7f80_0000 { 0x7c00 } else { h };
+    let h = if a > 0x7f80_0000 { 0x7e00 | a >> 13 & 0x3ff } else { h };
+    h | x >> 16 & 0x8000
 }
 
 /// Rounds to an integral value by MODE.
@@ -148,16 +159,19 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             map1(w, o, |x| (f32::from_bits(fp::in32(m, x)) + 0.5).floor() as i32 as u32)
         }),
         "v_cvt_f32_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| f32_from_f16(m, x)) }),
-        "v_cvt_f16_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| f16_from_f32(m, x)) }),
-        "v_cvt_f32_f64" => op!(w, o => { let m = w.mode; narrow(w, o, |x| f32_from_f64(m, x)) }),
+        "v_cvt_f16_f32" => op!(w, o => {
+            let keep = w.mode.denorm_in32();
+            to_f16(w, o, |x| f32::from_bits(fp::flush32(x, keep)))
+        }),
+        "v_cvt_f32_f64" => op!(w, o => f32_from_f64(w, o)),
         "v_cvt_f64_f32" => op!(w, o => { let m = w.mode; widen(w, o, |x| f64_from_f32(m, x)) }),
         "v_cvt_i32_f64" => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as i32 as u32)),
         "v_cvt_u32_f64" => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as u32)),
         "v_cvt_f64_i32" => op!(w, o => widen(w, o, |x| f64::from(x as i32).to_bits())),
         "v_cvt_f64_u32" => op!(w, o => widen(w, o, |x| f64::from(x).to_bits())),
-        "v_cvt_f16_u16" => op!(w, o => { let m = w.mode; map1(w, o, |x| half::round_f16(m, (x & 0xffff) as f32)) }),
+        "v_cvt_f16_u16" => op!(w, o => to_f16(w, o, |x| (x & 0xffff) as f32)),
         "v_cvt_f16_i16" => {
-            op!(w, o => { let m = w.mode; map1(w, o, |x| half::round_f16(m, f32::from(x as i16))) })
+            op!(w, o => to_f16(w, o, |x| f32::from(x as i16)))
         }
         "v_cvt_u16_f16" => op!(w, o => map1(w, o, |x| (half::f16_to_f32(x & 0xffff) as u16).into())),
         "v_cvt_i16_f16" => op!(w, o => map1(w, o, |x| half::f16_to_f32(x & 0xffff) as i16 as u16 as u32)),
@@ -168,8 +182,9 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_cvt_pknorm_i16_f16" => op!(w, o => pack16(w, o, snorm)),
         "v_cvt_pknorm_u16_f16" => op!(w, o => pack16(w, o, unorm)),
         "v_cvt_pkrtz_f16_f32" => op!(w, o => {
-            let m = w.mode;
-            map2(w, o, |a, b| f16_toward_zero(m, a) | f16_toward_zero(m, b) << 16)
+            let (ki, ko) = (w.mode.denorm_in32(), w.mode.denorm_out16_64());
+            let half = |x: u32| fp::flush16(f16_toward_zero(fp::flush32(x, ki)), ko);
+            map2(w, o, |a, b| half(a) | half(b) << 16)
         }),
         "v_cvt_pk_u16_u32" => op!(w, o => map2(w, o, |a, b| a.min(0xffff) | b.min(0xffff) << 16)),
         "v_cvt_pk_i16_i32" => op!(w, o => map2(w, o, |a, b| {

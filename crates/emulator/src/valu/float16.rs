@@ -67,6 +67,12 @@ fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
     })
 }
 
+#[inline(always)]
+fn fixup(w: &mut Wave, op: &Op) -> Flow {
+    let limits = division::Limits16::new(w.mode);
+    map3(w, op, |a, b, c| division::fixup16(&limits, a, b, c))
+}
+
 pub(super) fn negated(x: u32) -> u32 {
     if fp::is_nan16(x) { x } else { x ^ 0x8000 }
 }
@@ -105,11 +111,9 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_log_f16" => op!(w, o => trans(w, o, log2_all)),
         "v_sin_f16" => op!(w, o => trans(w, o, sin_all)),
         "v_cos_f16" => op!(w, o => trans(w, o, cos_all)),
-        "v_div_fixup_f16" => {
-            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| division::fixup16(m, a, b, c)) }).keep_high()
-        }
+        "v_div_fixup_f16" => op!(w, o => fixup(w, o)).keep_high(),
         "v_div_fixup_legacy_f16" => {
-            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| division::fixup16(m, a, b, c)) })
+            op!(w, o => fixup(w, o))
         }
         _ => return None,
     })

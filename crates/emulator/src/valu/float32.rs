@@ -4,7 +4,7 @@ use super::op;
 use super::shapes::{float32, mask};
 use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental};
 use crate::lanes::{map1, map2, map3};
-use crate::mode::Mode;
+use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
@@ -39,6 +39,21 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f32) -> f32) -> Flow {
         let r = f(f32::from_bits(x)).to_bits();
         if fp::is_nan32(x) { quiet32(x) } else { r }
     })
+}
+
+/// The product is exact in f64 and rounded once, by the host where it can.
+#[inline(always)]
+fn ldexp(w: &mut Wave, op: &Op) -> Flow {
+    let m = w.mode;
+    let (ki, ko) = (m.denorm_in32(), m.denorm_out32());
+    if m.round32() == Round::NearestEven {
+        map2(w, op, |x, n| {
+            let exact = f32::from_bits(fp::flush32(x, ki)) as f64 * scale::pow2((n as i32).clamp(-500, 500));
+            fp::flush32(quiet32((exact as f32).to_bits()), ko)
+        })
+    } else {
+        map2(w, op, |x, n| scale::ldexp32(m, x, n as i32))
+    }
 }
 
 #[inline(always)]
@@ -157,7 +172,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_floor_f32" => op!(w, o => integral(w, o, f32::floor)),
         "v_rndne_f32" => op!(w, o => integral(w, o, f32::round_ties_even)),
         "v_fract_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::fract32(m, x)) }),
-        "v_ldexp_f32" => op!(w, o => { let m = w.mode; map2(w, o, |x, n| scale::ldexp32(m, x, n as i32)) }),
+        "v_ldexp_f32" => op!(w, o => ldexp(w, o)),
         "v_frexp_mant_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant32(m, x)) }),
         "v_frexp_exp_i32_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp32(m, x)) }),
         "v_rcp_f32" | "v_rcp_iflag_f32" => op!(w, o => trans(w, o, |x| 1.0 / x)),
@@ -169,7 +184,10 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_cos_f32" => op!(w, o => trans(w, o, cos_all)),
         "v_div_scale_f32" => op!(w, o => div_scale(w, o)),
         "v_div_fmas_f32" => op!(w, o => div_fmas(w, o)),
-        "v_div_fixup_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| division::fixup32(m, a, b, c)) }),
+        "v_div_fixup_f32" => op!(w, o => {
+            let m = division::Limits32::new(w.mode);
+            map3(w, o, |a, b, c| division::fixup32(&m, a, b, c))
+        }),
         _ => return None,
     })
 }

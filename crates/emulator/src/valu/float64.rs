@@ -55,19 +55,29 @@ fn with_int(w: &mut Wave, op: &Op, f: impl Fn(u64, u32) -> u64) -> Flow {
     Flow::Next
 }
 
-/// The host multiplies exactly unless the result is denormal or a special case, which the exact function takes.
+/// Where source and result are normal, the exponent moves; the other lanes are done one by one.
 #[inline(always)]
 fn ldexp(w: &mut Wave, op: &Op) -> Flow {
     let m = w.mode;
-    with_int(w, op, |x, n| {
-        let (n, e) = (n as i32, (x >> 52 & 0x7ff) as i32);
-        let sum = e.wrapping_add(n);
-        if e != 0 && e != 0x7ff && n.unsigned_abs() < 4096 && (1..0x7ff).contains(&sum) {
-            x & !(0x7ff << 52) | (sum as u64) << 52
-        } else {
-            scale::ldexp64(m, x, n)
+    let (x, n) = (read64(w, op.src[0]), *w.row(op.src[1]));
+    let mut slow = [0u64; 64];
+    let mut out = [0; 64];
+    for i in 0..64 {
+        let shift = i64::from((n.0[i] as i32).clamp(-4096, 4096));
+        let exponent = (x[i] >> 52 & 0x7ff) as i64;
+        let sum = exponent + shift;
+        out[i] = x[i].wrapping_add((shift as u64) << 52);
+        slow[i] = u64::from((exponent == 0) | (exponent == 0x7ff) | (sum < 1) | (sum > 0x7fe));
+    }
+    if slow.iter().fold(0, |any, s| any | s) != 0 {
+        for i in 0..64 {
+            if slow[i] != 0 {
+                out[i] = scale::ldexp64(m, x[i], n.0[i] as i32);
+            }
         }
-    })
+    }
+    write64(w, op.dst, &out);
+    Flow::Next
 }
 
 #[inline(always)]
@@ -138,9 +148,10 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_sqrt_f64" => op!(w, o => approximate(w, o, f64::sqrt)),
         "v_div_scale_f64" => op!(w, o => div_scale(w, o)),
         "v_div_fmas_f64" => op!(w, o => div_fmas(w, o)),
-        "v_div_fixup_f64" => {
-            op!(w, o => { let m = w.mode; map3_64(w, o, |a, b, c| division::fixup64(m, a, b, c)) })
-        }
+        "v_div_fixup_f64" => op!(w, o => {
+            let m = division::Limits64::new(w.mode);
+            map3_64(w, o, |a, b, c| division::fixup64(&m, a, b, c))
+        }),
         "v_trig_preop_f64" => op!(scalar w, o => with_int(w, o, trig::preop)),
         _ => return None,
     })

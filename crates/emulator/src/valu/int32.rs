@@ -80,12 +80,14 @@ pub(super) fn sad_u8(a: u32, b: u32) -> u32 {
     abs_diff_bytes(a, b)
 }
 
-/// One byte of v_perm_b32.
+/// One byte of v_perm_b32: of the pair (a, b), of which b holds bytes 0 to 3.
 #[inline(always)]
-fn permuted(data: u64, select: u32) -> u32 {
-    let byte = (data >> ((select & 7) * 8)) as u32 & 255;
+fn permuted(a: u32, b: u32, select: u32) -> u32 {
+    let word = if select & 4 != 0 { a } else { b };
+    let byte = word >> ((select & 3) * 8) & 255;
     // 8 to 11 replicate the sign of bytes 1, 3, 5, 7.
-    let sign = ((data >> ((select & 3) * 16 + 15)) as u32 & 1) * 255;
+    let word = if select & 2 != 0 { a } else { b };
+    let sign = (word >> ((select & 1) * 16 + 15) & 1) * 255;
     let r = if select >= 8 { sign } else { byte };
     let r = if select == 12 { 0 } else { r };
     if select > 12 { 255 } else { r }
@@ -205,8 +207,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             op!(w, o => map3(w, o, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> ((c & 3) * 8)) as u32))
         }
         "v_perm_b32" => op!(w, o => map3(w, o, |a, b, c| {
-            let data = u64::from(a) << 32 | u64::from(b);
-            (0..4).fold(0, |r, k| r | permuted(data, c >> (8 * k) & 255) << (8 * k))
+            (0..4).fold(0, |r, k| r | permuted(a, b, c >> (8 * k) & 255) << (8 * k))
         })),
         "v_lerp_u8" => op!(w, o => map3(w, o, |a, b, c| (0..4).fold(0, |r, k| {
             let byte = |x: u32| x >> (8 * k) & 255;

@@ -2,7 +2,9 @@
 
 use super::op;
 use super::packed::clamp01;
+use super::shapes::any;
 use crate::fp::{self, half, soft};
+use crate::lanes::{fill1, fill2, fill3};
 use crate::op::{Flow, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
@@ -15,16 +17,14 @@ fn source(w: &Wave, op: &Op, k: u32) -> Row {
     let (keep, flip) = (if mods.abs(k) { !fp::SIGN32 } else { !0 }, if mods.neg(k) { fp::SIGN32 } else { 0 });
     let mut out = Row::ZERO;
     if mods.op_sel_hi(k) {
-        let m = w.mode;
+        let denormals = w.mode.denorm_in16_64();
         let shift = if mods.op_sel(k) { 16 } else { 0 };
-        for i in 0..64 {
-            let value = half::f16_to_f32(fp::in16(m, row.0[i] >> shift)).to_bits();
-            out.0[i] = (value & keep) ^ flip;
-        }
+        fill1(&mut out, row, |x| {
+            let half = fp::flush16(x >> shift & 0xffff, denormals);
+            (half::f16_to_f32(half).to_bits() & keep) ^ flip
+        });
     } else {
-        for i in 0..64 {
-            out.0[i] = (row.0[i] & keep) ^ flip;
-        }
+        fill1(&mut out, row, |x| (x & keep) ^ flip);
     }
     out
 }
@@ -34,16 +34,10 @@ fn fma(w: &Wave, op: &Op) -> Row {
     let m = w.mode;
     let (a, b, c) = (source(w, op, 0), source(w, op, 1), source(w, op, 2));
     let mut out = Row::ZERO;
-    let mut nan = !m.host32();
-    for i in 0..64 {
-        let r = f32::from_bits(a.0[i]).mul_add(f32::from_bits(b.0[i]), f32::from_bits(c.0[i]));
-        nan |= r.is_nan();
-        out.0[i] = r.to_bits();
-    }
-    if nan {
-        for i in 0..64 {
-            out.0[i] = soft::fma32(m, a.0[i], b.0[i], c.0[i]);
-        }
+    let real = f32::from_bits;
+    fill3(&mut out, &a, &b, &c, |a, b, c| real(a).mul_add(real(b), real(c)).to_bits());
+    if !m.host32() || any(&out, |x| real(x).is_nan()) {
+        fill3(&mut out, &a, &b, &c, |a, b, c| soft::fma32(m, a, b, c));
     }
     if RawMods(op.imm).clamp() {
         for x in &mut out.0 {
@@ -57,11 +51,15 @@ fn fma(w: &Wave, op: &Op) -> Row {
 #[inline(always)]
 fn to_half(w: &mut Wave, op: &Op, shift: u32) -> Flow {
     let m = w.mode;
-    let mut out = fma(w, op);
-    let old = w.row(op.dst);
-    for i in 0..64 {
-        let h = half::round_f16(m, f32::from_bits(out.0[i]));
-        out.0[i] = old.0[i] & !(0xffff << shift) | h << shift;
+    let (result, old) = (fma(w, op), w.row(op.dst));
+    let mut out = Row::ZERO;
+    let merge = |old: u32, h: u32| old & !(0xffff << shift) | h << shift;
+    if half::plain_f16(m) {
+        let keep = m.denorm_out16_64();
+        let round = |x: u32| fp::flush16(half::f32_to_f16(f32::from_bits(x)), keep);
+        fill2(&mut out, &result, old, |x, old| merge(old, round(x)));
+    } else {
+        fill2(&mut out, &result, old, |x, old| merge(old, half::round_f16(m, f32::from_bits(x))));
     }
     w.write(op.dst, &out);
     Flow::Next

@@ -221,9 +221,18 @@ pub fn packed16(w: &mut Wave, op: &Op, host: impl Fn(f32, f32, f32) -> u32, exac
     Flow::Next
 }
 
-/// f16 fused multiply-add: the product of halves is exact in f64 and the sum so nearly that rounding twice is rounding
-/// once (a product that decides a tie reaches at most 42 bits below the sum's leading bit).
+/// f16 fused multiply-add. The product of halves is exact in f32; the sum is rounded to odd (by its exact error), after
+/// which rounding to f16 is as if it were the first.
 #[inline(always)]
 pub fn fma_f16(a: f32, b: f32, c: f32) -> u32 {
-    half::f64_to_f16(a as f64 * b as f64 + c as f64)
+    let product = a * b;
+    let sum = product + c;
+    let back = sum - product;
+    let error = (product - (sum - back)) + (c - back);
+    let bits = sum.to_bits();
+    // An even last bit with an error: the odd neighbour, which lies on the error's side.
+    let outward = (error.to_bits() ^ bits) >> 31 == 0;
+    let odd = if outward { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    let keep = (error == 0.0) | (bits & 1 != 0) | (bits & 0x7f80_0000 == 0x7f80_0000);
+    half::f32_to_f16(f32::from_bits(if keep { bits } else { odd }))
 }
