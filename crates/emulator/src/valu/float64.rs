@@ -67,7 +67,7 @@ fn ldexp(w: &mut Wave, op: &Op) -> Flow {
         let exponent = (x[i] >> 52 & 0x7ff) as i64;
         let sum = exponent + shift;
         out[i] = x[i].wrapping_add((shift as u64) << 52);
-        slow[i] = u64::from((exponent == 0) | (exponent == 0x7ff) | (sum < 1) | (sum > 0x7fe));
+        slow[i] = u64::from((exponent == 0) | (exponent == 0x7ff) | !(1..=0x7fe).contains(&sum));
     }
     if slow.iter().fold(0, |any, s| any | s) != 0 {
         for i in 0..64 {

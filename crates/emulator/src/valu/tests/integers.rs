@@ -212,7 +212,8 @@ fn saturation() {
 fn doubles() {
     let edges = [0u64, 1, 63, 64, 0x8000_0000, 0xffff_ffff, 1 << 32, i64::MAX as u64, 1 << 63, !0];
     let cases = triples(&edges, 2, 500);
-    let shifts: [(&str, fn(u64, u64) -> u64); 3] = [
+    type Shift = fn(u64, u64) -> u64;
+    let shifts: [(&str, Shift); 3] = [
         ("v_lshlrev_b64", |n, x| x << (n & 63)),
         ("v_lshrrev_b64", |n, x| x >> (n & 63)),
         ("v_ashrrev_i64", |n, x| (x as i64 >> (n & 63)) as u64),
