@@ -1,31 +1,66 @@
-//! Decodes a file that holds nothing but gfx90a instructions: `decode_bench FILE [repeat]`.
+//! Decodes the .text of a code object over and over, and says how many million instructions a second that is.
 //!
-//! Prints the number of instructions and the best time of the repetitions, as JSON.
+//! `cargo run --release -p luthier-isa --example decode_bench FILE [--json]`; `cargo xtask mc-bench FILE` does the same
+//! with LLVM's disassembler.
 
-use std::time::Instant;
+use std::{process::ExitCode, time::Instant};
 
 use luthier_isa::{Inst, Target};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args().skip(1);
-    let bytes = std::fs::read(args.next().ok_or("usage: decode_bench FILE [repeat]")?)?;
-    let repeat: u32 = args.next().map_or(Ok(3), |n| n.parse())?;
-    let (mut best, mut count) = (f64::INFINITY, 0u64);
-    for _ in 0..repeat {
-        let start = Instant::now();
-        count = 0;
-        let mut at = 0;
-        while at < bytes.len() {
-            match Inst::decode(Target::Gfx90a, &bytes[at..]) {
-                Ok(inst) => {
-                    at += std::hint::black_box(&inst).size();
-                    count += 1;
-                }
-                Err(_) => at += 4,
+/// Decodes all, stepping over what is no instruction; a checksum keeps the work from being optimized away.
+fn sweep(code: &[u8]) -> (u64, u64) {
+    let (mut at, mut count, mut sum) = (0, 0, 0u64);
+    while at < code.len() {
+        match Inst::decode(Target::Gfx90a, &code[at..]) {
+            Ok(inst) => {
+                sum = sum.wrapping_add(u64::from(inst.info().id.0));
+                count += 1;
+                at += inst.size();
             }
+            Err(_) => at += 4,
         }
+    }
+    (count, sum)
+}
+
+fn main() -> ExitCode {
+    let (mut file, mut json) = (None, false);
+    for argument in std::env::args().skip(1) {
+        if argument == "--json" { json = true } else { file = Some(argument) }
+    }
+    let Some(file) = file else {
+        eprintln!("usage: decode_bench FILE [--json]");
+        return ExitCode::from(2);
+    };
+    let bytes = match std::fs::read(&file) {
+        Ok(bytes) => bytes,
+        Err(e) => {
+            eprintln!("{file}: {e}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = goblin::elf::Elf::parse(&bytes).ok().and_then(|elf| {
+        let text = elf.section_headers.iter().find(|s| elf.shdr_strtab.get_at(s.sh_name) == Some(".text"))?;
+        bytes.get(text.file_range()?)
+    });
+    let Some(code) = code else {
+        eprintln!("{file}: no ELF file with a .text");
+        return ExitCode::FAILURE;
+    };
+    let (mut best, mut count) = (f64::INFINITY, 0);
+    let begin = Instant::now();
+    while begin.elapsed().as_secs_f64() < 1.0 {
+        let start = Instant::now();
+        (count, _) = std::hint::black_box(sweep(std::hint::black_box(code)));
         best = best.min(start.elapsed().as_secs_f64());
     }
-    println!("{{\"instructions\": {count}, \"seconds\": {best:.6}}}");
-    Ok(())
+    let rate = count as f64 / best / 1e6;
+    if json {
+        println!(
+            "{{\"decoder\": \"luthier\", \"instructions\": {count}, \"seconds\": {best}, \"million_per_second\": {rate:.3}}}"
+        );
+    } else {
+        println!("luthier: {count} instructions in {best:.4} s, {rate:.1} M/s");
+    }
+    ExitCode::SUCCESS
 }

@@ -1,4 +1,5 @@
-//! Developer-time programs: `cargo xtask gen-isa [--check]` makes the instruction tables from LLVM's.
+//! Developer-time programs: `cargo xtask gen-isa [--check]` makes the instruction tables from LLVM's;
+//! `cargo xtask mc-bench FILE` measures LLVM's disassembler on an object's code.
 
 // The isa crate's own field names and layouts: where a field lies is written down once.
 #[path = "../../isa/src/field.rs"]
@@ -39,6 +40,7 @@ mod opcode {
 }
 
 mod gen_isa;
+mod mc_bench;
 mod probe;
 
 use std::process::ExitCode;
@@ -49,7 +51,9 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["gen-isa"] => gen_isa::write(),
         ["gen-isa", "--check"] => gen_isa::check(),
-        _ => Err("usage: cargo xtask gen-isa [--check]".to_string()),
+        ["mc-bench", file] => mc_bench::bench(file, false),
+        ["mc-bench", file, "--json"] => mc_bench::bench(file, true),
+        _ => Err("usage: cargo xtask gen-isa [--check] | mc-bench FILE [--json]".to_string()),
     };
     match result {
         Ok(message) => {

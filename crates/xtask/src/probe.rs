@@ -1,6 +1,6 @@
 //! Builds and runs the C++ prober, and reads its lines.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One MC opcode as LLVM describes it.
@@ -34,7 +34,7 @@ pub struct McOperand {
     pub mask: u64,
 }
 
-fn run(command: &mut Command) -> Result<String, String> {
+pub fn run(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
     if !output.status.success() {
         return Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr)));
@@ -42,9 +42,8 @@ fn run(command: &mut Command) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
 
-/// Compiles the prober against the LLVM of `LLVM_SYS_221_PREFIX` and runs it for one processor. `families` are LLVM's
-/// encoding families to look pseudo opcodes up in, the most specific first.
-pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str, fields: &str) -> Result<Vec<Opcode>, String> {
+/// Compiles a C++ program against the LLVM of `LLVM_SYS_221_PREFIX`.
+pub fn compile(source: &Path, folder: &Path, optimize: &str) -> Result<PathBuf, String> {
     let prefix = std::env::var("LLVM_SYS_221_PREFIX").map_err(|_| "LLVM_SYS_221_PREFIX is not set".to_string())?;
     let libraries = run(Command::new(format!("{prefix}/bin/llvm-config")).args([
         "--link-static",
@@ -56,15 +55,22 @@ pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str, fields: &s
         "mc",
         "mcdisassembler",
     ]))?;
-    let program = folder.join("probe");
+    let program = folder.join(source.file_stem().ok_or("a source file")?);
     run(Command::new(format!("{prefix}/bin/clang++"))
-        .args(["-O1", "-std=c++17", "-fuse-ld=lld"])
+        .args([optimize, "-std=c++17", "-fuse-ld=lld"])
         .arg(source)
         .arg(format!("-I{prefix}/include"))
         .args(libraries.split_whitespace())
         .arg(format!("-L{prefix}/lib"))
         .args(["-lz", "-lzstd", "-lpthread", "-ldl", "-o"])
         .arg(&program))?;
+    Ok(program)
+}
+
+/// Runs the prober for one processor. `families` are LLVM's encoding families to look pseudo opcodes up in, the most
+/// specific first; `fields` are the formats' fields (see `gen_isa::fields`).
+pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str, fields: &str) -> Result<Vec<Opcode>, String> {
+    let program = compile(source, folder, "-O1")?;
     let text = run(Command::new(&program).args([cpu, families, fields]))?;
     text.lines()
         .map(|line| parse(line).ok_or_else(|| format!("the prober printed a line that is not one: {line}")))
