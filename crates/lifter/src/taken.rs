@@ -15,10 +15,14 @@ use crate::pcrel::{PcValue, Place};
 use crate::place::Places;
 use crate::{BlockId, FuncId, Program, Terminator};
 
+/// Addresses that are followed one by one; more of them in one function share their fate, so that the cost stays
+/// linear.
+const MANY: usize = 32;
+
 /// What one function does with the function addresses that it forms.
 pub(crate) struct Uses {
     pub func: FuncId,
-    /// The functions whose addresses it forms, or loads from the global offset table.
+    /// The functions whose addresses these are: formed, or loaded from the global offset table.
     pub names: Vec<FuncId>,
     pub escapes: bool,
     /// Units that may hold one where it returns.
@@ -36,13 +40,21 @@ pub(crate) fn uses(program: &Program, places: &Places<'_>, known: &Summaries) ->
             taken[f.index()] = true;
         }
     }
-    let mut by_func: BTreeMap<FuncId, Vec<&PcValue>> = BTreeMap::new();
+    let mut by_func: BTreeMap<FuncId, BTreeMap<FuncId, Vec<&PcValue>>> = BTreeMap::new();
     for value in &program.pc_values {
-        if named(program, value).is_some() {
-            by_func.entry(program.func_of(value.at)).or_default().push(value);
+        if let Some(name) = named(program, value) {
+            by_func.entry(program.func_of(value.at)).or_default().entry(name).or_default().push(value);
         }
     }
-    let uses: Vec<Uses> = by_func.into_iter().map(|(func, values)| follow(program, known, func, &values)).collect();
+    let mut uses: Vec<Uses> = Vec::new();
+    for (func, names) in by_func {
+        if names.len() <= MANY {
+            uses.extend(names.values().map(|values| follow(program, known, func, values)));
+        } else {
+            let all: Vec<&PcValue> = names.into_values().flatten().collect();
+            uses.push(follow(program, known, func, &all));
+        }
+    }
     for u in uses.iter().filter(|u| u.escapes) {
         u.names.iter().for_each(|f| taken[f.index()] = true);
     }
