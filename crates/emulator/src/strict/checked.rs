@@ -52,6 +52,11 @@ pub enum Rule {
         left: bool,
         by: u32,
     },
+    /// Sums, products and left shifts: a bit depends on those at and below its place. With a carry out beside it, or
+    /// not, and perhaps a carry in from a scalar code.
+    Up(Option<u8>),
+    /// Right shifts: a bit depends on those at and above its place.
+    Down,
     /// The first or the second source, by SCC.
     ScalarSelect,
     /// The first or the second source, by a lane mask at a scalar code.
@@ -92,6 +97,8 @@ pub struct Checked {
     /// DPP: control, row mask, bank mask, bound_ctrl.
     pub dpp: Option<(u32, u32, u32, bool)>,
     pub ignores_exec: bool,
+    /// One source says how far the other is shifted.
+    pub shifts: bool,
 }
 
 fn place(value: Operand) -> Option<Place> {
@@ -218,6 +225,11 @@ impl Checked {
             wait,
             dpp,
             ignores_exec: flag(Flags::MFMA),
+            shifts: info.base.contains("_lshl_b")
+                || info.base.contains("_lshr_b")
+                || info.base.contains("_ashr_i")
+                || info.base.contains("shlrev")
+                || info.base.contains("shrrev"),
         }
     }
 }
@@ -294,14 +306,13 @@ fn rule(inst: &Inst, sources: &[Source], mask: Option<u8>) -> Rule {
                 Rule::Shift { left: false, by: first_constant().unwrap_or(0) }
             }
             "v_swap_b32" => Rule::Defines,
-            _ if base.starts_with("v_div_fmas") => Rule::Carry(mask),
-            _ if base.contains("_co_")
-                || base.starts_with("v_div_scale")
-                || base.starts_with("v_mad_u64")
-                || base.starts_with("v_mad_i64") =>
-            {
-                Rule::Carry(mask)
-            }
+            _ if base.starts_with("v_div_fmas") || base.starts_with("v_div_scale") => Rule::Carry(mask),
+            _ if !plain => Rule::Any,
+            _ if base.contains("_co_") => Rule::Up(mask),
+            "v_mad_u64_u32" | "v_mad_i64_i32" | "v_add_u32" | "v_sub_u32" | "v_subrev_u32" | "v_add3_u32"
+            | "v_mul_lo_u32" | "v_lshlrev_b32" | "v_lshlrev_b64" | "v_lshl_add_u32" | "v_add_lshl_u32"
+            | "v_mul_u32_u24" | "v_mad_u32_u24" | "v_lshl_or_b32" => Rule::Up(None),
+            "v_lshrrev_b64" | "v_ashrrev_i64" | "v_lshrrev_b32" | "v_ashrrev_i32" => Rule::Down,
             _ => Rule::Any,
         };
     }
@@ -327,6 +338,9 @@ fn rule(inst: &Inst, sources: &[Source], mask: Option<u8>) -> Rule {
         "s_setreg_b32" => Rule::Decides("a hardware register"),
         _ if base.starts_with("s_cmp") || base.starts_with("s_bitcmp") => Rule::Decides("a condition"),
         "s_cbranch_vccz" | "s_cbranch_vccnz" => Rule::Decides("a branch"),
+        "s_add_u32" | "s_add_i32" | "s_addc_u32" | "s_sub_u32" | "s_sub_i32" | "s_subb_u32" | "s_mul_i32"
+        | "s_lshl_b32" | "s_lshl_b64" => Rule::Up(None),
+        "s_lshr_b32" | "s_lshr_b64" | "s_ashr_i32" | "s_ashr_i64" => Rule::Down,
         _ if info.operands.is_empty() => Rule::Defines,
         _ => Rule::Any,
     }

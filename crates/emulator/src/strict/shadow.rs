@@ -34,6 +34,16 @@ fn logic(op: Logic, a: u64, ua: u64, b: u64, ub: u64) -> u64 {
     }
 }
 
+/// Undefined bits spread to all above the lowest.
+fn up(undefined: u64) -> u64 {
+    if undefined == 0 { 0 } else { !0 << undefined.trailing_zeros() }
+}
+
+/// Undefined bits spread to all below the highest.
+fn down(undefined: u64) -> u64 {
+    if undefined == 0 { 0 } else { !0 >> undefined.leading_zeros() }
+}
+
 fn all_if(undefined: bool) -> u32 {
     if undefined { !0 } else { 0 }
 }
@@ -210,6 +220,10 @@ impl Shadow {
         let undefined = match inst.rule {
             Rule::Logic { op, invert } => logic(op, a, ua, if invert { !b } else { b }, ub),
             Rule::Move => ua,
+            // An undefined shift amount is no matter of places.
+            Rule::Up(_) | Rule::Down if ub != 0 && inst.sources.len() == 2 && inst.shifts => !0,
+            Rule::Up(_) => up(ua | ub),
+            Rule::Down => down(ua),
             Rule::ScalarSelect => {
                 if w.scc() {
                     ua
@@ -272,6 +286,32 @@ impl Shadow {
                     mask |= u64::from(any) << lane;
                     self.set_all(target, lane, all_if(any));
                 }
+                Rule::Up(code) => {
+                    let carried = code.is_some_and(carry_in);
+                    mask |= u64::from(any || carried) << lane;
+                    let amount = if inst.shifts { word(self, 0, 0) } else { 0 };
+                    let undefined = (0..inst.sources.len()).fold(u64::from(carried), |all, n| {
+                        let wide = !matches!(inst.sources[n].place, Place::Rows(_, 1) | Place::Scalars(_, 1));
+                        let high = if wide { word(self, n, 1) } else { 0 };
+                        all | u64::from(word(self, n, 0)) | u64::from(high) << 32
+                    });
+                    let undefined = if amount != 0 { !0 } else { up(undefined) };
+                    self.set(target, 0, lane, undefined as u32);
+                    if matches!(target, Place::Rows(_, 2)) {
+                        self.set(target, 1, lane, (undefined >> 32) as u32);
+                    }
+                }
+                Rule::Down => {
+                    // The value shifted is the second source.
+                    let wide = matches!(target, Place::Rows(_, 2));
+                    let high = if wide { word(self, 1, 1) } else { 0 };
+                    let undefined = down(u64::from(word(self, 1, 0)) | u64::from(high) << 32);
+                    let undefined = if word(self, 0, 0) != 0 { !0 } else { undefined };
+                    self.set(target, 0, lane, undefined as u32);
+                    if wide {
+                        self.set(target, 1, lane, (undefined >> 32) as u32);
+                    }
+                }
                 Rule::Move => {
                     let units = if let Place::Rows(_, n) = target { n } else { 1 };
                     for k in 0..units {
@@ -318,7 +358,9 @@ impl Shadow {
 
     fn mask_undefined(&self, inst: &Checked, exec: u64) -> bool {
         match inst.rule {
-            Rule::VectorSelect(code) | Rule::Carry(Some(code)) => self.scalar64(code) & exec != 0,
+            Rule::VectorSelect(code) | Rule::Carry(Some(code)) | Rule::Up(Some(code)) => {
+                self.scalar64(code) & exec != 0
+            }
             _ => false,
         }
     }
