@@ -6,7 +6,9 @@ import importlib.util
 import itertools
 import subprocess
 
+import compiled
 import hook_programs
+import kernel_cases
 import numpy as np
 import pytest
 
@@ -47,7 +49,7 @@ def _name(dtype):
     return {"b": "bool_"}.get(dtype.kind, f"{dtype.kind}{dtype.itemsize * 8}")
 
 
-def compiled(tmp_path, body, *, types):
+def hook_of(tmp_path, body, *, types):
     """A hook with the parameters of ``types`` and the lines of ``body``, from a file of its own."""
     params = ", ".join(f"{name}: {kind}" for name, kind in types.items())
     text = "import luthier as lt\n\n\n@lt.hook\n" + f"def hook({params}):\n" + "".join(f"    {line}\n" for line in body)
@@ -96,7 +98,7 @@ def check_table(kernel, tmp_path, kind, table, dtype=None):
     body = ["i = lt.lane_id()", "a = pa[i]", "b = pb[i]"]
     body += [f"out[{LANES * k} + i] = {text}" for k, (text, _) in enumerate(table)]
     pointer = f"lt.ptr[lt.{kind}]"
-    hook = compiled(tmp_path, body, types={"out": f"lt.ptr[lt.{_name(dtype)}]", "pa": pointer, "pb": pointer})
+    hook = hook_of(tmp_path, body, types={"out": f"lt.ptr[lt.{_name(dtype)}]", "pa": pointer, "pb": pointer})
     out, _, _ = run(kernel, hook, np.zeros(LANES * len(table), dtype), a, b)
     with np.errstate(all="ignore"):
         for k, (text, numpy) in enumerate(table):
@@ -193,7 +195,7 @@ def _clamped(value, dtype):
 def test_conversions(kernel, tmp_path, source):
     a, _ = operands(getattr(lt, source).dtype)
     for to in (*INTS, *FLOATS):
-        hook = compiled(
+        hook = hook_of(
             tmp_path,
             ["out[lt.lane_id()] = lt." + to + "(p[lt.lane_id()])"],
             types={"out": f"lt.ptr[lt.{to}]", "p": f"lt.ptr[lt.{source}]"},
@@ -223,7 +225,7 @@ def test_bit_counting_and_lanes(kernel, tmp_path):
         "out[192 + i] = lt.clz(lt.u16(x))", "out[256 + i] = lt.readfirstlane(lt.u32(x))",
         "out[320 + i] = lt.readlane(lt.u32(x), 9)", "out[384 + i] = i", "out[448 + i] = lt.active_lanes()",
     ]  # fmt: skip
-    hook = compiled(tmp_path, body, types={"out": "lt.ptr[lt.u32]", "p": "lt.ptr[lt.u64]"})
+    hook = hook_of(tmp_path, body, types={"out": "lt.ptr[lt.u32]", "p": "lt.ptr[lt.u64]"})
     out, _ = run(kernel, hook, np.zeros(512, "u4"), a)
     out = out.reshape(8, LANES).tolist()
     assert out[0] == [v.bit_count() for v in values]
@@ -240,14 +242,14 @@ def test_exec_inside_a_branch(kernel, tmp_path):
         "if i % 5 == 0:", "    masks[2] = lt.exec_mask()", "    lt.wave_atomic_add(masks + 3, 7)",
         "if i > 100:", "    lt.wave_atomic_add(masks + 4, 7)", "lt.wave_atomic_add(masks + 5, 1 << 40)",
     ]  # fmt: skip
-    hook = compiled(tmp_path, body, types={"masks": "lt.ptr[lt.u64]"})
+    hook = hook_of(tmp_path, body, types={"masks": "lt.ptr[lt.u64]"})
     (masks,) = run(kernel, hook, np.zeros(6, "u8"))
     wanted = [(1 << 64) - 1, sum(1 << i for i in range(0, 64, 3)), sum(1 << i for i in range(0, 64, 5)), 7, 0, 1 << 40]
     assert masks.tolist() == wanted
 
 
 def test_a_partial_wave(kernel, tmp_path):
-    hook = compiled(tmp_path, ["out[0] = lt.exec_mask()"], types={"out": "lt.ptr[lt.u64]"})
+    hook = hook_of(tmp_path, ["out[0] = lt.exec_mask()"], types={"out": "lt.ptr[lt.u64]"})
     (out,) = run(kernel, hook, np.zeros(1, "u8"), block=20)
     assert out.tolist() == [(1 << 20) - 1]
 
@@ -264,7 +266,7 @@ def test_atomics(kernel, tmp_path, kind):
         "if lt.atomic_cas(out + 8, 0, 5) == 0:", "    lt.atomic_add(out + 9, 1)",
         "if lt.atomic_exchange(out + 10, 3) == 0:", "    lt.atomic_add(out + 11, 1)",
     ]  # fmt: skip
-    hook = compiled(tmp_path, body, types={"out": f"lt.ptr[lt.{name}]", "p": f"lt.ptr[lt.{name}]"})
+    hook = hook_of(tmp_path, body, types={"out": f"lt.ptr[lt.{name}]", "p": f"lt.ptr[lt.{name}]"})
     start = np.array([5, -1 % 256, 0, 1, 3, 3, 0, 0, 0, 0, 0, 0], kind)
     out, _ = run(kernel, hook, start, a)
     with np.errstate(all="ignore"):
@@ -280,7 +282,7 @@ def test_atomics(kernel, tmp_path, kind):
 @pytest.mark.parametrize("kind", ("f4", "f8"))
 def test_float_atomics(kernel, tmp_path, kind):
     name = _name(np.dtype(kind))
-    hook = compiled(tmp_path, [f"lt.atomic_add(out, lt.{name}(lt.lane_id()) + 0.5)"], types={"out": f"lt.ptr[lt.{name}]"})
+    hook = hook_of(tmp_path, [f"lt.atomic_add(out, lt.{name}(lt.lane_id()) + 0.5)"], types={"out": f"lt.ptr[lt.{name}]"})
     (out,) = run(kernel, hook, np.ones(1, kind))
     assert out.tolist() == [1 + sum(i + 0.5 for i in range(LANES))]
 
@@ -292,7 +294,7 @@ def test_mixed_widths_and_bits(kernel, tmp_path):
         "out[i] = lt.bitcast(lt.u32, x)", "out[64 + i] = a[i & 15] + lt.u64(1) + len(a)",
         "out[128 + i] = lt.u32(lt.f16(x) > 3)", "out[192 + i] = lt.bitcast(lt.u32, lt.fma(x, x, -1.0))",
     ]  # fmt: skip
-    hook = compiled(tmp_path, body, types={"out": "lt.ptr[lt.u64]"})
+    hook = hook_of(tmp_path, body, types={"out": "lt.ptr[lt.u64]"})
     (out,) = run(kernel, hook, np.zeros(256, "u8"))
     i = np.arange(LANES)
     x = i.astype("f4") * np.float32(1.5)
@@ -355,3 +357,41 @@ def test_counters_add_up_over_waves(kernel):
     result = module.run("idle", grid=1000, block=256, strict=True)
     assert result.findings == []
     assert int(tool.waves) == result.app_instructions
+
+
+class Looping(lt.Tool):
+    """A hook with a loop, at points where no lane may be active: a wave without lanes must leave it."""
+
+    limit = lt.DeviceArray(lt.u32, 1, init=np.array([3], "u4"))
+    total = lt.DeviceArray(lt.u64, 1)
+    lanes = lt.Counter()
+    idle = lt.Counter()
+
+    @lt.hook
+    def spin(limit: lt.ptr[lt.u32], total: lt.ptr[lt.u64]):
+        n: lt.u32 = 0
+        while n != limit[0]:
+            n += 1
+        lt.atomic_add(total, n)
+
+    @lt.hook
+    def active(lanes: lt.counter, idle: lt.counter):
+        lanes += lt.active_lanes()
+        if lt.exec_mask() == 0:
+            idle += 1
+
+    def on_kernel(self, kernel):
+        for instr in kernel.instructions:
+            kernel.insert_before(instr, self.spin, self.limit, self.total)
+            kernel.insert_before(instr, self.active, self.lanes, self.idle)
+
+
+@pytest.mark.parametrize("level", compiled.LEVELS)
+def test_a_loop_ends_where_no_lane_is_active(level):
+    tool = Looping()
+    module = lt.Device("gfx90a").load(lt.CodeObject.open(compiled.code_object("collatz", level)), tools=[tool])
+    (launch,) = kernel_cases.launches("collatz")
+    result = module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args, strict=True)
+    launch.check(launch.args)
+    assert result.findings == []
+    assert int(tool.lanes) > 0 and tool.total[0] == 3 * int(tool.lanes)
