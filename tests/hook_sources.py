@@ -82,3 +82,10 @@ def everything(out: lt.ptr[lt.f32], x: lt.f32, y: lt.f16, z: lt.f64, flags: lt.p
     old = lt.atomic_cas(lt.ptr[lt.u32](lt.u64(out)), 1, 2)
     lt.atomic_max(lt.ptr[lt.i32](lt.u64(out)) + 1, lt.i32(~old ^ 5 | 1))
     lt.atomic_add(out + 4, x)
+
+
+@lt.hook
+def conditional(count: lt.counter, n: lt.u64, x: lt.inout[lt.u32]):
+    if n > 3:
+        count += n
+    x += 1

@@ -359,13 +359,16 @@ def test_counters_add_up_over_waves(kernel):
     assert int(tool.waves) == result.app_instructions
 
 
-class Looping(lt.Tool):
-    """A hook with a loop, at points where no lane may be active: a wave without lanes must leave it."""
+class Everywhere(lt.Tool):
+    """Hooks at every instruction of a divergent kernel, where now and then no lane is active."""
 
     limit = lt.DeviceArray(lt.u32, 1, init=np.array([3], "u4"))
-    total = lt.DeviceArray(lt.u64, 1)
+    total = lt.DeviceArray(lt.u64, 2)
+    out = lt.DeviceArray(lt.u32, 4096)
     lanes = lt.Counter()
     idle = lt.Counter()
+    waves = lt.Counter()
+    odd = lt.Counter()
 
     @lt.hook
     def spin(limit: lt.ptr[lt.u32], total: lt.ptr[lt.u64]):
@@ -380,18 +383,33 @@ class Looping(lt.Tool):
         if lt.exec_mask() == 0:
             idle += 1
 
+    @lt.hook
+    def mixed(limit: lt.ptr[lt.u32], total: lt.ptr[lt.u64], out: lt.ptr[lt.u32], waves: lt.counter, odd: lt.counter):
+        """What the wave counts with vector instructions, beside what lanes do."""
+        out[lt.lane_id()] += 1
+        lt.atomic_add(total + 1, out[lt.lane_id()] * 0 + 1)
+        mask = lt.ballot(lt.lane_id() % 2 == 1)
+        if lt.f32(limit[0]) * 0.5 > 1.25:
+            waves += lt.u64(lt.f32(limit[0]) / 3.0)
+        odd += lt.popcount(mask) if mask > lt.u64(limit[0]) * 0 else 0
+
     def on_kernel(self, kernel):
         for instr in kernel.instructions:
             kernel.insert_before(instr, self.spin, self.limit, self.total)
             kernel.insert_before(instr, self.active, self.lanes, self.idle)
+            kernel.insert_before(instr, self.mixed, self.limit, self.total, self.out, self.waves, self.odd)
 
 
 @pytest.mark.parametrize("level", compiled.LEVELS)
-def test_a_loop_ends_where_no_lane_is_active(level):
-    tool = Looping()
+def test_points_where_no_lane_is_active(level):
+    tool = Everywhere()
     module = lt.Device("gfx90a").load(lt.CodeObject.open(compiled.code_object("collatz", level)), tools=[tool])
     (launch,) = kernel_cases.launches("collatz")
     result = module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args, strict=True)
     launch.check(launch.args)
     assert result.findings == []
-    assert int(tool.lanes) > 0 and tool.total[0] == 3 * int(tool.lanes)
+    assert module.instrumentation["rejected"] == []
+    assert int(tool.idle) > 0
+    assert tool.total.read().tolist() == [3 * int(tool.lanes), int(tool.lanes)]
+    assert int(tool.waves) == result.app_instructions
+    assert 0 < int(tool.odd) < int(tool.lanes)

@@ -82,6 +82,19 @@ pub fn template(
     })
 }
 
+/// Whether vector instructions set scalar registers, other than in `wave_atomic_add`: what they set depends on lanes
+/// being active.
+pub fn vectors_set_scalars(code: &Code) -> bool {
+    let exec = exec_states(&code.insts, &code.offsets);
+    let mut vectors =
+        code.insts.iter().zip(exec).filter(|(i, e)| *e != Exec::Foreign && i.info().flags.contains(Flags::VALU));
+    vectors.any(|(inst, _)| {
+        let mut sets = false;
+        inst.for_each_access(|a| sets |= a.access.writes() && !a.reg.is_vgpr() && !a.reg.is_agpr());
+        sets
+    })
+}
+
 fn is_exec(reg: Reg) -> bool {
     reg == Reg::EXEC_LO || reg == Reg::EXEC_HI
 }

@@ -26,7 +26,7 @@ pub fn compile(bytes: &[u8], function: &str, target: Target, args: &[ArgSpec]) -
     let fail = |message| HookError::new(function, at, message);
     let first = pipeline::first_argument(target).map_err(fail)?;
     let formals = formals(bytes, function, args).map_err(fail)?;
-    let entry = entry::entry(function, at, "luthier.hook", &formals, args, first)?;
+    let entry = entry::entry(function, at, "luthier.hook", &formals, args, first, false)?;
     // The hook goes by its own name; an alias in the text keeps odd names out of it.
     let quoted: String = function.bytes().map(|b| format!("\\{b:02x}")).collect();
     let types: Vec<_> = formals

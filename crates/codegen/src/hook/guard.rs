@@ -5,7 +5,9 @@
 //! registers begin as zero.
 //!
 //! *A wave without active lanes.* LLVM assumes that some lane is active. With none, vector comparisons give nothing, and
-//! a loop that waits for one would not end. A hook with a loop and no effect of the wave's own skips itself then.
+//! a loop that waits for one would not end. A hook with a loop and no effect of the wave's own skips itself then. A hook
+//! that acts for the wave, and computes what it does with vector instructions, runs with one lane; see
+//! [`NoLanes`](super::lower::NoLanes).
 
 use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet, Target};
 
@@ -41,8 +43,24 @@ pub fn skip_without_lanes(code: &mut Code, target: Target) -> Result<(), String>
     Ok(())
 }
 
+/// Gives a wave without active lanes its first one while the part runs. `exec` is where the part leaves the EXEC of the
+/// beginning.
+pub fn one_lane(code: &mut Code, target: Target, exec: RegRange) -> Result<(), String> {
+    let (kept, now) = (Operand::Reg(exec), Operand::Reg(RegRange::new(Reg::EXEC_LO, 2)));
+    let restore = build(target, "s_mov_b64", &[now, kept])?;
+    code.offsets.push(code.insts.iter().map(Inst::size).sum::<usize>() as u32);
+    code.insts.push(restore);
+    let before = vec![
+        build(target, "s_mov_b64", &[kept, now])?,
+        build(target, "s_cmp_eq_u64", &[now, Operand::Inline(128)])?,
+        build(target, "s_cselect_b64", &[now, Operand::Inline(129), now])?,
+    ];
+    prepend(code, before);
+    Ok(())
+}
+
 /// Whether the part does something for the wave as a whole: adds for it, or changes a scalar register of its own.
-pub fn acts_for_the_wave(code: &Code, written: impl Iterator<Item = RegRange>) -> bool {
+pub fn acts_for_the_wave(code: &Code, mut written: impl Iterator<Item = RegRange>) -> bool {
     // Only `wave_atomic_add` sets EXEC from a constant.
     let sets_exec = code.insts.iter().any(|inst| {
         let mut operands = inst.operands();
@@ -50,7 +68,7 @@ pub fn acts_for_the_wave(code: &Code, written: impl Iterator<Item = RegRange>) -
             && operands.any(|(o, v)| o.access.writes() && matches!(v, Operand::Reg(r) if r.first == Reg::EXEC_LO))
             && inst.operands().any(|(_, v)| matches!(v, Operand::Inline(_) | Operand::Literal(_)))
     });
-    sets_exec || written.into_iter().any(|r| r.first.is_sgpr())
+    sets_exec || written.any(|r| r.first.is_sgpr())
 }
 
 fn build(target: Target, mnemonic: &str, operands: &[Operand]) -> Result<Inst, String> {

@@ -42,7 +42,7 @@ pub use error::HookError;
 
 use self::{
     ast::Unit,
-    lower::{ModuleText, entry},
+    lower::{ModuleText, NoLanes, entry},
 };
 use crate::{ArgSpec, Template};
 
@@ -120,12 +120,27 @@ fn compile_tree(unit: &Unit, target: Target, args: &[ArgSpec]) -> Result<Templat
     let fail = |message| HookError::new(&hook.file, hook.at, message);
     let first = compile::first_argument(target).map_err(fail)?;
     let formals = entry::formals(unit);
-    let entry = entry::entry(&hook.file, hook.at, "f0", &formals, args, first)?;
-    uniform::check(unit, args)?;
-    let text = ModuleText::new(unit)?.finish(&entry.text, &entry.variables);
-    let input = compile::Input { text: &text, library: None, variables: &entry.variables };
-    let code = compile::compile(&input, target).map_err(fail)?;
-    analyse::template(&unit.name, target, code, &entry.places, &written(args)).map_err(fail)
+    let lower = |no_lanes: NoLanes<'_>| {
+        let keep_exec = matches!(no_lanes, NoLanes::OneLane(_));
+        let entry = entry::entry(&hook.file, hook.at, "f0", &formals, args, first, keep_exec)?;
+        let text = ModuleText::new(unit, no_lanes)?.finish(&entry.text, &entry.variables);
+        let input = compile::Input { text: &text, library: None, variables: &entry.variables };
+        let code = compile::compile(&input, target).map_err(fail)?;
+        Ok::<_, HookError>((entry, code))
+    };
+    // First: that a hook gets arguments of the wrong kind says more than what it does with them.
+    let (mut entry, mut code) = lower(NoLanes::AsItComes)?;
+    let loads = uniform::check(unit, args)?;
+    // What a wave without lanes does is right while nothing but scalar instructions decides it; else it needs a lane.
+    let written = written(args);
+    let results = entry.places.iter().zip(&written).filter(|(_, w)| **w).filter_map(|(p, _)| *p);
+    if guard::acts_for_the_wave(&code, results) && analyse::vectors_set_scalars(&code) {
+        (entry, code) = lower(NoLanes::OneLane(&loads))?;
+        if let Some(exec) = entry.exec {
+            guard::one_lane(&mut code, target, exec).map_err(fail)?;
+        }
+    }
+    analyse::template(&unit.name, target, code, &entry.places, &written).map_err(fail)
 }
 
 fn written(args: &[ArgSpec]) -> Vec<bool> {

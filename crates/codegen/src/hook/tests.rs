@@ -153,6 +153,24 @@ fn written_arguments_stay_where_they_are() {
 }
 
 #[test]
+fn a_wave_without_lanes_gets_one_where_vectors_decide() {
+    // The condition of `n > 3` on 64-bit numbers is a vector comparison even where it is uniform.
+    let args = [
+        ArgSpec::Counter,
+        ArgSpec::Reg(RegRange::new(Reg::sgpr(4), 2)),
+        ArgSpec::RegInOut(RegRange::new(Reg::vgpr(0), 1)),
+    ];
+    let t = compile(&fixture!("conditional"), &args);
+    check(&t);
+    let bases = bases(&t);
+    assert_eq!(bases[..3], ["s_mov_b64", "s_cmp_eq_u64", "s_cselect_b64"]);
+    assert_eq!(bases.last(), Some(&"s_mov_b64"));
+    // One lane runs that is not the application's.
+    assert_eq!(t.writes_inactive_lanes, t.clobbers.iter().filter(|r| r.is_vgpr()).collect());
+    assert_eq!(t.args.iter().flatten().count(), 3);
+}
+
+#[test]
 fn a_counter_is_not_counted_by_some_lanes() {
     let error = refused(&fixture!("per_lane_counter"), &[ArgSpec::Counter, vgpr(0)]);
     assert!(error.message.contains("one value for the whole wave"), "{error}");

@@ -5,15 +5,18 @@
 //! arguments' kinds, to a fixed point, and refuses such a hook. It errs on the safe side: a variable that is assigned
 //! where lanes may have gone different ways counts as different, and so does everything in a local array.
 
-use std::collections::HashSet;
+use std::{cell::RefCell, collections::HashSet};
 
 use super::{
     ArgSpec, HookError,
     ast::{Expr, ExprKind, Function, Space, Stmt, StmtKind, Type, Unit},
 };
 
+/// The loads whose address may differ between lanes, by the address of their pointer expression in the unit.
+pub type PerLaneLoads = HashSet<*const Expr>;
+
 /// Refuses a unit in which a wave-level place would get a per-lane value.
-pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<(), HookError> {
+pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<PerLaneLoads, HookError> {
     let hook = &unit.functions[0];
     let divergent: Vec<bool> = args.iter().map(is_per_lane).collect();
     // Places that hold one value for the wave.
@@ -23,7 +26,9 @@ pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<(), HookError> {
         _ => false,
     });
     let scalar: HashSet<&str> = scalar.map(|(p, _)| p.name.as_str()).collect();
-    Walk::new(unit, hook, &divergent, false, scalar).run().map(drop)
+    let loads = RefCell::default();
+    Walk::new(unit, &loads, hook, &divergent, false, scalar).run()?;
+    Ok(loads.into_inner())
 }
 
 /// Whether the argument may differ between lanes.
@@ -37,6 +42,7 @@ pub fn is_per_lane(arg: &ArgSpec) -> bool {
 /// One function, called with given arguments under given control flow.
 struct Walk<'a> {
     unit: &'a Unit,
+    loads: &'a RefCell<PerLaneLoads>,
     function: &'a Function,
     divergent: HashSet<&'a str>,
     scalar: HashSet<&'a str>,
@@ -50,10 +56,18 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(unit: &'a Unit, function: &'a Function, args: &[bool], split: bool, scalar: HashSet<&'a str>) -> Walk<'a> {
+    fn new(
+        unit: &'a Unit,
+        loads: &'a RefCell<PerLaneLoads>,
+        function: &'a Function,
+        args: &[bool],
+        split: bool,
+        scalar: HashSet<&'a str>,
+    ) -> Walk<'a> {
         let divergent = function.params.iter().zip(args).filter(|(_, d)| **d).map(|(p, _)| p.name.as_str()).collect();
         Walk {
             unit,
+            loads,
             function,
             divergent,
             scalar,
@@ -206,7 +220,11 @@ impl<'a> Walk<'a> {
             }
             ExprKind::Load(ptr) => {
                 let scratch = matches!(ptr.ty, Some(Type::Ptr { space: Space::Scratch, .. }));
-                self.expr(ptr)? | scratch
+                let differs = self.expr(ptr)?;
+                if differs {
+                    self.loads.borrow_mut().insert(std::ptr::from_ref(ptr.as_ref()));
+                }
+                differs || scratch
             }
             ExprKind::Call { function, args } => self.call(expr, function, args)?,
             ExprKind::Intrinsic { name, args } => self.intrinsic(name, args)?,
@@ -218,7 +236,7 @@ impl<'a> Walk<'a> {
         let Some(callee) = self.unit.functions.iter().find(|f| f.name == name) else {
             return self.error(expr.at, format!("no function {name} in the unit"));
         };
-        Walk::new(self.unit, callee, &differ, self.here(), HashSet::new()).run()
+        Walk::new(self.unit, self.loads, callee, &differ, self.here(), HashSet::new()).run()
     }
 
     fn intrinsic(&mut self, name: &str, args: &'a [Expr]) -> Result<bool, HookError> {

@@ -43,6 +43,8 @@ pub struct Entry {
     pub places: Vec<Option<RegRange>>,
     /// Symbols of the variables, by index.
     pub variables: Vec<String>,
+    /// Where the EXEC of the beginning is, all the time; only if that was asked for.
+    pub exec: Option<RegRange>,
 }
 
 /// How one argument travels.
@@ -70,7 +72,7 @@ pub fn formals(unit: &Unit) -> Vec<Formal> {
 }
 
 /// The part that calls `callee` (`@f0`), whose parameters are `formals`, bound to `args`. The first uniform argument is
-/// in SGPR `first`.
+/// in SGPR `first`. With `keep_exec` the callee has one more parameter, the EXEC of the beginning.
 pub fn entry(
     file: &str,
     at: At,
@@ -78,13 +80,19 @@ pub fn entry(
     formals: &[Formal],
     args: &[ArgSpec],
     first: u16,
+    keep_exec: bool,
 ) -> Result<Entry, HookError> {
     let error = |at: At, message: String| HookError::new(file, at, message);
     if formals.len() != args.len() {
         return Err(error(at, format!("the hook takes {} arguments, {} given", formals.len(), args.len())));
     }
+    // It travels like a counter that nobody changes: at the end it is still there.
+    let exec = args.len();
+    let exec_formal = keep_exec.then(|| Formal { name: "exec".to_owned(), ty: Type::Counter, at });
+    let formals: Vec<&Formal> = formals.iter().chain(&exec_formal).collect();
+    let args: Vec<&ArgSpec> = args.iter().chain(keep_exec.then_some(&ArgSpec::Counter)).collect();
     let mut slots = Vec::new();
-    for (index, (formal, arg)) in formals.iter().zip(args).enumerate() {
+    for (index, (formal, arg)) in formals.iter().zip(&args).enumerate() {
         if let Some(slot) = slot(index, formal, arg).map_err(|message| error(formal.at, message))? {
             slots.push(slot);
         }
@@ -113,7 +121,7 @@ pub fn entry(
     // what other hooks have stored.
     let mut body = "  call void asm sideeffect \"\", \"~{memory}\"()\n".to_owned();
     let mut list = Vec::new();
-    for (index, (formal, arg)) in formals.iter().zip(args).enumerate() {
+    for (index, (formal, arg)) in formals.iter().zip(&args).enumerate() {
         let bits = formal.ty.bits();
         let value = match arg {
             ArgSpec::Const(value) => {
@@ -142,7 +150,7 @@ pub fn entry(
                     from_raw(&mut body, index, formal.ty, &format!("%a{index}"), if int == "i64" { 64 } else { 32 });
                 let _ = writeln!(body, "  %s{index} = alloca {ty}, addrspace(5)");
                 let _ = writeln!(body, "  store {ty} {value}, ptr addrspace(5) %s{index}");
-                list.push(format!("ptr addrspace(5) %s{index}"));
+                list.push(if index == exec { format!("i64 {value}") } else { format!("ptr addrspace(5) %s{index}") });
                 continue;
             }
             ArgSpec::Reg(_) => {
@@ -152,9 +160,10 @@ pub fn entry(
         list.push(format!("{} {value}", ll(formal.ty)));
     }
     let _ = writeln!(body, "  call void @{callee}({})", list.join(", "));
-    let returns = results(&mut body, formals, &slots, first);
+    let returns = results(&mut body, &formals, &slots, first, keep_exec.then_some(exec));
     let text = format!("define amdgpu_cs {returns} @{ENTRY}({}) #1 {{\n{body}}}\n", params.join(", "));
-    Ok(Entry { text, places, variables })
+    let exec = if keep_exec { places.pop().flatten() } else { None };
+    Ok(Entry { text, places, variables, exec })
 }
 
 /// Where the argument has to travel; `None` if it is known at compile time. An error is a sentence about the parameter.
@@ -206,8 +215,9 @@ fn from_raw(body: &mut String, index: usize, ty: Type, raw: &str, raw_bits: u32)
     format!("%c{index}")
 }
 
-/// Reads the written arguments' places and returns them; gives the return type.
-fn results(body: &mut String, formals: &[Formal], slots: &[Slot], first: u16) -> String {
+/// Reads the written arguments' places and returns them; gives the return type. `exec` is the argument that holds EXEC:
+/// where that is zero, vector registers keep their values.
+fn results(body: &mut String, formals: &[&Formal], slots: &[Slot], first: u16, exec: Option<usize>) -> String {
     let mut types = Vec::new();
     let mut values = Vec::new();
     if slots.iter().any(|s| s.written && !s.per_lane) {
@@ -230,6 +240,11 @@ fn results(body: &mut String, formals: &[Formal], slots: &[Slot], first: u16) ->
             types.push(slot.ty());
             values.push(value);
             continue;
+        }
+        if let Some(exec) = exec {
+            let _ = writeln!(body, "  %e{i} = icmp ne i64 %a{exec}, 0");
+            let _ = writeln!(body, "  %k{i} = select i1 %e{i}, {int} {value}, {int} %a{i}", int = slot.ty());
+            value = format!("%k{i}");
         }
         // Floats are what LLVM returns in VGPRs.
         let parts = if slot.units() == 1 {

@@ -75,7 +75,12 @@ impl<'u> Body<'_, 'u> {
                 self.op(format!("bitcast {} to {}", value.typed(), ll(ty)))
             }
             ExprKind::Load(ptr) => {
+                let own = self.is_per_lane(ptr);
                 let ptr = self.expr(ptr)?;
+                let scratch = matches!(ptr.ty, Type::Ptr { space: Space::Scratch, .. });
+                if own && !scratch {
+                    return self.with_lanes(|body| body.load(&ptr, expr.at).map(Some));
+                }
                 return self.load(&ptr, expr.at).map(Some);
             }
             ExprKind::Offset { ptr, index } => {
@@ -256,6 +261,7 @@ impl<'u> Body<'_, 'u> {
         for arg in args {
             list.push(self.expr(arg)?.typed());
         }
+        list.extend(self.module.exec_argument());
         let list = list.join(", ");
         Ok(match returns {
             Some(ty) => Some(Val { ty, text: self.op(format!("call {} @f{index}({list})", ll(ty))) }),

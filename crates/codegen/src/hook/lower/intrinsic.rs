@@ -5,7 +5,7 @@ use super::{
         HookError,
         ast::{CompareOp, Expr, Type},
     },
-    Body, Val, WAVE_ADD, ll,
+    Body, NoLanes, Val, WAVE_ADD, ll,
 };
 
 /// Atomics are seen by the whole device; the host reads when the kernel is done.
@@ -24,6 +24,9 @@ impl<'u> Body<'_, 'u> {
             return self.fail(expr.at, format!("{name} takes {wanted} arguments"));
         }
         let ty = expr.ty.unwrap_or(Type::U32);
+        if name.starts_with("atomic_") {
+            return self.with_lanes(|body| body.atomic(expr, name, &args, ty).map(Some));
+        }
         let text = match name {
             "exec_mask" => self.exec_mask(),
             "active_lanes" => {
@@ -42,7 +45,10 @@ impl<'u> Body<'_, 'u> {
             "popcount" => self.count_bits("ctpop", "", &args[0]),
             "ctz" => self.count_bits("cttz", ", i1 false", &args[0]),
             "clz" => self.count_bits("ctlz", ", i1 false", &args[0]),
-            "ballot" => self.target("llvm.amdgcn.ballot.i64", "i64", &[args[0].typed()]),
+            "ballot" => {
+                let mask = self.target("llvm.amdgcn.ballot.i64", "i64", &[args[0].typed()]);
+                self.of_the_entry(mask)
+            }
             "readfirstlane" => {
                 let name = format!("llvm.amdgcn.readfirstlane.{}", suffix(ty));
                 self.target(&name, ll(ty), &[args[0].typed()])
@@ -74,6 +80,29 @@ impl<'u> Body<'_, 'u> {
                 self.line(format!("call void @{callee}({}, {}) #2", args[0].typed(), args[1].typed()));
                 return Ok(None);
             }
+            _ => return self.fail(expr.at, format!("no intrinsic {name}")),
+        };
+        Ok(Some(Val { ty, text }))
+    }
+
+    /// EXEC itself: a ballot of all would do, but LLVM believes that one is never empty.
+    fn exec_mask(&mut self) -> String {
+        let name = "llvm.read_volatile_register.i64";
+        self.module.declare(name, format!("declare i64 @{name}(metadata)"));
+        let mask = self.op(format!("call i64 @{name}(metadata !0) #3"));
+        self.of_the_entry(mask)
+    }
+
+    /// A mask of lanes, without the one that runs for a wave that has none.
+    fn of_the_entry(&mut self, mask: String) -> String {
+        match self.module.no_lanes {
+            NoLanes::AsItComes => mask,
+            NoLanes::OneLane(_) => self.op(format!("and i64 {mask}, %exec")),
+        }
+    }
+
+    fn atomic(&mut self, expr: &Expr, name: &str, args: &[Val], ty: Type) -> Result<Val, HookError> {
+        let text = match name {
             "atomic_cas" => {
                 let list = args.iter().map(Val::typed).collect::<Vec<_>>().join(", ");
                 let pair = self.op(format!("cmpxchg {list} {ATOMIC} monotonic, align {}", ty.bits() / 8));
@@ -97,12 +126,7 @@ impl<'u> Body<'_, 'u> {
                 self.op(format!("atomicrmw {op} {}, {} {ATOMIC}, align {align}", args[0].typed(), args[1].typed()))
             }
         };
-        Ok(Some(Val { ty, text }))
-    }
-
-    /// A ballot of all: LLVM reads EXEC.
-    fn exec_mask(&mut self) -> String {
-        self.target("llvm.amdgcn.ballot.i64", "i64", &["i1 true".to_owned()])
+        Ok(Val { ty, text })
     }
 
     fn target(&mut self, name: &str, returns: &str, args: &[String]) -> String {

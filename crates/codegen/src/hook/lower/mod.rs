@@ -22,22 +22,34 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
     HookError,
-    ast::{At, Function, Scalar, Space, Type, Unit},
+    ast::{At, Expr, Function, Scalar, Space, Type, Unit},
+    uniform::PerLaneLoads,
 };
 
 /// Declared, called, and replaced by machine code after optimisation (see `wave_add`).
 pub const WAVE_ADD: &str = "luthier.wave_add.";
 
+/// How code has to behave in a wave without active lanes.
+#[derive(Clone, Copy)]
+pub(super) enum NoLanes<'u> {
+    /// As it comes: what LLVM computes in scalar registers is right, and vector instructions do nothing.
+    AsItComes,
+    /// It runs with one lane, so that what the wave computes with vector instructions is right as well; that lane must
+    /// not load from an address of its own, nor store. The EXEC of the hook's beginning is `%exec` in every function.
+    OneLane(&'u PerLaneLoads),
+}
+
 /// The IR of a whole module, growing.
 pub(super) struct ModuleText<'u> {
     unit: &'u Unit,
+    no_lanes: NoLanes<'u>,
     functions: String,
     declarations: BTreeMap<String, String>,
 }
 
 impl<'u> ModuleText<'u> {
-    pub fn new(unit: &'u Unit) -> Result<ModuleText<'u>, HookError> {
-        let mut module = ModuleText { unit, functions: String::new(), declarations: BTreeMap::new() };
+    pub fn new(unit: &'u Unit, no_lanes: NoLanes<'u>) -> Result<ModuleText<'u>, HookError> {
+        let mut module = ModuleText { unit, no_lanes, functions: String::new(), declarations: BTreeMap::new() };
         for index in 0..unit.functions.len() {
             module.function(index)?;
         }
@@ -65,14 +77,21 @@ impl<'u> ModuleText<'u> {
         out.push_str("attributes #1 = { nounwind \"amdgpu-agpr-alloc\"=\"0\" }\n");
         out.push_str("attributes #2 = { nounwind convergent willreturn memory(argmem: readwrite) }\n");
         out.push_str("attributes #3 = { nounwind convergent }\n");
+        out.push_str("!0 = !{!\"exec\"}\n");
         out
+    }
+
+    /// What every function takes besides its own parameters.
+    fn exec_argument(&self) -> Option<String> {
+        matches!(self.no_lanes, NoLanes::OneLane(_)).then(|| "i64 %exec".to_owned())
     }
 
     fn function(&mut self, index: usize) -> Result<(), HookError> {
         let function = &self.unit.functions[index];
         let mut body = Body::new(self, function)?;
         body.run()?;
-        let (allocas, code, params) = (body.allocas, body.code, body.params);
+        let (allocas, code, mut params) = (body.allocas, body.code, body.params);
+        params.extend(self.exec_argument());
         let returns = function.returns.map_or("void".to_owned(), |t| ll(t).to_owned());
         let _ = write!(
             self.functions,
@@ -237,6 +256,41 @@ impl<'m, 'u> Body<'m, 'u> {
     fn branch(&mut self, cond: &Val, then: &str, otherwise: &str) {
         self.line(format!("br i1 {}, label %{then}, label %{otherwise}", cond.text));
         self.ended = true;
+    }
+
+    /// Runs `effect` only if some lane is active. Its value is zero otherwise.
+    fn with_lanes(
+        &mut self,
+        effect: impl FnOnce(&mut Self) -> Result<Option<Val>, HookError>,
+    ) -> Result<Option<Val>, HookError> {
+        if matches!(self.module.no_lanes, NoLanes::AsItComes) {
+            return effect(self);
+        }
+        let some = Val { ty: Type::Bool, text: self.op("icmp ne i64 %exec, 0") };
+        let [yes, no, out] = self.labels(["lanes", "nolanes", "anyway"]);
+        self.branch(&some, &yes, &no);
+        self.begin(&yes);
+        let value = effect(self)?;
+        let place = value.as_ref().map(|v| (self.alloca(ll(v.ty)), v.ty));
+        if let (Some(value), Some((place, _))) = (&value, &place) {
+            self.line(format!("store {}, ptr addrspace(5) {place}", value.typed()));
+        }
+        self.jump(&out);
+        self.begin(&no);
+        if let Some((place, ty)) = &place {
+            self.line(format!("store {} zeroinitializer, ptr addrspace(5) {place}", ll(*ty)));
+        }
+        self.jump(&out);
+        self.begin(&out);
+        Ok(place.map(|(place, ty)| Val { ty, text: self.op(format!("load {}, ptr addrspace(5) {place}", ll(ty))) }))
+    }
+
+    /// Whether the address may be a lane's own.
+    fn is_per_lane(&self, ptr: &Expr) -> bool {
+        match self.module.no_lanes {
+            NoLanes::AsItComes => false,
+            NoLanes::OneLane(loads) => loads.contains(&std::ptr::from_ref(ptr)),
+        }
     }
 
     fn var(&self, name: &str, at: At) -> Result<Var, HookError> {

@@ -3,7 +3,7 @@
 use super::{
     super::{
         HookError,
-        ast::{At, CompareOp, Expr, Stmt, StmtKind, Type},
+        ast::{At, CompareOp, Expr, Space, Stmt, StmtKind, Type},
     },
     Body, Val, ll,
 };
@@ -54,15 +54,17 @@ impl<'u> Body<'_, 'u> {
             StmtKind::Store { ptr, value } => {
                 let ptr = self.expr(ptr)?;
                 let value = self.expr(value)?;
-                self.store(&ptr, value, stmt.at)?;
+                self.effect(&ptr, |body| body.store(&ptr, value, stmt.at))?;
             }
             StmtKind::Update { ptr, value } => {
                 let ptr = self.expr(ptr)?;
-                let old = self.load(&ptr, stmt.at)?;
-                let outer = self.old.replace(old);
-                let value = self.expr(value)?;
-                self.old = outer;
-                self.store(&ptr, value, stmt.at)?;
+                self.effect(&ptr, |body| {
+                    let old = body.load(&ptr, stmt.at)?;
+                    let outer = body.old.replace(old);
+                    let value = body.expr(value)?;
+                    body.old = outer;
+                    body.store(&ptr, value, stmt.at)
+                })?;
             }
             StmtKind::Expr(value) => {
                 self.expr_or_void(value)?;
@@ -182,6 +184,14 @@ impl<'u> Body<'_, 'u> {
         }
         self.begin(&out);
         Ok(())
+    }
+
+    /// A change of what `ptr` points to, which nobody makes where no lane is active. What is in scratch is the hook's.
+    fn effect(&mut self, ptr: &Val, change: impl FnOnce(&mut Self) -> Result<(), HookError>) -> Result<(), HookError> {
+        if matches!(ptr.ty, Type::Ptr { space: Space::Scratch, .. }) {
+            return change(self);
+        }
+        self.with_lanes(|body| change(body).map(|()| None)).map(drop)
     }
 
     fn store(&mut self, ptr: &Val, value: Val, at: At) -> Result<(), HookError> {
