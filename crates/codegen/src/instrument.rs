@@ -182,11 +182,13 @@ fn components<'a>(base: &Base<'a>, spots: &[Spot]) -> Vec<Component<'a>> {
             }
         }
     }
-    let kernel_at: HashMap<u64, &Kernel> = base.object.kernels().iter().map(|k| (k.entry, k)).collect();
+    // Several descriptors may name the same code.
+    let mut kernels_at: HashMap<u64, Vec<&Kernel>> = HashMap::new();
+    base.object.kernels().iter().for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
     let of_root = |(root, wish): (FuncId, Wishes)| {
         let functions = program.component(root).to_vec();
         let kernels: Vec<&Kernel> =
-            functions.iter().filter_map(|f| kernel_at.get(&program.function(*f).vaddr).copied()).collect();
+            functions.iter().filter_map(|f| kernels_at.get(&program.function(*f).vaddr)).flatten().copied().collect();
         let used = program.used_registers(root);
         component(base, functions, kernels, used, &wish)
     };
@@ -278,6 +280,7 @@ fn component<'a>(
         never_used,
         limits,
         default_fp_mode,
+        replays: base.object.xnack().required() != Some(false),
     };
     Component { functions, kernels, used, env, highest, refused: None }
 }
@@ -311,8 +314,9 @@ fn copy_all(
         let from = spots.partition_point(|s| s.instr < instrs.first);
         let to = spots.partition_point(|s| s.instr < instrs.end);
         let function = env.program.function(*f);
-        let kernel = component.kernels.iter().find(|k| k.entry == function.vaddr);
-        let entry = kernel.map(|k| KernelEntry { vaddr: k.entry, preloads: k.descriptor.kernarg_preload_length() > 0 });
+        let kernels = || component.kernels.iter().filter(|k| k.entry == function.vaddr);
+        let preloads = kernels().any(|k| k.descriptor.kernarg_preload_length() > 0);
+        let entry = kernels().next().map(|k| KernelEntry { vaddr: k.entry, preloads });
         copy::copy(env, map, *f, ChunkId(n as u32), &spots[from..to], entry, check)
     };
     functions.par_iter().enumerate().map(one).collect()
@@ -388,6 +392,7 @@ fn redirect(
             vaddr: function.vaddr,
             size: function.size + padding.map_or(0, |g| g.size),
             copy: (!kernel).then(|| layout.place(chunks, place, &[])),
+            entered_inside: function.entered_inside.iter().copied().find(|v| *v > function.vaddr),
             scc_live: !kernel && Liveness::of(program, f).live_in(function.entry).contains(Reg::SCC),
         });
     }
@@ -453,22 +458,25 @@ fn describe(
     let mut metadata = base.object.metadata().cloned();
     for (n, (c, f)) in functions.iter().enumerate() {
         let (component, function) = (&components[*c], base.program.function(*f));
-        let kernel = component.kernels.iter().find(|k| k.entry == function.vaddr);
-        let (Ok(_), Some(kernel), false) = (&copies[n], kernel, chunks[n].words.is_empty()) else { continue };
-        let (mut descriptor, registers) = resources::raise(kernel, &component.used, &component.highest);
-        let entry = layout.address(n, 0);
-        descriptor.set_kernel_code_entry_byte_offset(entry.wrapping_sub(kernel.descriptor_vaddr) as i64);
-        new.patches.push((kernel.descriptor_vaddr, descriptor.to_bytes().to_vec()));
-        if let Some(noted) = metadata.as_mut().and_then(|m| m.kernel_mut(&kernel.name)) {
-            let raise = |field: &mut Option<u64>, by: u32, from: u32| {
-                if let (Some(n), true) = (field.as_mut(), by > from) {
-                    *n = (*n).max(u64::from(by));
-                }
-            };
-            raise(&mut noted.sgpr_count, registers.sgprs_after, registers.sgprs_before);
-            raise(&mut noted.vgpr_count, registers.vgprs_after, registers.vgprs_before);
+        if copies[n].is_err() || chunks[n].words.is_empty() {
+            continue;
         }
-        report.registers.push(registers);
+        let entry = layout.address(n, 0);
+        for kernel in component.kernels.iter().filter(|k| k.entry == function.vaddr) {
+            let (mut descriptor, registers) = resources::raise(kernel, &component.used, &component.highest);
+            descriptor.set_kernel_code_entry_byte_offset(entry.wrapping_sub(kernel.descriptor_vaddr) as i64);
+            new.patches.push((kernel.descriptor_vaddr, descriptor.to_bytes().to_vec()));
+            if let Some(noted) = metadata.as_mut().and_then(|m| m.kernel_mut(&kernel.name)) {
+                let raise = |field: &mut Option<u64>, by: u32, from: u32| {
+                    if let (Some(n), true) = (field.as_mut(), by > from) {
+                        *n = (*n).max(u64::from(by));
+                    }
+                };
+                raise(&mut noted.sgpr_count, registers.sgprs_after, registers.sgprs_before);
+                raise(&mut noted.vgpr_count, registers.vgprs_after, registers.vgprs_before);
+            }
+            report.registers.push(registers);
+        }
     }
     if let Some(changed) = metadata.filter(|m| Some(m) != base.object.metadata()) {
         new.note = Some(note::section(base.object, &changed));

@@ -16,13 +16,12 @@ fn input(seed: usize) -> Vec<u8> {
     (0..BUFFER / 4).flat_map(|i| ((i * 7 + seed * 13 + i / 64) as u32 % 3).to_le_bytes()).collect()
 }
 
+/// Buffers, the variable, the device's report.
+type Ran = (Vec<Vec<u8>>, Option<u64>, LaunchReport);
+
 /// One launch with a buffer for each pointer and 100 for each value. The buffers afterwards, and the 64-bit variable
 /// `total` where there is one.
-fn launch(
-    object: &CodeObject,
-    kernel: &str,
-    workgroup: u32,
-) -> Result<(Vec<Vec<u8>>, Option<u64>, LaunchReport), String> {
+fn launch(object: &CodeObject, kernel: &str, workgroup: u32) -> Result<Ran, String> {
     let device = Device::new(TARGET, DeviceConfig::default());
     let text = |e: luthier_emulator::EmuError| e.to_string();
     let module = device.load(object).map_err(text)?;

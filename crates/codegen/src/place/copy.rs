@@ -190,7 +190,8 @@ impl Copier<'_> {
             let spots = self.spots_at(i, When::Before);
             if !spots.is_empty() {
                 let busy = self.busy(&insts[..k]);
-                let point = Point { live: before, loads: around(k), previous: &insts[..k], busy: &busy, indexed };
+                let (previous, next) = (&insts[..k], Some(&insts[k]));
+                let point = Point { live: before, loads: around(k), previous, next, busy: &busy, indexed };
                 self.hooks(vaddr, spots, &point)?;
             }
             if ends && k + 1 == insts.len() {
@@ -208,7 +209,8 @@ impl Copier<'_> {
             }
             let busy = self.busy(&insts[..=k]);
             let last = k + 1 == insts.len();
-            let point = Point { live: after, loads: around(k + 1), previous: &insts[..=k], busy: &busy, indexed };
+            let (previous, next) = (&insts[..=k], insts.get(k + 1));
+            let point = Point { live: after, loads: around(k + 1), previous, next, busy: &busy, indexed };
             match b.terminator {
                 _ if !last => self.hooks(vaddr, spots, &point)?,
                 Terminator::Fallthrough | Terminator::Trap => self.hooks(vaddr, spots, &point)?,
@@ -376,7 +378,7 @@ impl Copier<'_> {
             preamble::label(&mut self.out.chunk, false);
             let (points, rejected) = (self.out.points, self.out.rejected.len());
             let (live, loads, busy) = (&edge.live, &edge.loads, &edge.busy);
-            let point = Point { live, loads, previous: &[], busy, indexed: edge.indexed };
+            let point = Point { live, loads, previous: &[], next: None, busy, indexed: edge.indexed };
             self.place(edge.address, &edge.insertions, &point)?;
             if edge.counted {
                 self.out.points = points;

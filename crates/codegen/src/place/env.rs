@@ -35,6 +35,8 @@ pub struct Env<'a> {
     pub limits: Limits,
     /// All kernels start with rounding to nearest and all denormals kept, and nothing changes that.
     pub default_fp_mode: bool,
+    /// Memory instructions in a row may be replayed after a page fault (XNACK).
+    pub replays: bool,
 }
 
 impl Env<'_> {

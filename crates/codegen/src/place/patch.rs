@@ -18,6 +18,8 @@ pub struct Original {
     pub size: u64,
     /// Of the copy; `None` for a kernel, which is entered by its descriptor. Its old code is room for long branches.
     pub copy: Option<u64>,
+    /// The first address behind the start where code elsewhere may enter.
+    pub entered_inside: Option<u64>,
     /// SCC holds something at the entry.
     pub scc_live: bool,
 }
@@ -77,7 +79,8 @@ pub fn patches(
 ) -> Result<Result<Vec<Patch>, Failure>, EncodeError> {
     let mut all = Vec::new();
     // Free bytes of dead code: next free address and end, by original.
-    let mut free: Vec<(u64, u64)> = originals.iter().map(|o| (o.vaddr, o.vaddr + o.size)).collect();
+    let end = |o: &Original| o.entered_inside.unwrap_or(o.vaddr + o.size);
+    let mut free: Vec<(u64, u64)> = originals.iter().map(|o| (o.vaddr, end(o))).collect();
     let mut too_small = Vec::new();
     for (i, original) in originals.iter().enumerate() {
         let Some(copy) = original.copy else { continue };
@@ -96,7 +99,7 @@ pub fn patches(
                 original.name
             ));
         };
-        if original.size >= LONG {
+        if end(original) - original.vaddr >= LONG {
             all.push(long(ops, original.vaddr, copy, i, via)?);
             free[i].0 += LONG;
         } else {

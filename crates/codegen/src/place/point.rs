@@ -12,7 +12,7 @@ use super::env::Env;
 use super::hazard;
 use super::ops::{one, pair};
 use super::pool::{File, Pool};
-use super::prepared::{Arg, Prepared};
+use super::prepared::{Arg, Prepared, is_memory};
 use crate::RelocKind;
 use crate::plan::{ArgValue, Rejected};
 
@@ -23,6 +23,8 @@ pub struct Point<'a> {
     pub loads: &'a InFlight,
     /// Instructions before the point in its block, the nearest last.
     pub previous: &'a [Inst],
+    /// The instruction that follows, if it is known.
+    pub next: Option<&'a Inst>,
     /// Operands of matrix instructions that may still be at work.
     pub busy: &'a RegSet,
     /// VGPR operands may be indexed here.
@@ -176,7 +178,12 @@ fn attempt(
         match place_one(env, point, i, pool, &saved, out, &mut written_back, &mut short)? {
             Ok(()) => {
                 let m0 = saved.m0.is_some();
-                trailing = hazard::trailing(&env.prepared(i).traits, &written_back, m0);
+                let traits = &env.prepared(i).traits;
+                trailing = hazard::trailing(traits, &written_back, m0);
+                // A run of memory instructions that is replayed must still find its addresses: keep runs apart.
+                if env.replays && traits.ends_with_memory && point.next.is_none_or(is_memory) {
+                    trailing = trailing.max(1);
+                }
             }
             Err(reason) => reasons.push(reason),
         }
@@ -530,6 +537,9 @@ fn place_one(
     let mut states = hazard::leading(&prepared.traits, &in_place, point.previous);
     if moved_vector && prepared.traits.dpp {
         states = states.max(2);
+    }
+    if env.replays && prepared.traits.starts_with_memory && point.previous.last().is_none_or(is_memory) {
+        states = states.max(1);
     }
     if !in_lanes.is_empty() && prepared.traits.vmem {
         states = states.max(hazard::VALU_SCALAR);

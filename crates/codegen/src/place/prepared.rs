@@ -63,6 +63,8 @@ pub struct Traits {
     pub writes_mode: bool,
     pub reads_mode: bool,
     pub touches_vgprs: bool,
+    pub starts_with_memory: bool,
+    pub ends_with_memory: bool,
 }
 
 #[derive(Debug)]
@@ -205,8 +207,16 @@ fn traits(template: &Template, groups: &[Group]) -> Traits {
             });
         }
     }
+    t.starts_with_memory = template.insts.first().is_some_and(is_memory);
+    t.ends_with_memory = template.insts.last().is_some_and(is_memory);
     t.ends_in_wide_store = template.insts.last().is_some_and(|i| stored_units(i) > 2);
     t
+}
+
+/// Vector or scalar memory, not LDS.
+pub fn is_memory(inst: &Inst) -> bool {
+    let memory = Flags::VMEM | Flags::SMEM | Flags::FLAT | Flags::GLOBAL | Flags::SCRATCH | Flags::MUBUF;
+    inst.info().flags.intersects(memory)
 }
 
 /// How many units of each lane the instruction stores.
