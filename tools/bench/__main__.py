@@ -64,14 +64,9 @@ def big_object() -> Path:
 
 def decode(path: Path) -> dict:
     """Bytes to structure: the code of an object, by our decoder and by LLVM's, neither printing."""
-    code = WORK / "code.bin"
-    run(LLVM / "bin/llvm-objcopy", "-O", "binary", "--only-section=.text", path, code)
-    mc = WORK / "mc_decode"
-    flags = run(LLVM / "bin/llvm-config", "--cxxflags").split()
-    run("clang++-22", "-O2", *(f for f in flags if f != "-fno-exceptions"), Path(__file__).parent / "mc_decode.cpp",
-        "-o", mc, f"-L{LLVM}/lib", "-lLLVM-22", f"-Wl,-rpath,{LLVM}/lib")  # fmt: skip
-    ours, theirs = example("luthier-isa", "decode_bench", code, 3), json.loads(run(mc, code, 3))
-    speed, llvm = (r["instructions"] / r["seconds"] / 1e6 for r in (ours, theirs))
+    ours = example("luthier-isa", "decode_bench", path, "--json")
+    theirs = json.loads(run("cargo", "xtask", "mc-bench", path, "--json"))
+    speed, llvm = ours["million_per_second"], theirs["million_per_second"]
     return {"ours": speed, "other": llvm, "ratio": speed / llvm, "unit": "M instructions/s", "against": "LLVM's MC decoder", "least": 10,
             "instructions": ours["instructions"]}  # fmt: skip
 
