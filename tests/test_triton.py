@@ -7,7 +7,6 @@ import json
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import proof
 import pytest
 from conftest import CORPUS
