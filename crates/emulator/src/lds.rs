@@ -2,6 +2,15 @@
 
 use std::cell::Cell;
 
+use crate::masks::unpack;
+use crate::wave::Row;
+
+/// Offsets that [`Lds::aligned`] has checked.
+pub struct Aligned {
+    at: [u32; 64],
+    words: usize,
+}
+
 /// The LDS of one workgroup.
 pub struct Lds {
     words: Box<[Cell<u32>]>,
@@ -62,6 +71,40 @@ impl Lds {
         (0..len)
             .filter_map(|i| address.checked_add(i))
             .any(|a| written.get(a as usize / 4).is_some_and(|w| w.get() >> (a % 4) & 1 == 0))
+    }
+    /// The offsets with those of inactive lanes zero, if every active lane's `words` words are aligned and inside.
+    pub fn aligned(&self, offsets: &[u32; 64], mask: u64, words: usize) -> Option<Aligned> {
+        let on = unpack(mask).0;
+        let mut at = [0; 64];
+        let (mut bits, mut most) = (0, 0);
+        for i in 0..64 {
+            at[i] = offsets[i] & on[i];
+            bits |= at[i];
+            most = most.max(at[i]);
+        }
+        (bits & 3 == 0 && most as usize / 4 + words <= self.words.len()).then_some(Aligned { at, words })
+    }
+    /// Word `k` of each lane's; inactive lanes get what is at the beginning.
+    pub fn gather(&self, lanes: &Aligned, k: usize) -> Row {
+        let mut out = Row::ZERO;
+        assert!(k < lanes.words);
+        for i in 0..64 {
+            // SAFETY: `aligned` has checked that `words` words from each offset on are inside.
+            out.0[i] = unsafe { self.words.get_unchecked(lanes.at[i] as usize / 4 + k) }.get();
+        }
+        out
+    }
+    /// Stores word `k` of each lane of the mask, the highest lane last.
+    pub fn scatter(&self, lanes: &Aligned, k: usize, value: &Row, mask: u64) {
+        for i in crate::mem::lanes(mask) {
+            if let Some(word) = self.words.get(lanes.at[i] as usize / 4 + k) {
+                word.set(value.0[i]);
+            }
+        }
+    }
+    /// Whether it remembers what was written.
+    pub fn is_tracked(&self) -> bool {
+        self.written.is_some()
     }
     #[inline(always)]
     pub fn load32(&self, address: u32) -> Option<u32> {

@@ -145,6 +145,26 @@ impl Memory {
         }
         self.resolve_slow(span, address, size, write)
     }
+    /// Offsets into one allocation for all lanes of the mask, if each lane's `size` bytes are aligned words of it.
+    /// Inactive lanes get an active one's offset.
+    #[inline]
+    pub fn resolve_all(&self, span: &mut Span, lanes: &[u64; 64], mask: u64, size: u64, write: bool) -> Option<Words> {
+        let first = lanes[mask.trailing_zeros() as usize & 63];
+        self.resolve(span, first, size, write).ok()?;
+        let (start, limit) = (span.start, span.len.checked_sub(size)?);
+        let mut offsets = [0u64; 64];
+        let (mut bits, mut most) = (0, 0);
+        let spare = first - start;
+        for i in 0..64 {
+            let on = ((mask >> i) & 1).wrapping_neg();
+            let offset = (lanes[i].wrapping_sub(start) & on) | (spare & !on);
+            bits |= offset;
+            most = most.max(offset);
+            offsets[i] = offset;
+        }
+        // The buffer itself is aligned, so offsets say all.
+        (bits & 3 == 0 && most <= limit).then_some(Words { ptr: span.ptr, offsets, size })
+    }
     #[cold]
     #[inline(never)]
     fn resolve_slow(&self, span: &mut Span, address: u64, size: u64, write: bool) -> Result<HostPtr, BadAddress> {
@@ -186,6 +206,34 @@ impl Memory {
     }
     fn first_bad(&self, address: u64) -> u64 {
         self.find(address).map_or(address, |a| a.start + a.len)
+    }
+}
+
+/// Checked aligned places, one a lane.
+pub struct Words {
+    ptr: *const u8,
+    offsets: [u64; 64],
+    size: u64,
+}
+
+impl Words {
+    /// Word `k` of each lane, inactive ones included.
+    #[inline]
+    pub fn gather(&self, k: u64, out: &mut [u32; 64]) {
+        assert!(4 * k + 4 <= self.size);
+        for i in 0..64 {
+            // SAFETY: `resolve_all` has checked `size` bytes from each offset on, and the alignment.
+            out[i] = unsafe { &*self.ptr.add((self.offsets[i] + 4 * k) as usize).cast::<AtomicU32>() }.load(Relaxed);
+        }
+    }
+    /// Stores word `k` of the lanes of the mask, the highest lane last.
+    #[inline]
+    pub fn scatter(&self, k: u64, value: &[u32; 64], mask: u64) {
+        assert!(4 * k + 4 <= self.size);
+        for i in crate::mem::lanes(mask) {
+            // SAFETY: as in `gather`.
+            unsafe { &*self.ptr.add((self.offsets[i] + 4 * k) as usize).cast::<AtomicU32>() }.store(value[i], Relaxed);
+        }
     }
 }
 

@@ -151,6 +151,20 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
     let words = usize::from(rows.words);
     let strict = w.strict.is_some();
     let mut bad = None;
+    // What kernels do nearly always: whole words, aligned, inside.
+    if matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
+        && !lds.is_tracked()
+        && let Some(at) = lds.aligned(offsets, mask, words)
+    {
+        for k in 0..words {
+            if matches!(action, Action::Load(_)) {
+                w.write_masked((dst + k) as u16, &lds.gather(&at, k), mask);
+            } else {
+                lds.scatter(&at, k, w.row((data + k) as u16), mask);
+            }
+        }
+        return Flow::Next;
+    }
     match action {
         Action::Load(transfer) => {
             for lane in lanes(mask) {
