@@ -108,14 +108,14 @@ impl Lds {
     }
     #[inline(always)]
     pub fn load32(&self, address: u32) -> Option<u32> {
-        if address % 4 == 0 {
+        if address.is_multiple_of(4) {
             return self.words.get(address as usize / 4).map(Cell::get);
         }
         self.load(address).map(u32::from_le_bytes)
     }
     #[inline(always)]
     pub fn store32(&self, address: u32, value: u32) -> Option<()> {
-        if address % 4 == 0 {
+        if address.is_multiple_of(4) {
             self.words.get(address as usize / 4)?.set(value);
             if let Some(written) = &self.written {
                 written[address as usize / 4].set(15);

@@ -28,6 +28,7 @@ struct Block {
     #[allow(clippy::vec_box)] // ops point at them while the vector grows
     _checked: Vec<Box<Checked>>,
     /// And those that poison registers.
+    #[allow(clippy::vec_box)] // as above
     _doses: Vec<Box<Doses>>,
     /// Why the last micro-op is one that stops.
     refusal: Option<String>,
