@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::layout::layout;
 use crate::opcode::Legality;
 use crate::operand::{self, Operand};
+use crate::places::place;
 use crate::{DataType, Field, Flags, Format, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
 
 /// One decoded instruction. 32 bytes.
@@ -151,26 +151,16 @@ impl Inst {
 
     /// A field's bits and its width.
     pub(crate) fn raw_field(&self, field: Field) -> Option<(u32, u32)> {
-        let (mut value, mut width) = (0, 0);
-        for (_, low, bits) in layout(self.info.format).iter().filter(|piece| piece.0 == field) {
-            value |= ((self.pair() >> low) as u32 & ((1u64 << bits) - 1) as u32) << width;
-            width += u32::from(*bits);
-        }
-        (width > 0).then_some((value, width))
+        let place = place(self.info.format, field);
+        (place.width() > 0).then(|| (place.get(self.pair()), place.width()))
     }
 
     pub(crate) fn put_field(&mut self, field: Field, raw: u32) -> Option<()> {
-        let (mut pair, mut rest, mut found) = (self.pair(), u64::from(raw), false);
-        for (_, low, bits) in layout(self.info.format).iter().filter(|piece| piece.0 == field) {
-            let mask = (1u64 << bits) - 1;
-            pair = pair & !(mask << low) | (rest & mask) << low;
-            rest >>= bits;
-            found = true;
-        }
-        if !found || rest != 0 {
+        let place = place(self.info.format, field);
+        if place.width() == 0 || u64::from(raw) >> place.width() != 0 {
             return None;
         }
-        self.set_pair(pair);
+        self.set_pair(place.set(self.pair(), raw));
         Some(())
     }
 

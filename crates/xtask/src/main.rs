@@ -66,3 +66,12 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// The checked-in tables are what this LLVM says.
+    #[test]
+    fn tables_are_llvms() {
+        super::gen_isa::check().unwrap_or_else(|e| panic!("{e}"));
+    }
+}
