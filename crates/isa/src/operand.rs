@@ -25,7 +25,7 @@ impl Operand {
     /// twos, fours and 1/2pi) take the type's format, where packed 16-bit types get theirs in the low half only. A
     /// literal is zero-extended, except for f64, whose high half it is.
     pub fn bits(self, ty: DataType) -> Option<u64> {
-        use DataType::{B16, B64, Bf16, F16, F64, I16, I64, V2Bf16, V2F16, V2I16};
+        use DataType::{B16, B64, Bf16, F16, F64, I16, I64, V2Bf16, V2F16};
         let narrow = |wide: u64| match ty {
             B64 | I64 | F64 => wide,
             B16 | I16 | F16 | Bf16 => wide & 0xffff,
@@ -43,7 +43,8 @@ impl Operand {
                 let at = usize::from(code - 240);
                 Some(match ty {
                     B64 | I64 | F64 => FLOATS[at].to_bits(),
-                    B16 | I16 | F16 | V2I16 | V2F16 => u64::from(HALVES[at]),
+                    // Packed integers see the f32 constant, as LLVM's encoder has it.
+                    B16 | I16 | F16 | V2F16 => u64::from(HALVES[at]),
                     Bf16 | V2Bf16 => u64::from(SINGLES[at] >> 16),
                     _ => u64::from(SINGLES[at]),
                 })

@@ -1,5 +1,7 @@
 //! Micro-ops before a vector operation: they put its sources into temporary rows.
 
+use std::sync::LazyLock;
+
 use crate::op::{Flow, Kernel, Op};
 use crate::wave::{Row, Wave, rows, scalar};
 
@@ -99,7 +101,35 @@ pub(super) fn dpp_known(ctrl: u32) -> bool {
         | 0x140..=0x143 | 0x150..=0x15f)
 }
 
-/// dst = src0 permuted by imm (the control field), on lanes of imm2: row mask [3:0], bank mask [7:4], bound_ctrl 8.
+/// A control value worked out for all lanes.
+struct Moves {
+    from: [u8; 64],
+    /// Lanes that have a source.
+    valid: u64,
+}
+
+/// By control value.
+static MOVES: LazyLock<Vec<Moves>> = LazyLock::new(|| {
+    (0..0x160)
+        .map(|ctrl| {
+            let mut moves = Moves { from: [0; 64], valid: 0 };
+            for i in 0..64 {
+                if let Some(from) = dpp_source(ctrl, i) {
+                    moves.from[i] = from as u8;
+                    moves.valid |= 1 << i;
+                }
+            }
+            moves
+        })
+        .collect()
+});
+
+/// The lanes that a row mask and a bank mask leave enabled.
+pub(super) fn dpp_enabled(row_mask: u32, bank_mask: u32) -> u64 {
+    (0..64).filter(|i| row_mask >> (i / 16) & 1 != 0 && bank_mask >> (i % 16 / 4) & 1 != 0).fold(0, |m, i| m | 1 << i)
+}
+
+/// dst = src0 permuted by imm (the control field [15:0], bound_ctrl 16), on the lanes of imm2.
 /// Narrows EXEC to the lanes that are written; [`RestoreExec`] puts it back. `sdst` 0: the first of two rows, which
 /// leaves EXEC alone.
 pub(super) struct Permute;
@@ -111,24 +141,30 @@ impl Kernel for Permute {
     }
 }
 
+#[inline(always)]
 fn permute(w: &mut Wave, op: &Op) {
     let exec = w.exec();
-    let (ctrl, row_mask, bank_mask) = (op.imm as u32, op.imm2 & 15, op.imm2 >> 4 & 15);
-    let bound_zero = op.imm2 >> 8 & 1 != 0;
-    let source = *w.row(op.src[0]);
-    let (mut out, mut written) = (Row::ZERO, 0u64);
+    let moves = &MOVES[(op.imm & 0xffff) as usize];
+    let bound_zero = op.imm >> 16 & 1 != 0;
+    let (mut out, mut readable) = (Row::ZERO, moves.valid);
+    let source = w.row(op.src[0]);
     for i in 0..64 {
-        let enabled = row_mask >> (i / 16) & 1 != 0 && bank_mask >> (i % 16 / 4) & 1 != 0;
-        let from = dpp_source(ctrl, i).filter(|&from| exec >> from & 1 != 0);
-        if let Some(from) = from {
-            out.0[i] = source.0[from];
+        out.0[i] = source.0[usize::from(moves.from[i] & 63)];
+    }
+    if exec != !0 {
+        for i in 0..64 {
+            readable &= !((!exec >> (moves.from[i] & 63) & 1) << i);
         }
-        written |= u64::from(enabled && (from.is_some() || bound_zero)) << i;
+    }
+    if readable != !0 {
+        for i in 0..64 {
+            out.0[i] &= ((readable >> i) as u32 & 1).wrapping_neg();
+        }
     }
     *w.row_mut(op.dst) = out;
     if op.sdst != 0 {
         w.saved_exec = exec;
-        w.set_exec(exec & written);
+        w.set_exec(exec & op.imm2 & if bound_zero { !0 } else { readable });
     }
 }
 
@@ -187,5 +223,35 @@ mod tests {
         assert_eq!(dpp_source(0x142, 3), None);
         assert_eq!(dpp_source(0x143, 40), Some(31)); // row_bcast:31
         assert_eq!(dpp_source(0x141, 9), Some(14)); // row_half_mirror
+    }
+
+    #[test]
+    fn permutation_is_its_definition() {
+        for ctrl in (0..0x160).filter(|&ctrl| dpp_known(ctrl)) {
+            for exec in [!0u64, 0x0123_4567_89ab_cdef] {
+                for (row_mask, bank_mask, bound) in [(15, 15, 0), (15, 15, 1), (10, 15, 0), (15, 6, 1)] {
+                    let mut w = Wave::new();
+                    w.set_exec(exec);
+                    *w.row_mut(1) = Row(std::array::from_fn(|i| 1000 + i as u32));
+                    let imm = u64::from(ctrl | bound << 16);
+                    let imm2 = dpp_enabled(row_mask, bank_mask);
+                    permute(&mut w, &Op { dst: 2, src: [1, 0, 0], imm, imm2, sdst: 1, ..Op::NOTHING });
+                    let narrowed = w.exec();
+                    for i in 0..64 {
+                        let from = dpp_source(ctrl, i).filter(|&from| exec >> from & 1 != 0);
+                        let on = exec >> i & 1 != 0
+                            && row_mask >> (i / 16) & 1 != 0
+                            && bank_mask >> (i % 16 / 4) & 1 != 0
+                            && (from.is_some() || bound == 1);
+                        assert_eq!(narrowed >> i & 1 != 0, on, "control {ctrl:#x} lane {i}");
+                        if on {
+                            assert_eq!(w.row(2).0[i], from.map_or(0, |from| 1000 + from as u32));
+                        }
+                    }
+                    let _ = RestoreExec::run(&mut w, &Op::NOTHING);
+                    assert_eq!(w.exec(), exec);
+                }
+            }
+        }
     }
 }

@@ -263,12 +263,12 @@ impl Builder {
         if !dpp_known(ctrl) {
             return Err(format!("{}: DPP control {ctrl:#x} is not one of gfx90a", inst.info().mnemonic));
         }
-        let masks = u64::from(field(Field::RowMask) | field(Field::BankMask) << 4 | field(Field::BoundCtrl) << 8);
+        let imm = u64::from(ctrl | field(Field::BoundCtrl) << 16);
+        let imm2 = dpp_enabled(field(Field::RowMask), field(Field::BankMask));
         let temp = self.temp(units)?;
         for k in 0..units {
             let narrows = u8::from(k + 1 == units);
-            let op =
-                Op { dst: temp + k, src: [row + k, 0, 0], imm: ctrl.into(), imm2: masks, sdst: narrows, ..Op::NOTHING };
+            let op = Op { dst: temp + k, src: [row + k, 0, 0], imm, imm2, sdst: narrows, ..Op::NOTHING };
             self.push_kernel::<Permute>(op, 1);
         }
         Ok(temp)

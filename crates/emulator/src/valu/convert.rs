@@ -67,13 +67,25 @@ fn f32_from_f16(m: Mode, x: u32) -> u32 {
     fp::out32(m, fp::quiet32(half::f16_to_f32(h).to_bits()))
 }
 
+/// out = f16 of `f(source)`, to nearest even.
+#[inline(always)]
+pub(super) fn half_rows(out: &mut Row, source: &Row, keep: bool, f: impl Fn(u32) -> f32) {
+    let mask = if keep { !0 } else { 0x8000 };
+    for i in 0..64 {
+        let h = half::f32_to_f16(f(source.0[i]));
+        out.0[i] = if h & 0x7c00 == 0 { h & mask } else { h };
+    }
+}
+
 /// dst = f16 of `f(src0)`, rounded by MODE.
 #[inline(always)]
 fn to_f16(w: &mut Wave, op: &Op, f: impl Fn(u32) -> f32) -> Flow {
     let m = w.mode;
     if half::plain_f16(m) {
-        let keep = m.denorm_out16_64();
-        map1(w, op, |x| fp::flush16(half::f32_to_f16(f(x)), keep))
+        let mut out = Row::ZERO;
+        half_rows(&mut out, w.row(op.src[0]), m.denorm_out16_64(), f);
+        w.write(op.dst, &out);
+        Flow::Next
     } else {
         map1(w, op, |x| half::round_f16(m, f(x)))
     }
@@ -91,6 +103,25 @@ fn f16_toward_zero(x: u32) -> u32 {
     let h = if a == 0x7f80_0000 { 0x7c00 } else { h };
     let h = if a > 0x7f80_0000 { 0x7e00 | a >> 13 & 0x3ff } else { h };
     h | x >> 16 & 0x8000
+}
+
+#[inline(always)]
+fn pkrtz(w: &mut Wave, op: &Op) -> Flow {
+    let mut out = Row::ZERO;
+    let keep_in = if w.mode.denorm_in32() { !0 } else { fp::SIGN32 };
+    let keep_out = if w.mode.denorm_out16_64() { !0 } else { 0x8000 };
+    for (k, shift) in [(0, 0), (1, 16)] {
+        let source = w.row(op.src[k]);
+        for i in 0..64 {
+            let x = source.0[i];
+            let x = if x & 0x7f80_0000 == 0 { x & keep_in } else { x };
+            let h = f16_toward_zero(x);
+            let h = if h & 0x7c00 == 0 { h & keep_out } else { h };
+            out.0[i] |= h << shift;
+        }
+    }
+    w.write(op.dst, &out);
+    Flow::Next
 }
 
 /// Rounds to an integral value by MODE.
@@ -181,11 +212,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_cvt_pknorm_u16_f32" => op!(w, o => pack32(w, o, unorm)),
         "v_cvt_pknorm_i16_f16" => op!(w, o => pack16(w, o, snorm)),
         "v_cvt_pknorm_u16_f16" => op!(w, o => pack16(w, o, unorm)),
-        "v_cvt_pkrtz_f16_f32" => op!(w, o => {
-            let (ki, ko) = (w.mode.denorm_in32(), w.mode.denorm_out16_64());
-            let half = |x: u32| fp::flush16(f16_toward_zero(fp::flush32(x, ki)), ko);
-            map2(w, o, |a, b| half(a) | half(b) << 16)
-        }),
+        "v_cvt_pkrtz_f16_f32" => op!(w, o => pkrtz(w, o)),
         "v_cvt_pk_u16_u32" => op!(w, o => map2(w, o, |a, b| a.min(0xffff) | b.min(0xffff) << 16)),
         "v_cvt_pk_i16_i32" => op!(w, o => map2(w, o, |a, b| {
             let half = |x: u32| (x as i32).clamp(-32768, 32767) as u32 & 0xffff;

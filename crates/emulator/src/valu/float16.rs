@@ -16,18 +16,19 @@ fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
     soft::add16(m, soft::mul16(m, a & 0xffff, b & 0xffff), c & 0xffff)
 }
 #[inline(always)]
+fn mad_host(a: f32, b: f32, c: f32) -> u32 {
+    let product = half::f16_to_f32(fp::flush16(half::f32_to_f16(flushed(a) * flushed(b)), false));
+    fp::flush16(half::f32_to_f16(product + flushed(c)), false)
+}
+/// A half's value without denormals, which lie below 2^-14.
+#[inline(always)]
+fn flushed(x: f32) -> f32 {
+    let bits = x.to_bits();
+    f32::from_bits(if bits & !fp::SIGN32 < 113 << 23 { bits & fp::SIGN32 } else { bits })
+}
+#[inline(always)]
 fn mad16(w: &mut Wave, op: &Op) -> Flow {
-    let flush = |h: u32| half::f16_to_f32(fp::flush16(h, false));
-    let read = |x: f32| if x.abs() < 6.103_515_6e-5 { x * 0.0 } else { x }; // below 2^-14
-    float16(
-        w,
-        op,
-        |a, b, c| {
-            let product = flush(half::f32_to_f16(read(a) * read(b)));
-            fp::flush16(half::f32_to_f16(product + read(c)), false)
-        },
-        mad,
-    )
+    float16(w, op, mad_host, mad)
 }
 
 #[inline(always)]

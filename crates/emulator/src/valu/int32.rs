@@ -94,6 +94,12 @@ fn permuted(a: u32, b: u32, select: u32) -> u32 {
 }
 
 #[inline(always)]
+fn perm(a: u32, b: u32, select: u32) -> u32 {
+    let byte = |k: u32| permuted(a, b, select >> (8 * k) & 255) << (8 * k);
+    byte(0) | byte(1) | byte(2) | byte(3)
+}
+
+#[inline(always)]
 fn med3<T: Ord + Copy>(a: T, b: T, c: T) -> T {
     a.max(b).min(a.min(b).max(c))
 }
@@ -206,9 +212,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_alignbyte_b32" => {
             op!(w, o => map3(w, o, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> ((c & 3) * 8)) as u32))
         }
-        "v_perm_b32" => op!(w, o => map3(w, o, |a, b, c| {
-            (0..4).fold(0, |r, k| r | permuted(a, b, c >> (8 * k) & 255) << (8 * k))
-        })),
+        "v_perm_b32" => op!(w, o => map3(w, o, perm)),
         "v_lerp_u8" => op!(w, o => map3(w, o, |a, b, c| (0..4).fold(0, |r, k| {
             let byte = |x: u32| x >> (8 * k) & 255;
             r | ((byte(a) + byte(b) + (byte(c) & 1)) >> 1) << (8 * k)

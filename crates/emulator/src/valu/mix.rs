@@ -1,8 +1,8 @@
 //! `v_fma_mix`: f32 fused multiply-add whose sources are f32 or a half of a register, by op_sel_hi and op_sel.
 
-use super::op;
 use super::packed::clamp01;
-use super::shapes::any;
+use super::shapes::any_nan32;
+use super::{convert, op};
 use crate::fp::{self, half, soft};
 use crate::lanes::{fill1, fill2, fill3};
 use crate::op::{Flow, Op, RawMods};
@@ -17,16 +17,26 @@ fn source(w: &Wave, op: &Op, k: u32) -> Row {
     let (keep, flip) = (if mods.abs(k) { !fp::SIGN32 } else { !0 }, if mods.neg(k) { fp::SIGN32 } else { 0 });
     let mut out = Row::ZERO;
     if mods.op_sel_hi(k) {
-        let denormals = w.mode.denorm_in16_64();
+        let keep_denormals = if w.mode.denorm_in16_64() { !0 } else { 0x8000 };
         let shift = if mods.op_sel(k) { 16 } else { 0 };
-        fill1(&mut out, row, |x| {
-            let half = fp::flush16(x >> shift & 0xffff, denormals);
-            (half::f16_to_f32(half).to_bits() & keep) ^ flip
-        });
+        for i in 0..64 {
+            let half = row.0[i] >> shift & 0xffff;
+            let half = if half & 0x7c00 == 0 { half & keep_denormals } else { half };
+            out.0[i] = (half::f16_to_f32(half).to_bits() & keep) ^ flip;
+        }
     } else {
         fill1(&mut out, row, |x| (x & keep) ^ flip);
     }
     out
+}
+
+/// Loops, not closures: see [`super::shapes`].
+#[inline(always)]
+fn fma_rows(out: &mut Row, a: &Row, b: &Row, c: &Row) {
+    for i in 0..64 {
+        let (a, b, c) = (f32::from_bits(a.0[i]), f32::from_bits(b.0[i]), f32::from_bits(c.0[i]));
+        out.0[i] = a.mul_add(b, c).to_bits();
+    }
 }
 
 #[inline(always)]
@@ -34,9 +44,8 @@ fn fma(w: &Wave, op: &Op) -> Row {
     let m = w.mode;
     let (a, b, c) = (source(w, op, 0), source(w, op, 1), source(w, op, 2));
     let mut out = Row::ZERO;
-    let real = f32::from_bits;
-    fill3(&mut out, &a, &b, &c, |a, b, c| real(a).mul_add(real(b), real(c)).to_bits());
-    if !m.host32() || any(&out, |x| real(x).is_nan()) {
+    fma_rows(&mut out, &a, &b, &c);
+    if !m.host32() || any_nan32(&out) {
         fill3(&mut out, &a, &b, &c, |a, b, c| soft::fma32(m, a, b, c));
     }
     if RawMods(op.imm).clamp() {
@@ -56,8 +65,9 @@ fn to_half(w: &mut Wave, op: &Op, shift: u32) -> Flow {
     let merge = |old: u32, h: u32| old & !(0xffff << shift) | h << shift;
     if half::plain_f16(m) {
         let keep = m.denorm_out16_64();
-        let round = |x: u32| fp::flush16(half::f32_to_f16(f32::from_bits(x)), keep);
-        fill2(&mut out, &result, old, |x, old| merge(old, round(x)));
+        let mut rounded = Row::ZERO;
+        convert::half_rows(&mut rounded, &result, keep, f32::from_bits);
+        fill2(&mut out, &rounded, old, |h, old| merge(old, h));
     } else {
         fill2(&mut out, &result, old, |x, old| merge(old, half::round_f16(m, f32::from_bits(x))));
     }

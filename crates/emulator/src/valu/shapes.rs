@@ -63,7 +63,7 @@ pub fn float32(w: &mut Wave, op: &Op, host: impl Fn(f32, f32, f32) -> f32, exact
         }
         Path::Exact => {}
     }
-    if path == Path::Exact || any(&out, |x| f32::from_bits(x).is_nan()) {
+    if path == Path::Exact || any_nan32(&out) {
         redo32(m, path == Path::Exact, &mut out, [a, b, c], exact);
     }
     w.write(op.dst, &out);
@@ -109,7 +109,7 @@ pub fn float64<const SOURCES: usize>(
         Path::Exact => {}
     }
     // An infinity sends us there too, which costs only time.
-    if path == Path::Exact || any(&hi, |x| x & 0x7ff0_0000 == 0x7ff0_0000) {
+    if path == Path::Exact || largest(&hi, 0x7fff_ffff) >= 0x7ff0_0000 {
         redo64(m, path == Path::Exact, &mut lo, &mut hi, [a, b, c], exact);
     }
     w.write(op.dst, &lo);
@@ -117,10 +117,16 @@ pub fn float64<const SOURCES: usize>(
     Flow::Next
 }
 
-/// Whether a lane has the property.
+/// The largest of the lanes' bits under `mask`: magnitudes of floats compare as integers, NaNs above all.
 #[inline(always)]
-pub fn any(row: &Row, f: impl Fn(u32) -> bool) -> bool {
-    row.0.iter().fold(0, |found, &x| found | u32::from(f(x)).wrapping_neg()) != 0
+pub fn largest(row: &Row, mask: u32) -> u32 {
+    row.0.iter().fold(0, |most, &x| most.max(x & mask))
+}
+
+/// Whether a lane holds an f32 NaN.
+#[inline(always)]
+pub fn any_nan32(row: &Row) -> bool {
+    largest(row, 0x7fff_ffff) > 0x7f80_0000
 }
 
 /// A row pair as 64-bit lanes.
@@ -171,21 +177,35 @@ fn halves(
     let mut result = Row::ZERO;
     match path {
         Path::Host => {
-            let read = |x: u32| half::f16_to_f32(x >> shift & 0xffff);
-            fill3(&mut result, a, b, c, |a, b, c| host(read(a), read(b), read(c)));
+            fill_halves(&mut result, [a, b, c], shift, true, host);
         }
         Path::Flush => {
-            let (ki, ko) = (m.denorm_in16_64(), m.denorm_out16_64());
-            let read = |x: u32| half::f16_to_f32(flush16(x >> shift & 0xffff, ki));
-            fill3(&mut result, a, b, c, |a, b, c| flush16(host(read(a), read(b), read(c)), ko));
+            fill_halves(&mut result, [a, b, c], shift, m.denorm_in16_64(), host);
+            for x in &mut result.0 {
+                *x = flush16(*x, m.denorm_out16_64());
+            }
         }
         Path::Exact => {}
     }
-    if path == Path::Exact || any(&result, |x| x & 0x7fff > 0x7c00) {
+    if path == Path::Exact || largest(&result, 0x7fff) > 0x7c00 {
         redo16(m, path == Path::Exact, shift, &mut result, [a, b, c], exact);
     }
     for i in 0..64 {
         out.0[i] |= result.0[i] << shift;
+    }
+}
+
+/// A loop of its own rather than a closure: a closure of this size is compiled once, as a function for the baseline
+/// processor, and called for each lane.
+#[inline(always)]
+fn fill_halves(out: &mut Row, [a, b, c]: [&Row; 3], shift: u32, keep: bool, host: &impl Fn(f32, f32, f32) -> u32) {
+    let mask = if keep { !0 } else { 0x8000 };
+    for i in 0..64 {
+        let (x, y, z) = (a.0[i] >> shift & 0xffff, b.0[i] >> shift & 0xffff, c.0[i] >> shift & 0xffff);
+        let x = if x & 0x7c00 == 0 { x & mask } else { x };
+        let y = if y & 0x7c00 == 0 { y & mask } else { y };
+        let z = if z & 0x7c00 == 0 { z & mask } else { z };
+        out.0[i] = host(half::f16_to_f32(x), half::f16_to_f32(y), half::f16_to_f32(z));
     }
 }
 
