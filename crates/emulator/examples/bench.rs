@@ -9,7 +9,7 @@ use luthier_emulator::{DeviceConfig, LaunchReport, Strict};
 use support::{Asm, Loaded, assemble, hip, load_with};
 
 /// Many short rounds, of which the best counts: the machine may be busy.
-const ROUNDS: u32 = 20;
+const ROUNDS: u32 = 10;
 
 fn one_thread() -> DeviceConfig {
     DeviceConfig { threads: 1, ..DeviceConfig::default() }
@@ -18,7 +18,7 @@ fn one_thread() -> DeviceConfig {
 /// The best of several launches, in million instructions a second.
 fn rate(mut launch: impl FnMut() -> LaunchReport) -> f64 {
     launch();
-    (0..ROUNDS).map(|_| launch()).map(|r| r.instructions as f64 / r.seconds / 1e6).fold(0.0, f64::max)
+    (0..10 * ROUNDS).map(|_| launch()).map(|r| r.instructions as f64 / r.seconds / 1e6).fold(0.0, f64::max)
 }
 
 fn asm_rate(setup: &str, body: &str, repeat: usize, iterations: u32, agprs: u32, strict: Strict) -> f64 {
@@ -132,18 +132,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let native = native_ms(256);
     let (all_ms, _) = matmul(DeviceConfig::default());
     let rows = [
-        ("valu_full_mips", asm_rate(SETUP, F32, 16, 2000, 0, Strict::Off)),
-        ("valu_partial_mips", asm_rate(&partial, F32, 16, 2000, 0, Strict::Off)),
-        ("valu_strict_mips", asm_rate(SETUP, F32, 16, 500, 0, Strict::On)),
+        ("valu_full_mips", asm_rate(SETUP, F32, 16, 200, 0, Strict::Off)),
+        ("valu_partial_mips", asm_rate(&partial, F32, 16, 200, 0, Strict::Off)),
+        ("valu_strict_mips", asm_rate(SETUP, F32, 16, 100, 0, Strict::On)),
         (
             "scalar_operand_mips",
-            asm_rate(SETUP, "v_add_f32 v1, s9, v2\nv_mul_u32_u24 v3, 0x1234, v2\n", 32, 2000, 0, Strict::Off),
+            asm_rate(SETUP, "v_add_f32 v1, s9, v2\nv_mul_u32_u24 v3, 0x1234, v2\n", 32, 200, 0, Strict::Off),
         ),
         (
             "salu_mips",
-            asm_rate("s_mov_b32 s9, 3", "s_add_u32 s9, s9, 5\ns_xor_b32 s10, s9, s8\n", 64, 2000, 0, Strict::Off),
+            asm_rate("s_mov_b32 s9, 3", "s_add_u32 s9, s9, 5\ns_xor_b32 s10, s9, s8\n", 64, 200, 0, Strict::Off),
         ),
-        ("mfma_f16_16x16x16_mips", asm_rate(&format!("{SETUP}{zero}v_mov_b32 v4, 0"), mfma, 16, 500, 8, Strict::Off)),
+        ("mfma_f16_16x16x16_mips", asm_rate(&format!("{SETUP}{zero}v_mov_b32 v4, 0"), mfma, 16, 50, 8, Strict::Off)),
         ("matmul_256_ms", matmul_ms),
         ("matmul_256_mips", matmul_rate),
         ("matmul_256_native_ms", native),
