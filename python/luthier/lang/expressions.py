@@ -39,6 +39,10 @@ _COMPARE = {
 _BUILTINS = {builtins.abs: intrinsics.abs_, builtins.min: intrinsics.min_, builtins.max: intrinsics.max_}
 
 
+#: Operators in one another; what walks the tree later calls itself as often.
+MAX_DEPTH = 150
+
+
 class Expressions:
     """The expression half of the checker; :class:`~.statements.FunctionChecker` adds the statements.
 
@@ -47,6 +51,8 @@ class Expressions:
 
     file: str
     scope: Scope
+    #: How many expressions are open.
+    depth = 0
     #: The least and the greatest value of the loop variables that count between constants.
     bounds: dict[str, tuple[int, int]]
 
@@ -71,7 +77,14 @@ class Expressions:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise HookError(f"{_describe(node)} cannot be used in a hook", self.span(node))
-        return method(node)
+        if self.depth == MAX_DEPTH:
+            raise HookError(
+                f"the expression is more than {MAX_DEPTH} operators deep: use a variable for a part of it", self.span(node)
+            )
+        self.depth += 1
+        value = method(node)
+        self.depth -= 1
+        return value
 
     # Names and constants
 

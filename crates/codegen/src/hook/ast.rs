@@ -21,6 +21,34 @@ use serde::Deserialize;
 /// The version of the schema that this module reads.
 pub const SCHEMA: u32 = 1;
 
+/// The deepest nesting of brackets that is read: some 300 operators in a row. The front end stops before that; what
+/// walks a tree may call itself this deep.
+const MAX_DEPTH: usize = 1000;
+
+/// Reads a unit.
+pub fn read(json: &str) -> Result<Unit, String> {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    if deepest > MAX_DEPTH {
+        return Err(format!("it is nested {deepest} deep, more than {MAX_DEPTH}"));
+    }
+    let mut reader = serde_json::Deserializer::from_str(json);
+    reader.disable_recursion_limit();
+    let unit = Unit::deserialize(&mut reader).map_err(|e| e.to_string())?;
+    reader.end().map_err(|e| e.to_string())?;
+    Ok(unit)
+}
+
 /// A line and a column, both from 1.
 pub type At = (u32, u32);
 

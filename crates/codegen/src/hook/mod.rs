@@ -78,7 +78,7 @@ impl HookModule {
     pub fn new(source: &HookSource) -> Result<HookModule, HookError> {
         let source = match source {
             HookSource::Tree(json) => {
-                let unit: Unit = serde_json::from_str(json)
+                let unit = ast::read(json)
                     .map_err(|e| HookError::new("hook", (0, 0), format!("the hook's tree cannot be read: {e}")))?;
                 if unit.schema != ast::SCHEMA || unit.functions.is_empty() {
                     let message =

@@ -237,6 +237,29 @@ fn a_malformed_tree_is_an_error() {
 }
 
 #[test]
+fn a_deep_tree_is_compiled_on_a_small_stack() {
+    let nest = |n: usize| {
+        let leaf = r#"{"at": [1, 1], "type": "u32", "kind": {"local": "x"}}"#.to_owned();
+        let value = (0..n).fold(leaf, |inner, _| {
+            format!(
+                r#"{{"at": [1, 1], "type": "u32", "kind": {{"binary": {{"op": "mul", "left": {inner},
+                "right": {{"at": [1, 1], "type": "u32", "kind": {{"local": "x"}}}}}}}}}}"#
+            )
+        });
+        HookSource::Tree(format!(
+            r#"{{"schema": 1, "name": "x", "functions": [{{"name": "x", "file": "f", "at": [1, 1],
+            "params": [{{"name": "x", "type": "u32", "at": [1, 1]}}], "returns": null, "locals": [],
+            "body": [{{"at": [1, 1], "kind": {{"assign": {{"name": "x", "value": {value}}}}}}}]}}]}}"#
+        ))
+    };
+    let worker = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+        compile(&nest(320), &[vgpr(0)]);
+        assert!(refused(&nest(400), &[vgpr(0)]).message.contains("nested"));
+    });
+    worker.expect("a thread").join().expect("no overflow");
+}
+
+#[test]
 fn hooks_in_llvm_ir() {
     let text = br#"
         target triple = "amdgcn-amd-amdhsa"
