@@ -79,14 +79,6 @@ fn store<E: Element>(w: &mut Wave, op: &Op, sums: &[[E::Sum; 64]]) {
     }
 }
 
-/// One row of the result: a function of its own, so that its arguments are known not to alias.
-#[inline(always)]
-fn add_row<E: Element, const M: usize>(sum: &mut [E::Sum; M], a: E::Sum, b: &[E::Sum; M]) {
-    for i in 0..M {
-        sum[i] = E::multiply_add(a, b[i], sum[i]);
-    }
-}
-
 impl<E: Element, const M: usize, const BLOCKS: usize> Kernel for Mfma<E, M, BLOCKS> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
@@ -100,14 +92,17 @@ impl<E: Element, const M: usize, const BLOCKS: usize> Kernel for Mfma<E, M, BLOC
             for slice in 0..64 / (M * BLOCKS) {
                 for e in 0..E::PER_LANE {
                     let b_first = (slice * BLOCKS + block) * M;
-                    let Some(b) = operands.b[e][b_first..].first_chunk::<M>() else { unreachable!("B has 64 lanes") };
+                    let b: &[E::Sum] = &operands.b[e][b_first..b_first + M];
                     let a_first = (slice * BLOCKS + a_block) * M;
                     for r in 0..registers_a_block {
                         let sum = &mut sums[block * registers_a_block + r];
-                        for (part, sum) in sum.as_chunks_mut::<M>().0.iter_mut().enumerate() {
+                        for (part, sum) in sum.chunks_exact_mut(M).enumerate() {
                             // M lanes make a row of the result; the next M lanes hold the row 4 further down.
                             let row = 8 * (r / 4) + 4 * part + r % 4;
-                            add_row::<E, M>(sum, operands.a[e][a_first + row], b);
+                            let a = operands.a[e][a_first + row];
+                            for (sum, b) in sum.iter_mut().zip(b) {
+                                *sum = E::multiply_add(a, *b, *sum);
+                            }
                         }
                     }
                 }
