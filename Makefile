@@ -43,7 +43,7 @@ demo: setup
 
 test: setup
 	cargo test --release --quiet --workspace --exclude luthier-python
-	$(BIN)/pytest --quiet --numprocesses auto --dist loadgroup
+	$(BIN)/pytest --quiet --numprocesses auto
 
 bench: setup
 	$(BIN)/python tools/bench

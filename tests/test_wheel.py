@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -13,17 +15,21 @@ import pytest
 from conftest import ROOT
 
 LIMIT = 35 << 20
-# One worker builds it, once.
-pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.wheel
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    out = tmp_path_factory.mktemp("dist")
+    # The workers of one run of pytest-xdist share it.
+    folder = tmp_path_factory.getbasetemp()
+    out = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "wheel"
     maturin = shutil.which("maturin", path=f"{sys.prefix}/bin") or shutil.which("maturin")
     if maturin is None:
         pytest.skip("maturin is not installed (make setup installs it)")
-    subprocess.run([maturin, "build", "--release", "--quiet", "--out", str(out)], cwd=ROOT, check=True)
+    with open(ROOT / "pyproject.toml") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(out.glob("*.whl")):
+            subprocess.run([maturin, "build", "--release", "--quiet", "--out", str(out)], cwd=ROOT, check=True)
     (path,) = out.iterdir()
     return path
 
