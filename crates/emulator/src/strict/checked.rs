@@ -2,6 +2,8 @@
 
 use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, Reg};
 
+use super::hazards::Facts;
+
 /// Where a value comes from or goes to, in the terms of the shadow state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -99,6 +101,7 @@ pub struct Checked {
     pub ignores_exec: bool,
     /// One source says how far the other is shifted.
     pub shifts: bool,
+    pub hazards: Facts,
 }
 
 fn place(value: Operand) -> Option<Place> {
@@ -213,6 +216,7 @@ impl Checked {
         let rule = if memory { memory_rule(inst) } else { rule(inst, &sources, mask) };
         Checked {
             pc,
+            hazards: Facts::of(inst),
             touched,
             sources,
             data,

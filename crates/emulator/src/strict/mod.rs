@@ -6,16 +6,19 @@
 //! * Values that nothing has written are *undefined*, bit by bit ([`shadow`]). Undefinedness follows the data through
 //!   moves, logic and arithmetic, as it may (compilers copy, merge and spill undefined values freely); it is a finding
 //!   where it decides something: an address, EXEC, a branch, a matrix operation, what is stored to global memory.
+//! * Some pairs of instructions must be kept apart by software ([`hazards`]); a pair that is not is a finding.
 //!
 //! Memory checks are made where memory is accessed, and reported here as well.
 
 mod checked;
+mod hazards;
 mod shadow;
 mod waits;
 
 use std::collections::HashSet;
 
 pub use checked::Checked;
+use hazards::Hazards;
 use shadow::Shadow;
 use waits::Waits;
 
@@ -39,6 +42,7 @@ pub struct Strict {
     log: Log,
     shadow: Shadow,
     waits: Waits,
+    hazards: Hazards,
 }
 
 /// Findings so far; one of each kind at each place.
@@ -88,6 +92,7 @@ pub fn before(w: &mut Wave, op: &Op) -> Flow {
     let Some(mut strict) = w.strict.take() else { return Flow::Next };
     strict.log.pc = checked.pc;
     strict.waits.check(checked, &mut strict.log);
+    strict.hazards.check(&checked.hazards, &mut strict.log);
     strict.shadow.check(w, checked, &mut strict.log);
     w.strict = Some(strict);
     Flow::Next

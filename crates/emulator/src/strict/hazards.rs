@@ -1,0 +1,231 @@
+//! Wait states that the hardware leaves to software.
+//!
+//! A few pairs of instructions that touch the same register must be kept apart; gfx90a does not check. The distance is
+//! counted in wait states: one for each instruction in between, more for `s_nop`. Numbers: "Manually Inserted Wait
+//! States" in AMD's CDNA2 ISA manual, and LLVM's GCNHazardRecognizer.
+//!
+//! Not modelled: pairs of matrix instructions that chain through the accumulator, and f64 matrix results.
+
+use luthier_isa::{Field, Flags, Inst, Operand, Reg};
+
+use super::Log;
+use crate::report::FindingKind;
+
+/// What an instruction does that a later one may have to wait for.
+#[derive(Clone, Debug, Default)]
+struct Makes {
+    /// Units that a VALU instruction writes.
+    valu: Vec<Reg>,
+    /// The result of a matrix instruction, and how long it takes.
+    matrix: Option<(Vec<Reg>, u32)>,
+    /// Data of a store of more than 64 bits.
+    wide_store: Vec<Reg>,
+    /// The hardware register of `s_setreg`.
+    setreg: Option<u32>,
+    salu_m0: bool,
+}
+
+/// What an instruction must be kept away from, and how far.
+#[derive(Clone, Debug)]
+enum Needs {
+    /// A VALU write of this unit.
+    Valu(Reg, u32),
+    /// A matrix instruction that writes this unit.
+    Matrix(Reg),
+    /// A wide store whose data this unit is.
+    WideStore(Reg),
+    Setreg(u32),
+    SaluM0,
+}
+
+/// An instruction as the hazard checks see it.
+#[derive(Debug)]
+pub struct Facts {
+    makes: Makes,
+    needs: Vec<Needs>,
+    /// Wait states that it takes itself.
+    length: u32,
+}
+
+const VALU_THEN_MEMORY_SCALAR: u32 = 5;
+const VALU_THEN_LANE_SELECT: u32 = 4;
+const VALU_THEN_DIV_FMAS: u32 = 4;
+const VALU_THEN_DPP_EXEC: u32 = 5;
+const VALU_THEN_DPP_SOURCE: u32 = 2;
+const VALU_THEN_ZERO_FLAG: u32 = 5;
+const SETREG: u32 = 2;
+const ONE: u32 = 1;
+
+/// Wait states until a matrix result may be touched, by the shape in the name.
+fn matrix_states(base: &str) -> Option<u32> {
+    if !base.starts_with("v_mfma_") || base.starts_with("v_mfma_f64") {
+        return None;
+    }
+    [("_32x32x", 19), ("_16x16x", 11), ("_4x4x", 5)].iter().find(|(shape, _)| base.contains(shape)).map(|(_, n)| *n)
+}
+
+impl Facts {
+    pub fn of(inst: &Inst) -> Facts {
+        let info = inst.info();
+        let flag = |f| info.flags.contains(f);
+        let vector = |r: Reg| r.is_vgpr() || r.is_agpr();
+        let (mut makes, mut needs) = (Makes::default(), Vec::new());
+        let states = matrix_states(info.base);
+        let memory = flag(Flags::VMEM) || flag(Flags::DS);
+        let mut results = Vec::new();
+        inst.for_each_access(|a| {
+            if a.access.writes() {
+                if flag(Flags::VALU) && states.is_none() {
+                    makes.valu.push(a.reg);
+                    if vector(a.reg) {
+                        needs.push(Needs::WideStore(a.reg));
+                    }
+                }
+                makes.salu_m0 |= flag(Flags::SALU) && a.reg == Reg::M0;
+                results.push(a.reg);
+            } else if flag(Flags::VMEM) && !vector(a.reg) && !a.implicit {
+                needs.push(Needs::Valu(a.reg, VALU_THEN_MEMORY_SCALAR));
+            }
+            // A matrix instruction's accumulator chains in hardware; everything else waits for the result.
+            if vector(a.reg) && (memory || (flag(Flags::VALU) && states.is_none())) {
+                needs.push(Needs::Matrix(a.reg));
+            }
+        });
+        if let Some(states) = states {
+            for field in [Field::Src0, Field::Src1] {
+                if let Some(Operand::Reg(range)) = inst.operand_in(field) {
+                    needs.extend(range.units().map(Needs::Matrix));
+                }
+            }
+            makes.matrix = Some((results.into_iter().filter(|r| vector(*r)).collect(), states));
+        }
+        let registers = |field| match inst.operand_in(field) {
+            Some(Operand::Reg(range)) => range.units().collect(),
+            _ => Vec::new(),
+        };
+        if matches!(info.base, "v_readlane_b32" | "v_writelane_b32") {
+            needs.extend(registers(Field::Src1).into_iter().map(|r| Needs::Valu(r, VALU_THEN_LANE_SELECT)));
+        }
+        if info.base.starts_with("v_div_fmas") {
+            needs.extend([Reg::VCC_LO, Reg::VCC_HI].map(|r| Needs::Valu(r, VALU_THEN_DIV_FMAS)));
+        }
+        if flag(Flags::DPP) {
+            needs.extend([Reg::EXEC_LO, Reg::EXEC_HI].map(|r| Needs::Valu(r, VALU_THEN_DPP_EXEC)));
+            needs.extend(registers(Field::Src0).into_iter().map(|r| Needs::Valu(r, VALU_THEN_DPP_SOURCE)));
+        }
+        for (_, value) in inst.operands() {
+            match value {
+                Operand::Special(251) => needs.push(Needs::Valu(Reg::VCC_LO, VALU_THEN_ZERO_FLAG)),
+                Operand::Special(252) => needs.push(Needs::Valu(Reg::EXEC_LO, VALU_THEN_ZERO_FLAG)),
+                _ => {}
+            }
+        }
+        let hardware = inst.field(Field::Simm16).unwrap_or(0) & 0x3f;
+        if info.base.starts_with("s_setreg") || info.base == "s_getreg_b32" {
+            needs.push(Needs::Setreg(hardware));
+            makes.setreg = info.base.starts_with("s_setreg").then_some(hardware);
+        }
+        let direct = inst.operands().any(|(_, value)| value == Operand::Special(254));
+        let lds_dma = flag(Flags::VMEM) && info.implicit_reads.contains(&Reg::M0);
+        if lds_dma || direct || info.base.starts_with("s_movrel") || info.base.starts_with("s_sendmsg") {
+            needs.push(Needs::SaluM0);
+        }
+        if flag(Flags::VMEM) && flag(Flags::STORE) && !flag(Flags::ATOMIC) {
+            // A buffer store with its offset in an SGPR takes a cycle more anyway.
+            let slow = matches!(inst.operand_in(Field::Soffset), Some(Operand::Reg(_)));
+            let data = registers(Field::Vdata);
+            if data.len() > 2 && !slow {
+                makes.wide_store = data;
+            }
+        }
+        let length = if info.base == "s_nop" { inst.field(Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+        Facts { makes, needs, length }
+    }
+}
+
+/// When things last happened in a wave, in wait states since it began.
+pub struct Hazards {
+    now: u64,
+    /// By unit: the first moment at which nothing written by the VALU so long ago matters any more is `+ states`.
+    valu: Box<[u64; Reg::COUNT]>,
+    /// By unit: when a matrix result may be touched.
+    matrix_ready: Box<[u64; Reg::COUNT]>,
+    wide_store: Vec<Reg>,
+    wide_store_at: u64,
+    setreg: [u64; 64],
+    salu_m0: u64,
+}
+
+/// Long enough ago for everything.
+const LONG_AGO: u64 = 64;
+
+impl Default for Hazards {
+    fn default() -> Hazards {
+        Hazards {
+            now: LONG_AGO,
+            valu: Box::new([0; Reg::COUNT]),
+            matrix_ready: Box::new([0; Reg::COUNT]),
+            wide_store: Vec::new(),
+            wide_store_at: 0,
+            setreg: [0; 64],
+            salu_m0: 0,
+        }
+    }
+}
+
+impl Hazards {
+    /// Checks one instruction and notes what it does.
+    pub fn check(&mut self, facts: &Facts, log: &mut Log) {
+        // An instruction right behind another one has no wait states in between.
+        let since = |at: u64| self.now.saturating_sub(at + 1);
+        for need in &facts.needs {
+            let (missing, what) = match *need {
+                Needs::Valu(reg, states) if self.valu[reg.index()] != 0 => {
+                    let have = since(self.valu[reg.index()]);
+                    (u64::from(states).saturating_sub(have), format!("a VALU instruction has written {reg}"))
+                }
+                Needs::Matrix(reg) => {
+                    let missing = self.matrix_ready[reg.index()].saturating_sub(self.now);
+                    (missing, format!("a matrix instruction is still writing {reg}"))
+                }
+                Needs::WideStore(reg) if self.wide_store.contains(&reg) => {
+                    let have = since(self.wide_store_at);
+                    (u64::from(ONE).saturating_sub(have), format!("a wide store is still reading {reg}"))
+                }
+                Needs::Setreg(id) if self.setreg[id as usize] != 0 => {
+                    let have = since(self.setreg[id as usize]);
+                    (u64::from(SETREG).saturating_sub(have), format!("s_setreg has written hardware register {id}"))
+                }
+                Needs::SaluM0 if self.salu_m0 != 0 => (
+                    u64::from(ONE).saturating_sub(since(self.salu_m0)),
+                    "a scalar instruction has written m0".to_string(),
+                ),
+                _ => continue,
+            };
+            if missing > 0 {
+                let message = format!("{what}: {missing} more wait states are needed before this");
+                log.report(FindingKind::Hazard, None, None, message);
+            }
+        }
+        self.note(facts);
+    }
+
+    fn note(&mut self, facts: &Facts) {
+        let makes = &facts.makes;
+        makes.valu.iter().for_each(|r| self.valu[r.index()] = self.now);
+        if let Some((results, states)) = &makes.matrix {
+            results.iter().for_each(|r| self.matrix_ready[r.index()] = self.now + 1 + u64::from(*states));
+        }
+        if !makes.wide_store.is_empty() {
+            self.wide_store.clone_from(&makes.wide_store);
+            self.wide_store_at = self.now;
+        }
+        if let Some(id) = makes.setreg {
+            self.setreg[id as usize] = self.now;
+        }
+        if makes.salu_m0 {
+            self.salu_m0 = self.now;
+        }
+        self.now += u64::from(facts.length);
+    }
+}
