@@ -56,8 +56,9 @@ pub fn leading(t: &Traits, in_place: &RegSet, previous: &[Inst]) -> u32 {
     need
 }
 
-/// Wait states after the hook.
-pub fn trailing(t: &Traits, written_back: &RegSet, m0_restored: bool) -> u32 {
+/// Wait states after the hook. A VCC that the hook's VALU instructions wrote keeps `v_div_fmas` waiting although a scalar
+/// instruction has restored it since: LLVM's recognizer counts from the VALU write, and so do we.
+pub fn trailing(t: &Traits, written_back: &RegSet, vcc_restored: bool, m0_restored: bool) -> u32 {
     let scalar_back = written_back.iter().any(|r| !r.is_vgpr() && !r.is_agpr());
     let vector_back = written_back.iter().any(|r| r.is_vgpr() || r.is_agpr());
     [
@@ -65,7 +66,7 @@ pub fn trailing(t: &Traits, written_back: &RegSet, m0_restored: bool) -> u32 {
         (m0_restored, 1),
         (vector_back, SHORT),
         (t.valu_writes_exec, VALU_SCALAR),
-        (t.valu_writes_scalar && scalar_back, VALU_SCALAR),
+        (t.valu_writes_scalar && (scalar_back || vcc_restored), VALU_SCALAR),
     ]
     .iter()
     .filter_map(|(applies, states)| applies.then_some(*states))

@@ -177,9 +177,8 @@ fn attempt(
         // Each hook begins with the same free registers: nothing of the one before is needed any more.
         match place_one(env, point, i, pool, &saved, out, &mut written_back, &mut short)? {
             Ok(()) => {
-                let m0 = saved.m0.is_some();
                 let traits = &env.prepared(i).traits;
-                trailing = hazard::trailing(traits, &written_back, m0);
+                trailing = hazard::trailing(traits, &written_back, saved.vcc.is_some(), saved.m0.is_some());
                 // A run of memory instructions that is replayed must still find its addresses: keep runs apart.
                 if env.replays && traits.ends_with_memory && point.next.is_none_or(is_memory) {
                     trailing = trailing.max(1);

@@ -62,7 +62,7 @@ amdhsa.kernels:
 //| 0x3024          s_mov_b64 s[0:1], vcc
 //| 0x3028          s_mov_b32 s2, m0
 //| 0x302c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x3034          s_nop 0
+//| 0x3034          s_nop 4
 //| 0x3038          s_mov_b32 m0, 0
 //| 0x303c          ds_write_b32 v2, v2
 //| 0x3044          s_waitcnt lgkmcnt(0)
@@ -82,7 +82,7 @@ amdhsa.kernels:
 //| 0x3094          s_mov_b64 s[0:1], vcc
 //| 0x3098          s_mov_b32 s2, m0
 //| 0x309c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x30a4          s_nop 0
+//| 0x30a4          s_nop 4
 //| 0x30a8          s_mov_b32 m0, 0
 //| 0x30ac          ds_write_b32 v2, v2
 //| 0x30b4          s_waitcnt lgkmcnt(0)
@@ -110,11 +110,12 @@ amdhsa.kernels:
 //| 0x3130  0x152c  ds_write_b32 v0, v2
 //| 0x3138          s_mov_b64 s[0:1], vcc
 //| 0x313c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x3144          s_mov_b32 m0, 0
-//| 0x3148          ds_write_b32 v2, v2
-//| 0x3150          s_waitcnt lgkmcnt(0)
-//| 0x3154          v_add_u32_e32 v0, 1, v3
-//| 0x3158          s_mov_b64 vcc, s[0:1]
-//| 0x315c  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3160  0x1538  s_endpgm
+//| 0x3144          s_nop 4
+//| 0x3148          s_mov_b32 m0, 0
+//| 0x314c          ds_write_b32 v2, v2
+//| 0x3154          s_waitcnt lgkmcnt(0)
+//| 0x3158          v_add_u32_e32 v0, 1, v3
+//| 0x315c          s_mov_b64 vcc, s[0:1]
+//| 0x3160  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x3164  0x1538  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

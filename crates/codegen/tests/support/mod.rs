@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use luthier_codegen::*;
 use luthier_isa::{Flags, Inst, Reg, RegRange, RegSet, Target};
@@ -52,7 +53,9 @@ pub fn output(program: &Path, args: &[&str]) -> String {
 pub fn kernel(name: &str, level: &str) -> Option<CodeObject> {
     let clang = llvm("clang")?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/kernels/{name}.hip"));
-    let out = scratch(&format!("{name}_{level}.hsaco"));
+    // Tests that run side by side compile the same kernel.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let out = scratch(&format!("{name}_{level}_{}.hsaco", NEXT.fetch_add(1, Ordering::Relaxed)));
     let fixed =
         "-x hip --cuda-device-only -nogpuinc -nogpulib --offload-arch=gfx90a --no-gpu-bundle-output -ffp-contract=off";
     let mut args: Vec<&str> = fixed.split(' ').collect();
