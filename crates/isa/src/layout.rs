@@ -5,7 +5,7 @@
 //! Vega and CDNA2 ISA manuals.
 
 use crate::field::Field::{self, *};
-use crate::opcode::Format;
+use crate::format::Format;
 
 /// A piece of a field: name, lowest bit, width.
 pub type Piece = (Field, u8, u8);

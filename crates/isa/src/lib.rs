@@ -18,6 +18,7 @@
 //! | [`reg`] | 32-bit register units, tuples of them, and sets |
 //! | [`opcode`] | what the tables say of an opcode |
 //! | [`field`] | the named fields of the encodings |
+//! | [`mod@format`] | the encoding formats |
 //! | [`layout`] | where each field of each format lies |
 //! | [`inst`] | a decoded instruction, and making or changing one |
 //! | [`access`] | which register units an instruction reads and writes, and how surely |
@@ -26,6 +27,7 @@
 pub mod access;
 mod decode;
 pub mod field;
+pub mod format;
 pub mod inst;
 pub mod layout;
 pub mod opcode;

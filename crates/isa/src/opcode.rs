@@ -1,41 +1,11 @@
 //! What the generated tables say of an opcode.
 
+pub use crate::format::Format;
 use crate::{Access, Field, Reg};
 
 /// Dense number of an opcode within its target's table; stable only for one table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OpcodeId(pub u16);
-
-/// The encoding formats of GCN5 and CDNA (later generations add theirs).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Format {
-    Sop1,
-    Sop2,
-    Sopk,
-    Sopc,
-    Sopp,
-    Smem,
-    Vop1,
-    Vop2,
-    Vopc,
-    Vop3a,
-    Vop3b,
-    Vop3p,
-    Mai,
-    Vintrp,
-    /// VOP1/VOP2/VOPC with an SDWA or DPP second word.
-    Sdwa1,
-    Sdwa2,
-    SdwaC,
-    Dpp1,
-    Dpp2,
-    Ds,
-    Flat,
-    Mubuf,
-    Mtbuf,
-    Mimg,
-    Exp,
-}
 
 /// How an operand's bits are to be read: decides what an inline constant expands to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::probe::{McOperand, Opcode, probe};
 
 use crate::field::Field;
+use crate::format::Format;
 use crate::layout::layout;
-use crate::opcode::Format;
 
 /// The processors, and LLVM's encoding families that their opcodes come from.
 const TARGETS: &[(&str, &str)] = &[("gfx90a", "8,5,3,1,2")];

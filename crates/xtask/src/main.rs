@@ -5,39 +5,10 @@
 #[path = "../../isa/src/field.rs"]
 #[allow(dead_code)]
 mod field;
+#[path = "../../isa/src/format.rs"]
+mod format;
 #[path = "../../isa/src/layout.rs"]
 mod layout;
-mod opcode {
-    /// The formats' names; must agree with the isa crate's enum, which the layouts are matched on.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum Format {
-        Sop1,
-        Sop2,
-        Sopk,
-        Sopc,
-        Sopp,
-        Smem,
-        Vop1,
-        Vop2,
-        Vopc,
-        Vop3a,
-        Vop3b,
-        Vop3p,
-        Mai,
-        Vintrp,
-        Sdwa1,
-        Sdwa2,
-        SdwaC,
-        Dpp1,
-        Dpp2,
-        Ds,
-        Flat,
-        Mubuf,
-        Mtbuf,
-        Mimg,
-        Exp,
-    }
-}
 
 mod gen_isa;
 mod mc_bench;
