@@ -127,6 +127,10 @@ pub enum LoadError {
     #[error("entry {index} does not exist: there are {count}")]
     NoSuchEntry { index: usize, count: usize },
 
+    // Debug information.
+    #[error("debug information, {section}: {reason}")]
+    BadDebugInfo { section: String, reason: String },
+
     // Instrumented code.
     #[error("section .luthier.origin, byte {offset}: {reason}")]
     BadOriginMap { offset: usize, reason: &'static str },

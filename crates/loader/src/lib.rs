@@ -22,6 +22,7 @@
 //! | [`descriptor`] | the 64 bytes of a kernel descriptor |
 //! | [`metadata`] | the msgpack note, typed and editable |
 //! | [`image`] | a code object laid out for a base address |
+//! | [`lines`] | source files, lines and inlined calls, out of DWARF |
 //! | [`origin`] | where the instructions of instrumented code came from |
 
 mod bundle;
@@ -30,6 +31,7 @@ pub mod descriptor;
 mod elf;
 pub mod error;
 pub mod image;
+pub mod lines;
 pub mod metadata;
 mod msgpack;
 pub mod object;
@@ -42,6 +44,7 @@ pub use container::{Container, ContainerKind, Entry};
 pub use descriptor::{Generation, KernelDescriptor};
 pub use error::LoadError;
 pub use image::{Image, LoadedSegment};
+pub use lines::{Frame, SourceLine, SourceMap};
 pub use metadata::{ArgMetadata, KernelMetadata, Metadata};
 pub use object::{CodeObject, Function, Kernel};
 pub use origin::{OriginMap, OriginMapBuilder, OriginRange};

@@ -110,6 +110,10 @@ fn every_variant_is_produced_and_says_where() {
         bytes
     };
 
+    let Some(bytes) = small_object(&["-g"]) else { return };
+    let debug = Small { object: CodeObject::parse(bytes.clone()).unwrap(), bytes };
+    let unit = debug.object.section(".debug_info").unwrap().offset;
+    let lines = CodeObject::parse(debug.put(unit + 4, &[0xad, 0xde])).unwrap().source_map().unwrap_err();
     let cases: Vec<(&str, LoadError, &[&str])> = vec![
         ("Io", Container::open("/nonexistent/file.hsaco").unwrap_err(), &["/nonexistent/file.hsaco"]),
         ("NotElf", parse(b"hello, world".to_vec()), &["not an ELF", "68, 65, 6c, 6c"]),
@@ -181,6 +185,7 @@ fn every_variant_is_produced_and_says_where() {
             &["gfx1100", "gfx90a"],
         ),
         ("NoSuchEntry", Container::from_bytes(plain).unwrap().read(7).unwrap_err(), &["7", "2"]),
+        ("BadDebugInfo", lines, &[".debug_info", "version 57005"]),
         ("BadOriginMap", OriginMap::decode(b"nonsense").unwrap_err(), &[".luthier.origin"]),
     ];
     let mut produced = std::collections::BTreeSet::new();
