@@ -185,7 +185,7 @@ fn every_variant_is_produced_and_says_where() {
             &["gfx1100", "gfx90a"],
         ),
         ("NoSuchEntry", Container::from_bytes(plain).unwrap().read(7).unwrap_err(), &["7", "2"]),
-        ("BadDebugInfo", lines, &[".debug_info", "version 57005"]),
+        ("BadDebugInfo", lines, &[".debug_info", "version: 57005"]),
         ("BadOriginMap", OriginMap::decode(b"nonsense").unwrap_err(), &[".luthier.origin"]),
     ];
     let mut produced = std::collections::BTreeSet::new();
