@@ -22,6 +22,7 @@
 //! | [`layout`] | where each field of each format lies |
 //! | [`inst`] | a decoded instruction, and making or changing one |
 //! | [`access`] | which register units an instruction reads and writes, and how surely |
+//! | [`memory`] | which memory an instruction reaches, and how many bytes of it |
 //! | [`target`] | the processors |
 
 pub mod access;
@@ -30,6 +31,7 @@ pub mod field;
 pub mod format;
 pub mod inst;
 pub mod layout;
+pub mod memory;
 pub mod opcode;
 mod operand;
 mod places;
@@ -42,6 +44,7 @@ pub mod target;
 pub use access::{Access, RegAccess};
 pub use field::Field;
 pub use inst::{DecodeError, EncodeError, Inst};
+pub use memory::{MemoryAccess, Space};
 pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo};
 pub use operand::Operand;
 pub use reg::{Reg, RegRange, RegSet};

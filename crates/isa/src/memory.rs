@@ -1,0 +1,146 @@
+//! Which memory an instruction reaches, and how many bytes of it.
+
+use crate::{Field, Flags, Inst, OpcodeInfo};
+
+/// How the address of a memory access is to be understood.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Space {
+    /// A 64-bit address in one of the apertures: global memory, LDS or scratch, as it turns out.
+    Flat,
+    /// A 64-bit address of global memory. Scalar loads too.
+    Global,
+    /// An offset into the wave's or the lane's scratch memory.
+    Scratch,
+    /// The workgroup's local data share.
+    Lds,
+    /// The global data share.
+    Gds,
+    /// An offset into what a buffer resource describes.
+    Buffer,
+    /// Coordinates in an image resource.
+    Image,
+}
+
+impl Space {
+    pub const ALL: [Space; 7] =
+        [Space::Flat, Space::Global, Space::Scratch, Space::Lds, Space::Gds, Space::Buffer, Space::Image];
+
+    /// `flat`, `global`, `scratch`, `lds`, `gds`, `buffer`, `image`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Space::Flat => "flat",
+            Space::Global => "global",
+            Space::Scratch => "scratch",
+            Space::Lds => "lds",
+            Space::Gds => "gds",
+            Space::Buffer => "buffer",
+            Space::Image => "image",
+        }
+    }
+}
+
+/// A memory access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct MemoryAccess {
+    pub space: Space,
+    /// Bytes: for each lane that is on, of scalar instructions for the wave. Of the two places of `ds_read2_b32` and
+    /// its like both; of a compare-and-swap what is in memory. `None` where the resource says it (images, typed
+    /// buffers) and where no fixed number does.
+    pub width: Option<u16>,
+    pub reads: bool,
+    pub writes: bool,
+    /// Reads and writes as one.
+    pub atomic: bool,
+    /// The data go to LDS or come from there, not from registers. The rest says what happens to the other memory.
+    pub lds: bool,
+}
+
+impl Inst {
+    /// The memory that the instruction reads or writes. `None` for all others: those that only move data between lanes,
+    /// wait, or look after caches.
+    pub fn memory(&self) -> Option<MemoryAccess> {
+        let mut access = of_opcode(self.info())?;
+        if access.space == Space::Lds && self.field(Field::Gds) == Some(1) {
+            access.space = Space::Gds;
+        }
+        access.lds |= access.space == Space::Buffer && self.field(Field::Lds) == Some(1);
+        if access.lds {
+            // The tables count both sides.
+            access.writes = self.info().base.contains("store");
+            access.reads = !access.writes;
+        }
+        Some(access)
+    }
+}
+
+/// What the opcode alone says.
+fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
+    let (flags, base) = (info.flags, info.base);
+    let (reads, writes) = (flags.contains(Flags::LOAD), flags.contains(Flags::STORE));
+    let space = if flags.contains(Flags::DS) {
+        Space::Lds
+    } else if flags.contains(Flags::SCRATCH) || base.starts_with("s_scratch_") {
+        Space::Scratch
+    } else if flags.contains(Flags::GLOBAL) {
+        Space::Global
+    } else if flags.contains(Flags::FLAT) {
+        Space::Flat
+    } else if flags.intersects(Flags::MUBUF | Flags::MTBUF) || base.starts_with("s_buffer_") {
+        Space::Buffer
+    } else if flags.contains(Flags::MIMG) {
+        Space::Image
+    } else if flags.contains(Flags::SMEM) {
+        Space::Global
+    } else {
+        return None;
+    };
+    // The tables go by what LLVM must not reorder: global wave synchronisation stands there as an access.
+    if !(reads || writes) || base.contains("_gws_") || base.contains("prefetch") {
+        return None;
+    }
+    // They call LDS stores atomic as well.
+    let atomic = flags.contains(Flags::ATOMIC) && reads && writes;
+    let lds = base.split('_').skip(1).any(|part| part == "lds");
+    Some(MemoryAccess { space, width: width(space, base, atomic), reads, writes, atomic, lds })
+}
+
+fn width(space: Space, base: &str, atomic: bool) -> Option<u16> {
+    let parts = || base.split('_');
+    let has = |part: &str| parts().any(|other| other == part);
+    if space == Space::Image || has("format") || has("block") || has("bvh") {
+        return None;
+    }
+    if has("append") || has("consume") || base.starts_with("ds_ordered_count") || has("pk") {
+        return Some(4);
+    }
+    match parts().rev().find_map(of_part) {
+        // Two places, with an offset each.
+        Some(one) if space == Space::Lds && (has("2addr") || parts().nth(1).is_some_and(is_pair)) => Some(2 * one),
+        Some(one) => Some(one),
+        None if atomic && has("x2") => Some(8),
+        // The older names of 32-bit atomics leave the type out.
+        None if atomic => Some(4),
+        None => None,
+    }
+}
+
+/// `ds_read2_b32`, `ds_write2st64_b64`, `ds_wrxchg2_rtn_b32`.
+fn is_pair(operation: &str) -> bool {
+    ["read2", "write2", "wrxchg2"].iter().any(|pair| operation.starts_with(pair))
+}
+
+/// The bytes that a part of a name stands for.
+fn of_part(part: &str) -> Option<u16> {
+    match part {
+        "ubyte" | "sbyte" | "byte" => return Some(1),
+        "ushort" | "sshort" | "short" => return Some(2),
+        "dword" => return Some(4),
+        _ => {}
+    }
+    if let Some(count) = part.strip_prefix("dwordx") {
+        return count.parse().ok().map(|count: u16| 4 * count);
+    }
+    // b128, u8, f64; a D16 says where in the register the data are.
+    let digits = part.strip_prefix(['b', 'u', 'i', 'f'])?;
+    digits.parse().ok().filter(|bits| matches!(bits, 8 | 16 | 32 | 64 | 96 | 128 | 256 | 512)).map(|bits: u16| bits / 8)
+}
