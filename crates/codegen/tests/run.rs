@@ -25,7 +25,7 @@ fn launch(object: &CodeObject, kernel: &str, workgroup: u32) -> Result<Ran, Stri
     let device = Device::new(TARGET, DeviceConfig::default());
     let text = |e: luthier_emulator::EmuError| e.to_string();
     let module = device.load(object).map_err(text)?;
-    let metadata = object.kernel(kernel).and_then(|k| k.metadata.clone()).ok_or("no metadata")?;
+    let metadata = object.kernel(kernel).and_then(|k| k.metadata().cloned()).ok_or("no metadata")?;
     let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
     for arg in metadata.explicit_args() {
         let (offset, size) = (arg.offset.unwrap_or(0) as usize, arg.size.unwrap_or(0) as usize);
@@ -68,7 +68,7 @@ fn compare(name: &str, object: &CodeObject, template: &Arc<Template>, args: &[Ar
     let new = CodeObject::parse(done.bytes).unwrap();
     let mut count = 0;
     for kernel in object.kernels() {
-        let most = kernel.metadata.as_ref().and_then(|m| m.max_flat_workgroup_size).unwrap_or(256);
+        let most = kernel.metadata().and_then(|m| m.max_flat_workgroup_size).unwrap_or(256);
         let workgroup = most.min(256) as u32;
         let (old_memory, _, old) = match launch(object, &kernel.name, workgroup) {
             Ok(done) => done,

@@ -37,8 +37,8 @@ pub struct Dispatch {
 /// Scratch of one work-item, as the descriptor and the metadata say, in whole 16-byte units.
 pub fn private_size(kernel: &Kernel) -> u32 {
     let fixed = kernel.descriptor.private_segment_fixed_size();
-    let dynamic = kernel.descriptor.uses_dynamic_stack()
-        || kernel.metadata.as_ref().is_some_and(|m| m.uses_dynamic_stack == Some(true));
+    let dynamic =
+        kernel.descriptor.uses_dynamic_stack() || kernel.metadata().is_some_and(|m| m.uses_dynamic_stack == Some(true));
     fixed.saturating_add(if dynamic { DYNAMIC_STACK } else { 0 }).next_multiple_of(16)
 }
 
@@ -52,12 +52,12 @@ pub fn check_geometry(kernel: &Kernel, grid: [u32; 3], workgroup: [u32; 3], lds:
         return refuse("a workgroup", format!("{workgroup:?} work-items"), "every dimension must be at least 1");
     }
     let items = workgroup.iter().map(|&n| u64::from(n)).product::<u64>();
-    let most = kernel.metadata.as_ref().and_then(|m| m.max_flat_workgroup_size).unwrap_or(1024).min(1024);
+    let most = kernel.metadata().and_then(|m| m.max_flat_workgroup_size).unwrap_or(1024).min(1024);
     if items > most {
         let why = format!("kernel {} takes at most {most} work-items in a workgroup", kernel.name);
         return refuse("a workgroup", format!("{workgroup:?} work-items"), &why);
     }
-    if let Some(required) = kernel.metadata.as_ref().and_then(|m| m.reqd_workgroup_size.clone())
+    if let Some(required) = kernel.metadata().and_then(|m| m.reqd_workgroup_size.clone())
         && required.iter().zip(workgroup).any(|(&want, have)| want != u64::from(have))
     {
         let why = format!("kernel {} requires {required:?}", kernel.name);
@@ -80,7 +80,7 @@ pub fn kernarg_segment(
     dynamic_lds: u32,
     queue: u64,
 ) -> Result<Vec<u8>, EmuError> {
-    let metadata = kernel.metadata.as_ref();
+    let metadata = kernel.metadata();
     let end = |a: &luthier_loader::ArgMetadata| a.offset.unwrap_or(0).saturating_add(a.size.unwrap_or(0));
     let explicit = metadata.map(|m| m.explicit_args().map(end).max().unwrap_or(0));
     let all = metadata.and_then(|m| m.args.iter().map(end).max()).unwrap_or(0);

@@ -72,7 +72,7 @@ fn run(object: &CodeObject, kernel: &Kernel, dead: Option<HashMap<u64, Dead>>) -
     let device = Device::new(Target::Gfx90a, DeviceConfig { threads: 1, watchdog: 2_000_000, poison });
     let module = device.load(object).unwrap();
     base.set(device.load_address(module).unwrap()).unwrap();
-    let metadata = kernel.metadata.as_ref()?;
+    let metadata = kernel.metadata()?;
     let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
     for arg in metadata.args.iter().filter(|a| !a.value_kind.as_deref().unwrap_or("").starts_with("hidden")) {
         let (offset, size) = (arg.offset? as usize, arg.size? as usize);

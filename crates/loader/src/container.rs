@@ -2,9 +2,9 @@
 //! in offload bundles.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::bundle::{self, Bundle};
+use crate::bytes::Bytes;
 use crate::elf::{ElfHeader, slice};
 use crate::types::SectionKind;
 use crate::{CodeObject, LoadError, TargetId};
@@ -39,7 +39,7 @@ pub struct Entry {
 /// A file that holds code objects.
 #[derive(Clone, Debug)]
 pub struct Container {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     kind: ContainerKind,
     bundles: Vec<Bundle>,
     entries: Vec<Entry>,
@@ -53,7 +53,7 @@ impl Container {
     }
 
     /// Lists what is there. Code objects are not parsed and nothing but bundle heads is decompressed.
-    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Container, LoadError> {
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Container, LoadError> {
         let bytes = bytes.into();
         if bundle::is_bundle(&bytes) {
             let end = bytes.len();
@@ -77,7 +77,7 @@ impl Container {
         Container::from_bundles(bytes, ContainerKind::FatBinary, start, end)
     }
 
-    fn from_bundles(bytes: Arc<[u8]>, kind: ContainerKind, start: usize, end: usize) -> Result<Container, LoadError> {
+    fn from_bundles(bytes: Bytes, kind: ContainerKind, start: usize, end: usize) -> Result<Container, LoadError> {
         let mut container = Container { bytes, kind, bundles: Vec::new(), entries: Vec::new() };
         let mut at = start;
         let mut budget = (container.bytes.len() as u64).saturating_mul(4).saturating_add(1 << 16);
@@ -120,7 +120,7 @@ impl Container {
     }
 
     /// The bytes of an entry, decompressed.
-    pub fn read(&self, index: usize) -> Result<Arc<[u8]>, LoadError> {
+    pub fn read(&self, index: usize) -> Result<Bytes, LoadError> {
         let entry = self.entries.get(index).ok_or(LoadError::NoSuchEntry { index, count: self.entries.len() })?;
         match self.bundles.get(entry.bundle) {
             Some(bundle) => Ok(bundle.read(&self.bytes, entry.offset, entry.size)?.into()),

@@ -55,25 +55,43 @@ impl NameBudget {
     pub fn of(bytes: &[u8]) -> NameBudget {
         NameBudget((bytes.len() as u64).saturating_mul(4).saturating_add(1 << 16))
     }
+}
 
-    pub fn name(
-        &mut self,
-        bytes: &[u8],
-        what: &'static str,
-        table: (u64, u64),
-        offset: u32,
-    ) -> Result<String, LoadError> {
-        let bad = |reason| LoadError::BadString { what, table: table.0, offset: offset.into(), reason };
-        if offset == 0 {
-            return Ok(String::new());
-        }
+/// A string table.
+pub(crate) struct Names<'a> {
+    what: &'static str,
+    offset: u64,
+    strings: &'a [u8],
+    /// All of it, so that no name needs a check of its own.
+    utf8: bool,
+}
+
+impl<'a> Names<'a> {
+    /// `table` is the offset and the size; `what` has names in it.
+    pub fn new(bytes: &'a [u8], what: &'static str, table: (u64, u64)) -> Result<Names<'a>, LoadError> {
         let strings = slice(bytes, "string table", table.0, table.1)?;
-        let rest = strings.get(offset as usize..).ok_or_else(|| bad("lies outside of the table"))?;
-        let length = rest.iter().take(self.0 as usize).position(|&byte| byte == 0).ok_or_else(|| {
-            if rest.len() as u64 > self.0 { bad("makes all names together absurdly long") } else { bad("has no end") }
+        Ok(Names { what, offset: table.0, strings, utf8: strings.is_ascii() || std::str::from_utf8(strings).is_ok() })
+    }
+
+    /// The name at `offset`, which is UTF-8.
+    pub fn get(&self, offset: u32, budget: &mut NameBudget) -> Result<&'a [u8], LoadError> {
+        let bad = |reason| LoadError::BadString { what: self.what, table: self.offset, offset: offset.into(), reason };
+        if offset == 0 {
+            return Ok(&[]);
+        }
+        let rest = self.strings.get(offset as usize..).ok_or_else(|| bad("lies outside of the table"))?;
+        // Looking for the end may not cost more than the budget either.
+        let rest = &rest[..rest.len().min((budget.0 as usize).saturating_add(1))];
+        let length = memchr::memchr(0, rest).ok_or_else(|| {
+            if rest.len() as u64 > budget.0 { bad("makes all names together absurdly long") } else { bad("has no end") }
         })?;
-        self.0 -= length as u64;
-        std::str::from_utf8(&rest[..length]).map(str::to_owned).map_err(|_| bad("is not UTF-8"))
+        let name = &rest[..length];
+        budget.0 -= name.len() as u64;
+        // A name may begin in the middle of a character.
+        if (!self.utf8 || name.first().is_some_and(|byte| !byte.is_ascii())) && std::str::from_utf8(name).is_err() {
+            return Err(bad("is not UTF-8"));
+        }
+        Ok(name)
     }
 }
 
@@ -253,16 +271,13 @@ impl ElfHeader {
             _ => (0, 0),
         };
         let mut budget = NameBudget::of(bytes);
+        let table = Names::new(bytes, "section header", names)?;
         headers
             .iter()
             .map(|header| {
                 // A file without section names is odd but harmless.
-                let name = if names.1 == 0 {
-                    String::new()
-                } else {
-                    budget.name(bytes, "section header", names, header.sh_name)?
-                };
-                Ok(section(header, name))
+                let name = if names.1 == 0 { &[][..] } else { table.get(header.sh_name, &mut budget)? };
+                Ok(section(header, String::from_utf8_lossy(name).into_owned()))
             })
             .collect()
     }
@@ -348,36 +363,6 @@ impl Loads {
         let at = vaddr - segment.vaddr;
         (at.checked_add(len)? <= segment.filesz).then(|| segment.offset + at)
     }
-}
-
-pub(crate) fn notes(bytes: &[u8], segments: &[Segment]) -> Result<Vec<Note>, LoadError> {
-    let mut notes = Vec::new();
-    for segment in segments.iter().filter(|s| s.kind == SegmentKind::Note) {
-        let align = if segment.align == 8 { 8 } else { 4 };
-        let end = segment.offset + segment.filesz;
-        let mut at = segment.offset;
-        while end - at >= 12 {
-            let bad = |reason| LoadError::BadNote { offset: at, reason };
-            if notes.len() > bytes.len() / 12 {
-                return Err(bad("more notes than the file can hold: note segments overlap"));
-            }
-            let name_size = u64::from(u32_at(bytes, "note", at)?);
-            let size = u64::from(u32_at(bytes, "note", at + 4)?);
-            let kind = u32_at(bytes, "note", at + 8)?;
-            let name_start = at + 12;
-            let start = (name_start + name_size).next_multiple_of(align);
-            let stop = start + size;
-            if stop > end {
-                return Err(bad("its n_namesz or n_descsz passes the end of the note segment"));
-            }
-            let name = slice(bytes, "note", name_start, name_size)?;
-            let name = name.strip_suffix(b"\0").unwrap_or(name);
-            let name = std::str::from_utf8(name).map_err(|_| bad("its name is not UTF-8"))?;
-            notes.push(Note { name: name.to_owned(), kind, description: start as usize..stop as usize });
-            at = stop.next_multiple_of(align).min(end);
-        }
-    }
-    Ok(notes)
 }
 
 pub(crate) fn dynamic(bytes: &[u8], segments: &[Segment]) -> Result<Vec<DynamicEntry>, LoadError> {

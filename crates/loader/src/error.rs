@@ -68,12 +68,21 @@ pub enum LoadError {
     BadString { what: &'static str, table: u64, offset: u64, reason: &'static str },
     #[error("dynamic section: {tag} = {value:#x} {reason}")]
     BadDynamic { tag: &'static str, value: u64, reason: &'static str },
-    #[error("note at offset {offset:#x}: {reason}")]
-    BadNote { offset: u64, reason: &'static str },
+    #[error(
+        "note at offset {offset:#x}: its name of {namesz:#x} bytes (n_namesz) and description of {descsz:#x} bytes \
+         (n_descsz) pass the end of the notes at {end:#x}"
+    )]
+    NoteTooLarge { offset: u64, namesz: u64, descsz: u64, end: u64 },
+    #[error("the name of the note, at offset {offset:#x}, is not UTF-8")]
+    NoteName { offset: u64 },
+    #[error("note at offset {offset:#x}: it is number {notes}, more than the file can hold: note segments overlap")]
+    NotesOverlap { offset: u64, notes: usize },
     #[error("metadata note at offset {offset:#x}: {reason}")]
     BadMetadata { offset: u64, reason: String },
-    #[error("metadata: {path}: expected {expected}, found {found}")]
-    MetadataType { path: String, expected: &'static str, found: String },
+    #[error("metadata note: {path}: expected {expected}, found {found} at offset {offset:#x}")]
+    MetadataType { offset: u64, path: String, expected: &'static str, found: &'static str },
+    #[error("metadata note at offset {offset:#x}: kernel {kernel} is listed twice")]
+    KernelTwice { offset: u64, kernel: String },
     #[error("kernel {kernel}: its descriptor symbol {symbol} is not defined in the code object")]
     MissingDescriptor { kernel: String, symbol: String },
     #[error("kernel {kernel}: the descriptor at vaddr {vaddr:#x} {reason}")]

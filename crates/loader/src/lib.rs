@@ -26,30 +26,42 @@
 //! | [`origin`] | where the instructions of instrumented code came from |
 
 mod bundle;
+mod bytes;
 pub mod container;
 pub mod descriptor;
 mod elf;
 pub mod error;
 pub mod image;
+pub mod kernel;
+pub mod kernel_code;
 pub mod lines;
 pub mod metadata;
 mod msgpack;
+pub mod notes;
 pub mod object;
 pub mod origin;
+pub mod pal;
+mod record;
+mod symbols;
 mod tables;
 pub mod target_id;
 pub mod types;
 
+pub use bytes::Bytes;
 pub use container::{Container, ContainerKind, Entry};
 pub use descriptor::{Generation, KernelDescriptor};
 pub use error::LoadError;
 pub use image::{Image, LoadedSegment};
+pub use kernel::{Function, Kernel, MesaKernel};
+pub use kernel_code::KernelCode;
 pub use lines::{Frame, SourceLine, SourceMap};
 pub use metadata::{ArgMetadata, KernelMetadata, Metadata};
-pub use object::{CodeObject, Function, Kernel};
+pub use notes::{Note, NoteContent};
+pub use object::CodeObject;
 pub use origin::{OriginMap, OriginMapBuilder, OriginRange};
+pub use pal::PalMetadata;
 pub use target_id::{FeatureSetting, TargetId};
 pub use types::{
-    DynamicEntry, Note, OsAbi, RelocKind, Relocation, Section, SectionKind, Segment, SegmentKind, Symbol,
-    SymbolBinding, SymbolKind, SymbolVisibility,
+    DynamicEntry, OsAbi, RelocKind, Relocation, Section, SectionKind, Segment, SegmentKind, Symbol, SymbolBinding,
+    SymbolKind, SymbolVisibility,
 };

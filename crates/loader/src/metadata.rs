@@ -1,57 +1,35 @@
 //! The NT_AMDGPU_METADATA note: typed, editable, and written back with nothing lost.
 //!
-//! Change the public fields, then [`Metadata::encode`]: keys keep their order, unknown keys their values, and metadata
-//! that were not changed give the same bytes. Key names and meanings: LLVM AMDGPU usage page, "Code Object Metadata".
+//! Change the public fields, then [`Metadata::encode`]: what was not changed keeps its bytes, so that metadata which
+//! were not changed at all come back byte for byte. Key names and meanings: LLVM AMDGPU usage page, "Code Object
+//! Metadata".
+//!
+//! Opening a code object only checks the note ([`outline`]): every known key has a value of its type. The structs are
+//! built for whoever asks for them.
+
+use std::ops::Range;
 
 use rmpv::Value;
 
 use crate::LoadError;
-use crate::msgpack::{self, Map};
-
-/// A struct over a msgpack map: each field has a key; the map with everything in it stays beside them.
-macro_rules! record {
-    (
-        $(#[$struct_doc:meta])*
-        pub struct $name:ident { $($(#[$doc:meta])* $field:ident: $ty:ty = $key:literal,)* }
-    ) => {
-        $(#[$struct_doc])*
-        #[derive(Clone, PartialEq, Debug, Default)]
-        pub struct $name {
-            $($(#[$doc])* pub $field: Option<$ty>,)*
-            raw: Map,
-        }
-
-        impl $name {
-            fn read_fields(raw: Map, path: &str) -> Result<$name, LoadError> {
-                Ok($name { $($field: msgpack::read(&raw, $key, path)?,)* raw })
-            }
-
-            fn write_fields(&self) -> Map {
-                let mut raw = self.raw.clone();
-                $(msgpack::write(&mut raw, $key, self.$field.as_ref());)*
-                raw
-            }
-
-            /// The keys that have a field here.
-            pub const KEYS: &'static [&'static str] = &[$($key),*];
-        }
-    };
-}
+use crate::bytes::Bytes;
+use crate::msgpack::{self, Bad, Reader, Token};
+use crate::record::{Field, MapWriter, Raw, record};
 
 record! {
     /// One kernel argument, explicit or hidden.
     pub struct ArgMetadata {
-        name: String = ".name",
-        type_name: String = ".type_name",
-        /// In bytes.
-        size: u64 = ".size",
+        address_space: String = ".address_space",
         /// From the start of the kernarg segment, in bytes.
         offset: u64 = ".offset",
+        /// In bytes.
+        size: u64 = ".size",
         /// `by_value`, `global_buffer`, `hidden_block_count_x`, ...
         value_kind: String = ".value_kind",
+        name: String = ".name",
+        type_name: String = ".type_name",
         value_type: String = ".value_type",
         pointee_align: u64 = ".pointee_align",
-        address_space: String = ".address_space",
         access: String = ".access",
         actual_access: String = ".actual_access",
         is_const: bool = ".is_const",
@@ -68,8 +46,14 @@ impl ArgMetadata {
     }
 
     /// A key that has no field here.
-    pub fn other(&self, key: &str) -> Option<&Value> {
-        msgpack::get(&self.raw, key)
+    pub fn other(&self, key: &str) -> Option<Value> {
+        self.raw.pairs().find(|pair| pair.key == Some(key.as_bytes())).map(|pair| value(pair.value))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = MapWriter::new(&self.raw);
+        self.write(&mut writer);
+        writer.finish()
     }
 }
 
@@ -129,37 +113,46 @@ impl std::ops::DerefMut for KernelMetadata {
 }
 
 impl KernelMetadata {
-    fn decode(value: Value, index: usize) -> Result<KernelMetadata, LoadError> {
-        // Keys begin with a dot, so that a path and a key make a path.
-        let path = &format!("amdhsa.kernels[{index}]");
-        let mut raw = into_map(value, path)?;
-        let missing = |key: &str| LoadError::MetadataType {
-            path: format!("{path}{key}"),
-            expected: "a string",
-            found: "nothing".to_owned(),
+    /// From a map that [`outline`] has found good.
+    pub(crate) fn from_raw(raw: Raw) -> KernelMetadata {
+        let (mut name, mut symbol, mut args) = (None, None, None);
+        let mut fields = KernelFields::default();
+        let mut reader = Reader::new(raw.bytes());
+        let count = match reader.token() {
+            Ok(Token::Map(count)) => count,
+            _ => 0,
         };
-        let name = msgpack::read(&raw, ".name", path)?.ok_or_else(|| missing(".name"))?;
-        let symbol = msgpack::read(&raw, ".symbol", path)?.ok_or_else(|| missing(".symbol"))?;
-        let mut args = Vec::new();
-        // The arguments live in `args` alone; their key stays, to keep its place.
-        if let Some(value) = msgpack::take(&mut raw, ".args") {
-            for (number, value) in into_array(value, &format!("{path}.args"))?.into_iter().enumerate() {
-                let path = format!("{path}.args[{number}]");
-                args.push(ArgMetadata::read_fields(into_map(value, &path)?, &path)?);
+        for _ in 0..count {
+            let before = reader;
+            if let (Ok(Token::Str(b".args")), Ok(Token::Array(count)), None) = (reader.token(), reader.token(), &args) {
+                args = Some((0..count).map(|_| ArgMetadata::from_reader(&mut reader, &raw)).collect());
+                continue;
+            }
+            reader = before;
+            let Ok(pair) = reader.pair() else { break };
+            match pair.key {
+                Some(b".name") if name.is_none() => name = String::decode(pair.head, pair.value),
+                Some(b".symbol") if symbol.is_none() => symbol = String::decode(pair.head, pair.value),
+                _ => fields.absorb(&pair),
             }
         }
-        Ok(KernelMetadata { name, symbol, args, fields: KernelFields::read_fields(raw, path)? })
+        fields.raw = raw;
+        KernelMetadata {
+            name: name.unwrap_or_default(),
+            symbol: symbol.unwrap_or_default(),
+            args: args.unwrap_or_default(),
+            fields,
+        }
     }
 
-    fn encode(&self) -> Value {
-        let mut map = self.fields.write_fields();
-        msgpack::write(&mut map, ".name", Some(&self.name));
-        msgpack::write(&mut map, ".symbol", Some(&self.symbol));
-        if !self.args.is_empty() || msgpack::get(&map, ".args").is_some() {
-            let args = self.args.iter().map(|arg| Value::Map(arg.write_fields())).collect();
-            msgpack::set(&mut map, ".args", Some(Value::Array(args)));
-        }
-        Value::Map(map)
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = MapWriter::new(&self.fields.raw);
+        self.fields.write(&mut writer);
+        writer.field(".name", Some(&self.name));
+        writer.field(".symbol", Some(&self.symbol));
+        let args: Vec<Vec<u8>> = self.args.iter().map(ArgMetadata::encode).collect();
+        writer.array(".args", &args);
+        writer.finish()
     }
 
     /// The explicit arguments, in the order of the launch.
@@ -168,63 +161,82 @@ impl KernelMetadata {
     }
 
     /// Every key that has no field here, in the order of the note.
-    pub fn others(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn others(&self) -> impl Iterator<Item = (String, Value)> {
         let known = |key: &str| KernelFields::KEYS.contains(&key) || matches!(key, ".name" | ".symbol" | ".args");
-        self.fields.raw.iter().filter_map(move |(key, value)| Some((key.as_str().filter(|k| !known(k))?, value)))
+        self.fields.raw.pairs().filter_map(move |pair| {
+            let key = std::str::from_utf8(pair.key?).ok().filter(|key| !known(key))?;
+            Some((key.to_owned(), value(pair.value)))
+        })
     }
 }
 
-/// The whole note.
+record! {
+    /// What the note says besides kernels.
+    pub struct MetadataFields {
+        /// `amdhsa.version`: major, minor.
+        version: Vec<u64> = "amdhsa.version",
+        /// `amdhsa.target`: `amdgcn-amd-amdhsa--gfx90a:sramecc+` (from v4 on).
+        target: String = "amdhsa.target",
+        printf: Vec<String> = "amdhsa.printf",
+    }
+}
+
+/// The whole note. Its simple values are reached directly: `metadata.target`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metadata {
-    /// `amdhsa.version`: major, minor.
-    pub version: Option<Vec<u64>>,
-    /// `amdhsa.target`: `amdgcn-amd-amdhsa--gfx90a:sramecc+` (from v4 on).
-    pub target: Option<String>,
-    pub printf: Option<Vec<String>>,
     pub kernels: Vec<KernelMetadata>,
-    raw: Map,
+    pub fields: MetadataFields,
+    /// Zeros after the msgpack value, which some writers leave.
+    tail: usize,
+}
+
+impl std::ops::Deref for Metadata {
+    type Target = MetadataFields;
+    fn deref(&self) -> &MetadataFields {
+        &self.fields
+    }
+}
+
+impl std::ops::DerefMut for Metadata {
+    fn deref_mut(&mut self) -> &mut MetadataFields {
+        &mut self.fields
+    }
 }
 
 impl Metadata {
     /// From the note's description.
     pub fn decode(bytes: &[u8]) -> Result<Metadata, LoadError> {
-        Metadata::decode_at(bytes, 0)
+        let bytes = Bytes::from(bytes);
+        let outline = outline(&bytes, 0)?;
+        Ok(Metadata::from_outline(&bytes, 0..bytes.len(), &outline))
     }
 
-    /// `offset` is where the bytes lie in the file, for messages.
-    pub(crate) fn decode_at(bytes: &[u8], offset: u64) -> Result<Metadata, LoadError> {
-        let mut raw = msgpack::decode(bytes, offset)?;
-        let mut kernels = Vec::new();
-        if let Some(value) = msgpack::take(&mut raw, "amdhsa.kernels") {
-            for (index, value) in into_array(value, "amdhsa.kernels")?.into_iter().enumerate() {
-                kernels.push(KernelMetadata::decode(value, index)?);
-            }
+    /// `description` is where the note's description lies in the file.
+    pub(crate) fn from_outline(file: &Bytes, description: Range<usize>, outline: &Outline) -> Metadata {
+        let start = description.start;
+        let raw = Raw::new(file, start..start + outline.size);
+        let kernels = outline
+            .kernels
+            .iter()
+            .map(|kernel| KernelMetadata::from_raw(Raw::new(file, start + kernel.map.start..start + kernel.map.end)));
+        Metadata {
+            kernels: kernels.collect(),
+            fields: MetadataFields::from_reader(&mut Reader::new(raw.bytes()), &raw),
+            tail: description.len() - outline.size,
         }
-        Ok(Metadata {
-            version: msgpack::read(&raw, "amdhsa.version", "")?,
-            target: msgpack::read(&raw, "amdhsa.target", "")?,
-            printf: msgpack::read(&raw, "amdhsa.printf", "")?,
-            kernels,
-            raw,
-        })
-    }
-
-    fn to_map(&self) -> Map {
-        let mut map = self.raw.clone();
-        msgpack::write(&mut map, "amdhsa.version", self.version.as_ref());
-        msgpack::write(&mut map, "amdhsa.target", self.target.as_ref());
-        msgpack::write(&mut map, "amdhsa.printf", self.printf.as_ref());
-        if !self.kernels.is_empty() || msgpack::get(&map, "amdhsa.kernels").is_some() {
-            let kernels = self.kernels.iter().map(KernelMetadata::encode).collect();
-            msgpack::set(&mut map, "amdhsa.kernels", Some(Value::Array(kernels)));
-        }
-        map
     }
 
     /// The note's description. Padding of the note record is up to the writer of the note.
     pub fn encode(&self) -> Vec<u8> {
-        msgpack::encode(&self.to_map())
+        let mut writer = MapWriter::new(&self.fields.raw);
+        self.fields.write(&mut writer);
+        let kernels: Vec<Vec<u8>> = self.kernels.iter().map(KernelMetadata::encode).collect();
+        writer.array("amdhsa.kernels", &kernels);
+        let mut out = writer.finish();
+        if out == self.fields.raw.bytes() {
+            out.resize(out.len() + self.tail, 0);
+        }
+        out
     }
 
     pub fn kernel(&self, name: &str) -> Option<&KernelMetadata> {
@@ -235,48 +247,191 @@ impl Metadata {
         self.kernels.iter_mut().find(|kernel| kernel.name == name)
     }
 
+    /// Every key that has no field here, in the order of the note: of an AMDPAL object, `amdpal.pipelines`.
+    pub fn others(&self) -> impl Iterator<Item = (String, Value)> {
+        let known = |key: &str| MetadataFields::KEYS.contains(&key) || key == "amdhsa.kernels";
+        self.fields.raw.pairs().filter_map(move |pair| {
+            let key = std::str::from_utf8(pair.key?).ok().filter(|key| !known(key))?;
+            Some((key.to_owned(), value(pair.value)))
+        })
+    }
+
     /// Everything, unknown keys included, for showing. Byte strings become arrays of numbers.
     pub fn to_json(&self) -> serde_json::Value {
-        json(&Value::Map(self.to_map()))
+        msgpack::to_json(&mut Reader::new(&self.encode()), 0)
     }
 }
 
-fn into_map(value: Value, path: &str) -> Result<Map, LoadError> {
-    match value {
-        Value::Map(map) => Ok(map),
-        other => Err(wrong(path, "a map", &other)),
-    }
+/// A value that was checked to be one.
+fn value(mut bytes: &[u8]) -> Value {
+    rmpv::decode::read_value_with_max_depth(&mut bytes, 2 * msgpack::MAX_DEPTH).unwrap_or(Value::Nil)
 }
 
-fn into_array(value: Value, path: &str) -> Result<Vec<Value>, LoadError> {
-    match value {
-        Value::Array(array) => Ok(array),
-        other => Err(wrong(path, "an array", &other)),
-    }
+/// Where the parts of a good note are. Ranges are from the start of the description.
+#[derive(Clone, Debug)]
+pub(crate) struct Outline {
+    /// Of the msgpack value; zeros may follow.
+    pub size: usize,
+    pub target: Option<String>,
+    pub kernels: Vec<KernelOutline>,
 }
 
-fn wrong(path: &str, expected: &'static str, found: &Value) -> LoadError {
-    LoadError::MetadataType { path: path.to_owned(), expected, found: msgpack::type_name(found).to_owned() }
+#[derive(Clone, Debug)]
+pub(crate) struct KernelOutline {
+    pub map: Range<usize>,
+    /// The text of the strings, which is UTF-8.
+    pub name: Range<usize>,
+    pub symbol: Range<usize>,
 }
 
-fn json(value: &Value) -> serde_json::Value {
-    use serde_json::Value as Json;
-    match value {
-        Value::Nil => Json::Null,
-        Value::Boolean(value) => (*value).into(),
-        Value::Integer(value) => match (value.as_u64(), value.as_i64()) {
-            (Some(value), _) => value.into(),
-            (None, value) => value.into(),
-        },
-        Value::F32(value) => (*value).into(),
-        Value::F64(value) => (*value).into(),
-        Value::String(value) => String::from_utf8_lossy(value.as_bytes()).into(),
-        Value::Binary(value) => value.as_slice().into(),
-        Value::Array(values) => values.iter().map(json).collect(),
-        Value::Map(pairs) => {
-            let name = |key: &Value| key.as_str().map_or_else(|| key.to_string(), str::to_owned);
-            pairs.iter().map(|(key, value)| (name(key), json(value))).collect()
+/// Checks the whole note and builds none of it. `offset` is where the bytes lie in the file, for messages.
+pub(crate) fn outline(bytes: &[u8], offset: u64) -> Result<Outline, LoadError> {
+    let check = Check { offset };
+    let mut reader = Reader::new(bytes);
+    let count = match check.bad(reader.token())? {
+        Token::Map(count) => count,
+        other => return Err(check.misfit(0, String::new(), "a map", other)),
+    };
+    let mut outline = Outline { size: 0, target: None, kernels: Vec::new() };
+    let mut seen_kernels = false;
+    for _ in 0..count {
+        let key = check.key(&mut reader)?;
+        if key == Some(b"amdhsa.kernels") {
+            let kernels = check.array(&mut reader, || "amdhsa.kernels".to_owned())?;
+            for index in 0..kernels {
+                let kernel = check.kernel(&mut reader, index as usize)?;
+                if !seen_kernels {
+                    outline.kernels.push(kernel);
+                }
+            }
+            seen_kernels = true;
+            continue;
         }
-        Value::Ext(kind, bytes) => serde_json::json!({ "ext": kind, "bytes": bytes }),
+        let at = reader.at();
+        let (head, value) = check.bad(reader.value())?;
+        if let Some(expected) = key.and_then(|key| MetadataFields::misfit(key, head, value)) {
+            return Err(check.misfit(at, text(key), expected, head));
+        }
+        if key == Some(b"amdhsa.target") && outline.target.is_none() {
+            outline.target = String::decode(head, value);
+        }
+    }
+    outline.size = reader.at();
+    if reader.rest().iter().any(|&byte| byte != 0) {
+        let reason = format!("{} bytes after the end of the msgpack value", reader.rest().len());
+        return Err(LoadError::BadMetadata { offset: offset + reader.at() as u64, reason });
+    }
+    Ok(outline)
+}
+
+fn text(key: Option<&[u8]>) -> String {
+    String::from_utf8_lossy(key.unwrap_or_default()).into_owned()
+}
+
+struct Check {
+    offset: u64,
+}
+
+impl Check {
+    fn bad<T>(&self, result: Result<T, Bad>) -> Result<T, LoadError> {
+        result.map_err(|bad| LoadError::BadMetadata {
+            offset: self.offset + bad.at as u64,
+            reason: format!("not msgpack: {}", bad.reason),
+        })
+    }
+
+    fn misfit(&self, at: usize, path: String, expected: &'static str, found: Token) -> LoadError {
+        let (offset, found) = (self.offset + at as u64, found.type_name());
+        LoadError::MetadataType { offset, path, expected, found }
+    }
+
+    fn key<'a>(&self, reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, LoadError> {
+        let before = *reader;
+        if let Token::Str(key) = self.bad(reader.token())? {
+            return Ok(Some(key));
+        }
+        *reader = before;
+        self.bad(reader.value())?;
+        Ok(None)
+    }
+
+    fn array(&self, reader: &mut Reader, path: impl Fn() -> String) -> Result<u32, LoadError> {
+        let at = reader.at();
+        match self.bad(reader.token())? {
+            Token::Array(count) => Ok(count),
+            other => Err(self.misfit(at, path(), "an array", other)),
+        }
+    }
+
+    fn map(&self, reader: &mut Reader, path: impl Fn() -> String) -> Result<u32, LoadError> {
+        let at = reader.at();
+        match self.bad(reader.token())? {
+            Token::Map(count) => Ok(count),
+            other => Err(self.misfit(at, path(), "a map", other)),
+        }
+    }
+
+    fn kernel(&self, reader: &mut Reader, index: usize) -> Result<KernelOutline, LoadError> {
+        // Keys begin with a dot, so that a path and a key make a path.
+        let path = || format!("amdhsa.kernels[{index}]");
+        let start = reader.at();
+        let (mut name, mut symbol) = (None, None);
+        for _ in 0..self.map(reader, path)? {
+            let key = self.key(reader)?;
+            if key == Some(b".args") {
+                for number in 0..self.array(reader, || format!("{}.args", path()))? {
+                    let path = || format!("{}.args[{number}]", path());
+                    for _ in 0..self.map(reader, path)? {
+                        let key = self.key(reader)?;
+                        self.value(reader, key, ArgMetadata::misfit, path)?;
+                    }
+                }
+                continue;
+            }
+            let slot = match key {
+                Some(b".name") => &mut name,
+                Some(b".symbol") => &mut symbol,
+                _ => {
+                    self.value(reader, key, KernelFields::misfit, path)?;
+                    continue;
+                }
+            };
+            let is_string =
+                |_: &[u8], head: Token, value: &[u8]| (!String::fits(head, value)).then_some(String::EXPECTED);
+            // The text ends with the value.
+            let range = self.value(reader, key, is_string, path)?;
+            if slot.is_none()
+                && let Token::Str(text) = self.bad(Reader::new(&reader.before()[range.clone()]).token())?
+            {
+                *slot = Some(range.end - text.len()..range.end);
+            }
+        }
+        let missing = |key: &str| LoadError::MetadataType {
+            offset: self.offset + start as u64,
+            path: format!("{}{key}", path()),
+            expected: "a string",
+            found: "nothing",
+        };
+        Ok(KernelOutline {
+            map: start..reader.at(),
+            name: name.ok_or_else(|| missing(".name"))?,
+            symbol: symbol.ok_or_else(|| missing(".symbol"))?,
+        })
+    }
+
+    /// The value of a key, which fits the key's field if it has one. Gives the value's range.
+    fn value(
+        &self,
+        reader: &mut Reader,
+        key: Option<&[u8]>,
+        misfit: impl Fn(&[u8], Token, &[u8]) -> Option<&'static str>,
+        path: impl Fn() -> String,
+    ) -> Result<Range<usize>, LoadError> {
+        let at = reader.at();
+        let (head, value) = self.bad(reader.value())?;
+        if let Some(expected) = key.and_then(|key| misfit(key, head, value)) {
+            return Err(self.misfit(at, format!("{}{}", path(), text(key)), expected, head));
+        }
+        Ok(at..reader.at())
     }
 }

@@ -1,139 +1,288 @@
-//! Reading and writing maps of msgpack values without losing anything.
+//! Reading msgpack in place: tokens that borrow from the input, and values skipped without being built.
+//!
+//! The metadata note of a large library has a few hundred thousand values, and opening the library needs two strings of
+//! each kernel. So nothing is allocated here; rmp says what a first byte means, and this says where a value ends.
 
-use rmpv::Value;
+use rmp::Marker;
 
-use crate::LoadError;
+/// Deeper nesting than any metadata has. What is deeper is refused, so whoever walks checked values may recurse.
+pub(crate) const MAX_DEPTH: usize = 32;
 
-/// Deeper nesting than any metadata has; the decoder recurses.
-const MAX_DEPTH: usize = 32;
-
-pub(crate) type Map = Vec<(Value, Value)>;
-
-pub(crate) fn decode(bytes: &[u8], offset: u64) -> Result<Map, LoadError> {
-    let bad = |reason: String| LoadError::BadMetadata { offset, reason };
-    let mut rest = bytes;
-    let value = rmpv::decode::read_value_with_max_depth(&mut rest, MAX_DEPTH)
-        .map_err(|error| bad(format!("not msgpack: {error}")))?;
-    if rest.iter().any(|&byte| byte != 0) {
-        return Err(bad(format!("{} bytes after the end of the msgpack value", rest.len())));
-    }
-    match value {
-        Value::Map(map) => Ok(map),
-        other => Err(bad(format!("a map is expected, found {}", type_name(&other)))),
-    }
+/// What is wrong, and how far into the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bad {
+    pub at: usize,
+    pub reason: &'static str,
 }
 
-pub(crate) fn encode(map: &Map) -> Vec<u8> {
-    let mut out = Vec::new();
-    // Writing into a vector cannot fail.
-    let _ = rmpv::encode::write_value(&mut out, &Value::Map(map.clone()));
-    out
+/// The head of a value; scalars whole, the elements of an array or a map follow it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Token<'a> {
+    Nil,
+    Bool(bool),
+    Uint(u64),
+    /// Below zero.
+    Int(i64),
+    F32(f32),
+    F64(f64),
+    /// Not checked to be UTF-8.
+    Str(&'a [u8]),
+    Bin(&'a [u8]),
+    Array(u32),
+    /// So many pairs.
+    Map(u32),
+    Ext(i8, &'a [u8]),
 }
 
-pub(crate) fn get<'a>(map: &'a Map, key: &str) -> Option<&'a Value> {
-    map.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value)
-}
-
-/// Takes the value out; the key stays, with nil.
-pub(crate) fn take(map: &mut Map, key: &str) -> Option<Value> {
-    let (_, value) = map.iter_mut().find(|(name, _)| name.as_str() == Some(key))?;
-    Some(std::mem::replace(value, Value::Nil))
-}
-
-/// Replaces the value in its place, or adds it where LLVM's key order would have it.
-pub(crate) fn set(map: &mut Map, key: &str, value: Option<Value>) {
-    let place = map.iter().position(|(name, _)| name.as_str() == Some(key));
-    match (place, value) {
-        (Some(place), Some(value)) => map[place].1 = value,
-        (Some(place), None) => drop(map.remove(place)),
-        (None, Some(value)) => {
-            let place = map.iter().position(|(name, _)| name.as_str().is_some_and(|name| name > key));
-            map.insert(place.unwrap_or(map.len()), (key.into(), value));
+impl Token<'_> {
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Token::Nil => "nil",
+            Token::Bool(_) => "a boolean",
+            Token::Uint(_) => "an integer",
+            Token::Int(_) => "a negative integer",
+            Token::F32(_) | Token::F64(_) => "a float",
+            Token::Str(text) if std::str::from_utf8(text).is_err() => "a string that is not UTF-8",
+            Token::Str(_) => "a string",
+            Token::Bin(_) => "binary data",
+            Token::Array(_) => "an array",
+            Token::Map(_) => "a map",
+            Token::Ext(..) => "an extension value",
         }
-        (None, None) => {}
     }
 }
 
-pub(crate) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Nil => "nil",
-        Value::Boolean(_) => "a boolean",
-        Value::Integer(_) => "an integer",
-        Value::F32(_) | Value::F64(_) => "a float",
-        Value::String(text) if text.as_str().is_none() => "a string that is not UTF-8",
-        Value::String(_) => "a string",
-        Value::Binary(_) => "binary data",
-        Value::Array(_) => "an array",
-        Value::Map(_) => "a map",
-        Value::Ext(..) => "an extension value",
-    }
+/// A place in the input.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
 }
 
-/// What a typed field can hold.
-pub(crate) trait Field: Sized + PartialEq {
-    const EXPECTED: &'static str;
-    fn from_value(value: &Value) -> Option<Self>;
-    fn to_value(&self) -> Value;
-}
-
-impl Field for u64 {
-    const EXPECTED: &'static str = "an unsigned integer";
-    fn from_value(value: &Value) -> Option<u64> {
-        value.as_u64()
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes, at: 0 }
     }
-    fn to_value(&self) -> Value {
-        (*self).into()
-    }
-}
 
-impl Field for bool {
-    const EXPECTED: &'static str = "a boolean";
-    fn from_value(value: &Value) -> Option<bool> {
-        // Some producers write 0 and 1.
-        value.as_bool().or(match value.as_u64() {
-            Some(0) => Some(false),
-            Some(1) => Some(true),
-            _ => None,
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// All of the input up to here.
+    pub fn before(&self) -> &'a [u8] {
+        &self.bytes[..self.at]
+    }
+
+    pub fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    #[inline]
+    fn take(&mut self, size: usize) -> Result<&'a [u8], Bad> {
+        let short = Bad { at: self.at, reason: "a value passes the end" };
+        let end = self.at.checked_add(size).ok_or(short)?;
+        let bytes = self.bytes.get(self.at..end).ok_or(short)?;
+        self.at = end;
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn number<const N: usize>(&mut self) -> Result<u64, Bad> {
+        Ok(self.take(N)?.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    }
+
+    fn signed<const N: usize>(&mut self) -> Result<Token<'a>, Bad> {
+        let shift = 64 - 8 * N as u32;
+        let value = ((self.number::<N>()? << shift) as i64) >> shift;
+        Ok(if value < 0 { Token::Int(value) } else { Token::Uint(value as u64) })
+    }
+
+    fn string<const N: usize>(&mut self) -> Result<Token<'a>, Bad> {
+        let size = self.number::<N>()? as usize;
+        Ok(Token::Str(self.take(size)?))
+    }
+
+    fn binary<const N: usize>(&mut self) -> Result<Token<'a>, Bad> {
+        let size = self.number::<N>()? as usize;
+        Ok(Token::Bin(self.take(size)?))
+    }
+
+    fn extension(&mut self, size: u64) -> Result<Token<'a>, Bad> {
+        let kind = self.take(1)?[0] as i8;
+        Ok(Token::Ext(kind, self.take(size as usize)?))
+    }
+
+    /// The next head.
+    #[inline(always)]
+    pub fn token(&mut self) -> Result<Token<'a>, Bad> {
+        let at = self.at;
+        Ok(match Marker::from_u8(self.take(1)?[0]) {
+            Marker::FixPos(value) => Token::Uint(value.into()),
+            Marker::FixNeg(value) => Token::Int(value.into()),
+            Marker::FixStr(size) => Token::Str(self.take(size.into())?),
+            Marker::FixMap(count) => Token::Map(count.into()),
+            Marker::FixArray(count) => Token::Array(count.into()),
+            Marker::Null => Token::Nil,
+            Marker::False => Token::Bool(false),
+            Marker::True => Token::Bool(true),
+            Marker::U8 => Token::Uint(self.number::<1>()?),
+            Marker::U16 => Token::Uint(self.number::<2>()?),
+            Marker::U32 => Token::Uint(self.number::<4>()?),
+            Marker::U64 => Token::Uint(self.number::<8>()?),
+            Marker::I8 => self.signed::<1>()?,
+            Marker::I16 => self.signed::<2>()?,
+            Marker::I32 => self.signed::<4>()?,
+            Marker::I64 => self.signed::<8>()?,
+            Marker::F32 => Token::F32(f32::from_bits(self.number::<4>()? as u32)),
+            Marker::F64 => Token::F64(f64::from_bits(self.number::<8>()?)),
+            Marker::Str8 => self.string::<1>()?,
+            Marker::Str16 => self.string::<2>()?,
+            Marker::Str32 => self.string::<4>()?,
+            Marker::Bin8 => self.binary::<1>()?,
+            Marker::Bin16 => self.binary::<2>()?,
+            Marker::Bin32 => self.binary::<4>()?,
+            Marker::Array16 => Token::Array(self.number::<2>()? as u32),
+            Marker::Array32 => Token::Array(self.number::<4>()? as u32),
+            Marker::Map16 => Token::Map(self.number::<2>()? as u32),
+            Marker::Map32 => Token::Map(self.number::<4>()? as u32),
+            Marker::FixExt1 => self.extension(1)?,
+            Marker::FixExt2 => self.extension(2)?,
+            Marker::FixExt4 => self.extension(4)?,
+            Marker::FixExt8 => self.extension(8)?,
+            Marker::FixExt16 => self.extension(16)?,
+            Marker::Ext8 => {
+                let size = self.number::<1>()?;
+                self.extension(size)?
+            }
+            Marker::Ext16 => {
+                let size = self.number::<2>()?;
+                self.extension(size)?
+            }
+            Marker::Ext32 => {
+                let size = self.number::<4>()?;
+                self.extension(size)?
+            }
+            Marker::Reserved => return Err(Bad { at, reason: "the byte c1, which msgpack never uses" }),
         })
     }
-    fn to_value(&self) -> Value {
-        (*self).into()
+
+    /// The next value whole: its head, and all of its bytes.
+    #[inline]
+    pub fn value(&mut self) -> Result<(Token<'a>, &'a [u8]), Bad> {
+        let start = self.at;
+        let head = self.token()?;
+        let count = match head {
+            Token::Array(count) => u64::from(count),
+            Token::Map(count) => 2 * u64::from(count),
+            _ => 0,
+        };
+        if count != 0 {
+            self.skip(count)?;
+        }
+        Ok((head, &self.bytes[start..self.at]))
+    }
+
+    /// Passes over `count` values, which are the elements of a value.
+    fn skip(&mut self, count: u64) -> Result<(), Bad> {
+        // How many values are left at each level.
+        let mut left = [0u64; MAX_DEPTH];
+        let mut depth = 0;
+        left[0] = count;
+        loop {
+            while left[depth] == 0 {
+                if depth == 0 {
+                    return Ok(());
+                }
+                depth -= 1;
+            }
+            left[depth] -= 1;
+            let at = self.at;
+            let count = match self.token()? {
+                Token::Array(count) => u64::from(count),
+                Token::Map(count) => 2 * u64::from(count),
+                _ => continue,
+            };
+            depth += 1;
+            *left.get_mut(depth).ok_or(Bad { at, reason: "values are nested too deeply" })? = count;
+        }
+    }
+
+    /// The pairs of a map whose head was read.
+    pub fn pair(&mut self) -> Result<Pair<'a>, Bad> {
+        let start = self.at;
+        let (key, encoded_key) = self.value()?;
+        let key = match key {
+            Token::Str(name) => Some(name),
+            _ => None,
+        };
+        let value_at = self.at;
+        let (head, value) = self.value()?;
+        Ok(Pair { key, encoded_key, head, value, value_at, whole: &self.bytes[start..self.at] })
     }
 }
 
-impl Field for String {
-    const EXPECTED: &'static str = "a string";
-    fn from_value(value: &Value) -> Option<String> {
-        value.as_str().map(str::to_owned)
-    }
-    fn to_value(&self) -> Value {
-        self.as_str().into()
+/// One key of a map with its value.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair<'a> {
+    /// `None` when it is not a string.
+    pub key: Option<&'a [u8]>,
+    pub encoded_key: &'a [u8],
+    /// The head of the value.
+    pub head: Token<'a>,
+    pub value: &'a [u8],
+    /// Where the value starts in the reader's input.
+    pub value_at: usize,
+    /// Key and value.
+    pub whole: &'a [u8],
+}
+
+impl Pair<'_> {
+    /// Where the value lies in the reader's input.
+    pub fn value_range(&self) -> std::ops::Range<usize> {
+        self.value_at..self.value_at + self.value.len()
     }
 }
 
-impl<T: Field> Field for Vec<T> {
-    const EXPECTED: &'static str = "an array";
-    fn from_value(value: &Value) -> Option<Vec<T>> {
-        value.as_array()?.iter().map(T::from_value).collect()
+/// For showing. Byte strings become arrays of numbers.
+pub(crate) fn to_json(reader: &mut Reader<'_>, depth: usize) -> serde_json::Value {
+    use serde_json::Value as Json;
+    if depth > MAX_DEPTH {
+        return Json::Null;
     }
-    fn to_value(&self) -> Value {
-        Value::Array(self.iter().map(T::to_value).collect())
-    }
-}
-
-pub(crate) fn read<T: Field>(map: &Map, key: &str, path: &str) -> Result<Option<T>, LoadError> {
-    let Some(value) = get(map, key) else { return Ok(None) };
-    T::from_value(value).map(Some).ok_or_else(|| LoadError::MetadataType {
-        path: format!("{path}{key}"),
-        expected: T::EXPECTED,
-        found: type_name(value).to_owned(),
-    })
-}
-
-/// Leaves the map alone where the field says what it says already, so that unchanged metadata keep their bytes.
-pub(crate) fn write<T: Field>(map: &mut Map, key: &str, value: Option<&T>) {
-    let current = get(map, key).and_then(T::from_value);
-    if current.as_ref() != value || (value.is_none() && get(map, key).is_some()) {
-        set(map, key, value.map(T::to_value));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match reader.token().unwrap_or(Token::Nil) {
+        Token::Nil => Json::Null,
+        Token::Bool(value) => value.into(),
+        Token::Uint(value) => value.into(),
+        Token::Int(value) => value.into(),
+        Token::F32(value) => value.into(),
+        Token::F64(value) => value.into(),
+        Token::Str(value) => text(value).into(),
+        Token::Bin(value) => value.into(),
+        Token::Ext(kind, bytes) => serde_json::json!({ "ext": kind, "bytes": bytes }),
+        Token::Array(count) => {
+            let mut all = Vec::new();
+            for _ in 0..count {
+                if reader.rest().is_empty() {
+                    break;
+                }
+                all.push(to_json(reader, depth + 1));
+            }
+            Json::Array(all)
+        }
+        Token::Map(count) => {
+            let mut all = serde_json::Map::new();
+            for _ in 0..count {
+                if reader.rest().is_empty() {
+                    break;
+                }
+                let name = match to_json(reader, depth + 1) {
+                    Json::String(name) => name,
+                    other => other.to_string(),
+                };
+                all.insert(name, to_json(reader, depth + 1));
+            }
+            Json::Object(all)
+        }
     }
 }

@@ -1,46 +1,24 @@
 //! One parsed code object.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::OnceLock;
 
+use crate::bytes::Bytes;
 use crate::elf::{self, ElfHeader, Loads};
+use crate::kernel::{self, Function, Kernel, MesaKernel};
+use crate::metadata::{self, Outline};
+use crate::notes::{self, NT_AMDGPU_METADATA, Note};
+use crate::symbols::{Code, Defined, SymbolIndex, SymbolTables};
 use crate::tables::Tables;
 use crate::types::*;
-use crate::{FeatureSetting, KernelDescriptor, KernelMetadata, LoadError, Metadata, OriginMap, TargetId};
-
-const NT_AMDGPU_METADATA: u32 = 32;
-
-/// A kernel: its descriptor in read-only data, its code, and what the metadata note says of it.
-#[derive(Clone, Debug)]
-pub struct Kernel {
-    /// Without the `.kd` of the descriptor's symbol.
-    pub name: String,
-    pub descriptor: KernelDescriptor,
-    pub descriptor_vaddr: u64,
-    /// vaddr of the first instruction.
-    pub entry: u64,
-    /// In bytes, from the entry to the end of the code's symbol; to the next function or the end of the executable
-    /// section or segment where the object has no symbol that says it.
-    pub code_size: u64,
-    /// `None` when the note does not list the kernel, or there is no note.
-    pub metadata: Option<KernelMetadata>,
-}
-
-/// A code range with a name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Function {
-    pub name: String,
-    pub vaddr: u64,
-    /// In bytes; 0 where the symbol does not say it.
-    pub size: u64,
-}
+use crate::{FeatureSetting, LoadError, Metadata, OriginMap, PalMetadata, TargetId};
 
 /// One code object: an AMDGPU shared object, v3 to v6.
 #[derive(Clone)]
 pub struct CodeObject {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     target: TargetId,
     sramecc: FeatureSetting,
     xnack: FeatureSetting,
@@ -52,12 +30,17 @@ pub struct CodeObject {
     sections: Vec<Section>,
     dynamic: Vec<DynamicEntry>,
     notes: Vec<Note>,
-    symbols: Vec<Symbol>,
-    names: HashMap<String, usize>,
     relocations: Vec<Relocation>,
-    metadata: Option<Metadata>,
+    outline: Option<(Range<usize>, Outline)>,
     kernels: Vec<Kernel>,
-    functions: Vec<Function>,
+    mesa_kernels: Vec<MesaKernel>,
+    tables: SymbolTables,
+    code: Vec<Code>,
+    // Built for whoever asks; what they are built of was checked when the object was opened.
+    symbols: OnceLock<Vec<Symbol>>,
+    index: OnceLock<SymbolIndex>,
+    functions: OnceLock<Vec<Function>>,
+    metadata: OnceLock<Option<Metadata>>,
 }
 
 impl fmt::Debug for CodeObject {
@@ -71,8 +54,16 @@ impl fmt::Debug for CodeObject {
 }
 
 impl CodeObject {
-    /// Parses and checks a code object. What lies inside sections is only looked at when asked for.
-    pub fn parse(bytes: impl Into<Arc<[u8]>>) -> Result<CodeObject, LoadError> {
+    /// Reads a file that is a code object. For files that hold code objects there is [`crate::Container`].
+    pub fn open(path: impl AsRef<Path>) -> Result<CodeObject, LoadError> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
+        CodeObject::parse(bytes)
+    }
+
+    /// Parses and checks a code object. What lies inside sections is only looked at when asked for; symbols and metadata
+    /// are checked, and built when asked for.
+    pub fn parse(bytes: impl Into<Bytes>) -> Result<CodeObject, LoadError> {
         let bytes = bytes.into();
         let header = ElfHeader::parse(&bytes)?;
         let (os_abi, version) = header.check_code_object()?;
@@ -81,27 +72,26 @@ impl CodeObject {
         let loads = Loads::new(&segments);
         let sections = header.sections(&bytes)?;
         let dynamic = elf::dynamic(&bytes, &segments)?;
-        let notes = elf::notes(&bytes, &segments)?;
-        let tables = Tables { bytes: &bytes, loads: &loads, sections: &sections, dynamic: &dynamic };
-        let (symbols, dynamic_symbols) = tables.symbols()?;
-        let relocations = tables.relocations(dynamic_symbols)?;
-        let metadata = match notes.iter().find(|n| n.name == "AMDGPU" && n.kind == NT_AMDGPU_METADATA) {
+        let notes = notes::notes(&bytes, &segments, &sections)?;
+        let parts = Tables { bytes: &bytes, loads: &loads, sections: &sections, dynamic: &dynamic };
+        let tables = parts.symbols()?;
+        let Defined { data, code } = tables.check(&bytes)?;
+        let relocations = parts.relocations(tables.dynamic_count())?;
+        let note = notes.iter().find(|n| n.name == "AMDGPU" && n.kind == NT_AMDGPU_METADATA);
+        let outline = match note {
             Some(note) => {
-                let offset = note.description.start as u64;
-                Some(Metadata::decode_at(bytes.get(note.description.clone()).unwrap_or_default(), offset)?)
+                let range = note.description.clone();
+                let description = bytes.get(range.clone()).unwrap_or_default();
+                let outline = metadata::outline(description, range.start as u64)?;
+                Some((range, outline))
             }
             None => None,
         };
-        if let Some(note) = metadata.as_ref().and_then(|m| m.target.as_deref()) {
+        if let Some(note) = outline.as_ref().and_then(|(_, outline)| outline.target.as_deref()) {
             let parsed: TargetId = note.parse()?;
             if parsed.processor != target.processor {
                 return Err(LoadError::TargetMismatch { note: note.to_owned(), flags: target.to_string() });
             }
-        }
-        // Dynamic symbols come first, and the first of a name counts.
-        let mut names = HashMap::with_capacity(symbols.len());
-        for (index, symbol) in symbols.iter().enumerate() {
-            names.entry(symbol.name.clone()).or_insert(index);
         }
         let mut object = CodeObject {
             bytes,
@@ -116,20 +106,27 @@ impl CodeObject {
             sections,
             dynamic,
             notes,
-            symbols,
-            names,
             relocations,
-            metadata,
+            outline,
             kernels: Vec::new(),
-            functions: Vec::new(),
+            mesa_kernels: Vec::new(),
+            tables,
+            code,
+            symbols: OnceLock::new(),
+            index: OnceLock::new(),
+            functions: OnceLock::new(),
+            metadata: OnceLock::new(),
         };
-        object.functions = object.find_functions();
-        object.kernels = object.find_kernels()?;
+        match object.os_abi {
+            OsAbi::AmdHsa => object.kernels = kernel::find(&object, &data)?,
+            OsAbi::Mesa3d => object.mesa_kernels = kernel::find_mesa(&object, &data)?,
+            OsAbi::AmdPal => {}
+        }
         Ok(object)
     }
 
     /// The file.
-    pub fn bytes(&self) -> &Arc<[u8]> {
+    pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
     pub fn target(&self) -> &TargetId {
@@ -183,12 +180,16 @@ impl CodeObject {
     }
     /// The symbols of .dynsym in file order (the null symbol left out), then those of .symtab that .dynsym lacks.
     pub fn symbols(&self) -> &[Symbol] {
-        &self.symbols
+        self.symbols.get_or_init(|| self.tables.build(&self.bytes, self.sections.len()))
     }
+    /// The symbol of that name; of several, the first in the order of [`CodeObject::symbols`].
     pub fn symbol(&self, name: &str) -> Option<&Symbol> {
-        self.names.get(name).map(|&index| &self.symbols[index])
+        let symbols = self.symbols();
+        let index = self.index.get_or_init(|| SymbolIndex::new(symbols));
+        index.find(symbols, name).map(|index| &symbols[index])
     }
-    /// In the order of the metadata note, then those that only have a `.kd` symbol.
+    /// Of an AMDHSA object, in the order of the metadata note, then those that only have a `.kd` symbol. Others have no
+    /// kernel descriptors: see [`CodeObject::pal_metadata`] and [`CodeObject::mesa_kernels`].
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
@@ -199,10 +200,31 @@ impl CodeObject {
     }
     /// Every defined function symbol, kernels included, by address; one name for each address.
     pub fn functions(&self) -> &[Function] {
-        &self.functions
+        self.functions.get_or_init(|| kernel::functions(self))
     }
+    /// The kernels of a Mesa3D object, in the order of the symbols.
+    pub fn mesa_kernels(&self) -> &[MesaKernel] {
+        &self.mesa_kernels
+    }
+    /// The metadata note. Of an AMDPAL object it has no kernels; see [`CodeObject::pal_metadata`].
     pub fn metadata(&self) -> Option<&Metadata> {
-        self.metadata.as_ref()
+        let build =
+            |(range, outline): &(Range<usize>, Outline)| Metadata::from_outline(&self.bytes, range.clone(), outline);
+        self.metadata.get_or_init(|| self.outline.as_ref().map(build)).as_ref()
+    }
+    /// What the metadata note of an AMDPAL object says of its pipelines. `None` without one.
+    pub fn pal_metadata(&self) -> Result<Option<PalMetadata>, LoadError> {
+        match &self.outline {
+            Some((range, _)) if self.os_abi == OsAbi::AmdPal => {
+                let description = self.bytes.get(range.clone()).unwrap_or_default();
+                PalMetadata::decode_at(description, range.start as u64).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+    /// The target that the instruction set note names: AMDPAL and Mesa3D objects have one.
+    pub fn isa_note(&self) -> Option<Result<TargetId, LoadError>> {
+        self.notes.iter().find_map(|note| note.content(&self.bytes).target())
     }
     /// The dynamic relocations, those the loader has to apply.
     pub fn relocations(&self) -> &[Relocation] {
@@ -239,89 +261,14 @@ impl CodeObject {
         self.section(OriginMap::SECTION).map(|s| OriginMap::decode(self.section_bytes(s))).transpose()
     }
 
-    fn find_functions(&self) -> Vec<Function> {
-        let mut functions: Vec<Function> = self
-            .symbols
-            .iter()
-            .filter(|s| s.kind == SymbolKind::Func && !s.is_undefined())
-            .map(|s| Function { name: s.name.clone(), vaddr: s.value, size: s.size })
-            .collect();
-        // Of aliases the longest stays; the sort is stable, so dynamic symbols win over local ones.
-        functions.sort_by_key(|f| (f.vaddr, std::cmp::Reverse(f.size)));
-        functions.dedup_by_key(|f| f.vaddr);
-        functions
+    pub(crate) fn outline(&self) -> Option<&(Range<usize>, Outline)> {
+        self.outline.as_ref()
     }
-
-    fn find_kernels(&self) -> Result<Vec<Kernel>, LoadError> {
-        let code = self.code_ranges();
-        let mut kernels: Vec<Kernel> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
-        if self.os_abi == OsAbi::AmdHsa {
-            for metadata in self.metadata.iter().flat_map(|m| &m.kernels) {
-                let symbol = self.symbol(&metadata.symbol).filter(|s| !s.is_undefined()).ok_or_else(|| {
-                    LoadError::MissingDescriptor { kernel: metadata.name.clone(), symbol: metadata.symbol.clone() }
-                })?;
-                if !seen.insert(symbol.name.as_str()) {
-                    return Err(self.listed_twice(&metadata.name));
-                }
-                kernels.push(self.kernel_at(symbol, Some(metadata), &code)?);
-            }
-        }
-        let unlisted = self.symbols.iter().filter(|s| {
-            s.name.len() > 3
-                && s.name.ends_with(".kd")
-                && s.size == 64
-                && s.kind == SymbolKind::Object
-                && !s.is_undefined()
-        });
-        for symbol in unlisted {
-            if seen.insert(symbol.name.as_str()) {
-                kernels.push(self.kernel_at(symbol, None, &code)?);
-            }
-        }
-        Ok(kernels)
+    pub(crate) fn loads(&self) -> &Loads {
+        &self.loads
     }
-
-    fn listed_twice(&self, kernel: &str) -> LoadError {
-        let note = self.notes.iter().find(|n| n.kind == NT_AMDGPU_METADATA);
-        let offset = note.map_or(0, |note| note.description.start as u64);
-        LoadError::BadMetadata { offset, reason: format!("kernel {kernel} is listed twice") }
-    }
-
-    fn kernel_at(
-        &self,
-        symbol: &Symbol,
-        metadata: Option<&KernelMetadata>,
-        code: &[Range<u64>],
-    ) -> Result<Kernel, LoadError> {
-        let name = symbol.name.strip_suffix(".kd").unwrap_or(&symbol.name).to_owned();
-        let vaddr = symbol.value;
-        let bad = |reason| LoadError::BadDescriptor { kernel: name.clone(), vaddr, reason };
-        let descriptor = self
-            .read(vaddr, 64)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(|bytes: &[u8; 64]| KernelDescriptor::from_bytes(*bytes))
-            .ok_or_else(|| bad("lies outside of the file-backed part of every loadable segment"))?;
-        let entry = vaddr.wrapping_add_signed(descriptor.kernel_code_entry_byte_offset());
-        let segment = self.loads.find(entry).filter(|s| s.executable()).ok_or_else(|| LoadError::BadEntryPoint {
-            kernel: name.clone(),
-            descriptor: vaddr,
-            entry,
-        })?;
-        let next = self.functions.partition_point(|f| f.vaddr <= entry);
-        let code_size = match next.checked_sub(1).map(|i| &self.functions[i]) {
-            Some(function) if function.vaddr == entry && function.size != 0 => function.size,
-            _ => {
-                let after = code.partition_point(|range| range.start <= entry);
-                let range = after.checked_sub(1).map(|index| &code[index]).filter(|range| range.contains(&entry));
-                let end = range.map_or(segment.range().end, |range| range.end);
-                self.functions.get(next).map_or(end, |f| f.vaddr.min(end)) - entry
-            }
-        };
-        if entry.checked_add(code_size).is_none_or(|end| end > segment.range().end) {
-            return Err(bad("belongs to code whose symbol passes the end of its segment"));
-        }
-        let metadata = metadata.cloned();
-        Ok(Kernel { name, descriptor, descriptor_vaddr: vaddr, entry, code_size, metadata })
+    /// Function symbols by address, one for each address.
+    pub(crate) fn code_symbols(&self) -> &[Code] {
+        &self.code
     }
 }

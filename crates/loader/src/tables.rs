@@ -1,11 +1,11 @@
-//! Symbols and relocations: what the dynamic section and the section headers point at.
+//! What the dynamic section and the section headers point at: where the symbol tables are, and the relocations.
 
 use goblin::elf::dynamic;
 use goblin::elf::reloc::reloc64::{Rel, Rela};
-use goblin::elf::sym::sym64::Sym;
 
 use crate::LoadError;
-use crate::elf::{Loads, NameBudget, entry_size, records, slice, u32_at};
+use crate::elf::{Loads, entry_size, records, slice, u32_at};
+use crate::symbols::{SymbolTable, SymbolTables};
 use crate::types::*;
 
 const DT_RELR: u64 = 36;
@@ -32,11 +32,9 @@ impl Tables<'_> {
         })
     }
 
-    /// The dynamic symbols in their order without the null symbol, then those of .symtab that are not among them. Also
-    /// how many are dynamic.
-    pub fn symbols(&self) -> Result<(Vec<Symbol>, usize), LoadError> {
-        let mut budget = NameBudget::of(self.bytes);
-        let mut symbols = Vec::new();
+    /// Where the symbol tables are: the dynamic one, and .symtab where there is one.
+    pub fn symbols(&self) -> Result<SymbolTables, LoadError> {
+        let mut tables = SymbolTables::default();
         if let Some(table) = self.tag(dynamic::DT_SYMTAB) {
             if let Some(size) = self.tag(dynamic::DT_SYMENT) {
                 entry_size("DT_SYMENT", size, 24)?;
@@ -47,66 +45,16 @@ impl Tables<'_> {
                 (Some(names), Some(size)) => (self.place("DT_STRTAB", names, size)?, size),
                 _ => (0, 0),
             };
-            for sym in records::<Sym>(self.bytes, "dynamic symbol table", offset, count)?.iter().skip(1) {
-                let name = budget.name(self.bytes, "dynamic symbol", names, sym.st_name)?;
-                symbols.push(self.symbol(sym, name, true));
-            }
+            tables.dynamic = SymbolTable { what: "dynamic symbol", offset, count, names };
         }
-        let dynamic_count = symbols.len();
         if let Some(table) = self.sections.iter().find(|s| s.kind == SectionKind::SymTab) {
             let names = match self.sections.get(table.link as usize) {
                 Some(names) if names.kind == SectionKind::StrTab => (names.offset, names.size),
                 _ => (0, 0),
             };
-            let rest = records::<Sym>(self.bytes, "symbol table", table.offset, table.size / 24)?;
-            let mut more = Vec::with_capacity(rest.len());
-            {
-                let known: std::collections::HashSet<(&str, u64)> =
-                    symbols.iter().map(|s| (s.name.as_str(), s.value)).collect();
-                for sym in rest.iter().skip(1) {
-                    let name = budget.name(self.bytes, "symbol", names, sym.st_name)?;
-                    if !known.contains(&(name.as_str(), sym.st_value)) {
-                        more.push(self.symbol(sym, name, false));
-                    }
-                }
-            }
-            symbols.append(&mut more);
+            tables.rest = SymbolTable { what: "symbol", offset: table.offset, count: table.size / 24, names };
         }
-        Ok((symbols, dynamic_count))
-    }
-
-    fn symbol(&self, sym: &Sym, name: String, dynamic: bool) -> Symbol {
-        let section = usize::from(sym.st_shndx);
-        Symbol {
-            name,
-            value: sym.st_value,
-            size: sym.st_size,
-            kind: match sym.st_info & 15 {
-                0 => SymbolKind::NoType,
-                1 => SymbolKind::Object,
-                2 => SymbolKind::Func,
-                3 => SymbolKind::Section,
-                4 => SymbolKind::File,
-                5 => SymbolKind::Common,
-                6 => SymbolKind::Tls,
-                other => SymbolKind::Other(other),
-            },
-            binding: match sym.st_info >> 4 {
-                0 => SymbolBinding::Local,
-                1 => SymbolBinding::Global,
-                2 => SymbolBinding::Weak,
-                other => SymbolBinding::Other(other),
-            },
-            visibility: match sym.st_other & 3 {
-                0 => SymbolVisibility::Default,
-                1 => SymbolVisibility::Internal,
-                2 => SymbolVisibility::Hidden,
-                _ => SymbolVisibility::Protected,
-            },
-            section: (section != 0 && section < self.sections.len()).then_some(section),
-            shndx: sym.st_shndx,
-            dynamic,
-        }
+        Ok(tables)
     }
 
     /// ELF does not say it directly: from the section header, else from either hash table.

@@ -138,6 +138,8 @@ pub enum SymbolKind {
     File,
     Common,
     Tls,
+    /// Before v3 and in Mesa3D objects: a header (amd_kernel_code_t) with the code of a kernel behind it.
+    AmdgpuHsaKernel,
     Other(u8),
 }
 
@@ -151,6 +153,7 @@ impl fmt::Display for SymbolKind {
             SymbolKind::File => "FILE",
             SymbolKind::Common => "COMMON",
             SymbolKind::Tls => "TLS",
+            SymbolKind::AmdgpuHsaKernel => "AMDGPU_HSA_KERNEL",
             SymbolKind::Other(number) => return write!(f, "{number}"),
         })
     }
@@ -289,15 +292,6 @@ pub struct Relocation {
     pub symbol: Option<usize>,
     /// `None` for a REL record: the addend is what the place holds.
     pub addend: Option<i64>,
-}
-
-/// A note record.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Note {
-    pub name: String,
-    pub kind: u32,
-    /// File range of the description.
-    pub description: Range<usize>,
 }
 
 /// A record of PT_DYNAMIC.

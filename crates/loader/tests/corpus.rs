@@ -25,7 +25,7 @@ fn every_object_parses_loads_and_round_trips() {
         let processor = path.parent().and_then(|dir| dir.file_name()).unwrap().to_string_lossy();
         assert_eq!(object.target().processor, processor, "{}", path.display());
         for kernel in object.kernels() {
-            let metadata = kernel.metadata.as_ref().expect("listed in the note");
+            let metadata = kernel.metadata().expect("listed in the note");
             assert_eq!(kernel.name, metadata.name);
             assert_eq!(object.read(kernel.descriptor_vaddr, 64).unwrap(), kernel.descriptor.to_bytes());
             assert!(object.read(kernel.entry, kernel.code_size).is_some(), "{}: {}", path.display(), kernel.name);

@@ -56,6 +56,19 @@ impl Small {
         let place = self.bytes[from as usize..].windows(text.len()).position(|w| w == text.as_bytes()).unwrap();
         from + place as u64
     }
+    /// A hundred note segments over the same hundred empty notes.
+    fn many_notes(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let (notes, size) = (bytes.len() as u64, 1200u64);
+        bytes.resize(bytes.len() + size as usize, 0);
+        let headers = bytes.len() as u64;
+        for _ in 0..100 {
+            let fields = [4u64, notes, notes, notes, size, size, 4];
+            bytes.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
+        }
+        let bytes = patch(&bytes, 0x20, &headers.to_le_bytes());
+        patch(&bytes, 0x38, &100u16.to_le_bytes())
+    }
     fn put(&self, at: u64, new: &[u8]) -> Vec<u8> {
         patch(&self.bytes, at, new)
     }
@@ -150,9 +163,11 @@ fn every_variant_is_produced_and_says_where() {
         ("BadString", parse(small.put(kd, &u32::MAX.to_le_bytes())), &["dynamic symbol", "outside"]),
         ("BadDynamic", parse(small.put(small.dynamic(6), &[0xff; 8])), &["DT_SYMTAB", "0xffffffffffffffff"]),
         ("BadDynamic", parse(small.put(small.dynamic(9) - 8, &[36])), &["DT_RELR", "nopack"]),
-        ("BadMetadata", parse(small.put(small.note(), &twice)), &["work is listed twice"]),
+        ("KernelTwice", parse(small.put(small.note(), &twice)), &["work is listed twice"]),
         ("MetadataType", parse(small.put(small.in_note("other.kd"), &[0xff])), &["kernels[1].symbol", "not UTF-8"]),
-        ("BadNote", parse(small.put(small.note() - 16, &u32::MAX.to_le_bytes())), &["n_descsz"]),
+        ("NoteName", parse(small.put(small.note() - 8, &[0xff])), &["not UTF-8", "offset 0x"]),
+        ("NotesOverlap", parse(small.many_notes()), &["overlap", "number"]),
+        ("NoteTooLarge", parse(small.put(small.note() - 16, &u32::MAX.to_le_bytes())), &["n_descsz"]),
         ("BadMetadata", parse(small.put(small.note(), &[0xc1])), &["metadata note at offset 0x"]),
         (
             "MetadataType",

@@ -64,7 +64,7 @@ fn an_object_says_what_it_is() {
         let work = object.kernel("work.kd").unwrap();
         assert_eq!(work.entry, object.symbol("work").unwrap().value);
         assert_eq!(work.code_size, object.symbol("work").unwrap().size);
-        let metadata = work.metadata.as_ref().unwrap();
+        let metadata = work.metadata().unwrap();
         let explicit: Vec<(u64, u64)> =
             metadata.explicit_args().map(|arg| (arg.offset.unwrap(), arg.size.unwrap())).collect();
         assert_eq!(explicit, [(0, 8), (8, 4)]);

@@ -60,7 +60,7 @@ fn kernel(kernel: &Kernel, generation: Generation) -> Value {
 
 /// What whoever launches the kernel has to know.
 pub fn launch_facts(kernel: &Kernel) -> Value {
-    let metadata = kernel.metadata.as_ref();
+    let metadata = kernel.metadata();
     let args = metadata.map(|m| {
         m.args
             .iter()

@@ -28,8 +28,7 @@ fn uses_agprs(used: &RegSet) -> bool {
 
 /// Vector registers that a lane may have at most if the kernel's largest workgroup is still to fit on a compute unit.
 fn most_vector_registers(kernel: &Kernel) -> u32 {
-    let threads =
-        kernel.metadata.as_ref().and_then(|m| m.max_flat_workgroup_size).unwrap_or(1024).clamp(1, 1024) as u32;
+    let threads = kernel.metadata().and_then(|m| m.max_flat_workgroup_size).unwrap_or(1024).clamp(1, 1024) as u32;
     let waves = threads.div_ceil(64).div_ceil(SIMDS);
     (VECTOR_FILE / waves) & !7
 }

@@ -463,7 +463,7 @@ mod tests {
                 "{path:?}"
             );
             assert_eq!(again.kernels().len(), object.kernels().len());
-            assert!(again.kernels().iter().all(|k| k.metadata.as_ref().is_none_or(|m| m.vgpr_count == Some(300))));
+            assert!(again.kernels().iter().all(|k| k.metadata().is_none_or(|m| m.vgpr_count == Some(300))));
             // Relocations still name the same symbols, and the image is the old one with more behind it.
             let symbol = |o: &CodeObject, r: &luthier_loader::Relocation| r.symbol.map(|s| o.symbols()[s].name.clone());
             for (old, new) in object.relocations().iter().zip(again.relocations()) {
