@@ -14,7 +14,7 @@ use crate::lower::Limits;
 use crate::memory::{Buffer, Memory};
 use crate::poison::Poison;
 use crate::program::Program;
-use crate::report::{Finding, LaunchReport};
+use crate::report::{Finding, Kinds, LaunchReport, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Trouble};
 
 /// How a device behaves.
@@ -44,6 +44,18 @@ pub enum Strict {
     #[default]
     Off,
     On,
+    /// Judged, but only these kinds of findings are reported.
+    Only(Kinds),
+}
+
+impl Strict {
+    fn kinds(self) -> Option<Kinds> {
+        match self {
+            Strict::Off => None,
+            Strict::On => Some(Kinds::ALL),
+            Strict::Only(kinds) => Some(kinds),
+        }
+    }
 }
 
 /// One launch of a kernel.
@@ -197,15 +209,15 @@ impl Device {
         let lds = kernel.descriptor.group_segment_fixed_size().saturating_add(launch.dynamic_lds);
         dispatch::check_geometry(kernel, launch.grid, launch.workgroup, lds)?;
         let start = Instant::now();
-        let strict = launch.strict == Strict::On;
+        let strict = launch.strict.kinds();
         let shared = self.prepare(&module, kernel, launch, lds, strict)?;
 
-        let key = (launch.module, launch.kernel.clone(), strict);
+        let key = (launch.module, launch.kernel.clone(), strict.is_some());
         let workers = self.workers().min(shared.groups.min(1 << 16) as usize).max(1);
         let mut programs = lock(&self.programs).remove(&key).unwrap_or_default();
         let limits = limits(kernel);
         while programs.len() < workers {
-            programs.push(Program::new(self.target, limits, strict, self.config.poison.clone()));
+            programs.push(Program::new(self.target, limits, strict.is_some(), self.config.poison.clone()));
         }
         let mut outcomes: Vec<Option<Outcome>> = Vec::new();
         outcomes.resize_with(workers, || None);
@@ -236,7 +248,7 @@ impl Device {
         kernel: &Kernel,
         launch: &Launch,
         lds: u32,
-        strict: bool,
+        strict: Option<Kinds>,
     ) -> Result<Shared, EmuError> {
         // The launch's own buffers live in a copy of the allocation table, so they vanish with it.
         let mut memory = lock(&self.state).memory.clone();
@@ -324,17 +336,19 @@ impl Device {
         for outcome in outcomes {
             report.workgroups += outcome.groups;
             report.waves += outcome.waves;
+            let text_at = |pc: u64| programs.iter().find_map(|p| p.text_at(pc)).unwrap_or_default();
             for (raw, workgroup, wave) in outcome.findings {
                 report.findings.push(Finding {
                     kind: raw.kind,
                     kernel: kernel.name.clone(),
                     pc: vaddr(raw.pc),
-                    text: programs.iter().find_map(|p| p.text_at(raw.pc)).unwrap_or_default(),
+                    text: text_at(raw.pc),
                     workgroup,
                     wave,
                     lane: raw.lane,
                     address: raw.address,
                     message: raw.message,
+                    other: raw.other.map(|o| OtherParty { pc: vaddr(o.pc), text: text_at(o.pc), wave: o.wave }),
                 });
             }
             match outcome.trouble {

@@ -14,18 +14,12 @@ pub struct Aligned {
 /// The LDS of one workgroup.
 pub struct Lds {
     words: Box<[Cell<u32>]>,
-    /// In strict mode: the bytes of each word that were ever written, one bit each.
-    written: Option<Box<[Cell<u8>]>>,
 }
 
 impl Lds {
     /// `len` bytes of zero, in whole words.
     pub fn new(len: usize) -> Lds {
-        Lds { words: vec![Cell::new(0); len.div_ceil(4)].into_boxed_slice(), written: None }
-    }
-    /// As [`Lds::new`], remembering which bytes were written.
-    pub fn tracked(len: usize) -> Lds {
-        Lds { written: Some(vec![Cell::new(0); len.div_ceil(4)].into_boxed_slice()), ..Lds::new(len) }
+        Lds { words: vec![Cell::new(0); len.div_ceil(4)].into_boxed_slice() }
     }
     /// In bytes.
     pub fn len(&self) -> usize {
@@ -42,9 +36,6 @@ impl Lds {
         if let Some(word) = self.words.get(address as usize / 4) {
             let shift = address % 4 * 8;
             word.set(word.get() & !(0xff << shift) | u32::from(value) << shift);
-        }
-        if let Some(written) = self.written.as_ref().and_then(|w| w.get(address as usize / 4)) {
-            written.set(written.get() | 1 << (address % 4));
         }
     }
     /// `N` bytes at `address`; `None` if any is outside.
@@ -64,13 +55,6 @@ impl Lds {
         }
         value.iter().enumerate().for_each(|(i, &v)| self.set_byte(address + i as u32, v));
         Some(())
-    }
-    /// Whether strict mode knows that a byte of `address..address + len` was never written.
-    pub fn undefined(&self, address: u32, len: u32) -> bool {
-        let Some(written) = &self.written else { return false };
-        (0..len)
-            .filter_map(|i| address.checked_add(i))
-            .any(|a| written.get(a as usize / 4).is_some_and(|w| w.get() >> (a % 4) & 1 == 0))
     }
     /// The offsets with those of inactive lanes zero, if every active lane's `words` words are aligned and inside.
     pub fn aligned(&self, offsets: &[u32; 64], mask: u64, words: usize) -> Option<Aligned> {
@@ -102,10 +86,6 @@ impl Lds {
             }
         }
     }
-    /// Whether it remembers what was written.
-    pub fn is_tracked(&self) -> bool {
-        self.written.is_some()
-    }
     #[inline(always)]
     pub fn load32(&self, address: u32) -> Option<u32> {
         if address.is_multiple_of(4) {
@@ -117,9 +97,6 @@ impl Lds {
     pub fn store32(&self, address: u32, value: u32) -> Option<()> {
         if address.is_multiple_of(4) {
             self.words.get(address as usize / 4)?.set(value);
-            if let Some(written) = &self.written {
-                written[address as usize / 4].set(15);
-            }
             return Some(());
         }
         self.store(address, value.to_le_bytes())
@@ -132,10 +109,8 @@ mod tests {
 
     #[test]
     fn words_bytes_and_bounds() {
-        let lds = Lds::tracked(8);
-        assert!(lds.undefined(0, 4));
+        let lds = Lds::new(8);
         lds.store32(0, 0x0403_0201).unwrap();
-        assert!(!lds.undefined(0, 4) && lds.undefined(3, 2));
         lds.store(4, [5u8, 6]).unwrap();
         assert_eq!(lds.load32(2), Some(0x0605_0403));
         assert_eq!(lds.load::<1>(7), Some([0]));

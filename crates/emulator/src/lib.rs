@@ -113,4 +113,4 @@ pub use coverage::{Coverage, coverage};
 pub use device::{Device, DeviceConfig, Launch, ModuleId, Strict};
 pub use error::EmuError;
 pub use poison::{Dead, Poison};
-pub use report::{Finding, FindingKind, LaunchReport};
+pub use report::{Finding, FindingKind, Kinds, LaunchReport, OtherParty};

@@ -17,9 +17,42 @@ pub enum FindingKind {
     Misaligned,
     /// A register beyond those that the kernel's descriptor allocates.
     Unallocated,
+    /// Two waves access the same bytes of LDS, one of them writing, with no barrier in between.
+    LdsRace,
+    /// The waves of a workgroup do not all come to the same barrier.
+    BarrierDivergence,
+}
+
+bitflags::bitflags! {
+    /// Kinds of findings, as a set.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct Kinds: u16 {
+        const ALL = (1 << FindingKind::ALL.len()) - 1;
+    }
+}
+
+impl From<FindingKind> for Kinds {
+    fn from(kind: FindingKind) -> Kinds {
+        Kinds::from_bits_retain(1 << kind as u16)
+    }
 }
 
 impl FindingKind {
+    pub const ALL: [FindingKind; 9] = [
+        FindingKind::OutOfBounds,
+        FindingKind::UndefinedRegister,
+        FindingKind::UndefinedLds,
+        FindingKind::MissingWait,
+        FindingKind::Hazard,
+        FindingKind::Misaligned,
+        FindingKind::Unallocated,
+        FindingKind::LdsRace,
+        FindingKind::BarrierDivergence,
+    ];
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<FindingKind> {
+        FindingKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
     /// The name in reports: `out-of-bounds`, `missing-wait`, ...
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,6 +63,8 @@ impl FindingKind {
             FindingKind::Hazard => "hazard",
             FindingKind::Misaligned => "misaligned",
             FindingKind::Unallocated => "unallocated-register",
+            FindingKind::LdsRace => "lds-race",
+            FindingKind::BarrierDivergence => "barrier-divergence",
         }
     }
 }
@@ -48,6 +83,16 @@ pub struct Finding {
     pub lane: Option<u32>,
     pub address: Option<u64>,
     pub message: String,
+    /// Of a race: who else has a part in it.
+    pub other: Option<OtherParty>,
+}
+
+/// Another wave of the same workgroup, and its instruction.
+#[derive(Clone, Debug)]
+pub struct OtherParty {
+    pub pc: u64,
+    pub text: String,
+    pub wave: u32,
 }
 
 /// What a launch did.

@@ -14,7 +14,8 @@ use crate::error::Fault;
 use crate::lds::Lds;
 use crate::memory::Memory;
 use crate::program::{Cursor, Program, Stop};
-use crate::strict::{RawFinding, Strict};
+use crate::report::{FindingKind, Kinds};
+use crate::strict::{self, Party, RawFinding, Strict};
 use crate::wave::Wave;
 
 /// Instructions of a wave before the next one's turn.
@@ -31,7 +32,8 @@ pub struct Shared {
     pub next_group: AtomicU64,
     pub groups: u64,
     pub stop: AtomicBool,
-    pub strict: bool,
+    /// What strict mode looks for, if it is on.
+    pub strict: Option<Kinds>,
     /// Instructions after which a workgroup is given up.
     pub watchdog: u64,
     /// Where scratch begins, and the bytes of one workgroup's.
@@ -66,6 +68,35 @@ struct Group {
     slot: usize,
     waves: Vec<(Box<Wave>, Cursor, State)>,
     instructions: u64,
+}
+
+impl Group {
+    /// Strict mode at a barrier that all waves have come to, or ended.
+    fn pass_barrier(&mut self) {
+        let mut first: Option<Party> = None;
+        let mut ended = None;
+        for (number, (wave, _, state)) in self.waves.iter_mut().enumerate() {
+            let Some(checks) = &mut wave.strict else { return };
+            let party = Party { pc: checks.pc(), wave: number as u32 };
+            match (*state, first) {
+                (State::AtBarrier, None) => {
+                    checks.pass_barrier();
+                    first = Some(party);
+                }
+                (State::AtBarrier, Some(other)) if other.pc != party.pc => {
+                    let message = "another wave of the workgroup waits at another barrier".to_string();
+                    checks.report_pair(FindingKind::BarrierDivergence, message, other);
+                }
+                (State::Ended, _) => ended = Some(party),
+                _ => {}
+            }
+        }
+        let Some(first) = first else { return };
+        if let (Some(ended), Some(checks)) = (ended, &mut self.waves[first.wave as usize].0.strict) {
+            let message = "another wave of the workgroup has ended without coming to this barrier".to_string();
+            checks.report_pair(FindingKind::BarrierDivergence, message, ended);
+        }
+    }
 }
 
 /// One worker: takes workgroups until none is left. `slot0` is its first scratch slot.
@@ -137,9 +168,11 @@ impl Worker<'_> {
         let id = d.group_id(number);
         let items = d.group_size(id).iter().product::<u32>();
         let lds = d.lds.next_multiple_of(4) as usize;
-        let lds = Rc::new(if self.shared.strict { Lds::tracked(lds) } else { Lds::new(lds) });
-        let scratch = self.shared.scratch + self.shared.scratch_slot * (self.slot0 + slot) as u64;
         let count = items.div_ceil(WAVE);
+        let split = d.descriptor.tg_split();
+        let checks = self.shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split)));
+        let lds = Rc::new(Lds::new(lds));
+        let scratch = self.shared.scratch + self.shared.scratch_slot * (self.slot0 + slot) as u64;
         let waves = (0..count)
             .map(|number| {
                 let mut wave = self.free_waves.pop().unwrap_or_else(|| {
@@ -148,7 +181,11 @@ impl Worker<'_> {
                     wave
                 });
                 wave.lds = Rc::clone(&lds);
-                wave.strict = self.shared.strict.then(Box::<Strict>::default);
+                wave.strict = checks.as_ref().map(|(kinds, group)| {
+                    let own = scratch + u64::from(number) * d.wave_scratch();
+                    let own = own..own + d.wave_scratch();
+                    Box::new(Strict::new(*kinds, Rc::clone(group), number as u16, own))
+                });
                 d.start(&mut wave, id, number, scratch, self.shared.scratch_slot);
                 (wave, Cursor::Address(d.entry, 0), State::Ready)
             })
@@ -203,6 +240,7 @@ impl Worker<'_> {
             }
             // Ended waves no longer take part in barriers.
             if ended + waiting == group.waves.len() {
+                group.pass_barrier();
                 for (_, _, state) in &mut group.waves {
                     if *state == State::AtBarrier {
                         *state = State::Ready;

@@ -4,6 +4,7 @@ use super::{Action, Transfer, atomic::Atomic, lanes};
 use crate::memory::{BadAddress, HostPtr};
 use crate::op::Flow;
 use crate::report::FindingKind;
+use crate::strict::memory as strict;
 use crate::wave::{Row, Wave};
 
 /// Where the lanes access memory.
@@ -41,6 +42,9 @@ pub struct Rows {
 
 /// Performs the action on all lanes of `at.mask`.
 pub fn perform(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
+    if w.strict.is_some() {
+        strict::device(w, action, rows, at);
+    }
     if at.stride == 4 && at.mask != 0 && whole_words(w, action, rows, at) {
         return Flow::Next;
     }

@@ -10,6 +10,7 @@ use super::{Action, Transfer, lanes};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::scalar::s32;
+use crate::strict::memory as strict;
 use crate::wave::{Row, Wave, scalar};
 
 pub const OFFEN: u32 = 1;
@@ -164,6 +165,9 @@ pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> F
     let size = transfer.bytes(1);
     let memory = std::sync::Arc::clone(&w.memory);
     let exec = w.exec();
+    if w.strict.is_some() {
+        strict::to_lds(w, &std::array::from_fn(|lane| base.wrapping_add(4 * lane as u32)), exec);
+    }
     for lane in lanes(exec) {
         let mut value = 0;
         if at.mask >> lane & 1 != 0 {

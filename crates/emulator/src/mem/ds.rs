@@ -10,6 +10,7 @@ use super::flat::Encoded;
 use super::{Action, Transfer, atomic::Atomic, lanes};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
+use crate::strict::memory as strict;
 use crate::wave::{Wave, scalar};
 
 /// What a DS mnemonic means: its handler, its action and the distance unit of a two-address form (0: one address).
@@ -138,22 +139,17 @@ fn outside(w: &mut Wave, lane: usize, address: u32) -> Flow {
     w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address.into(), message)
 }
 
-#[cold]
-fn undefined(w: &mut Wave, lane: usize, address: u32) -> Flow {
-    let message = format!("a read of LDS at {address:#x}, which nothing has written");
-    w.bad_access(FindingKind::UndefinedLds, Some(lane as u32), address.into(), message)
-}
-
 /// Loads and stores (and, from FLAT, atomics) on LDS at one offset a lane.
 pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
     let lds = Rc::clone(&w.lds);
     let (dst, data) = (usize::from(rows.dst), usize::from(rows.data));
     let words = usize::from(rows.words);
-    let strict = w.strict.is_some();
+    if w.strict.is_some() && !matches!(action, Action::Atomic(..)) {
+        strict::lds(w, action, rows, offsets, mask);
+    }
     let mut bad = None;
     // What kernels do nearly always: whole words, aligned, inside.
     if matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
-        && !lds.is_tracked()
         && let Some(at) = lds.aligned(offsets, mask, words)
     {
         for k in 0..words {
@@ -169,9 +165,6 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
         Action::Load(transfer) => {
             for lane in lanes(mask) {
                 let at = offsets[lane];
-                if strict && lds.undefined(at, transfer.bytes(rows.words) as u32) {
-                    undefined(w, lane, at);
-                }
                 if transfer == Transfer::Words {
                     for k in 0..words {
                         let value = lds.load32(at.wrapping_add(4 * k as u32));
@@ -232,12 +225,11 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
         _ => (op.src[1], op.src[2]),
     };
     let second = if atomic.two_operands() { second } else { data };
-    let strict = w.strict.is_some();
+    if w.strict.is_some() {
+        strict::lds(w, Action::Atomic(atomic, ret), Rows { dst: op.dst, data, words }, offsets, mask);
+    }
     for lane in lanes(mask) {
         let at = offsets[lane];
-        if strict && atomic != Atomic::Swap && lds.undefined(at, 4 * u32::from(words)) {
-            undefined(w, lane, at);
-        }
         let old = if words == 1 {
             lds.load32(at).map(|old| {
                 lds.store32(at, atomic.apply32(old, w.row(data).0[lane], w.row(second).0[lane]));
@@ -270,6 +262,11 @@ fn count(w: &mut Wave, op: &Op, sign: i32) -> Flow {
     let exec = w.exec();
     let at = (w.s[usize::from(scalar::M0)] >> 16).wrapping_add(op.imm as u32);
     let by = exec.count_ones() as i32 * sign;
+    if w.strict.is_some() && exec != 0 {
+        let one = exec & exec.wrapping_neg();
+        let rows = Rows { dst: op.dst, data: op.dst, words: 1 };
+        strict::lds(w, Action::Atomic(Atomic::Add, true), rows, &[at; 64], one);
+    }
     let Some(old) = w.lds.load32(at) else {
         return outside(w, 0, at);
     };

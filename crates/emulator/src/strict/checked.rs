@@ -249,8 +249,13 @@ fn memory_rule(inst: &Inst) -> Rule {
         () if base.ends_with("_d16") => Some(0xffff_0000),
         () => None,
     };
-    let leaves = info.flags.contains(Flags::GLOBAL) || info.flags.contains(Flags::ATOMIC);
-    Rule::Memory { data_matters: leaves && !base.starts_with("ds_"), keeps_half }
+    // What a store writes may be undefined as long as it stays in LDS or scratch, which `memory` sees.
+    let atomic = if base.starts_with("ds_") { is_ds_atomic(base) } else { info.flags.contains(Flags::ATOMIC) };
+    Rule::Memory { data_matters: atomic, keeps_half }
+}
+
+fn is_ds_atomic(base: &str) -> bool {
+    !["ds_read", "ds_write", "ds_append", "ds_consume", "ds_nop"].iter().any(|other| base.starts_with(other))
 }
 
 fn logic_of(name: &str) -> Option<(Logic, bool)> {

@@ -2,13 +2,13 @@
 //!
 //! A few pairs of instructions that touch the same register must be kept apart; gfx90a does not check. The distance is
 //! counted in wait states: one for each instruction in between, more for `s_nop`. Numbers: "Manually Inserted Wait
-//! States" in AMD's CDNA2 ISA manual, and LLVM's GCNHazardRecognizer.
-//!
-//! Not modelled: pairs of matrix instructions that chain through the accumulator, and f64 matrix results.
+//! States" in AMD's CDNA2 ISA manual, and LLVM's GCNHazardRecognizer. Those of matrix instructions are in
+//! [`super::matrix_hazards`].
 
 use luthier_isa::{Field, Flags, Inst, Operand, Reg};
 
 use super::Log;
+use super::matrix_hazards::{MatrixFacts, MatrixHazards};
 use crate::report::FindingKind;
 
 /// What an instruction does that a later one may have to wait for.
@@ -16,8 +16,6 @@ use crate::report::FindingKind;
 struct Makes {
     /// Units that a VALU instruction writes.
     valu: Vec<Reg>,
-    /// The result of a matrix instruction, and how long it takes.
-    matrix: Option<(Vec<Reg>, u32)>,
     /// Data of a store of more than 64 bits.
     wide_store: Vec<Reg>,
     /// The hardware register of `s_setreg`.
@@ -30,8 +28,10 @@ struct Makes {
 enum Needs {
     /// A VALU write of this unit.
     Valu(Reg, u32),
-    /// A matrix instruction that writes this unit.
-    Matrix(Reg),
+    /// A VALU write of this vector register, with an f64 matrix instruction since.
+    ValuBeforeDouble(Reg),
+    /// A VALU write of this vector register other than by a dot product, which a matrix instruction reads.
+    ValuForMatrix(Reg),
     /// A wide store whose data this unit is.
     WideStore(Reg),
     Setreg(u32),
@@ -43,6 +43,7 @@ enum Needs {
 pub struct Facts {
     makes: Makes,
     needs: Vec<Needs>,
+    matrix: MatrixFacts,
     /// Wait states that it takes itself.
     length: u32,
 }
@@ -53,16 +54,11 @@ const VALU_THEN_DIV_FMAS: u32 = 4;
 const VALU_THEN_DPP_EXEC: u32 = 5;
 const VALU_THEN_DPP_SOURCE: u32 = 2;
 const VALU_THEN_ZERO_FLAG: u32 = 5;
+const VALU_THEN_MATRIX: u32 = 2;
+const VALU_THEN_MATRIX_EXEC: u32 = 4;
+const VALU_DOUBLE_MEMORY: u32 = 2;
 const SETREG: u32 = 2;
 const ONE: u32 = 1;
-
-/// Wait states until a matrix result may be touched, by the shape in the name.
-fn matrix_states(base: &str) -> Option<u32> {
-    if !base.starts_with("v_mfma_") || base.starts_with("v_mfma_f64") {
-        return None;
-    }
-    [("_32x32x", 19), ("_16x16x", 11), ("_4x4x", 5)].iter().find(|(shape, _)| base.contains(shape)).map(|(_, n)| *n)
-}
 
 impl Facts {
     pub fn of(inst: &Inst) -> Facts {
@@ -70,34 +66,30 @@ impl Facts {
         let flag = |f| info.flags.contains(f);
         let vector = |r: Reg| r.is_vgpr() || r.is_agpr();
         let (mut makes, mut needs) = (Makes::default(), Vec::new());
-        let states = matrix_states(info.base);
-        let memory = flag(Flags::VMEM) || flag(Flags::DS);
-        let mut results = Vec::new();
+        let matrix = MatrixFacts::of(inst);
+        let memory = flag(Flags::VMEM) || flag(Flags::DS) || flag(Flags::FLAT);
         inst.for_each_access(|a| {
             if a.access.writes() {
-                if flag(Flags::VALU) && states.is_none() {
+                if flag(Flags::VALU) && !matrix.is_matrix() {
                     makes.valu.push(a.reg);
                     if vector(a.reg) {
                         needs.push(Needs::WideStore(a.reg));
                     }
                 }
                 makes.salu_m0 |= flag(Flags::SALU) && a.reg == Reg::M0;
-                results.push(a.reg);
             } else if flag(Flags::VMEM) && !vector(a.reg) && !a.implicit {
                 needs.push(Needs::Valu(a.reg, VALU_THEN_MEMORY_SCALAR));
             }
-            // A matrix instruction's accumulator chains in hardware; everything else waits for the result.
-            if vector(a.reg) && (memory || (flag(Flags::VALU) && states.is_none())) {
-                needs.push(Needs::Matrix(a.reg));
-            }
-        });
-        if let Some(states) = states {
-            for field in [Field::Src0, Field::Src1] {
-                if let Some(Operand::Reg(range)) = inst.operand_in(field) {
-                    needs.extend(range.units().map(Needs::Matrix));
+            if a.access.reads() && vector(a.reg) {
+                match () {
+                    () if memory => needs.push(Needs::ValuBeforeDouble(a.reg)),
+                    () if matrix.is_matrix() => needs.push(Needs::ValuForMatrix(a.reg)),
+                    () => {}
                 }
             }
-            makes.matrix = Some((results.into_iter().filter(|r| vector(*r)).collect(), states));
+        });
+        if matrix.is_matrix() {
+            needs.extend([Reg::EXEC_LO, Reg::EXEC_HI].map(|r| Needs::Valu(r, VALU_THEN_MATRIX_EXEC)));
         }
         let registers = |field| match inst.operand_in(field) {
             Some(Operand::Reg(range)) => range.units().collect(),
@@ -139,7 +131,7 @@ impl Facts {
             }
         }
         let length = if info.base == "s_nop" { inst.field(Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
-        Facts { makes, needs, length }
+        Facts { makes, needs, matrix, length }
     }
 }
 
@@ -148,8 +140,9 @@ pub struct Hazards {
     now: u64,
     /// By unit: the first moment at which nothing written by the VALU so long ago matters any more is `+ states`.
     valu: Box<[u64; Reg::COUNT]>,
-    /// By unit: when a matrix result may be touched.
-    matrix_ready: Box<[u64; Reg::COUNT]>,
+    /// The same of dot products alone.
+    dot: Box<[u64; Reg::COUNT]>,
+    matrix: MatrixHazards,
     wide_store: Vec<Reg>,
     wide_store_at: u64,
     setreg: [u64; 64],
@@ -164,7 +157,8 @@ impl Default for Hazards {
         Hazards {
             now: LONG_AGO,
             valu: Box::new([0; Reg::COUNT]),
-            matrix_ready: Box::new([0; Reg::COUNT]),
+            dot: Box::new([0; Reg::COUNT]),
+            matrix: MatrixHazards::default(),
             wide_store: Vec::new(),
             wide_store_at: 0,
             setreg: [0; 64],
@@ -184,9 +178,21 @@ impl Hazards {
                     let have = since(self.valu[reg.index()]);
                     (u64::from(states).saturating_sub(have), format!("a VALU instruction has written {reg}"))
                 }
-                Needs::Matrix(reg) => {
-                    let missing = self.matrix_ready[reg.index()].saturating_sub(self.now);
-                    (missing, format!("a matrix instruction is still writing {reg}"))
+                Needs::ValuForMatrix(reg) => {
+                    let at = self.valu[reg.index()];
+                    if at == 0 || at == self.dot[reg.index()] {
+                        continue;
+                    }
+                    let missing = u64::from(VALU_THEN_MATRIX).saturating_sub(since(at));
+                    (missing, format!("a VALU instruction has written {reg}"))
+                }
+                Needs::ValuBeforeDouble(reg) => {
+                    let at = self.valu[reg.index()];
+                    if at == 0 || self.matrix.last_double().is_none_or(|double| double < at) {
+                        continue;
+                    }
+                    let missing = u64::from(VALU_DOUBLE_MEMORY).saturating_sub(since(at));
+                    (missing, format!("an f64 matrix instruction lies between the write of {reg} and this"))
                 }
                 Needs::WideStore(reg) if self.wide_store.contains(&reg) => {
                     let have = since(self.wide_store_at);
@@ -207,15 +213,20 @@ impl Hazards {
                 log.report(FindingKind::Hazard, None, None, message);
             }
         }
+        if let Some((missing, what)) = self.matrix.missing(&facts.matrix, self.now) {
+            let message = format!("{what}: {missing} more wait states are needed before this");
+            log.report(FindingKind::Hazard, None, None, message);
+        }
         self.note(facts);
     }
 
     fn note(&mut self, facts: &Facts) {
         let makes = &facts.makes;
         makes.valu.iter().for_each(|r| self.valu[r.index()] = self.now);
-        if let Some((results, states)) = &makes.matrix {
-            results.iter().for_each(|r| self.matrix_ready[r.index()] = self.now + 1 + u64::from(*states));
+        if facts.matrix.is_dot() {
+            makes.valu.iter().for_each(|r| self.dot[r.index()] = self.now);
         }
+        self.matrix.note(&facts.matrix, self.now);
         if !makes.wide_store.is_empty() {
             self.wide_store.clone_from(&makes.wide_store);
             self.wide_store_at = self.now;

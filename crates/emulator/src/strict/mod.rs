@@ -6,24 +6,34 @@
 //! * Values that nothing has written are *undefined*, bit by bit ([`shadow`]). Undefinedness follows the data through
 //!   moves, logic and arithmetic, as it may (compilers copy, merge and spill undefined values freely); it is a finding
 //!   where it decides something: an address, EXEC, a branch, a matrix operation, what is stored to global memory.
-//! * Some pairs of instructions must be kept apart by software ([`hazards`]); a pair that is not is a finding.
+//! * Some pairs of instructions must be kept apart by software ([`hazards`], [`matrix_hazards`]); a pair that is not is
+//!   a finding.
 //!
-//! Memory checks are made where memory is accessed, and reported here as well.
+//! Where memory is accessed, undefined bits go along into LDS and scratch and come back from there ([`memory`]), and
+//! accesses of different waves to the same bytes must be ordered by a barrier, with the waits that it takes
+//! ([`group`], [`order`]).
 
 mod checked;
+mod group;
 mod hazards;
+mod matrix_hazards;
+pub mod memory;
+mod order;
 mod shadow;
 mod waits;
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 pub use checked::Checked;
+pub use group::{Group, SharedGroup};
 use hazards::Hazards;
+use memory::Scratch;
 use shadow::Shadow;
 use waits::Waits;
 
 use crate::op::{Flow, Op};
-use crate::report::FindingKind;
+use crate::report::{FindingKind, Kinds};
 use crate::wave::{Wave, scalar};
 
 /// A finding before the launch adds where it was made.
@@ -34,35 +44,85 @@ pub struct RawFinding {
     pub lane: Option<u32>,
     pub address: Option<u64>,
     pub message: String,
+    /// The other party of a race.
+    pub other: Option<Party>,
+}
+
+/// Another wave of the workgroup, and its instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Party {
+    pub pc: u64,
+    pub wave: u32,
 }
 
 /// What strict mode knows of a wave.
-#[derive(Default)]
 pub struct Strict {
     log: Log,
     shadow: Shadow,
     waits: Waits,
     hazards: Hazards,
+    scratch: Scratch,
+    group: SharedGroup,
+    /// The wave's number in its workgroup.
+    wave: u16,
+    /// The memory access of the instruction under way, as `order` numbers it.
+    access: u32,
 }
 
 /// Findings so far; one of each kind at each place.
-#[derive(Default)]
 struct Log {
     findings: Vec<RawFinding>,
     seen: HashSet<(FindingKind, u64)>,
+    wanted: Kinds,
     pc: u64,
 }
 
 impl Log {
-    #[cold]
     fn report(&mut self, kind: FindingKind, lane: Option<u32>, address: Option<u64>, message: String) {
-        if self.seen.insert((kind, self.pc)) {
-            self.findings.push(RawFinding { kind, pc: self.pc, lane, address, message });
+        self.report_pair(kind, lane, address, message, None);
+    }
+
+    #[cold]
+    fn report_pair(
+        &mut self,
+        kind: FindingKind,
+        lane: Option<u32>,
+        address: Option<u64>,
+        message: String,
+        other: Option<Party>,
+    ) {
+        if self.wanted.contains(kind.into()) && self.seen.insert((kind, self.pc)) {
+            self.findings.push(RawFinding { kind, pc: self.pc, lane, address, message, other });
         }
     }
 }
 
 impl Strict {
+    /// For a wave of a workgroup whose scratch memory is at these addresses.
+    pub fn new(wanted: Kinds, group: SharedGroup, wave: u16, scratch: Range<u64>) -> Strict {
+        Strict {
+            log: Log { findings: Vec::new(), seen: HashSet::new(), wanted, pc: 0 },
+            shadow: Shadow::default(),
+            waits: Waits::default(),
+            hazards: Hazards::default(),
+            scratch: Scratch::new(scratch),
+            group,
+            wave,
+            access: 0,
+        }
+    }
+    /// Address of the instruction that the wave executed last.
+    pub fn pc(&self) -> u64 {
+        self.log.pc
+    }
+    /// The workgroup's waves have all come to a barrier; one of them says so.
+    pub fn pass_barrier(&mut self) {
+        self.group.borrow_mut().barrier();
+    }
+    /// A finding that another wave has a part in.
+    pub fn report_pair(&mut self, kind: FindingKind, message: String, other: Party) {
+        self.log.report_pair(kind, None, None, message, Some(other));
+    }
     /// A finding at the instruction that is being executed.
     pub fn report(&mut self, kind: FindingKind, lane: Option<u32>, address: Option<u64>, message: String) {
         self.log.report(kind, lane, address, message);
@@ -81,6 +141,14 @@ impl Strict {
     /// A FLAT instruction is about to access memory in some lanes and LDS in others: only those counters matter.
     pub fn flat_lanes(&mut self, memory: u64, lds: u64) {
         self.waits.flat_lanes(memory != 0, lds != 0);
+        self.settle();
+    }
+    /// Tells the workgroup which accesses are done.
+    fn settle(&mut self) {
+        if self.waits.has_finished() {
+            let mut group = self.group.borrow_mut();
+            self.waits.finished().for_each(|access| group.finish(access));
+        }
     }
 }
 
@@ -91,7 +159,9 @@ pub fn before(w: &mut Wave, op: &Op) -> Flow {
     let checked = unsafe { &*(op.imm as *const Checked) };
     let Some(mut strict) = w.strict.take() else { return Flow::Next };
     strict.log.pc = checked.pc;
+    strict.access = 0;
     strict.waits.check(checked, &mut strict.log);
+    strict.settle();
     strict.hazards.check(&checked.hazards, &mut strict.log);
     strict.shadow.check(w, checked, &mut strict.log);
     w.strict = Some(strict);

@@ -64,6 +64,17 @@ impl Shadow {
         lanes(mask).for_each(|lane| self.rows[n & 511].0[lane] = 0);
     }
 
+    /// Undefined bits of a row in a lane; rows that are no registers are defined.
+    pub fn row(&self, row: u16, lane: usize) -> u32 {
+        self.rows.get(usize::from(row)).map_or(0, |r| r.0[lane])
+    }
+    /// A load changes the undefined bits of a row in a lane.
+    pub fn update(&mut self, row: u16, lane: usize, change: impl FnOnce(u32) -> u32) {
+        if let Some(row) = self.rows.get_mut(usize::from(row)) {
+            row.0[lane] = change(row.0[lane]);
+        }
+    }
+
     /// Undefined bits of word `k` of a place, in a lane.
     fn word(&self, place: Place, k: u8, lane: usize) -> u32 {
         match place {

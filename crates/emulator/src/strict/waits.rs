@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use luthier_isa::Reg;
 
+use super::order::AccessId;
 use super::{Checked, Log};
 use crate::report::FindingKind;
 
@@ -16,6 +17,8 @@ struct InFlight {
     lgkm: bool,
     /// Completes in any order.
     unordered: bool,
+    /// The access to memory shared with other waves that it makes; zero for none.
+    access: AccessId,
 }
 
 pub(super) struct Waits {
@@ -23,11 +26,13 @@ pub(super) struct Waits {
     /// How many loads in flight write each unit.
     pending: Box<[u8; Reg::COUNT]>,
     any: bool,
+    /// Accesses that have turned out to be done.
+    finished: Vec<AccessId>,
 }
 
 impl Default for Waits {
     fn default() -> Waits {
-        Waits { in_flight: VecDeque::new(), pending: Box::new([0; Reg::COUNT]), any: false }
+        Waits { in_flight: VecDeque::new(), pending: Box::new([0; Reg::COUNT]), any: false, finished: Vec::new() }
     }
 }
 
@@ -44,7 +49,7 @@ impl Waits {
             let regs = inst.loaded.clone();
             regs.iter().for_each(|r| self.pending[r.index()] = self.pending[r.index()].saturating_add(1));
             self.any |= !regs.is_empty();
-            self.in_flight.push_back(InFlight { regs, vm: inst.vm, lgkm: inst.lgkm, unordered: inst.unordered });
+            self.in_flight.push_back(InFlight { regs, vm: inst.vm, lgkm: inst.lgkm, unordered: inst.unordered, access: 0 });
         }
     }
 
@@ -76,12 +81,29 @@ impl Waits {
         }
     }
 
+    /// The operation issued last makes this access.
+    pub fn attach(&mut self, access: AccessId) {
+        if let Some(last) = self.in_flight.back_mut() {
+            last.access = access;
+        }
+    }
+
+    pub fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// The accesses that are done since the last time.
+    pub fn finished(&mut self) -> impl Iterator<Item = AccessId> + '_ {
+        self.finished.drain(..)
+    }
+
     /// Forgets what no counter holds any more.
     fn retire(&mut self) {
-        let pending = &mut self.pending;
+        let (pending, finished) = (&mut self.pending, &mut self.finished);
         self.in_flight.retain(|item| {
             let done = !item.vm && !item.lgkm;
             if done {
+                finished.extend(Some(item.access).filter(|&a| a != 0));
                 item.regs.iter().for_each(|r| pending[r.index()] = pending[r.index()].saturating_sub(1));
             }
             !done
@@ -122,7 +144,7 @@ mod tests {
     fn load(waits: &mut Waits, reg: Reg, vm: bool, unordered: bool) {
         waits.pending[reg.index()] += 1;
         waits.any = true;
-        waits.in_flight.push_back(InFlight { regs: vec![reg], vm, lgkm: !vm, unordered });
+        waits.in_flight.push_back(InFlight { regs: vec![reg], vm, lgkm: !vm, unordered, access: 0 });
     }
 
     #[test]

@@ -1,0 +1,299 @@
+//! What memory instructions mean to strict mode: undefined bits go out with stores and come back with loads, and
+//! accesses of different waves must be ordered.
+//!
+//! The handlers of memory instructions call these before they access anything.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::group::Touch;
+use super::order::Relation;
+use super::{Party, Strict};
+use crate::lds::Lds;
+use crate::mem::access::{Addresses, Rows};
+use crate::mem::{Action, Transfer, lanes};
+use crate::report::FindingKind;
+use crate::wave::Wave;
+
+/// Undefined bits of a wave's scratch memory, by device address.
+#[derive(Default)]
+pub struct Scratch {
+    range: Range<u64>,
+    /// 1 KiB each; what is not there was never written.
+    pages: HashMap<u64, Box<[u32; 256]>>,
+}
+
+impl Scratch {
+    pub fn new(range: Range<u64>) -> Scratch {
+        Scratch { range, pages: HashMap::new() }
+    }
+
+    fn holds(&self, address: u64) -> bool {
+        self.range.contains(&address)
+    }
+
+    fn word(&self, address: u64) -> u32 {
+        self.pages.get(&(address >> 10)).map_or(!0, |page| page[(address >> 2 & 255) as usize])
+    }
+
+    fn word_mut(&mut self, address: u64) -> &mut u32 {
+        let page = self.pages.entry(address >> 10).or_insert_with(|| Box::new([!0; 256]));
+        &mut page[(address >> 2 & 255) as usize]
+    }
+
+    /// Undefined bits of up to four bytes.
+    fn load(&self, address: u64, bytes: u32) -> u32 {
+        if bytes == 4 && address.is_multiple_of(4) {
+            return self.word(address);
+        }
+        (0..bytes).fold(0, |bits, i| {
+            let a = address.wrapping_add(i.into());
+            bits | (self.word(a) >> (a % 4 * 8) & 0xff) << (8 * i)
+        })
+    }
+
+    fn store(&mut self, address: u64, bytes: u32, undefined: u32) {
+        for i in 0..bytes {
+            let a = address.wrapping_add(i.into());
+            let shift = a % 4 * 8;
+            let word = self.word_mut(a);
+            *word = *word & !(0xff << shift) | (undefined >> (8 * i) & 0xff) << shift;
+        }
+    }
+}
+
+/// The undefined bits of a destination that had `old` ones and gets `raw` ones from memory.
+fn merge(transfer: Transfer, old: u32, raw: u32) -> u32 {
+    let sign = |from: u32, to: u32| if raw >> from & 1 != 0 { to } else { 0 };
+    match transfer {
+        Transfer::Words | Transfer::U8 | Transfer::U16 => raw,
+        Transfer::I8 => raw | sign(7, 0xffff_ff00),
+        Transfer::I16 => raw | sign(15, 0xffff_0000),
+        Transfer::U8Lo | Transfer::B16Lo => old & 0xffff_0000 | raw,
+        Transfer::I8Lo => old & 0xffff_0000 | raw | sign(7, 0xff00),
+        Transfer::U8Hi | Transfer::B16Hi => old & 0xffff | raw << 16,
+        Transfer::I8Hi => old & 0xffff | (raw | sign(7, 0xff00)) << 16,
+    }
+}
+
+/// Words, and bytes of each, that a transfer moves.
+fn pieces(transfer: Transfer, rows: Rows) -> (u16, u32) {
+    match transfer {
+        Transfer::Words => (rows.words.into(), 4),
+        other => (1, other.bytes(1) as u32),
+    }
+}
+
+fn with(w: &mut Wave, f: impl FnOnce(&mut Strict, &Wave)) {
+    if let Some(mut strict) = w.strict.take() {
+        f(&mut strict, w);
+        w.strict = Some(strict);
+    }
+}
+
+/// Before an access to LDS, one offset a lane.
+pub fn lds(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
+    with(w, |strict, w| strict.lds(w, action, rows, offsets, mask));
+}
+
+/// Before an access to device memory: global or scratch.
+pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
+    with(w, |strict, _| strict.device(action, rows, at));
+}
+
+/// Before an access whose bytes lie apart: `place` gives each one's address.
+pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+    with(w, |strict, _| strict.bytes(action, rows, mask, place));
+}
+
+/// Before a load straight into LDS, a word for each lane.
+pub fn to_lds(w: &mut Wave, offsets: &[u32; 64], mask: u64) {
+    with(w, |strict, w| strict.to_lds(&w.lds, offsets, mask));
+}
+
+impl Strict {
+    /// The number of the access that the instruction under way makes.
+    fn access(&mut self, atomic: bool) -> u32 {
+        if self.access == 0 {
+            self.access = self.group.borrow_mut().begin(self.wave, self.log.pc, atomic);
+            self.waits.attach(self.access);
+        }
+        self.access
+    }
+
+    fn lds(&mut self, w: &Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
+        let group = self.group.clone();
+        let (transfer, touch) = match action {
+            Action::Load(t) => (t, Touch::Read),
+            Action::Store(t) => (t, Touch::Write),
+            Action::Atomic(..) => (Transfer::Words, Touch::Atomic),
+        };
+        let (words, each) = pieces(transfer, rows);
+        let size = u32::from(words) * each;
+        for lane in lanes(mask) {
+            let at = offsets[lane];
+            let mut group = group.borrow_mut();
+            if !group.holds(at, size) {
+                continue;
+            }
+            let reads = !matches!(action, Action::Store(_) | Action::Atomic(crate::mem::atomic::Atomic::Swap, _));
+            if let Some(byte) = reads.then(|| group.unwritten(at, size)).flatten() {
+                let message = format!("a read of LDS at {byte:#x}, which nothing has written");
+                self.log.report(FindingKind::UndefinedLds, Some(lane as u32), Some(byte.into()), message);
+            }
+            for k in 0..words {
+                let piece = at + u32::from(k) * 4;
+                match action {
+                    Action::Load(t) => {
+                        let raw = group.undefined(piece, each);
+                        self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                    }
+                    Action::Store(t) => {
+                        group.define(piece, each, t.extract(self.shadow.row(rows.data + k, lane)));
+                    }
+                    Action::Atomic(..) => group.define(piece, each, 0),
+                }
+            }
+        }
+        if !group.borrow().is_watched() {
+            return;
+        }
+        let id = self.access(touch == Touch::Atomic);
+        for lane in lanes(mask) {
+            let at = offsets[lane];
+            let mut group = group.borrow_mut();
+            if !group.holds(at, size) {
+                continue;
+            }
+            let same = |byte: u32| {
+                let Action::Store(t) = action else { return false };
+                let word = t.extract(w.rows[usize::from(rows.data) + byte as usize / 4].0[lane]);
+                w.lds.load::<1>(at + byte) == Some([(word >> (byte % 4 * 8)) as u8])
+            };
+            let conflict = group.touch(id, self.wave, at, size, touch, same);
+            if let Some(conflict) = conflict {
+                let earlier = conflict.earlier;
+                let party = Party { pc: earlier.pc, wave: earlier.wave.into() };
+                let (kind, message) = if conflict.relation == Relation::NotWaitedFor {
+                    let what = "an access to LDS that another wave began before a barrier and did not wait for";
+                    (FindingKind::MissingWait, format!("this collides with {what}"))
+                } else {
+                    let message = "another wave accesses the same bytes of LDS, with no barrier in between";
+                    (FindingKind::LdsRace, message.to_string())
+                };
+                self.log.report_pair(kind, Some(lane as u32), Some(at.into()), message, Some(party));
+            }
+            if let Action::Atomic(_, returns) = action
+                && (returns || mask.is_power_of_two())
+            {
+                group.atomic(self.wave, u64::from(at), returns);
+            }
+        }
+    }
+
+    fn to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], mask: u64) {
+        let group = self.group.clone();
+        let watched = group.borrow().is_watched();
+        let id = if watched { self.access(false) } else { 0 };
+        for lane in lanes(mask).filter(|&lane| offsets[lane] as usize + 4 <= lds.len()) {
+            let mut group = group.borrow_mut();
+            group.define(offsets[lane], 4, 0);
+            if watched && let Some(conflict) = group.touch(id, self.wave, offsets[lane], 4, Touch::Write, |_| false) {
+                let party = Party { pc: conflict.earlier.pc, wave: conflict.earlier.wave.into() };
+                let message = "another wave accesses the same bytes of LDS, with no barrier in between".to_string();
+                let at = Some(offsets[lane].into());
+                self.log.report_pair(FindingKind::LdsRace, Some(lane as u32), at, message, Some(party));
+            }
+        }
+    }
+
+    fn device(&mut self, action: Action, rows: Rows, at: &Addresses) {
+        let (transfer, writes) = match action {
+            Action::Load(t) => (t, false),
+            Action::Store(t) => (t, true),
+            Action::Atomic(..) => (Transfer::Words, true),
+        };
+        let (words, each) = pieces(transfer, rows);
+        let mut outside = 0;
+        for lane in lanes(at.mask) {
+            if !self.scratch.holds(at.lane[lane]) {
+                outside |= 1u64 << lane;
+                continue;
+            }
+            for k in 0..words {
+                let address = at.lane[lane].wrapping_add(at.stride.wrapping_mul(k.into()));
+                match action {
+                    Action::Load(t) => {
+                        let raw = self.scratch.load(address, each);
+                        self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                    }
+                    Action::Store(t) => {
+                        let undefined = t.extract(self.shadow.row(rows.data + k, lane));
+                        self.scratch.store(address, each, undefined);
+                    }
+                    Action::Atomic(..) => self.scratch.store(address, each, 0),
+                }
+            }
+        }
+        if let Action::Store(t) = action {
+            let used = if each == 4 { !0 } else { (1u32 << (8 * each)) - 1 };
+            for k in 0..words {
+                let undefined = |lane: &usize| t.extract(self.shadow.row(rows.data + k, *lane)) & used != 0;
+                if let Some(lane) = lanes(outside).find(undefined) {
+                    let message = "what memory gets is undefined: nothing has written it".to_string();
+                    let address = Some(at.lane[lane]);
+                    self.log.report(FindingKind::UndefinedRegister, Some(lane as u32), address, message);
+                }
+            }
+        }
+        self.device_order(action, writes, outside, at, u64::from(words) * u64::from(each));
+    }
+
+    fn device_order(&mut self, action: Action, writes: bool, mask: u64, at: &Addresses, size: u64) {
+        let group = self.group.clone();
+        if !group.borrow().is_watched() || mask == 0 {
+            return;
+        }
+        if let Action::Atomic(_, returns) = action
+            && (returns || mask.is_power_of_two())
+        {
+            lanes(mask).for_each(|lane| group.borrow_mut().atomic(self.wave, at.lane[lane], returns));
+        }
+        if !group.borrow().is_split() || matches!(action, Action::Atomic(..)) {
+            return;
+        }
+        let id = self.access(false);
+        let found = group.borrow_mut().touch_device(id, self.wave, writes, &at.lane, mask, size);
+        if let Some((conflict, lane)) = found {
+            let party = Party { pc: conflict.earlier.pc, wave: conflict.earlier.wave.into() };
+            let what = "an access to memory that another wave began before a barrier and did not wait for";
+            let address = Some(at.lane[lane]);
+            let message = format!("this collides with {what}");
+            self.log.report_pair(FindingKind::MissingWait, Some(lane as u32), address, message, Some(party));
+        }
+    }
+
+    fn bytes(&mut self, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+        let (Action::Load(transfer) | Action::Store(transfer)) = action else { return };
+        let (words, each) = pieces(transfer, rows);
+        for lane in lanes(mask) {
+            for k in 0..words {
+                let stored = transfer.extract(self.shadow.row(rows.data + k, lane));
+                let mut raw = 0;
+                for byte in 0..each {
+                    let address = place(lane, u32::from(k) * 4 + byte);
+                    if !self.scratch.holds(address) {
+                        continue;
+                    }
+                    match action {
+                        Action::Store(_) => self.scratch.store(address, 1, stored >> (8 * byte)),
+                        _ => raw |= self.scratch.load(address, 1) << (8 * byte),
+                    }
+                }
+                if let Action::Load(t) = action {
+                    self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                }
+            }
+        }
+    }
+}
