@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._core import Block, Function, Instruction
     from .code_object import CodeObject
-    from .device import Device, Module, RunResult
+    from .device import Device, Module, RunResult, Strict, finding_kinds
     from .errors import *  # noqa: F403
     from .kernel import Kernel
     from .lang import *  # noqa: F403
@@ -55,7 +55,9 @@ _HOME = {
     "Reg": "values",
     "Report": "report",
     "RunResult": "device",
+    "Strict": "device",
     "Tool": "tool",
+    "finding_kinds": "device",
     "instrument": "planning",
     **dict.fromkeys(
         (

@@ -250,10 +250,14 @@ class Device:
         block: tuple[int, int, int],
         kernarg: bytes,
         lds: int = 0,
-        strict: bool = False,
+        strict: Sequence[str] | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
-        ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``."""
+        ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
+        findings of these kinds are reported."""
+
+def finding_kinds() -> list[str]:
+    """The kinds of strict mode's findings."""
 
 def instrument(
     code_object: CodeObject,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _core
 from .arguments import check_workgroup, dimensions, pack
@@ -18,6 +18,23 @@ from .tool import Tool
 
 if TYPE_CHECKING:
     import numpy
+
+#: Whether a launch is judged, or what by.
+Strict: TypeAlias = "bool | Sequence[str]"
+
+
+def finding_kinds() -> list[str]:
+    """The kinds of findings that strict mode knows."""
+    return _core.finding_kinds()
+
+
+def strict_kinds(strict: Strict) -> list[str] | None:
+    """What the native module is to look for; None for nothing."""
+    if isinstance(strict, str):
+        raise ArgumentError(f"strict={strict!r}: expected True, False or a list of kinds: {', '.join(finding_kinds())}")
+    if isinstance(strict, bool):
+        return finding_kinds() if strict else None
+    return [str(kind) for kind in strict]
 
 
 @dataclass
@@ -106,14 +123,15 @@ class Module:
             planner.bind(self)
 
     def run(
-        self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0, strict: bool = False
+        self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0, strict: Strict = False
     ) -> RunResult:
         """Runs a kernel: ``grid`` work-items in workgroups of ``block`` (an int, or up to three).
 
         ``args`` are the kernel's explicit arguments: NumPy arrays for pointers (copied to the device and back), None for
         a null pointer, an int for an address on the device; NumPy scalars, numbers or bytes for values. ``lds`` bytes
         of dynamic LDS are added to what the kernel declares. ``strict`` looks for mistakes that real hardware would
-        hide, or make unpredictable: ``result.findings``.
+        hide, or make unpredictable: ``result.findings``. It may be the kinds of findings to look for, of
+        :func:`finding_kinds`, instead of True for all of them.
         """
         facts = self.loaded.core.kernel(kernel)
         if facts is None:
@@ -125,7 +143,7 @@ class Module:
         core = self.device.core
         packed = pack(kernel, facts, list(args), core)
         try:
-            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict)
+            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict_kinds(strict))
             packed.fetch(core)
         finally:
             packed.free(core)
@@ -200,7 +218,7 @@ class Device:
         args: Sequence[Any] = (),
         tools: Sequence[Tool] = (),
         lds: int = 0,
-        strict: bool = False,
+        strict: Strict = False,
     ) -> RunResult:
         """Loads a code object and launches a kernel (see :meth:`Module.run`).
 

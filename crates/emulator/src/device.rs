@@ -16,6 +16,8 @@ use crate::poison::Poison;
 use crate::program::Program;
 use crate::report::{Finding, Kinds, LaunchReport, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Trouble};
+use crate::source::Sources;
+use crate::strict::Party;
 
 /// How a device behaves.
 #[derive(Clone, Debug)]
@@ -81,6 +83,7 @@ struct Module {
     allocations: Vec<u64>,
     symbols: HashMap<String, (u64, u64)>,
     origins: Option<OriginMap>,
+    sources: Sources,
 }
 
 #[derive(Default)]
@@ -146,8 +149,15 @@ impl Device {
             .map(|s| (s.name.clone(), (base.wrapping_add(s.value), s.size)))
             .collect();
         let id = ModuleId(state.modules.len() as u32);
-        let module =
-            Module { object: object.clone(), image_base: base, image_size: image.size, allocations, symbols, origins };
+        let module = Module {
+            object: object.clone(),
+            image_base: base,
+            image_size: image.size,
+            allocations,
+            symbols,
+            origins,
+            sources: Sources::default(),
+        };
         state.modules.push(Some(Arc::new(module)));
         Ok(id)
     }
@@ -337,7 +347,15 @@ impl Device {
             report.workgroups += outcome.groups;
             report.waves += outcome.waves;
             let text_at = |pc: u64| programs.iter().find_map(|p| p.text_at(pc)).unwrap_or_default();
+            let locate = |pc: u64| module.sources.locate(&module.object, module.origins.as_ref(), vaddr(pc));
             for (raw, workgroup, wave) in outcome.findings {
+                let (original_pc, source) = locate(raw.pc);
+                let party = |o: Party| OtherParty {
+                    pc: vaddr(o.pc),
+                    text: text_at(o.pc),
+                    wave: o.wave,
+                    source: locate(o.pc).1,
+                };
                 report.findings.push(Finding {
                     kind: raw.kind,
                     kernel: kernel.name.clone(),
@@ -348,7 +366,9 @@ impl Device {
                     lane: raw.lane,
                     address: raw.address,
                     message: raw.message,
-                    other: raw.other.map(|o| OtherParty { pc: vaddr(o.pc), text: text_at(o.pc), wave: o.wave }),
+                    other: raw.other.map(party),
+                    original_pc,
+                    source,
                 });
             }
             match outcome.trouble {
@@ -366,6 +386,7 @@ impl Device {
                         lane: fault.lane,
                         address: fault.address,
                         message,
+                        frames: locate(pc).1,
                     });
                 }
                 Some(Trouble::Watchdog { instructions, pcs }) => {

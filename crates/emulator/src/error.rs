@@ -1,5 +1,7 @@
 //! Why the device refuses or stops.
 
+use crate::report::SourceFrame;
+
 /// What went wrong, and where.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EmuError {
@@ -24,7 +26,7 @@ pub enum EmuError {
     #[error("device address {0:#x} is in no allocation")]
     Address(u64),
     /// An instruction that cannot go on.
-    #[error("kernel {kernel}: {message}, at {pc:#x}: {text} (workgroup {workgroup:?}, wave {wave}{})", lane.map(|l| format!(", lane {l}")).unwrap_or_default())]
+    #[error("kernel {kernel}: {message}, at {pc:#x}: {text} (workgroup {workgroup:?}, wave {wave}{}){}", lane.map(|l| format!(", lane {l}")).unwrap_or_default(), line_of(frames))]
     Fault {
         kernel: String,
         /// Address within the code object.
@@ -35,9 +37,16 @@ pub enum EmuError {
         lane: Option<u32>,
         address: Option<u64>,
         message: String,
+        /// Where it is in the source, innermost call first; empty without DWARF.
+        frames: Vec<SourceFrame>,
     },
     #[error("kernel {kernel}: no progress after {instructions} instructions of a workgroup; waves are at {pcs}")]
     Watchdog { kernel: String, instructions: u64, pcs: String },
+}
+
+fn line_of(frames: &[SourceFrame]) -> String {
+    let Some(frame) = frames.first() else { return String::new() };
+    format!(", {}:{}", frame.file.as_deref().unwrap_or("??"), frame.line)
 }
 
 /// Why one instruction of a wave cannot go on; the scheduler adds where.

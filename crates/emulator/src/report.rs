@@ -85,6 +85,20 @@ pub struct Finding {
     pub message: String,
     /// Of a race: who else has a part in it.
     pub other: Option<OtherParty>,
+    /// In an instrumented code object: where the instruction is in the original.
+    pub original_pc: Option<u64>,
+    /// Where it is in the source, innermost call first; empty without DWARF.
+    pub source: Vec<SourceFrame>,
+}
+
+/// A place in the source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceFrame {
+    pub function: Option<String>,
+    pub file: Option<String>,
+    /// From 1; 0 if the compiler did not say, as for the column.
+    pub line: u32,
+    pub column: u32,
 }
 
 /// Another wave of the same workgroup, and its instruction.
@@ -93,6 +107,7 @@ pub struct OtherParty {
     pub pc: u64,
     pub text: String,
     pub wave: u32,
+    pub source: Vec<SourceFrame>,
 }
 
 /// What a launch did.

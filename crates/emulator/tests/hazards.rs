@@ -99,7 +99,8 @@ fn chains_through_the_same_accumulator_need_no_wait_states() {
 
 #[test]
 fn an_f64_matrix_instruction_between_a_write_and_a_memory_access_hides_the_hazard_from_the_hardware() {
-    let (first, second) = ("v_mov_b32_e32 v9, 0\nv_mfma_f64_4x4x4f64 v[4:5], v[2:3], v[2:3], 0", "global_store_dword v9, v1, s[2:3]");
+    let (first, second) =
+        ("v_mov_b32_e32 v9, 0\nv_mfma_f64_4x4x4f64 v[4:5], v[2:3], v[2:3], 0", "global_store_dword v9, v1, s[2:3]");
     assert_eq!(hazards(first, second, 0), 1);
     assert_eq!(hazards(first, second, 1), 0);
 }

@@ -106,7 +106,8 @@ take:
 
 #[test]
 fn undefined_bits_survive_lds() {
-    let store = |value: &str| format!("v_mov_b32_e32 v5, {value}\nds_write_b32 v1, v5\n{WAIT}ds_read_b32 v3, v1\n{WAIT}");
+    let store =
+        |value: &str| format!("v_mov_b32_e32 v5, {value}\nds_write_b32 v1, v5\n{WAIT}ds_read_b32 v3, v1\n{WAIT}");
     let decide = "v_and_b32_e32 v3, 0xffc, v3\nglobal_store_dword v3, v0, s[2:3]\n";
     assert_eq!(kinds(&store("v30")), [], "copying an undefined value is no mistake");
     assert_eq!(kinds(&format!("{}{decide}", store("v30"))), [FindingKind::UndefinedRegister]);
@@ -144,7 +145,9 @@ KERNEL k(u32 *out, u32 which) {
 #[test]
 fn undefined_data_may_not_reach_memory() {
     for store in ["global_store_dword v1, v30, s[2:3]", "flat_store_dword v[4:5], v30"] {
-        let body = format!("v_add_co_u32_e32 v4, vcc, s2, v1\nv_mov_b32_e32 v5, s3\nv_addc_co_u32_e32 v5, vcc, 0, v5, vcc\n{store}\n");
+        let body = format!(
+            "v_add_co_u32_e32 v4, vcc, s2, v1\nv_mov_b32_e32 v5, s3\nv_addc_co_u32_e32 v5, vcc, 0, v5, vcc\n{store}\n"
+        );
         assert_eq!(kinds(&body), [FindingKind::UndefinedRegister], "{store}");
         assert_eq!(kinds(&body.replace("v30", "v0")), [], "{store}");
     }

@@ -1,10 +1,12 @@
 //! The mock device.
 
-use luthier_emulator::{Device, DeviceConfig, EmuError, Launch, LaunchReport, ModuleId, Strict};
+use luthier_emulator::{
+    Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, SourceFrame, Strict,
+};
 use luthier_isa::Target;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::error::{Class, guard};
 use crate::json::to_python;
@@ -60,7 +62,7 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=false))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -71,8 +73,9 @@ impl PyDevice {
         block: (u32, u32, u32),
         kernarg: Vec<u8>,
         lds: u32,
-        strict: bool,
+        strict: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let strict = strict.map_or(Ok(Strict::Off), |names| kinds(&names))?;
         let launch = Launch {
             module: ModuleId(module),
             kernel,
@@ -80,11 +83,46 @@ impl PyDevice {
             workgroup: block.into(),
             kernarg,
             dynamic_lds: lds,
-            strict: if strict { Strict::On } else { Strict::Off },
+            strict,
         };
         let report = guard(py, || self.inner.launch(&launch).map_err(device_error))?;
         report_to_python(py, &report)
     }
+}
+
+/// Strict mode for the kinds of findings with these names.
+fn kinds(names: &[String]) -> PyResult<Strict> {
+    let mut wanted = Kinds::empty();
+    for name in names {
+        let kind = FindingKind::from_name(name).ok_or_else(|| {
+            let known = FindingKind::ALL.map(FindingKind::name).join(", ");
+            Class::Argument.error(format!("strict mode knows no kind {name}; its kinds are {known}"))
+        })?;
+        wanted |= kind.into();
+    }
+    Ok(Strict::Only(wanted))
+}
+
+/// The names of all kinds of findings.
+#[pyfunction]
+pub fn finding_kinds() -> Vec<&'static str> {
+    FindingKind::ALL.map(FindingKind::name).to_vec()
+}
+
+fn source_to_json(frames: &[SourceFrame]) -> Value {
+    frames.iter().map(|f| json!({"function": f.function, "file": f.file, "line": f.line, "column": f.column})).collect()
+}
+
+fn finding_to_json(f: &Finding) -> Value {
+    let other = f
+        .other
+        .as_ref()
+        .map(|o| json!({"pc": o.pc, "text": o.text, "wave": o.wave, "source": source_to_json(&o.source)}));
+    json!({
+        "kind": f.kind.name(), "kernel": f.kernel, "pc": f.pc, "text": f.text, "workgroup": f.workgroup,
+        "wave": f.wave, "lane": f.lane, "address": f.address, "message": f.message, "other": other,
+        "original_pc": f.original_pc, "source": source_to_json(&f.source),
+    })
 }
 
 fn report_to_python<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult<Bound<'py, PyDict>> {
@@ -95,16 +133,7 @@ fn report_to_python<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult<Bou
         }
         Ok(dict)
     };
-    let findings: Vec<_> = report
-        .findings
-        .iter()
-        .map(|f| {
-            json!({
-                "kind": f.kind.name(), "kernel": f.kernel, "pc": f.pc, "text": f.text, "workgroup": f.workgroup,
-                "wave": f.wave, "lane": f.lane, "address": f.address, "message": f.message,
-            })
-        })
-        .collect();
+    let findings: Vec<_> = report.findings.iter().map(finding_to_json).collect();
     let dict = PyDict::new(py);
     dict.set_item("instructions", report.instructions)?;
     dict.set_item("app_instructions", report.app_instructions)?;

@@ -32,7 +32,7 @@ use pyo3::prelude::*;
 #[pymodule(name = "_core")]
 mod core {
     #[pymodule_export]
-    use crate::device::PyDevice;
+    use crate::device::{PyDevice, finding_kinds};
     #[pymodule_export]
     use crate::instrument::instrument;
     #[pymodule_export]

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 from ..errors import LuthierError
 
+_STRICT_KINDS = "--strict-kinds"
+
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
@@ -63,6 +65,8 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
     run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
+    # `--strict=KIND,...`, under another name for argparse, which would take a word behind a plain `--strict` for kinds.
+    run.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
     run.add_argument("--json", metavar="FILE", help="write what happened as JSON (- for standard output, with no tables)")
     run.add_argument(
         "--dump", metavar="I=FILE.npy", action="append", default=[], help="write argument I's contents after the run"
@@ -81,7 +85,11 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line; gives the exit status."""
     try:
-        args = build_parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else list(argv)
+        prefix = "--strict="
+        args = build_parser().parse_args(
+            [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words]
+        )
         status = _command(args)
         sys.stdout.flush()
         return status

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arguments import dimensions
 from ..code_object import CodeObject
-from ..device import Device, RunResult
+from ..device import Device, RunResult, finding_kinds
 from ..errors import ArgumentError
 from ..outputs import Outputs
 from ..planning import no_kernel
@@ -24,6 +24,7 @@ def main(args: Any) -> int:
     # What is cheap to check comes first.
     grid = dimensions("--grid", parse_sizes("--grid", args.grid))
     block = dimensions("--block", parse_sizes("--block", args.block))
+    strict = args.strict if args.strict_kinds is None else parse_kinds(args.strict_kinds)
     lds = parse_sizes("--lds", args.lds)
     if len(lds) != 1 or lds[0] < 0:
         raise ArgumentError(f"--lds {args.lds}: expected a number of bytes")
@@ -46,7 +47,7 @@ def main(args: Any) -> int:
             module = Device(code_object.processor).load(code_object, tools=tools, kernels=[args.kernel])
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
-            result = module.run(args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=args.strict)
+            result = module.run(args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=strict)
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
         result, contents = interruptible(work)
@@ -121,14 +122,35 @@ def _symbol(module: Any, name: str, kind: str | None) -> Any:
     return module.read_symbol(name, "uint64" if data and len(data) % 8 == 0 else "uint8").tolist()
 
 
+def parse_kinds(text: str) -> list[str]:
+    """The kinds of ``--strict=KIND,...``."""
+    kinds, known = [kind.strip() for kind in text.split(",")], finding_kinds()
+    unknown = [kind for kind in kinds if kind not in known]
+    if unknown:
+        raise ArgumentError(f"--strict={text}: no kind {unknown[0]!r}; the kinds are {', '.join(known)}")
+    return kinds
+
+
 def finding_text(finding: dict[str, Any]) -> str:
     """A strict-mode finding in one line."""
-    where = f"{finding['kernel']}+pc {finding['pc']:#x} ({finding['text']})"
+    where = f"{finding['kernel']}+pc {finding['pc']:#x} ({finding['text']}){_line(finding)}"
     who = f"workgroup {tuple(finding['workgroup'])} wave {finding['wave']}"
     if finding["lane"] is not None:
         who += f" lane {finding['lane']}"
     at = f", address {finding['address']:#x}" if finding["address"] is not None else ""
+    other = finding["other"]
+    if other is not None:
+        at += f"; the other is wave {other['wave']} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
     return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}"
+
+
+def _line(place: dict[str, Any]) -> str:
+    """Where the source of a finding's instruction is, and through which inlined calls, as `` at FILE:LINE:COLUMN``."""
+    frames = place["source"]
+    if not frames:
+        return ""
+    places = [f"{frame['file'] or '??'}:{frame['line']}" + (f":{frame['column']}" if frame["column"] else "") for frame in frames]
+    return f" at {places[0]}" + "".join(f", inlined at {place}" for place in places[1:])
 
 
 def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:

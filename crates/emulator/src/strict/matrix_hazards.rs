@@ -97,7 +97,8 @@ impl MatrixFacts {
         }
         let pipe = pipe(info.base);
         let matrix = pipe.is_some();
-        let mut facts = MatrixFacts { fma64: info.base.starts_with("v_fma") && info.base.ends_with("_f64"), ..Default::default() };
+        let mut facts =
+            MatrixFacts { fma64: info.base.starts_with("v_fma") && info.base.ends_with("_f64"), ..Default::default() };
         let mut result = None;
         for (operand, value) in inst.operands() {
             let Some(regs) = vector(Some(value)) else { continue };

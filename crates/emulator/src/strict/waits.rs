@@ -49,7 +49,13 @@ impl Waits {
             let regs = inst.loaded.clone();
             regs.iter().for_each(|r| self.pending[r.index()] = self.pending[r.index()].saturating_add(1));
             self.any |= !regs.is_empty();
-            self.in_flight.push_back(InFlight { regs, vm: inst.vm, lgkm: inst.lgkm, unordered: inst.unordered, access: 0 });
+            self.in_flight.push_back(InFlight {
+                regs,
+                vm: inst.vm,
+                lgkm: inst.lgkm,
+                unordered: inst.unordered,
+                access: 0,
+            });
         }
     }
 

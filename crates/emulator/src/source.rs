@@ -1,0 +1,40 @@
+//! Where an instruction of a loaded code object is in its source.
+
+use std::sync::OnceLock;
+
+use luthier_loader::{CodeObject, OriginMap, SourceMap};
+
+use crate::report::SourceFrame;
+
+/// A module's DWARF, read when somebody first asks.
+#[derive(Default)]
+pub struct Sources(OnceLock<Option<SourceMap>>);
+
+impl Sources {
+    /// The place in the original code object of the instruction at `vaddr`, if that is another one, and its source.
+    /// Damaged DWARF counts as none: what was found wrong with a kernel is worth more than that.
+    pub fn locate(
+        &self,
+        object: &CodeObject,
+        origins: Option<&OriginMap>,
+        vaddr: u64,
+    ) -> (Option<u64>, Vec<SourceFrame>) {
+        let original = origins.and_then(|o| o.origin(vaddr));
+        let map = self.0.get_or_init(|| object.source_map().ok().flatten());
+        let frames = match map {
+            // Instrumented code has no source of its own.
+            Some(map) if original.is_some() || origins.is_none_or(|o| !o.covers(vaddr)) => {
+                map.frames(original.unwrap_or(vaddr))
+            }
+            _ => Vec::new(),
+        };
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let frame = |f: &luthier_loader::Frame<'_>| SourceFrame {
+            function: owned(f.function),
+            file: owned(f.file),
+            line: f.line,
+            column: f.column,
+        };
+        (original, frames.iter().map(frame).collect())
+    }
+}
