@@ -77,7 +77,7 @@ def test_a_kernels_code(vecadd):
     assert branch.branch_target in {s.address for s in branch.block.successors}
     assert vecadd.data[0x100:].find(store.data) > 0
     add = next(i for i in instrs if i.opcode == "v_add_f32")
-    assert len(add.writes) == 1 and add.writes[0].startswith("v") and any(r.startswith("exec") for r in add.reads)
+    assert [r.file for r in add.writes] == ["vgpr"] and {"exec_lo", "exec_hi"} <= {r.name for r in add.reads}
     with pytest.raises(lt.ToolError, match="on_kernel only"):
         kernel.insert_before(end, Marks.mark)
 

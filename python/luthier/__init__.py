@@ -28,7 +28,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._core import Block, Function, Instruction
+    from ._core import Block, Blocks, Frame, Function, Instruction, Instructions, Operand, Register, flag_bits
     from .code_object import CodeObject
     from .device import Device, Module, RunResult, Strict, finding_kinds
     from .errors import *  # noqa: F403
@@ -43,21 +43,27 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Block": "_core",
+    "Blocks": "_core",
     "CodeObject": "code_object",
     "Counter": "values",
     "Device": "device",
     "DeviceArray": "values",
+    "Frame": "_core",
     "Function": "_core",
     "Imm": "values",
     "Instruction": "_core",
+    "Instructions": "_core",
     "Kernel": "kernel",
     "Module": "device",
+    "Operand": "_core",
     "Reg": "values",
+    "Register": "_core",
     "Report": "report",
     "RunResult": "device",
     "Strict": "device",
     "Tool": "tool",
     "finding_kinds": "device",
+    "flag_bits": "_core",
     "instrument": "planning",
     **dict.fromkeys(
         (

@@ -1,7 +1,7 @@
 """The native module. Its errors are those of :mod:`luthier.errors`; long work releases the GIL."""
 
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Iterator, Sequence
+from typing import Any, final, overload
 
 TARGETS: tuple[str, ...]
 """The processors whose code can be lifted, instrumented and run."""
@@ -70,12 +70,33 @@ class Program:
     @property
     def functions(self) -> list[Function]:
         """All functions, by address."""
+    @property
+    def blocks(self) -> Blocks:
+        """All basic blocks, by address. A block's :attr:`Block.id` is its place here."""
+    @property
+    def instructions(self) -> Instructions:
+        """All instructions in functions, by address. An instruction's :attr:`Instruction.id` is its place here."""
+    @property
+    def source_files(self) -> list[str]:
+        """The source files that lines are in; empty without DWARF. LoadError where DWARF is damaged."""
+    @property
+    def mnemonics(self) -> list[str]:
+        """By ``opcode_id``."""
+    @property
+    def opcodes(self) -> list[str]:
+        """By ``opcode_id``: the operations without encoding suffixes."""
     def select(self, kernel: str | None = None) -> list[Function]:
         """A kernel's code, then the device functions that it may reach; everything for None."""
+    def blocks_of(self, functions: list[Function]) -> Blocks:
+        """The blocks of these functions, one function after the other."""
+    def instructions_of(self, functions: list[Function]) -> Instructions:
+        """The instructions of these functions, one function after the other."""
+    def instruction_at(self, address: int) -> Instruction | None:
+        """The instruction that begins there."""
     def disasm(self, function: Function) -> str:
-        """Assembly text of a function, with its blocks and where branches go."""
+        """Assembly text of a function, with its blocks, where branches go, and source lines."""
     def to_json(self, kernel: str | None = None) -> str:
-        """Functions, blocks, edges, calls and liveness as JSON (``luthier lift --emit json``)."""
+        """Functions, blocks, edges, calls, liveness and source lines as JSON (``luthier lift --emit json``)."""
     def to_dot(self, function: Function) -> str:
         """The control flow graph of a function in Graphviz's language."""
     def remarks(self) -> list[str]:
@@ -85,6 +106,9 @@ class Program:
 class Function:
     """A kernel's code or a device function."""
 
+    @property
+    def id(self) -> int:
+        """Its place in :attr:`Program.functions`."""
     @property
     def name(self) -> str:
         """The symbol's name, or ``sub_ADDRESS``."""
@@ -101,14 +125,23 @@ class Function:
     def refusal(self) -> str | None:
         """Why it cannot be instrumented, if it cannot."""
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> Blocks:
         """Its basic blocks, by address."""
     @property
-    def instructions(self) -> list[Instruction]:
+    def instructions(self) -> Instructions:
         """Its instructions, by address."""
     @property
     def calls(self) -> list[tuple[int, str | None]]:
         """The address of each call and the name of the function called, None where it is not known."""
+    @property
+    def callees(self) -> list[Function]:
+        """The functions that it is known to call or to jump to, each once."""
+    @property
+    def callers(self) -> list[Function]:
+        """The functions that are known to call it."""
+    @property
+    def has_unresolved_calls(self) -> bool:
+        """It calls or jumps somewhere that is not known."""
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -116,6 +149,9 @@ class Function:
 class Block:
     """A basic block: when its first instruction runs, all of them do."""
 
+    @property
+    def id(self) -> int:
+        """Its place in :attr:`Program.blocks`."""
     @property
     def address(self) -> int:
         """Of its first instruction."""
@@ -135,13 +171,13 @@ class Block:
     def predecessors(self) -> list[Block]:
         """Where control may come from."""
     @property
-    def instructions(self) -> list[Instruction]:
+    def instructions(self) -> Instructions:
         """At least one."""
     @property
-    def live_in(self) -> list[str]:
-        """Registers whose values at the block's start may still be read: ``s[4:5]``, ``v0``, ``vcc_lo``."""
+    def live_in(self) -> list[Register]:
+        """Registers whose values at the block's start may still be read, neighbours joined."""
     @property
-    def live_out(self) -> list[str]:
+    def live_out(self) -> list[Register]:
         """The same at its end."""
     def __len__(self) -> int: ...
     def __eq__(self, other: object) -> bool: ...
@@ -151,6 +187,9 @@ class Block:
 class Instruction:
     """One instruction of the original code."""
 
+    @property
+    def id(self) -> int:
+        """Its place in :attr:`Program.instructions`."""
     @property
     def address(self) -> int:
         """As the code object states it."""
@@ -168,19 +207,43 @@ class Instruction:
         """The operation without the encoding's suffix: ``v_add_f32``."""
     @property
     def opcode_id(self) -> int:
-        """A small number for the opcode, below 4096; stable for one version of Luthier."""
+        """A small number for the opcode; stable for one version of Luthier and one processor."""
+    @property
+    def llvm_name(self) -> str:
+        """LLVM's name of the encoded opcode: ``V_ADD_F32_e32_vi``."""
     @property
     def text(self) -> str:
         """Assembly, as llvm-objdump prints it."""
     @property
+    def operands(self) -> list[Operand]:
+        """In the order of assembly, destinations first."""
+    @property
+    def modifiers(self) -> dict[str, Any]:
+        """What stands behind the operands in assembly, where it is not the default: ``{"offset": -16, "glc": True}``,
+        ``{"dst_sel": "WORD_1"}``, ``{"op_sel": [0, 1]}``."""
+    @property
+    def waits(self) -> dict[str, int]:
+        """The counters that it waits for, and down to which number: ``{"vmcnt": 0}``."""
+    @property
     def flags(self) -> frozenset[str]:
         """What it does: ``load``, ``store``, ``valu``, ``vmem``, ``ds``, ``mfma``, ``branch``, ..."""
+    @property
+    def memory_space(self) -> str | None:
+        """Which memory it reads or writes: ``flat``, ``global``, ``scratch``, ``lds``, ``gds``, ``buffer``, ``image``."""
+    @property
+    def memory_width(self) -> int | None:
+        """The bytes that it reads or writes there: for each active lane, of scalar instructions for the wave. None where
+        a resource says it, as for images."""
     @property
     def function(self) -> Function:
         """The function it belongs to."""
     @property
     def block(self) -> Block:
         """The block it belongs to."""
+    @property
+    def source(self) -> list[Frame]:
+        """Where in the source it comes from, innermost first: the line, then the call of each function that was inlined
+        around it. Empty where DWARF says nothing. LoadError where DWARF is damaged."""
     @property
     def branch_target(self) -> int | None:
         """Where a direct branch or call goes."""
@@ -199,10 +262,10 @@ class Instruction:
         """``s_endpgm`` and its kin."""
     @property
     def is_load(self) -> bool:
-        """Reads memory."""
+        """Reads memory; atomics do."""
     @property
     def is_store(self) -> bool:
-        """Writes memory."""
+        """Writes memory; atomics do."""
     @property
     def is_atomic(self) -> bool:
         """An atomic memory operation."""
@@ -210,19 +273,140 @@ class Instruction:
     def is_barrier(self) -> bool:
         """``s_barrier``."""
     @property
+    def is_wait(self) -> bool:
+        """Waits for outstanding memory operations: see :attr:`waits`."""
+    @property
     def is_valu(self) -> bool:
         """Computes in vector registers."""
     @property
     def is_salu(self) -> bool:
         """Computes in scalar registers."""
     @property
-    def reads(self) -> list[str]:
-        """Registers read, implicit ones included."""
+    def reads(self) -> list[Register]:
+        """Registers read, implicit ones included, neighbours joined."""
     @property
-    def writes(self) -> list[str]:
-        """Registers written, implicit ones included."""
+    def writes(self) -> list[Register]:
+        """Registers written, implicit ones included, neighbours joined."""
+    @property
+    def live_before(self) -> list[Register]:
+        """Registers whose values just before it may still be read, by it or later, in any lane; neighbours joined."""
+    @property
+    def live_after(self) -> list[Register]:
+        """The same just behind it; of a call, where it returns to."""
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class Register:
+    """Consecutive 32-bit registers of one file. ``str`` of it is its name: ``s[4:5]``, ``v0``, ``vcc``."""
+
+    @property
+    def file(self) -> str:
+        """``sgpr``, ``vgpr``, ``agpr``, ``ttmp``, or ``special`` for VCC, EXEC, M0, SCC and the like."""
+    @property
+    def index(self) -> int | None:
+        """Of the first, within its file; None for special registers."""
+    @property
+    def width(self) -> int:
+        """How many 32-bit registers."""
+    @property
+    def name(self) -> str:
+        """As assembly has it."""
+    def overlaps(self, other: Register) -> bool:
+        """Both have a register in common."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Operand:
+    """One operand of an instruction."""
+
+    @property
+    def name(self) -> str:
+        """The field that it is encoded in: ``vdst``, ``src0``, ``sbase``, ``simm16``, ..."""
+    @property
+    def kind(self) -> str:
+        """``register``; ``inline``, a constant in the operand's code; ``literal``, the 32 bits behind the instruction;
+        ``immediate``, a number in a field; ``special``, a read-only source such as ``src_shared_base``."""
+    @property
+    def register(self) -> Register | None:
+        """Of kind ``register``."""
+    @property
+    def value(self) -> int | float | None:
+        """The number as written: of inline constants, literals (the bits) and immediates (with their sign)."""
+    @property
+    def bits(self) -> int | None:
+        """What a constant gives to the operation: bits of the operand's type."""
+    @property
+    def units(self) -> int:
+        """How many 32-bit registers it spans; 0 of an immediate."""
+    @property
+    def type(self) -> str | None:
+        """How the operation reads constants here: ``f32``, ``i16``, ``v2f16``, ``b64``, ...; None where there can be none."""
+    @property
+    def is_read(self) -> bool:
+        """The instruction reads it."""
+    @property
+    def is_written(self) -> bool:
+        """The instruction writes it."""
+    @property
+    def modifiers(self) -> list[str]:
+        """What is done to a source first: ``neg``, ``neg_hi``, ``abs``, ``sext``."""
+
+@final
+class Frame:
+    """A place in the source. ``str`` of it: ``saxpy at /src/saxpy.hip:6:3``."""
+
+    @property
+    def function(self) -> str | None:
+        """The function's name as the source has it."""
+    @property
+    def file(self) -> str | None:
+        """The path that the compiler was given, behind its working directory unless it was absolute."""
+    @property
+    def line(self) -> int:
+        """From 1; 0 where the compiler says that the code belongs to no line."""
+    @property
+    def column(self) -> int:
+        """From 1; 0 where the compiler did not say."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Instructions(Sequence[Instruction]):
+    """Instructions, of which objects are made when they are asked for. Slices are of the same kind."""
+
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int) -> Instruction: ...
+    @overload
+    def __getitem__(self, index: slice) -> Instructions: ...
+    def __iter__(self) -> Iterator[Instruction]: ...
+    def index(self, item: object) -> int:
+        """The place of an instruction, without a search. ValueError if it is not here."""
+    def count(self, item: object) -> int:
+        """How often it is here."""
+
+@final
+class Blocks(Sequence[Block]):
+    """Blocks, of which objects are made when they are asked for. Slices are of the same kind."""
+
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int) -> Block: ...
+    @overload
+    def __getitem__(self, index: slice) -> Blocks: ...
+    def __iter__(self) -> Iterator[Block]: ...
+    def index(self, item: object) -> int:
+        """The place of a block, without a search. ValueError if it is not here."""
+    def count(self, item: object) -> int:
+        """How often it is here."""
+
+def columns(instructions: Instructions, names: list[str]) -> dict[str, tuple[str, bytearray]]:
+    """For each name the type as NumPy calls it, and the values; see :func:`luthier.columns.columns`."""
+
+def flag_bits() -> dict[str, int]:
+    """The bit of each of :attr:`Instruction.flags` in the ``flags`` column."""
 
 @final
 class Device:

@@ -10,6 +10,8 @@ from . import _core
 from .errors import ArgumentError, LoadError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .kernel import Kernel
 
 
@@ -103,12 +105,39 @@ class CodeObject:
         """Its code, taken apart into functions, blocks and instructions."""
         return _core.Program(self.core)
 
+    @property
+    def functions(self) -> list[_core.Function]:
+        """All its functions, by address: kernels and device functions."""
+        return self.program.functions
+
+    @property
+    def blocks(self) -> _core.Blocks:
+        """All basic blocks, by address."""
+        return self.program.blocks
+
+    @property
+    def instructions(self) -> _core.Instructions:
+        """All instructions in functions, by address: a sequence that makes objects when it is asked for them."""
+        return self.program.instructions
+
+    def columns(self, *names: str) -> dict[str, np.ndarray[Any, Any]]:
+        """:attr:`instructions` as NumPy arrays, by name; see :func:`luthier.columns.columns`."""
+        from .columns import columns
+
+        return columns(self.instructions, *names)
+
+    def to_arrow(self, *names: str) -> Any:
+        """:attr:`instructions` as a ``pyarrow.Table``; see :func:`luthier.columns.to_arrow`."""
+        from .columns import to_arrow
+
+        return to_arrow(self.program, self.instructions, *names)
+
     def inspect(self) -> dict[str, Any]:
         """Everything that ``luthier inspect --json`` shows of it."""
         return self.core.inspect()
 
     def disasm(self, kernel: str | None = None) -> str:
-        """Assembly text with blocks and branch targets: of everything, or of one kernel and what it calls."""
+        """Assembly text with blocks, branch targets and source lines: of everything, or of one kernel and what it calls."""
         return "".join(self.program.disasm(f) for f in self.program.select(kernel))
 
     def save(self, path: str | os.PathLike[str]) -> None:

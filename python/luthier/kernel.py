@@ -9,7 +9,9 @@ from .arguments import explicit
 from .errors import ToolError
 
 if TYPE_CHECKING:
-    from ._core import Block, Function, Instruction
+    import numpy as np
+
+    from ._core import Blocks, Function, Instruction, Instructions
     from .code_object import CodeObject
     from .planning import Planner
     from .tool import Tool
@@ -52,14 +54,28 @@ class Kernel:
         return self.code_object.program.select(self.name)
 
     @cached_property
-    def blocks(self) -> list[Block]:
-        """The basic blocks of all :attr:`functions`."""
-        return [block for function in self.functions for block in function.blocks]
+    def blocks(self) -> Blocks:
+        """The basic blocks of all :attr:`functions`: a sequence that makes a :class:`~luthier.Block` when it is asked
+        for one."""
+        return self.code_object.program.blocks_of(self.functions)
 
     @cached_property
-    def instructions(self) -> list[Instruction]:
-        """The instructions of all :attr:`functions`, in the order of the code."""
-        return [instr for function in self.functions for instr in function.instructions]
+    def instructions(self) -> Instructions:
+        """The instructions of all :attr:`functions`, in the order of the code: a sequence that makes an
+        :class:`~luthier.Instruction` when it is asked for one."""
+        return self.code_object.program.instructions_of(self.functions)
+
+    def columns(self, *names: str) -> dict[str, np.ndarray[Any, Any]]:
+        """:attr:`instructions` as NumPy arrays, by name; see :func:`luthier.columns.columns`."""
+        from .columns import columns
+
+        return columns(self.instructions, *names)
+
+    def to_arrow(self, *names: str) -> Any:
+        """:attr:`instructions` as a ``pyarrow.Table``; see :func:`luthier.columns.to_arrow`."""
+        from .columns import to_arrow
+
+        return to_arrow(self.code_object.program, self.instructions, *names)
 
     def insert_before(self, instr: Instruction, hook: Any, *args: Any) -> None:
         """Runs ``hook(*args)`` before ``instr``, each time that a wave gets there.

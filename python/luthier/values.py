@@ -162,13 +162,15 @@ class Imm:
 
 @dataclass(frozen=True)
 class Reg:
-    """The value that a register of the application has at that point: ``lt.Reg("s4")``, ``lt.Reg("v[2:3]")``."""
+    """The value that a register of the application has at that point: ``lt.Reg("s4")``, ``lt.Reg("v[2:3]")``. A
+    :class:`luthier.Register`, as operands have it, may stand for the name."""
 
     name: str
 
     def __post_init__(self) -> None:
         import re
 
+        object.__setattr__(self, "name", str(self.name))
         found = re.fullmatch(r"([sva])(?:(\d+)|\[(\d+):(\d+)\])", self.name)
         if not found:
             raise ArgumentError(f"{self.name!r} is no register: write s4, v[2:3] or a0")

@@ -38,14 +38,21 @@ mod core {
     #[pymodule_export]
     use crate::object::{PyCodeObject, PyContainer};
     #[pymodule_export]
-    use crate::program::{PyBlock, PyFunction, PyInstruction, PyProgram};
+    use crate::program::{
+        PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyOperand, PyProgram, PyRegister,
+        flag_bits, instruction_columns,
+    };
     #[pymodule_export]
     const TARGETS: (&str,) = ("gfx90a",);
     use pyo3::prelude::*;
 
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::error::keep_panics_quiet();
+        let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;
+        for class in [module.py().get_type::<PyBlocks>(), module.py().get_type::<PyInstructions>()] {
+            sequence.call_method1("register", (class,))?;
+        }
         Ok(())
     }
 }

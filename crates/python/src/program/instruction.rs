@@ -1,0 +1,225 @@
+//! An instruction.
+
+use std::sync::Arc;
+
+use luthier_isa::{Access, Flags, Inst, MemoryAccess, Reg, RegSet};
+use luthier_lifter::InstrId;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyFrozenSet};
+
+use super::live::FunctionLive;
+use super::source::PyFrame;
+use super::{PyBlock, PyFunction, PyOperand, PyRegister, Shared, hash_of, identity, modifiers};
+use crate::error::guard;
+
+/// Instructions after which nothing runs at the next address, or not at once.
+const LEAVES: Flags = Flags::BRANCH
+    .union(Flags::COND_BRANCH)
+    .union(Flags::INDIRECT)
+    .union(Flags::CALL)
+    .union(Flags::END)
+    .union(Flags::TRAP);
+
+/// The flags of an instruction whose memory access is known: the tables count more as one than there is.
+pub fn flags(inst: &Inst, memory: Option<MemoryAccess>) -> Flags {
+    let mut flags = inst.info().flags;
+    flags.set(Flags::LOAD, memory.is_some_and(|memory| memory.reads));
+    flags.set(Flags::STORE, memory.is_some_and(|memory| memory.writes));
+    flags.set(Flags::ATOMIC, memory.is_some_and(|memory| memory.atomic));
+    flags
+}
+
+#[pyclass(name = "Instruction", module = "luthier._core", frozen)]
+pub struct PyInstruction {
+    pub program: Arc<Shared>,
+    pub id: InstrId,
+}
+
+#[pymethods]
+impl PyInstruction {
+    #[getter]
+    fn id(&self) -> u32 {
+        self.id.0
+    }
+    #[getter]
+    fn address(&self) -> u64 {
+        self.program.program.vaddr(self.id)
+    }
+    #[getter]
+    fn size(&self) -> usize {
+        self.inst().size()
+    }
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let mut bytes = Vec::with_capacity(20);
+        self.inst().encode_into(&mut bytes);
+        PyBytes::new(py, &bytes)
+    }
+    #[getter]
+    fn mnemonic(&self) -> &'static str {
+        self.inst().info().mnemonic
+    }
+    #[getter]
+    fn opcode(&self) -> &'static str {
+        self.inst().info().base
+    }
+    #[getter]
+    fn opcode_id(&self) -> u16 {
+        self.inst().info().id.0
+    }
+    #[getter]
+    fn llvm_name(&self) -> &'static str {
+        self.inst().info().llvm
+    }
+    #[getter]
+    fn text(&self) -> String {
+        self.inst().to_string()
+    }
+    #[getter]
+    fn operands(&self) -> Vec<PyOperand> {
+        PyOperand::all_of(self.inst())
+    }
+    #[getter]
+    fn modifiers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        modifiers::to_python(py, self.inst())
+    }
+    #[getter]
+    fn waits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (counter, value) in modifiers::waits(self.inst()) {
+            dict.set_item(counter, value)?;
+        }
+        Ok(dict)
+    }
+    #[getter]
+    fn flags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyFrozenSet>> {
+        let flags = flags(self.inst(), self.inst().memory());
+        PyFrozenSet::new(py, flags.iter_names().map(|(name, _)| name.to_lowercase()))
+    }
+    #[getter]
+    fn memory_space(&self) -> Option<&'static str> {
+        self.inst().memory().map(|memory| memory.space.name())
+    }
+    #[getter]
+    fn memory_width(&self) -> Option<u16> {
+        self.inst().memory()?.width
+    }
+    #[getter]
+    fn function(&self) -> PyFunction {
+        PyFunction { program: self.program.clone(), id: self.program.program.func_of(self.id) }
+    }
+    #[getter]
+    fn block(&self) -> PyBlock {
+        PyBlock { program: self.program.clone(), id: self.program.program.block_of(self.id) }
+    }
+    #[getter]
+    fn source(&self, py: Python<'_>) -> PyResult<Vec<PyFrame>> {
+        guard(py, || {
+            let lines = self.program.known_lines()?;
+            let frames = lines.map_or_else(Vec::new, |lines| lines.frames(self.address()));
+            Ok(frames.into_iter().map(PyFrame::of).collect())
+        })
+    }
+    #[getter]
+    fn branch_target(&self) -> Option<u64> {
+        self.inst().branch_target(self.address())
+    }
+    #[getter]
+    fn goes_on(&self) -> bool {
+        !self.has(LEAVES)
+    }
+    #[getter]
+    fn is_branch(&self) -> bool {
+        self.has(Flags::BRANCH | Flags::COND_BRANCH)
+    }
+    #[getter]
+    fn is_call(&self) -> bool {
+        self.has(Flags::CALL)
+    }
+    #[getter]
+    fn is_end(&self) -> bool {
+        self.has(Flags::END)
+    }
+    #[getter]
+    fn is_load(&self) -> bool {
+        self.inst().memory().is_some_and(|memory| memory.reads)
+    }
+    #[getter]
+    fn is_store(&self) -> bool {
+        self.inst().memory().is_some_and(|memory| memory.writes)
+    }
+    #[getter]
+    fn is_atomic(&self) -> bool {
+        self.inst().memory().is_some_and(|memory| memory.atomic)
+    }
+    #[getter]
+    fn is_barrier(&self) -> bool {
+        self.has(Flags::BARRIER)
+    }
+    #[getter]
+    fn is_wait(&self) -> bool {
+        self.has(Flags::WAIT)
+    }
+    #[getter]
+    fn is_valu(&self) -> bool {
+        self.has(Flags::VALU)
+    }
+    #[getter]
+    fn is_salu(&self) -> bool {
+        self.has(Flags::SALU)
+    }
+    #[getter]
+    fn reads(&self) -> Vec<PyRegister> {
+        self.touched(Access::reads)
+    }
+    #[getter]
+    fn writes(&self) -> Vec<PyRegister> {
+        self.touched(Access::writes)
+    }
+    #[getter]
+    fn live_before(&self, py: Python<'_>) -> PyResult<Vec<PyRegister>> {
+        self.live(py, FunctionLive::before)
+    }
+    #[getter]
+    fn live_after(&self, py: Python<'_>) -> PyResult<Vec<PyRegister>> {
+        self.live(py, FunctionLive::after)
+    }
+    fn __eq__(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+    fn __hash__(&self) -> u64 {
+        hash_of(self.key())
+    }
+    fn __repr__(&self) -> String {
+        format!("<Instruction {:#x}: {}>", self.address(), self.inst())
+    }
+}
+
+impl PyInstruction {
+    fn inst(&self) -> &Inst {
+        self.program.program.inst(self.id)
+    }
+    fn has(&self, flags: Flags) -> bool {
+        self.inst().info().flags.intersects(flags)
+    }
+    fn key(&self) -> (usize, u32) {
+        identity(&self.program, self.id.0)
+    }
+    fn touched(&self, wanted: impl Fn(Access) -> bool) -> Vec<PyRegister> {
+        let mut set = RegSet::EMPTY;
+        self.inst().for_each_access(|a| {
+            if wanted(a.access) {
+                set.insert(a.reg);
+            }
+        });
+        // The lifter's own bookkeeping, no register.
+        set.remove(Reg::GPR_IDX);
+        PyRegister::all_of(&set)
+    }
+    fn live(&self, py: Python<'_>, get: impl Fn(&FunctionLive, InstrId) -> RegSet + Sync) -> PyResult<Vec<PyRegister>> {
+        guard(py, || {
+            let func = self.program.program.func_of(self.id);
+            Ok(PyRegister::all_of(&get(&self.program.live(func), self.id)))
+        })
+    }
+}

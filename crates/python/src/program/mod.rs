@@ -1,0 +1,211 @@
+//! Lifted code as Python sees it: a program, its functions, their blocks, their instructions.
+//!
+//! The objects hold the program and a number each, so that making one costs little; sequences hold ranges of numbers,
+//! and make an object when one is asked for. What many objects need (source lines, liveness) is worked out once and
+//! kept with the program.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `function`, `block`, `instruction` | one of each |
+//! | `operand` | registers and typed operands |
+//! | `modifiers` | what stands behind the operands in assembly |
+//! | `sequence` | many instructions or blocks, without an object for each |
+//! | `columns` | many instructions as arrays |
+//! | `live` | the live registers of a function, kept |
+//! | `source` | source lines, for Python and for listings |
+
+mod block;
+mod columns;
+mod function;
+mod instruction;
+mod live;
+mod modifiers;
+mod operand;
+mod sequence;
+mod source;
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use luthier_lifter::{BlockIds, FuncId, FunctionKind, Program};
+use luthier_loader::{CodeObject, SourceMap};
+use pyo3::prelude::*;
+
+pub use block::PyBlock;
+pub use columns::{flag_bits, instruction_columns};
+pub use function::PyFunction;
+pub use instruction::PyInstruction;
+pub use operand::{PyOperand, PyRegister};
+pub use sequence::{PyBlocks, PyInstructions};
+pub use source::{PyFrame, on_one_line};
+
+use crate::error::{Class, guard};
+use crate::object::PyCodeObject;
+use crate::text;
+
+/// A program, and what was worked out of it.
+pub struct Shared {
+    pub program: Program,
+    object: Arc<CodeObject>,
+    /// Or why the lines cannot be read.
+    lines: OnceLock<Result<Option<SourceMap>, String>>,
+    live: Mutex<Option<Arc<live::FunctionLive>>>,
+}
+
+impl Shared {
+    /// The source lines, read when first asked for; `None` without DWARF. An error where DWARF is damaged.
+    pub fn lines(&self) -> Result<Option<&SourceMap>, &str> {
+        let lines = self.lines.get_or_init(|| self.object.source_map().map_err(|error| error.to_string()));
+        lines.as_ref().map(Option::as_ref).map_err(String::as_str)
+    }
+
+    fn known_lines(&self) -> PyResult<Option<&SourceMap>> {
+        self.lines().map_err(|error| Class::Load.error(error))
+    }
+}
+
+#[pyclass(name = "Program", module = "luthier._core", frozen)]
+pub struct PyProgram {
+    inner: Arc<Shared>,
+}
+
+#[pymethods]
+impl PyProgram {
+    #[new]
+    fn new(py: Python<'_>, code_object: &PyCodeObject) -> PyResult<PyProgram> {
+        let object = code_object.inner.clone();
+        guard(py, move || {
+            let program = Program::lift(&object).map_err(|e| Class::Lift.error(e))?;
+            let shared = Shared { program, object, lines: OnceLock::new(), live: Mutex::new(None) };
+            Ok(PyProgram { inner: Arc::new(shared) })
+        })
+    }
+
+    #[getter]
+    fn functions(&self) -> Vec<PyFunction> {
+        self.inner.program.function_ids().map(|id| self.function(id)).collect()
+    }
+
+    #[getter]
+    fn blocks(&self) -> PyBlocks {
+        let all = BlockIds::new(0, self.inner.program.blocks().len() as u32);
+        PyBlocks::new(self.inner.clone(), [all])
+    }
+
+    #[getter]
+    fn instructions(&self) -> PyInstructions {
+        let all = self.inner.program.instrs();
+        PyInstructions::new(self.inner.clone(), [all])
+    }
+
+    /// The kernel first, then the device functions that it may reach.
+    #[pyo3(signature = (kernel=None))]
+    fn select(&self, kernel: Option<&str>) -> PyResult<Vec<PyFunction>> {
+        let Some(name) = kernel else { return Ok(self.functions()) };
+        let program = &self.inner.program;
+        let id = program.function_ids().find(|&id| {
+            let function = program.function(id);
+            function.kind == FunctionKind::Kernel && function.name == name
+        });
+        let id = id.ok_or_else(|| Class::Argument.error(format!("there is no code of a kernel {name}")))?;
+        let others = program.reachable(id).into_iter().filter(|&other| other != id);
+        Ok(std::iter::once(id).chain(others).map(|id| self.function(id)).collect())
+    }
+
+    fn blocks_of(&self, functions: Vec<PyRef<'_, PyFunction>>) -> PyResult<PyBlocks> {
+        let ids = self.own(&functions)?;
+        Ok(PyBlocks::new(self.inner.clone(), ids.map(|id| self.inner.program.function(id).blocks)))
+    }
+
+    fn instructions_of(&self, functions: Vec<PyRef<'_, PyFunction>>) -> PyResult<PyInstructions> {
+        let ids = self.own(&functions)?;
+        Ok(PyInstructions::new(self.inner.clone(), ids.map(|id| self.inner.program.function_instrs(id))))
+    }
+
+    fn instruction_at(&self, address: u64) -> Option<PyInstruction> {
+        let id = self.inner.program.instr_at(address)?;
+        Some(PyInstruction { program: self.inner.clone(), id })
+    }
+
+    #[getter]
+    fn source_files(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, || Ok(self.inner.known_lines()?.map_or_else(Vec::new, |lines| lines.files().to_vec())))
+    }
+
+    #[getter]
+    fn mnemonics(&self) -> Vec<&'static str> {
+        self.inner.program.target().opcodes().iter().map(|info| info.mnemonic).collect()
+    }
+
+    #[getter]
+    fn opcodes(&self) -> Vec<&'static str> {
+        self.inner.program.target().opcodes().iter().map(|info| info.base).collect()
+    }
+
+    fn disasm(&self, py: Python<'_>, function: &PyFunction) -> PyResult<String> {
+        let (shared, id) = (function.program.clone(), function.id);
+        guard(py, move || Ok(text::function(&shared.program, id, shared.lines().unwrap_or_default())))
+    }
+
+    /// Functions, blocks, calls, liveness, source lines as JSON text.
+    #[pyo3(signature = (kernel=None))]
+    fn to_json(&self, py: Python<'_>, kernel: Option<&str>) -> PyResult<String> {
+        let only: Option<Vec<FuncId>> = match kernel {
+            None => None,
+            Some(_) => Some(self.select(kernel)?.iter().map(|f| f.id).collect()),
+        };
+        guard(py, || {
+            let document = source::document(&self.inner, only.as_deref());
+            serde_json::to_string_pretty(&document).map_err(|e| Class::Internal.error(e))
+        })
+    }
+
+    /// The control flow graph of a function for Graphviz.
+    fn to_dot(&self, py: Python<'_>, function: &PyFunction) -> PyResult<String> {
+        let (shared, id) = (function.program.clone(), function.id);
+        guard(py, move || Ok(luthier_lifter::export::dot(&shared.program, id)))
+    }
+
+    fn remarks(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guard(py, || {
+            let program = &self.inner.program;
+            let issues = program.issues().iter().map(|issue| issue.to_string());
+            let gaps = program.gaps().iter().filter(|g| g.kind != luthier_lifter::GapKind::Padding);
+            let gaps = gaps.map(|g| format!("{:#x}: {} bytes in no function", g.vaddr, g.size));
+            let lines = self.inner.lines().err().map(|error| format!("no source lines: {error}"));
+            Ok(issues.chain(gaps).chain(lines).collect())
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let program = &self.inner.program;
+        format!("<Program of {} functions, {} instructions>", program.functions().len(), program.instrs().len())
+    }
+}
+
+impl PyProgram {
+    fn function(&self, id: FuncId) -> PyFunction {
+        PyFunction { program: self.inner.clone(), id }
+    }
+
+    /// The functions' numbers, if they are this program's.
+    fn own(&self, functions: &[PyRef<'_, PyFunction>]) -> PyResult<impl Iterator<Item = FuncId> + use<>> {
+        if let Some(other) = functions.iter().find(|function| !Arc::ptr_eq(&function.program, &self.inner)) {
+            let name = &other.program.program.function(other.id).name;
+            return Err(Class::Argument.error(format!("{name} is a function of another program")));
+        }
+        Ok(functions.iter().map(|function| function.id).collect::<Vec<_>>().into_iter())
+    }
+}
+
+/// Two objects are equal when they stand for the same thing of the same program.
+fn identity(program: &Arc<Shared>, number: u32) -> (usize, u32) {
+    (Arc::as_ptr(program).addr(), number)
+}
+
+fn hash_of(key: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,106 @@
+//! What stands behind the operands in assembly: `offset:-16 glc`, `row_mask:0xf`, `clamp`.
+//!
+//! Taken from the text, which is LLVM's to the letter: what a field is called there, and which sign and default it has,
+//! is known in one place only.
+
+use luthier_isa::Inst;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// The value of a modifier.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// It is there: `glc`.
+    Set,
+    /// `offset:-16`.
+    Number(i64),
+    /// `op_sel:[0,1]`.
+    Numbers(Vec<i64>),
+    /// `dst_sel:WORD_1`.
+    Name(String),
+}
+
+/// The modifiers of an instruction, in the order of assembly.
+pub fn modifiers(inst: &Inst) -> Vec<(String, Value)> {
+    let text = inst.to_string();
+    let mut words = text.split(' ').filter(|word| !word.is_empty());
+    words.next();
+    let mut found = Vec::new();
+    // Operands come first, with commas between them.
+    let mut operand = true;
+    for word in words {
+        // The operand of waits and messages has parentheses; a register tuple has its colon in brackets.
+        let name_end = word.find(['[', '(', ':']).unwrap_or(word.len());
+        let is_named = word[name_end..].starts_with(':');
+        if operand && !is_named && word != "gds" {
+            operand = word.ends_with(',');
+            continue;
+        }
+        operand = false;
+        if word[name_end..].starts_with('(') {
+            continue;
+        }
+        let (name, value) = match word.split_once(':') {
+            Some((name, value)) if is_named => (name, read(value)),
+            _ => (word, Value::Set),
+        };
+        found.push((name.to_owned(), value));
+    }
+    found
+}
+
+fn read(text: &str) -> Value {
+    if let Some(list) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+        && let Some(numbers) = list.split(',').map(number).collect()
+    {
+        return Value::Numbers(numbers);
+    }
+    number(text).map_or_else(|| Value::Name(text.to_owned()), Value::Number)
+}
+
+fn number(text: &str) -> Option<i64> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let value = match digits.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None => digits.parse(),
+    };
+    value.ok().map(|value: i64| sign * value)
+}
+
+pub fn to_python<'py>(py: Python<'py>, inst: &Inst) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in modifiers(inst) {
+        match value {
+            Value::Set => dict.set_item(name, true)?,
+            Value::Number(value) => dict.set_item(name, value)?,
+            Value::Numbers(values) => dict.set_item(name, PyList::new(py, values)?)?,
+            Value::Name(value) => dict.set_item(name, value)?,
+        }
+    }
+    Ok(dict)
+}
+
+/// The counters that an instruction waits for, and down to which number each.
+pub fn waits(inst: &Inst) -> Vec<(String, i64)> {
+    let base = inst.info().base;
+    let text = inst.to_string();
+    let operands = text.split_once(' ').map_or("", |(_, rest)| rest);
+    if base == "s_waitcnt" {
+        // `vmcnt(0) lgkmcnt(1)`
+        let parts = operands.split([' ', '&']).filter_map(|part| {
+            let (name, value) = part.strip_suffix(')')?.split_once('(')?;
+            Some((name.to_owned(), number(value)?))
+        });
+        return parts.collect();
+    }
+    // `s_waitcnt_vscnt null, 0x0`; `s_wait_loadcnt 0x0`, and two counters in one number, the first in its high byte.
+    let named = base.strip_prefix("s_waitcnt_").or_else(|| base.strip_prefix("s_wait_"));
+    let (Some(named), Some(value)) = (named, operands.rsplit(' ').next().and_then(number)) else { return Vec::new() };
+    let counters: Vec<&str> = named.split('_').collect();
+    match counters[..] {
+        _ if !counters.iter().all(|name| name.ends_with("cnt")) => Vec::new(),
+        [one] => vec![(one.to_owned(), value)],
+        [first, second] => vec![(first.to_owned(), value >> 8 & 0x3f), (second.to_owned(), value & 0x3f)],
+        _ => Vec::new(),
+    }
+}
