@@ -1,8 +1,14 @@
 //! The functions' own tables to the program's.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
 use luthier_isa::{Field, Operand, Reg, RegRange};
+use rayon::prelude::*;
 
 use crate::class::Kind;
+use crate::decode::Pool;
 use crate::flow::Draft;
 use crate::lift::{Code, call_target};
 use crate::live::Summaries;
@@ -13,7 +19,7 @@ use crate::{
     Program, Resolution, Terminator,
 };
 
-/// `drafts` by entry address. Consumes them one by one, so that no instruction is held twice for long.
+/// `drafts` by entry address.
 pub(crate) fn assemble(
     drafts: Vec<Draft>,
     code: &Code<'_>,
@@ -21,7 +27,6 @@ pub(crate) fn assemble(
     gaps: Vec<Gap>,
     issues: Vec<Issue>,
 ) -> Program {
-    let instrs = drafts.iter().map(|d| d.insts.len()).sum();
     let blocks = drafts.iter().map(|d| d.flow.blocks()).sum::<usize>();
     let edges = drafts.iter().map(|d| d.flow.succs.len()).sum();
     let entries: Vec<(u64, u64)> = drafts.iter().map(|d| (d.entry, d.entry + d.size)).collect();
@@ -56,8 +61,8 @@ pub(crate) fn assemble(
         succs: Vec::with_capacity(edges),
         pred_start: Vec::new(),
         preds: Vec::new(),
-        insts: Vec::with_capacity(instrs),
-        offsets: Vec::with_capacity(instrs),
+        insts: Vec::new(),
+        offsets: Vec::new(),
         calls: Vec::new(),
         exits: Vec::new(),
         pc_values: Vec::new(),
@@ -69,9 +74,11 @@ pub(crate) fn assemble(
         summaries: Summaries::default(),
     };
     p.succ_start.push(0);
+    let mut parts = Parts::default();
     for (index, draft) in drafts.into_iter().enumerate() {
-        add(&mut p, FuncId(index as u32), draft, &function_at, &place_of, code);
+        add(&mut p, &mut parts, FuncId(index as u32), draft, &function_at, &place_of, code);
     }
+    Pool { insts: p.insts, offsets: p.offsets } = parts.join();
     connect_back(&mut p);
     p.wild_jumps = has_wild_jumps(&p);
     settle_calls(&mut p, places);
@@ -83,13 +90,14 @@ pub(crate) fn assemble(
 
 fn add(
     p: &mut Program,
+    parts: &mut Parts,
     func: FuncId,
     draft: Draft,
     function_at: &impl Fn(u64) -> Option<FuncId>,
     place_of: &impl Fn(u64) -> Place,
     code: &Code<'_>,
 ) {
-    let (first_block, first_instr) = (p.blocks.len() as u32, p.insts.len() as u32);
+    let (first_block, first_instr) = (p.blocks.len() as u32, parts.len as u32);
     let flow = &draft.flow;
     for block in 0..flow.blocks() {
         let instrs = InstrIds::new(first_instr + flow.starts[block], first_instr + flow.starts[block + 1]);
@@ -98,7 +106,7 @@ fn add(
         p.succ_start.push(p.succs.len() as u32);
         if flow.terminators[block] == Terminator::Call {
             let last = flow.starts[block + 1] as usize - 1;
-            let inst = &draft.insts[last];
+            let inst = &draft.insts()[last];
             let target = call_target(&draft, last, code.classes);
             let link = match inst.operand_in(Field::Sdst) {
                 Some(Operand::Reg(range)) => range,
@@ -131,6 +139,7 @@ fn add(
         place: f.vaddr.map(place_of),
     }));
     let entry = draft.instr_at(draft.entry).and_then(|i| flow.block_starting_at(i)).unwrap_or(0);
+    let second_entry = draft.second_entry.filter(|v| draft.instr_at(*v).is_some());
     p.issues.extend(draft.issues);
     let flow_issues = draft.flow.issues.into_iter();
     p.issues.extend(flow_issues.map(|(vaddr, kind)| Issue { vaddr, function: draft.name.clone(), kind }));
@@ -142,16 +151,65 @@ fn add(
         named: draft.named,
         blocks: BlockIds::new(first_block, p.blocks.len() as u32),
         entry: BlockId(first_block + entry),
-        second_entry: draft.second_entry.filter(|v| draft.vaddrs.binary_search(v).is_ok()),
+        second_entry,
         refusal: draft.refusal.or(draft.flow.refusal),
         entered_inside: draft.entered.into_iter().collect(),
     });
-    p.offsets.extend(draft.vaddrs.iter().map(|v| (v - code.base()) as u32));
-    p.insts.extend(draft.insts);
+    parts.add(draft.pool, draft.instrs);
+}
+
+/// Where the program's instructions are, in order, until they are put together.
+#[derive(Default)]
+struct Parts {
+    pieces: Vec<(Arc<Pool>, Range<usize>)>,
+    /// Instructions so far.
+    len: usize,
+}
+
+impl Parts {
+    fn add(&mut self, pool: Arc<Pool>, range: Range<usize>) {
+        self.len += range.len();
+        match self.pieces.last_mut() {
+            Some((last, before)) if Arc::ptr_eq(last, &pool) && before.end == range.start => before.end = range.end,
+            _ => self.pieces.push((pool, range)),
+        }
+    }
+    /// One table. Where there is only one piece, it is taken as it is: copying it would take as long as decoding it.
+    fn join(mut self) -> Pool {
+        if let [(pool, range)] = self.pieces.as_mut_slice()
+            && *range == (0..pool.insts.len())
+            && let Some(pool) = Arc::get_mut(pool)
+        {
+            return std::mem::take(pool);
+        }
+        // A few large pieces are copied on all cores, many small ones in a row.
+        if self.len < 1 << 14 || self.pieces.len() > 64 {
+            let mut all = Pool::default();
+            all.insts.reserve_exact(self.len);
+            all.offsets.reserve_exact(self.len);
+            for (pool, range) in self.pieces {
+                all.insts.extend_from_slice(&pool.insts[range.clone()]);
+                all.offsets.extend_from_slice(&pool.offsets[range]);
+            }
+            return all;
+        }
+        let mut ends = Vec::with_capacity(self.pieces.len());
+        self.pieces.iter().for_each(|(_, r)| ends.push(ends.last().unwrap_or(&0) + r.len()));
+        let place = |i: usize| {
+            let piece = ends.partition_point(|end| *end <= i);
+            let (pool, range) = &self.pieces[piece];
+            (pool, range.end - (ends[piece] - i))
+        };
+        let all = (0..self.len).into_par_iter();
+        Pool {
+            insts: all.clone().map(|i| place(i)).map(|(pool, at)| pool.insts[at]).collect(),
+            offsets: all.map(|i| place(i)).map(|(pool, at)| pool.offsets[at]).collect(),
+        }
+    }
 }
 
 fn has_wild_jumps(p: &Program) -> bool {
-    let jumps: Vec<u64> = p
+    let jumps: BTreeSet<u64> = p
         .blocks
         .iter()
         .enumerate()

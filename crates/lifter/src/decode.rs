@@ -7,41 +7,83 @@ use luthier_isa::{DecodeError, Inst, Target};
 
 use crate::class::{Classes, Kind};
 
+/// Instructions of a stretch of code, one after the other: the functions in it share the two tables, and those of the
+/// whole program come to be without each function having had its own.
+#[derive(Default)]
+pub(crate) struct Pool {
+    pub insts: Vec<Inst>,
+    /// Distances from the base address of the code.
+    pub offsets: Vec<u32>,
+}
+
+/// A function's part of a pool.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub base: u64,
+    pub insts: &'a [Inst],
+    pub offsets: &'a [u32],
+}
+
+impl View<'_> {
+    pub fn vaddr(&self, instr: usize) -> u64 {
+        self.base + u64::from(self.offsets[instr])
+    }
+    pub fn end_of(&self, instr: usize) -> u64 {
+        self.vaddr(instr) + self.insts[instr].size() as u64
+    }
+    /// The instruction that starts at an address.
+    pub fn instr_at(&self, vaddr: u64) -> Option<u32> {
+        let offset = u32::try_from(vaddr.checked_sub(self.base)?).ok()?;
+        self.offsets.binary_search(&offset).ok().map(|i| i as u32)
+    }
+    /// How many instructions start at an address or before.
+    pub fn upto(&self, vaddr: u64) -> usize {
+        self.offsets.partition_point(|&o| self.base + u64::from(o) <= vaddr)
+    }
+    /// From the first instruction to the end of the last one.
+    pub fn extent(&self) -> Option<Range<u64>> {
+        let last = self.insts.len().checked_sub(1)?;
+        Some(self.vaddr(0)..self.end_of(last))
+    }
+}
+
 /// Instructions by address, and the bytes that are none.
 #[derive(Default)]
 pub(crate) struct Decoded {
-    pub insts: Vec<Inst>,
-    pub vaddrs: Vec<u64>,
+    pub pool: Pool,
     pub bad: Vec<(u64, DecodeError)>,
     /// Pairs of instructions (later, earlier) that share bytes.
     pub overlaps: Vec<(u64, u64)>,
 }
 
-/// Decodes one instruction after the other. Stops with the address and the error at the first bytes that are none.
-pub(crate) fn sweep(target: Target, bytes: &[u8], vaddr: u64) -> Result<Decoded, (u64, DecodeError)> {
-    let mut out = Decoded::default();
-    // Most instructions have eight bytes or four.
-    out.insts.reserve(bytes.len() / 6);
-    out.vaddrs.reserve(bytes.len() / 6);
+/// Decodes one instruction after the other into the pool. At the first bytes that are none, leaves the pool as it was,
+/// and gives their place.
+pub(crate) fn sweep(target: Target, bytes: &[u8], offset: u32, pool: &mut Pool) -> Result<(), usize> {
+    let before = pool.insts.len();
     let mut at = 0;
     while at < bytes.len() {
-        let inst = Inst::decode(target, &bytes[at..]).map_err(|e| (vaddr + at as u64, e))?;
-        out.insts.push(inst);
-        out.vaddrs.push(vaddr + at as u64);
-        at += inst.size();
+        match Inst::decode(target, &bytes[at..]) {
+            // A literal cut off by the end of the bytes is an error of `decode`; this is for a decoder that pads.
+            Ok(inst) if at + inst.size() <= bytes.len() => {
+                pool.insts.push(inst);
+                pool.offsets.push(offset + at as u32);
+                at += inst.size();
+            }
+            _ => {
+                pool.insts.truncate(before);
+                pool.offsets.truncate(before);
+                return Err(at);
+            }
+        }
     }
-    // A literal cut off by the end of the bytes is an error of `decode`; this is for a decoder that pads.
-    if at > bytes.len() {
-        let vaddr = out.vaddrs.last().copied().unwrap_or(vaddr);
-        return Err((vaddr, DecodeError::Truncated { needed: at, available: bytes.len() }));
-    }
-    Ok(out)
+    Ok(())
 }
 
 /// Decodes what direct control flow reaches from `entries` without leaving `range`, whose bytes these are. Addresses
 /// in `stops` belong to somebody else.
 pub(crate) fn traverse(
     target: Target,
+    base: u64,
     bytes: &[u8],
     range: Range<u64>,
     entries: impl IntoIterator<Item = u64>,
@@ -82,8 +124,8 @@ pub(crate) fn traverse(
         }
         before = Some((vaddr, vaddr + inst.size() as u64));
     }
-    let (vaddrs, insts) = found.into_iter().unzip();
-    Decoded { insts, vaddrs, bad: bad.into_iter().collect(), overlaps }
+    let (offsets, insts) = found.into_iter().map(|(vaddr, inst)| ((vaddr - base) as u32, inst)).unzip();
+    Decoded { pool: Pool { insts, offsets }, bad: bad.into_iter().collect(), overlaps }
 }
 
 /// `s_nop`, `s_code_end` or zero: what assemblers and linkers fill code with.

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use luthier_isa::Inst;
 
 use crate::class::{Classes, Kind};
+use crate::decode::{Pool, View};
 use crate::{Issue, IssueKind, Terminator};
 
 /// A function while it is being lifted: numbers are its own, from 0.
@@ -16,8 +18,14 @@ pub(crate) struct Draft {
     pub named: bool,
     pub entry: u64,
     pub size: u64,
-    pub insts: Vec<Inst>,
-    pub vaddrs: Vec<u64>,
+    /// Its instructions are `pool[instrs]`.
+    pub pool: Arc<Pool>,
+    pub instrs: Range<usize>,
+    pub base: u64,
+    /// The pool is one for many functions.
+    pub shares_pool: bool,
+    /// The blocks have yet to take account of what was found since.
+    pub flow_is_old: bool,
     pub issues: Vec<Issue>,
     pub refusal: Option<String>,
     /// Where a dispatch may start as well.
@@ -76,48 +84,68 @@ impl Flow {
 }
 
 impl Draft {
+    pub fn view(&self) -> View<'_> {
+        View {
+            base: self.base,
+            insts: &self.pool.insts[self.instrs.clone()],
+            offsets: &self.pool.offsets[self.instrs.clone()],
+        }
+    }
+    pub fn insts(&self) -> &[Inst] {
+        &self.pool.insts[self.instrs.clone()]
+    }
+    pub fn vaddr(&self, instr: usize) -> u64 {
+        self.base + u64::from(self.pool.offsets[self.instrs.start + instr])
+    }
     pub fn instr_at(&self, vaddr: u64) -> Option<u32> {
-        self.vaddrs.binary_search(&vaddr).ok().map(|i| i as u32)
+        self.view().instr_at(vaddr)
     }
     /// From the first instruction to the end of the last one.
     pub fn extent(&self) -> Range<u64> {
-        match (self.vaddrs.first(), self.vaddrs.last(), self.insts.last()) {
-            (Some(&first), Some(&last), Some(inst)) => first..last + inst.size() as u64,
-            _ => self.entry..self.entry,
-        }
+        self.view().extent().unwrap_or(self.entry..self.entry)
     }
     pub fn contains(&self, vaddr: u64) -> bool {
         self.extent().contains(&vaddr) || (self.entry..self.entry.saturating_add(self.size)).contains(&vaddr)
     }
-    fn end_of(&self, instr: usize) -> u64 {
-        self.vaddrs[instr] + self.insts[instr].size() as u64
-    }
 
     /// Splits the instructions into blocks and connects them.
     pub fn build_flow(&mut self, classes: &Classes) {
-        let n = self.insts.len();
+        let pool = self.pool.clone();
+        let view = View {
+            base: self.base,
+            insts: &pool.insts[self.instrs.clone()],
+            offsets: &pool.offsets[self.instrs.clone()],
+        };
+        self.build_flow_of(view, classes);
+    }
+
+    /// The same for instructions whose pool is still being filled.
+    pub fn build_flow_of(&mut self, view: View<'_>, classes: &Classes) {
+        let n = view.insts.len();
         let mut leader = vec![false; n];
+        let mut tracking = false;
         let mut mark = |at: Option<u32>| {
             if let Some(i) = at {
                 leader[i as usize] = true;
             }
         };
         mark((n > 0).then_some(0));
-        mark(self.instr_at(self.entry));
-        mark(self.second_entry.and_then(|vaddr| self.instr_at(vaddr)));
-        self.entered.iter().for_each(|&vaddr| mark(self.instr_at(vaddr)));
-        self.targets.values().for_each(|&vaddr| mark(self.instr_at(vaddr)));
-        for (i, inst) in self.insts.iter().enumerate() {
+        mark(view.instr_at(self.entry));
+        mark(self.second_entry.and_then(|vaddr| view.instr_at(vaddr)));
+        self.entered.iter().for_each(|&vaddr| mark(view.instr_at(vaddr)));
+        self.targets.values().for_each(|&vaddr| mark(view.instr_at(vaddr)));
+        for (i, inst) in view.insts.iter().enumerate() {
             let kind = classes.of(inst);
-            let contiguous = i + 1 < n && self.vaddrs[i + 1] == self.end_of(i);
+            tracking |= matches!(kind, Kind::Getpc | Kind::Setpc | Kind::Swappc);
+            let contiguous = i + 1 < n && view.vaddr(i + 1) == view.end_of(i);
             if i + 1 < n && (kind.ends_block() || !contiguous) {
                 mark(Some(i as u32 + 1));
             }
             if matches!(kind, Kind::Branch | Kind::CondBranch) {
-                mark(inst.branch_target(self.vaddrs[i]).and_then(|t| self.instr_at(t)));
+                mark(inst.branch_target(view.vaddr(i)).and_then(|t| view.instr_at(t)));
             }
             if !contiguous {
-                mark(self.instr_at(self.end_of(i)));
+                mark(view.instr_at(view.end_of(i)));
             }
         }
         let mut flow = Flow { starts: Vec::new(), succ_start: vec![0], ..Flow::default() };
@@ -126,19 +154,21 @@ impl Draft {
         flow.starts.push(n as u32);
         flow.terminators.reserve(blocks);
         for block in 0..blocks {
-            let terminator = self.connect(&mut flow, block, classes);
+            let terminator = self.connect(view, &mut flow, block, classes);
             flow.terminators.push(terminator);
             flow.succ_start.push(flow.succs.len() as u32);
         }
         self.flow = flow;
+        self.needs_tracking = tracking;
+        self.flow_is_old = false;
     }
 
     /// Adds the edges of one block.
-    fn connect(&self, flow: &mut Flow, block: usize, classes: &Classes) -> Terminator {
+    fn connect(&self, view: View<'_>, flow: &mut Flow, block: usize, classes: &Classes) -> Terminator {
         let last = flow.starts[block + 1] as usize - 1;
-        let (inst, vaddr, next) = (&self.insts[last], self.vaddrs[last], self.end_of(last));
+        let (inst, vaddr, next) = (&view.insts[last], view.vaddr(last), view.end_of(last));
         let edge = |flow: &mut Flow, target: u64| -> bool {
-            if let Some(to) = self.instr_at(target).and_then(|i| flow.block_starting_at(i)) {
+            if let Some(to) = view.instr_at(target).and_then(|i| flow.block_starting_at(i)) {
                 // Both ways of a conditional branch may lead to the next block.
                 let own = flow.succ_start[block] as usize;
                 if !flow.succs[own..].contains(&to) {
@@ -146,9 +176,9 @@ impl Draft {
                 }
                 return true;
             }
-            let before = self.vaddrs.partition_point(|&v| v <= target);
-            if before > 0 && self.end_of(before - 1) > target {
-                let with = self.vaddrs[before - 1];
+            let before = view.upto(target);
+            if before > 0 && view.end_of(before - 1) > target {
+                let with = view.vaddr(before - 1);
                 flow.issues.push((vaddr, IssueKind::Overlap { with }));
                 flow.refusal
                     .get_or_insert_with(|| format!("control at {vaddr:#x} leads into the instruction at {with:#x}"));

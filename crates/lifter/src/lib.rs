@@ -24,6 +24,7 @@
 //! | `assemble` | functions' tables to the program's |
 //! | [`graph`] | who calls whom, which functions share a wave, which registers they use |
 //! | `taken` | which functions something may hold the address of |
+//! | [`loops`], `dominators` | which blocks go round |
 //! | [`exec`] | where EXEC is known to be full |
 //! | [`pending`] | memory results that may still be under way |
 //! | [`live`] | live registers, per lane side |
@@ -31,20 +32,25 @@
 
 mod assemble;
 mod class;
+mod clobbers;
 mod decode;
+mod dominators;
 pub mod error;
 pub mod exec;
 pub mod export;
 mod flow;
+mod gaps;
 pub mod graph;
 pub mod ids;
 mod lift;
 pub mod listing;
 pub mod live;
+pub mod loops;
 pub mod pcrel;
 pub mod pending;
 mod place;
 pub mod program;
+mod seeds;
 mod taken;
 mod track;
 mod values;
@@ -55,6 +61,7 @@ pub use graph::RegisterCounts;
 pub use ids::{BlockId, BlockIds, FuncId, IdRange, InstrId, InstrIds};
 pub use listing::Line;
 pub use live::{Live, Liveness, Point};
+pub use loops::{Loop, LoopForest, LoopId};
 pub use pcrel::{PcValue, Place};
 pub use pending::{InFlight, PendingLoads, Wait};
 pub use program::{Block, Call, Exit, Function, FunctionKind, Gap, GapKind, Program, Resolution, Terminator};

@@ -271,6 +271,11 @@ impl Program {
     pub fn is_address_taken(&self, id: FuncId) -> bool {
         self.address_taken[id.index()]
     }
+    /// Some jump is not followed, or some address inside of a function is formed that no jump is known to use: any
+    /// block may be jumped to.
+    pub fn has_wild_jumps(&self) -> bool {
+        self.wild_jumps
+    }
     /// Executable bytes outside of every function.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps

@@ -40,7 +40,7 @@ pub(crate) struct Context<'a> {
 pub(crate) fn track(draft: &mut Draft, context: &Context<'_>) -> bool {
     let tracker = Tracker {
         context,
-        track_lanes: !draft.insts.iter().any(|i| {
+        track_lanes: !draft.insts().iter().any(|i| {
             matches!(context.classes.of(i), Kind::GprIdxOn | Kind::GprIdxMode | Kind::Setreg | Kind::VectorRelative)
         }),
         draft,
@@ -102,7 +102,7 @@ impl Tracker<'_> {
             return values;
         }
         let mut pairs = vec![RETURN_ADDRESS];
-        for inst in self.draft.insts.iter().filter(|i| self.context.classes.of(i) == Kind::Setpc) {
+        for inst in self.draft.insts().iter().filter(|i| self.context.classes.of(i) == Kind::Setpc) {
             pairs.extend(register(nth(inst, 0)));
         }
         for low in pairs {
@@ -120,7 +120,7 @@ impl Tracker<'_> {
             // A block that nothing reaches still runs if something unseen jumps to it; nothing is known there.
             let mut values = state.clone().unwrap_or_default();
             for i in self.draft.flow.instrs(block) {
-                let inst = &self.draft.insts[i];
+                let inst = &self.draft.insts()[i];
                 match self.context.classes.of(inst) {
                     Kind::Setpc => self.jump(i, inst, &values, &mut found),
                     Kind::Swappc => {
@@ -184,14 +184,14 @@ impl Tracker<'_> {
 
     /// The known values after instruction `i`.
     fn step(&self, i: usize, values: &mut Values) {
-        let inst = &self.draft.insts[i];
+        let inst = &self.draft.insts()[i];
         let kind = self.context.classes.of(inst);
         let mut results: [Option<(Slot, Value)>; 3] = [None; 3];
         let mut loaded = Vec::new();
         match kind {
             Kind::Getpc => {
                 if let Some(low) = register(nth(inst, 0)) {
-                    let vaddr = self.draft.vaddrs[i] + inst.size() as u64;
+                    let vaddr = self.draft.vaddr(i) + inst.size() as u64;
                     results[0] = Some((Slot::unit(low), Value::Low { vaddr: vaddr as u32, source: i as u32 }));
                     results[1] = Some((Slot::unit(low + 1), Value::High { vaddr, source: i as u32 }));
                 }
@@ -238,7 +238,7 @@ impl Tracker<'_> {
         match kind {
             Kind::CallDirect | Kind::Swappc => {
                 let target = match kind {
-                    Kind::CallDirect => inst.branch_target(self.draft.vaddrs[i]),
+                    Kind::CallDirect => inst.branch_target(self.draft.vaddr(i)),
                     _ => register(nth(inst, 1)).and_then(|low| values.address(low)).map(|a| a.0),
                 };
                 match target.and_then(|t| (self.context.clobbers)(t)) {

@@ -1,0 +1,74 @@
+//! What calls of functions with known bodies may write, while functions are still being found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use luthier_isa::RegSet;
+
+use crate::class::{Classes, Kind};
+use crate::flow::Draft;
+use crate::lift::{call_target, leaves_for};
+
+/// For every function: the units that it and whatever it calls may write. Left out where that is not known.
+pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<u64, RegSet> {
+    let mut called: BTreeSet<u64> = BTreeSet::new();
+    let by_entry: BTreeMap<u64, usize> = drafts.iter().enumerate().map(|(i, d)| (d.entry, i)).collect();
+    let mut work: Vec<u64> = drafts.iter().flat_map(|d| leaves_for(d, classes).0).collect();
+    while let Some(vaddr) = work.pop() {
+        if let Some(&i) = by_entry.get(&vaddr)
+            && called.insert(vaddr)
+        {
+            let (calls, exits) = leaves_for(&drafts[i], classes);
+            work.extend(calls.into_iter().chain(exits));
+        }
+    }
+    // Own writes and callees; `None` where something unknown may run.
+    let mut known: BTreeMap<u64, (RegSet, Vec<u64>)> = BTreeMap::new();
+    for vaddr in &called {
+        let draft = &drafts[by_entry[vaddr]];
+        let open = draft.flow.terminators.iter().enumerate().any(|(b, t)| match t {
+            crate::Terminator::Call => call_target(draft, draft.flow.starts[b + 1] as usize - 1, classes).is_none(),
+            crate::Terminator::UnknownJump | crate::Terminator::Unsupported => true,
+            _ => false,
+        });
+        let relative = |i| matches!(classes.of(i), Kind::ScalarRelative | Kind::VectorRelative | Kind::GprIdxOn);
+        if open || draft.insts().iter().any(relative) {
+            continue;
+        }
+        let mut written = RegSet::EMPTY;
+        for inst in draft.insts() {
+            inst.for_each_access(|a| {
+                if a.access.writes() {
+                    written.insert(a.reg);
+                }
+            });
+        }
+        let (calls, exits) = leaves_for(draft, classes);
+        known.insert(*vaddr, (written, calls.into_iter().chain(exits).collect()));
+    }
+    // Take out whatever depends on something unknown, then add up until nothing changes.
+    let mut callers: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (&vaddr, (_, callees)) in &known {
+        callees.iter().for_each(|c| callers.entry(*c).or_default().push(vaddr));
+    }
+    let mut lost: Vec<u64> = callers.keys().copied().filter(|c| !known.contains_key(c)).collect();
+    while let Some(vaddr) = lost.pop() {
+        known.remove(&vaddr);
+        lost.extend(callers.get(&vaddr).into_iter().flatten().filter(|c| known.contains_key(c)));
+    }
+    let mut written: BTreeMap<u64, RegSet> = known.iter().map(|(v, (w, _))| (*v, *w)).collect();
+    let mut work: BTreeSet<u64> = written.keys().copied().collect();
+    while let Some(vaddr) = work.pop_first() {
+        let from = written[&vaddr];
+        for caller in callers.get(&vaddr).into_iter().flatten() {
+            if let Some(to) = written.get_mut(caller) {
+                let before = *to;
+                to.union_with(&from);
+                if *to != before {
+                    work.insert(*caller);
+                }
+            }
+        }
+    }
+    written
+}
+
