@@ -1,6 +1,6 @@
 //! Which register units an instruction touches, and how surely.
 
-use crate::{Field, Flags, Format, Inst, Operand, Reg};
+use crate::{Field, Flags, Format, Inst, OpcodeInfo, Operand, Reg};
 
 /// How one unit is touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -60,12 +60,17 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
             _ => {}
         }
     }
-    let mut implicit = |reg, access| f(RegAccess { reg, access, implicit: true });
-    if matches!(info.base, "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32") {
+    if reaches_hardware_registers(info.base) {
         // LLVM knows MODE only; which register it is, is in the immediate.
-        hardware_register(inst, implicit);
+        hardware_register(inst, |reg, access| f(RegAccess { reg, access, implicit: true }));
         return;
     }
+    implicit(info, f);
+}
+
+/// The units that an opcode touches without naming them, apart from the hardware registers of s_getreg and s_setreg.
+pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
+    let mut implicit = |reg, access| f(RegAccess { reg, access, implicit: true });
     // Matrix operations take every lane, whatever EXEC says.
     let is_matrix = info.flags.contains(Flags::MFMA);
     let reads = info.implicit_reads.iter().filter(|r| !(is_matrix && [Reg::EXEC_LO, Reg::EXEC_HI].contains(r)));
@@ -75,12 +80,21 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
         let partly = info.base.starts_with("s_set_gpr_idx");
         implicit(reg, if partly { Access::ReadCondWrite } else { Access::Write });
     }
-    match indexed {
+    match Indexed::of(info.base) {
         Indexed::Source => every_sgpr(|reg| implicit(reg, Access::CondRead)),
         Indexed::Destination => every_sgpr(|reg| implicit(reg, Access::CondWrite)),
         Indexed::Not if info.base.starts_with("s_set_gpr_idx") => implicit(Reg::GPR_IDX, Access::Write),
         Indexed::Not => {}
     }
+}
+
+fn reaches_hardware_registers(base: &str) -> bool {
+    matches!(base, "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32")
+}
+
+/// No immediate and no index register decides what such an operation touches.
+pub(crate) fn depends_on_operands_only(base: &str) -> bool {
+    Indexed::of(base) == Indexed::Not && !reaches_hardware_registers(base)
 }
 
 /// The scalar moves whose source or destination M0 chooses among the SGPRs from the operand on.
@@ -103,7 +117,16 @@ impl Indexed {
 
 /// How surely a destination gets a new value.
 fn written(inst: &Inst, access: Access, field: Field, first: Reg) -> Access {
-    let info = inst.info();
+    let keeps = || field == Field::Vdst && keeps_bits(inst) || keeps_lanes(inst);
+    written_by(inst.info(), access, first, keeps)
+}
+
+/// The same where nothing but the opcode tells.
+pub(crate) fn written_by_opcode(info: &OpcodeInfo, access: Access, first: Reg) -> Access {
+    written_by(info, access, first, || false)
+}
+
+fn written_by(info: &OpcodeInfo, access: Access, first: Reg, keeps: impl Fn() -> bool) -> Access {
     let reads = access.reads();
     if !first.is_vgpr() && !first.is_agpr() {
         let conditional = info.base.starts_with("s_cmov");
@@ -115,8 +138,7 @@ fn written(inst: &Inst, access: Access, field: Field, first: Reg) -> Access {
         };
     }
     let one_lane = info.base == "v_writelane_b32";
-    let keeps = field == Field::Vdst && keeps_bits(inst) || keeps_lanes(inst);
-    match (reads || one_lane || keeps, info.flags.contains(Flags::IGNORES_EXEC) && !one_lane) {
+    match (reads || one_lane || keeps(), info.flags.contains(Flags::IGNORES_EXEC) && !one_lane) {
         (false, true) => Access::Write,
         (false, false) => Access::CondWrite,
         (true, true) => Access::ReadWrite,
@@ -154,7 +176,7 @@ fn keeps_lanes(inst: &Inst) -> bool {
 }
 
 /// What a special source code depends on.
-fn special_units(code: u16) -> &'static [Reg] {
+pub(crate) fn special_units(code: u16) -> &'static [Reg] {
     match code {
         251 => &[Reg::VCC_LO, Reg::VCC_HI],
         252 => &[Reg::EXEC_LO, Reg::EXEC_HI],

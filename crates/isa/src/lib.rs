@@ -21,11 +21,12 @@
 //! | [`mod@format`] | the encoding formats |
 //! | [`layout`] | where each field of each format lies |
 //! | [`inst`] | a decoded instruction, and making or changing one |
-//! | [`access`] | which register units an instruction reads and writes, and how surely |
+//! | [`access`], `access_plan` | which register units an instruction reads and writes, and how surely |
 //! | [`memory`] | which memory an instruction reaches, and how many bytes of it |
 //! | [`target`] | the processors |
 
 pub mod access;
+mod access_plan;
 mod decode;
 pub mod field;
 pub mod format;
@@ -42,6 +43,7 @@ mod tables;
 pub mod target;
 
 pub use access::{Access, RegAccess};
+pub use access_plan::AccessPlan;
 pub use field::Field;
 pub use inst::{DecodeError, EncodeError, Inst};
 pub use memory::{MemoryAccess, Space};

@@ -202,8 +202,8 @@ impl Parts {
         };
         let all = (0..self.len).into_par_iter();
         Pool {
-            insts: all.clone().map(|i| place(i)).map(|(pool, at)| pool.insts[at]).collect(),
-            offsets: all.map(|i| place(i)).map(|(pool, at)| pool.offsets[at]).collect(),
+            insts: all.clone().map(&place).map(|(pool, at)| pool.insts[at]).collect(),
+            offsets: all.map(&place).map(|(pool, at)| pool.offsets[at]).collect(),
         }
     }
 }

@@ -3,7 +3,9 @@
 
 use std::sync::OnceLock;
 
-use luthier_isa::{Field, File, Flags, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, Target};
+use luthier_isa::{
+    Access, AccessPlan, Field, File, Flags, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, RegRange, Target,
+};
 
 /// Opcodes that some analysis has a rule for. The rest is [`Kind::Plain`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,11 +66,29 @@ impl Kind {
     }
 }
 
-/// The [`Kind`] of every opcode of a target.
+/// What is worked out once for every opcode of a target.
 pub(crate) struct Classes {
-    kinds: Vec<Kind>,
-    /// By opcode: an instruction may write EXEC, depending on its operands.
-    may_write_exec: Vec<bool>,
+    /// By opcode.
+    rows: Vec<Row>,
+}
+
+struct Row {
+    kind: Kind,
+    exec: WritesExec,
+    info: &'static OpcodeInfo,
+    /// Made when first asked for: a small object has few opcodes.
+    plan: OnceLock<AccessPlan>,
+}
+
+/// Whether instructions of an opcode write EXEC.
+#[derive(Clone, Copy)]
+enum WritesExec {
+    Never,
+    Always,
+    /// If the destination in this field, of so many units, is EXEC or reaches it.
+    In(Field, u32),
+    /// If some destination is.
+    Somewhere,
 }
 
 impl Classes {
@@ -79,24 +99,52 @@ impl Classes {
         }
     }
     fn new(target: Target) -> Classes {
-        let opcodes = target.opcodes();
-        Classes {
-            kinds: opcodes.iter().map(classify).collect(),
-            may_write_exec: opcodes.iter().map(may_write_exec).collect(),
-        }
+        let row = |info| Row { kind: classify(info), exec: writes_exec(info), info, plan: OnceLock::new() };
+        Classes { rows: target.opcodes().iter().map(row).collect() }
     }
-    /// Cheap, and true of every instruction that writes EXEC.
-    pub(crate) fn may_write_exec(&self, inst: &Inst) -> bool {
-        self.may_write_exec.get(usize::from(inst.info().id.0)).copied().unwrap_or(true)
+    fn row(&self, inst: &Inst) -> Option<&Row> {
+        self.rows.get(usize::from(inst.info().id.0))
     }
     pub(crate) fn of(&self, inst: &Inst) -> Kind {
-        self.kinds.get(usize::from(inst.info().id.0)).copied().unwrap_or(Kind::Plain)
+        self.row(inst).map_or(Kind::Plain, |row| row.kind)
+    }
+    /// As [`Inst::for_each_access`].
+    pub(crate) fn for_each_access(&self, inst: &Inst, f: impl FnMut(RegAccess)) {
+        match self.row(inst) {
+            Some(row) => row.plan.get_or_init(|| AccessPlan::of(row.info)).for_each(inst, f),
+            None => inst.for_each_access(f),
+        }
+    }
+    /// Some unit of EXEC gets a new value.
+    pub(crate) fn writes_exec(&self, inst: &Inst) -> bool {
+        /// Registers below are SGPRs, whatever the processor.
+        const SGPRS: u32 = 102;
+        match self.row(inst).map(|row| &row.exec) {
+            Some(WritesExec::Never) => false,
+            Some(WritesExec::Always) => true,
+            Some(WritesExec::In(field, units)) if inst.field(*field).is_some_and(|raw| raw + units <= SGPRS) => false,
+            _ => inst.operands().take_while(|(o, _)| o.access != Access::Read).any(|(_, value)| match value {
+                Operand::Reg(range) => {
+                    let (first, end) = (range.first.index(), range.first.index() + usize::from(range.count));
+                    first <= Reg::EXEC_HI.index() && end > Reg::EXEC_LO.index()
+                }
+                _ => false,
+            }),
+        }
     }
 }
 
-fn may_write_exec(info: &OpcodeInfo) -> bool {
-    let scalar = |o: &OperandInfo| o.access.writes() && o.file == File::Scalar && o.fixed.is_none();
-    info.implicit_writes.contains(&Reg::EXEC_LO) || info.operands.iter().any(scalar)
+fn writes_exec(info: &OpcodeInfo) -> WritesExec {
+    if info.implicit_writes.iter().any(|r| *r == Reg::EXEC_LO || *r == Reg::EXEC_HI) {
+        return WritesExec::Always;
+    }
+    let scalar = |o: &&OperandInfo| o.access.writes() && o.file == File::Scalar && o.fixed.is_none();
+    let mut destinations = info.operands.iter().filter(scalar);
+    match (destinations.next(), destinations.next()) {
+        (None, _) => WritesExec::Never,
+        (Some(only), None) => WritesExec::In(only.field, only.units.into()),
+        _ => WritesExec::Somewhere,
+    }
 }
 
 fn classify(info: &OpcodeInfo) -> Kind {

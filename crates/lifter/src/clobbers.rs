@@ -71,4 +71,3 @@ pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<
     }
     written
 }
-

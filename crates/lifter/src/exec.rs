@@ -3,7 +3,7 @@
 //! Full is only what an instruction has made full (`s_mov_b64 exec, -1`): at a kernel's entry EXEC is not, since the
 //! last wave of a workgroup may be partial, and nothing is known of it at a function's entry.
 
-use luthier_isa::{Inst, Reg};
+use luthier_isa::Inst;
 
 use crate::class::{Classes, ExecEffect, Kind, exec_effect};
 use crate::{BlockId, FuncId, InstrId, Program};
@@ -49,6 +49,13 @@ impl Modes {
     }
 }
 
+/// [`Modes::step`] is not certain to do nothing.
+fn changes_modes(classes: &Classes, inst: &Inst) -> bool {
+    let kind = classes.of(inst);
+    matches!(kind, Kind::CallDirect | Kind::Swappc | Kind::GprIdxOn | Kind::GprIdxMode | Kind::GprIdxOff | Kind::Setreg)
+        || classes.writes_exec(inst)
+}
+
 /// MODE bit 27 enables VGPR indexing (Vega ISA, "MODE register").
 fn sets_index_mode(inst: &Inst) -> bool {
     const MODE: i64 = 1;
@@ -59,33 +66,18 @@ fn sets_index_mode(inst: &Inst) -> bool {
 
 /// How an instruction changes EXEC.
 pub(crate) fn effect_of(classes: &Classes, inst: &Inst) -> ExecEffect {
-    // Most instructions cannot write EXEC, and that must be cheap to see.
-    if !classes.may_write_exec(inst) || !writes_exec(inst) {
-        return ExecEffect::None;
+    match classes.writes_exec(inst) {
+        true => exec_effect(classes.of(inst), inst),
+        false => ExecEffect::None,
     }
-    exec_effect(classes.of(inst), inst)
-}
-
-fn writes_exec(inst: &Inst) -> bool {
-    use luthier_isa::{Access, Operand};
-    let info = inst.info();
-    if info.implicit_writes.iter().any(|r| *r == Reg::EXEC_LO || *r == Reg::EXEC_HI) {
-        return true;
-    }
-    // Destinations come first.
-    inst.operands().take_while(|(o, _)| o.access != Access::Read).any(|(_, value)| match value {
-        Operand::Reg(range) => {
-            let (first, end) = (range.first.index(), range.first.index() + usize::from(range.count));
-            first <= Reg::EXEC_HI.index() && end > Reg::EXEC_LO.index()
-        }
-        _ => false,
-    })
 }
 
 /// The modes at the start of every block of a function.
 pub(crate) struct BlockModes {
     first: BlockId,
     at_start: Vec<Modes>,
+    /// Some instruction of the block may change them.
+    changes: Vec<bool>,
 }
 
 impl BlockModes {
@@ -93,6 +85,10 @@ impl BlockModes {
         let function = program.function(func);
         let blocks = function.blocks;
         let first = blocks.first;
+        let changes: Vec<bool> = blocks
+            .iter()
+            .map(|b| program.block(b).instrs.iter().any(|i| changes_modes(program.classes, program.inst(i))))
+            .collect();
         let mut states: Vec<Option<Modes>> = vec![None; blocks.len()];
         let mut work = std::collections::BTreeSet::new();
         let mut start = |block: BlockId| {
@@ -109,8 +105,8 @@ impl BlockModes {
         }
         while let Some(block) = work.pop_first() {
             let Some(mut modes) = states[(block.0 - first.0) as usize] else { continue };
-            for i in program.block(block).instrs.iter() {
-                modes.step(program.classes, program.inst(i));
+            if changes[(block.0 - first.0) as usize] {
+                program.block(block).instrs.iter().for_each(|i| modes.step(program.classes, program.inst(i)));
             }
             for &succ in program.succs(block) {
                 let state = &mut states[(succ.0 - first.0) as usize];
@@ -122,7 +118,11 @@ impl BlockModes {
             }
         }
         // What nothing is seen to reach may still be jumped to.
-        BlockModes { first, at_start: states.into_iter().map(|s| s.unwrap_or(Modes::LOST)).collect() }
+        BlockModes { first, at_start: states.into_iter().map(|s| s.unwrap_or(Modes::LOST)).collect(), changes }
+    }
+    /// They are the same at every point of the block.
+    pub fn constant(&self, block: BlockId) -> bool {
+        !self.changes[(block.0 - self.first.0) as usize]
     }
     pub fn at_start(&self, block: BlockId) -> Modes {
         self.at_start[(block.0 - self.first.0) as usize]

@@ -182,8 +182,7 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
         let end = unnamed.map_or(range.end, |i| drafts[i].extent().start.min(drafts[i].entry));
         let end = end.clamp(vaddr, range.end);
         let bytes = code.bytes(&(start..end)).unwrap_or_default();
-        let mut draft =
-            Draft { name: format!("sub_{vaddr:x}"), entry: vaddr, base: code.base(), ..Draft::default() };
+        let mut draft = Draft { name: format!("sub_{vaddr:x}"), entry: vaddr, base: code.base(), ..Draft::default() };
         let stops = |at: u64| at != vaddr && calls.contains(&at);
         draft.fill(traverse(code.target, code.base(), bytes, start..end, [vaddr], stops), code.classes);
         draft.size = draft.extent().end.saturating_sub(vaddr);
@@ -204,4 +203,3 @@ fn word_at(code: &Code<'_>, vaddr: u64) -> Option<u32> {
     let at = (vaddr - range.start) as usize;
     bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes)
 }
-

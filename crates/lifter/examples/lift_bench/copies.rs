@@ -53,7 +53,8 @@ pub fn of(object: &CodeObject, copies: usize) -> Result<Vec<u8>, Box<dyn std::er
             symbol(format!("{}.{copy}.kd", k.name), 1, 1, at, 64);
         }
     }
-    let section = |name, kind, flags, vaddr, bytes| Section { name, kind, flags, link: 0, info: 0, entry: 0, vaddr, bytes };
+    let section =
+        |name, kind, flags, vaddr, bytes| Section { name, kind, flags, link: 0, info: 0, entry: 0, vaddr, bytes };
     let sections = vec![
         section(".rodata", 1, 2, data, descriptors),
         section(".text", 1, 6, code, all_text),

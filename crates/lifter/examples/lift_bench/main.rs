@@ -106,7 +106,8 @@ fn once(objects: &[CodeObject]) -> Result<Figures, Error> {
         sum.lift_seconds += start.elapsed().as_secs_f64();
         kept += memory::now() - before;
         let start = Instant::now();
-        let bits = Liveness::for_each(&program, |live| live.block_starts().iter().map(|l| l.any().len()).sum::<usize>());
+        let bits =
+            Liveness::for_each(&program, |live| live.block_starts().iter().map(|l| l.any().len()).sum::<usize>());
         std::hint::black_box(bits);
         sum.liveness_seconds += start.elapsed().as_secs_f64();
         sum.cpu_seconds += cpu_seconds() - cpu;

@@ -3,9 +3,10 @@
 use luthier_isa::RegSet;
 
 use super::Live;
-use super::effects::effects;
+use super::effects::{effects, effects_with};
 use super::summary::Summaries;
-use super::transfer::Transfer;
+use super::transfer::{Crossing, Sides, Transfer};
+use crate::class::ExecEffect;
 use crate::exec::{BlockModes, Modes};
 use crate::{BlockId, FuncId, InstrId, Program, Terminator};
 
@@ -25,19 +26,20 @@ impl Model {
             .blocks
             .iter()
             .map(|block| {
-                let mut transfer = Transfer::identity();
-                let first = program.block(block).instrs.first;
-                modes_of_block(program, &modes, block, &mut states);
-                for i in program.block(block).instrs.iter().rev() {
-                    effects(
-                        program.inst(i),
-                        program.classes,
-                        states[(i.0 - first.0) as usize],
-                        &mut reads,
-                        &mut transfer,
-                    );
+                let instrs = program.block(block).instrs;
+                if modes.constant(block) {
+                    let (mut sides, at_start) = (Sides::default(), modes.at_start(block));
+                    for inst in program.insts[instrs.indices()].iter().rev() {
+                        effects_with(inst, program.classes, at_start, ExecEffect::None, &mut reads, &mut sides);
+                    }
+                    return Transfer::Sides(sides);
                 }
-                transfer
+                let mut transfer = Box::new(Crossing::identity());
+                modes_of_block(program, &modes, block, &mut states);
+                for (inst, modes) in program.insts[instrs.indices()].iter().zip(&states).rev() {
+                    effects(inst, program.classes, *modes, &mut reads, transfer.as_mut());
+                }
+                Transfer::Crossing(transfer)
             })
             .collect();
         Model { func, modes, transfers }

@@ -9,14 +9,25 @@ use crate::exec::{Modes, effect_of};
 /// Feeds the effects of an instruction to `sink`, in backward order. `modes` are those in front of the instruction.
 /// Calls give only the effects of the branch itself. `reads` is scratch space.
 pub(crate) fn effects(inst: &Inst, classes: &Classes, modes: Modes, reads: &mut Vec<Reg>, sink: &mut impl Sink) {
+    effects_with(inst, classes, modes, effect_of(classes, inst), reads, sink);
+}
+
+/// The same, given how the instruction changes EXEC.
+pub(crate) fn effects_with(
+    inst: &Inst,
+    classes: &Classes,
+    modes: Modes,
+    mut effect: ExecEffect,
+    reads: &mut Vec<Reg>,
+    sink: &mut impl Sink,
+) {
     let kind = classes.of(inst);
     let flags = inst.info().flags;
     let vector = |reg: Reg| reg.is_vgpr() || reg.is_agpr();
     // With indexing on, a VGPR operand of a VALU instruction stands for one further up.
     let indexed = kind == Kind::VectorRelative || modes.indexed && flags.contains(Flags::VALU);
-    let mut effect = effect_of(classes, inst);
     reads.clear();
-    inst.for_each_access(|a| {
+    classes.for_each_access(inst, |a| {
         if a.access.reads() {
             reads.push(a.reg);
         }

@@ -59,27 +59,94 @@ impl Sink for Live {
     }
 }
 
+/// What a block does.
+#[expect(clippy::large_enum_variant, reason = "the large one is the common one")]
+pub(crate) enum Transfer {
+    /// EXEC does not change: lanes stay on their side.
+    Sides(Sides),
+    Crossing(Box<Crossing>),
+}
+
+impl Transfer {
+    /// Liveness at the start, given that at the end. Without `with_reads`, what comes through.
+    pub fn apply(&self, end: &Live, with_reads: bool) -> Live {
+        match self {
+            Transfer::Sides(sides) => sides.apply(end, with_reads),
+            Transfer::Crossing(crossing) => crossing.apply(end, with_reads),
+        }
+    }
+}
+
+/// What is read before it is written, and what gets a new value, on each side.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Sides {
+    reads: Live,
+    written: Live,
+}
+
+impl Sides {
+    fn apply(&self, end: &Live, with_reads: bool) -> Live {
+        let mut start = *end;
+        start.active.subtract(&self.written.active);
+        start.inactive.subtract(&self.written.inactive);
+        if with_reads {
+            start.active.union_with(&self.reads.active);
+            start.inactive.union_with(&self.reads.inactive);
+        }
+        start
+    }
+}
+
+impl Sink for Sides {
+    fn kill_active(&mut self, reg: Reg) {
+        self.reads.active.remove(reg);
+        self.written.active.insert(reg);
+    }
+    fn kill(&mut self, reg: Reg) {
+        self.reads.kill(reg);
+        self.written.read(reg);
+    }
+    fn read_active(&mut self, reg: Reg) {
+        self.reads.active.insert(reg);
+    }
+    fn read(&mut self, reg: Reg) {
+        self.reads.read(reg);
+    }
+    fn read_set(&mut self, set: &RegSet) {
+        self.reads.read_set(set);
+    }
+    // Not called: a block whose EXEC changes is a `Crossing`. What is read here may be read on either side then.
+    fn exec_grows(&mut self) {
+        self.reads.exec_changes();
+    }
+    fn exec_shrinks(&mut self) {
+        self.reads.exec_changes();
+    }
+    fn exec_full(&mut self) {
+        self.reads.exec_changes();
+    }
+}
+
 /// A function of (active, inactive) at a block's end, bit by bit:
 /// `active' = reads.active | (active - from_active.active) | (inactive - from_inactive.active)`, and the same for
 /// `inactive'`. The `from` sets hold the bits that do *not* come through.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Transfer {
+pub(crate) struct Crossing {
     pub reads: Live,
     pub not_from_active: Live,
     pub not_from_inactive: Live,
 }
 
-impl Transfer {
-    pub fn identity() -> Transfer {
+impl Crossing {
+    pub fn identity() -> Crossing {
         let all = all_units();
-        Transfer {
+        Crossing {
             reads: Live::NONE,
             not_from_active: Live { active: RegSet::EMPTY, inactive: all },
             not_from_inactive: Live { active: all, inactive: RegSet::EMPTY },
         }
     }
-    /// Liveness at the start, given that at the end. Without `reads`, what comes through.
-    pub fn apply(&self, end: &Live, with_reads: bool) -> Live {
+    fn apply(&self, end: &Live, with_reads: bool) -> Live {
         let mut start = if with_reads { self.reads } else { Live::NONE };
         let pass = |to: &mut RegSet, from: RegSet, stopped: &RegSet| {
             let mut rest = from;
@@ -101,7 +168,7 @@ fn intersect(a: &RegSet, b: &RegSet) -> RegSet {
     kept
 }
 
-impl Sink for Transfer {
+impl Sink for Crossing {
     fn kill_active(&mut self, reg: Reg) {
         self.reads.active.remove(reg);
         self.not_from_active.active.insert(reg);
@@ -173,7 +240,7 @@ mod tests {
         };
         for _ in 0..5000 {
             let effects: Vec<u64> = (0..next() % 12).map(|_| next()).collect();
-            let mut transfer = Transfer::identity();
+            let mut transfer = Crossing::identity();
             effects.iter().for_each(|&n| effect(&mut transfer, n));
             let mut live = Live::NONE;
             for v in 0..4 {
@@ -189,6 +256,11 @@ mod tests {
             let mut stepped = live;
             effects.iter().for_each(|&n| effect(&mut stepped, n));
             assert_eq!(composed, stepped, "{effects:x?} on {live:?}");
+            if effects.iter().all(|n| n % 8 < 4) {
+                let mut sides = Sides::default();
+                effects.iter().for_each(|&n| effect(&mut sides, n));
+                assert_eq!(sides.apply(&live, true), stepped, "{effects:x?} on {live:?}");
+            }
         }
     }
 }

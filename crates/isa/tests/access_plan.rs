@@ -1,0 +1,34 @@
+//! A plan says of every instruction what the instruction says itself.
+
+mod common;
+
+use common::{Rng, random_words};
+use luthier_isa::{AccessPlan, Inst, RegAccess, Target};
+
+#[test]
+fn plans_agree_with_instructions() {
+    for target in [Target::Gfx90a] {
+        let plans: Vec<AccessPlan> = target.opcodes().iter().map(AccessPlan::of).collect();
+        let mut rng = Rng(0x9ace);
+        let mut seen = vec![0usize; plans.len()];
+        for info in target.opcodes() {
+            for _ in 0..400 {
+                let mut words = random_words(info, &mut rng);
+                if rng.below(4) == 0 {
+                    words[1] = rng.next() as u32;
+                }
+                let bytes: Vec<u8> = words.iter().chain(&[0, 0]).flat_map(|w| w.to_le_bytes()).collect();
+                let Ok(inst) = Inst::decode(target, &bytes) else { continue };
+                let id = usize::from(inst.info().id.0);
+                let (mut planned, mut asked): (Vec<RegAccess>, Vec<RegAccess>) = Default::default();
+                plans[id].for_each(&inst, |a| planned.push(a));
+                inst.for_each_access(|a| asked.push(a));
+                assert_eq!(planned, asked, "{} {inst} {words:x?}", target.name());
+                seen[id] += 1;
+            }
+        }
+        let missing: Vec<&str> =
+            target.opcodes().iter().zip(&seen).filter(|(_, n)| **n == 0).map(|(o, _)| o.mnemonic).collect();
+        assert!(missing.len() * 20 < plans.len(), "{}: never decoded: {missing:?}", target.name());
+    }
+}
