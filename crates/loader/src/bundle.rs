@@ -6,11 +6,11 @@
 //! Compressed data are read as a stream: to list the entries only the head is decompressed, to get one entry only what
 //! lies before its end.
 
-use std::io::{self, Read};
-use std::ops::Range;
+use std::io::{self, BufRead, Read};
 
 use crate::LoadError;
-use crate::elf::slice;
+use crate::bytes::Bytes;
+use crate::source::{Source, SourceReader};
 
 pub(crate) const PLAIN_MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 pub(crate) const COMPRESSED_MAGIC: &[u8] = b"CCOB";
@@ -30,14 +30,14 @@ enum Coding {
 #[derive(Clone, Debug)]
 pub(crate) struct Bundle {
     /// File offset of the magic.
-    pub start: usize,
+    pub start: u64,
     /// File offset of the first byte that does not belong to it.
-    pub end: usize,
-    /// File range of the plain bundle, or of the compressed one.
-    payload: Range<usize>,
+    pub end: u64,
+    /// File offset of the plain bundle, or of the compressed one.
+    payload: u64,
     coding: Coding,
-    /// What the header says of the plain bundle's size, if it says so.
-    plain_size: Option<u64>,
+    /// How large the plain bundle can be: by the header, or by the file's end.
+    plain_size: u64,
 }
 
 pub(crate) struct BundleEntry {
@@ -47,7 +47,7 @@ pub(crate) struct BundleEntry {
     pub size: u64,
 }
 
-/// Whether a bundle starts here.
+/// Whether a bundle starts with these bytes.
 pub(crate) fn is_bundle(bytes: &[u8]) -> bool {
     bytes.starts_with(PLAIN_MAGIC) || bytes.starts_with(COMPRESSED_MAGIC)
 }
@@ -56,41 +56,33 @@ impl Bundle {
     /// The bundle whose magic is at `start`; nothing of it reaches beyond `limit`. `budget` is what all entry tables of
     /// the file may take: compressed ones could expand to anything.
     pub fn at(
-        bytes: &[u8],
-        start: usize,
-        limit: usize,
+        source: &Source,
+        start: u64,
+        limit: u64,
         budget: &mut u64,
     ) -> Result<(Bundle, Vec<BundleEntry>), LoadError> {
-        let bytes = bytes.get(..limit).unwrap_or(bytes);
-        let rest = bytes.get(start..).unwrap_or_default();
-        let mut bundle = if rest.starts_with(PLAIN_MAGIC) {
-            let plain_size = Some(rest.len() as u64);
-            Bundle { start, end: limit, payload: start..bytes.len(), coding: Coding::Plain, plain_size }
+        let head = source.slice("offload bundle", start, PLAIN_MAGIC.len().min((limit - start) as usize) as u64)?;
+        let mut bundle = if *head == *PLAIN_MAGIC {
+            Bundle { start, end: limit, payload: start, coding: Coding::Plain, plain_size: limit - start }
         } else {
-            Bundle::compressed(bytes, start)?
+            Bundle::compressed(source, start, limit)?
         };
-        let entries = bundle.read_entries(bytes, budget)?;
+        let entries = bundle.read_entries(source, budget)?;
         if let Coding::Plain = bundle.coding {
-            let mut end = bundle.table_size(&entries);
-            for entry in &entries {
-                slice(rest, "bundle entry", entry.offset, entry.size).map_err(|_| {
-                    bundle.bad(format!(
-                        "entry {} ({:#x} bytes at {:#x}) passes the end of the file",
-                        entry.id, entry.size, entry.offset
-                    ))
-                })?;
-                end = end.max(entry.offset + entry.size);
-            }
-            bundle.end = start + end as usize;
-            bundle.payload.end = bundle.end;
+            // `read_entries` has seen to it that they end in the file.
+            let last = entries.iter().map(|entry| entry.offset + entry.size).max().unwrap_or(0);
+            bundle.end = start + last.max(bundle.table_size(&entries));
         }
         Ok((bundle, entries))
     }
 
-    fn compressed(bytes: &[u8], start: usize) -> Result<Bundle, LoadError> {
-        let offset = start as u64;
+    fn compressed(source: &Source, start: u64, limit: u64) -> Result<Bundle, LoadError> {
         let number = |at: u64, size: u64| -> Result<u64, LoadError> {
-            let bytes = slice(bytes, "compressed offload bundle header", offset + at, size)?;
+            let what = "compressed offload bundle header";
+            if start + at + size > limit {
+                return Err(LoadError::Truncated { what, offset: start + at, size, file_size: limit });
+            }
+            let bytes = source.slice(what, start + at, size)?;
             Ok(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
         };
         let version = number(4, 2)? as u16;
@@ -100,82 +92,80 @@ impl Bundle {
             1 => (None, number(8, 4)?, 20),
             2 => (Some(number(8, 4)?), number(12, 4)?, 24),
             3 => (Some(number(8, 8)?), number(16, 8)?, 32),
-            version => return Err(LoadError::UnsupportedBundleVersion { offset, version }),
+            version => return Err(LoadError::UnsupportedBundleVersion { offset: start, version }),
         };
-        slice(bytes, "compressed offload bundle header", offset, header)?;
+        number(header - 8, 8)?;
         let coding = match method {
             0 => Coding::Zlib,
             1 => Coding::Zstd,
-            method => return Err(LoadError::UnsupportedCompression { offset, method }),
+            method => return Err(LoadError::UnsupportedCompression { offset: start, method }),
         };
-        let body = start + header as usize;
-        let mut bundle =
-            Bundle { start, end: bytes.len(), payload: body..bytes.len(), coding, plain_size: Some(plain_size) };
+        let mut bundle = Bundle { start, end: limit, payload: start + header, coding, plain_size };
         if let Some(total) = total {
             if total < header {
                 return Err(bundle.bad(format!("its size is {total}, less than its own header")));
             }
-            slice(bytes, "compressed offload bundle", offset, total)?;
-            bundle.end = start + total as usize;
+            if total > limit - start {
+                let (what, offset) = ("compressed offload bundle", start);
+                return Err(LoadError::Truncated { what, offset, size: total, file_size: limit });
+            }
+            bundle.end = start + total;
         } else {
-            bundle.end = body + bundle.stream_length(bytes)? as usize;
+            bundle.end = bundle.stream_end(source)?;
         }
-        bundle.payload.end = bundle.end;
         Ok(bundle)
     }
 
-    /// Version 1 does not say how long the compressed data are.
-    fn stream_length(&self, bytes: &[u8]) -> Result<u64, LoadError> {
-        let data = &bytes[self.payload.clone()];
-        match self.coding {
-            Coding::Zstd => zstd::zstd_safe::find_frame_compressed_size(data)
-                .map(|size| size as u64)
-                .map_err(|code| self.undecodable(zstd::zstd_safe::get_error_name(code))),
-            _ => {
-                let mut decoder = flate2::bufread::ZlibDecoder::new(data);
-                let limit = self.limit(data.len());
-                let read = io::copy(&mut (&mut decoder).take(limit + 1), &mut io::sink());
-                match read {
-                    Ok(read) if read <= limit => Ok(decoder.total_in()),
-                    Ok(_) => Err(self.undecodable("it decompresses to an absurd size")),
-                    Err(error) => Err(self.undecodable(error)),
-                }
+    /// Version 1 does not say how long the compressed data are: they have to be decompressed to find out.
+    fn stream_end(&self, source: &Source) -> Result<u64, LoadError> {
+        let limit = self.limit();
+        let mut data = source.reader(self.payload, self.end);
+        let copied = match self.coding {
+            Coding::Zstd => {
+                let mut decoder = self.zstd(&mut data)?.single_frame();
+                io::copy(&mut (&mut decoder).take(limit + 1), &mut io::sink())
             }
+            _ => io::copy(&mut flate2::bufread::ZlibDecoder::new(&mut data).take(limit + 1), &mut io::sink()),
+        };
+        match copied {
+            Ok(size) if size <= limit => Ok(data.position()),
+            Ok(_) => Err(self.undecodable("it decompresses to an absurd size")),
+            Err(error) => Err(self.undecodable(error)),
         }
     }
 
-    /// How much may come out of a stream of `compressed` bytes: real ratios are below 100.
-    fn limit(&self, compressed: usize) -> u64 {
-        let limit = (64 << 20) + compressed as u64 * 1000;
-        limit.min(self.plain_size.unwrap_or(limit))
+    /// How much may come out of the compressed bytes: real ratios are below 100.
+    fn limit(&self) -> u64 {
+        (self.end - self.payload).saturating_mul(1000).saturating_add(4 << 20).min(self.plain_size)
     }
 
     fn bad(&self, reason: String) -> LoadError {
-        LoadError::BadBundle { offset: self.start as u64, reason }
+        LoadError::BadBundle { offset: self.start, reason }
     }
 
     fn undecodable(&self, error: impl std::fmt::Display) -> LoadError {
-        LoadError::Decompression { offset: self.start as u64, reason: error.to_string() }
+        LoadError::Decompression { offset: self.start, reason: error.to_string() }
     }
 
-    fn reader<'a>(&self, bytes: &'a [u8]) -> Result<Box<dyn Read + 'a>, LoadError> {
-        let data = bytes.get(self.payload.clone()).unwrap_or_default();
+    fn zstd<R: BufRead>(&self, data: R) -> Result<zstd::stream::read::Decoder<'static, R>, LoadError> {
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(data).map_err(|error| self.undecodable(error))?;
+        // clang compresses large bundles with a window of the whole bundle.
+        let window = (u64::BITS - self.limit().leading_zeros()).clamp(27, 31);
+        decoder.window_log_max(window).map_err(|error| self.undecodable(error))?;
+        Ok(decoder)
+    }
+
+    fn reader<'a>(&self, source: &'a Source) -> Result<Box<dyn Read + 'a>, LoadError> {
+        let data: SourceReader<'a> = source.reader(self.payload, self.end);
         Ok(match self.coding {
             Coding::Plain => Box::new(data),
             Coding::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(data)),
-            Coding::Zstd => {
-                let mut decoder =
-                    zstd::stream::read::Decoder::with_buffer(data).map_err(|error| self.undecodable(error))?;
-                // clang compresses large bundles with a window of the whole bundle.
-                let window = (u64::BITS - self.limit(data.len()).leading_zeros()).clamp(27, 31);
-                decoder.window_log_max(window).map_err(|error| self.undecodable(error))?;
-                Box::new(decoder)
-            }
+            Coding::Zstd => Box::new(self.zstd(data)?),
         })
     }
 
-    fn read_entries(&self, bytes: &[u8], budget: &mut u64) -> Result<Vec<BundleEntry>, LoadError> {
-        let mut reader = self.reader(bytes)?;
+    fn read_entries(&self, source: &Source, budget: &mut u64) -> Result<Vec<BundleEntry>, LoadError> {
+        let mut reader = self.reader(source)?;
         let mut magic = [0; PLAIN_MAGIC.len()];
         self.fill(&mut *reader, &mut magic)?;
         if magic != PLAIN_MAGIC {
@@ -198,9 +188,12 @@ impl Bundle {
             let mut id = vec![0; length as usize];
             self.fill(&mut *reader, &mut id)?;
             let id = String::from_utf8(id).map_err(|_| self.bad(format!("the id of entry {index} is not UTF-8")))?;
-            let plain_size = self.plain_size.unwrap_or(u64::MAX);
-            if offset.checked_add(size).is_none_or(|end| end > plain_size) {
-                return Err(self.bad(format!("entry {id} ({size:#x} bytes at {offset:#x}) passes the bundle's end")));
+            if offset.checked_add(size).is_none_or(|end| end > self.plain_size) {
+                let end = match self.coding {
+                    Coding::Plain => "the end of the file",
+                    _ => "the bundle's end",
+                };
+                return Err(self.bad(format!("entry {id} ({size:#x} bytes at {offset:#x}) passes {end}")));
             }
             entries.push(BundleEntry { id, offset, size });
         }
@@ -213,7 +206,9 @@ impl Bundle {
 
     fn fill(&self, reader: &mut dyn Read, buffer: &mut [u8]) -> Result<(), LoadError> {
         reader.read_exact(buffer).map_err(|error| match (self.coding, error.kind()) {
-            (Coding::Plain, _) => self.bad("its entry table passes the end of the file".to_owned()),
+            (Coding::Plain, io::ErrorKind::UnexpectedEof) => {
+                self.bad("its entry table passes the end of the file".to_owned())
+            }
             (_, io::ErrorKind::UnexpectedEof) => self.undecodable("the compressed data end too early"),
             _ => self.undecodable(error),
         })
@@ -225,17 +220,15 @@ impl Bundle {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// The bytes of an entry. `bytes` is the file.
-    pub fn read(&self, bytes: &[u8], offset: u64, size: u64) -> Result<Vec<u8>, LoadError> {
+    /// The bytes of an entry. Of a plain bundle nothing else is read.
+    pub fn read(&self, source: &Source, offset: u64, size: u64) -> Result<Bytes, LoadError> {
         if let Coding::Plain = self.coding {
-            let bundle = bytes.get(self.payload.clone()).unwrap_or_default();
-            return Ok(slice(bundle, "bundle entry", offset, size)?.to_vec());
+            return source.read("bundle entry", self.start + offset, size);
         }
-        let limit = self.limit(self.payload.len());
-        if offset.checked_add(size).is_none_or(|end| end > limit) {
+        if offset.checked_add(size).is_none_or(|end| end > self.limit()) {
             return Err(self.bad(format!("{size:#x} bytes at {offset:#x} cannot come out of so few compressed ones")));
         }
-        let mut reader = self.reader(bytes)?;
+        let mut reader = self.reader(source)?;
         let skipped = io::copy(&mut (&mut reader).take(offset), &mut io::sink());
         if skipped.map_err(|error| self.undecodable(error))? != offset {
             return Err(self.undecodable("the compressed data end too early"));
@@ -246,6 +239,6 @@ impl Bundle {
         if out.len() as u64 != size {
             return Err(self.undecodable("the compressed data end too early"));
         }
-        Ok(out)
+        Ok(out.into())
     }
 }

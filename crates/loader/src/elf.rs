@@ -133,6 +133,16 @@ impl ElfHeader {
 
     /// The header of any 64-bit little-endian ELF file.
     pub fn parse(bytes: &[u8]) -> Result<ElfHeader, LoadError> {
+        let first_section = |offset| Ok(slice(bytes, "first section header", offset, 64)?.to_vec());
+        ElfHeader::parse_with(bytes, bytes.len() as u64, first_section)
+    }
+
+    /// The same from the beginning of a file of `size` bytes, and a way to read its first section header.
+    pub fn parse_with(
+        bytes: &[u8],
+        size: u64,
+        first_section: impl FnOnce(u64) -> Result<Vec<u8>, LoadError>,
+    ) -> Result<ElfHeader, LoadError> {
         if !bytes.starts_with(b"\x7fELF") {
             if b"\x7fELF".starts_with(bytes) {
                 slice(bytes, "ELF header", 0, 64)?;
@@ -147,9 +157,9 @@ impl ElfHeader {
             return Err(LoadError::NotLittleEndian { found: ident[header::EI_DATA] });
         }
         let (os_abi, abi_version) = (ident[header::EI_OSABI], ident[header::EI_ABIVERSION]);
-        let header: Header = slice(bytes, "ELF header", 0, 64)?.pread_with(0, LE).map_err(|_| {
-            LoadError::Truncated { what: "ELF header", offset: 0, size: 64, file_size: bytes.len() as u64 }
-        })?;
+        let header: Header = slice(bytes, "ELF header", 0, 64)?
+            .pread_with(0, LE)
+            .map_err(|_| LoadError::Truncated { what: "ELF header", offset: 0, size: 64, file_size: size })?;
         let mut parsed = ElfHeader {
             machine: header.e_machine,
             kind: header.e_type,
@@ -169,12 +179,12 @@ impl ElfHeader {
             entry_size("e_shentsize (offset 0x3a)", header.e_shentsize.into(), SECTION_HEADER_SIZE)?;
             // Numbers that do not fit 16 bits are in the first section header.
             if parsed.shnum == 0 || parsed.shstrndx == 0xffff {
-                let first: Vec<SectionHeader> = records(bytes, "first section header", header.e_shoff, 1)?;
+                let first = SectionRecord::read(&first_section(header.e_shoff)?, header.e_shoff)?;
                 if parsed.shnum == 0 {
-                    parsed.shnum = first[0].sh_size;
+                    parsed.shnum = first.size;
                 }
                 if parsed.shstrndx == 0xffff {
-                    parsed.shstrndx = first[0].sh_link;
+                    parsed.shstrndx = first.link;
                 }
             }
         } else {
@@ -217,28 +227,25 @@ impl ElfHeader {
         let headers: Vec<ProgramHeader> = records(bytes, "program headers", self.phoff, self.phnum.into())?;
         let segments: Vec<Segment> = headers.iter().map(segment).collect();
         for (index, segment) in segments.iter().enumerate() {
-            let bad = |reason| LoadError::BadSegment { index, vaddr: segment.vaddr, offset: segment.offset, reason };
+            let &Segment { vaddr, offset, filesz, memsz, align, .. } = segment;
             if !matches!(segment.kind, SegmentKind::Load | SegmentKind::Dynamic | SegmentKind::Note) {
                 continue;
             }
-            slice(bytes, "segment", segment.offset, segment.filesz)
-                .map_err(|_| bad("p_offset + p_filesz passes the end of the file"))?;
-            if segment.vaddr.checked_add(segment.memsz).is_none() {
-                return Err(bad("p_vaddr + p_memsz overflows"));
+            let file_size = bytes.len() as u64;
+            if offset.checked_add(filesz).is_none_or(|end| end > file_size) {
+                return Err(LoadError::SegmentOutside { index, vaddr, offset, filesz, file_size });
+            }
+            if vaddr.checked_add(memsz).is_none() {
+                return Err(LoadError::SegmentOverflow { index, vaddr, memsz });
             }
             if segment.kind != SegmentKind::Load {
                 continue;
             }
-            if segment.filesz > segment.memsz {
-                return Err(bad("p_filesz is larger than p_memsz"));
+            if filesz > memsz {
+                return Err(LoadError::SegmentSizes { index, vaddr, filesz, memsz });
             }
-            if segment.align > 1 {
-                if !segment.align.is_power_of_two() {
-                    return Err(bad("p_align is not a power of two"));
-                }
-                if segment.vaddr.wrapping_sub(segment.offset) & (segment.align - 1) != 0 {
-                    return Err(bad("p_vaddr and p_offset differ modulo p_align"));
-                }
+            if align > 1 && (!align.is_power_of_two() || vaddr.wrapping_sub(offset) & (align - 1) != 0) {
+                return Err(LoadError::SegmentAlignment { index, vaddr, offset, align });
             }
         }
         let mut loads: Vec<(usize, &Segment)> =
@@ -258,28 +265,63 @@ impl ElfHeader {
 
     pub fn sections(&self, bytes: &[u8]) -> Result<Vec<Section>, LoadError> {
         let headers: Vec<SectionHeader> = records(bytes, "section headers", self.shoff, self.shnum)?;
-        for (index, header) in headers.iter().enumerate() {
-            if !matches!(header.sh_type, sh::SHT_NULL | sh::SHT_NOBITS)
-                && slice(bytes, "section", header.sh_offset, header.sh_size).is_err()
-            {
-                let (offset, size) = (header.sh_offset, header.sh_size);
-                return Err(LoadError::BadSection { index, offset, size, reason: "it passes the end of the file" });
-            }
-        }
+        let file_size = bytes.len() as u64;
+        let outside = |index: usize, name: String, header: &SectionHeader| {
+            let (offset, size) = (header.sh_offset, header.sh_size);
+            LoadError::SectionOutside { index, name, offset, size, file_size }
+        };
+        let lies_outside = |header: &SectionHeader| {
+            !matches!(header.sh_type, sh::SHT_NULL | sh::SHT_NOBITS)
+                && header.sh_offset.checked_add(header.sh_size).is_none_or(|end| end > file_size)
+        };
         let names = match headers.get(self.shstrndx as usize) {
             Some(table) if table.sh_type == sh::SHT_STRTAB => (table.sh_offset, table.sh_size),
             _ => (0, 0),
         };
+        if let Some(index) = headers.iter().position(|header| header.sh_offset == names.0 && lies_outside(header)) {
+            return Err(outside(index, ".shstrtab".to_owned(), &headers[index]));
+        }
         let mut budget = NameBudget::of(bytes);
         let table = Names::new(bytes, "section header", names)?;
-        headers
-            .iter()
-            .map(|header| {
-                // A file without section names is odd but harmless.
-                let name = if names.1 == 0 { &[][..] } else { table.get(header.sh_name, &mut budget)? };
-                Ok(section(header, String::from_utf8_lossy(name).into_owned()))
-            })
-            .collect()
+        let mut sections = Vec::with_capacity(headers.len());
+        for (index, header) in headers.iter().enumerate() {
+            // A file without section names is odd but harmless.
+            let name = if names.1 == 0 { &[][..] } else { table.get(header.sh_name, &mut budget)? };
+            let name = std::str::from_utf8(name).unwrap_or_default().to_owned();
+            if lies_outside(header) {
+                return Err(outside(index, name, header));
+            }
+            sections.push(section(header, name));
+        }
+        Ok(sections)
+    }
+}
+
+/// What it takes to find a section in a file that is not read.
+pub(crate) struct SectionRecord {
+    /// In the table of names.
+    pub name: u32,
+    pub offset: u64,
+    pub size: u64,
+    pub link: u32,
+    pub has_bytes: bool,
+}
+
+impl SectionRecord {
+    pub fn read(bytes: &[u8], offset: u64) -> Result<SectionRecord, LoadError> {
+        let header: SectionHeader = bytes.pread_with(0, LE).map_err(|_| LoadError::Truncated {
+            what: "section header",
+            offset,
+            size: SECTION_HEADER_SIZE,
+            file_size: offset + bytes.len() as u64,
+        })?;
+        Ok(SectionRecord {
+            name: header.sh_name,
+            offset: header.sh_offset,
+            size: header.sh_size,
+            link: header.sh_link,
+            has_bytes: !matches!(header.sh_type, sh::SHT_NULL | sh::SHT_NOBITS),
+        })
     }
 }
 

@@ -57,13 +57,32 @@ pub enum LoadError {
     #[error("the metadata note says the target is {note}, e_flags says {flags}: one of the two is wrong")]
     TargetMismatch { note: String, flags: String },
 
+    #[error("`{text}` is not the name of a loaded code object: {reason}")]
+    BadUri { text: String, reason: &'static str },
+    #[error("{size:#x} bytes of memory at {address:#x} are more than the {limit:#x} that a code object may have")]
+    MemoryRange { address: u64, size: u64, limit: u64 },
+
     // What is inside.
-    #[error("segment {index} (vaddr {vaddr:#x}, offset {offset:#x}): {reason}")]
-    BadSegment { index: usize, vaddr: u64, offset: u64, reason: &'static str },
+    #[error(
+        "segment {index} (vaddr {vaddr:#x}): p_offset + p_filesz, {offset:#x} + {filesz:#x}, pass the end of the file at \
+         {file_size:#x}"
+    )]
+    SegmentOutside { index: usize, vaddr: u64, offset: u64, filesz: u64, file_size: u64 },
+    #[error("segment {index}: p_vaddr + p_memsz, {vaddr:#x} + {memsz:#x}, overflow")]
+    SegmentOverflow { index: usize, vaddr: u64, memsz: u64 },
+    #[error("segment {index} (vaddr {vaddr:#x}): p_filesz is {filesz:#x}, larger than p_memsz, {memsz:#x}")]
+    SegmentSizes { index: usize, vaddr: u64, filesz: u64, memsz: u64 },
+    #[error(
+        "segment {index} (vaddr {vaddr:#x}, offset {offset:#x}): p_align is {align:#x}, which is not a power of two or \
+         does not divide the difference of p_vaddr and p_offset"
+    )]
+    SegmentAlignment { index: usize, vaddr: u64, offset: u64, align: u64 },
     #[error("segments {first} and {second} overlap at vaddr {vaddr:#x}")]
     OverlappingSegments { first: usize, second: usize, vaddr: u64 },
-    #[error("section {index}: {reason} (offset {offset:#x}, size {size:#x})")]
-    BadSection { index: usize, offset: u64, size: u64, reason: &'static str },
+    #[error(
+        "section {index} ({name}): sh_offset + sh_size, {offset:#x} + {size:#x}, pass the end of the file at {file_size:#x}"
+    )]
+    SectionOutside { index: usize, name: String, offset: u64, size: u64, file_size: u64 },
     #[error("{what}: the name at offset {offset:#x} of the string table at {table:#x} {reason}")]
     BadString { what: &'static str, table: u64, offset: u64, reason: &'static str },
     #[error("dynamic section: {tag} = {value:#x} {reason}")]

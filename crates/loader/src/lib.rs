@@ -14,15 +14,23 @@
 //! |---|---|
 //! | [`container`] | finding code objects in files, host executables and offload bundles |
 //! | `bundle` | the two offload bundle formats, plain and compressed |
+//! | `source` | memory, or a file of which only what is asked for is read |
+//! | [`uri`] | the runtime's names of loaded code objects |
 //! | [`object`] | one parsed code object |
+//! | [`kernel`] | kernels and functions: symbols, descriptors and metadata brought together |
 //! | `elf` | the checked reading of ELF records |
-//! | `tables` | symbols and relocations |
+//! | `symbols` | symbol tables, checked first and built when asked for |
+//! | `tables` | what the dynamic section points at, relocations |
 //! | [`types`] | segments, sections, symbols, relocations |
+//! | [`notes`] | note records and what they say |
 //! | [`target_id`] | processor and features, from flags and from text |
 //! | [`descriptor`] | the 64 bytes of a kernel descriptor |
-//! | [`metadata`] | the msgpack note, typed and editable |
+//! | [`kernel_code`] | the header that Mesa3D has instead |
+//! | [`metadata`] | the metadata note of AMDHSA, typed and editable |
+//! | [`pal`] | the metadata note of AMDPAL |
+//! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
+//! | [`lines`] | source lines and inlined calls, from DWARF |
 //! | [`image`] | a code object laid out for a base address |
-//! | [`lines`] | source files, lines and inlined calls, out of DWARF |
 //! | [`origin`] | where the instructions of instrumented code came from |
 
 mod bundle;
@@ -42,10 +50,12 @@ pub mod object;
 pub mod origin;
 pub mod pal;
 mod record;
+mod source;
 mod symbols;
 mod tables;
 pub mod target_id;
 pub mod types;
+pub mod uri;
 
 pub use bytes::Bytes;
 pub use container::{Container, ContainerKind, Entry};
@@ -65,3 +75,4 @@ pub use types::{
     DynamicEntry, OsAbi, RelocKind, Relocation, Section, SectionKind, Segment, SegmentKind, Symbol, SymbolBinding,
     SymbolKind, SymbolVisibility,
 };
+pub use uri::CodeObjectUri;

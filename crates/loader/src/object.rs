@@ -12,6 +12,7 @@ use crate::metadata::{self, Outline};
 use crate::notes::{self, NT_AMDGPU_METADATA, Note};
 use crate::symbols::{Code, Defined, SymbolIndex, SymbolTables};
 use crate::tables::Tables;
+use crate::target_id::generic_version;
 use crate::types::*;
 use crate::{FeatureSetting, LoadError, Metadata, OriginMap, PalMetadata, TargetId};
 
@@ -146,7 +147,12 @@ impl CodeObject {
     }
     /// The version of a generic processor's definition (v6), 0 for others.
     pub fn generic_version(&self) -> u8 {
-        if self.version >= 6 { (self.flags >> 24) as u8 } else { 0 }
+        generic_version(self.flags, self.version)
+    }
+    /// Whether the HSA runtime loads it on an agent with this target id; see [`TargetId::runs_on`]. Code for a generic
+    /// processor must also have a version that its members run.
+    pub fn runs_on(&self, agent: &TargetId) -> bool {
+        self.target.runs_on(agent) && (!self.target.is_generic() || self.target.serves_members(self.generic_version()))
     }
     pub fn os_abi(&self) -> OsAbi {
         self.os_abi

@@ -69,7 +69,8 @@ const MACHS: &[(u32, &str)] = &[
     (0x4b, "gfx941"),
 ];
 
-/// The members of each generic processor.
+/// The members of each generic processor. All of them have been members since version 1 of the generic processor, which
+/// is the lowest there is; code of a lower version serves none.
 const GENERIC: &[(&str, &[&str])] = &[
     ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
     ("gfx9-4-generic", &["gfx940", "gfx941", "gfx942", "gfx950"]),
@@ -79,6 +80,8 @@ const GENERIC: &[(&str, &[&str])] = &[
     ("gfx12-generic", &["gfx1200", "gfx1201"]),
 ];
 
+/// Processors with the feature, by the flags that LLVM 22 writes (clang takes no features for gfx125x, the back end
+/// does).
 const SRAMECC: &[&str] =
     &["gfx906", "gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950", "gfx9-4-generic", "gfx1250", "gfx1251"];
 const XNACK: &[&str] = &[
@@ -103,7 +106,14 @@ const XNACK: &[&str] = &[
     "gfx1012",
     "gfx1013",
     "gfx10-1-generic",
+    "gfx1250",
+    "gfx1251",
 ];
+
+/// EF_AMDGPU_GENERIC_VERSION, which only v6 has.
+pub(crate) fn generic_version(flags: u32, code_object_version: u8) -> u8 {
+    if code_object_version >= 6 { (flags >> 24) as u8 } else { 0 }
+}
 
 /// What a code object says of one feature in e_flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize)]
@@ -178,6 +188,56 @@ impl TargetId {
     /// Whether the name is one of LLVM's AMDGCN processors.
     pub fn is_known(&self) -> bool {
         MACHS.iter().any(|(_, name)| *name == self.processor)
+    }
+
+    /// Whether it stands for several processors: `gfx9-generic`.
+    pub fn is_generic(&self) -> bool {
+        GENERIC.iter().any(|(name, _)| *name == self.processor)
+    }
+
+    /// The generic processor that code for `self` may be built for instead: of gfx906, `gfx9-generic`.
+    pub fn generic(&self) -> Option<&'static str> {
+        GENERIC.iter().find(|(_, members)| members.contains(&self.processor.as_str())).map(|(name, _)| *name)
+    }
+
+    /// Whether code for this generic processor, of this version of its definition, runs on all its members.
+    pub(crate) fn serves_members(&self, version: u8) -> bool {
+        version >= 1
+    }
+
+    /// Whether the processor has the feature at all: a code object then says whether it needs it on, off or does not
+    /// care.
+    pub fn supports_sramecc(&self) -> bool {
+        SRAMECC.contains(&self.processor.as_str())
+    }
+    pub fn supports_xnack(&self) -> bool {
+        XNACK.contains(&self.processor.as_str())
+    }
+
+    /// That LLVM knows the processor, and that it has the features that are asked for.
+    pub fn check(&self) -> Result<(), LoadError> {
+        let bad = |reason| LoadError::BadTargetId { text: self.to_string(), reason };
+        if !self.is_known() {
+            return Err(bad("LLVM 22 has no such processor"));
+        }
+        if self.sramecc.is_some() && !self.supports_sramecc() {
+            return Err(bad("the processor has no sramecc"));
+        }
+        if self.xnack.is_some() && !self.supports_xnack() {
+            return Err(bad("the processor has no xnack"));
+        }
+        Ok(())
+    }
+
+    /// Whether the HSA runtime loads code built for `self` on an agent whose target id is `agent`: the processor is the
+    /// agent's or a generic one that it belongs to, and every feature that the code settles is settled so by the agent.
+    /// The version of generic code, which is not part of a target id, is a matter of
+    /// [`CodeObject::runs_on`](crate::CodeObject::runs_on).
+    pub fn runs_on(&self, agent: &TargetId) -> bool {
+        let same = |code: Option<bool>, agent: Option<bool>| code.is_none() || code == agent;
+        (self.processor == agent.processor || agent.generic() == Some(&self.processor))
+            && same(self.sramecc, agent.sramecc)
+            && same(self.xnack, agent.xnack)
     }
 
     /// How well code built for `self` suits a device (or wish) `device`: `None` when it cannot run there, higher is

@@ -147,18 +147,23 @@ fn every_variant_is_produced_and_says_where() {
         ("UnknownProcessor", parse(small.put(0x30, &[0xfe])), &["EF_AMDGPU_MACH", "0xfe"]),
         ("BadTargetId", "gfx90a:fast+".parse::<TargetId>().unwrap_err(), &["gfx90a:fast+", "sramecc"]),
         ("TargetMismatch", parse(small.put(0x30, &[0x30])), &["gfx908", "gfx90a"]),
-        ("BadSegment", parse(small.put(data_segment + 32, &[0xff; 8])), &["p_filesz", "segment"]),
-        ("BadSegment", parse(small.put(data_segment + 40, &[0xff; 8])), &["overflows"]),
-        ("BadSegment", parse(small.put(data_segment + 48, &[3, 0])), &["p_align"]),
+        (
+            "SegmentOutside",
+            parse(small.put(data_segment + 32, &[0xff; 8])),
+            &["segment", "+ 0xffffffffffffffff", "pass"],
+        ),
+        ("SegmentOverflow", parse(small.put(data_segment + 40, &[0xff; 8])), &["segment", "0xffffffffffffffff"]),
+        ("SegmentSizes", parse(small.put(data_segment + 40, &[1, 0, 0, 0, 0, 0, 0, 0])), &["p_filesz", "p_memsz, 0x1"]),
+        ("SegmentAlignment", parse(small.put(data_segment + 48, &[3, 0])), &["p_align is 0x3", "vaddr 0x"]),
         (
             "OverlappingSegments",
             parse(small.put(program_header(text) + 40, &0x10000u64.to_le_bytes())),
             &["overlap at vaddr"],
         ),
         (
-            "BadSection",
+            "SectionOutside",
             parse(small.put(small.section_header(".text") + 32, &[0xff; 8])),
-            &["section", "end of the file"],
+            &["(.text)", "0xffffffffffffffff", "end of the file"],
         ),
         ("BadString", parse(small.put(kd, &u32::MAX.to_le_bytes())), &["dynamic symbol", "outside"]),
         ("BadDynamic", parse(small.put(small.dynamic(6), &[0xff; 8])), &["DT_SYMTAB", "0xffffffffffffffff"]),
@@ -201,6 +206,9 @@ fn every_variant_is_produced_and_says_where() {
         ),
         ("NoSuchEntry", Container::from_bytes(plain).unwrap().read(7).unwrap_err(), &["7", "2"]),
         ("BadDebugInfo", lines, &[".debug_info", "version: 57005"]),
+        ("MemoryRange", Container::from_memory(None, 0x1000, u64::MAX).unwrap_err(), &["0x1000", "0xffffffffffffffff"]),
+        ("Io", Container::from_memory(None, 0x10, 64).unwrap_err(), &["/proc/self/mem"]),
+        ("BadUri", "memory://12".parse::<CodeObjectUri>().unwrap_err(), &["memory://12", "range"]),
         ("BadOriginMap", OriginMap::decode(b"nonsense").unwrap_err(), &[".luthier.origin"]),
     ];
     let mut produced = std::collections::BTreeSet::new();

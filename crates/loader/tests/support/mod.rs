@@ -168,3 +168,28 @@ pub fn compressed(bundle: &[u8], version: u16, method: u16) -> Vec<u8> {
     out.extend(data);
     out
 }
+
+/// An empty directory for one call; tests run side by side.
+pub fn scratch_dir(name: &str) -> PathBuf {
+    static CALLS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{call}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// LLVM IR compiled by llc for a triple and a processor, linked by lld.
+pub fn link(module: &str, triple: &str, processor: &str, linker_flags: &[&str]) -> Option<Vec<u8>> {
+    let (llc, lld) = (llvm_tool("llc")?, llvm_tool("ld.lld")?);
+    let dir = scratch_dir("link");
+    let [input, relocatable, result] = ["in.ll", "in.o", "out"].map(|name| dir.join(name));
+    std::fs::write(&input, module).unwrap();
+    let (triple, processor) = (format!("-mtriple={triple}"), format!("-mcpu={processor}"));
+    let path = |path: &PathBuf| path.to_str().unwrap().to_owned();
+    output(&llc, &[&triple, &processor, "-filetype=obj", &path(&input), "-o", &path(&relocatable)]);
+    let (relocatable, out) = (path(&relocatable), path(&result));
+    output(&lld, &[&["-shared", &relocatable, "-o", &out], linker_flags].concat());
+    let bytes = std::fs::read(&result).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    Some(bytes)
+}
