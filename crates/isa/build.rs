@@ -1,156 +1,135 @@
-//! Turns tables/*.txt into Rust statics, so that a process pays nothing for them at start-up.
+//! Packs tables/*.txt: one list of small records for each family of processors, and lists of what records share, each
+//! distinct value once. What the crate makes of them at run time is in src/tables.rs.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::{env, fs, path::Path};
 
-const TARGETS: [&str; 1] = ["gfx90a"];
+/// One file of `tables/` each. A row's mask says which of the file's modes have the opcode.
+const FAMILIES: [&str; 1] = ["gfx9"];
 
-/// Bits of opcode and of variant key for each decode index. VOP3's four forms share one.
-const INDEXES: [(&str, &[&str], u32, u32); 22] = [
-    ("SOP1", &["Sop1"], 8, 0),
-    ("SOP2", &["Sop2"], 7, 0),
-    ("SOPK", &["Sopk"], 5, 0),
-    ("SOPC", &["Sopc"], 7, 0),
-    ("SOPP", &["Sopp"], 7, 0),
-    ("SMEM", &["Smem"], 8, 3),
-    ("VOP1", &["Vop1"], 8, 0),
-    ("VOP2", &["Vop2"], 6, 0),
-    ("VOPC", &["Vopc"], 8, 0),
-    ("SDWA1", &["Sdwa1"], 8, 0),
-    ("SDWA2", &["Sdwa2"], 6, 0),
-    ("SDWAC", &["SdwaC"], 8, 0),
-    ("DPP1", &["Dpp1"], 8, 0),
-    ("DPP2", &["Dpp2"], 6, 0),
-    ("VOP3", &["Vop3a", "Vop3b", "Vop3p", "Mai"], 10, 1),
-    ("VINTRP", &["Vintrp"], 2, 0),
-    ("DS", &["Ds"], 8, 2),
-    ("FLAT", &["Flat"], 7, 6),
-    ("MUBUF", &["Mubuf"], 7, 5),
-    ("MTBUF", &["Mtbuf"], 4, 3),
-    ("MIMG", &["Mimg"], 8, 5),
-    ("EXP", &["Exp"], 1, 0),
-];
+/// Distinct Rust expressions of one type, numbered as they are met.
+struct Pool {
+    name: &'static str,
+    ty: &'static str,
+    numbers: HashMap<String, usize>,
+    values: Vec<String>,
+}
+
+impl Pool {
+    fn new(name: &'static str, ty: &'static str) -> Pool {
+        Pool { name, ty, numbers: HashMap::new(), values: Vec::new() }
+    }
+
+    fn number(&mut self, value: String) -> u16 {
+        let next = self.values.len();
+        let number = *self.numbers.entry(value.clone()).or_insert(next);
+        if number == next {
+            self.values.push(value);
+        }
+        u16::try_from(number).expect("a pool of at most 65536 values")
+    }
+
+    fn write(&self, out: &mut String) {
+        writeln!(out, "static {}: [{}; {}] = [", self.name, self.ty, self.values.len()).unwrap();
+        self.values.iter().for_each(|v| writeln!(out, "{v},").unwrap());
+        writeln!(out, "];").unwrap();
+    }
+}
+
+struct Pools {
+    strings: String,
+    places: HashMap<String, u32>,
+    classes: Pool,
+    formats: Pool,
+    keys: Pool,
+    operands: Pool,
+    registers: Pool,
+    flags: Pool,
+    checks: Pool,
+    bits: Pool,
+}
 
 fn main() {
     println!("cargo::rerun-if-changed=tables");
+    let folder = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    let mut pools = Pools {
+        strings: String::new(),
+        places: HashMap::new(),
+        classes: Pool::new("CLASSES", "[u64; 8]"),
+        formats: Pool::new("FORMATS", "Format"),
+        keys: Pool::new("KEYS", "&[u16]"),
+        operands: Pool::new("OPERANDS", "&[OperandInfo]"),
+        registers: Pool::new("REGISTERS", "&[Reg]"),
+        flags: Pool::new("FLAGS", "Flags"),
+        checks: Pool::new("CHECKS", "&[Check]"),
+        bits: Pool::new("BITS", "[u128; 3]"),
+    };
     let mut out = String::new();
-    for target in TARGETS {
-        let text = fs::read_to_string(format!("tables/{target}.txt")).expect("the instruction table");
-        generate(target, &text, &mut out);
-    }
-    fs::write(Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("tables.rs"), out).expect("OUT_DIR");
-}
-
-fn generate(target: &str, text: &str, out: &mut String) {
-    let rows: Vec<Vec<&str>> =
-        text.lines().filter(|l| !l.starts_with('#')).map(|l| l.split('\t').collect::<Vec<_>>()).collect();
-    let name = target.to_uppercase();
-    writeln!(out, "pub static {name}_OPCODES: [OpcodeInfo; {}] = [", rows.len()).unwrap();
-    for (id, row) in rows.iter().enumerate() {
-        let [llvm, pseudo, mnemonic, format, opcode, keys, size, operands, reads, writes, flags, legal] = row[..]
-        else {
-            panic!("{target}: {row:?} has not 12 columns");
-        };
-        let base = ["_e32", "_e64", "_dpp", "_sdwa"].iter().find_map(|s| mnemonic.strip_suffix(s)).unwrap_or(mnemonic);
-        writeln!(
-            out,
-            "OpcodeInfo {{ id: OpcodeId({id}), mnemonic: {mnemonic:?}, base: {base:?}, llvm: {llvm:?}, pseudo: {pseudo:?}, \
-             format: Format::{format}, opcode: {opcode}, size: {size}, operands: &[{}], implicit_reads: &[{}], \
-             implicit_writes: &[{}], flags: {}, legality: {} }},",
-            list(operands).map(operand).collect::<String>(),
-            list(reads).map(|r| format!("Reg::{r},")).collect::<String>(),
-            list(writes).map(|r| format!("Reg::{r},")).collect::<String>(),
-            list(flags).fold("Flags::empty()".to_string(), |all, f| format!("{all}.union(Flags::{f})")),
-            legality(legal, format, operands, template(format, opcode, keys)),
-        )
-        .unwrap();
+    writeln!(out, "static FAMILIES: [Family; {}] = [", FAMILIES.len()).unwrap();
+    for family in FAMILIES {
+        let text = fs::read_to_string(format!("tables/{family}.txt")).expect("the instruction table");
+        let modes: Vec<&str> =
+            text.lines().find_map(|l| l.strip_prefix("#modes ")).expect("the modes").split(' ').collect();
+        let path = Path::new(&folder).join(format!("{family}.bin"));
+        fs::write(&path, records(family, &text, &mut pools)).expect("OUT_DIR");
+        writeln!(out, "Family {{ modes: &{modes:?}, rows: include_bytes!({path:?}) }},").unwrap();
     }
     writeln!(out, "];").unwrap();
-
-    let classes: Vec<[u64; 8]> = text.lines().filter_map(|l| l.strip_prefix("#class ")).map(class).collect();
-    writeln!(out, "pub static {name}_CLASSES: [[u64; 8]; {}] = {classes:?};", classes.len()).unwrap();
-
-    writeln!(out, "pub static {name}_INDEX: Index = Index {{").unwrap();
-    for (index, formats, opcode_bits, key_bits) in INDEXES {
-        let mut ids = vec![u16::MAX; 1 << (opcode_bits + key_bits)];
-        for (id, row) in rows.iter().enumerate().filter(|(_, row)| formats.contains(&row[3])) {
-            let packed = matches!(row[3], "Vop3p" | "Mai");
-            let opcode = row[4].parse::<usize>().expect("an opcode") + if packed { 0x380 } else { 0 };
-            // Only matrix opcodes look at VOP3's key bit.
-            let keys: Vec<usize> = match row[3] {
-                "Vop3a" | "Vop3b" | "Vop3p" => vec![0, 1],
-                _ => row[5].split(',').map(|k| k.parse().expect("a key")).collect(),
-            };
-            for key in keys {
-                let slot = &mut ids[opcode << key_bits | key];
-                assert_eq!(*slot, u16::MAX, "{target}: two opcodes at {index} {opcode} {key}: {}", row[0]);
-                *slot = id as u16;
-            }
-        }
-        writeln!(out, "{}: &{ids:?},", index.to_lowercase()).unwrap();
-    }
-    writeln!(out, "}};").unwrap();
-
-    let mut by_mnemonic = BTreeMap::new();
-    for (id, row) in rows.iter().enumerate() {
-        by_mnemonic.entry(row[2]).or_insert(id);
-    }
-    writeln!(
-        out,
-        "pub static {name}_MNEMONICS: [(&str, u16); {}] = {:?};",
-        by_mnemonic.len(),
-        by_mnemonic.iter().collect::<Vec<_>>()
-    )
-    .unwrap();
+    writeln!(out, "static STRINGS: &str = {:?};", pools.strings).unwrap();
+    let Pools { classes, formats, keys, operands, registers, flags, checks, bits, .. } = &pools;
+    [classes, formats, keys, operands, registers, flags, checks, bits].into_iter().for_each(|p| p.write(&mut out));
+    fs::write(Path::new(&folder).join("tables.rs"), out).expect("OUT_DIR");
 }
 
-/// A format's marking bits, where its opcode lies, and which bits make up the decoder's variant key, the lowest first.
-fn shape(format: &str) -> (u64, u32, &'static [u32]) {
-    match format {
-        "Sop2" => (0b10 << 30, 23, &[]),
-        "Sopk" => (0b1011 << 28, 23, &[]),
-        "Sop1" => (0x17d << 23, 8, &[]),
-        "Sopc" => (0x17e << 23, 16, &[]),
-        "Sopp" => (0x17f << 23, 16, &[]),
-        "Smem" => (0x30 << 26, 18, &[17, 14, 16]),
-        "Vop1" => (0x3f << 25, 9, &[]),
-        "Vop2" => (0, 25, &[]),
-        "Vopc" => (0x3e << 25, 17, &[]),
-        "Sdwa1" => (0x3f << 25 | 249, 9, &[]),
-        "Sdwa2" => (249, 25, &[]),
-        "SdwaC" => (0x3e << 25 | 249, 17, &[]),
-        "Dpp1" => (0x3f << 25 | 250, 9, &[]),
-        "Dpp2" => (250, 25, &[]),
-        "Vop3a" | "Vop3b" => (0x34 << 26, 16, &[]),
-        "Vop3p" => (0x1a7 << 23, 16, &[]),
-        "Mai" => (0x1a7 << 23, 16, &[15]),
-        "Vintrp" => (0x35 << 26, 16, &[]),
-        "Ds" => (0x36 << 26, 17, &[25, 16]),
-        // bit 48 stands for a scalar address: see below
-        "Flat" => (0x37 << 26, 18, &[14, 15, 48, 16, 55, 13]),
-        "Mubuf" => (0x38 << 26, 18, &[12, 13, 14, 55, 16]),
-        "Mtbuf" => (0x3a << 26, 15, &[12, 13, 55]),
-        "Mimg" => (0x3c << 26, 18, &[8, 9, 10, 11, 63]),
-        "Exp" => (0x31 << 26, 0, &[]),
-        other => panic!("format {other}"),
+fn records(family: &str, text: &str, pools: &mut Pools) -> Vec<u8> {
+    let classes: Vec<u16> = text
+        .lines()
+        .filter_map(|l| l.strip_prefix("#class "))
+        .map(|line| pools.classes.number(format!("{:?}", class(line))))
+        .collect();
+    let mut out = Vec::new();
+    for row in text.lines().filter(|l| !l.starts_with('#')).map(|l| l.split('\t').collect::<Vec<_>>()) {
+        let [mask, llvm, pseudo, mnemonic, format, opcode, keys, size, operands, reads, writes, flags, legal] = row[..]
+        else {
+            panic!("{family}: {row:?} has not 13 columns");
+        };
+        let number = |text: &str| text.parse::<u16>().unwrap_or_else(|_| panic!("{family}: {text} in {row:?}"));
+        let mask = u32::from_str_radix(mask, 16).expect("a mask");
+        let wide = [mask, string(llvm, pools), string(pseudo, pools), string(mnemonic, pools)];
+        let mut words = legal.split_whitespace();
+        let bits: Vec<String> =
+            words.next().expect("the bits").split('/').map(|b| format!("0x{b}")).collect::<Vec<_>>();
+        let list = |column| column_words(column);
+        let narrow = [
+            pools.formats.number(format!("Format::{format}")),
+            number(opcode),
+            number(size),
+            pools.keys.number(format!("&[{keys}]")),
+            pools.operands.number(format!("&[{}]", list(operands).map(operand).collect::<String>())),
+            pools.registers.number(format!("&[{}]", list(reads).map(|r| format!("Reg::{r},")).collect::<String>())),
+            pools.registers.number(format!("&[{}]", list(writes).map(|r| format!("Reg::{r},")).collect::<String>())),
+            pools.flags.number(
+                list(flags).fold("Flags::empty()".to_string(), |all, flag| format!("{all}.union(Flags::{flag})")),
+            ),
+            pools.checks.number(format!("&[{}]", words.map(|w| check(w, &classes)).collect::<String>())),
+            pools.bits.number(format!("[{}]", bits.join(", "))),
+        ];
+        wide.into_iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+        narrow.into_iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
     }
+    out
 }
 
-/// An opcode's encoding with nothing set but what makes it this opcode.
-fn template(format: &str, opcode: &str, keys: &str) -> u64 {
-    let (mark, low, key_bits) = shape(format);
-    let opcode: u64 = opcode.parse().expect("an opcode");
-    let key: u64 = keys.split(',').next().and_then(|k| k.parse().ok()).expect("a key");
-    let opcode = if format == "Mimg" { (opcode & 0x7f) << low | opcode >> 7 } else { opcode << low };
-    let key = key_bits.iter().enumerate().fold(0, |all, (i, bit)| all | (key >> i & 1) << bit);
-    const SADDR: u64 = 0x7f << 48;
-    let key = match format {
-        "Flat" if key & SADDR == 0 => key | SADDR, // no scalar address
-        "Flat" => key & !SADDR,
-        _ => key,
-    };
-    mark | opcode | key
+/// Where a string lies in the pool: offset and length in one number.
+fn string(text: &str, pools: &mut Pools) -> u32 {
+    let strings = &mut pools.strings;
+    *pools.places.entry(text.to_string()).or_insert_with(|| {
+        let at = strings.len() as u32;
+        assert!(at < 1 << 24 && text.len() < 256, "{text}: the string pool is too large");
+        strings.push_str(text);
+        at << 8 | text.len() as u32
+    })
 }
 
 /// A bit for each of the 512 codes that an operand field may have.
@@ -165,36 +144,19 @@ fn class(line: &str) -> [u64; 8] {
     bits
 }
 
-/// The column of the same name, and where a source code of 255 means that a literal follows.
-fn legality(column: &str, format: &str, operands: &str, template: u64) -> String {
-    let mut words = column.split_whitespace();
-    let bits: Vec<&str> = words.next().expect("the bits").split('/').collect();
-    let [fixed, value, ignored] = bits[..] else { panic!("legality {column}") };
-    let mut checks = String::new();
-    for word in words {
-        let parts: Vec<&str> = word.split(':').collect();
-        let [low, width, class] = parts[..] else { panic!("check {word}") };
-        write!(checks, "Check {{ low: {low}, width: {width}, class: {class} }},").unwrap();
-    }
-    // Only fields that the opcode has an operand in; `v_readfirstlane` and its like take no literal, by their legal codes.
-    let source = |field: &str| list(operands).any(|o| o.starts_with(field) && !o.contains(":Immediate"));
-    let places: &[(&str, u32, u32)] = match format {
-        "Sop1" => &[("Ssrc0:", 0, 0xff)],
-        "Sop2" | "Sopc" => &[("Ssrc0:", 0, 0xff), ("Ssrc1:", 8, 0xff)],
-        "Vop1" | "Vop2" | "Vopc" => &[("Src0:", 0, 0x1ff)],
-        _ => &[],
-    };
-    let literals: String =
-        places.iter().filter(|(f, ..)| source(f)).map(|(_, low, mask)| format!("({low}, {mask:#x}),")).collect();
-    format!(
-        "Legality {{ template: {template:#x}, fixed: 0x{fixed}, value: 0x{value}, ignored: 0x{ignored}, checks: &[{checks}], literals: &[{literals}] }}"
-    )
+/// `low:width:class`, the class by its number in the file.
+fn check(word: &str, classes: &[u16]) -> String {
+    let parts: Vec<&str> = word.split(':').collect();
+    let [low, width, class] = parts[..] else { panic!("check {word}") };
+    let class = classes[class.parse::<usize>().expect("a class")];
+    format!("Check {{ low: {low}, width: {width}, class: {class} }},")
 }
 
-fn list(column: &str) -> impl Iterator<Item = &str> {
+fn column_words(column: &str) -> impl Iterator<Item = &str> {
     column.split_whitespace().filter(|w| *w != "-")
 }
 
+/// `field:units:access:file`, then the type and the modifiers unless there are none; `VCC:units:access`.
 fn operand(word: &str) -> String {
     let parts: Vec<&str> = word.split(':').collect();
     let access = |a: &str| match a {
@@ -210,11 +172,15 @@ fn operand(word: &str) -> String {
              fixed: Some(Reg::VCC_LO) }},",
             access(a)
         ),
-        [field, units, a, ty, file, modifiers] => format!(
-            "OperandInfo {{ field: Field::{field}, units: {units}, ty: DataType::{ty}, file: File::{file}, \
-             modifiers: Modifiers::{modifiers}, access: Access::{}, fixed: None }},",
-            access(a)
-        ),
+        [field, units, a, file, ref rest @ ..] => {
+            let (modifiers, types): (Vec<&str>, Vec<&str>) = rest.iter().partition(|w| matches!(**w, "Float" | "Sext"));
+            let (ty, modifiers) = (types.first().unwrap_or(&"None"), modifiers.first().unwrap_or(&"Plain"));
+            format!(
+                "OperandInfo {{ field: Field::{field}, units: {units}, ty: DataType::{ty}, file: File::{file}, \
+                 modifiers: Modifiers::{modifiers}, access: Access::{}, fixed: None }},",
+                access(a)
+            )
+        }
         _ => panic!("operand {word}"),
     }
 }

@@ -1,17 +1,17 @@
 //! Decodes the .text of a code object over and over, and says how many million instructions a second that is.
 //!
-//! `cargo run --release -p luthier-isa --example decode_bench FILE [--json]`; `cargo xtask mc-bench FILE` does the same
-//! with LLVM's disassembler.
+//! `cargo run --release -p luthier-isa --example decode_bench FILE [--json] [--target=gfx90a]`; `cargo xtask mc-bench FILE`
+//! does the same with LLVM's disassembler.
 
 use std::{process::ExitCode, time::Instant};
 
 use luthier_isa::{Inst, Target};
 
 /// Decodes all, stepping over what is no instruction; a checksum keeps the work from being optimized away.
-fn sweep(code: &[u8]) -> (u64, u64) {
+fn sweep(target: Target, code: &[u8]) -> (u64, u64) {
     let (mut at, mut count, mut sum) = (0, 0, 0u64);
     while at < code.len() {
-        match Inst::decode(Target::Gfx90a, &code[at..]) {
+        match Inst::decode(target, &code[at..]) {
             Ok(inst) => {
                 sum = sum.wrapping_add(u64::from(inst.info().id.0));
                 count += 1;
@@ -24,12 +24,18 @@ fn sweep(code: &[u8]) -> (u64, u64) {
 }
 
 fn main() -> ExitCode {
-    let (mut file, mut json) = (None, false);
+    let (mut file, mut json, mut target) = (None, false, Some(Target::Gfx90a));
     for argument in std::env::args().skip(1) {
-        if argument == "--json" { json = true } else { file = Some(argument) }
+        if argument == "--json" {
+            json = true;
+        } else if let Some(name) = argument.strip_prefix("--target=") {
+            target = Target::from_name(name).filter(|t| t.has_tables());
+        } else {
+            file = Some(argument);
+        }
     }
-    let Some(file) = file else {
-        eprintln!("usage: decode_bench FILE [--json]");
+    let Some((file, target)) = file.zip(target) else {
+        eprintln!("usage: decode_bench FILE [--json] [--target=NAME], of a processor that has tables");
         return ExitCode::from(2);
     };
     let bytes = match std::fs::read(&file) {
@@ -51,7 +57,7 @@ fn main() -> ExitCode {
     let begin = Instant::now();
     while begin.elapsed().as_secs_f64() < 1.0 {
         let start = Instant::now();
-        (count, _) = std::hint::black_box(sweep(std::hint::black_box(code)));
+        (count, _) = std::hint::black_box(sweep(target, std::hint::black_box(code)));
         best = best.min(start.elapsed().as_secs_f64());
     }
     let rate = count as f64 / best / 1e6;

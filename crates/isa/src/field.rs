@@ -28,6 +28,9 @@ pub enum Field {
     Vsrc1,
     Vsrc2,
     Vsrc3,
+    /// Registers that hold the block scales of a matrix operation.
+    ScaleSrc0,
+    ScaleSrc1,
     Tgt,
     /// VCC where the opcode implies it and the assembly names it; no bits.
     Vcc,
@@ -51,6 +54,8 @@ pub enum Field {
     Blgp,
     Acc,
     AccCd,
+    ScaleOpSel,
+    ScaleOpSelHi,
     // DPP
     DppCtrl,
     BoundCtrl,
@@ -70,7 +75,7 @@ pub enum Field {
     S0,
     S1,
     Sd,
-    // memory
+    // memory; gfx942 calls the first three sc0, nt and sc1
     Glc,
     Slc,
     Scc,
@@ -103,4 +108,9 @@ pub enum Field {
     AttrChan,
     /// The opcode field itself.
     Op,
+}
+
+impl Field {
+    /// How many there are.
+    pub const COUNT: usize = Field::Op as usize + 1;
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::opcode::Legality;
 use crate::operand::{self, Operand};
-use crate::places::place;
-use crate::{DataType, Field, Flags, Format, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
+use crate::tables::class;
+use crate::{DataType, Field, Flags, Format, Mode, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
 
 /// One decoded instruction. 32 bytes.
 #[derive(Clone, Copy)]
@@ -19,6 +19,8 @@ pub struct Inst {
 pub enum DecodeError {
     #[error("no {target} instruction has the encoding {word:#010x}", target = target.name())]
     Unknown { target: Target, word: u32 },
+    #[error("there are no instruction tables for {target} yet", target = target.name())]
+    NoTables { target: Target },
     #[error("the instruction needs {needed} bytes, {available} are left")]
     Truncated { needed: usize, available: usize },
 }
@@ -31,17 +33,18 @@ pub enum EncodeError {
     NoOperand { mnemonic: &'static str, has: usize, index: usize },
     #[error("{mnemonic}: {value} does not fit {field:?}")]
     OutOfRange { mnemonic: &'static str, field: Field, value: String },
-    #[error("{mnemonic} has no encoding {words:#018x} for {operands}")]
-    Illegal { mnemonic: &'static str, operands: String, words: u64 },
+    #[error("{mnemonic} has no encoding {words:#x} for {operands}")]
+    Illegal { mnemonic: &'static str, operands: String, words: u128 },
 }
 
 impl Inst {
-    /// Decodes the instruction at the start of `bytes`.
+    /// Decodes the instruction at the start of `bytes`, for a [`Mode`], or a [`Target`] in its default wave size.
     ///
     /// # Errors
-    /// The bytes are no instruction of the target, or end too early.
-    pub fn decode(target: Target, bytes: &[u8]) -> Result<Inst, DecodeError> {
-        decode::decode(target, bytes)
+    /// The bytes are no instruction of the target, or end too early; or the target's instructions are not known.
+    #[inline]
+    pub fn decode(mode: impl Into<Mode>, bytes: &[u8]) -> Result<Inst, DecodeError> {
+        decode::decode(mode.into(), bytes)
     }
 
     pub(crate) fn from_words(info: &'static OpcodeInfo, words: [u32; 5], size: u8) -> Inst {
@@ -51,28 +54,29 @@ impl Inst {
     /// A fresh instruction: format, opcode and variant set, every other bit zero, except that SDWA selects whole
     /// registers, DPP masks enable all lanes, and an absent scalar address says so.
     pub fn new(info: &'static OpcodeInfo) -> Inst {
-        let Legality { template, fixed, value, .. } = info.legality;
+        let Legality { template, fixed, value, checks, .. } = info.legality;
         let size = info.size + if info.flags.contains(Flags::FIXED_LITERAL) { 4 } else { 0 };
-        let mut inst = Inst { info, words: [template as u32, (template >> 32) as u32, 0, 0, 0], size };
+        let mut inst = Inst { info, words: [0; 5], size };
+        inst.set_bits(template);
         for field in [Field::DstSel, Field::Src0Sel, Field::Src1Sel] {
             inst.set_default(field, 6);
         }
         for field in [Field::RowMask, Field::BankMask] {
             inst.set_default(field, 0xf);
         }
-        let mut pair = inst.pair() & !fixed | value;
+        let mut bits = inst.bits() & !fixed | value;
         // Where no register has the number zero in that place, the first legal code.
-        for check in info.legality.checks {
-            let codes = &Target::Gfx90a.classes()[usize::from(check.class)];
+        for check in checks {
+            let codes = class(check.class);
             let first = codes.iter().zip(0..).find(|(bits, _)| **bits != 0);
-            let (now, mask) = (pair >> check.low, (1u64 << check.width) - 1);
-            if let Some((bits, word)) =
-                first.filter(|_| codes[(now & mask) as usize / 64] >> (now & mask & 63) & 1 == 0)
-            {
-                pair = pair & !(mask << check.low) | (word * 64 + u64::from(bits.trailing_zeros())) << check.low;
+            let mask = (1u128 << check.width) - 1;
+            let now = (bits >> check.low & mask) as usize;
+            if let Some((legal, word)) = first.filter(|_| codes[now / 64] >> (now % 64) & 1 == 0) {
+                let code: u128 = word * 64 + u128::from(legal.trailing_zeros());
+                bits = bits & !(mask << check.low) | code << check.low;
             }
         }
-        inst.set_pair(pair);
+        inst.set_bits(bits);
         inst
     }
 
@@ -108,14 +112,14 @@ impl Inst {
     }
 
     fn not_itself(&self, operands: &[Operand]) -> EncodeError {
-        EncodeError::Illegal { mnemonic: self.info.mnemonic, operands: format!("{operands:?}"), words: self.pair() }
+        EncodeError::Illegal { mnemonic: self.info.mnemonic, operands: format!("{operands:?}"), words: self.bits() }
     }
 
     /// The words decode to this very instruction.
     fn is_itself(&self) -> bool {
         let mut bytes = [0; 20];
         bytes.chunks_exact_mut(4).zip(self.words).for_each(|(b, w)| b.copy_from_slice(&w.to_le_bytes()));
-        decode::decode(Target::Gfx90a, &bytes).is_ok_and(|i| i.info == self.info && i.size == self.size)
+        decode::decode(self.info.mode, &bytes).is_ok_and(|i| i.info == self.info && i.size == self.size)
     }
 
     pub fn info(&self) -> &'static OpcodeInfo {
@@ -136,31 +140,29 @@ impl Inst {
         self.words().iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     }
 
-    /// The encoding without its literal.
-    fn pair(&self) -> u64 {
-        let second = if self.info.size > 4 { self.words[1] } else { 0 };
-        u64::from(self.words[0]) | u64::from(second) << 32
+    /// The first four words of the encoding, without its literal.
+    fn bits(&self) -> u128 {
+        let words = self.words.iter().take(usize::from(self.info.size / 4).min(4));
+        words.zip([0, 32, 64, 96]).fold(0, |all, (word, at)| all | u128::from(*word) << at)
     }
 
-    fn set_pair(&mut self, pair: u64) {
-        self.words[0] = pair as u32;
-        if self.info.size > 4 {
-            self.words[1] = (pair >> 32) as u32;
-        }
+    fn set_bits(&mut self, bits: u128) {
+        let words = self.words.iter_mut().take(usize::from(self.info.size / 4).min(4));
+        words.zip([0, 32, 64, 96]).for_each(|(word, at)| *word = (bits >> at) as u32);
     }
 
     /// A field's bits and its width.
     pub(crate) fn raw_field(&self, field: Field) -> Option<(u32, u32)> {
-        let place = place(self.info.format, field);
-        (place.width() > 0).then(|| (place.get(self.pair()), place.width()))
+        let place = self.info.places[field as usize];
+        (place.width() > 0).then(|| (place.get(&self.words), place.width()))
     }
 
     pub(crate) fn put_field(&mut self, field: Field, raw: u32) -> Option<()> {
-        let place = place(self.info.format, field);
+        let place = self.info.places[field as usize];
         if place.width() == 0 || u64::from(raw) >> place.width() != 0 {
             return None;
         }
-        self.set_pair(place.set(self.pair(), raw));
+        place.set(&mut self.words, raw);
         Some(())
     }
 
@@ -191,7 +193,7 @@ impl Inst {
             changed.put_field(field, raw).ok_or_else(out_of_range)?;
         }
         if !changed.is_itself() {
-            let (fields, words) = (format!("{fields:?}"), changed.pair());
+            let (fields, words) = (format!("{fields:?}"), changed.bits());
             return Err(EncodeError::Illegal { mnemonic, operands: fields, words });
         }
         *self = changed;
@@ -218,10 +220,10 @@ impl Inst {
     pub(crate) fn effective(&self) -> Inst {
         let mut inst = *self;
         // OP_SEL_HI's default is one.
-        const OP_SEL_HI: u64 = 3 << 59 | 1 << 14;
+        const OP_SEL_HI: u128 = 3 << 59 | 1 << 14;
         let ignored = self.info.legality.ignored;
         let packed = self.info.format == Format::Vop3p && self.info.flags.contains(Flags::PACKED);
-        inst.set_pair(self.pair() & !ignored | if packed { ignored & OP_SEL_HI } else { 0 });
+        inst.set_bits(self.bits() & !ignored | if packed { ignored & OP_SEL_HI } else { 0 });
         inst
     }
 
@@ -235,7 +237,7 @@ impl Inst {
         let info = self.info.operands.get(index).ok_or(EncodeError::NoOperand { mnemonic, has, index })?;
         let mut changed = *self;
         operand::write(&mut changed, info, value).ok_or_else(|| self.misfit(info, value))?;
-        if changed.literal().is_some() && !decode::has_literal(changed.info, changed.words[0]) {
+        if changed.literal().is_some() && !decode::has_literal(changed.info, changed.bits() as u64) {
             changed.set_literal(None);
         }
         // The change may not reach another operand through bits that they share.
@@ -266,6 +268,13 @@ impl Inst {
         Some(pc.wrapping_add(4).wrapping_add_signed(words * 4))
     }
 
+    /// Of `v_bitop3_*`: the eight results, by the three sources' bits. It lies where others have modifiers.
+    pub fn truth_table(&self) -> Option<u32> {
+        let is_one = self.info.base.starts_with("v_bitop3");
+        let [high, middle, low] = [Field::Omod, Field::Abs, Field::Neg].map(|f| self.field(f));
+        Some(high? << 6 | middle? << 3 | low?).filter(|_| is_one)
+    }
+
     /// Every register unit touched, explicit and implicit, conditional kinds resolved. A unit may occur more than once
     /// (once read, once written).
     pub fn for_each_access(&self, f: impl FnMut(RegAccess)) {
@@ -280,7 +289,7 @@ impl Inst {
 
 impl PartialEq for Inst {
     fn eq(&self, other: &Inst) -> bool {
-        self.info.id == other.info.id && self.words() == other.words()
+        self.info == other.info && self.words() == other.words()
     }
 }
 impl Eq for Inst {}

@@ -19,17 +19,21 @@
 //! | [`opcode`] | what the tables say of an opcode |
 //! | [`field`] | the named fields of the encodings |
 //! | [`mod@format`] | the encoding formats |
-//! | [`layout`] | where each field of each format lies |
+//! | [`generation`] | processors whose encodings and texts follow the same rules |
+//! | [`layout`] | where each field of each format lies, by generation |
 //! | [`inst`] | a decoded instruction, and making or changing one |
+//! | `decode`, `codes`, `print` | choosing the opcode, what source codes name, the text; with a module for each family |
 //! | [`access`], `access_plan` | which register units an instruction reads and writes, and how surely |
 //! | [`memory`] | which memory an instruction reaches, and how many bytes of it |
-//! | [`target`] | the processors |
+//! | [`target`] | the processors, and the wave sizes that code is made for |
 
 pub mod access;
 mod access_plan;
+mod codes;
 mod decode;
 pub mod field;
 pub mod format;
+pub mod generation;
 pub mod inst;
 pub mod layout;
 pub mod memory;
@@ -37,7 +41,6 @@ pub mod opcode;
 mod operand;
 mod places;
 mod print;
-mod print_fields;
 pub mod reg;
 mod tables;
 pub mod target;
@@ -45,9 +48,10 @@ pub mod target;
 pub use access::{Access, RegAccess};
 pub use access_plan::AccessPlan;
 pub use field::Field;
+pub use generation::Generation;
 pub use inst::{DecodeError, EncodeError, Inst};
 pub use memory::{MemoryAccess, Space};
 pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo};
 pub use operand::Operand;
 pub use reg::{Reg, RegRange, RegSet};
-pub use target::Target;
+pub use target::{Mode, Target, Wave};

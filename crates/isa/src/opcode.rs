@@ -1,7 +1,9 @@
 //! What the generated tables say of an opcode.
 
 pub use crate::format::Format;
-use crate::{Access, Field, Reg};
+use crate::layout::{Piece, layout};
+use crate::places::Places;
+use crate::{Access, Field, Mode, Reg};
 
 /// Dense number of an opcode within its target's table; stable only for one table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -97,6 +99,7 @@ bitflags::bitflags! {
         const GLOBAL = 1 << 16;
         const SCRATCH = 1 << 17;
         const DS = 1 << 18;
+        /// A matrix operation, sparse ones (`v_smfmac_*`) included.
         const MFMA = 1 << 19;
         const VINTERP = 1 << 20;
         const EXPORT = 1 << 21;
@@ -131,6 +134,8 @@ bitflags::bitflags! {
 #[derive(Debug)]
 pub struct OpcodeInfo {
     pub id: OpcodeId,
+    /// The processor and wave size whose table this is a row of.
+    pub mode: Mode,
     /// As LLVM prints it: `v_add_f32_e32`, `s_mov_b32`, `v_mov_b32_dpp`.
     pub mnemonic: &'static str,
     /// The operation, without encoding suffix (`_e32`, `_e64`, `_dpp`, `_sdwa`): `v_add_f32`. What the emulator keys on.
@@ -149,19 +154,28 @@ pub struct OpcodeInfo {
     pub implicit_reads: &'static [Reg],
     pub implicit_writes: &'static [Reg],
     pub flags: Flags,
+    pub(crate) places: &'static Places,
     pub(crate) legality: Legality,
 }
 
-/// Which encodings with this opcode and variant are legal: what LLVM's disassembler takes.
+impl OpcodeInfo {
+    /// Where the fields of the opcode's encoding lie.
+    pub fn layout(&self) -> &'static [Piece] {
+        layout(self.mode.target().generation(), self.format)
+    }
+}
+
+/// Which encodings with this opcode and variant are legal: what LLVM's disassembler takes. Of encodings longer than four
+/// words, the fifth is only register numbers.
 #[derive(Debug)]
 pub(crate) struct Legality {
     /// The bits that make an encoding this opcode, all others zero.
-    pub template: u64,
+    pub template: u128,
     /// Bits that must have the value they have in `value`.
-    pub fixed: u64,
-    pub value: u64,
+    pub fixed: u128,
+    pub value: u128,
     /// Bits that the assembly text does not show: without effect, as far as LLVM knows.
-    pub ignored: u64,
+    pub ignored: u128,
     pub checks: &'static [Check],
     /// Places (low bit, mask) where a code of 255 says that a literal follows.
     pub literals: &'static [(u8, u16)],
@@ -173,7 +187,7 @@ pub(crate) struct Check {
     pub low: u8,
     pub width: u8,
     /// Number of the set of legal codes.
-    pub class: u8,
+    pub class: u16,
 }
 
 impl PartialEq for OpcodeInfo {

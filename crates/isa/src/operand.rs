@@ -1,5 +1,6 @@
 //! Operand values: what a field's bits name, and back.
 
+use crate::codes::{self, Code};
 use crate::{DataType, Field, File, Format, Inst, OperandInfo, Reg, RegRange};
 
 /// The value of an operand.
@@ -88,12 +89,14 @@ const fn scale(field: Field) -> u32 {
 
 /// The acc bit that qualifies a vector operand.
 fn acc_bit(inst: &Inst, field: Field) -> Option<(Field, u32)> {
-    match (inst.info().format, field) {
-        (Format::Mai, Field::Src0) => Some((Field::Acc, 0)),
-        (Format::Mai, Field::Src1) => Some((Field::Acc, 1)),
-        (Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf | Format::Mimg, _) => Some((Field::Acc, 0)),
-        _ => None,
-    }
+    let (acc, bit) = match (inst.info().format, field) {
+        (Format::Mai | Format::MaiScaled, Field::Src0) => (Field::Acc, 0),
+        (Format::Mai | Format::MaiScaled, Field::Src1) => (Field::Acc, 1),
+        (Format::Mai | Format::MaiScaled, _) => (Field::AccCd, 0),
+        (Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf | Format::Mimg, _) => (Field::Acc, 0),
+        _ => return None,
+    };
+    inst.field(acc).map(|_| (acc, bit))
 }
 
 /// The SDWA bit that says that a source is scalar.
@@ -112,19 +115,23 @@ fn sign_extend(raw: u32, width: u32) -> i64 {
 /// What a scalar source code (below 256) names. Tuples start at even numbers, those of more than two units at multiples of
 /// four: what the low bits of another code do is not documented, and LLVM drops them.
 fn scalar(inst: &Inst, code: u32, units: u8) -> Option<Operand> {
-    match code {
-        0..=124 | 126..=127 => {
+    let generation = inst.info().mode.target().generation();
+    match codes::meaning(generation, code) {
+        Code::Reg(reg) => {
             let align = match units {
                 0 | 1 => 1,
                 2 => 2,
                 _ => 4,
             };
-            Some(Operand::Reg(RegRange::new(Reg::from_index((code & !(align - 1)) as usize)?, units)))
+            let aligned = code & !(align - 1);
+            let first = if aligned == code { Code::Reg(reg) } else { codes::meaning(generation, aligned) };
+            let Code::Reg(first) = first else { return None };
+            Some(Operand::Reg(RegRange::new(first, units)))
         }
-        128..=208 | 240..=248 => Some(Operand::Inline(code as u16)),
-        125 | 230..=231 | 235..=239 | 251..=254 => Some(Operand::Special(code as u16)),
-        LITERAL => Some(Operand::Literal(inst.literal()?)),
-        _ => None,
+        Code::Inline => Some(Operand::Inline(code as u16)),
+        Code::Special => Some(Operand::Special(code as u16)),
+        Code::Literal => Some(Operand::Literal(inst.literal()?)),
+        Code::Nothing => None,
     }
 }
 
@@ -193,14 +200,8 @@ pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> 
         Operand::Reg(range) if range.count == info.units => register(inst, info, range.first, width)?,
         Operand::Inline(code) | Operand::Special(code) if accepts_codes(info, width) => u32::from(code),
         Operand::Special(125) if info.file == File::Scalar => 125 / scale(info.field),
-        // Not every format can be followed by a literal.
-        Operand::Literal(literal)
-            if accepts_codes(info, width)
-                && matches!(
-                    format,
-                    Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Vop1 | Format::Vop2 | Format::Vopc
-                ) =>
-        {
+        // Not every opcode can be followed by a literal.
+        Operand::Literal(literal) if accepts_codes(info, width) && !inst.info().legality.literals.is_empty() => {
             inst.set_literal(Some(literal));
             LITERAL
         }
@@ -225,9 +226,9 @@ fn accepts_codes(info: &OperandInfo, width: u32) -> bool {
 }
 
 fn register(inst: &mut Inst, info: &OperandInfo, first: Reg, width: u32) -> Option<u32> {
-    let (number, code) = (u32::from(first.number()), first.index() as u32);
+    let number = u32::from(first.number());
     let format = inst.info().format;
-    if code < 128 {
+    if let Some(code) = codes::of(inst.info().mode.target().generation(), first) {
         return match info.file {
             File::Scalar if format == Format::SdwaC && info.field == Field::Sdst => {
                 let is_vcc = first == Reg::VCC_LO;

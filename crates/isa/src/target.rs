@@ -1,52 +1,197 @@
-//! The processors.
+//! The processors, and the wave sizes that their code runs in.
 
-use crate::tables::{self, Index};
+use crate::generation::Generation;
+use crate::tables::{self, Tables};
 use crate::{OpcodeId, OpcodeInfo};
 
-/// A processor whose tables we have.
+macro_rules! targets {
+    ($($variant:ident $name:literal $generation:ident;)*) => {
+        /// A processor, by LLVM's name of it. Whether its instructions are known, [`Target::has_tables`] tells.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[repr(u8)]
+        pub enum Target { $($variant),* }
+
+        impl Target {
+            pub const ALL: &[Target] = &[$(Target::$variant),*];
+
+            /// LLVM's processor name, without features: `gfx90a`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Target::$variant => $name),* }
+            }
+
+            pub const fn generation(self) -> Generation {
+                match self { $(Target::$variant => Generation::$generation),* }
+            }
+        }
+    };
+}
+
+targets! {
+    Gfx900 "gfx900" Gfx9;
+    Gfx902 "gfx902" Gfx9;
+    Gfx904 "gfx904" Gfx9;
+    Gfx906 "gfx906" Gfx9;
+    Gfx908 "gfx908" Gfx9;
+    Gfx909 "gfx909" Gfx9;
+    Gfx90c "gfx90c" Gfx9;
+    Gfx9Generic "gfx9-generic" Gfx9;
+    Gfx90a "gfx90a" Gfx90a;
+    Gfx942 "gfx942" Gfx940;
+    Gfx950 "gfx950" Gfx940;
+    Gfx9_4Generic "gfx9-4-generic" Gfx940;
+    Gfx1010 "gfx1010" Gfx10;
+    Gfx1011 "gfx1011" Gfx10;
+    Gfx1012 "gfx1012" Gfx10;
+    Gfx1013 "gfx1013" Gfx10;
+    Gfx10_1Generic "gfx10-1-generic" Gfx10;
+    Gfx1030 "gfx1030" Gfx10;
+    Gfx1031 "gfx1031" Gfx10;
+    Gfx1032 "gfx1032" Gfx10;
+    Gfx1033 "gfx1033" Gfx10;
+    Gfx1034 "gfx1034" Gfx10;
+    Gfx1035 "gfx1035" Gfx10;
+    Gfx1036 "gfx1036" Gfx10;
+    Gfx10_3Generic "gfx10-3-generic" Gfx10;
+    Gfx1100 "gfx1100" Gfx11;
+    Gfx1101 "gfx1101" Gfx11;
+    Gfx1102 "gfx1102" Gfx11;
+    Gfx1103 "gfx1103" Gfx11;
+    Gfx1150 "gfx1150" Gfx11;
+    Gfx1151 "gfx1151" Gfx11;
+    Gfx1152 "gfx1152" Gfx11;
+    Gfx1153 "gfx1153" Gfx11;
+    Gfx11Generic "gfx11-generic" Gfx11;
+    Gfx1200 "gfx1200" Gfx12;
+    Gfx1201 "gfx1201" Gfx12;
+    Gfx12Generic "gfx12-generic" Gfx12;
+    Gfx1250 "gfx1250" Gfx1250;
+    Gfx1251 "gfx1251" Gfx1250;
+}
+
+/// Lanes of a wave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Target {
-    Gfx90a,
+pub enum Wave {
+    W32,
+    W64,
+}
+
+impl Wave {
+    pub const fn lanes(self) -> u32 {
+        match self {
+            Wave::W32 => 32,
+            Wave::W64 => 64,
+        }
+    }
+}
+
+/// A processor and the wave size that the code was compiled for. From RDNA1 on the same words mean different registers in
+/// the two sizes: a lane mask is one SGPR or two. A [`Target`] alone stands for its default size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Mode {
+    target: Target,
+    wave: Wave,
+}
+
+impl From<Target> for Mode {
+    fn from(target: Target) -> Mode {
+        Mode { target, wave: target.default_wave() }
+    }
+}
+
+impl Mode {
+    /// One past the largest [`Mode::index`].
+    pub(crate) const COUNT: usize = 2 * Target::ALL.len();
+
+    /// `None` if the processor does not run waves of this size.
+    pub fn new(target: Target, wave: Wave) -> Option<Mode> {
+        target.waves().contains(&wave).then_some(Mode { target, wave })
+    }
+
+    /// Every pair of processor and wave size.
+    pub fn all() -> impl Iterator<Item = Mode> {
+        Target::ALL.iter().flat_map(|&target| target.waves().iter().map(move |&wave| Mode { target, wave }))
+    }
+
+    pub const fn target(self) -> Target {
+        self.target
+    }
+
+    pub const fn wave(self) -> Wave {
+        self.wave
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.target as usize * 2 + self.wave as usize
+    }
+
+    pub(crate) fn tables(self) -> &'static Tables {
+        tables::of(self)
+    }
+
+    /// Every opcode, indexed by [`OpcodeId`]; none if there are no tables.
+    pub fn opcodes(self) -> &'static [OpcodeInfo] {
+        &self.tables().opcodes
+    }
+
+    pub fn opcode(self, id: OpcodeId) -> &'static OpcodeInfo {
+        &self.opcodes()[usize::from(id.0)]
+    }
+
+    /// By mnemonic as printed (`v_add_f32_e32`); several opcodes may share it, the first is returned.
+    pub fn find(self, mnemonic: &str) -> Option<&'static OpcodeInfo> {
+        let tables = self.tables();
+        let at = tables.names.binary_search_by_key(&mnemonic, |(name, _)| name).ok()?;
+        Some(&tables.opcodes[usize::from(tables.names[at].1)])
+    }
 }
 
 impl Target {
     /// From a processor name without features: `gfx90a`.
     pub fn from_name(name: &str) -> Option<Target> {
-        (name == "gfx90a").then_some(Target::Gfx90a)
+        Target::ALL.iter().copied().find(|t| t.name() == name)
     }
-    pub const fn name(self) -> &'static str {
-        match self {
-            Target::Gfx90a => "gfx90a",
+
+    /// Are the processor's instructions known? If not, nothing decodes.
+    pub fn has_tables(self) -> bool {
+        tables::exist(self.into())
+    }
+
+    /// The wave sizes that the processor runs, the default one first.
+    pub const fn waves(self) -> &'static [Wave] {
+        match self.generation() {
+            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => &[Wave::W64],
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => &[Wave::W32, Wave::W64],
+            Generation::Gfx1250 => &[Wave::W32],
         }
     }
-    /// Every opcode of the target, indexed by [`OpcodeId`].
+
+    /// What LLVM takes if nothing else is said.
+    pub const fn default_wave(self) -> Wave {
+        self.waves()[0]
+    }
+
+    /// Has accumulation VGPRs (the matrix operations of CDNA).
+    pub const fn has_agprs(self) -> bool {
+        matches!(self, Target::Gfx908) || matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
+    }
+
+    /// VGPRs that an instruction can name, AGPRs not counted.
+    pub const fn vgprs(self) -> u16 {
+        if matches!(self.generation(), Generation::Gfx1250) { 1024 } else { 256 }
+    }
+
+    /// As [`Mode::opcodes`], in the default wave size.
     pub fn opcodes(self) -> &'static [OpcodeInfo] {
-        match self {
-            Target::Gfx90a => &tables::GFX90A_OPCODES,
-        }
+        Mode::from(self).opcodes()
     }
-    pub(crate) fn index(self) -> &'static Index {
-        match self {
-            Target::Gfx90a => &tables::GFX90A_INDEX,
-        }
-    }
-    pub(crate) fn classes(self) -> &'static [[u64; 8]] {
-        match self {
-            Target::Gfx90a => &tables::GFX90A_CLASSES,
-        }
-    }
-    fn mnemonics(self) -> &'static [(&'static str, u16)] {
-        match self {
-            Target::Gfx90a => &tables::GFX90A_MNEMONICS,
-        }
-    }
+
+    /// As [`Mode::opcode`], in the default wave size.
     pub fn opcode(self, id: OpcodeId) -> &'static OpcodeInfo {
-        &self.opcodes()[usize::from(id.0)]
+        Mode::from(self).opcode(id)
     }
-    /// By mnemonic as printed (`v_add_f32_e32`); several opcodes may share it, the first is returned.
+
+    /// As [`Mode::find`], in the default wave size.
     pub fn find(self, mnemonic: &str) -> Option<&'static OpcodeInfo> {
-        let names = self.mnemonics();
-        let at = names.binary_search_by_key(&mnemonic, |(name, _)| name).ok()?;
-        Some(&self.opcodes()[usize::from(names[at].1)])
+        Mode::from(self).find(mnemonic)
     }
 }

@@ -1,4 +1,5 @@
-//! Every gfx90a instruction of the corpus, against llvm-objdump: size, text, and the same bytes when encoded anew.
+//! Every instruction of the corpus, for every target that has tables, against llvm-objdump: size, text, and the same bytes
+//! when encoded anew.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +13,13 @@ fn corpus() -> Option<PathBuf> {
     named.into_iter().chain(beside).find(|p| p.is_dir())
 }
 
-fn objects(folder: &Path, out: &mut Vec<PathBuf>) {
+fn objects(folder: &Path, target: Target, out: &mut Vec<PathBuf>) {
     let Ok(entries) = folder.read_dir() else { return };
     for path in entries.flatten().map(|e| e.path()) {
         if path.is_dir() {
-            objects(&path, out);
-        } else if path.extension().is_some_and(|e| e == "hsaco") && path.parent().is_some_and(|p| p.ends_with("gfx90a"))
+            objects(&path, target, out);
+        } else if path.extension().is_some_and(|e| e == "hsaco")
+            && path.parent().is_some_and(|p| p.ends_with(target.name()))
         {
             out.push(path);
         }
@@ -44,7 +46,7 @@ fn comparable(inst: &Inst, text: &str) -> String {
 fn rebuild(inst: &Inst) -> Inst {
     let operands: Vec<_> = inst.operands().map(|(_, value)| value).collect();
     let mut fresh = Inst::build(inst.info(), &operands).unwrap_or_else(|e| panic!("{inst}: {e}"));
-    for (field, _, _) in luthier_isa::layout::layout(inst.info().format) {
+    for (field, _, _) in inst.info().layout() {
         let is_operand = inst.info().operands.iter().any(|o| o.field == *field);
         if !is_operand && *field != Field::Op {
             fresh.set_field(*field, inst.field(*field).unwrap()).unwrap();
@@ -59,16 +61,25 @@ fn corpus_agrees_with_objdump() {
         eprintln!("SKIPPED: the corpus of real code objects was not found (set LUTHIER_CORPUS)");
         return;
     };
-    let mut files = Vec::new();
-    objects(&corpus, &mut files);
-    assert!(!files.is_empty(), "no gfx90a object in {}", corpus.display());
+    for &target in Target::ALL.iter().filter(|t| t.has_tables()) {
+        let mut files = Vec::new();
+        objects(&corpus, target, &mut files);
+        if files.is_empty() {
+            println!("{}: the corpus has no object", target.name());
+        } else {
+            compare(target, &files);
+        }
+    }
+}
+
+fn compare(target: Target, files: &[PathBuf]) {
     let (mut compared, mut wrong) = (0u64, Vec::new());
-    for file in &files {
+    for file in files {
         let output = Command::new("llvm-objdump-22").arg("-d").arg(file).output().expect("llvm-objdump-22 runs");
         let listing = String::from_utf8(output.stdout).expect("objdump prints text");
         for (address, bytes, text) in lines(&listing) {
             compared += 1;
-            let problem = match Inst::decode(Target::Gfx90a, &bytes) {
+            let problem = match Inst::decode(target, &bytes) {
                 Err(e) => e.to_string(),
                 Ok(inst) if inst.size() != bytes.len() => format!("{} bytes", inst.size()),
                 Ok(inst) if comparable(&inst, &inst.to_string()) != comparable(&inst, text) => {
@@ -85,6 +96,7 @@ fn corpus_agrees_with_objdump() {
     let name = |s: &str| s.split(' ').find(|w| w.starts_with("s_") || w.contains('_')).unwrap_or("").to_string();
     let mut seen = std::collections::HashSet::new();
     wrong.iter().filter(|w| seen.insert(name(w))).take(60).for_each(|w| eprintln!("{w}"));
-    assert!(wrong.is_empty(), "{} of {compared} instructions in {} objects differ", wrong.len(), files.len());
-    println!("{compared} instructions in {} objects agree", files.len());
+    let (name, objects) = (target.name(), files.len());
+    assert!(wrong.is_empty(), "{name}: {} of {compared} instructions in {objects} objects differ", wrong.len());
+    println!("{name}: {compared} instructions in {objects} objects agree");
 }

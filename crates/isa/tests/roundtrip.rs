@@ -3,15 +3,15 @@
 
 mod common;
 
-use common::{Rng, random_words};
-use luthier_isa::{Field, Inst, Operand, Reg, RegRange, Target, layout::layout};
+use common::{Rng, modes, random_words};
+use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
 
 #[test]
 fn a_fresh_instruction_is_its_own_opcode() {
-    for info in Target::Gfx90a.opcodes() {
+    for info in modes().into_iter().flat_map(|m| m.opcodes()) {
         let mut bytes = Vec::new();
         Inst::new(info).encode_into(&mut bytes);
-        let back = Inst::decode(Target::Gfx90a, &bytes).unwrap_or_else(|e| panic!("{}: {e}", info.llvm));
+        let back = Inst::decode(info.mode, &bytes).unwrap_or_else(|e| panic!("{}: {e}", info.llvm));
         assert_eq!(back.info().llvm, info.llvm, "{bytes:02x?}");
         assert_eq!(back.size(), bytes.len(), "{}", info.llvm);
     }
@@ -22,7 +22,7 @@ fn rebuild(inst: &Inst) -> Result<Inst, String> {
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let mut fresh = Inst::build(inst.info(), &operands).map_err(|e| e.to_string())?;
     let is_modifier = |f: &Field| *f != Field::Op && inst.info().operands.iter().all(|o| o.field != *f);
-    let fields = layout(inst.info().format).iter().map(|piece| piece.0).filter(is_modifier);
+    let fields = inst.info().layout().iter().map(|piece| piece.0).filter(is_modifier);
     let fields: Vec<(Field, u32)> = fields.map(|f| (f, inst.field(f).unwrap_or(0))).collect();
     fresh.set_fields(&fields).map_err(|e| e.to_string())?;
     Ok(fresh)
@@ -42,11 +42,11 @@ fn is_aligned(inst: &Inst) -> bool {
 #[test]
 fn decoded_instructions_are_built_again() {
     let (mut rng, mut done) = (Rng(0x5eed), 0u64);
-    for info in Target::Gfx90a.opcodes() {
-        for _ in 0..40 {
+    for info in modes().into_iter().flat_map(|m| m.opcodes()) {
+        for _ in 0..8 {
             let words = random_words(info, &mut rng);
             let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-            let Ok(inst) = Inst::decode(Target::Gfx90a, &bytes) else { continue };
+            let Ok(inst) = Inst::decode(info.mode, &bytes) else { continue };
             let mut again = Vec::new();
             inst.encode_into(&mut again);
             assert_eq!(again, bytes[..inst.size()]);
@@ -66,11 +66,11 @@ fn decoded_instructions_are_built_again() {
 #[test]
 fn operands_are_replaced() {
     let (mut rng, mut done) = (Rng(7), 0u64);
-    for info in Target::Gfx90a.opcodes() {
-        for _ in 0..10 {
+    for info in modes().into_iter().flat_map(|m| m.opcodes()) {
+        for _ in 0..2 {
             let words = random_words(info, &mut rng);
             let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-            let Ok(inst) = Inst::decode(Target::Gfx90a, &bytes) else { continue };
+            let Ok(inst) = Inst::decode(info.mode, &bytes) else { continue };
             for (index, (operand, value)) in inst.operands().enumerate() {
                 let Operand::Reg(old) = value else { continue };
                 if operand.fixed.is_some() {

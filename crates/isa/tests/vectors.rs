@@ -1,6 +1,7 @@
 //! One vector for every opcode: bytes, llvm-objdump's text, and what is read and written.
 //!
-//! `UPDATE=1 cargo test -p luthier-isa --test vectors` writes `vectors/gfx90a.txt` anew, with the text from
+//! One file for each table file, each vector with the set of modes that it holds for.
+//! `UPDATE=1 cargo test -p luthier-isa --test vectors` writes them anew, with the text from
 //! llvm-objdump; a change of the accesses shows up in its diff. A mark before a register says how it is touched:
 //! none surely, `?` perhaps (some lanes, some bits, or under a condition).
 
@@ -9,10 +10,26 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use common::{objdump, scratch};
-use luthier_isa::{Access, Field, File, Flags, Inst, OpcodeInfo, Operand, Reg, RegRange, Target};
+use common::{modes, name, objdump, scratch};
+use luthier_isa::{Access, Field, File, Flags, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange};
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/gfx90a.txt");
+/// The table files, each with its modes in the order of its masks' bits.
+fn families() -> Vec<(String, Vec<Mode>)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
+    let mut files: Vec<_> = folder.read_dir().unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    let family = |path: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let names = text.lines().find_map(|l| l.strip_prefix("#modes ")).expect("the modes");
+        let mode = |wish: &str| modes().into_iter().find(|m| name(*m) == wish).expect("a mode");
+        (path.file_name().unwrap().to_str().unwrap().to_string(), names.split(' ').map(mode).collect())
+    };
+    files.iter().map(family).collect()
+}
+
+fn path(family: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(family)
+}
 
 /// The opcode with different registers in all its operands.
 fn sample(info: &'static OpcodeInfo) -> Inst {
@@ -88,61 +105,92 @@ fn row(inst: &Inst, text: &str) -> String {
     format!("{}\t{}\t{text}\t{}\t{}", inst.info().llvm, words.join(" "), column(&reads), column(&writes))
 }
 
-fn write_vectors() {
-    let samples: Vec<Inst> = Target::Gfx90a.opcodes().iter().map(sample).collect();
+/// The vectors of one mode.
+fn vectors(mode: Mode) -> Vec<String> {
+    let samples: Vec<Inst> = mode.opcodes().iter().map(sample).collect();
     // each in a cell of its own, so that a misjudged size upsets no other
     let mut words = Vec::new();
     for inst in &samples {
         let mut cell = inst.words().to_vec();
-        cell.resize(5, 0xbf80_0000);
+        cell.resize(6, 0xbf80_0000);
         words.extend(cell);
     }
-    let folder = scratch("vectors");
-    let lines: BTreeMap<u64, _> = objdump(&words, &folder).into_iter().map(|l| (l.address, l)).collect();
+    let folder = scratch(&format!("vectors-{}", name(mode)));
+    let lines: BTreeMap<u64, _> = objdump(mode, &words, &folder).into_iter().map(|l| (l.address, l)).collect();
     std::fs::remove_dir_all(&folder).unwrap();
-    let mut out = String::from(
-        "# LLVM opcode, words, llvm-objdump's text, reads, writes (a ? marks what may not happen). Written by\n\
-         # `UPDATE=1 cargo test -p luthier-isa --test vectors`.\n",
-    );
-    for (i, inst) in samples.iter().enumerate() {
-        let line = &lines[&(i as u64 * 20)];
+    let vector = |(i, inst): (usize, &Inst)| {
+        let line = &lines[&(i as u64 * 24)];
         let text = line.text.as_deref().unwrap_or("(not decoded by LLVM)");
         assert_eq!(line.size, inst.size(), "{inst} {:08x?} {:?}", inst.words(), line.text);
-        out += &row(inst, text);
-        out.push('\n');
+        row(inst, text)
+    };
+    samples.iter().enumerate().map(vector).collect()
+}
+
+fn write_vectors(family: &str, modes: &[Mode]) {
+    // in the order of the first mode that has them
+    let (mut rows, mut masks) = (Vec::new(), BTreeMap::new());
+    for (bit, mode) in modes.iter().enumerate() {
+        for row in vectors(*mode) {
+            let mask = masks.entry(row.clone()).or_insert(0u32);
+            if *mask == 0 {
+                rows.push(row);
+            }
+            *mask |= 1 << bit;
+        }
     }
-    std::fs::create_dir_all(std::path::Path::new(PATH).parent().unwrap()).unwrap();
-    std::fs::write(PATH, out).unwrap();
+    let names: Vec<String> = modes.iter().map(|m| name(*m)).collect();
+    let mut out = format!(
+        "# Mask of the modes (bit 0 is the first: {}), LLVM opcode, words, llvm-objdump's text, reads, writes (a ? marks\n\
+         # what may not happen). Written by `UPDATE=1 cargo test -p luthier-isa --test vectors`.\n",
+        names.join(" ")
+    );
+    for row in rows {
+        let _ = writeln!(out, "{:x}\t{row}", masks[&row]);
+    }
+    std::fs::create_dir_all(path(family).parent().unwrap()).unwrap();
+    std::fs::write(path(family), out).unwrap();
 }
 
 #[test]
 fn every_opcode_has_its_vector() {
-    if std::env::var_os("UPDATE").is_some() {
-        write_vectors();
-    }
-    let text = std::fs::read_to_string(PATH).expect("the vectors");
-    let mut missing: BTreeSet<&str> = Target::Gfx90a.opcodes().iter().map(|o| o.llvm).collect();
     let mut wrong = Vec::new();
-    for line in text.lines().filter(|l| !l.starts_with('#')) {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let [llvm, words, ..] = columns[..] else { panic!("not a vector: {line}") };
-        let bytes: Vec<u8> = words.split(' ').flat_map(|w| u32::from_str_radix(w, 16).unwrap().to_le_bytes()).collect();
-        let inst = Inst::decode(Target::Gfx90a, &bytes).unwrap_or_else(|e| panic!("{line}: {e}"));
-        assert_eq!(inst.info().llvm, llvm, "{line}");
-        let ours = row(&inst, &inst.to_string());
-        if ours != line {
-            wrong.push(format!("was {line}\nis  {ours}"));
+    for (family, modes) in families() {
+        if std::env::var_os("UPDATE").is_some() {
+            write_vectors(&family, &modes);
         }
-        missing.remove(llvm);
+        let text = std::fs::read_to_string(path(&family)).expect("the vectors");
+        for (bit, mode) in modes.into_iter().enumerate() {
+            let mut missing: BTreeSet<&str> = mode.opcodes().iter().map(|o| o.llvm).collect();
+            for line in text.lines().filter(|l| !l.starts_with('#')) {
+                let (mask, line) = line.split_once('\t').expect("a mask");
+                if u32::from_str_radix(mask, 16).expect("a mask") >> bit & 1 == 0 {
+                    continue;
+                }
+                let columns: Vec<&str> = line.split('\t').collect();
+                let [llvm, words, ..] = columns[..] else { panic!("not a vector: {line}") };
+                let word = |w: &str| u32::from_str_radix(w, 16).unwrap().to_le_bytes();
+                let bytes: Vec<u8> = words.split(' ').flat_map(word).collect();
+                let inst = Inst::decode(mode, &bytes).unwrap_or_else(|e| panic!("{line}: {e}"));
+                assert_eq!(inst.info().llvm, llvm, "{line}");
+                let ours = row(&inst, &inst.to_string());
+                if ours != line {
+                    wrong.push(format!("{}: was {line}\nis  {ours}", name(mode)));
+                }
+                missing.remove(llvm);
+            }
+            assert!(missing.is_empty(), "{}: opcodes without a vector: {missing:?}", name(mode));
+        }
     }
-    assert!(wrong.is_empty(), "{} vectors differ:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(missing.is_empty(), "opcodes without a vector: {missing:?}");
+    let shown = wrong.iter().take(80).cloned().collect::<Vec<_>>().join("\n");
+    assert!(wrong.is_empty(), "{} vectors differ:\n{shown}", wrong.len());
 }
 
 /// Where our reads and writes differ from LLVM's lists, and why: part of the operation's name, what we add (+) or leave
 /// out (-), read (r) or written (w), and the register; `*` for any.
 const AUDITED: &[(&str, &str, &str, &str)] = &[
     ("v_mfma", "-r", "exec", "matrix operations ignore EXEC"),
+    ("v_smfmac", "-r", "exec", "matrix operations ignore EXEC"),
     ("s_getreg_b32", "-r", "mode", "only if the immediate names MODE"),
     ("s_getreg_b32", "+r", "*", "the hardware register that the immediate names"),
     ("s_setreg", "-r", "mode", "only if the immediate names MODE"),
@@ -160,7 +208,7 @@ const AUDITED: &[(&str, &str, &str, &str)] = &[
 fn accesses_are_llvms_or_audited() {
     let mut unexplained = Vec::new();
     let mut used = BTreeSet::new();
-    for info in Target::Gfx90a.opcodes() {
+    for info in modes().into_iter().flat_map(|m| m.opcodes()) {
         let inst = sample(info);
         // what the tables, which are LLVM's, say
         let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());

@@ -93,10 +93,8 @@ enum WritesExec {
 
 impl Classes {
     pub(crate) fn of_target(target: Target) -> &'static Classes {
-        static GFX90A: OnceLock<Classes> = OnceLock::new();
-        match target {
-            Target::Gfx90a => GFX90A.get_or_init(|| Classes::new(target)),
-        }
+        static ALL: [OnceLock<Classes>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
+        ALL[target as usize].get_or_init(|| Classes::new(target))
     }
     fn new(target: Target) -> Classes {
         let row = |info| Row { kind: classify(info), exec: writes_exec(info), info, plan: OnceLock::new() };

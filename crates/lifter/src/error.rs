@@ -113,5 +113,7 @@ impl fmt::Display for Issue {
 
 /// The instruction set of a processor, or why there is none.
 pub(crate) fn target_of(processor: &str) -> Result<Target, LiftError> {
-    Target::from_name(processor).ok_or_else(|| LiftError::UnsupportedTarget { processor: processor.to_owned() })
+    // More can be decoded, but the analyses' rules have been checked for this one only.
+    let target = Target::from_name(processor).filter(|target| *target == Target::Gfx90a);
+    target.ok_or_else(|| LiftError::UnsupportedTarget { processor: processor.to_owned() })
 }

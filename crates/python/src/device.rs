@@ -27,7 +27,7 @@ impl PyDevice {
     #[pyo3(signature = (processor, threads=0))]
     fn new(py: Python<'_>, processor: &str, threads: usize) -> PyResult<PyDevice> {
         guard(py, || {
-            let target = Target::from_name(processor);
+            let target = Target::from_name(processor).filter(|target| *target == Target::Gfx90a);
             let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
             Ok(PyDevice { inner: Device::new(target, DeviceConfig { threads, ..DeviceConfig::default() }) })
         })

@@ -137,6 +137,7 @@ pub fn instrument<'py>(
     let result = guard(py, move || {
         let processor = &object.target().processor;
         let target = Target::from_name(processor)
+            .filter(|target| *target == Target::Gfx90a)
             .ok_or_else(|| Class::Instrument.error(format!("{processor} code cannot be instrumented")))?;
         let plan = Plan {
             variables: variables

@@ -3,60 +3,116 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::probe::{McOperand, Opcode, probe};
+use crate::prober::{McOperand, Opcode, compile, probe};
 
 use crate::field::Field;
 use crate::format::Format;
+use crate::generation::Generation;
 use crate::layout::layout;
 
-/// The processors, and LLVM's encoding families that their opcodes come from.
-const TARGETS: &[(&str, &str)] = &[("gfx90a", "8,5,3,1,2")];
+/// One file of tables: its name, and what to ask LLVM.
+struct Family {
+    name: &'static str,
+    modes: &'static [Mode],
+}
+
+/// A processor and wave size, and LLVM's encoding families that its opcodes come from, the most specific first.
+struct Mode {
+    cpu: &'static str,
+    wave: u32,
+    generation: Generation,
+    encodings: &'static str,
+}
+
+const fn mode(cpu: &'static str, wave: u32, generation: Generation, encodings: &'static str) -> Mode {
+    Mode { cpu, wave, generation, encodings }
+}
+
+const FAMILIES: &[Family] = &[Family {
+    name: "gfx9",
+    modes: &[
+        mode("gfx900", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx902", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx904", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx906", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx908", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx909", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx90c", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx9-generic", 64, Generation::Gfx9, "5,3,1,2"),
+        mode("gfx90a", 64, Generation::Gfx90a, "8,5,3,1,2"),
+        mode("gfx942", 64, Generation::Gfx940, "9,8,5,3,1,2"),
+        mode("gfx950", 64, Generation::Gfx940, "9,8,5,3,1,2"),
+        mode("gfx9-4-generic", 64, Generation::Gfx940, "9,8,5,3,1,2"),
+    ],
+}];
 
 const HEADER: &str = "\
-# Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs:
-# LLVM name, pseudo, mnemonic, format, opcode, variant keys, bytes, operands, implicit reads, implicit writes, flags,
-# legality. An operand is field:units:access:type:file:modifiers, or VCC:units:access where the assembly names a register
-# that the encoding does not. Units count 32 bits. Legality: bits with one legal value / the value / bits that
-# the text does not show, then low:width:class for fields of which only the codes of a class are legal.
+# Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs: mask of
+# the modes that have it (bit 0 is the first of the list below), LLVM name, pseudo, mnemonic, format, opcode, variant keys,
+# bytes, operands, implicit reads, implicit writes, flags, legality. An operand is field:units:access:file, then its type
+# and modifiers if any; or VCC:units:access where the assembly names a register that the encoding does not. Units count 32
+# bits. Legality: bits with one legal value / the value / bits that the text does not show, then low:width:class for fields
+# of which only the codes of a class are legal.
 ";
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../isa/tables")
+fn path(family: &Family) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../isa/tables").join(format!("{}.txt", family.name))
 }
 
 pub fn write() -> Result<String, String> {
     let mut message = String::new();
-    for (cpu, families) in TARGETS {
-        let (table, count) = table(cpu, families)?;
-        let path = folder().join(format!("{cpu}.txt"));
+    for family in FAMILIES {
+        let (table, count) = table(family)?;
+        let path = path(family);
         std::fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
-        message += &format!("{cpu}: {count} opcodes");
+        message += &format!("{}: {count} rows for {} modes\n", family.name, family.modes.len());
     }
     Ok(message)
 }
 
 pub fn check() -> Result<String, String> {
-    for (cpu, families) in TARGETS {
-        let path = folder().join(format!("{cpu}.txt"));
+    for family in FAMILIES {
+        let path = path(family);
         let old = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        if old != table(cpu, families)?.0 {
-            return Err(format!(
-                "crates/isa/tables/{cpu}.txt is not what LLVM's tables give: run `cargo xtask gen-isa`"
-            ));
+        if old != table(family)?.0 {
+            return Err(format!("{} is not what LLVM's tables give: run `cargo xtask gen-isa`", path.display()));
         }
     }
     Ok("the tables are up to date".to_string())
 }
 
-fn table(cpu: &str, families: &str) -> Result<(String, usize), String> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/probe.cpp");
+fn table(family: &Family) -> Result<(String, usize), String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/probe/main.cpp");
     let scratch = std::env::temp_dir().join(format!("luthier-gen-isa-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(|e| e.to_string())?;
-    let opcodes = probe(&source, &scratch, cpu, families, &fields());
+    let program = compile(&source, &scratch, "-O1");
+    let found: Result<Vec<Vec<Opcode>>, String> = program.and_then(|program| {
+        family
+            .modes
+            .iter()
+            .map(|mode| probe(&program, mode.cpu, "", mode.encodings, &fields(mode.generation)))
+            .collect()
+    });
     std::fs::remove_dir_all(&scratch).map_err(|e| e.to_string())?;
     let mut classes = Classes::default();
-    let mut rows: Vec<((String, u16, u16), String)> = Vec::new();
-    let opcodes = opcodes?;
+    // Rows in the order of their encodings, with the modes that have them.
+    let mut rows: BTreeMap<((String, u16, u16), String), u32> = BTreeMap::new();
+    for (bit, (mode, opcodes)) in family.modes.iter().zip(found?).enumerate() {
+        for (place, row) in mode_rows(mode, &opcodes, &mut classes).map_err(|e| format!("{}: {e}", mode.cpu))? {
+            *rows.entry((place, row)).or_default() |= 1 << bit;
+        }
+    }
+    let names: Vec<String> = family.modes.iter().map(|m| format!("{}:{}", m.cpu, m.wave)).collect();
+    let mut text = format!("{HEADER}#modes {}\n", names.join(" "));
+    let by_number: BTreeMap<usize, &String> = classes.0.iter().map(|(codes, id)| (*id, codes)).collect();
+    by_number.into_iter().for_each(|(id, codes)| text += &format!("#class {id} {codes}\n"));
+    rows.iter().for_each(|((_, row), mask)| text += &format!("{mask:x}\t{row}\n"));
+    Ok((text, rows.len()))
+}
+
+type Row = ((String, u16, u16), String);
+
+fn mode_rows(mode: &Mode, opcodes: &[Opcode], classes: &mut Classes) -> Result<Vec<Row>, String> {
     let accumulators: BTreeSet<(&str, u16)> =
         opcodes.iter().filter(|o| o.operands.iter().any(|p| p.tied)).map(|o| (o.format.as_str(), o.op)).collect();
     let accumulates = |o: &Opcode| match o.format.as_str() {
@@ -64,20 +120,11 @@ fn table(cpu: &str, families: &str) -> Result<(String, usize), String> {
         "Dpp2" => accumulators.contains(&("Vop2", o.op)),
         _ => false,
     };
-    for opcode in &opcodes {
-        let row = row(opcode, accumulates(opcode), &mut classes).map_err(|e| format!("{}: {e}", opcode.llvm))?;
-        rows.push(((opcode.format.clone(), opcode.op, opcode.keys[0]), row));
-    }
-    rows.sort();
-    let count = rows.len();
-    let classes: String = classes
-        .0
-        .iter()
-        .map(|(codes, id)| (*id, format!("#class {id} {codes}\n")))
-        .collect::<BTreeMap<_, _>>()
-        .into_values()
-        .collect();
-    Ok((HEADER.to_string() + &classes + &rows.into_iter().map(|(_, row)| row + "\n").collect::<String>(), count))
+    let row = |o: &Opcode| {
+        let row = row(mode.generation, o, accumulates(o), classes).map_err(|e| format!("{}: {e}", o.llvm))?;
+        Ok(((o.format.clone(), o.op, o.keys[0]), row))
+    };
+    opcodes.iter().map(row).collect()
 }
 
 /// Distinct sets of legal codes, numbered as they are met.
@@ -93,29 +140,26 @@ impl Classes {
 
 /// The fields whose codes the prober tries out. VOP3B is not told from VOP3A yet: its scalar destination is tried where
 /// those bits hold a register.
-fn fields() -> String {
+fn fields(generation: Generation) -> String {
     use Field::*;
+    let keyed = |format: Format, field: Field| match format {
+        Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,
+        Format::Smem | Format::Flat | Format::Mubuf if field == Glc => true,
+        Format::MaiScaled => matches!(field, AccCd | Cbsz | Blgp),
+        Format::Mimg if field == D16 => true,
+        _ => matches!(field, Seg | Lds | Sve | Gds | Imm | SoffsetEn | Offen | Idxen | AccCd | Dmask | Tfe),
+    };
     let format = |format: Format| {
-        let keyed = |field: Field| match format {
-            Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,
-            Format::Smem | Format::Flat | Format::Mubuf if field == Glc => true,
-            Format::Mimg if field == D16 => true,
-            _ => matches!(field, Seg | Lds | Gds | Imm | SoffsetEn | Offen | Idxen | AccCd | Dmask),
-        };
-        let mut pieces: Vec<String> = layout(format)
+        let mut pieces: Vec<String> = layout(generation, format)
             .iter()
-            .filter(|(field, ..)| !matches!(field, Abs | OpSel | OpSelHi | Neg | NegHi))
+            .filter(|(field, ..)| !matches!(field, Abs | OpSel | OpSelHi | Neg | NegHi | ScaleOpSel | ScaleOpSelHi))
             .map(|(field, low, width)| {
-                format!(
-                    "{}{low}:{width}",
-                    if *field == Op {
-                        "o"
-                    } else if keyed(*field) {
-                        "k"
-                    } else {
-                        ""
-                    }
-                )
+                let kind = match *field {
+                    Op => "o",
+                    field if keyed(format, field) => "k",
+                    _ => "",
+                };
+                format!("{kind}{low}:{width}")
             })
             .collect();
         match format {
@@ -125,10 +169,11 @@ fn fields() -> String {
         }
         format!("{format:?}={}", pieces.join(","))
     };
-    ALL.into_iter().filter(|f| *f != Format::Vop3b).map(format).collect::<Vec<_>>().join(";")
+    let has = |f: &Format| *f != Format::Vop3b && !layout(generation, *f).is_empty();
+    Format::ALL.into_iter().filter(has).map(format).collect::<Vec<_>>().join(";")
 }
 
-fn row(o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, String> {
+fn row(generation: Generation, o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, String> {
     let mnemonic = o.text.split_whitespace().next().ok_or("no mnemonic")?;
     let format = format(o)?;
     let mut operands = Vec::new();
@@ -138,7 +183,7 @@ fn row(o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, S
         if operand.tied || operand.kind == INPUT_MODIFIERS || (operand.class.is_none() && operand.mask == 0) {
             continue;
         }
-        let Some(field) = field_of(format, o, operand)? else { continue };
+        let Some(field) = field_of(generation, format, o, operand)? else { continue };
         let tied = written
             && o.operands
                 .iter()
@@ -157,9 +202,11 @@ fn row(o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, S
         };
         let units = operand.bits.div_ceil(32);
         let modifiers = i.checked_sub(1).map(|before| &o.operands[before]).filter(|p| p.kind == INPUT_MODIFIERS);
-        let modifiers = modifiers.map_or(Ok("Plain"), |p| source_modifiers(format, p))?;
+        let modifiers = modifiers.map_or(Ok("Plain"), |p| source_modifiers(generation, format, p))?;
         let (ty, file) = (data_type(operand.kind)?, file(operand));
-        operands.push(format!("{field:?}:{units}:{access}:{ty}:{file}:{modifiers}"));
+        let optional: String =
+            [ty, modifiers].iter().filter(|w| !matches!(**w, "None" | "Plain")).map(|w| format!(":{w}")).collect();
+        operands.push(format!("{field:?}:{units}:{access}:{file}{optional}"));
     }
     if format == Format::Flat {
         // LLVM's operand order is not the assembly's.
@@ -202,18 +249,10 @@ fn row(o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, S
 
 /// Image opcodes are not in LLVM's pseudo map; their pseudo name is the real one without its encoding family.
 fn strip_suffix(llvm: &str) -> String {
-    llvm.strip_suffix("_gfx90a").or_else(|| llvm.strip_suffix("_vi")).unwrap_or(llvm).to_string()
+    ["_gfx90a", "_gfx940", "_gfx9", "_vi"].iter().find_map(|s| llvm.strip_suffix(s)).unwrap_or(llvm).to_string()
 }
 
 const INPUT_MODIFIERS: u8 = 45;
-
-const ALL: [Format; 25] = {
-    use Format::*;
-    [
-        Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, Vintrp, Sdwa1, Sdwa2, SdwaC,
-        Dpp1, Dpp2, Ds, Flat, Mubuf, Mtbuf, Mimg, Exp,
-    ]
-};
 
 fn format(o: &Opcode) -> Result<Format, String> {
     // The prober calls both VOP3 forms Vop3a; VOP3B is the one with a scalar destination in bits 8 to 14.
@@ -221,11 +260,11 @@ fn format(o: &Opcode) -> Result<Format, String> {
     if o.format == "Vop3a" && second_result {
         return Ok(Format::Vop3b);
     }
-    ALL.into_iter().find(|f| format!("{f:?}") == o.format).ok_or_else(|| format!("format {}", o.format))
+    Format::ALL.into_iter().find(|f| format!("{f:?}") == o.format).ok_or_else(|| format!("format {}", o.format))
 }
 
 /// The field that an operand's bits belong to; `None` for modifiers.
-fn field_of(format: Format, o: &Opcode, operand: &McOperand) -> Result<Option<Field>, String> {
+fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOperand) -> Result<Option<Field>, String> {
     // s_atc_probe has a number where others have the data register.
     const IMMEDIATES: [Field; 4] = [Field::Simm16, Field::Offset, Field::Ssrc1, Field::Sdata];
     if operand.mask >> 32 != 0
@@ -235,11 +274,17 @@ fn field_of(format: Format, o: &Opcode, operand: &McOperand) -> Result<Option<Fi
     {
         return Ok(Some(Field::Literal));
     }
-    let pieces = layout(format).iter().filter(|(_, low, width)| operand.mask >> low & ((1 << width) - 1) != 0);
+    let pieces =
+        layout(generation, format).iter().filter(|(_, low, width)| operand.mask >> low & ((1 << width) - 1) != 0);
     // The acc and SDWA scalar bits qualify a register; they are not its field.
     let mut fields: Vec<Field> = pieces
         .map(|piece| piece.0)
-        .filter(|f| !matches!(f, Field::Acc | Field::AccCd | Field::S0 | Field::S1 | Field::Sd | Field::Op))
+        .filter(|f| {
+            !matches!(
+                f,
+                Field::Acc | Field::Nv | Field::Tfe | Field::AccCd | Field::S0 | Field::S1 | Field::Sd | Field::Op
+            )
+        })
         .collect();
     fields.dedup();
     match (operand.class.is_some(), &fields[..]) {
@@ -326,9 +371,9 @@ fn name_vcc(
 }
 
 /// Which modifiers the operand behind this one takes.
-fn source_modifiers(format: Format, modifiers: &McOperand) -> Result<&'static str, String> {
+fn source_modifiers(generation: Generation, format: Format, modifiers: &McOperand) -> Result<&'static str, String> {
     let touches = |fields: &[Field]| {
-        layout(format)
+        layout(generation, format)
             .iter()
             .any(|(f, low, width)| fields.contains(f) && modifiers.mask >> low & ((1 << width) - 1) != 0)
     };
@@ -351,6 +396,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         is(&["s_setpc_b64", "s_swappc_b64", "s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_join"]);
     let call = is(&["s_call_b64", "s_swappc_b64"]);
     let conditional = starts(&["s_cbranch_"]);
+    let matrix = ts(54) && starts(&["v_mfma", "v_smfmac"]);
     let table = [
         ("LOAD", o.may_load),
         ("STORE", o.may_store),
@@ -371,11 +417,11 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("GLOBAL", ts(51)),
         ("SCRATCH", ts(56)),
         ("DS", ts(25)),
-        ("MFMA", ts(54) && mnemonic.starts_with("v_mfma")),
+        ("MFMA", matrix),
         ("VINTERP", ts(13)),
         ("EXPORT", ts(23)),
         ("TRAP", is(&["s_trap"])),
-        ("IGNORES_EXEC", ts(0) || ts(19) || mnemonic.starts_with("v_mfma") || !has(&o.implicit_uses, "EXEC")),
+        ("IGNORES_EXEC", ts(0) || ts(19) || matrix || !has(&o.implicit_uses, "EXEC")),
         ("VM_CNT", ts(32)),
         ("LGKM_CNT", ts(34)),
         ("EXP_CNT", ts(33)),

@@ -7,12 +7,15 @@
 mod field;
 #[path = "../../isa/src/format.rs"]
 mod format;
-#[path = "../../isa/src/layout.rs"]
+#[path = "../../isa/src/generation.rs"]
+#[allow(dead_code)]
+mod generation;
+#[path = "../../isa/src/layout/mod.rs"]
 mod layout;
 
 mod gen_isa;
 mod mc_bench;
-mod probe;
+mod prober;
 
 use std::process::ExitCode;
 

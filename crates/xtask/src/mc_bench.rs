@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::probe::{compile, run};
+use crate::prober::{compile, run};
 
 pub fn bench(file: &str, json: bool) -> Result<String, String> {
     let bytes = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;

@@ -62,7 +62,9 @@ pub fn compile(input: &Input<'_>, target: Target) -> Result<Code, String> {
 /// The first SGPR that LLVM passes an argument in, after those it keeps for itself.
 pub fn first_argument(target: Target) -> Result<u16, String> {
     static FIRST: OnceLock<Result<u16, String>> = OnceLock::new();
-    let Target::Gfx90a = target;
+    if target != Target::Gfx90a {
+        return Err(format!("hooks cannot be compiled for {} yet", target.name()));
+    }
     FIRST
         .get_or_init(|| {
             let text = format!(

@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use luthier_isa::{Inst, OpcodeInfo};
+use luthier_isa::{Inst, Mode, OpcodeInfo, Wave};
 
 /// Xorshift: the same words on every run.
 pub struct Rng(pub u64);
@@ -21,10 +21,10 @@ impl Rng {
 }
 
 /// Words of an opcode with some of the other bits random. Few bits are changed at a time, so that most stay legal.
-pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 3] {
+pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 4] {
     let fresh = Inst::new(info);
     let base = fresh.words();
-    let (mut w, mut flip) = ([base[0], 0, 0], rng.next());
+    let (mut w, mut flip) = ([base[0], 0, 0, 0], rng.next());
     if info.size > 4 {
         w[1] = base[1];
         // registers anywhere, modifiers rarely
@@ -45,7 +45,8 @@ pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 3] {
     w[0] ^= flip as u32 & !keep;
     if info.size == 4 {
         // the opcode field stays; operands lie around it
-        let operands: u32 = luthier_isa::layout::layout(info.format)
+        let operands: u32 = info
+            .layout()
             .iter()
             .filter(|(field, ..)| *field != luthier_isa::Field::Op)
             .map(|(_, low, width)| (((1u64 << width) - 1) << low) as u32)
@@ -53,6 +54,10 @@ pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 3] {
         w[0] ^= rng.next() as u32 & operands;
     }
     w[2] = rng.next() as u32;
+    // Longer encodings keep most of the bits past the second word, which may say what they are.
+    for (i, word) in w.iter_mut().enumerate().take(usize::from(info.size / 4)).skip(2) {
+        *word = base[i] ^ (rng.next() & rng.next() & rng.next() & rng.next()) as u32;
+    }
     w
 }
 
@@ -63,22 +68,34 @@ pub struct Line {
     pub text: Option<String>,
 }
 
+/// Every processor and wave size whose instructions are known.
+pub fn modes() -> Vec<Mode> {
+    Mode::all().filter(|m| m.target().has_tables()).collect()
+}
+
+/// `gfx1030:32`, as the table files name it.
+pub fn name(mode: Mode) -> String {
+    format!("{}:{}", mode.target().name(), mode.wave().lanes())
+}
+
 /// Disassembles words with LLVM: assembled into an object file, taken apart by llvm-objdump.
-pub fn objdump(words: &[u32], scratch: &Path) -> Vec<Line> {
-    let (source, object) = (scratch.join("words.s"), scratch.join("words.o"));
-    let mut text = String::with_capacity(words.len() * 18);
-    for w in words {
-        text += &format!(".long {w:#x}\n");
-    }
-    std::fs::write(&source, text).unwrap();
+pub fn objdump(mode: Mode, words: &[u32], scratch: &Path) -> Vec<Line> {
+    let (binary, source, object) = (scratch.join("words.bin"), scratch.join("words.s"), scratch.join("words.o"));
+    std::fs::write(&binary, words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    std::fs::write(&source, format!(".text\n.incbin {binary:?}\n")).unwrap();
     let run = |command: &mut Command| {
         let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
         assert!(out.status.success(), "{command:?}: {} {}", out.status, String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).unwrap()
     };
-    let cpu = ["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-filetype=obj", "-o"];
-    run(Command::new("llvm-mc-22").args(cpu).arg(&object).arg(&source));
-    let listing = run(Command::new("llvm-objdump-22").args(["-d", "-z", "--mcpu=gfx90a"]).arg(&object));
+    let cpu = format!("--mcpu={}", mode.target().name());
+    run(Command::new("llvm-mc-22")
+        .args(["-triple=amdgcn-amd-amdhsa", &cpu, "-filetype=obj", "-o"])
+        .arg(&object)
+        .arg(&source));
+    let features = if mode.wave() == Wave::W64 { "--mattr=+wavefrontsize64" } else { "--mattr=+wavefrontsize32" };
+    let features = if mode.target().waves().len() > 1 { features } else { "--mattr=" };
+    let listing = run(Command::new("llvm-objdump-22").args(["-d", "-z", &cpu, features]).arg(&object));
     listing.lines().filter_map(line).collect()
 }
 

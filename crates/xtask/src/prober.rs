@@ -30,8 +30,8 @@ pub struct McOperand {
     pub class: Option<String>,
     pub bits: u16,
     pub tied: bool,
-    /// The bits of the first two words that change this operand.
-    pub mask: u64,
+    /// The bits of the encoding that change this operand.
+    pub mask: u128,
 }
 
 pub fn run(command: &mut Command) -> Result<String, String> {
@@ -67,11 +67,11 @@ pub fn compile(source: &Path, folder: &Path, optimize: &str) -> Result<PathBuf, 
     Ok(program)
 }
 
-/// Runs the prober for one processor. `families` are LLVM's encoding families to look pseudo opcodes up in, the most
-/// specific first; `fields` are the formats' fields (see `gen_isa::fields`).
-pub fn probe(source: &Path, folder: &Path, cpu: &str, families: &str, fields: &str) -> Result<Vec<Opcode>, String> {
-    let program = compile(source, folder, "-O1")?;
-    let text = run(Command::new(&program).args([cpu, families, fields]))?;
+/// Runs the prober for one processor with features switched on or off (`+wavefrontsize64`). `families` are LLVM's encoding
+/// families to look pseudo opcodes up in, the most specific first; `fields` are the formats' fields (see
+/// `gen_isa::fields`).
+pub fn probe(program: &Path, cpu: &str, features: &str, families: &str, fields: &str) -> Result<Vec<Opcode>, String> {
+    let text = run(Command::new(program).args([cpu, features, families, fields]))?;
     text.lines()
         .map(|line| parse(line).ok_or_else(|| format!("the prober printed a line that is not one: {line}")))
         .collect()
@@ -113,6 +113,6 @@ fn parse_operand(word: &str) -> Option<McOperand> {
         bits: bits.parse().ok()?,
         // An input register that the disassembler does not fill in (the old half of a d16 load) is the destination too.
         tied: tied != "-1" || (class != "-" && value == "-"),
-        mask: u64::from_str_radix(mask, 16).ok()?,
+        mask: u128::from_str_radix(mask, 16).ok()?,
     })
 }

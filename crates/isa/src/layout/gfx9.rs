@@ -1,17 +1,14 @@
-//! Where each field of each format lies. This part of an encoding is code; opcodes are data.
-//!
-//! Bit numbers count from the least significant bit of the first word; the second word starts at 32. A field that is
-//! split has one entry for each piece, its least significant piece first. Source: "Instruction Formats" in AMD's
-//! Vega and CDNA2 ISA manuals.
+//! The fields of GCN5 and CDNA. Source: "Instruction Formats" in AMD's Vega, CDNA2 and CDNA3 ISA manuals.
 
-use crate::field::Field::{self, *};
+use super::Piece;
+use crate::field::Field::*;
 use crate::format::Format;
-
-/// A piece of a field: name, lowest bit, width.
-pub type Piece = (Field, u8, u8);
+use crate::generation::Generation;
 
 /// The pieces of a format's fields.
-pub const fn layout(format: Format) -> &'static [Piece] {
+pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] {
+    // Once memory instructions reach AGPRs, the bit that tells the register file takes the place of another.
+    let has_acc = !matches!(generation, Generation::Gfx9);
     match format {
         Format::Sop1 => &[(Ssrc0, 0, 8), (Op, 8, 8), (Sdst, 16, 7)],
         Format::Sop2 => &[(Ssrc0, 0, 8), (Ssrc1, 8, 8), (Sdst, 16, 7), (Op, 23, 7)],
@@ -158,8 +155,24 @@ pub const fn layout(format: Format) -> &'static [Piece] {
             (Acc, 59, 2),
             (Blgp, 61, 3),
         ],
+        // Two encodings in a row: the scales, then the operation.
+        Format::MaiScaled => &[
+            (ScaleOpSel, 11, 2),
+            (ScaleSrc0, 32, 9),
+            (ScaleSrc1, 41, 9),
+            (ScaleOpSelHi, 59, 2),
+            (Vdst, 64, 8),
+            (Cbsz, 72, 3),
+            (AccCd, 79, 1),
+            (Op, 80, 7),
+            (Src0, 96, 9),
+            (Src1, 105, 9),
+            (Src2, 114, 9),
+            (Acc, 123, 2),
+            (Blgp, 125, 3),
+        ],
         Format::Vintrp => &[(Vsrc0, 0, 8), (AttrChan, 8, 2), (Attr, 10, 6), (Op, 16, 2), (Vdst, 18, 8)],
-        Format::Ds => &[
+        Format::Ds if has_acc => &[
             (Offset0, 0, 8),
             (Offset1, 8, 8),
             (Gds, 16, 1),
@@ -170,7 +183,31 @@ pub const fn layout(format: Format) -> &'static [Piece] {
             (Data1, 48, 8),
             (Vdst, 56, 8),
         ],
-        Format::Flat => &[
+        Format::Ds => &[
+            (Offset0, 0, 8),
+            (Offset1, 8, 8),
+            (Gds, 16, 1),
+            (Op, 17, 8),
+            (Addr, 32, 8),
+            (Data0, 40, 8),
+            (Data1, 48, 8),
+            (Vdst, 56, 8),
+        ],
+        Format::Flat if matches!(generation, Generation::Gfx940) => &[
+            (Offset, 0, 13),
+            (Sve, 13, 1),
+            (Seg, 14, 2),
+            (Glc, 16, 1),
+            (Slc, 17, 1),
+            (Op, 18, 7),
+            (Scc, 25, 1),
+            (Addr, 32, 8),
+            (Vdata, 40, 8),
+            (Saddr, 48, 7),
+            (Acc, 55, 1),
+            (Vdst, 56, 8),
+        ],
+        Format::Flat if has_acc => &[
             (Offset, 0, 13),
             (Lds, 13, 1),
             (Seg, 14, 2),
@@ -184,7 +221,20 @@ pub const fn layout(format: Format) -> &'static [Piece] {
             (Acc, 55, 1),
             (Vdst, 56, 8),
         ],
-        Format::Mubuf => &[
+        Format::Flat => &[
+            (Offset, 0, 13),
+            (Lds, 13, 1),
+            (Seg, 14, 2),
+            (Glc, 16, 1),
+            (Slc, 17, 1),
+            (Op, 18, 7),
+            (Addr, 32, 8),
+            (Vdata, 40, 8),
+            (Saddr, 48, 7),
+            (Nv, 55, 1),
+            (Vdst, 56, 8),
+        ],
+        Format::Mubuf if has_acc => &[
             (Offset, 0, 12),
             (Offen, 12, 1),
             (Idxen, 13, 1),
@@ -199,7 +249,21 @@ pub const fn layout(format: Format) -> &'static [Piece] {
             (Acc, 55, 1),
             (Soffset, 56, 8),
         ],
-        Format::Mtbuf => &[
+        Format::Mubuf => &[
+            (Offset, 0, 12),
+            (Offen, 12, 1),
+            (Idxen, 13, 1),
+            (Glc, 14, 1),
+            (Lds, 16, 1),
+            (Slc, 17, 1),
+            (Op, 18, 7),
+            (Vaddr, 32, 8),
+            (Vdata, 40, 8),
+            (Srsrc, 48, 5),
+            (Tfe, 55, 1),
+            (Soffset, 56, 8),
+        ],
+        Format::Mtbuf if has_acc => &[
             (Offset, 0, 12),
             (Offen, 12, 1),
             (Idxen, 13, 1),
@@ -215,7 +279,22 @@ pub const fn layout(format: Format) -> &'static [Piece] {
             (Acc, 55, 1),
             (Soffset, 56, 8),
         ],
-        Format::Mimg => &[
+        Format::Mtbuf => &[
+            (Offset, 0, 12),
+            (Offen, 12, 1),
+            (Idxen, 13, 1),
+            (Glc, 14, 1),
+            (Op, 15, 4),
+            (Dfmt, 19, 4),
+            (Nfmt, 23, 3),
+            (Vaddr, 32, 8),
+            (Vdata, 40, 8),
+            (Srsrc, 48, 5),
+            (Slc, 54, 1),
+            (Tfe, 55, 1),
+            (Soffset, 56, 8),
+        ],
+        Format::Mimg if has_acc => &[
             (Op, 18, 7),
             (Op, 0, 1),
             (Scc, 7, 1),
@@ -225,6 +304,23 @@ pub const fn layout(format: Format) -> &'static [Piece] {
             (Da, 14, 1),
             (A16, 15, 1),
             (Acc, 16, 1),
+            (Lwe, 17, 1),
+            (Slc, 25, 1),
+            (Vaddr, 32, 8),
+            (Vdata, 40, 8),
+            (Srsrc, 48, 5),
+            (Ssamp, 53, 5),
+            (D16, 63, 1),
+        ],
+        Format::Mimg => &[
+            (Op, 18, 7),
+            (Op, 0, 1),
+            (Dmask, 8, 4),
+            (Unorm, 12, 1),
+            (Glc, 13, 1),
+            (Da, 14, 1),
+            (A16, 15, 1),
+            (Tfe, 16, 1),
             (Lwe, 17, 1),
             (Slc, 25, 1),
             (Vaddr, 32, 8),

@@ -2,19 +2,54 @@
 
 use std::fmt::{self, Write};
 
-use crate::print_fields::{dpp_control, hwreg, modifiers, sendmsg, waitcnt};
-use crate::{DataType, Field, File, Flags, Format, Inst, Modifiers, Operand, OperandInfo};
+use crate::{DataType, Field, File, Flags, Format, Generation, Inst, Modifiers, Operand, OperandInfo, RegRange, codes};
+
+mod gfx9;
+mod shared;
+
+fn generation(inst: &Inst) -> Generation {
+    inst.info().mode.target().generation()
+}
+
+/// What follows the operands.
+fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match generation(inst) {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::modifiers(inst, f),
+        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
+    }
+}
+
+/// An immediate that the generation has a notation for, given its operation; `None` prints it as a number.
+fn notation(inst: &Inst, raw: u32) -> Option<String> {
+    match generation(inst) {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::notation(inst, raw),
+        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => None,
+    }
+}
+
+/// A register tuple as the generation's assembler names it.
+fn register(_: Generation, range: RegRange) -> String {
+    range.to_string()
+}
 
 pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (inst, info) = (&inst.effective(), inst.info());
     f.write_str(info.mnemonic)?;
+    if info.format == Format::Exp {
+        gfx9::export(inst, f)?;
+        return modifiers(inst, f);
+    }
     let mut separator = " ";
     let mut put = |f: &mut fmt::Formatter<'_>, text: &dyn fmt::Display| -> fmt::Result {
         f.write_str(separator)?;
         separator = ", ";
         write!(f, "{text}")
     };
+    let interpolated = gfx9::interpolated(inst);
     for operand in info.operands {
+        if let Some((text, _)) = interpolated.as_ref().filter(|_| operand.field == Field::Src2) {
+            put(f, text)?;
+        }
         if operand.field == Field::Offset && inst.operand_in(Field::Soffset).is_some() {
             continue; // SMEM with both offsets: the immediate one is a modifier
         }
@@ -31,10 +66,19 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     if info.format == Format::Flat && info.flags.intersects(Flags::GLOBAL | Flags::SCRATCH) && !has(inst, Field::Saddr)
     {
+        // Scratch at a constant offset has neither address.
+        if !has(inst, Field::Addr) && !has(inst, Field::Vdata) {
+            put(f, &"off")?;
+        }
         put(f, &"off")?;
     }
-    if let Some(control) = (info.flags.contains(Flags::DPP)).then(|| inst.field(Field::DppCtrl)).flatten() {
-        dpp_control(inst, control, f)?;
+    if let Some((text, high)) = interpolated {
+        if !has(inst, Field::Src2) {
+            put(f, &text)?;
+        }
+        if high {
+            f.write_str(" high")?;
+        }
     }
     modifiers(inst, f)
 }
@@ -61,26 +105,17 @@ fn absent_address_before(inst: &Inst, field: Field) -> bool {
 
 fn sopp_immediate(inst: &Inst) -> Option<String> {
     let raw = inst.field(Field::Simm16)?;
+    if let Some(text) = notation(inst, raw) {
+        return Some(text);
+    }
     Some(match inst.info().base {
-        "s_waitcnt" => waitcnt(raw),
-        "s_sendmsg" | "s_sendmsghalt" => sendmsg(raw),
         "s_endpgm" | "s_endpgm_saved" if raw == 0 => return None,
         "s_endpgm" => raw.to_string(),
-        "s_set_gpr_idx_mode" => index_mode(raw),
         base if base.starts_with("s_cbranch") || base == "s_branch" => raw.to_string(),
         // as inline constants are, and are not
         _ if raw <= 64 => raw.to_string(),
         _ => format!("0x{raw:x}"),
     })
-}
-
-fn index_mode(raw: u32) -> String {
-    if raw & !0xf != 0 {
-        return format!("0x{raw:x}");
-    }
-    let names = ["SRC0", "SRC1", "SRC2", "DST"];
-    let on: Vec<&str> = names.into_iter().enumerate().filter(|(i, _)| raw >> i & 1 != 0).map(|(_, n)| n).collect();
-    format!("gpr_idx({})", on.join(","))
 }
 
 struct Shown<'a> {
@@ -135,25 +170,12 @@ fn source_modifiers(inst: &Inst, operand: &OperandInfo) -> (bool, bool, bool) {
 
 fn plain(inst: &Inst, operand: &OperandInfo, value: Operand) -> String {
     match value {
-        Operand::Reg(range) => range.to_string(),
+        Operand::Reg(range) => register(generation(inst), range),
         Operand::Inline(code @ 128..=192) => (code - 128).to_string(),
         Operand::Inline(code @ 193..=208) => (192 - i32::from(code)).to_string(),
         Operand::Inline(code) => float_constant(code, operand.ty),
         Operand::Literal(word) => literal(word, operand),
-        Operand::Special(code) => match code {
-            125 => "null".to_string(),
-            230 => "src_flat_scratch_base_lo".to_string(),
-            231 => "src_flat_scratch_base_hi".to_string(),
-            235 => "src_shared_base".to_string(),
-            236 => "src_shared_limit".to_string(),
-            237 => "src_private_base".to_string(),
-            238 => "src_private_limit".to_string(),
-            239 => "src_pops_exiting_wave_id".to_string(),
-            251 => "src_vccz".to_string(),
-            252 => "src_execz".to_string(),
-            253 => "src_scc".to_string(),
-            _ => "src_lds_direct".to_string(),
-        },
+        Operand::Special(code) => codes::special_name(generation(inst), code).to_string(),
         Operand::Imm(value) => immediate(inst, operand, value),
     }
 }
@@ -190,11 +212,10 @@ fn literal(word: u32, operand: &OperandInfo) -> String {
 fn immediate(inst: &Inst, operand: &OperandInfo, value: i64) -> String {
     match (inst.info().format, operand.field) {
         (Format::Sopk, Field::Simm16) => match inst.info().base {
-            "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => hwreg(value as u32 & 0xffff),
             "s_call_b64" | "s_cbranch_i_fork" => (value as u16).to_string(),
-            _ => format!("0x{:x}", value as u16),
+            _ => notation(inst, value as u32 & 0xffff).unwrap_or_else(|| format!("0x{:x}", value as u16)),
         },
-        (Format::Sopc, Field::Ssrc1) => index_mode(value as u32 & 0xff),
+        (Format::Sopc, Field::Ssrc1) => notation(inst, value as u32 & 0xff).unwrap_or_default(),
         (Format::Smem, Field::Sdata) if value <= 64 => value.to_string(),
         (Format::Smem, _) if value < 0 => format!("-0x{:x}", -value),
         (Format::Smem, _) => format!("0x{value:x}"),

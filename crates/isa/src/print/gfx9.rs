@@ -1,11 +1,84 @@
-//! The text of modifiers and of the immediates that have a notation of their own.
+//! GCN5 and CDNA: the text of modifiers, and of the immediates that have a notation of their own.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
-use crate::{Field, Flags, Format, Inst};
+use super::shared::{bit_list, flags, numbers, sdwa, swizzle, vop3, vop3p};
+use crate::{Field, Flags, Format, Generation, Inst, Target};
+
+/// The immediates that are not printed as numbers.
+pub fn notation(inst: &Inst, raw: u32) -> Option<String> {
+    Some(match inst.info().base {
+        "s_waitcnt" => waitcnt(raw),
+        "s_sendmsg" | "s_sendmsghalt" => sendmsg(raw),
+        "s_set_gpr_idx_mode" | "s_set_gpr_idx_on" => index_mode(raw),
+        "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => hwreg(inst.info().mode.target(), raw),
+        _ => return None,
+    })
+}
+
+fn index_mode(raw: u32) -> String {
+    if raw & !0xf != 0 {
+        return format!("0x{raw:x}");
+    }
+    let names = ["SRC0", "SRC1", "SRC2", "DST"];
+    let on: Vec<&str> = names.into_iter().enumerate().filter(|(i, _)| raw >> i & 1 != 0).map(|(_, n)| n).collect();
+    format!("gpr_idx({})", on.join(","))
+}
+
+/// A vertex parameter of `v_interp_mov_f32`.
+fn parameter(code: u32) -> String {
+    match code {
+        0 => "p10".to_string(),
+        1 => "p20".to_string(),
+        2 => "p0".to_string(),
+        n => format!("invalid_param_{n}"),
+    }
+}
+
+fn attribute(number: u32, channel: u32) -> String {
+    format!("attr{number}.{}", ["x", "y", "z", "w"][channel as usize & 3])
+}
+
+/// In VOP3's form of an interpolation: what stands before its second source, in the place of the first.
+pub fn interpolated(inst: &Inst) -> Option<(String, bool)> {
+    let is_one = inst.info().format == Format::Vop3a && inst.info().base.starts_with("v_interp");
+    let raw = inst.field(Field::Src0).filter(|_| is_one)?;
+    let attribute = attribute(raw & 0x3f, raw >> 6 & 3);
+    if inst.info().base == "v_interp_mov_f32" {
+        let code = inst.field(Field::Src1).unwrap_or(0);
+        return Some((format!("{}, {attribute}", parameter(code)), false));
+    }
+    Some((attribute, raw >> 8 != 0))
+}
+
+/// An export's target and its sources, those that are switched off named so.
+pub fn export(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let field = |field| inst.field(field).unwrap_or(0);
+    match field(Field::Tgt) {
+        n @ 0..=7 => write!(f, " mrt{n}")?,
+        8 => f.write_str(" mrtz")?,
+        9 => f.write_str(" null")?,
+        n @ 12..=15 => write!(f, " pos{}", n - 12)?,
+        n @ 32..=63 => write!(f, " param{}", n - 32)?,
+        n => write!(f, " invalid_target_{n}")?,
+    }
+    // Compressed, each register has two of the components.
+    let compressed = field(Field::Compr) != 0;
+    let sources = [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3];
+    for component in 0..4 {
+        let source = sources[if compressed { component / 2 } else { component }];
+        let separator = if component == 0 { " " } else { ", " };
+        if field(Field::En) >> component & 1 != 0 {
+            write!(f, "{separator}v{}", field(source))?;
+        } else {
+            write!(f, "{separator}off")?;
+        }
+    }
+    Ok(())
+}
 
 /// `s_waitcnt`: every counter that is waited for; all three when none is.
-pub fn waitcnt(raw: u32) -> String {
+fn waitcnt(raw: u32) -> String {
     let vm = raw & 0xf | raw >> 10 & 0x30;
     let (exp, lgkm) = (raw >> 4 & 7, raw >> 8 & 0xf);
     let all = vm == 63 && exp == 7 && lgkm == 15;
@@ -15,8 +88,9 @@ pub fn waitcnt(raw: u32) -> String {
 }
 
 /// `s_getreg`, `s_setreg`: register, and the bit range unless it is the whole.
-pub fn hwreg(raw: u32) -> String {
+fn hwreg(target: Target, raw: u32) -> String {
     let (id, offset, width) = (raw & 0x3f, raw >> 6 & 0x1f, (raw >> 11 & 0x1f) + 1);
+    let cdna3 = target.generation() == Generation::Gfx940;
     let name = match id {
         1 => "HW_REG_MODE",
         2 => "HW_REG_STATUS",
@@ -30,6 +104,11 @@ pub fn hwreg(raw: u32) -> String {
         17 => "HW_REG_TBA_HI",
         18 => "HW_REG_TMA_LO",
         19 => "HW_REG_TMA_HI",
+        20 if cdna3 => "HW_REG_XCC_ID",
+        21 if cdna3 => "HW_REG_SQ_PERF_SNAPSHOT_DATA",
+        22 if cdna3 => "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+        23 if cdna3 => "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
+        24 if cdna3 => "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
         _ => "",
     };
     let name = if name.is_empty() { id.to_string() } else { name.to_string() };
@@ -37,7 +116,7 @@ pub fn hwreg(raw: u32) -> String {
 }
 
 /// `s_sendmsg`: message, operation and stream where the message has them.
-pub fn sendmsg(raw: u32) -> String {
+fn sendmsg(raw: u32) -> String {
     let (id, operation, stream) = (raw & 0xf, raw >> 4 & 7, raw >> 8 & 3);
     let name = match id {
         1 => "MSG_INTERRUPT",
@@ -73,10 +152,14 @@ pub fn sendmsg(raw: u32) -> String {
     }
 }
 
-pub fn dpp_control(inst: &Inst, control: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn dpp_control(inst: &Inst, control: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let n = control & 0xf;
-    let double = inst.info().operands.iter().any(|o| o.units == 2 && o.fixed.is_none());
+    let newer = inst.info().mode.target().generation() != Generation::Gfx9;
+    let double = newer && inst.info().operands.iter().any(|o| o.units == 2 && o.fixed.is_none());
     match control {
+        0x150..=0x15f if !newer => {
+            f.write_str(" /* row_newbcast/row_share is not supported on ASICs earlier than GFX90A/GFX10 */")
+        }
         0x150..=0x15f => write!(f, " row_newbcast:{n}"),
         _ if double => f.write_str(" /* DP ALU dpp only supports row_newbcast */"),
         0..=0xff => {
@@ -104,9 +187,19 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Format::Smem => smem(inst, f),
         Format::Vop3a | Format::Vop3b => vop3(inst, f),
         Format::Vop3p => vop3p(inst, f),
-        Format::Mai => numbers(inst, f, &[(Field::Cbsz, "cbsz"), (Field::Abid, "abid"), (Field::Blgp, "blgp")]),
+        Format::MaiScaled => {
+            let (low, high) =
+                (inst.field(Field::ScaleOpSel).unwrap_or(0), inst.field(Field::ScaleOpSelHi).unwrap_or(0));
+            if low != 0 {
+                write!(f, " op_sel:{}", bit_list(low, 3))?;
+            }
+            write!(f, " op_sel_hi:{}", bit_list(high, 3))?;
+            matrix(inst, f)
+        }
+        Format::Mai => matrix(inst, f),
         Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC => sdwa(inst, f),
         Format::Dpp1 | Format::Dpp2 => {
+            dpp_control(inst, inst.field(Field::DppCtrl).unwrap_or(0), f)?;
             let value = |field| inst.field(field).unwrap_or(0);
             write!(f, " row_mask:0x{:x} bank_mask:0x{:x}", value(Field::RowMask), value(Field::BankMask))?;
             if value(Field::BoundCtrl) != 0 { f.write_str(" bound_ctrl:1") } else { Ok(()) }
@@ -115,28 +208,27 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Format::Flat => flat(inst, f),
         Format::Mubuf | Format::Mtbuf => buffer(inst, f),
         Format::Mimg => mimg(inst, f),
+        Format::Exp => flags(inst, f, &[(Field::Done, "done"), (Field::Compr, "compr"), (Field::Vm, "vm")]),
+        Format::Vintrp => {
+            let field = |field| inst.field(field).unwrap_or(0);
+            if inst.info().base == "v_interp_mov_f32" {
+                write!(f, ", {}", parameter(field(Field::Vsrc0)))?;
+            }
+            write!(f, ", {}", attribute(field(Field::Attr), field(Field::AttrChan)))
+        }
         _ => Ok(()),
     }
 }
 
-fn on(inst: &Inst, field: Field) -> bool {
-    inst.field(field).unwrap_or(0) != 0
+/// The cache bits. They keep their places when gfx942 gives them other names.
+fn cache(inst: &Inst) -> &'static [(Field, &'static str)] {
+    match inst.info().mode.target().generation() {
+        Generation::Gfx940 if inst.info().format != Format::Smem => {
+            &[(Field::Glc, "sc0"), (Field::Slc, "nt"), (Field::Scc, "sc1")]
+        }
+        _ => &[(Field::Glc, "glc"), (Field::Slc, "slc"), (Field::Scc, "scc")],
+    }
 }
-
-/// ` name` for each field that is not zero.
-fn flags(inst: &Inst, f: &mut fmt::Formatter<'_>, names: &[(Field, &str)]) -> fmt::Result {
-    names.iter().filter(|(field, _)| on(inst, *field)).try_for_each(|(_, name)| write!(f, " {name}"))
-}
-
-/// ` name:value` for each field that is not zero.
-fn numbers(inst: &Inst, f: &mut fmt::Formatter<'_>, names: &[(Field, &str)]) -> fmt::Result {
-    names
-        .iter()
-        .filter(|(field, _)| on(inst, *field))
-        .try_for_each(|(field, name)| write!(f, " {name}:{}", inst.field(*field).unwrap_or(0)))
-}
-
-const CACHE: [(Field, &str); 3] = [(Field::Glc, "glc"), (Field::Slc, "slc"), (Field::Scc, "scc")];
 
 fn smem(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let operand = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
@@ -145,79 +237,7 @@ fn smem(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offset = (raw << (32 - width)) as i32 >> (32 - width);
         if offset < 0 { write!(f, " offset:-0x{:x}", -offset)? } else { write!(f, " offset:0x{offset:x}")? }
     }
-    flags(inst, f, &CACHE)
-}
-
-fn sources(inst: &Inst) -> u32 {
-    let is_source = |field| matches!(field, Field::Src0 | Field::Src1 | Field::Src2);
-    inst.info().operands.iter().filter(|o| is_source(o.field)).count() as u32
-}
-
-/// `[1,0,1]`, one bit each.
-fn bit_list(raw: u32, count: u32) -> String {
-    let mut text = String::from("[");
-    for i in 0..count {
-        let _ = write!(text, "{}{}", if i == 0 { "" } else { "," }, raw >> i & 1);
-    }
-    text + "]"
-}
-
-fn clamp_and_omod(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    flags(inst, f, &[(Field::Clamp, "clamp")])?;
-    match inst.field(Field::Omod) {
-        Some(1) => f.write_str(" mul:2"),
-        Some(2) => f.write_str(" mul:4"),
-        Some(3) => f.write_str(" div:2"),
-        _ => Ok(()),
-    }
-}
-
-fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let selected = inst.field(Field::OpSel).unwrap_or(0);
-    if selected != 0 && inst.info().flags.contains(Flags::OP_SEL) {
-        let count = sources(inst);
-        let mut bits = bit_list(selected, count);
-        bits.truncate(bits.len() - 1);
-        write!(f, " op_sel:{bits},{}]", selected >> 3 & 1)?;
-    }
-    clamp_and_omod(inst, f)
-}
-
-fn vop3p(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let count = sources(inst);
-    let mask = (1 << count) - 1;
-    let value = |field| inst.field(field).unwrap_or(0) & mask;
-    let default_high = if inst.info().flags.contains(Flags::PACKED) { mask } else { 0 };
-    let mix = inst.info().base.contains("_mix");
-    let list = [
-        ("op_sel", value(Field::OpSel), 0),
-        ("op_sel_hi", value(Field::OpSelHi), default_high),
-        ("neg_lo", if mix { 0 } else { value(Field::Neg) }, 0),
-        ("neg_hi", if mix { 0 } else { value(Field::NegHi) }, 0),
-    ];
-    for (name, bits, _) in list.iter().filter(|(_, bits, default)| bits != default) {
-        write!(f, " {name}:{}", bit_list(*bits, count))?;
-    }
-    flags(inst, f, &[(Field::Clamp, "clamp")])
-}
-
-fn sdwa(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    const SELECTIONS: [&str; 8] = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "DWORD"];
-    const UNUSED: [&str; 4] = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD"];
-    let select = |field| SELECTIONS[inst.field(field).unwrap_or(6) as usize];
-    clamp_and_omod(inst, f)?;
-    let has = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
-    if has(Field::Vdst) {
-        let unused = UNUSED[inst.field(Field::DstUnused).unwrap_or(0) as usize];
-        write!(f, " dst_sel:{} dst_unused:{unused}", select(Field::DstSel))?;
-    }
-    if has(Field::Src0) {
-        write!(f, " src0_sel:{}", select(Field::Src0Sel))?;
-    }
-    if has(Field::Vsrc1) {
-        write!(f, " src1_sel:{}", select(Field::Src1Sel))?;
-    }
-    Ok(())
+    flags(inst, f, cache(inst))
 }
 
 fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -235,42 +255,6 @@ fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     flags(inst, f, &[(Field::Gds, "gds")])
 }
 
-/// ds_swizzle's pattern: four lanes permuted, or lane numbers masked, or-ed and xor-ed within 32 lanes.
-fn swizzle(pattern: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if pattern == 0 {
-        return Ok(());
-    }
-    f.write_str(" offset:")?;
-    if pattern & 0xff00 == 0x8000 {
-        let lane = |i: u32| pattern >> (2 * i) & 3;
-        return write!(f, "swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
-    }
-    if pattern & 0x8000 != 0 {
-        return write!(f, "{pattern}");
-    }
-    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
-    let group = 32 - and;
-    if and == 31 && or == 0 && xor.count_ones() == 1 {
-        write!(f, "swizzle(SWAP,{xor})")
-    } else if and == 31 && or == 0 && xor > 0 && (xor + 1).is_power_of_two() {
-        write!(f, "swizzle(REVERSE,{})", xor + 1)
-    } else if group > 1 && group.is_power_of_two() && or < group && xor == 0 {
-        write!(f, "swizzle(BROADCAST,{group},{or})")
-    } else {
-        let (zeros, ones) = (or ^ xor, (and | or) ^ xor);
-        f.write_str("swizzle(BITMASK_PERM,\"")?;
-        for bit in (0..5).rev() {
-            f.write_char(match (zeros >> bit & 1, ones >> bit & 1) {
-                (0, 0) => '0',
-                (1, 1) => '1',
-                (0, _) => 'p',
-                _ => 'i',
-            })?;
-        }
-        f.write_str("\")")
-    }
-}
-
 fn flat(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let raw = inst.field(Field::Offset).unwrap_or(0);
     let signed = inst.info().flags.intersects(Flags::GLOBAL | Flags::SCRATCH);
@@ -278,7 +262,7 @@ fn flat(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if offset != 0 {
         write!(f, " offset:{offset}")?;
     }
-    flags(inst, f, &CACHE)?;
+    flags(inst, f, cache(inst))?;
     flags(inst, f, &[(Field::Lds, "lds")])
 }
 
@@ -293,8 +277,20 @@ fn buffer(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let lds: &[_] = &[(Field::Lds, "lds")];
     let lds_first = inst.info().base == "buffer_store_lds_dword";
     flags(inst, f, if lds_first { lds } else { &[] })?;
-    flags(inst, f, &CACHE)?;
-    flags(inst, f, if lds_first { &[] } else { lds })
+    flags(inst, f, cache(inst))?;
+    flags(inst, f, if lds_first { &[] } else { lds })?;
+    flags(inst, f, &[(Field::Tfe, "tfe")])
+}
+
+fn matrix(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    numbers(inst, f, &[(Field::Cbsz, "cbsz"), (Field::Abid, "abid")])?;
+    let info = inst.info();
+    // gfx942 negates the sources of double precision where others broadcast.
+    let negates = info.mode.target().generation() == Generation::Gfx940 && info.base.ends_with("_f64");
+    match inst.field(Field::Blgp) {
+        Some(bits) if negates && bits != 0 => write!(f, " neg:{}", bit_list(bits, 3)),
+        _ => numbers(inst, f, &[(Field::Blgp, "blgp")]),
+    }
 }
 
 fn typed_format(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -333,6 +329,10 @@ fn mimg(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " dmask:0x{mask:x}")?;
     }
     flags(inst, f, &[(Field::Unorm, "unorm")])?;
-    flags(inst, f, &CACHE)?;
-    flags(inst, f, &[(Field::A16, "a16"), (Field::Lwe, "lwe"), (Field::Da, "da"), (Field::D16, "d16")])
+    flags(inst, f, cache(inst))?;
+    flags(
+        inst,
+        f,
+        &[(Field::A16, "a16"), (Field::Tfe, "tfe"), (Field::Lwe, "lwe"), (Field::Da, "da"), (Field::D16, "d16")],
+    )
 }

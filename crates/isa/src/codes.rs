@@ -1,0 +1,54 @@
+//! What the codes of scalar source operands name. Unit numbers follow gfx9's codes; where a generation moves a register,
+//! this is where it is found again.
+
+use crate::Reg;
+use crate::generation::Generation;
+
+/// The meaning of a source code below 256.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Code {
+    Reg(Reg),
+    /// An inline constant.
+    Inline,
+    /// A read-only source that is no register of ours, or none at all.
+    Special,
+    /// A literal follows.
+    Literal,
+    Nothing,
+}
+
+pub fn meaning(generation: Generation, code: u32) -> Code {
+    match generation {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => match code {
+            0..=124 | 126..=127 => Reg::from_index(code as usize).map_or(Code::Nothing, Code::Reg),
+            128..=208 | 240..=248 => Code::Inline,
+            125 | 230..=231 | 235..=239 | 251..=254 => Code::Special,
+            255 => Code::Literal,
+            _ => Code::Nothing,
+        },
+        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => Code::Nothing,
+    }
+}
+
+/// The code of a scalar register; `None` if the generation has no code for it.
+pub fn of(generation: Generation, reg: Reg) -> Option<u32> {
+    (0..128).find(|&code| meaning(generation, code) == Code::Reg(reg))
+}
+
+/// The name of a special source.
+pub fn special_name(_: Generation, code: u16) -> &'static str {
+    match code {
+        125 => "null",
+        230 => "src_flat_scratch_base_lo",
+        231 => "src_flat_scratch_base_hi",
+        235 => "src_shared_base",
+        236 => "src_shared_limit",
+        237 => "src_private_base",
+        238 => "src_private_limit",
+        239 => "src_pops_exiting_wave_id",
+        251 => "src_vccz",
+        252 => "src_execz",
+        253 => "src_scc",
+        _ => "src_lds_direct",
+    }
+}

@@ -1,0 +1,149 @@
+//! From words to an opcode: which format, which slot of the tables, how many bytes.
+//!
+//! Which format a word is, and which of its bits choose among an operation's opcodes, is a [`Family`]'s; all else is shared.
+
+use crate::generation::Generation;
+use crate::tables::in_class;
+use crate::target::Mode;
+use crate::{DecodeError, Flags, Format, Inst, OpcodeInfo, OperandInfo};
+
+mod gfx9;
+mod sdwa;
+
+const LITERAL: u64 = 255;
+
+/// What decoding needs to know of generations that share their formats' marks and opcode fields.
+pub(crate) trait Family {
+    /// One past the largest slot.
+    const SLOTS: usize;
+
+    /// The slot of the opcode that the words encode; any number from [`Family::SLOTS`] on if they are of no format.
+    /// `word(0)` is the first word; words that are missing read as zero.
+    fn slot(word: impl Fn(usize) -> u32) -> usize;
+
+    /// An encoding with nothing set but what makes it this format, opcode and variant, so that `slot` finds it. The variant
+    /// key is the one that the table generator's prober counts.
+    fn template(generation: Generation, format: Format, opcode: u16, key: u16) -> u128;
+
+    /// Places (low bit, mask) in the first two words where a code of 255 says that a literal follows.
+    fn literal_places(format: Format, operands: &[OperandInfo]) -> &'static [(u8, u16)];
+}
+
+/// Field `low..low + width` of a word.
+const fn bits(word: u32, low: u32, width: u32) -> usize {
+    (word >> low & ((1 << width) - 1)) as usize
+}
+
+/// Calls a method of the generation's family; `$none` where no family has been written yet.
+macro_rules! family {
+    ($generation:expr, $method:ident($($argument:expr),*), $none:expr) => {
+        match $generation {
+            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => <gfx9::Gfx9 as Family>::$method($($argument),*),
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => $none,
+        }
+    };
+}
+
+pub fn slots(generation: Generation) -> usize {
+    match generation {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::Gfx9::SLOTS,
+        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => 0,
+    }
+}
+
+pub fn slot(generation: Generation, word: impl Fn(usize) -> u32) -> usize {
+    family!(generation, slot(word), usize::MAX)
+}
+
+pub fn template(generation: Generation, format: Format, opcode: u16, key: u16) -> u128 {
+    family!(generation, template(generation, format, opcode, key), 0)
+}
+
+pub fn literal_places(generation: Generation, format: Format, operands: &[OperandInfo]) -> &'static [(u8, u16)] {
+    family!(generation, literal_places(format, operands), &[])
+}
+
+/// A 32-bit literal follows the encoding, of which `pair` is the first two words.
+pub fn has_literal(info: &OpcodeInfo, pair: u64) -> bool {
+    let source = |&(low, mask): &(u8, u16)| pair >> low & u64::from(mask) == LITERAL;
+    info.legality.literals.iter().any(source) || info.flags.contains(Flags::FIXED_LITERAL)
+}
+
+/// Is this encoding of the opcode one that means something? `words` has zeros past the opcode's size.
+fn is_legal(info: &OpcodeInfo, words: &[u32; 5]) -> bool {
+    let legality = &info.legality;
+    let half = |at: usize| u64::from(words[at]) | u64::from(words[at + 1]) << 32;
+    let pair = half(0);
+    if pair & legality.fixed as u64 != legality.value as u64
+        || info.size > 8 && half(2) & (legality.fixed >> 64) as u64 != (legality.value >> 64) as u64
+    {
+        return false;
+    }
+    if info.flags.contains(Flags::SDWA) && !sdwa::is_legal(info, pair) {
+        return false;
+    }
+    if sdwa::has_no_destination(info, pair) {
+        return true;
+    }
+    // No field with a check spans more than two words, and only fields of long encodings lie past the second.
+    legality.checks.iter().all(|c| {
+        let window = if c.low < 64 && c.low + c.width <= 64 {
+            pair >> c.low
+        } else {
+            crate::places::window(words, c.low) >> (c.low % 32)
+        };
+        in_class(c.class, (window & ((1 << c.width) - 1)) as usize)
+    })
+}
+
+/// Decodes the instruction at the start of `bytes`.
+pub fn decode(mode: Mode, bytes: &[u8]) -> Result<Inst, DecodeError> {
+    match mode.target().generation() {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => decode_as::<gfx9::Gfx9>(mode, bytes),
+        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => {
+            Err(DecodeError::NoTables { target: mode.target() })
+        }
+    }
+}
+
+#[inline(always)]
+fn decode_as<F: Family>(mode: Mode, bytes: &[u8]) -> Result<Inst, DecodeError> {
+    let word = |at: usize| bytes.get(4 * at..4 * at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    let truncated = |needed: usize| DecodeError::Truncated { needed, available: bytes.len() };
+    let w0 = word(0).ok_or(truncated(4))?;
+    let w1 = word(1).unwrap_or(0);
+    let tables = mode.tables();
+    let slot = F::slot(|i| match i {
+        0 => w0,
+        1 => w1,
+        i => word(i).unwrap_or(0),
+    });
+    let Some(info) = tables.ids.get(slot).and_then(|&id| tables.opcodes.get(usize::from(id))) else {
+        return Err(unknown(mode, w0));
+    };
+    let base = usize::from(info.size);
+    let second = if base > 4 { w1 } else { 0 };
+    let literal = has_literal(info, u64::from(w0) | u64::from(second) << 32);
+    let size = base + if literal { 4 } else { 0 };
+    if size > bytes.len() {
+        return Err(truncated(size));
+    }
+    let mut words = [w0, second, 0, 0, 0];
+    if base > 8 {
+        (2..base / 4).for_each(|i| words[i] = word(i).unwrap_or(0));
+    }
+    if !is_legal(info, &words) {
+        return Err(unknown(mode, w0));
+    }
+    // The literal lies behind the encoding.
+    if literal {
+        words[base / 4] = word(base / 4).unwrap_or(0);
+    }
+    Ok(Inst::from_words(info, words, size as u8))
+}
+
+#[cold]
+fn unknown(mode: Mode, word: u32) -> DecodeError {
+    let target = mode.target();
+    if mode.opcodes().is_empty() { DecodeError::NoTables { target } } else { DecodeError::Unknown { target, word } }
+}

@@ -1,0 +1,139 @@
+//! The text of modifiers that are the same in several generations.
+
+use std::fmt::{self, Write};
+
+use crate::{Field, Flags, Inst};
+
+pub fn on(inst: &Inst, field: Field) -> bool {
+    inst.field(field).unwrap_or(0) != 0
+}
+
+/// ` name` for each field that is not zero.
+pub fn flags(inst: &Inst, f: &mut fmt::Formatter<'_>, names: &[(Field, &str)]) -> fmt::Result {
+    names.iter().filter(|(field, _)| on(inst, *field)).try_for_each(|(_, name)| write!(f, " {name}"))
+}
+
+/// ` name:value` for each field that is not zero.
+pub fn numbers(inst: &Inst, f: &mut fmt::Formatter<'_>, names: &[(Field, &str)]) -> fmt::Result {
+    names
+        .iter()
+        .filter(|(field, _)| on(inst, *field))
+        .try_for_each(|(field, name)| write!(f, " {name}:{}", inst.field(*field).unwrap_or(0)))
+}
+
+pub fn sources(inst: &Inst) -> u32 {
+    let is_source = |field| matches!(field, Field::Src0 | Field::Src1 | Field::Src2);
+    inst.info().operands.iter().filter(|o| is_source(o.field)).count() as u32
+}
+
+/// `[1,0,1]`, one bit each.
+pub fn bit_list(raw: u32, count: u32) -> String {
+    let mut text = String::from("[");
+    for i in 0..count {
+        let _ = write!(text, "{}{}", if i == 0 { "" } else { "," }, raw >> i & 1);
+    }
+    text + "]"
+}
+
+pub fn clamp_and_omod(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    flags(inst, f, &[(Field::Clamp, "clamp")])?;
+    match inst.field(Field::Omod) {
+        Some(1) => f.write_str(" mul:2"),
+        Some(2) => f.write_str(" mul:4"),
+        Some(3) => f.write_str(" div:2"),
+        _ => Ok(()),
+    }
+}
+
+pub fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let Some(table) = inst.truth_table().filter(|t| *t != 0) {
+        write!(f, " bitop3:0x{table:x}")?;
+    }
+    let selected = inst.field(Field::OpSel).unwrap_or(0);
+    if selected != 0 && inst.info().flags.contains(Flags::OP_SEL) {
+        // Conversions may use the third bit without a third source.
+        const THIRD: u128 = 1 << 13;
+        let legality = &inst.info().legality;
+        let count = if (legality.fixed | legality.ignored) & THIRD == 0 { 3 } else { sources(inst) };
+        let mut bits = bit_list(selected, count);
+        bits.truncate(bits.len() - 1);
+        write!(f, " op_sel:{bits},{}]", selected >> 3 & 1)?;
+    }
+    if inst.truth_table().is_some() { Ok(()) } else { clamp_and_omod(inst, f) }
+}
+
+pub fn vop3p(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let count = sources(inst);
+    let mask = (1 << count) - 1;
+    let value = |field| inst.field(field).unwrap_or(0) & mask;
+    let default_high = if inst.info().flags.contains(Flags::PACKED) { mask } else { 0 };
+    let mix = inst.info().base.contains("_mix");
+    let list = [
+        ("op_sel", value(Field::OpSel), 0),
+        ("op_sel_hi", value(Field::OpSelHi), default_high),
+        ("neg_lo", if mix { 0 } else { value(Field::Neg) }, 0),
+        ("neg_hi", if mix { 0 } else { value(Field::NegHi) }, 0),
+    ];
+    for (name, bits, _) in list.iter().filter(|(_, bits, default)| bits != default) {
+        write!(f, " {name}:{}", bit_list(*bits, count))?;
+    }
+    flags(inst, f, &[(Field::Clamp, "clamp")])
+}
+
+pub fn sdwa(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const SELECTIONS: [&str; 8] = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "DWORD"];
+    const UNUSED: [&str; 4] = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD"];
+    let select = |field| SELECTIONS[inst.field(field).unwrap_or(6) as usize];
+    clamp_and_omod(inst, f)?;
+    let has = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
+    // Some conversions always write a whole register.
+    const DESTINATION: u128 = 1 << 43;
+    let legality = &inst.info().legality;
+    if has(Field::Vdst) && (legality.fixed | legality.ignored) & DESTINATION == 0 {
+        let unused = UNUSED[inst.field(Field::DstUnused).unwrap_or(0) as usize];
+        write!(f, " dst_sel:{} dst_unused:{unused}", select(Field::DstSel))?;
+    }
+    if has(Field::Src0) {
+        write!(f, " src0_sel:{}", select(Field::Src0Sel))?;
+    }
+    if has(Field::Vsrc1) {
+        write!(f, " src1_sel:{}", select(Field::Src1Sel))?;
+    }
+    Ok(())
+}
+
+/// ds_swizzle's pattern: four lanes permuted, or lane numbers masked, or-ed and xor-ed within 32 lanes.
+pub fn swizzle(pattern: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if pattern == 0 {
+        return Ok(());
+    }
+    f.write_str(" offset:")?;
+    if pattern & 0xff00 == 0x8000 {
+        let lane = |i: u32| pattern >> (2 * i) & 3;
+        return write!(f, "swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
+    }
+    if pattern & 0x8000 != 0 {
+        return write!(f, "{pattern}");
+    }
+    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+    let group = 32 - and;
+    if and == 31 && or == 0 && xor.count_ones() == 1 {
+        write!(f, "swizzle(SWAP,{xor})")
+    } else if and == 31 && or == 0 && xor > 0 && (xor + 1).is_power_of_two() {
+        write!(f, "swizzle(REVERSE,{})", xor + 1)
+    } else if group > 1 && group.is_power_of_two() && or < group && xor == 0 {
+        write!(f, "swizzle(BROADCAST,{group},{or})")
+    } else {
+        let (zeros, ones) = (or ^ xor, (and | or) ^ xor);
+        f.write_str("swizzle(BITMASK_PERM,\"")?;
+        for bit in (0..5).rev() {
+            f.write_char(match (zeros >> bit & 1, ones >> bit & 1) {
+                (0, 0) => '0',
+                (1, 1) => '1',
+                (0, _) => 'p',
+                _ => 'i',
+            })?;
+        }
+        f.write_str("\")")
+    }
+}

@@ -1,0 +1,168 @@
+// LLVM's disassembler for one processor, the fields of its formats, and the opcodes that were found.
+
+#pragma once
+
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCDisassembler/MCDisassembler.h>
+#include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstPrinter.h>
+#include <llvm/MC/MCInstrInfo.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace llvm;
+
+// Exported by the AMDGPU utilities library: the encoded opcode of a pseudo opcode in one encoding family.
+// And the register that register classes know an encoded one by (TTMP0 for gfx9's TTMP0).
+namespace llvm::AMDGPU {
+int getMCOpcode(uint16_t Opcode, unsigned Family);
+MCRegister mc2PseudoReg(MCRegister Reg);
+}
+
+using Word = unsigned __int128;
+
+inline Word at(Word value, unsigned bit) { return value << bit; }
+
+inline std::string hex(Word word) {
+    char text[40];
+    uint64_t high = uint64_t(word >> 64), low = uint64_t(word);
+    if (high) snprintf(text, sizeof text, "%lx%016lx", (unsigned long)high, (unsigned long)low);
+    else snprintf(text, sizeof text, "%lx", (unsigned long)low);
+    return text;
+}
+
+// A field: its place, and what is known of it: `r` it is there only for opcodes that keep a register in it, `o` it is
+// part of the opcode, `k` of the decoder's variant key, ` ` all its codes are to be tried.
+struct Piece {
+    unsigned low, width;
+    char kind;
+};
+
+// "Sop2=0:8,8:8,16:7,o23:7;Vop3a=0:8,r8:7;..."
+inline std::map<std::string, std::vector<Piece>> parse_pieces(const char *text) {
+    std::map<std::string, std::vector<Piece>> out;
+    std::string format;
+    while (*text) {
+        const char *equals = strchr(text, '=');
+        format.assign(text, equals - text);
+        text = equals + 1;
+        while (*text && *text != ';') {
+            Piece p{0, 0, strchr("rok", *text) ? *text : ' '};
+            int used = 0;
+            sscanf(text += p.kind != ' ', "%u:%u%n", &p.low, &p.width, &used);
+            text += used;
+            if (*text == ',') ++text;
+            out[format].push_back(p);
+        }
+        if (*text) ++text;
+    }
+    return out;
+}
+
+struct Found {
+    std::string format;
+    unsigned op;
+    std::set<unsigned> keys;
+    Word word;
+    uint64_t size;
+    MCInst inst;
+};
+
+struct Prober {
+    const MCRegisterInfo *regs;
+    const MCInstrInfo *instrs;
+    const MCSubtargetInfo *subtarget;
+    MCDisassembler *disassembler;
+    MCInstPrinter *printer;
+    std::map<std::string, std::vector<Piece>> pieces;
+    std::map<unsigned, Found> found = {};
+    // Words of the encodings that are being tried, a literal not counted; two for one-word formats too.
+    unsigned words = 2;
+    // Longer than one word.
+    bool long_format = false;
+    // Two encodings in a row.
+    bool is_scaled = false;
+    std::string format = {};
+    // Try out every code of every field of every opcode.
+    bool exhaustive = false;
+
+    const std::vector<Piece> &fields(const std::string &format) const {
+        static const std::vector<Piece> none;
+        auto at = pieces.find(format);
+        return at == pieces.end() ? none : at->second;
+    }
+
+    void set_format(const std::string &next) {
+        if (next == format) return;
+        format = next;
+        unsigned bits = 0;
+        for (const Piece &p : fields(format)) bits = std::max(bits, p.low + p.width);
+        words = std::clamp((bits + 31) / 32, 2u, 4u);
+        long_format = bits > 32;
+        is_scaled = format == "MaiScaled";
+    }
+
+    // Bits that make the encoding one of its format.
+    bool is_mark(unsigned bit) const {
+        return (bit >= 26 && bit < 32) || (is_scaled && ((bit >= 16 && bit < 32) || (bit >= 75 && bit < 79) || (bit >= 87 && bit < 96)));
+    }
+
+    // LLVM 22 takes the sources of matrix operations with formats for registers without looking, and crashes on constants.
+    static bool is_crash(Word word) {
+        for (unsigned low : {0, 64}) {
+            unsigned first = unsigned(word >> low) >> 16, second = unsigned(word >> (low + 32));
+            if ((first == 0xd3ad || first == 0xd3ae) && !(second >> 8 & 1 && second >> 17 & 1)) return true;
+        }
+        return false;
+    }
+
+    bool is_matrix(Word word) const {
+        auto decoded = decode(word);
+        return decoded && instrs->get(decoded->first.getOpcode()).TSFlags >> 54 & 1;
+    }
+
+    std::optional<std::pair<MCInst, uint64_t>> decode(Word word) const {
+        if (is_crash(word)) return std::nullopt;
+        uint8_t bytes[24] = {};
+        const uint32_t literal = 0x12345678;
+        memcpy(bytes, &word, words * 4);
+        memcpy(bytes + words * 4, &literal, 4);
+        MCInst inst;
+        uint64_t size;
+        raw_null_ostream none;
+        if (disassembler->getInstruction(inst, size, bytes, 0, none) != MCDisassembler::Success)
+            return std::nullopt;
+        return std::make_pair(inst, size);
+    }
+
+    std::string text(const MCInst &inst) const {
+        std::string text;
+        raw_string_ostream out(text);
+        printer->printInst(&inst, 0, "", *subtarget, out);
+        return text;
+    }
+
+    void probe(const char *format, unsigned op, unsigned key, Word word) {
+        set_format(format);
+        auto decoded = decode(word);
+        if (!decoded) return;
+        auto [inst, size] = *decoded;
+        auto [at, fresh] = found.try_emplace(inst.getOpcode(), Found{format, op, {}, word, size, inst});
+        if (fresh || (at->second.format == format && at->second.op == op)) at->second.keys.insert(key);
+        else fprintf(stderr, "%s: %s %u and %s %u\n", instrs->getName(inst.getOpcode()).str().c_str(), format, op,
+                     at->second.format.c_str(), at->second.op);
+    }
+};
