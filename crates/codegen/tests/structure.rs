@@ -109,13 +109,13 @@ fn variables_keep_their_first_values() {
     plan.variables.push(Variable { name: "tool.table".into(), size: 100, align: 64, init: (0..60).collect() });
     plan.variables.push(Variable { name: "tool.more".into(), size: 3, align: 1, init: vec![1, 2, 3] });
     let new = CodeObject::parse(instrument(&object, &plan).unwrap().bytes).unwrap();
-    let image = luthier_loader::Image::load(&new, 0x10_0000).unwrap();
+    let loader = luthier_loader::MockLoader::single(new.clone(), 0x10_0000).unwrap();
+    let image = &loader.objects()[0];
     let read = |name: &str, len: usize| {
         let symbol = new.symbol(name).unwrap();
         assert_eq!(symbol.size, len as u64);
         let address = image.symbol_address(name).unwrap();
-        let segment =
-            image.segments.iter().find(|s| (s.addr..s.addr + s.bytes.len() as u64).contains(&address)).unwrap();
+        let segment = image.segments().iter().find(|s| s.range().contains(&address)).unwrap();
         assert!(segment.writable && !segment.executable);
         let at = (address - segment.addr) as usize;
         segment.bytes[at..at + len].to_vec()

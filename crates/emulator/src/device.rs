@@ -1,12 +1,14 @@
 //! The device: memory, loaded code objects, launches.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use luthier_isa::Target;
-use luthier_loader::{CodeObject, Image, Kernel, OriginMap};
+use luthier_loader::link::{ObjectId, Region};
+use luthier_loader::{CodeObject, Kernel, LinkError, LoadOptions, MockLoader, OriginMap};
 
 use crate::dispatch::{self, Dispatch, WAVE};
 use crate::error::{EmuError, FaultKind};
@@ -77,13 +79,30 @@ pub struct Launch {
 }
 
 struct Module {
-    object: CodeObject,
-    image_base: u64,
-    image_size: u64,
+    object: Arc<CodeObject>,
+    /// Added to a vaddr, modulo 2^64, it gives the address.
+    base: u64,
+    span: Range<u64>,
     allocations: Vec<u64>,
     symbols: HashMap<String, (u64, u64)>,
     origins: Option<OriginMap>,
     sources: Sources,
+}
+
+impl Module {
+    fn address(&self, vaddr: u64) -> u64 {
+        self.base.wrapping_add(vaddr)
+    }
+
+    /// Of an address in the module.
+    fn vaddr(&self, address: u64) -> Option<u64> {
+        self.span.contains(&address).then(|| address.wrapping_sub(self.base))
+    }
+
+    /// Whether the instruction at an address of the module is the application's.
+    fn is_application(&self, address: u64) -> bool {
+        self.origins.as_ref().is_none_or(|o| o.is_application(address.wrapping_sub(self.base)))
+    }
 }
 
 #[derive(Default)]
@@ -101,6 +120,56 @@ pub struct Device {
     config: DeviceConfig,
     state: Mutex<State>,
     programs: Mutex<Programs>,
+}
+
+impl State {
+    /// Takes objects of a loader, and the externals that it keeps, into memory. Nothing changes when this fails.
+    fn adopt(&mut self, loader: &MockLoader, ids: &[ObjectId]) -> Result<Vec<ModuleId>, EmuError> {
+        let mut modules = Vec::with_capacity(ids.len());
+        for &id in ids {
+            let failed = |e: String| EmuError::Load(e);
+            let loaded = loader.object(id).map_err(|e| failed(e.to_string()))?;
+            let object = loaded.object().clone();
+            let origins = object.origin_map().map_err(|e| failed(e.to_string()))?;
+            let mut symbols = HashMap::new();
+            for symbol in object.symbols().iter().filter(|s| s.section.is_some()) {
+                symbols.entry(symbol.name.clone()).or_insert((loaded.address(symbol.value), symbol.size));
+            }
+            let (base, span, allocations) = (loaded.base(), loaded.span(), Vec::new());
+            modules.push(Module { object, base, span, allocations, symbols, origins, sources: Sources::default() });
+        }
+        let mut placed = Vec::new();
+        for region in loader.regions().filter(|r| !r.bytes.is_empty() && r.object.is_none_or(|o| ids.contains(&o))) {
+            if let Err(error) = self.place(&region) {
+                placed.iter().for_each(|&(start, _)| {
+                    self.memory.free(start);
+                });
+                return Err(error);
+            }
+            placed.push((region.addr, region.object));
+        }
+        let mut numbers = Vec::with_capacity(modules.len());
+        for (mut module, id) in modules.into_iter().zip(ids) {
+            module.allocations = placed.iter().filter(|p| p.1 == Some(*id)).map(|p| p.0).collect();
+            numbers.push(ModuleId(self.modules.len() as u32));
+            self.modules.push(Some(Arc::new(module)));
+        }
+        Ok(numbers)
+    }
+
+    fn place(&mut self, region: &Region<'_>) -> Result<(), EmuError> {
+        let len = region.bytes.len() as u64;
+        let buffer = Arc::new(Buffer::zeroed(len).ok_or(EmuError::OutOfMemory(len))?);
+        // Segments may share a page, which the guard between allocations would not allow: they are placed exactly.
+        if !self.memory.insert_exact(region.addr, len, region.writable, buffer) {
+            return Err(EmuError::Load(format!(
+                "the device has something at its addresses already ({:#x} to {:#x}); give the loader another base",
+                region.addr,
+                region.addr + len
+            )));
+        }
+        self.memory.write(region.addr, region.bytes).map_err(EmuError::Address)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -124,42 +193,43 @@ impl Device {
         if *found != self.target.name() {
             return Err(EmuError::WrongTarget { found: found.clone(), device: self.target.name() });
         }
+        let failed = |e: LinkError| EmuError::Load(e.to_string());
         let mut state = lock(&self.state);
-        let align = object.segments().iter().map(|s| s.align).max().unwrap_or(1).max(1 << 12);
-        if !align.is_power_of_two() || align > 1 << 30 {
-            return Err(EmuError::Load(format!("a segment alignment of {align:#x}")));
+        let mut loader = MockLoader::at(state.memory.next_address());
+        let name = Some("the object".to_owned());
+        let id = loader.load(object.clone(), &LoadOptions { name, ..LoadOptions::default() }).map_err(failed)?;
+        loader.finalize().map_err(failed)?;
+        state.adopt(&loader, &[id]).map(|modules| modules[0])
+    }
+
+    /// Loads the objects of a finalized loader that are for this device, at the addresses that they have there, with
+    /// the externals that the loader keeps: one module for each object, in the loader's order. Objects of agents with
+    /// another processor stay out. What kernels write is not written back to the loader. The externals' memory stays
+    /// until the device goes.
+    pub fn load_linked(&self, loader: &MockLoader) -> Result<Vec<(ObjectId, ModuleId)>, EmuError> {
+        if !loader.is_finalized() {
+            let error = LinkError::NotFinalized { what: "running it" };
+            return Err(EmuError::Load(error.to_string()));
         }
-        let base = state.memory.next_address().next_multiple_of(align);
-        let image = Image::load(object, base).map_err(|e| EmuError::Load(e.to_string()))?;
-        let origins = object.origin_map().map_err(|e| EmuError::Load(e.to_string()))?;
-        let mut allocations = Vec::new();
-        // Segments may share a page, which the guard between allocations would not allow: they are placed exactly.
-        let mut segments: Vec<_> = image.segments.iter().filter(|s| !s.bytes.is_empty()).collect();
-        segments.sort_by_key(|s| s.addr);
-        for segment in segments {
-            let len = segment.bytes.len() as u64;
-            let buffer = Arc::new(Buffer::zeroed(len).ok_or(EmuError::OutOfMemory(len))?);
-            state.memory.insert_exact(segment.addr, len, segment.writable, buffer);
-            state.memory.write(segment.addr, &segment.bytes).map_err(EmuError::Address)?;
-            allocations.push(segment.addr);
+        let mut ids = Vec::new();
+        for (number, object) in loader.objects().iter().enumerate() {
+            let found = &object.object().target().processor;
+            if loader.agents()[object.agent().0 as usize].processor != self.target.name() {
+                continue;
+            }
+            if *found != self.target.name() {
+                return Err(EmuError::WrongTarget { found: found.clone(), device: self.target.name() });
+            }
+            ids.push(ObjectId(number as u32));
         }
-        let symbols = object.symbols().iter();
-        let symbols = symbols
-            .filter(|s| s.section.is_some())
-            .map(|s| (s.name.clone(), (base.wrapping_add(s.value), s.size)))
-            .collect();
-        let id = ModuleId(state.modules.len() as u32);
-        let module = Module {
-            object: object.clone(),
-            image_base: base,
-            image_size: image.size,
-            allocations,
-            symbols,
-            origins,
-            sources: Sources::default(),
-        };
-        state.modules.push(Some(Arc::new(module)));
-        Ok(id)
+        if ids.is_empty() {
+            let mut found: Vec<&str> = loader.agents().iter().map(|agent| agent.processor.as_str()).collect();
+            found.dedup();
+            let found = if found.is_empty() { "no target at all".to_owned() } else { found.join(", ") };
+            return Err(EmuError::WrongTarget { found, device: self.target.name() });
+        }
+        let modules = lock(&self.state).adopt(loader, &ids)?;
+        Ok(ids.into_iter().zip(modules).collect())
     }
 
     /// Forgets a module and its memory.
@@ -171,7 +241,8 @@ impl Device {
             state.memory.free(start);
         });
         drop(state);
-        lock(&self.programs).retain(|(module, ..), _| *module != id);
+        // Programs of other modules' kernels may have translated code of this one, which they call.
+        lock(&self.programs).clear();
         Ok(())
     }
 
@@ -186,7 +257,7 @@ impl Device {
 
     /// The address that a module's vaddr 0 got.
     pub fn load_address(&self, id: ModuleId) -> Result<u64, EmuError> {
-        Ok(self.module(id)?.image_base)
+        Ok(self.module(id)?.base)
     }
 
     /// `bytes` bytes of zero, at an address that is a multiple of 4096 and was never used before.
@@ -283,7 +354,7 @@ impl Device {
             descriptor: kernel.descriptor,
             grid: launch.grid,
             workgroup: launch.workgroup,
-            entry: module.image_base + kernel.entry,
+            entry: module.address(kernel.entry),
             packet: 0,
             queue,
             kernarg,
@@ -295,7 +366,7 @@ impl Device {
             // Code before this loads the arguments, for firmware that cannot preload them.
             dispatch.entry += 256;
         }
-        let packet = dispatch::packet(&dispatch, module.image_base + kernel.descriptor_vaddr);
+        let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
         dispatch.packet = allocate(&packet, 64, false)?;
         let waves = u64::from(launch.workgroup.iter().product::<u32>().div_ceil(WAVE));
         let scratch_slot = dispatch.wave_scratch() * waves;
@@ -324,9 +395,12 @@ impl Device {
         outcomes: Vec<Outcome>,
         start: Instant,
     ) -> Result<LaunchReport, EmuError> {
-        let vaddr = |pc: u64| match pc.checked_sub(module.image_base) {
-            Some(offset) if offset < module.image_size => offset,
-            _ => pc,
+        // What lies in another module, or in none, keeps the device's address.
+        let vaddr = |pc: u64| module.vaddr(pc).unwrap_or(pc);
+        let others: Vec<Arc<Module>> = lock(&self.state).modules.iter().flatten().cloned().collect();
+        let owner = |pc: u64| {
+            let mut all = std::iter::once(module).chain(others.iter().map(|m| &**m));
+            all.find(|m| m.span.contains(&pc))
         };
         let mut report = LaunchReport::default();
         let (mut counts, mut app_counts) = (HashMap::new(), HashMap::new());
@@ -335,7 +409,7 @@ impl Device {
                 let name = inst.info().mnemonic;
                 *counts.entry(name).or_insert(0) += count;
                 report.instructions += count;
-                if module.origins.as_ref().is_none_or(|o| o.is_application(vaddr(pc))) {
+                if owner(pc).is_none_or(|m| m.is_application(pc)) {
                     *app_counts.entry(name).or_insert(0) += count;
                     report.app_instructions += count;
                 }
@@ -347,7 +421,10 @@ impl Device {
             report.workgroups += outcome.groups;
             report.waves += outcome.waves;
             let text_at = |pc: u64| programs.iter().find_map(|p| p.text_at(pc)).unwrap_or_default();
-            let locate = |pc: u64| module.sources.locate(&module.object, module.origins.as_ref(), vaddr(pc));
+            let locate = |pc: u64| match owner(pc) {
+                Some(m) => m.sources.locate(&m.object, m.origins.as_ref(), m.vaddr(pc).unwrap_or(pc)),
+                None => (None, Vec::new()),
+            };
             for (raw, workgroup, wave) in outcome.findings {
                 let (original_pc, source) = locate(raw.pc);
                 let party = |o: Party| OtherParty {

@@ -113,11 +113,20 @@ impl Memory {
         self.allocations.push(Allocation { start, len, writable, buffer });
         self.next = (start + len + GUARD).next_multiple_of(ALIGN);
     }
-    /// Adds bytes at an address that no allocation covers, without the guard's distance: a code object's segments.
-    pub fn insert_exact(&mut self, start: u64, len: u64, writable: bool, buffer: Arc<Buffer>) {
-        debug_assert!(buffer.len >= len && self.allocations.last().is_none_or(|a| a.start + a.len <= start));
-        self.allocations.push(Allocation { start, len, writable, buffer });
-        self.next = self.next.max((start + len + GUARD).next_multiple_of(ALIGN));
+    /// Adds bytes at a chosen address, without the guard's distance: a code object's segments. False if another
+    /// allocation has one of these addresses, or if they are none of memory's.
+    pub fn insert_exact(&mut self, start: u64, len: u64, writable: bool, buffer: Arc<Buffer>) -> bool {
+        debug_assert!(buffer.len >= len);
+        let Some(end) = start.checked_add(len).filter(|end| *end < SHARED_BASE - GUARD - ALIGN) else { return false };
+        let after = self.allocations.partition_point(|a| a.start < start);
+        let before = after.checked_sub(1).map(|i| &self.allocations[i]);
+        if before.is_some_and(|a| a.start + a.len > start) || self.allocations.get(after).is_some_and(|a| a.start < end)
+        {
+            return false;
+        }
+        self.allocations.insert(after, Allocation { start, len, writable, buffer });
+        self.next = self.next.max((end + GUARD).next_multiple_of(ALIGN));
+        true
     }
     /// Forgets the allocation at `start`; false if there is none.
     pub fn free(&mut self, start: u64) -> bool {

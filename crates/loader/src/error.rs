@@ -114,24 +114,6 @@ pub enum LoadError {
     #[error("relocation record {index}: symbol number {symbol}, but there are {count} dynamic symbols")]
     BadRelocationSymbol { index: usize, symbol: u32, count: usize },
 
-    // Laying it out.
-    #[error("undefined symbols: {}; load the object that defines them with it, or define them", names.join(", "))]
-    UndefinedSymbols { names: Vec<String> },
-    #[error(
-        "relocation {kind} at vaddr {vaddr:#x}{}: only R_AMDGPU_RELATIVE64 and R_AMDGPU_ABS64 may remain in a linked code \
-         object",
-        symbol.as_ref().map(|s| format!(" (symbol {s})")).unwrap_or_default()
-    )]
-    UnsupportedRelocation { kind: String, vaddr: u64, symbol: Option<String> },
-    #[error("relocation {kind} at vaddr {vaddr:#x}: its 8 bytes lie in no loadable segment")]
-    RelocationOutside { kind: String, vaddr: u64 },
-    #[error("the image needs {size:#x} bytes: more than the {limit:#x} that one code object may take")]
-    ImageTooLarge { size: u64, limit: u64 },
-    #[error("the image of {size:#x} bytes at base {base:#x} passes the end of the address space")]
-    BaseTooHigh { base: u64, size: u64 },
-    #[error("the load base {base:#x} is not a multiple of {align:#x}, the largest segment alignment")]
-    BaseMisaligned { base: u64, align: u64 },
-
     // Containers.
     #[error("this {machine} ELF has no .hip_fatbin section: it holds no HIP device code")]
     NoFatBinary { machine: &'static str },

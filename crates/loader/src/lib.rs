@@ -30,7 +30,7 @@
 //! | [`pal`] | the metadata note of AMDPAL |
 //! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
 //! | [`lines`] | source lines and inlined calls, from DWARF |
-//! | [`image`] | a code object laid out for a base address |
+//! | [`link`] | the mock loader: objects in memory, linked with each other |
 //! | [`origin`] | where the instructions of instrumented code came from |
 
 mod bundle;
@@ -39,10 +39,10 @@ pub mod container;
 pub mod descriptor;
 mod elf;
 pub mod error;
-pub mod image;
 pub mod kernel;
 pub mod kernel_code;
 pub mod lines;
+pub mod link;
 pub mod metadata;
 mod msgpack;
 pub mod notes;
@@ -61,10 +61,10 @@ pub use bytes::Bytes;
 pub use container::{Container, ContainerKind, Entry};
 pub use descriptor::{Generation, KernelDescriptor};
 pub use error::LoadError;
-pub use image::{Image, LoadedSegment};
 pub use kernel::{Function, Kernel, MesaKernel};
 pub use kernel_code::KernelCode;
 pub use lines::{Frame, SourceLine, SourceMap};
+pub use link::{LinkError, LoadOptions, LoadedObject, LoadedSegment, MockLoader};
 pub use metadata::{ArgMetadata, KernelMetadata, Metadata};
 pub use notes::{Note, NoteContent};
 pub use object::CodeObject;

@@ -267,6 +267,14 @@ impl CodeObject {
         self.section(OriginMap::SECTION).map(|s| OriginMap::decode(self.section_bytes(s))).transpose()
     }
 
+    /// Whether a dynamic symbol may get its definition from another object.
+    pub(crate) fn looks_elsewhere(&self) -> bool {
+        self.tables.looks_elsewhere(&self.bytes)
+    }
+    /// Whether other objects can see dynamic symbols only.
+    pub(crate) fn has_dynamic_symbols(&self) -> bool {
+        self.tables.dynamic_count() != 0
+    }
     pub(crate) fn outline(&self) -> Option<&(Range<usize>, Outline)> {
         self.outline.as_ref()
     }

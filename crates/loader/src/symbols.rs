@@ -11,6 +11,7 @@ use crate::elf::{NameBudget, Names, slice};
 use crate::types::*;
 
 const SYMBOL_SIZE: u64 = 24;
+const SHN_COMMON: u16 = 0xfff2;
 
 /// Where a table is; empty when there is none.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +87,18 @@ impl SymbolTables {
         self.dynamic.count.saturating_sub(1) as usize
     }
 
+    /// Whether a dynamic symbol may get its definition from elsewhere: it is undefined, or weak.
+    pub fn looks_elsewhere(&self, bytes: &[u8]) -> bool {
+        let table = &self.dynamic;
+        let records =
+            slice(bytes, table.what, table.offset, table.count.saturating_mul(SYMBOL_SIZE)).unwrap_or_default();
+        records.chunks_exact(SYMBOL_SIZE as usize).skip(1).any(|record| {
+            record.pread_with::<Sym>(0, LE).is_ok_and(|symbol| {
+                matches!(symbol.st_shndx, 0 | SHN_COMMON) || symbol.st_info >> 4 == 2 || symbol.st_info & 15 == 5
+            })
+        })
+    }
+
     /// Checks both tables.
     pub fn check(&self, bytes: &[u8]) -> Result<Defined, LoadError> {
         let mut budget = NameBudget::of(bytes);
@@ -143,7 +156,7 @@ fn kind(info: u8) -> SymbolKind {
     }
 }
 
-fn build(symbol: &Sym, name: &[u8], dynamic: bool, sections: usize) -> Symbol {
+pub(crate) fn build(symbol: &Sym, name: &[u8], dynamic: bool, sections: usize) -> Symbol {
     let section = usize::from(symbol.st_shndx);
     Symbol {
         name: std::str::from_utf8(name).map(str::to_owned).unwrap_or_default(),

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use luthier_loader::{CodeObject, Container, Image, Metadata, OriginMap};
+use luthier_loader::{CodeObject, Container, LoadOptions, Metadata, MockLoader, OriginMap};
 use support::{Random, bundle, compressed, small_object};
 
 /// Everything that the crate does with a code object.
@@ -29,8 +29,14 @@ fn exercise(bytes: &[u8]) -> bool {
     // A small limit stands in for memory: an image of 4 GiB is allowed, but not here, a thousand times a second.
     let size: u64 = object.segments().iter().map(|s| s.memsz.min(1 << 40)).sum();
     if size < 1 << 20 {
-        for base in [0, 0x7000_0000_0000, u64::MAX] {
-            let _ = Image::load(&object, base);
+        let object = std::sync::Arc::new(object);
+        for base in [None, Some(0), Some(u64::MAX)] {
+            let mut loader = MockLoader::new();
+            if let Ok(id) = loader.load(object.clone(), &LoadOptions { base, ..LoadOptions::default() }) {
+                let span = loader.object(id).unwrap().span();
+                let _ = loader.finalize();
+                assert!(loader.locate(span.end).is_none() && loader.memory(span.end, 1).is_err());
+            }
         }
     }
     true

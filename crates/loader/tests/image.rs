@@ -2,10 +2,11 @@
 
 mod support;
 
+use luthier_loader::link::ExecutableId;
 use luthier_loader::*;
 use support::{small_object, undefined_object};
 
-fn word(image: &Image, name: &str) -> u64 {
+fn word(image: &LoadedObject, name: &str) -> u64 {
     let bytes = image.read(image.symbol_address(name).unwrap(), 8).unwrap();
     u64::from_le_bytes(bytes.try_into().unwrap())
 }
@@ -16,23 +17,24 @@ fn relocations_are_applied_at_the_base() {
     let object = CodeObject::parse(bytes).unwrap();
     assert_eq!(object.relocations().len(), 3);
     for base in [0, 0x7000_0000_0000] {
-        let image = Image::load(&object, base).unwrap();
+        let loader = MockLoader::single(object.clone(), base).unwrap();
+        let image = &loader.objects()[0];
         let shared = image.symbol_address("shared_var").unwrap();
         assert_eq!(shared, base + object.symbol("shared_var").unwrap().value);
         assert_eq!(image.read(shared, 4).unwrap(), [7, 0, 0, 0]);
         // R_AMDGPU_ABS64 and R_AMDGPU_RELATIVE64: the latter's place is zero-filled memory, three ints in.
-        assert_eq!(word(&image, "shared_ptr"), shared);
+        assert_eq!(word(image, "shared_ptr"), shared);
         let big = object.symbols().iter().find(|s| s.name == "big").unwrap();
-        assert_eq!(word(&image, "big_ptr"), base + big.value + 12);
+        assert_eq!(word(image, "big_ptr"), base + big.value + 12);
         assert_eq!(image.read(base + big.value, big.size).unwrap(), vec![0; 4000]);
         // Permissions as in the file; code is not writable.
         let entry = base + object.kernel("work").unwrap().entry;
-        let code = image.segments.iter().find(|s| (s.addr..s.addr + s.bytes.len() as u64).contains(&entry)).unwrap();
+        let code = image.segments().iter().find(|s| s.range().contains(&entry)).unwrap();
         assert!(code.executable && !code.writable);
-        let data = image.segments.iter().find(|s| (s.addr..s.addr + s.bytes.len() as u64).contains(&shared)).unwrap();
+        let data = image.segments().iter().find(|s| s.range().contains(&shared)).unwrap();
         assert!(data.writable && !data.executable);
         assert_eq!(image.vaddr(entry), Some(entry - base));
-        assert_eq!(image.read(base + image.size, 1), None);
+        assert_eq!(image.read(image.span().end, 1), None);
         assert_eq!(image.read(u64::MAX, 8), None);
     }
 }
@@ -41,13 +43,13 @@ fn relocations_are_applied_at_the_base() {
 fn externals_and_weak_symbols() {
     let Some(bytes) = undefined_object() else { return };
     let object = CodeObject::parse(bytes).unwrap();
-    let image = Image::load_with(&object, 0, |name| match name {
-        "missing_one" => Some(0x1000),
-        "missing_two" => Some(0x2000),
-        _ => None,
-    })
-    .unwrap();
-    assert_eq!([word(&image, "one"), word(&image, "two"), word(&image, "three")], [0x1000, 0x2000, 0]);
+    let mut loader = MockLoader::new();
+    let id = loader.load(object, &LoadOptions::default()).unwrap();
+    loader.define("missing_one", 0x1000, 4, None, ExecutableId::default()).unwrap();
+    loader.define("missing_two", 0x2000, 4, None, ExecutableId::default()).unwrap();
+    loader.finalize().unwrap();
+    let image = loader.object(id).unwrap();
+    assert_eq!([word(image, "one"), word(image, "two"), word(image, "three")], [0x1000, 0x2000, 0]);
 }
 
 #[test]

@@ -415,7 +415,7 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::testing;
-    use luthier_loader::{CodeObject, Image};
+    use luthier_loader::{CodeObject, MockLoader};
 
     fn additions(object: &CodeObject, headers: &Headers) -> Additions {
         let text_vaddr = end_of_segments(headers);
@@ -469,8 +469,8 @@ mod tests {
             for (old, new) in object.relocations().iter().zip(again.relocations()) {
                 assert_eq!(symbol(&object, old), symbol(&again, new), "{path:?}");
             }
-            let image = Image::load(&again, 0x10_0000).unwrap();
-            assert_eq!(image.symbol_address("tool.zero"), Some(0x10_0000 + new.data_vaddr + 16));
+            let loader = MockLoader::single(again, 0x10_0000).unwrap();
+            assert_eq!(loader.objects()[0].symbol_address("tool.zero"), Some(0x10_0000 + new.data_vaddr + 16));
 
             let file = testing::scratch("writer.hsaco", &written);
             let Some(text) = testing::llvm("llvm-readelf", &["-a", "-W", file.to_str().unwrap()]) else { return };

@@ -1,6 +1,8 @@
 //! Finding the corpus of real code objects.
 #![allow(dead_code)]
 
+pub mod elf;
+
 use std::path::{Path, PathBuf};
 
 /// The corpus directory, or a loud word that the test did not run.
