@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::LoadError;
+
 /// The processor families whose descriptors differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Generation {
@@ -23,6 +25,16 @@ pub enum Generation {
 }
 
 impl Generation {
+    pub const ALL: [Generation; 7] = [
+        Generation::Gfx6,
+        Generation::Gfx9,
+        Generation::Gfx90a,
+        Generation::Gfx10,
+        Generation::Gfx11,
+        Generation::Gfx120,
+        Generation::Gfx125,
+    ];
+
     /// From a processor name; `None` when it is not one of AMDGCN's.
     pub fn of(processor: &str) -> Option<Generation> {
         let digits = processor.strip_prefix("gfx")?;
@@ -95,8 +107,28 @@ macro_rules! words {
                 }
             )*
 
-            fn words(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($get), self.$get() as u64)),*]
+            /// The whole words with their values.
+            fn words(&self) -> Vec<(&'static str, i64)> {
+                vec![$((stringify!($get), self.$get() as i64)),*]
+            }
+
+            /// Sets a whole word. `None` when there is none of that name.
+            fn set_word(&mut self, name: &str, value: i128) -> Option<Result<(), LoadError>> {
+                $(if name == stringify!($get) {
+                    return Some(match <$ty>::try_from(value) {
+                        Ok(value) => {
+                            self.$set(value);
+                            Ok(())
+                        }
+                        Err(_) => Err(LoadError::DescriptorValue {
+                            field: stringify!($get),
+                            value,
+                            min: <$ty>::MIN.into(),
+                            max: <$ty>::MAX.into(),
+                        }),
+                    });
+                })*
+                None
             }
         }
     };
@@ -118,33 +150,54 @@ words! {
     kernarg_preload set_kernarg_preload u16, PRELOAD;
 }
 
+/// One bit field.
+struct BitField {
+    generations: u8,
+    word: usize,
+    shift: u32,
+    width: u32,
+    name: &'static str,
+}
+
 /// One row per bit field: generations, word, shift, width, getter, setter, type.
 macro_rules! fields {
     ($($(#[$doc:meta])* [$gens:expr] $word:expr, $shift:literal, $width:literal, $get:ident $set:ident $ty:tt $name:literal;)*) => {
+        const BIT_FIELDS: &[BitField] = &[
+            $(BitField { generations: $gens, word: $word, shift: $shift, width: $width, name: $name }),*
+        ];
+
         impl KernelDescriptor {
             $(
                 $(#[$doc])*
                 pub fn $get(&self) -> fields!(@type $ty) {
                     fields!(@from $ty, self.bits($word, $shift, $width))
                 }
-                pub fn $set(&mut self, value: fields!(@type $ty)) {
-                    self.set_bits($word, $shift, $width, u32::from(value));
-                }
+                fields!(@set $ty, $set, $word, $shift, $width, $name);
             )*
-
-            fn bit_fields(&self, generations: u8) -> Vec<(&'static str, u64)> {
-                let mut all = Vec::new();
-                $(if $gens & generations != 0 {
-                    all.push(($name, u64::from(self.bits($word, $shift, $width))));
-                })*
-                all
-            }
         }
     };
     (@type bool) => { bool };
     (@type u32) => { u32 };
     (@from bool, $bits:expr) => { $bits != 0 };
     (@from u32, $bits:expr) => { $bits };
+    (@set bool, $set:ident, $word:expr, $shift:literal, $width:literal, $name:literal) => {
+        pub fn $set(&mut self, value: bool) {
+            self.set_bits($word, $shift, $width, u32::from(value));
+        }
+    };
+    (@set u32, $set:ident, $word:expr, $shift:literal, $width:literal, $name:literal) => {
+        /// Refuses a value that the field is too narrow for.
+        pub fn $set(&mut self, value: u32) -> Result<(), LoadError> {
+            check($name, $width, value.into())?;
+            self.set_bits($word, $shift, $width, value);
+            Ok(())
+        }
+    };
+}
+
+fn check(field: &'static str, width: u32, value: i128) -> Result<(), LoadError> {
+    let max = (1i128 << width) - 1;
+    if (0..=max).contains(&value) { Ok(()) } else { Err(LoadError::DescriptorValue { field, value, min: 0, max }) }
 }
 
 fields! {
@@ -275,15 +328,15 @@ impl KernelDescriptor {
 
     /// Vector registers allocated to a work-item: on gfx90a and gfx94x, VGPRs and AGPRs together.
     pub fn vgpr_count(&self, generation: Generation) -> u32 {
-        let wave32 = generation.bit() & GFX10_PLUS != 0 && self.enable_wavefront_size32();
+        let wave32 = self.wavefront_size(generation) == 32;
         (self.granulated_workitem_vgpr_count() + 1) * generation.vgpr_granule(wave32)
     }
 
     /// Rounds up to what the field can say; more than it can say sets its largest value. Gives the count set.
     pub fn set_vgpr_count(&mut self, generation: Generation, registers: u32) -> u32 {
-        let wave32 = generation.bit() & GFX10_PLUS != 0 && self.enable_wavefront_size32();
+        let wave32 = self.wavefront_size(generation) == 32;
         let granules = registers.max(1).div_ceil(generation.vgpr_granule(wave32)).min(64);
-        self.set_granulated_workitem_vgpr_count(granules - 1);
+        self.set_bits(RSRC1, 0, 6, granules - 1);
         self.vgpr_count(generation)
     }
 
@@ -301,7 +354,7 @@ impl KernelDescriptor {
         };
         if generation.bit() & GFX10_PLUS == 0 {
             let registers = registers.clamp(1, 128).next_multiple_of(granule);
-            self.set_granulated_wavefront_sgpr_count(registers / 8 - 1);
+            self.set_bits(RSRC1, 6, 4, registers / 8 - 1);
         }
         self.sgpr_count(generation)
     }
@@ -313,21 +366,87 @@ impl KernelDescriptor {
 
     /// Rounds up to a multiple of 4, at most 256. Gives the offset set.
     pub fn set_accum_offset(&mut self, registers: u32) -> u32 {
-        self.set_granulated_accum_offset(registers.max(1).div_ceil(4).min(64) - 1);
+        self.set_bits(RSRC3, 0, 6, registers.max(1).div_ceil(4).min(64) - 1);
         self.accum_offset()
     }
 
     /// Every named field with its value, as gfx90a understands it.
-    pub fn fields(&self) -> Vec<(&'static str, u64)> {
+    pub fn fields(&self) -> Vec<(&'static str, i64)> {
         self.fields_for(Generation::Gfx90a)
     }
 
     /// Every named field that a generation has, with its value: first the whole words, then their bit fields.
-    pub fn fields_for(&self, generation: Generation) -> Vec<(&'static str, u64)> {
+    pub fn fields_for(&self, generation: Generation) -> Vec<(&'static str, i64)> {
         let mut all = self.words();
-        all.extend(self.bit_fields(generation.bit()));
+        let own = BIT_FIELDS.iter().filter(|field| field.generations & generation.bit() != 0);
+        all.extend(own.map(|field| (field.name, self.bits(field.word, field.shift, field.width).into())));
         all
     }
+
+    /// The value of a field that the generation has.
+    pub fn get(&self, generation: Generation, name: &str) -> Result<i64, LoadError> {
+        let found = self.fields_for(generation).into_iter().find(|field| field.0 == name);
+        found.map(|field| field.1).ok_or_else(|| no_field(generation, name))
+    }
+
+    /// Sets a field that the generation has to a value that it is wide enough for; changes nothing otherwise. Counts are
+    /// as they are encoded: for registers there are [`KernelDescriptor::set_vgpr_count`] and the like.
+    pub fn set(&mut self, generation: Generation, name: &str, value: i128) -> Result<(), LoadError> {
+        if let Some(done) = self.set_word(name, value) {
+            return done;
+        }
+        let field = BIT_FIELDS.iter().find(|field| field.generations & generation.bit() != 0 && field.name == name);
+        let field = field.ok_or_else(|| no_field(generation, name))?;
+        check(field.name, field.width, value)?;
+        self.set_bits(field.word, field.shift, field.width, value as u32);
+        Ok(())
+    }
+
+    /// The bits that are set and that no field of the generation has, as byte offset and mask: must be 0 by today's
+    /// specification, and are kept.
+    pub fn reserved_bits(&self, generation: Generation) -> Vec<(usize, u8)> {
+        let mut known = [0u8; 64];
+        for range in [0..12, 16..24] {
+            known[range].fill(0xff);
+        }
+        for field in BIT_FIELDS.iter().filter(|field| field.generations & generation.bit() != 0) {
+            let mask = (u64::from(u32::MAX >> (32 - field.width)) << field.shift).to_le_bytes();
+            (0..4).for_each(|byte| known[field.word + byte] |= mask[byte]);
+        }
+        let unknown = self.0.iter().zip(known).map(|(byte, known)| byte & !known).enumerate();
+        unknown.filter(|(_, bits)| *bits != 0).collect()
+    }
+
+    /// What the instruction prefetch is told at the kernel's start, in bytes of code. gfx11 on.
+    pub fn inst_pref_bytes(&self, generation: Generation) -> Option<u32> {
+        let lines = match generation {
+            Generation::Gfx11 => self.inst_pref_size_gfx11(),
+            Generation::Gfx120 | Generation::Gfx125 => self.inst_pref_size(),
+            _ => return None,
+        };
+        Some(lines * 128)
+    }
+
+    /// Registers of a work-item that both halves of a wave64 share, from gfx10 to gfx11, in steps of 8.
+    pub fn shared_vgprs(&self, generation: Generation) -> Option<u32> {
+        matches!(generation, Generation::Gfx10 | Generation::Gfx11).then(|| self.shared_vgpr_count() * 8)
+    }
+
+    /// Work-items of a wave.
+    pub fn wavefront_size(&self, generation: Generation) -> u32 {
+        if generation.bit() & GFX10_PLUS != 0 && self.enable_wavefront_size32() { 32 } else { 64 }
+    }
+
+    /// The kernel arguments that are preloaded into SGPRs, as a byte range of the kernarg segment. `None` without any.
+    pub fn preloaded_arguments(&self, generation: Generation) -> Option<std::ops::Range<u32>> {
+        let length = self.kernarg_preload_length();
+        let start = self.kernarg_preload_offset() * 4;
+        (generation.bit() & (GFX90A | GFX125) != 0 && length != 0).then(|| start..start + length * 4)
+    }
+}
+
+fn no_field(generation: Generation, name: &str) -> LoadError {
+    LoadError::DescriptorField { field: name.chars().take(100).collect(), generation }
 }
 
 impl fmt::Debug for KernelDescriptor {

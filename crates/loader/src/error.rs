@@ -111,6 +111,10 @@ pub enum LoadError {
          {entry:#x}, which is in no executable segment"
     )]
     BadEntryPoint { kernel: String, descriptor: u64, entry: u64 },
+    #[error("a kernel descriptor of {generation:?} has no field {field}")]
+    DescriptorField { field: String, generation: crate::Generation },
+    #[error("kernel descriptor: {field} cannot be {value}: it holds {min} to {max}")]
+    DescriptorValue { field: &'static str, value: i128, min: i128, max: i128 },
     #[error("relocation record {index}: symbol number {symbol}, but there are {count} dynamic symbols")]
     BadRelocationSymbol { index: usize, symbol: u32, count: usize },
 

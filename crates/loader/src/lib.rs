@@ -39,6 +39,8 @@ pub mod container;
 pub mod descriptor;
 mod elf;
 pub mod error;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod kernel;
 pub mod kernel_code;
 pub mod lines;

@@ -231,7 +231,8 @@ impl<'a> MapWriter<'a> {
                 let old = self.old(key).map_or(&[][..], |pair| pair.encoded_key);
                 self.pairs[place].0 = [old, &value].concat().into();
             }
-            (Some(place), None) => drop(self.pairs.remove(place)),
+            // Of a key that is there twice neither may stay.
+            (Some(_), None) => self.pairs.retain(|(_, name)| *name != Some(key.as_bytes())),
             (None, Some(value)) => {
                 let later = |name: &Option<&[u8]>| name.is_some_and(|name| name > key.as_bytes());
                 let place = self.pairs.iter().position(|(_, name)| later(name)).unwrap_or(self.pairs.len());

@@ -302,6 +302,9 @@ impl FromStr for TargetId {
         if !processor.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err(bad("a processor name has letters, digits and dashes only"));
         }
+        if processor.contains("-gfx") {
+            return Err(bad("it names two processors"));
+        }
         let mut target = TargetId::of_processor(processor);
         for part in parts {
             let (name, value) = if let Some(name) = part.strip_suffix('+') {

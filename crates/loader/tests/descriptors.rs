@@ -41,11 +41,11 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// What a directive says, as we say it. `None` for directives that are no field of their own.
-fn ours(descriptor: &KernelDescriptor, fields: &[(&str, u64)], generation: Generation, directive: &str) -> Option<u64> {
+fn ours(descriptor: &KernelDescriptor, fields: &[(&str, i64)], generation: Generation, directive: &str) -> Option<i64> {
     match directive {
         "next_free_vgpr" => return Some(descriptor.vgpr_count(generation).into()),
         // objdump prints its constant for an empty field from gfx10 on.
-        "next_free_sgpr" => return Some((u64::from(descriptor.granulated_wavefront_sgpr_count()) + 1) * 8),
+        "next_free_sgpr" => return Some((i64::from(descriptor.granulated_wavefront_sgpr_count()) + 1) * 8),
         "accum_offset" => return Some(descriptor.accum_offset().into()),
         // The assembler's own book-keeping.
         "reserve_vcc" | "reserve_flat_scratch" | "reserve_xnack_mask" | "user_sgpr_count" => return None,
@@ -99,19 +99,24 @@ fn setters_change_their_field_and_nothing_else() {
         assert_eq!(before.to_bytes(), bytes);
         let mut after = before;
         // Whatever a getter says can be set again.
-        after.set_granulated_workitem_vgpr_count(before.granulated_workitem_vgpr_count());
+        after.set_granulated_workitem_vgpr_count(before.granulated_workitem_vgpr_count()).unwrap();
         after.set_priv(before.priv_());
-        after.set_user_sgpr_count(before.user_sgpr_count());
-        after.set_kernarg_preload_offset(before.kernarg_preload_offset());
+        after.set_user_sgpr_count(before.user_sgpr_count()).unwrap();
+        after.set_kernarg_preload_offset(before.kernarg_preload_offset()).unwrap();
         after.set_tg_split(before.tg_split());
         after.set_uses_dynamic_stack(before.uses_dynamic_stack());
         after.set_kernel_code_entry_byte_offset(before.kernel_code_entry_byte_offset());
         assert_eq!(before, after);
 
         after.set_enable_sgpr_dispatch_ptr(!before.enable_sgpr_dispatch_ptr());
-        after.set_granulated_lds_size(before.granulated_lds_size() ^ 0x155);
-        // Too large a value does not spill into the neighbours.
-        after.set_enable_vgpr_workitem_id(0xffff_fffc | (before.enable_vgpr_workitem_id() ^ 1));
+        after.set_granulated_lds_size(before.granulated_lds_size() ^ 0x155).unwrap();
+        after.set_enable_vgpr_workitem_id(before.enable_vgpr_workitem_id() ^ 1).unwrap();
+        // Too large a value changes nothing.
+        let unchanged = after;
+        assert!(after.set_enable_vgpr_workitem_id(4).is_err());
+        assert!(after.set(Generation::Gfx90a, "granulated_lds_size", 512).is_err());
+        assert!(after.set(Generation::Gfx90a, "wgp_mode", 1).is_err(), "not a field of gfx90a");
+        assert_eq!(after, unchanged);
         let changed: Vec<&str> =
             before.fields().iter().zip(after.fields()).filter(|(b, a)| **b != *a).map(|(_, a)| a.0).collect();
         assert_eq!(
@@ -142,4 +147,73 @@ fn register_counts_round_up_to_granules() {
     descriptor.set_enable_wavefront_size32(true);
     assert_eq!(descriptor.set_vgpr_count(Generation::Gfx11, 41), 48);
     assert_eq!(descriptor.set_vgpr_count(Generation::Gfx125, 41), 48);
+}
+
+#[test]
+fn fields_are_set_by_name_and_unknown_bits_stay() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    for round in 0..700 {
+        let generation = Generation::ALL[round % 7];
+        let bytes: [u8; 64] = std::array::from_fn(|_| random.next() as u8);
+        let before = KernelDescriptor::from_bytes(bytes);
+        let mut after = before;
+        for (name, value) in before.fields_for(generation) {
+            assert_eq!(before.get(generation, name).unwrap(), value);
+            after.set(generation, name, value.into()).unwrap();
+        }
+        assert_eq!(after, before);
+        // All fields zero: what is left is what no field has.
+        for (name, _) in before.fields_for(generation).into_iter().rev() {
+            if !name.starts_with("compute_pgm") && !matches!(name, "kernel_code_properties" | "kernarg_preload") {
+                after.set(generation, name, 0).unwrap();
+            }
+        }
+        let left: Vec<(usize, u8)> = after.to_bytes().into_iter().enumerate().filter(|(_, byte)| *byte != 0).collect();
+        assert_eq!(left, before.reserved_bits(generation));
+        assert_eq!(left, after.reserved_bits(generation));
+        // And back.
+        for (name, value) in before.fields_for(generation).into_iter().rev() {
+            if !name.starts_with("compute_pgm") && !matches!(name, "kernel_code_properties" | "kernarg_preload") {
+                after.set(generation, name, value.into()).unwrap();
+            }
+        }
+        assert_eq!(after, before);
+    }
+}
+
+#[test]
+fn no_kernel_of_the_corpus_sets_reserved_bits() {
+    let Some(corpus) = corpus() else { return };
+    let mut kernels = 0;
+    for path in files(&corpus, "hsaco") {
+        let Ok(object) = CodeObject::open(&path) else { continue };
+        let generation = Generation::of(&object.target().processor).unwrap();
+        for kernel in object.kernels() {
+            let reserved = kernel.descriptor.reserved_bits(generation);
+            assert!(reserved.is_empty(), "{}: {}: {reserved:x?}", path.display(), kernel.name);
+            let size = kernel.metadata().and_then(|m| m.wavefront_size).unwrap();
+            assert_eq!(u64::from(kernel.descriptor.wavefront_size(generation)), size, "{}", kernel.name);
+            kernels += 1;
+        }
+    }
+    assert!(kernels > 5000, "{kernels}");
+}
+
+#[test]
+fn derived_values() {
+    let mut descriptor = KernelDescriptor::from_bytes([0; 64]);
+    descriptor.set(Generation::Gfx11, "inst_pref_size", 63).unwrap();
+    assert!(descriptor.set(Generation::Gfx11, "inst_pref_size", 64).is_err());
+    assert_eq!(descriptor.inst_pref_bytes(Generation::Gfx11), Some(63 * 128));
+    descriptor.set(Generation::Gfx120, "inst_pref_size", 255).unwrap();
+    assert_eq!(descriptor.inst_pref_bytes(Generation::Gfx120), Some(255 * 128));
+    assert_eq!(descriptor.inst_pref_bytes(Generation::Gfx10), None);
+    descriptor.set(Generation::Gfx90a, "kernarg_preload_length", 6).unwrap();
+    descriptor.set(Generation::Gfx90a, "kernarg_preload_offset", 2).unwrap();
+    assert_eq!(descriptor.preloaded_arguments(Generation::Gfx90a), Some(8..32));
+    assert_eq!(descriptor.preloaded_arguments(Generation::Gfx10), None);
+    descriptor.set(Generation::Gfx125, "user_sgpr_count", 63).unwrap();
+    assert!(descriptor.set(Generation::Gfx120, "user_sgpr_count", 32).is_err());
+    descriptor.set(Generation::Gfx10, "enable_wavefront_size32", 1).unwrap();
+    assert_eq!((descriptor.wavefront_size(Generation::Gfx10), descriptor.wavefront_size(Generation::Gfx9)), (32, 64));
 }

@@ -124,6 +124,8 @@ fn every_variant_is_produced_and_says_where() {
     let debug = Small { object: CodeObject::parse(bytes.clone()).unwrap(), bytes };
     let unit = debug.object.section(".debug_info").unwrap().offset;
     let lines = CodeObject::parse(debug.put(unit + 4, &[0xad, 0xde])).unwrap().source_map().unwrap_err();
+    let mut work = small.object.kernel("work").unwrap().descriptor;
+
     let cases: Vec<(&str, LoadError, &[&str])> = vec![
         ("Io", Container::open("/nonexistent/file.hsaco").unwrap_err(), &["/nonexistent/file.hsaco"]),
         ("NotElf", parse(b"hello, world".to_vec()), &["not an ELF", "68, 65, 6c, 6c"]),
@@ -199,6 +201,13 @@ fn every_variant_is_produced_and_says_where() {
         ("MemoryRange", Container::from_memory(None, 0x1000, u64::MAX).unwrap_err(), &["0x1000", "0xffffffffffffffff"]),
         ("Io", Container::from_memory(None, 0x10, 64).unwrap_err(), &["/proc/self/mem"]),
         ("BadUri", "memory://12".parse::<CodeObjectUri>().unwrap_err(), &["memory://12", "range"]),
+        ("DescriptorField", work.set(Generation::Gfx6, "tg_split", 1).unwrap_err(), &["tg_split", "Gfx6"]),
+        ("DescriptorValue", work.set_priority(4).unwrap_err(), &["priority", "4", "0 to 3"]),
+        (
+            "DescriptorValue",
+            work.set(Generation::Gfx90a, "kernarg_size", -1).unwrap_err(),
+            &["kernarg_size", "-1", "4294967295"],
+        ),
         ("BadOriginMap", OriginMap::decode(b"nonsense").unwrap_err(), &[".luthier.origin"]),
     ];
     let mut produced = std::collections::BTreeSet::new();

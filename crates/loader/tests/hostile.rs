@@ -1,184 +1,78 @@
-//! Damaged input: whatever the bytes, the answer is a value or an error.
+//! Damaged input: whatever the bytes, the answer is a value or an error, and memory is bounded by the input.
 //!
-//! `LUTHIER_FUZZ_SECONDS` makes the mutation loops longer than the second they take by default.
+//! `LUTHIER_FUZZ_SECONDS` makes the mutation loops longer than the second they take by default; the long run is
+//! `cargo run --release -p luthier-loader --example fuzz`.
 
+#[path = "support/alloc.rs"]
+mod alloc;
+#[path = "support/seeds.rs"]
+mod seeds;
 mod support;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use luthier_loader::{CodeObject, Container, LoadOptions, Metadata, MockLoader, OriginMap};
-use support::{Random, bundle, compressed, small_object};
+use luthier_loader::fuzz::{Random, check_container, check_object};
+use luthier_loader::{CodeObject, Container};
+use support::{bundle, compressed, small_object};
 
-/// Everything that the crate does with a code object.
-fn exercise(bytes: &[u8]) -> bool {
-    let Ok(object) = CodeObject::parse(bytes) else { return false };
-    for kernel in object.kernels() {
-        kernel.descriptor.fields();
-        object.read(kernel.entry, kernel.code_size);
-    }
-    for section in object.sections() {
-        object.section_bytes(section);
-    }
-    object.code_ranges();
-    if let Some(metadata) = object.metadata() {
-        let encoded = metadata.encode();
-        assert_eq!(Metadata::decode(&encoded).unwrap().encode(), encoded);
-        metadata.to_json();
-    }
-    let _ = object.origin_map();
-    // A small limit stands in for memory: an image of 4 GiB is allowed, but not here, a thousand times a second.
-    let size: u64 = object.segments().iter().map(|s| s.memsz.min(1 << 40)).sum();
-    if size < 1 << 20 {
-        let object = std::sync::Arc::new(object);
-        for base in [None, Some(0), Some(u64::MAX)] {
-            let mut loader = MockLoader::new();
-            if let Ok(id) = loader.load(object.clone(), &LoadOptions { base, ..LoadOptions::default() }) {
-                let span = loader.object(id).unwrap().span();
-                let _ = loader.finalize();
-                assert!(loader.locate(span.end).is_none() && loader.memory(span.end, 1).is_err());
-            }
+#[global_allocator]
+static ALLOCATOR: alloc::Counting = alloc::Counting;
+
+fn targets() -> Vec<seeds::Target> {
+    seeds::targets(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds"))
+}
+
+#[test]
+fn seeds_are_good_input() {
+    for target in targets() {
+        for seed in &target.seeds {
+            assert!((target.check)(seed), "a seed of {} is refused", target.name);
         }
     }
-    true
 }
 
-fn open(bytes: &[u8]) -> bool {
-    let Ok(container) = Container::from_bytes(bytes) else { return false };
-    for entry in container.entries() {
-        let _ = container.read(entry.index);
-    }
-    for target in container.targets() {
-        container.select(&target).unwrap();
-    }
-    true
-}
-
-/// Changes a few bytes, words or ranges.
-fn mutate(random: &mut Random, original: &[u8]) -> Vec<u8> {
-    const INTERESTING: [u64; 10] =
-        [0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 40, i64::MAX as u64, u64::MAX];
-    let mut bytes = original.to_vec();
-    for _ in 0..=random.below(4) {
-        // Half of the damage goes where the headers are.
-        let limit = if random.below(2) == 0 { bytes.len().min(0x900) } else { bytes.len() };
-        let at = random.below(limit);
-        match random.below(6) {
-            0 => bytes[at] ^= 1 << random.below(8),
-            1 => bytes[at] = random.next() as u8,
-            2 => {
-                let value = INTERESTING[random.below(INTERESTING.len())].to_le_bytes();
-                let size = [2, 4, 8][random.below(3)].min(bytes.len() - at);
-                bytes[at..at + size].copy_from_slice(&value[..size]);
-            }
-            3 => {
-                let size = random.below(64).min(bytes.len() - at);
-                let from = random.below(bytes.len() - size);
-                bytes.copy_within(from..from + size, at);
-            }
-            4 => bytes.truncate(at.max(1)),
-            _ => {
-                let size = 8.min(bytes.len() - at);
-                let value = (random.next() >> random.below(64)).to_le_bytes();
-                bytes[at..at + size].copy_from_slice(&value[..size]);
-            }
-        }
-    }
-    bytes
-}
-
-fn fuzz(name: &str, seeds: &[Vec<u8>], run: impl Fn(&[u8]) -> bool) {
+#[test]
+fn damaged_input_of_every_kind() {
     let seconds = std::env::var("LUTHIER_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let targets = targets();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (mut runs, mut accepted) = (0u64, 0u64);
-    while Instant::now() < end {
-        for seed in seeds {
+    for target in &targets {
+        let name = target.name;
+        let end = Instant::now() + Duration::from_secs_f64(seconds / targets.len() as f64);
+        let (mut runs, mut accepted) = (0u64, 0u64);
+        let mut input = Vec::new();
+        // A slow machine still does a few.
+        while runs < 500 || Instant::now() < end {
             let state = random.0;
-            let bytes = mutate(&mut random, seed);
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&bytes)));
-            match result {
-                Ok(ok) => accepted += u64::from(ok),
-                Err(_) => panic!("{name}: panics on run {runs}, generator state {state:#x}"),
-            }
+            target.input(&mut random, &mut input);
+            let result = std::panic::catch_unwind(|| alloc::peak(|| (target.check)(&input)));
+            let Ok((ok, peak)) = result else { panic!("{name}: panics on run {runs}, generator state {state:#x}") };
+            let limit = target.memory_limit(input.len());
+            assert!(peak <= limit, "{name}: {peak} bytes for {}, generator state {state:#x}", input.len());
+            accepted += u64::from(ok);
             runs += 1;
         }
+        println!("{name}: {runs} runs, {accepted} accepted");
+        assert!(accepted > 0 && accepted < runs, "{name}: {accepted} of {runs} accepted: too tame or too wild");
     }
-    println!("{name}: {runs} runs, {accepted} accepted");
-    assert!(
-        accepted > 0 && accepted < runs,
-        "{name}: {accepted} of {runs} accepted: the mutations are too tame or wild"
-    );
 }
 
 #[test]
 fn every_truncation_is_answered() {
     let Some(bytes) = small_object(&[]) else { return };
-    assert!(exercise(&bytes));
+    assert!(check_object(&bytes));
     for length in 0..bytes.len() {
-        assert!(!exercise(&bytes[..length]), "cut at {length} of {} it still parses", bytes.len());
-        open(&bytes[..length]);
+        assert!(!check_object(&bytes[..length]), "cut at {length} of {} it still parses", bytes.len());
+        check_container(&bytes[..length]);
     }
     let plain = bundle(&[("host-x86_64-unknown-linux--", b""), ("hipv4-amdgcn-amd-amdhsa--gfx90a", &bytes[..3000])]);
     for form in [plain.clone(), compressed(&plain, 1, 0), compressed(&plain, 2, 1), compressed(&plain, 3, 1)] {
-        assert!(open(&form));
+        assert!(check_container(&form));
         for length in 0..form.len() {
-            open(&form[..length]);
+            check_container(&form[..length]);
         }
     }
-}
-
-#[test]
-fn mutated_code_objects() {
-    let Some(bytes) = small_object(&[]) else { return };
-    // The same without section headers: other ways to find things.
-    let mut stripped = bytes.clone();
-    stripped[0x28..0x30].fill(0);
-    stripped[0x3c..0x40].fill(0);
-    assert!(exercise(&stripped), "an object without section headers loads");
-    fuzz("code objects", &[bytes, stripped], exercise);
-}
-
-#[test]
-fn mutated_bundles() {
-    let plain = bundle(&[("host-x86_64-unknown-linux--", b""), ("hipv4-amdgcn-amd-amdhsa--gfx90a", &[7; 3000])]);
-    let mut seeds = vec![plain.clone()];
-    for version in 1..=3 {
-        seeds.extend([0, 1].map(|method| compressed(&plain, version, method)));
-    }
-    fuzz("bundles", &seeds, open);
-}
-
-#[test]
-fn mutated_metadata() {
-    let Some(bytes) = small_object(&[]) else { return };
-    let object = CodeObject::parse(bytes).unwrap();
-    let note = object.metadata().unwrap().encode();
-    fuzz("metadata", &[note], |bytes| {
-        let Ok(metadata) = Metadata::decode(bytes) else { return false };
-        let encoded = metadata.encode();
-        assert_eq!(Metadata::decode(&encoded).unwrap().encode(), encoded);
-        metadata.to_json();
-        true
-    });
-}
-
-#[test]
-fn mutated_origin_maps() {
-    let mut builder = OriginMap::builder();
-    builder.range(0x1000, 0x3000).range(0x10000, 0x10100);
-    for index in 0..500u64 {
-        builder.push(0x1000 + index * 12, 0x100 + index * 4);
-    }
-    builder.push(0x10000, 0x80).push(0x10010, 0x70);
-    let seed = builder.finish().unwrap().encode();
-    fuzz("origin maps", &[seed], |bytes| match OriginMap::decode(bytes) {
-        Ok(map) => {
-            assert_eq!(OriginMap::decode(&map.encode()).unwrap(), map);
-            map.covers(u64::MAX);
-            true
-        }
-        Err(_) => false,
-    });
 }
 
 #[test]
