@@ -131,7 +131,7 @@ fn every_variant_is_produced_and_says_where() {
             load_bytes(patch(plain.clone(), segment(0, 40), &0x3000u64.to_le_bytes())),
             &["a.so", "overlap at vaddr 0x2000"],
         ),
-        ("Object", load_bytes(patch(plain.clone(), segment(2, 40), &[0xff; 8])), &["segment 2", "overflows"]),
+        ("Object", load_bytes(patch(plain.clone(), segment(2, 40), &[0xff; 8])), &["segment 2", "overflow"]),
         (
             "Object",
             load_bytes(patch(plain.clone(), segment(2, 32), &0x200u64.to_le_bytes())),

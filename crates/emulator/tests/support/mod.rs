@@ -80,22 +80,35 @@ impl Default for Asm {
 
 /// A kernel `k` from the instructions of its body; `s_endpgm` is added.
 pub fn assemble(body: &str, asm: Asm) -> CodeObject {
+    clang(&kernel_source("k", body, asm), ASSEMBLER)
+}
+
+/// A kernel from its body, and more assembly behind it, with flags for the linker.
+pub fn assemble_with(name: &str, body: &str, more: &str, flags: &[&str]) -> CodeObject {
+    // Metadata end the source; what is added goes before the kernel.
+    let source = kernel_source(name, body, Asm::default()).replacen(".text\n", &format!(".text\n{more}\n.text\n"), 1);
+    clang(&source, &[ASSEMBLER, flags].concat())
+}
+
+const ASSEMBLER: &[&str] = &["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-x", "assembler"];
+
+fn kernel_source(name: &str, body: &str, asm: Asm) -> String {
     let Asm { vgprs, agprs, lds, extra } = asm;
     let accum = vgprs.next_multiple_of(4);
-    let source = format!(
+    format!(
         r#".amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
 .text
-.globl k
+.globl {name}
 .p2align 8
-.type k,@function
-k:
+.type {name},@function
+{name}:
 {body}
   s_endpgm
 .Lend:
-.size k, .Lend-k
+.size {name}, .Lend-{name}
 .rodata
 .p2align 6
-.amdhsa_kernel k
+.amdhsa_kernel {name}
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
   .amdhsa_next_free_vgpr {total}
   .amdhsa_next_free_sgpr 96
@@ -107,8 +120,8 @@ k:
 ---
 amdhsa.version: [1, 2]
 amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
+  - .name: {name}
+    .symbol: {name}.kd
     .kernarg_segment_size: 8
     .group_segment_fixed_size: {lds}
     .private_segment_fixed_size: 0
@@ -126,8 +139,7 @@ amdhsa.kernels:
 .end_amdgpu_metadata
 "#,
         total = accum + agprs
-    );
-    clang(&source, &["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-x", "assembler"])
+    )
 }
 
 /// A device with one module.
