@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .errors import *  # noqa: F403
     from .kernel import Kernel
     from .lang import *  # noqa: F403
+    from .observe import Registers, Session, Snapshot, Trace
     from .planning import instrument
     from .report import Report
     from .tool import Tool
@@ -59,9 +60,13 @@ _HOME = {
     "Reg": "values",
     "Register": "_core",
     "Report": "report",
+    "Registers": "observe",
     "RunResult": "device",
+    "Session": "observe",
+    "Snapshot": "observe",
     "Strict": "device",
     "Tool": "tool",
+    "Trace": "observe",
     "finding_kinds": "device",
     "flag_bits": "_core",
     "instrument": "planning",

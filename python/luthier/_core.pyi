@@ -435,10 +435,51 @@ class Device:
         kernarg: bytes,
         lds: int = 0,
         strict: Sequence[str] | None = None,
+        watched: tuple[Sequence[str], Sequence[int], Sequence[int], int] | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
-        findings of these kinds are reported."""
+        findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
+        that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then."""
+    def session(
+        self,
+        module: int,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        kernarg: bytes,
+        lds: int = 0,
+    ) -> Session:
+        """A launch that goes on when told to."""
+
+class Session:
+    """A launch that goes on when told to. It belongs to the thread that began it."""
+
+    @property
+    def workgroup(self) -> tuple[int, int, int] | None:
+        """The workgroup under way; None when the launch is over."""
+    @property
+    def waves(self) -> int:
+        """How many waves it has."""
+    @property
+    def instructions(self) -> int:
+        """Retired so far by all waves."""
+    def state(self, wave: int) -> str:
+        """``ready``, ``barrier`` or ``ended``."""
+    def pc(self, wave: int) -> int:
+        """Address of the instruction that the wave executes next."""
+    def retired(self, wave: int) -> int:
+        """Instructions that the wave has retired."""
+    def registers(self, wave: int) -> dict[str, Any]:
+        """The wave's registers: bytes of ``sgprs``, ``vgprs`` and ``agprs`` (64 lanes each), numbers for the rest."""
+    def lds(self) -> bytes:
+        """The workgroup's LDS."""
+    def read(self, address: int, size: int) -> bytes:
+        """Device memory as the launch sees it."""
+    def step(self, wave: int) -> None:
+        """One instruction of the wave, if it can go on."""
+    def run_to(self, pc: int, limit: int) -> int | None:
+        """Steps all waves until one is about to execute the instruction at ``pc``; gives the wave."""
 
 def finding_kinds() -> list[str]:
     """The kinds of strict mode's findings."""

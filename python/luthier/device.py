@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _core
-from .arguments import check_workgroup, dimensions, pack
+from .arguments import Packed, check_workgroup, dimensions, pack
 from .code_object import CodeObject
 from .errors import ArgumentError, DeviceError
+from .observe import Session, Trace, request
 from .planning import Planner, _distinct_names, no_kernel
 from .report import Report, plain
 from .tool import Tool
@@ -133,6 +134,43 @@ class Module:
         hide, or make unpredictable: ``result.findings``. It may be the kinds of findings to look for, of
         :func:`finding_kinds`, instead of True for all of them.
         """
+        return self._launch(kernel, grid, block, args, lds, strict_kinds(strict), None)[0]
+
+    def trace(
+        self,
+        kernel: str,
+        *,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any] = (),
+        lds: int = 0,
+        events: Sequence[str] = (),
+        snapshots: Sequence[int] = (),
+        only: Sequence[int] = (),
+        limit: int = 1 << 22,
+    ) -> Trace:
+        """Runs a kernel as :meth:`run` does, and says what happened on the way.
+
+        ``events`` may hold ``"instructions"``, ``"blocks"`` and ``"memory"``; they come from the instructions at the
+        addresses ``only``, or from all. Before each instruction at one of the addresses ``snapshots``, all registers of
+        the wave are copied. Each of the device's threads keeps ``limit`` events of a kind. Watching costs time: some
+        5 times that of a plain run for events of every instruction, more for every lane's accesses; counts and waves
+        come for nothing.
+        """
+        wanted = request(events, snapshots, only, limit)
+        result, report = self._launch(kernel, grid, block, args, lds, None, wanted)
+        return Trace(result, report["seen"])
+
+    def session(self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0) -> Session:
+        """A launch that goes on only when it is told to, one instruction of one wave at a time."""
+        sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
+        try:
+            return Session(self, kernel, self.device.core.session(self._id, kernel, sizes, group, packed.kernarg, lds), packed)
+        except BaseException:
+            packed.free(self.device.core)
+            raise
+
+    def _prepare(self, kernel: str, grid: Any, block: Any, args: Sequence[Any], lds: int) -> tuple[Any, Any, Packed]:
         facts = self.loaded.core.kernel(kernel)
         if facts is None:
             raise ArgumentError(no_kernel(self.code_object, kernel))
@@ -140,14 +178,20 @@ class Module:
         check_workgroup(kernel, facts, group)
         if not 0 <= lds < 1 << 32:
             raise ArgumentError(f"lds: {lds} is not a number of bytes")
+        return sizes, group, pack(kernel, facts, list(args), self.device.core)
+
+    def _launch(
+        self, kernel: str, grid: Any, block: Any, args: Sequence[Any], lds: int, strict: list[str] | None, watched: Any
+    ) -> tuple[RunResult, dict[str, Any]]:
         core = self.device.core
-        packed = pack(kernel, facts, list(args), core)
+        sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
         try:
-            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict_kinds(strict))
+            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict, watched)
             packed.fetch(core)
         finally:
             packed.free(core)
-        return RunResult(self, kernel, sizes, group, list(args), **report)
+        facts = {name: value for name, value in report.items() if name != "seen"}
+        return RunResult(self, kernel, sizes, group, list(args), **facts), report
 
     def reports(self) -> list[Report]:
         """Every tool's report on all launches so far."""
@@ -224,14 +268,23 @@ class Device:
 
         The same :class:`CodeObject` with the same tools again is not loaded again: its variables keep their values.
         """
-        if isinstance(source, CodeObject):
-            key = (id(source), *map(id, tools))
-            if key not in self._modules:
-                self._modules[key] = self.load(source, tools=tools), (source, tuple(tools))
-            module = self._modules[key][0]
-        else:
-            module = self.load(CodeObject.open(source, target=self.processor, kernel=kernel), tools=tools)
-        return module.run(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
+        return self._module(source, kernel, tools).run(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
+
+    def trace(self, source: Any, kernel: str, *, tools: Sequence[Tool] = (), **launch: Any) -> Trace:
+        """Loads a code object and watches a launch (see :meth:`Module.trace`)."""
+        return self._module(source, kernel, tools).trace(kernel, **launch)
+
+    def session(self, source: Any, kernel: str, *, tools: Sequence[Tool] = (), **launch: Any) -> Session:
+        """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`)."""
+        return self._module(source, kernel, tools).session(kernel, **launch)
+
+    def _module(self, source: Any, kernel: str, tools: Sequence[Tool]) -> Module:
+        if not isinstance(source, CodeObject):
+            return self.load(CodeObject.open(source, target=self.processor, kernel=kernel), tools=tools)
+        key = (id(source), *map(id, tools))
+        if key not in self._modules:
+            self._modules[key] = self.load(source, tools=tools), (source, tuple(tools))
+        return self._modules[key][0]
 
     def __repr__(self) -> str:
         return f"<Device {self.processor}>"

@@ -2,24 +2,19 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use luthier_isa::Target;
 use luthier_loader::link::{ObjectId, Region};
-use luthier_loader::{CodeObject, Kernel, LinkError, LoadOptions, MockLoader, OriginMap};
+use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
-use crate::dispatch::{self, Dispatch, WAVE};
-use crate::error::{EmuError, FaultKind};
-use crate::lower::Limits;
+use crate::error::EmuError;
 use crate::memory::{Buffer, Memory};
 use crate::poison::Poison;
 use crate::program::Program;
-use crate::report::{Finding, Kinds, LaunchReport, OtherParty};
-use crate::sched::{self, Outcome, RESIDENT, Shared, Trouble};
+use crate::report::SourceFrame;
 use crate::source::Sources;
-use crate::strict::Party;
+use crate::workgroup::Trouble;
 
 /// How a device behaves.
 #[derive(Clone, Debug)]
@@ -42,47 +37,11 @@ impl Default for DeviceConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct ModuleId(pub u32);
 
-/// Whether a launch is judged by strict mode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Strict {
-    #[default]
-    Off,
-    On,
-    /// Judged, but only these kinds of findings are reported.
-    Only(Kinds),
-}
-
-impl Strict {
-    fn kinds(self) -> Option<Kinds> {
-        match self {
-            Strict::Off => None,
-            Strict::On => Some(Kinds::ALL),
-            Strict::Only(kinds) => Some(kinds),
-        }
-    }
-}
-
-/// One launch of a kernel.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    pub module: ModuleId,
-    pub kernel: String,
-    /// Work-items.
-    pub grid: [u32; 3],
-    /// Work-items of a workgroup.
-    pub workgroup: [u32; 3],
-    /// The explicit arguments, laid out as the kernel's metadata say; the device adds the hidden ones.
-    pub kernarg: Vec<u8>,
-    /// Bytes of LDS beyond the kernel's own.
-    pub dynamic_lds: u32,
-    pub strict: Strict,
-}
-
-struct Module {
-    object: Arc<CodeObject>,
+pub(crate) struct Module {
+    pub object: Arc<CodeObject>,
     /// Added to a vaddr, modulo 2^64, it gives the address.
     base: u64,
-    span: Range<u64>,
+    pub span: Range<u64>,
     allocations: Vec<u64>,
     symbols: HashMap<String, (u64, u64)>,
     origins: Option<OriginMap>,
@@ -90,17 +49,46 @@ struct Module {
 }
 
 impl Module {
-    fn address(&self, vaddr: u64) -> u64 {
+    pub fn address(&self, vaddr: u64) -> u64 {
         self.base.wrapping_add(vaddr)
     }
 
     /// Of an address in the module.
-    fn vaddr(&self, address: u64) -> Option<u64> {
+    pub fn vaddr(&self, address: u64) -> Option<u64> {
         self.span.contains(&address).then(|| address.wrapping_sub(self.base))
     }
 
+    /// Address in the module, or the device's for what lies elsewhere.
+    pub fn place(&self, address: u64) -> u64 {
+        self.vaddr(address).unwrap_or(address)
+    }
+
+    /// Where the instruction at an address is in the original code object, if that is another one, and in the source.
+    pub fn locate(&self, address: u64) -> (Option<u64>, Vec<SourceFrame>) {
+        self.sources.locate(&self.object, self.origins.as_ref(), self.place(address))
+    }
+
+    /// Why a launch of a kernel was stopped; `frames` tells where in the source an address is.
+    pub fn error(&self, kernel: &str, trouble: Trouble, frames: impl Fn(u64) -> Vec<SourceFrame>) -> EmuError {
+        let kernel = kernel.to_owned();
+        match trouble {
+            Trouble::Fault { pc, text, workgroup, wave, fault } => EmuError::Fault {
+                kernel,
+                pc: self.place(pc),
+                text,
+                workgroup,
+                wave,
+                lane: fault.lane,
+                address: fault.address,
+                message: fault.message,
+                frames: frames(pc),
+            },
+            Trouble::Watchdog { instructions, pcs } => EmuError::Watchdog { kernel, instructions, pcs: pcs.join(", ") },
+        }
+    }
+
     /// Whether the instruction at an address of the module is the application's.
-    fn is_application(&self, address: u64) -> bool {
+    pub fn is_application(&self, address: u64) -> bool {
         self.origins.as_ref().is_none_or(|o| o.is_application(address.wrapping_sub(self.base)))
     }
 }
@@ -112,7 +100,9 @@ struct State {
 }
 
 /// Translated code of a kernel, kept from launch to launch.
-type Programs = HashMap<(ModuleId, String, bool), Vec<Program>>;
+type Programs = HashMap<ProgramKey, Vec<Program>>;
+/// A module, a kernel in it, and whether it is judged.
+type ProgramKey = (ModuleId, String, bool);
 
 /// A mock GPU. All methods take `&self`; launches of several threads run side by side.
 pub struct Device {
@@ -246,7 +236,7 @@ impl Device {
         Ok(())
     }
 
-    fn module(&self, id: ModuleId) -> Result<Arc<Module>, EmuError> {
+    pub(crate) fn module(&self, id: ModuleId) -> Result<Arc<Module>, EmuError> {
         lock(&self.state).modules.get(id.0 as usize).cloned().flatten().ok_or(EmuError::NoModule(id.0))
     }
 
@@ -277,219 +267,33 @@ impl Device {
         lock(&self.state).memory.write(address, bytes).map_err(EmuError::Address)
     }
 
-    /// Runs a kernel to its end.
-    pub fn launch(&self, launch: &Launch) -> Result<LaunchReport, EmuError> {
-        let module = self.module(launch.module)?;
-        let kernel = module.object.kernel(&launch.kernel).ok_or_else(|| EmuError::NoKernel {
-            name: launch.kernel.clone(),
-            known: match module.object.kernels() {
-                [] => "none".into(),
-                kernels => kernels.iter().map(|k| k.name.as_str()).collect::<Vec<_>>().join(", "),
-            },
-        })?;
-        let lds = kernel.descriptor.group_segment_fixed_size().saturating_add(launch.dynamic_lds);
-        dispatch::check_geometry(kernel, launch.grid, launch.workgroup, lds)?;
-        let start = Instant::now();
-        let strict = launch.strict.kinds();
-        let shared = self.prepare(&module, kernel, launch, lds, strict)?;
-
-        let key = (launch.module, launch.kernel.clone(), strict.is_some());
-        let workers = self.workers().min(shared.groups.min(1 << 16) as usize).max(1);
-        let mut programs = lock(&self.programs).remove(&key).unwrap_or_default();
-        let limits = limits(kernel);
-        while programs.len() < workers {
-            programs.push(Program::new(self.target, limits, strict.is_some(), self.config.poison.clone()));
-        }
-        let mut outcomes: Vec<Option<Outcome>> = Vec::new();
-        outcomes.resize_with(workers, || None);
-        if workers == 1 {
-            outcomes[0] = Some(sched::work(&shared, &mut programs[0], 0));
-        } else {
-            rayon::scope(|scope| {
-                for (i, (outcome, program)) in outcomes.iter_mut().zip(&mut programs).enumerate() {
-                    let shared = &shared;
-                    scope.spawn(move |_| *outcome = Some(sched::work(shared, program, i * RESIDENT)));
-                }
-            });
-        }
-        let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
-        let report = self.report(&module, kernel, &mut programs, outcomes, start);
-        lock(&self.programs).insert(key, programs);
-        report
-    }
-
-    fn workers(&self) -> usize {
+    pub(crate) fn workers(&self) -> usize {
         let cores = rayon::current_num_threads();
         if self.config.threads == 0 { cores } else { self.config.threads.min(cores) }
     }
 
-    fn prepare(
-        &self,
-        module: &Module,
-        kernel: &Kernel,
-        launch: &Launch,
-        lds: u32,
-        strict: Option<Kinds>,
-    ) -> Result<Shared, EmuError> {
-        // The launch's own buffers live in a copy of the allocation table, so they vanish with it.
-        let mut memory = lock(&self.state).memory.clone();
-        let mut allocate = |bytes: &[u8], len: u64, writable: bool| -> Result<u64, EmuError> {
-            let len = len.max(bytes.len() as u64);
-            let address = memory.allocate(len, writable).ok_or(EmuError::OutOfMemory(len))?;
-            memory.write(address, bytes).map_err(EmuError::Address)?;
-            Ok(address)
-        };
-        let queue = allocate(&dispatch::queue(), 256, false)?;
-        let kernarg_bytes = dispatch::kernarg_segment(
-            kernel,
-            &launch.kernarg,
-            launch.grid,
-            launch.workgroup,
-            launch.dynamic_lds,
-            queue,
-        )?;
-        // Compilers widen loads of arguments up to the segment's alignment.
-        let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).next_multiple_of(64).max(64), true)?;
-        let mut dispatch = Dispatch {
-            descriptor: kernel.descriptor,
-            grid: launch.grid,
-            workgroup: launch.workgroup,
-            entry: module.address(kernel.entry),
-            packet: 0,
-            queue,
-            kernarg,
-            kernarg_bytes,
-            lds,
-            private: dispatch::private_size(kernel),
-        };
-        if kernel.descriptor.kernarg_preload_length() > 0 {
-            // Code before this loads the arguments, for firmware that cannot preload them.
-            dispatch.entry += 256;
-        }
-        let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
-        dispatch.packet = allocate(&packet, 64, false)?;
-        let waves = u64::from(launch.workgroup.iter().product::<u32>().div_ceil(WAVE));
-        let scratch_slot = dispatch.wave_scratch() * waves;
-        let slots = (self.workers() * RESIDENT) as u64;
-        let total = scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))?;
-        let scratch = if scratch_slot == 0 { 0 } else { allocate(&[], total, true)? };
-        let groups = dispatch.groups().iter().map(|&n| u64::from(n)).product();
-        Ok(Shared {
-            dispatch,
-            memory: Arc::new(memory),
-            next_group: AtomicU64::new(0),
-            groups,
-            stop: AtomicBool::new(false),
-            strict,
-            watchdog: self.config.watchdog,
-            scratch,
-            scratch_slot,
-        })
+    pub(crate) fn poison(&self) -> Option<Poison> {
+        self.config.poison.clone()
     }
 
-    fn report(
-        &self,
-        module: &Module,
-        kernel: &Kernel,
-        programs: &mut [Program],
-        outcomes: Vec<Outcome>,
-        start: Instant,
-    ) -> Result<LaunchReport, EmuError> {
-        // What lies in another module, or in none, keeps the device's address.
-        let vaddr = |pc: u64| module.vaddr(pc).unwrap_or(pc);
-        let others: Vec<Arc<Module>> = lock(&self.state).modules.iter().flatten().cloned().collect();
-        let owner = |pc: u64| {
-            let mut all = std::iter::once(module).chain(others.iter().map(|m| &**m));
-            all.find(|m| m.span.contains(&pc))
-        };
-        let mut report = LaunchReport::default();
-        let (mut counts, mut app_counts) = (HashMap::new(), HashMap::new());
-        for program in programs.iter_mut() {
-            program.visit_counts(|pc, inst, count| {
-                let name = inst.info().mnemonic;
-                *counts.entry(name).or_insert(0) += count;
-                report.instructions += count;
-                if owner(pc).is_none_or(|m| m.is_application(pc)) {
-                    *app_counts.entry(name).or_insert(0) += count;
-                    report.app_instructions += count;
-                }
-            });
-        }
-        report.histogram = sorted(counts);
-        report.app_histogram = sorted(app_counts);
-        for outcome in outcomes {
-            report.workgroups += outcome.groups;
-            report.waves += outcome.waves;
-            let text_at = |pc: u64| programs.iter().find_map(|p| p.text_at(pc)).unwrap_or_default();
-            let locate = |pc: u64| match owner(pc) {
-                Some(m) => m.sources.locate(&m.object, m.origins.as_ref(), m.vaddr(pc).unwrap_or(pc)),
-                None => (None, Vec::new()),
-            };
-            for (raw, workgroup, wave) in outcome.findings {
-                let (original_pc, source) = locate(raw.pc);
-                let party = |o: Party| OtherParty {
-                    pc: vaddr(o.pc),
-                    text: text_at(o.pc),
-                    wave: o.wave,
-                    source: locate(o.pc).1,
-                };
-                report.findings.push(Finding {
-                    kind: raw.kind,
-                    kernel: kernel.name.clone(),
-                    pc: vaddr(raw.pc),
-                    text: text_at(raw.pc),
-                    workgroup,
-                    wave,
-                    lane: raw.lane,
-                    address: raw.address,
-                    message: raw.message,
-                    other: raw.other.map(party),
-                    original_pc,
-                    source,
-                });
-            }
-            match outcome.trouble {
-                None => {}
-                Some(Trouble::Fault { pc, text, workgroup, wave, fault }) => {
-                    let message = match fault.kind {
-                        FaultKind::Memory | FaultKind::Unsupported => fault.message,
-                    };
-                    return Err(EmuError::Fault {
-                        kernel: kernel.name.clone(),
-                        pc: vaddr(pc),
-                        text,
-                        workgroup,
-                        wave,
-                        lane: fault.lane,
-                        address: fault.address,
-                        message,
-                        frames: locate(pc).1,
-                    });
-                }
-                Some(Trouble::Watchdog { instructions, pcs }) => {
-                    let pcs = pcs.join(", ");
-                    return Err(EmuError::Watchdog { kernel: kernel.name.clone(), instructions, pcs });
-                }
-            }
-        }
-        // One finding for each kind and place, the first workgroup's.
-        report.findings.sort_by_key(|f| (f.pc, f.kind, f.workgroup, f.wave));
-        report.findings.dedup_by_key(|f| (f.pc, f.kind));
-        report.seconds = start.elapsed().as_secs_f64();
-        Ok(report)
+    pub(crate) fn watchdog(&self) -> u64 {
+        self.config.watchdog
     }
-}
 
-/// The registers that a descriptor allocates.
-fn limits(kernel: &Kernel) -> Limits {
-    // gfx90a: one file, in granules of 8; AGPRs begin at the accumulation offset.
-    let total = (kernel.descriptor.granulated_workitem_vgpr_count() + 1) * 8;
-    let offset = kernel.descriptor.accum_offset();
-    Limits { vgprs: offset.min(total).min(256) as u16, agprs: total.saturating_sub(offset).min(256) as u16 }
-}
+    /// The memory as it is now; the bytes are shared, the table of allocations is not.
+    pub(crate) fn memory(&self) -> Memory {
+        lock(&self.state).memory.clone()
+    }
 
-fn sorted(counts: HashMap<&'static str, u64>) -> Vec<(&'static str, u64)> {
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
-    counts
+    pub(crate) fn modules(&self) -> Vec<Arc<Module>> {
+        lock(&self.state).modules.iter().flatten().cloned().collect()
+    }
+
+    pub(crate) fn take_programs(&self, key: &ProgramKey) -> Vec<Program> {
+        lock(&self.programs).remove(key).unwrap_or_default()
+    }
+
+    pub(crate) fn keep_programs(&self, key: ProgramKey, programs: Vec<Program>) {
+        lock(&self.programs).insert(key, programs);
+    }
 }

@@ -5,10 +5,12 @@
 //! a fault stops the launch, in part. Counting is then one addition a block.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use luthier_isa::{Inst, Target};
 
 use crate::lower::{Builder, Ending, Limits};
+use crate::observe::{self, Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison, poison};
 use crate::strict::{Checked, before};
@@ -30,6 +32,9 @@ struct Block {
     /// And those that poison registers.
     #[allow(clippy::vec_box)] // as above
     _doses: Vec<Box<Doses>>,
+    /// And those that watch.
+    #[allow(clippy::vec_box)] // as above
+    _seen: Vec<Box<Seen>>,
     /// Why the last micro-op is one that stops.
     refusal: Option<String>,
     /// Executions.
@@ -62,6 +67,9 @@ pub struct Program {
     limits: Limits,
     strict: bool,
     poison: Option<Poison>,
+    watch: Option<Arc<Watch>>,
+    /// Instructions of one block at most.
+    longest: usize,
     blocks: Vec<Block>,
     by_address: HashMap<(u64, u8), u32>,
 }
@@ -75,7 +83,26 @@ pub enum Cursor {
 
 impl Program {
     pub fn new(target: Target, limits: Limits, strict: bool, poison: Option<Poison>) -> Program {
-        Program { target, limits, strict, poison, blocks: Vec::new(), by_address: HashMap::new() }
+        Program {
+            target,
+            limits,
+            strict,
+            poison,
+            watch: None,
+            longest: LONGEST,
+            blocks: Vec::new(),
+            by_address: HashMap::new(),
+        }
+    }
+
+    /// The same for a launch that is watched.
+    pub fn watched(self, watch: Arc<Watch>) -> Program {
+        Program { watch: Some(watch), ..self }
+    }
+
+    /// The same with a block for each instruction, so that a wave can stop between any two.
+    pub fn stepping(self) -> Program {
+        Program { longest: 1, ..self }
     }
 
     /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
@@ -173,11 +200,11 @@ impl Program {
 
     fn translate(&self, w: &Wave, start: u64, mode: u8) -> Result<Block, Stop> {
         let mut builder = Builder::new(self.limits, mode);
-        let (mut insts, mut checked, mut doses) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut insts, mut checked, mut doses, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut refusal = None;
         let mut taken_pc = None;
         let mut pc = start;
-        while insts.len() < LONGEST {
+        while insts.len() < self.longest {
             let inst = match self.decode(w, pc) {
                 Ok(inst) => inst,
                 // A fault here and now only if nothing comes before it.
@@ -197,6 +224,16 @@ impl Program {
                     ..Op::NOTHING
                 });
                 doses.push(dose);
+            }
+            if let Some(watch) = &self.watch {
+                let sight = Box::new(Seen::new(watch, pc, number == 0));
+                builder.ops.push(Op {
+                    run: observe::before,
+                    imm: std::ptr::from_ref::<Seen>(&sight) as u64,
+                    inst: number,
+                    ..Op::NOTHING
+                });
+                seen.push(sight);
             }
             if self.strict {
                 let check = Box::new(Checked::new(&inst, pc));
@@ -227,6 +264,7 @@ impl Program {
             insts: insts.into_boxed_slice(),
             _checked: checked,
             _doses: doses,
+            _seen: seen,
             refusal,
             count: 0,
             taken_pc,
@@ -255,6 +293,10 @@ impl Program {
                 block.count = 0;
             }
         }
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Where a block starts.

@@ -1,5 +1,7 @@
 //! What a launch reports.
 
+use crate::observe::Observation;
+
 /// What strict mode found wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum FindingKind {
@@ -124,4 +126,13 @@ pub struct LaunchReport {
     pub histogram: Vec<(&'static str, u64)>,
     pub app_histogram: Vec<(&'static str, u64)>,
     pub findings: Vec<Finding>,
+}
+
+/// What a watched launch did. Addresses are the code object's.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    pub report: LaunchReport,
+    pub observation: Observation,
+    /// Addresses, and how often the instruction there was retired by any wave; by address.
+    pub counts: Vec<(u64, u64)>,
 }

@@ -8,6 +8,7 @@ use crate::lds::Lds;
 use crate::masks::blend;
 use crate::memory::{Memory, Span};
 use crate::mode::Mode;
+use crate::observe::Observer;
 use crate::op::Flow;
 use crate::report::FindingKind;
 use crate::strict::Strict;
@@ -85,6 +86,10 @@ pub struct Wave {
     pub fault: Option<Box<Fault>>,
     /// Present in strict mode.
     pub strict: Option<Box<Strict>>,
+    /// Present where the launch is watched.
+    pub observer: Option<Box<Observer>>,
+    /// Whether there is either.
+    pub is_watched: bool,
 }
 
 impl Wave {
@@ -102,6 +107,8 @@ impl Wave {
             lds: Rc::new(Lds::new(0)),
             fault: None,
             strict: None,
+            observer: None,
+            is_watched: false,
         };
         for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
             let value = inline_constant32(code).unwrap_or(0);

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use crate::error::{Class, guard};
 use crate::json::to_python;
 use crate::object::PyCodeObject;
+use crate::observe::{PySession, Request, observed_to_python, watch};
 
-fn device_error(error: EmuError) -> PyErr {
+pub fn device_error(error: EmuError) -> PyErr {
     Class::Device.error(error)
 }
 
@@ -62,7 +63,7 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -74,20 +75,50 @@ impl PyDevice {
         kernarg: Vec<u8>,
         lds: u32,
         strict: Option<Vec<String>>,
+        watched: Option<Request>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let strict = strict.map_or(Ok(Strict::Off), |names| kinds(&names))?;
-        let launch = Launch {
-            module: ModuleId(module),
-            kernel,
-            grid: grid.into(),
-            workgroup: block.into(),
-            kernarg,
-            dynamic_lds: lds,
-            strict,
-        };
-        let report = guard(py, || self.inner.launch(&launch).map_err(device_error))?;
-        report_to_python(py, &report)
+        let launch = launch(module, kernel, grid, block, kernarg, lds, strict);
+        match watched {
+            None => {
+                let report = guard(py, || self.inner.launch(&launch).map_err(device_error))?;
+                report_to_python(py, &report)
+            }
+            Some(request) => {
+                let watch = watch(request)?;
+                let observed = guard(py, || self.inner.observe(&launch, watch).map_err(device_error))?;
+                observed_to_python(py, &observed)
+            }
+        }
     }
+
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0))]
+    #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
+    fn session(
+        &self,
+        module: u32,
+        kernel: String,
+        grid: (u32, u32, u32),
+        block: (u32, u32, u32),
+        kernarg: Vec<u8>,
+        lds: u32,
+    ) -> PyResult<PySession> {
+        let launch = launch(module, kernel, grid, block, kernarg, lds, Strict::Off);
+        Ok(PySession::new(self.inner.session(&launch).map_err(device_error)?))
+    }
+}
+
+fn launch(
+    module: u32,
+    kernel: String,
+    grid: (u32, u32, u32),
+    block: (u32, u32, u32),
+    kernarg: Vec<u8>,
+    lds: u32,
+    strict: Strict,
+) -> Launch {
+    let (grid, workgroup) = (grid.into(), block.into());
+    Launch { module: ModuleId(module), kernel, grid, workgroup, kernarg, dynamic_lds: lds, strict }
 }
 
 /// Strict mode for the kinds of findings with these names.
@@ -125,7 +156,7 @@ fn finding_to_json(f: &Finding) -> Value {
     })
 }
 
-fn report_to_python<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult<Bound<'py, PyDict>> {
+pub fn report_to_python<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult<Bound<'py, PyDict>> {
     let histogram = |counts: &[(&'static str, u64)]| -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, count) in counts {

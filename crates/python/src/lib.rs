@@ -24,6 +24,7 @@ mod inspect;
 mod instrument;
 mod json;
 mod object;
+mod observe;
 mod program;
 mod text;
 
@@ -37,6 +38,8 @@ mod core {
     use crate::instrument::instrument;
     #[pymodule_export]
     use crate::object::{PyCodeObject, PyContainer};
+    #[pymodule_export]
+    use crate::observe::PySession;
     #[pymodule_export]
     use crate::program::{
         PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyOperand, PyProgram, PyRegister,

@@ -1,10 +1,9 @@
 //! Transfers between lanes and device memory, once the addresses are known.
 
-use super::{Action, Transfer, atomic::Atomic, lanes};
+use super::{Action, Transfer, atomic::Atomic, lanes, notice};
 use crate::memory::{BadAddress, HostPtr};
 use crate::op::Flow;
 use crate::report::FindingKind;
-use crate::strict::memory as strict;
 use crate::wave::{Row, Wave};
 
 /// Where the lanes access memory.
@@ -42,9 +41,7 @@ pub struct Rows {
 
 /// Performs the action on all lanes of `at.mask`.
 pub fn perform(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
-    if w.strict.is_some() {
-        strict::device(w, action, rows, at);
-    }
+    notice::device(w, action, rows, at);
     if at.stride == 4 && at.mask != 0 && whole_words(w, action, rows, at) {
         return Flow::Next;
     }

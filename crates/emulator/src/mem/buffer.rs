@@ -6,11 +6,10 @@
 
 use super::access::{self, Addresses, Rows};
 use super::flat::{Encoded, bytewise};
-use super::{Action, Transfer, lanes};
+use super::{Action, Transfer, lanes, notice};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::scalar::s32;
-use crate::strict::memory as strict;
 use crate::wave::{Row, Wave, scalar};
 
 pub const OFFEN: u32 = 1;
@@ -165,9 +164,8 @@ pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> F
     let size = transfer.bytes(1);
     let memory = std::sync::Arc::clone(&w.memory);
     let exec = w.exec();
-    if w.strict.is_some() {
-        strict::to_lds(w, &std::array::from_fn(|lane| base.wrapping_add(4 * lane as u32)), exec);
-    }
+    let offsets = std::array::from_fn(|lane| base.wrapping_add(4 * lane as u32));
+    notice::to_lds(w, action, at, &offsets, exec);
     for lane in lanes(exec) {
         let mut value = 0;
         if at.mask >> lane & 1 != 0 {

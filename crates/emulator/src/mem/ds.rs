@@ -7,10 +7,9 @@ use std::rc::Rc;
 
 use super::access::Rows;
 use super::flat::Encoded;
-use super::{Action, Transfer, atomic::Atomic, lanes};
+use super::{Action, Transfer, atomic::Atomic, lanes, notice};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
-use crate::strict::memory as strict;
 use crate::wave::{Wave, scalar};
 
 /// What a DS mnemonic means: its handler, its action and the distance unit of a two-address form (0: one address).
@@ -144,8 +143,8 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
     let lds = Rc::clone(&w.lds);
     let (dst, data) = (usize::from(rows.dst), usize::from(rows.data));
     let words = usize::from(rows.words);
-    if w.strict.is_some() && !matches!(action, Action::Atomic(..)) {
-        strict::lds(w, action, rows, offsets, mask);
+    if !matches!(action, Action::Atomic(..)) {
+        notice::lds(w, action, rows, offsets, mask);
     }
     let mut bad = None;
     // What kernels do nearly always: whole words, aligned, inside.
@@ -225,9 +224,7 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
         _ => (op.src[1], op.src[2]),
     };
     let second = if atomic.two_operands() { second } else { data };
-    if w.strict.is_some() {
-        strict::lds(w, Action::Atomic(atomic, ret), Rows { dst: op.dst, data, words }, offsets, mask);
-    }
+    notice::lds(w, Action::Atomic(atomic, ret), Rows { dst: op.dst, data, words }, offsets, mask);
     for lane in lanes(mask) {
         let at = offsets[lane];
         let old = if words == 1 {
@@ -262,11 +259,8 @@ fn count(w: &mut Wave, op: &Op, sign: i32) -> Flow {
     let exec = w.exec();
     let at = (w.s[usize::from(scalar::M0)] >> 16).wrapping_add(op.imm as u32);
     let by = exec.count_ones() as i32 * sign;
-    if w.strict.is_some() && exec != 0 {
-        let one = exec & exec.wrapping_neg();
-        let rows = Rows { dst: op.dst, data: op.dst, words: 1 };
-        strict::lds(w, Action::Atomic(Atomic::Add, true), rows, &[at; 64], one);
-    }
+    let (one, rows) = (exec & exec.wrapping_neg(), Rows { dst: op.dst, data: op.dst, words: 1 });
+    notice::lds(w, Action::Atomic(Atomic::Add, true), rows, &[at; 64], one);
     let Some(old) = w.lds.load32(at) else {
         return outside(w, 0, at);
     };

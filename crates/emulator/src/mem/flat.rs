@@ -4,11 +4,10 @@
 //! ([`NO_BASE`]: none), `imm` the signed offset, `imm2` an [`Encoded`] action.
 
 use super::access::{self, Addresses, Rows};
-use super::{Action, Transfer, atomic::Atomic, buffer, lanes};
+use super::{Action, Transfer, atomic::Atomic, buffer, lanes, notice};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
-use crate::strict::memory as strict;
 use crate::wave::{Wave, scalar};
 
 /// `ssrc` of an instruction without a scalar base.
@@ -219,9 +218,7 @@ fn private_access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64],
 
 /// Loads and stores whose words straddle the pieces that interleaved memory is made of: a byte at a time.
 pub fn bytewise(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: impl Fn(usize, u32) -> u64) -> Flow {
-    if w.strict.is_some() {
-        strict::bytes(w, action, rows, mask, &place);
-    }
+    notice::bytes(w, action, rows, mask, &place);
     for lane in lanes(mask) {
         let (transfer, is_store) = match action {
             Action::Load(t) => (t, false),

@@ -6,6 +6,7 @@ pub mod buffer;
 pub mod ds;
 pub mod ds_lanes;
 pub mod flat;
+pub mod notice;
 pub mod smem;
 
 use crate::op::{Flow, Handler, Op};

@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use super::notice;
 use crate::op::{Flow, Handler, Op};
 use crate::report::FindingKind;
 use crate::scalar::{NONE, next};
@@ -23,6 +24,7 @@ fn base(w: &Wave, op: &Op) -> u64 {
 fn load(w: &mut Wave, op: &Op) -> Flow {
     let address = base(w, op).wrapping_add(offset(w, op)) & !3;
     let words = op.imm2;
+    notice::scalar(w, false, address, 4 * words);
     let mut values = [0u32; 16];
     match w.memory.resolve(&mut w.span, address, 4 * words, false) {
         Ok(p) => (0..words).for_each(|k| values[k as usize & 15] = p.at(4 * k).load32()),
@@ -42,6 +44,7 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
 fn store(w: &mut Wave, op: &Op) -> Flow {
     let address = base(w, op).wrapping_add(offset(w, op)) & !3;
     let words = op.imm2;
+    notice::scalar(w, true, address, 4 * words);
     match w.memory.resolve(&mut w.span, address, 4 * words, true) {
         Ok(p) => {
             (0..words).for_each(|k| p.at(4 * k).store32(w.s[(usize::from(op.sdst) + k as usize) & 255]));
@@ -64,6 +67,7 @@ fn buffer(w: &Wave, op: &Op) -> (u64, u64) {
 fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
+    notice::scalar(w, false, base + first, 4 * op.imm2);
     for k in 0..op.imm2 {
         let at = first + 4 * k;
         let mut value = 0;
@@ -86,6 +90,7 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
 fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
+    notice::scalar(w, true, base + first, 4 * op.imm2);
     for k in 0..op.imm2 {
         let at = first + 4 * k;
         if at + 4 > size {

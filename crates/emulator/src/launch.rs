@@ -1,0 +1,294 @@
+//! Launches: run to their end, watched, or a step at a time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant;
+
+use luthier_loader::Kernel;
+
+use crate::device::{Device, Module, ModuleId};
+use crate::dispatch::{self, Dispatch, WAVE};
+use crate::error::EmuError;
+use crate::lower::Limits;
+use crate::observe::{Observation, Watch};
+use crate::program::Program;
+use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
+use crate::sched::{self, Outcome, RESIDENT, Shared};
+use crate::session::Session;
+use crate::strict::Party;
+
+/// Whether a launch is judged by strict mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Strict {
+    #[default]
+    Off,
+    On,
+    /// Judged, but only these kinds of findings are reported.
+    Only(Kinds),
+}
+
+impl Strict {
+    fn kinds(self) -> Option<Kinds> {
+        match self {
+            Strict::Off => None,
+            Strict::On => Some(Kinds::ALL),
+            Strict::Only(kinds) => Some(kinds),
+        }
+    }
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub module: ModuleId,
+    pub kernel: String,
+    /// Work-items.
+    pub grid: [u32; 3],
+    /// Work-items of a workgroup.
+    pub workgroup: [u32; 3],
+    /// The explicit arguments, laid out as the kernel's metadata say; the device adds the hidden ones.
+    pub kernarg: Vec<u8>,
+    /// Bytes of LDS beyond the kernel's own.
+    pub dynamic_lds: u32,
+    pub strict: Strict,
+}
+
+/// A launch that is ready to run.
+struct Ready {
+    module: Arc<Module>,
+    kernel: Kernel,
+    shared: Shared,
+    limits: Limits,
+}
+
+impl Device {
+    /// Runs a kernel to its end.
+    pub fn launch(&self, launch: &Launch) -> Result<LaunchReport, EmuError> {
+        Ok(self.run(launch, None)?.report)
+    }
+
+    /// The same, and says what happened on the way. The addresses in `watch`, and those of the events, are the code
+    /// object's.
+    pub fn observe(&self, launch: &Launch, watch: Watch) -> Result<Observed, EmuError> {
+        self.run(launch, Some(watch))
+    }
+
+    /// A launch that goes on only when it is told to.
+    pub fn session(&self, launch: &Launch) -> Result<Session, EmuError> {
+        let Ready { module, kernel, shared, limits } = self.ready(launch, None)?;
+        let program = Program::new(self.target(), limits, shared.strict.is_some(), None);
+        Ok(Session::new(module, kernel.name, shared, program))
+    }
+
+    fn ready(&self, launch: &Launch, watch: Option<Watch>) -> Result<Ready, EmuError> {
+        let module = self.module(launch.module)?;
+        let kernel = module.object.kernel(&launch.kernel).ok_or_else(|| EmuError::NoKernel {
+            name: launch.kernel.clone(),
+            known: match module.object.kernels() {
+                [] => "none".into(),
+                kernels => kernels.iter().map(|k| k.name.as_str()).collect::<Vec<_>>().join(", "),
+            },
+        })?;
+        let kernel = kernel.clone();
+        let lds = kernel.descriptor.group_segment_fixed_size().saturating_add(launch.dynamic_lds);
+        dispatch::check_geometry(&kernel, launch.grid, launch.workgroup, lds)?;
+        let watch = watch.map(|watch| Arc::new(watch.relocated(|vaddr| module.address(vaddr))));
+        let shared = self.prepare(&module, &kernel, launch, lds, launch.strict.kinds(), watch)?;
+        let limits = limits(&kernel);
+        Ok(Ready { module, kernel, shared, limits })
+    }
+
+    fn run(&self, launch: &Launch, watch: Option<Watch>) -> Result<Observed, EmuError> {
+        let start = Instant::now();
+        let Ready { module, kernel, shared, limits } = self.ready(launch, watch)?;
+        let watched = shared.watch.is_some();
+        let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
+        let workers = self.workers().min(shared.groups.min(1 << 16) as usize).max(1);
+        // Translated code that makes events is good for this launch only.
+        let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
+        while programs.len() < workers {
+            let program = Program::new(self.target(), limits, shared.strict.is_some(), self.poison());
+            programs.push(match &shared.watch {
+                Some(watch) => program.watched(Arc::clone(watch)),
+                None => program,
+            });
+        }
+        let mut outcomes: Vec<Option<Outcome>> = Vec::new();
+        outcomes.resize_with(workers, || None);
+        if workers == 1 {
+            outcomes[0] = Some(sched::work(&shared, &mut programs[0], 0));
+        } else {
+            rayon::scope(|scope| {
+                for (i, (outcome, program)) in outcomes.iter_mut().zip(&mut programs).enumerate() {
+                    let shared = &shared;
+                    scope.spawn(move |_| *outcome = Some(sched::work(shared, program, i * RESIDENT)));
+                }
+            });
+        }
+        let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
+        let observed = self.report(&module, &kernel, &mut programs, outcomes, start, watched);
+        if !watched {
+            self.keep_programs(key, programs);
+        }
+        observed
+    }
+
+    fn prepare(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        launch: &Launch,
+        lds: u32,
+        strict: Option<Kinds>,
+        watch: Option<Arc<Watch>>,
+    ) -> Result<Shared, EmuError> {
+        // The launch's own buffers live in a copy of the allocation table, so they vanish with it.
+        let mut memory = self.memory();
+        let mut allocate = |bytes: &[u8], len: u64, writable: bool| -> Result<u64, EmuError> {
+            let len = len.max(bytes.len() as u64);
+            let address = memory.allocate(len, writable).ok_or(EmuError::OutOfMemory(len))?;
+            memory.write(address, bytes).map_err(EmuError::Address)?;
+            Ok(address)
+        };
+        let queue = allocate(&dispatch::queue(), 256, false)?;
+        let kernarg_bytes = dispatch::kernarg_segment(
+            kernel,
+            &launch.kernarg,
+            launch.grid,
+            launch.workgroup,
+            launch.dynamic_lds,
+            queue,
+        )?;
+        // Compilers widen loads of arguments up to the segment's alignment.
+        let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).next_multiple_of(64).max(64), true)?;
+        let mut dispatch = Dispatch {
+            descriptor: kernel.descriptor,
+            grid: launch.grid,
+            workgroup: launch.workgroup,
+            entry: module.address(kernel.entry),
+            packet: 0,
+            queue,
+            kernarg,
+            kernarg_bytes,
+            lds,
+            private: dispatch::private_size(kernel),
+        };
+        if kernel.descriptor.kernarg_preload_length() > 0 {
+            // Code before this loads the arguments, for firmware that cannot preload them.
+            dispatch.entry += 256;
+        }
+        let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
+        dispatch.packet = allocate(&packet, 64, false)?;
+        let waves = u64::from(launch.workgroup.iter().product::<u32>().div_ceil(WAVE));
+        let scratch_slot = dispatch.wave_scratch() * waves;
+        let slots = (self.workers() * RESIDENT) as u64;
+        let total = scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))?;
+        let scratch = if scratch_slot == 0 { 0 } else { allocate(&[], total, true)? };
+        let groups = dispatch.groups().iter().map(|&n| u64::from(n)).product();
+        Ok(Shared {
+            dispatch,
+            memory: Arc::new(memory),
+            next_group: AtomicU64::new(0),
+            groups,
+            stop: AtomicBool::new(false),
+            strict,
+            watch,
+            watchdog: self.watchdog(),
+            scratch,
+            scratch_slot,
+        })
+    }
+
+    fn report(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        programs: &mut [Program],
+        outcomes: Vec<Outcome>,
+        start: Instant,
+        watched: bool,
+    ) -> Result<Observed, EmuError> {
+        // What lies in another module, or in none, keeps the device's address.
+        let vaddr = |pc: u64| module.vaddr(pc).unwrap_or(pc);
+        let others: Vec<Arc<Module>> = self.modules();
+        let owner = |pc: u64| {
+            let mut all = std::iter::once(module).chain(others.iter().map(|m| &**m));
+            all.find(|m| m.span.contains(&pc))
+        };
+        let mut report = LaunchReport::default();
+        let mut by_address: BTreeMap<u64, u64> = BTreeMap::new();
+        let (mut counts, mut app_counts) = (HashMap::new(), HashMap::new());
+        for program in programs.iter_mut() {
+            program.visit_counts(|pc, inst, count| {
+                let name = inst.info().mnemonic;
+                *counts.entry(name).or_insert(0) += count;
+                if watched {
+                    *by_address.entry(vaddr(pc)).or_insert(0) += count;
+                }
+                report.instructions += count;
+                if owner(pc).is_none_or(|m| m.is_application(pc)) {
+                    *app_counts.entry(name).or_insert(0) += count;
+                    report.app_instructions += count;
+                }
+            });
+        }
+        report.histogram = sorted(counts);
+        report.app_histogram = sorted(app_counts);
+        let mut observations = Vec::new();
+        for outcome in outcomes {
+            observations.push(outcome.observation);
+            report.workgroups += outcome.groups;
+            report.waves += outcome.waves;
+            let text_at = |pc: u64| programs.iter().find_map(|p| p.text_at(pc)).unwrap_or_default();
+            let locate = |pc: u64| owner(pc).map_or_else(Default::default, |m| m.locate(pc));
+            for (raw, workgroup, wave) in outcome.findings {
+                let (original_pc, source) = locate(raw.pc);
+                let party = |o: Party| OtherParty {
+                    pc: vaddr(o.pc),
+                    text: text_at(o.pc),
+                    wave: o.wave,
+                    source: locate(o.pc).1,
+                };
+                report.findings.push(Finding {
+                    kind: raw.kind,
+                    kernel: kernel.name.clone(),
+                    pc: vaddr(raw.pc),
+                    text: text_at(raw.pc),
+                    workgroup,
+                    wave,
+                    lane: raw.lane,
+                    address: raw.address,
+                    message: raw.message,
+                    other: raw.other.map(party),
+                    original_pc,
+                    source,
+                });
+            }
+            if let Some(trouble) = outcome.trouble {
+                return Err(module.error(&kernel.name, trouble, |pc| locate(pc).1));
+            }
+        }
+        // One finding for each kind and place, the first workgroup's.
+        report.findings.sort_by_key(|f| (f.pc, f.kind, f.workgroup, f.wave));
+        report.findings.dedup_by_key(|f| (f.pc, f.kind));
+        report.seconds = start.elapsed().as_secs_f64();
+        let mut observation = Observation::merge(observations);
+        observation.relocate(vaddr);
+        Ok(Observed { report, observation, counts: by_address.into_iter().collect() })
+    }
+}
+
+/// The registers that a descriptor allocates.
+fn limits(kernel: &Kernel) -> Limits {
+    // gfx90a: one file, in granules of 8; AGPRs begin at the accumulation offset.
+    let total = (kernel.descriptor.granulated_workitem_vgpr_count() + 1) * 8;
+    let offset = kernel.descriptor.accum_offset();
+    Limits { vgprs: offset.min(total).min(256) as u16, agprs: total.saturating_sub(offset).min(256) as u16 }
+}
+
+fn sorted(counts: HashMap<&'static str, u64>) -> Vec<(&'static str, u64)> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
+    counts
+}

@@ -1,0 +1,48 @@
+//! Whoever watches a launch hears of each access to memory before it is made.
+
+use super::Action;
+use super::access::{Addresses, Rows};
+use crate::observe;
+use crate::strict::memory as strict;
+use crate::wave::Wave;
+
+/// An access to LDS, one offset a lane.
+#[inline(always)]
+pub fn lds(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
+    if w.is_watched {
+        strict::lds(w, action, rows, offsets, mask);
+        observe::lds(w, action, rows, offsets, mask);
+    }
+}
+
+/// An access to device memory: global or scratch.
+#[inline(always)]
+pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
+    if w.is_watched {
+        strict::device(w, action, rows, at);
+        observe::device(w, action, rows, at);
+    }
+}
+
+/// An access whose bytes lie apart: `place` gives each one's address.
+pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+    if w.is_watched {
+        strict::bytes(w, action, rows, mask, place);
+        observe::bytes(w, action, rows, mask, place);
+    }
+}
+
+/// A load straight into LDS, a word for each lane.
+pub fn to_lds(w: &mut Wave, action: Action, at: &Addresses, offsets: &[u32; 64], mask: u64) {
+    if w.is_watched {
+        strict::to_lds(w, offsets, mask);
+        observe::device(w, action, Rows { dst: 0, data: 0, words: 1 }, at);
+    }
+}
+
+/// A scalar load or store of some bytes.
+pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
+    if w.is_watched {
+        observe::scalar(w, stores, address, size);
+    }
+}

@@ -1,0 +1,331 @@
+//! Watching a launch: streams of events, snapshots of registers, counts.
+//!
+//! What a launch is watched for decides what it costs: an event for each instruction is a micro-op and 32 bytes, one
+//! for each lane of a memory access another 32 bytes; counts by address cost nothing, the device keeps them anyway.
+//! Events of a wave come in the order in which they happened; waves come one after the other, in the order of their
+//! workgroups.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::mem::access::{Addresses, Rows};
+use crate::mem::{Action, Transfer, lanes};
+use crate::op::{Flow, Op};
+use crate::wave::{Wave, rows, scalar};
+
+/// What is watched.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    pub instructions: bool,
+    pub blocks: bool,
+    pub memory: bool,
+    /// Addresses before whose instruction all registers of each wave are copied.
+    pub snapshots: BTreeSet<u64>,
+    /// Only instructions at these addresses make events; empty for all.
+    pub only: BTreeSet<u64>,
+    /// Events of one kind that each worker keeps; the rest is counted as dropped.
+    pub limit: usize,
+}
+
+impl Watch {
+    /// The same with its addresses changed.
+    pub(crate) fn relocated(self, address: impl Fn(u64) -> u64) -> Watch {
+        let move_all = |set: BTreeSet<u64>| set.into_iter().map(&address).collect();
+        Watch { snapshots: move_all(self.snapshots), only: move_all(self.only), ..self }
+    }
+}
+
+/// A wave is about to execute an instruction, or the first one of a basic block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct InstructionEvent {
+    /// Number of the workgroup, x fastest.
+    pub workgroup: u64,
+    pub pc: u64,
+    pub exec: u64,
+    /// Of its workgroup.
+    pub wave: u32,
+    /// Zero; it makes the size a multiple of eight.
+    pub reserved: u32,
+}
+
+/// A lane accesses memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct MemoryEvent {
+    pub workgroup: u64,
+    pub pc: u64,
+    /// In global memory or, for scratch, where the lane's bytes are on the device; an offset in LDS.
+    pub address: u64,
+    pub wave: u32,
+    /// Bytes.
+    pub size: u16,
+    pub lane: u8,
+    /// The lowest two bits: 0 a load, 1 a store, 2 an atomic. From bit 4 on: 0 global, 1 LDS, 2 scratch, 3 scalar.
+    pub kind: u8,
+}
+
+/// Where a [`MemoryEvent`] was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Space {
+    Global,
+    Lds,
+    Scratch,
+    Scalar,
+}
+
+/// A wave that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct WaveEvent {
+    pub workgroup: u64,
+    /// Instructions that it has retired.
+    pub instructions: u64,
+    pub wave: u32,
+    /// Lanes that it began with.
+    pub lanes: u32,
+}
+
+/// All registers of a wave before an instruction.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub workgroup: u64,
+    pub wave: u32,
+    pub pc: u64,
+    pub registers: Registers,
+}
+
+/// A wave's registers.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    /// s0 to s101.
+    pub sgprs: Vec<u32>,
+    /// 64 lanes of each VGPR, and of each AGPR.
+    pub vgprs: Vec<[u32; 64]>,
+    pub agprs: Vec<[u32; 64]>,
+    pub exec: u64,
+    pub vcc: u64,
+    pub m0: u32,
+    pub scc: bool,
+    pub mode: u32,
+    pub flat_scratch: u64,
+}
+
+impl Registers {
+    /// Those of a wave whose kernel has so many VGPRs and AGPRs.
+    pub fn of(w: &Wave, vgprs: u16, agprs: u16) -> Registers {
+        let file = |first: u16, count: u16| {
+            (first..first + count.min(256)).map(|row| w.rows[usize::from(row)].0).collect::<Vec<_>>()
+        };
+        Registers {
+            sgprs: w.s[..102].to_vec(),
+            vgprs: file(rows::VGPR, vgprs),
+            agprs: file(rows::AGPR, agprs),
+            exec: w.exec(),
+            vcc: w.vcc(),
+            m0: w.s[usize::from(scalar::M0)],
+            scc: w.scc(),
+            mode: w.mode.0,
+            flat_scratch: w.s64(scalar::FLAT_SCRATCH),
+        }
+    }
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    pub instructions: Vec<InstructionEvent>,
+    pub blocks: Vec<InstructionEvent>,
+    pub memory: Vec<MemoryEvent>,
+    pub waves: Vec<WaveEvent>,
+    pub snapshots: Vec<Snapshot>,
+    /// Events beyond the limit.
+    pub dropped: u64,
+}
+
+impl Observation {
+    /// Adds what a wave has seen, as far as the limit allows.
+    pub fn collect(&mut self, wave: Observation, limit: usize) {
+        fn take<T>(into: &mut Vec<T>, from: Vec<T>, limit: usize) -> u64 {
+            let room = limit.saturating_sub(into.len());
+            let over = from.len().saturating_sub(room);
+            into.extend(from.into_iter().take(room));
+            over as u64
+        }
+        self.dropped += wave.dropped
+            + take(&mut self.instructions, wave.instructions, limit)
+            + take(&mut self.blocks, wave.blocks, limit)
+            + take(&mut self.memory, wave.memory, limit)
+            + take(&mut self.waves, wave.waves, limit)
+            + take(&mut self.snapshots, wave.snapshots, limit);
+    }
+
+    /// Changes the addresses of instructions.
+    pub(crate) fn relocate(&mut self, address: impl Fn(u64) -> u64) {
+        self.instructions.iter_mut().chain(&mut self.blocks).for_each(|e| e.pc = address(e.pc));
+        self.memory.iter_mut().for_each(|e| e.pc = address(e.pc));
+        self.snapshots.iter_mut().for_each(|s| s.pc = address(s.pc));
+    }
+
+    /// Adds another worker's, and puts the waves in order.
+    pub fn merge(mut parts: Vec<Observation>) -> Observation {
+        let mut all = parts.pop().unwrap_or_default();
+        for part in parts {
+            all.instructions.extend(part.instructions);
+            all.blocks.extend(part.blocks);
+            all.memory.extend(part.memory);
+            all.waves.extend(part.waves);
+            all.snapshots.extend(part.snapshots);
+            all.dropped += part.dropped;
+        }
+        all.instructions.sort_by_key(|e| (e.workgroup, e.wave));
+        all.blocks.sort_by_key(|e| (e.workgroup, e.wave));
+        all.memory.sort_by_key(|e| (e.workgroup, e.wave));
+        all.waves.sort_by_key(|e| (e.workgroup, e.wave));
+        all.snapshots.sort_by_key(|e| (e.workgroup, e.wave));
+        all
+    }
+}
+
+/// A wave's watcher. It travels with the wave; what it has seen is collected when the wave ends.
+pub struct Observer {
+    watch: Arc<Watch>,
+    pub seen: Observation,
+    workgroup: u64,
+    wave: u32,
+    pc: u64,
+    /// Whether the instruction under way makes events.
+    wanted: bool,
+    registers: (u16, u16),
+}
+
+/// An instruction as the observer's micro-op sees it.
+pub struct Seen {
+    pc: u64,
+    starts_block: bool,
+    wanted: bool,
+    snapshot: bool,
+}
+
+impl Seen {
+    pub fn new(watch: &Watch, pc: u64, starts_block: bool) -> Seen {
+        let wanted = watch.only.is_empty() || watch.only.contains(&pc);
+        Seen { pc, starts_block, wanted, snapshot: watch.snapshots.contains(&pc) }
+    }
+}
+
+/// Keeps an event unless there are too many.
+fn keep<T>(list: &mut Vec<T>, event: T, limit: usize, dropped: &mut u64) {
+    if list.len() < limit {
+        list.push(event);
+    } else {
+        *dropped += 1;
+    }
+}
+
+/// The micro-op before each instruction; `imm` points at its [`Seen`].
+pub fn before(w: &mut Wave, op: &Op) -> Flow {
+    // SAFETY: the block that holds this op holds the boxed `Seen` too, and neither moves nor drops it while the op can
+    // run.
+    let seen = unsafe { &*(op.imm as *const Seen) };
+    if let Some(mut observer) = w.observer.take() {
+        observer.instruction(w, seen);
+        w.observer = Some(observer);
+    }
+    Flow::Next
+}
+
+impl Observer {
+    /// For a wave whose kernel has so many VGPRs and AGPRs.
+    pub fn new(watch: Arc<Watch>, workgroup: u64, wave: u32, registers: (u16, u16)) -> Observer {
+        Observer { watch, seen: Observation::default(), workgroup, wave, pc: 0, wanted: false, registers }
+    }
+
+    fn instruction(&mut self, w: &Wave, now: &Seen) {
+        (self.pc, self.wanted) = (now.pc, now.wanted);
+        let limit = self.watch.limit;
+        let event =
+            InstructionEvent { workgroup: self.workgroup, pc: now.pc, exec: w.exec(), wave: self.wave, reserved: 0 };
+        let seen = &mut self.seen;
+        if self.watch.instructions && now.wanted {
+            keep(&mut seen.instructions, event, limit, &mut seen.dropped);
+        }
+        if self.watch.blocks && now.starts_block {
+            keep(&mut seen.blocks, event, limit, &mut seen.dropped);
+        }
+        if now.snapshot {
+            let registers = Registers::of(w, self.registers.0, self.registers.1);
+            let snapshot = Snapshot { workgroup: self.workgroup, wave: self.wave, pc: now.pc, registers };
+            keep(&mut seen.snapshots, snapshot, limit, &mut seen.dropped);
+        }
+    }
+
+    fn access(&mut self, action: u8, space: Space, lane: usize, address: u64, size: u64) {
+        let event = MemoryEvent {
+            workgroup: self.workgroup,
+            pc: self.pc,
+            address,
+            wave: self.wave,
+            size: size as u16,
+            lane: lane as u8,
+            kind: action | (space as u8) << 4,
+        };
+        let seen = &mut self.seen;
+        keep(&mut seen.memory, event, self.watch.limit, &mut seen.dropped);
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.watch.memory && self.wanted
+    }
+}
+
+fn code(action: Action) -> u8 {
+    match action {
+        Action::Load(_) => 0,
+        Action::Store(_) => 1,
+        Action::Atomic(..) => 2,
+    }
+}
+
+fn bytes_of(action: Action, rows: Rows) -> u64 {
+    match action {
+        Action::Load(t) | Action::Store(t) => t.bytes(rows.words),
+        Action::Atomic(..) => Transfer::Words.bytes(rows.words),
+    }
+}
+
+/// Before an access to LDS, one offset a lane.
+pub fn lds(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
+    let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) else { return };
+    for lane in lanes(mask) {
+        observer.access(code(action), Space::Lds, lane, offsets[lane].into(), bytes_of(action, rows));
+    }
+}
+
+/// Before an access to device memory. Only scratch lies in pieces.
+pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
+    let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) else { return };
+    let space = if at.stride == 4 { Space::Global } else { Space::Scratch };
+    for lane in lanes(at.mask) {
+        observer.access(code(action), space, lane, at.lane[lane], bytes_of(action, rows));
+    }
+}
+
+/// Before an access whose bytes lie apart, in scratch or a swizzled buffer: `place` gives each one's address.
+pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+    let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) else { return };
+    for lane in lanes(mask) {
+        observer.access(code(action), Space::Scratch, lane, place(lane, 0), bytes_of(action, rows));
+    }
+}
+
+/// Before a scalar load or store.
+pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
+    if let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) {
+        observer.access(stores.into(), Space::Scalar, 0, address, size);
+    }
+}
+
+const _: () = assert!(size_of::<InstructionEvent>() == 32 && size_of::<MemoryEvent>() == 32);
+const _: () = assert!(size_of::<WaveEvent>() == 24);

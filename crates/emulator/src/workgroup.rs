@@ -1,0 +1,189 @@
+//! A workgroup under way: its waves, and where each of them is.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::dispatch::WAVE;
+use crate::error::{Fault, FaultKind};
+use crate::lds::Lds;
+use crate::lower::Limits;
+use crate::observe::{Observer, WaveEvent};
+use crate::program::{Cursor, Program, Stop};
+use crate::report::FindingKind;
+use crate::sched::{Outcome, Shared};
+use crate::strict::{self, Party, Strict};
+use crate::wave::Wave;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Ready,
+    AtBarrier,
+    Ended,
+}
+
+/// A wave of a workgroup.
+pub struct Running {
+    pub wave: Box<Wave>,
+    pub cursor: Cursor,
+    pub state: State,
+    /// That it has retired.
+    pub instructions: u64,
+}
+
+pub struct Workgroup {
+    pub id: [u32; 3],
+    /// x fastest.
+    pub number: u64,
+    /// Which of the launch's pieces of scratch memory it has.
+    pub slot: usize,
+    pub waves: Vec<Running>,
+    /// That all its waves have retired.
+    pub instructions: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    Running,
+    Ended,
+}
+
+/// Why a launch was stopped.
+#[derive(Debug)]
+pub enum Trouble {
+    Fault { pc: u64, text: String, workgroup: [u32; 3], wave: u32, fault: Fault },
+    Watchdog { instructions: u64, pcs: Vec<String> },
+}
+
+impl Workgroup {
+    /// The launch's workgroup with this number, in its initial state. Waves that have ended are used again.
+    #[allow(clippy::vec_box)] // a wave is large, and moves between lists
+    pub fn start(shared: &Shared, number: u64, slot: usize, limits: Limits, free: &mut Vec<Box<Wave>>) -> Workgroup {
+        let d = &shared.dispatch;
+        let id = d.group_id(number);
+        let items = d.group_size(id).iter().product::<u32>();
+        let lds = d.lds.next_multiple_of(4) as usize;
+        let count = items.div_ceil(WAVE);
+        let split = d.descriptor.tg_split();
+        let checks = shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split)));
+        let lds = Rc::new(Lds::new(lds));
+        let scratch = shared.scratch + shared.scratch_slot * slot as u64;
+        let start = |wave_number: u32| {
+            let mut wave = free.pop().unwrap_or_else(|| {
+                let mut wave = Box::new(Wave::new());
+                wave.memory = Arc::clone(&shared.memory);
+                wave
+            });
+            wave.lds = Rc::clone(&lds);
+            wave.strict = checks.as_ref().map(|(kinds, group)| {
+                let own = scratch + u64::from(wave_number) * d.wave_scratch();
+                let own = own..own + d.wave_scratch();
+                Box::new(Strict::new(*kinds, Rc::clone(group), wave_number as u16, own))
+            });
+            wave.observer = shared.watch.as_ref().map(|watch| {
+                let registers = (limits.vgprs, limits.agprs);
+                Box::new(Observer::new(Arc::clone(watch), number, wave_number, registers))
+            });
+            wave.is_watched = wave.strict.is_some() || wave.observer.is_some();
+            d.start(&mut wave, id, wave_number, scratch, shared.scratch_slot);
+            Running { wave, cursor: Cursor::Address(d.entry, 0), state: State::Ready, instructions: 0 }
+        };
+        Workgroup { id, number, slot, waves: (0..count).map(start).collect(), instructions: 0 }
+    }
+
+    /// Lets a wave go on for about `budget` instructions, if it can.
+    pub fn advance(&mut self, program: &mut Program, number: usize, budget: u64) -> Result<(), Trouble> {
+        let Some(running) = self.waves.get_mut(number).filter(|r| r.state == State::Ready) else { return Ok(()) };
+        let (stop, done) = program.run(&mut running.wave, &mut running.cursor, budget);
+        running.instructions += done;
+        self.instructions += done;
+        match stop {
+            Stop::Quantum => {}
+            Stop::Barrier => running.state = State::AtBarrier,
+            Stop::End => running.state = State::Ended,
+            Stop::Fault { pc, text, refusal } => {
+                let fault = match (running.wave.fault.take(), refusal) {
+                    (Some(fault), _) => *fault,
+                    (None, refusal) => Fault {
+                        message: refusal.unwrap_or_else(|| "the instruction cannot go on".into()),
+                        lane: None,
+                        address: None,
+                        kind: FaultKind::Unsupported,
+                    },
+                };
+                return Err(Trouble::Fault { pc, text, workgroup: self.id, wave: number as u32, fault });
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the waves pass a barrier that all have come to. Waves that have ended no longer take part in barriers.
+    pub fn settle(&mut self) -> Progress {
+        if self.waves.iter().all(|r| r.state == State::Ended) {
+            return Progress::Ended;
+        }
+        if self.waves.iter().all(|r| r.state != State::Ready) {
+            self.pass_barrier();
+            for running in self.waves.iter_mut().filter(|r| r.state == State::AtBarrier) {
+                running.state = State::Ready;
+            }
+        }
+        Progress::Running
+    }
+
+    /// Where each wave is, for people.
+    pub fn places(&self, program: &Program) -> Vec<String> {
+        let place = |running: &Running| match (running.state, running.cursor) {
+            (State::Ended, _) => "ended".into(),
+            (_, Cursor::Address(pc, _)) => format!("{pc:#x}"),
+            (_, Cursor::Block(at)) => format!("{:#x}", program.block_address(at)),
+        };
+        self.waves.iter().map(place).collect()
+    }
+
+    /// Hands in what strict mode and observers have to say, and gives back the waves.
+    #[allow(clippy::vec_box)] // a wave is large, and moves between lists
+    pub fn retire(self, shared: &Shared, outcome: &mut Outcome) -> Vec<Box<Wave>> {
+        let mut waves = Vec::new();
+        for (number, Running { mut wave, instructions, .. }) in self.waves.into_iter().enumerate() {
+            if let Some(strict) = wave.strict.take() {
+                outcome.findings.extend(strict.into_findings().into_iter().map(|f| (f, self.id, number as u32)));
+            }
+            if let (Some(observer), Some(watch)) = (wave.observer.take(), &shared.watch) {
+                let mut seen = observer.seen;
+                let items = shared.dispatch.group_size(self.id).iter().product::<u32>();
+                let lanes = (items - number as u32 * WAVE).min(WAVE);
+                seen.waves.push(WaveEvent { workgroup: self.number, instructions, wave: number as u32, lanes });
+                outcome.observation.collect(seen, watch.limit);
+            }
+            waves.push(wave);
+        }
+        waves
+    }
+
+    /// Strict mode at a barrier that all waves have come to, or ended.
+    fn pass_barrier(&mut self) {
+        let mut first: Option<Party> = None;
+        let mut ended = None;
+        for (number, running) in self.waves.iter_mut().enumerate() {
+            let Some(checks) = &mut running.wave.strict else { return };
+            let party = Party { pc: checks.pc(), wave: number as u32 };
+            match (running.state, first) {
+                (State::AtBarrier, None) => {
+                    checks.pass_barrier();
+                    first = Some(party);
+                }
+                (State::AtBarrier, Some(other)) if other.pc != party.pc => {
+                    let message = "another wave of the workgroup waits at another barrier".to_string();
+                    checks.report_pair(FindingKind::BarrierDivergence, message, other);
+                }
+                (State::Ended, _) => ended = Some(party),
+                _ => {}
+            }
+        }
+        let Some(first) = first else { return };
+        if let (Some(ended), Some(checks)) = (ended, &mut self.waves[first.wave as usize].wave.strict) {
+            let message = "another wave of the workgroup has ended without coming to this barrier".to_string();
+            checks.report_pair(FindingKind::BarrierDivergence, message, ended);
+        }
+    }
+}
