@@ -306,6 +306,17 @@ def test_source_lines(name):
     assert len(rows) < len(instrs)
 
 
+def test_instrumented_code_has_the_lines_of_its_original():
+    original = lt.CodeObject.open(compiled.code_object("saxpy", flags=("-g",)))
+    instrumented = lt.instrument(original, [lt.tools.load("instr_count:per=instruction")])
+    (copy,) = (f for f in instrumented.functions if f.kind == "kernel")
+    sources = [i.source for i in copy.instructions]
+    expected = [i.source for i in original.instructions]
+    assert [s for s in sources if s] == [s for s in expected if s] and [] in sources
+    columns = instrumented.columns("line", "function")
+    assert (columns["line"][columns["function"] == copy.id] != 0).sum() == sum(s != [] and s[0].line != 0 for s in expected)
+
+
 def test_without_lines_or_with_damaged_ones(call):
     plain = lt.CodeObject.open(compiled.code_object("call"))
     assert not any(i.source for i in plain.instructions) and plain.program.source_files == []

@@ -334,7 +334,7 @@ impl<'s> Builder<'s, '_> {
             });
         }
         let (files, rows) = self.programs.finish();
-        Ok(SourceMap { files, names: names.texts, rows, scopes, stretches: flatten(self.strokes) })
+        Ok(SourceMap { files, names: names.texts, rows, scopes, stretches: flatten(self.strokes), origins: None })
     }
 }
 

@@ -18,7 +18,7 @@ mod sections;
 
 use std::fmt;
 
-use crate::{CodeObject, LoadError};
+use crate::{CodeObject, LoadError, OriginMap};
 
 /// "None" among indices.
 const NONE: u32 = u32::MAX;
@@ -86,7 +86,8 @@ struct Stretch {
     scope: u32,
 }
 
-/// The source lines of a code object. Addresses are those of the object, before any load base.
+/// The source lines of a code object. Addresses are those of the object, before any load base. In an instrumented object
+/// the copies of the application's instructions have the lines of the originals, and inserted ones have none.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<String>,
@@ -94,6 +95,7 @@ pub struct SourceMap {
     rows: Vec<Row>,
     scopes: Vec<Scope>,
     stretches: Vec<Stretch>,
+    origins: Option<OriginMap>,
 }
 
 impl SourceMap {
@@ -102,8 +104,9 @@ impl SourceMap {
     /// nothing.
     pub fn frames(&self, address: u64) -> Vec<Frame<'_>> {
         let mut frames = Vec::new();
+        let address = self.original(address);
         let Some(mut scope) = self.scope(address) else { return frames };
-        frames.extend(self.innermost(address));
+        frames.extend(self.innermost_at(address));
         while let (Some(_), Some(caller)) = (frames.last(), self.scopes.get(scope.caller as usize)) {
             frames.push(Frame {
                 function: self.name(caller.function),
@@ -118,6 +121,10 @@ impl SourceMap {
 
     /// The first of [`SourceMap::frames`].
     pub fn innermost(&self, address: u64) -> Option<Frame<'_>> {
+        self.innermost_at(self.original(address))
+    }
+
+    fn innermost_at(&self, address: u64) -> Option<Frame<'_>> {
         let function = self.name(self.scope(address)?.function);
         let (file, line, column) = match self.row(address) {
             Some(row) => (self.file(row.file), row.line, row.column),
@@ -129,6 +136,7 @@ impl SourceMap {
 
     /// The line of the instruction at `address`, in numbers, for those who ask for many.
     pub fn line(&self, address: u64) -> Option<SourceLine> {
+        let address = self.original(address);
         self.scope(address)?;
         let row = self.row(address)?;
         Some(SourceLine { file: (row.file != NONE).then_some(row.file), line: row.line, column: row.column })
@@ -137,6 +145,10 @@ impl SourceMap {
     /// The source files.
     pub fn files(&self) -> &[String] {
         &self.files
+    }
+
+    fn original(&self, address: u64) -> u64 {
+        self.origins.as_ref().and_then(|origins| origins.origin(address)).unwrap_or(address)
     }
 
     fn row(&self, address: u64) -> Option<&Row> {
@@ -166,6 +178,6 @@ impl CodeObject {
         if self.section(".debug_info").is_none_or(|section| section.size == 0) {
             return Ok(None);
         }
-        build::read(self).map(Some)
+        Ok(Some(SourceMap { origins: self.origin_map()?, ..build::read(self)? }))
     }
 }
