@@ -113,7 +113,7 @@ fn width(space: Space, base: &str, atomic: bool) -> Option<u16> {
     if has("append") || has("consume") || base.starts_with("ds_ordered_count") || has("pk") {
         return Some(4);
     }
-    match parts().rev().find_map(of_part) {
+    match parts().find_map(of_part) {
         // Two places, with an offset each.
         Some(one) if space == Space::Lds && (has("2addr") || parts().nth(1).is_some_and(is_pair)) => Some(2 * one),
         Some(one) => Some(one),
