@@ -156,7 +156,7 @@ fn column_words(column: &str) -> impl Iterator<Item = &str> {
     column.split_whitespace().filter(|w| *w != "-")
 }
 
-/// `field:units:access:file`, then the type and the modifiers unless there are none; `VCC:units:access`.
+/// `field:units:access:file`, the file with `Half` behind it if the operand names 16 bits, then the type and the modifiers unless there are none; `VCC:units:access`.
 fn operand(word: &str) -> String {
     let parts: Vec<&str> = word.split(':').collect();
     let access = |a: &str| match a {
@@ -168,16 +168,17 @@ fn operand(word: &str) -> String {
     match parts[..] {
         ["VCC", units, a] => format!(
             "OperandInfo {{ field: Field::Vcc, units: {units}, ty: DataType::None, file: File::Scalar, \
-             modifiers: Modifiers::Plain, access: Access::{}, \
+             modifiers: Modifiers::Plain, access: Access::{}, half: false, \
              fixed: Some(Reg::VCC_LO) }},",
             access(a)
         ),
         [field, units, a, file, ref rest @ ..] => {
             let (modifiers, types): (Vec<&str>, Vec<&str>) = rest.iter().partition(|w| matches!(**w, "Float" | "Sext"));
+            let (file, half) = file.strip_suffix("Half").map_or((file, false), |file| (file, true));
             let (ty, modifiers) = (types.first().unwrap_or(&"None"), modifiers.first().unwrap_or(&"Plain"));
             format!(
                 "OperandInfo {{ field: Field::{field}, units: {units}, ty: DataType::{ty}, file: File::{file}, \
-                 modifiers: Modifiers::{modifiers}, access: Access::{}, fixed: None }},",
+                 modifiers: Modifiers::{modifiers}, access: Access::{}, half: {half}, fixed: None }},",
                 access(a)
             )
         }

@@ -32,6 +32,18 @@ pub enum Field {
     ScaleSrc0,
     ScaleSrc1,
     Tgt,
+    // the two operations of VOPD; the destination of the second lacks its lowest bit, which is not that of the first
+    Src0X,
+    Vsrc1X,
+    VdstX,
+    Src0Y,
+    Vsrc1Y,
+    VdstY,
+    // an image instruction's address registers after the first, each named on its own (NSA)
+    Vaddr1,
+    Vaddr2,
+    Vaddr3,
+    Vaddr4,
     /// VCC where the opcode implies it and the assembly names it; no bits.
     Vcc,
     /// The mandatory 32-bit literal behind the encoding (`v_madmk_f32`).
@@ -61,6 +73,12 @@ pub enum Field {
     BoundCtrl,
     RowMask,
     BankMask,
+    /// Fetch from inactive lanes.
+    Fi,
+    /// The low bits of the source code that says DPP8: 1, or 2 to fetch from inactive lanes.
+    Dpp8Mark,
+    /// Eight lane numbers of three bits.
+    Lanes,
     // SDWA
     DstSel,
     DstUnused,
@@ -79,6 +97,7 @@ pub enum Field {
     Glc,
     Slc,
     Scc,
+    Dlc,
     Lds,
     Gds,
     Offen,
@@ -99,13 +118,20 @@ pub enum Field {
     R128,
     A16,
     D16,
+    Dim,
+    Nsa,
+    /// The data format of a typed buffer access, data and number format in one (RDNA).
+    BufFormat,
     // export and interpolation
     En,
     Compr,
     Done,
     Vm,
+    RowEn,
     Attr,
     AttrChan,
+    WaitExp,
+    WaitVdst,
     /// The opcode field itself.
     Op,
 }

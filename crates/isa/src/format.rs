@@ -1,7 +1,7 @@
 //! The encoding formats. The table generator includes this file, as it does the fields' names and places.
 
 /// The encoding formats of all generations; [`crate::layout`] tells which one has which.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Format {
     Sop1,
     Sop2,
@@ -25,20 +25,74 @@ pub enum Format {
     SdwaC,
     Dpp1,
     Dpp2,
+    /// From here to `Vop3pDpp8`: RDNA's further DPP forms. `Dpp` is DPP16; DPP8 names a lane for each of eight.
+    DppC,
+    Dpp8_1,
+    Dpp8_2,
+    Dpp8C,
+    /// VOP3 and VOP3P with a DPP word behind them: 12 bytes.
+    Vop3aDpp,
+    Vop3bDpp,
+    Vop3pDpp,
+    Vop3aDpp8,
+    Vop3bDpp8,
+    Vop3pDpp8,
+    /// Two operations at once.
+    Vopd,
+    Vinterp,
+    Ldsdir,
     Ds,
     Flat,
     Mubuf,
     Mtbuf,
     Mimg,
+    /// MIMG with a third word that names the address registers one by one.
+    MimgNsa,
     Exp,
 }
 
 impl Format {
-    pub const ALL: [Format; 26] = {
+    pub const ALL: [Format; 40] = {
         use Format::*;
         [
             Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, MaiScaled, Vintrp, Sdwa1,
-            Sdwa2, SdwaC, Dpp1, Dpp2, Ds, Flat, Mubuf, Mtbuf, Mimg, Exp,
+            Sdwa2, SdwaC, Dpp1, Dpp2, DppC, Dpp8_1, Dpp8_2, Dpp8C, Vop3aDpp, Vop3bDpp, Vop3pDpp, Vop3aDpp8, Vop3bDpp8,
+            Vop3pDpp8, Vopd, Vinterp, Ldsdir, Ds, Flat, Mubuf, Mtbuf, Mimg, MimgNsa, Exp,
         ]
     };
+}
+
+impl Format {
+    /// The format that a DPP word or a second encoding of the same operation adds to: `Vop3a` of `Vop3aDpp8`.
+    pub const fn plain(self) -> Format {
+        use Format::*;
+        match self {
+            Sdwa1 | Dpp1 | Dpp8_1 => Vop1,
+            Sdwa2 | Dpp2 | Dpp8_2 => Vop2,
+            SdwaC | DppC | Dpp8C => Vopc,
+            Vop3aDpp | Vop3aDpp8 => Vop3a,
+            Vop3bDpp | Vop3bDpp8 => Vop3b,
+            Vop3pDpp | Vop3pDpp8 => Vop3p,
+            MimgNsa => Mimg,
+            other => other,
+        }
+    }
+
+    /// With a DPP16 control word.
+    pub const fn is_dpp16(self) -> bool {
+        use Format::*;
+        matches!(self, Dpp1 | Dpp2 | DppC | Vop3aDpp | Vop3bDpp | Vop3pDpp)
+    }
+
+    /// With a lane for each of eight.
+    pub const fn is_dpp8(self) -> bool {
+        use Format::*;
+        matches!(self, Dpp8_1 | Dpp8_2 | Dpp8C | Vop3aDpp8 | Vop3bDpp8 | Vop3pDpp8)
+    }
+
+    /// VOP3 or VOP3P, with or without a DPP word.
+    pub const fn is_vop3(self) -> bool {
+        use Format::*;
+        matches!(self.plain(), Vop3a | Vop3b | Vop3p)
+    }
 }

@@ -53,5 +53,5 @@ pub use inst::{DecodeError, EncodeError, Inst};
 pub use memory::{MemoryAccess, Space};
 pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo};
 pub use operand::Operand;
-pub use reg::{Reg, RegRange, RegSet};
+pub use reg::{Part, Reg, RegRange, RegSet};
 pub use target::{Mode, Target, Wave};

@@ -69,6 +69,8 @@ pub struct OperandInfo {
     pub modifiers: Modifiers,
     /// `Read`, `Write` or `ReadWrite`; the conditional kinds are derived in [`crate::access`].
     pub access: Access,
+    /// Names 16 bits: where it is a VGPR, one half of it (`v3.h`), by bit 7 of its field, or in VOP3 by OP_SEL.
+    pub half: bool,
     /// Implied by the opcode rather than encoded (VCC of `v_add_co_u32_e32`), but printed.
     pub fixed: Option<Reg>,
 }

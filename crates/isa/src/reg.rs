@@ -120,16 +120,37 @@ impl fmt::Debug for Reg {
     }
 }
 
-/// `count` consecutive units, as an operand names them: `s[4:7]`, `v3`, `vcc`.
+/// How much of its units a range names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Part {
+    /// All bits.
+    #[default]
+    Whole,
+    /// The low 16 bits of one unit: `v3.l`.
+    Low,
+    /// The high 16 bits of one unit: `v3.h`.
+    High,
+}
+
+/// `count` consecutive units, as an operand names them: `s[4:7]`, `v3`, `vcc`; or half of one: `v3.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RegRange {
     pub first: Reg,
     pub count: u8,
+    pub part: Part,
 }
 
 impl RegRange {
     pub const fn new(first: Reg, count: u8) -> RegRange {
-        RegRange { first, count }
+        RegRange { first, count, part: Part::Whole }
+    }
+    /// One half of a unit.
+    pub const fn half(reg: Reg, high: bool) -> RegRange {
+        RegRange { first: reg, count: 1, part: if high { Part::High } else { Part::Low } }
+    }
+    /// The bits above these 16 are not named.
+    pub const fn is_half(self) -> bool {
+        !matches!(self.part, Part::Whole)
     }
     pub fn units(self) -> impl Iterator<Item = Reg> {
         (0..u16::from(self.count)).map(move |i| self.first.offset(i))
@@ -137,9 +158,14 @@ impl RegRange {
 }
 
 impl fmt::Display for RegRange {
-    /// As LLVM's assembler writes it: `s3`, `v[0:1]`, `vcc`, `exec`, `flat_scratch`.
+    /// As LLVM's assembler writes it: `s3`, `v[0:1]`, `v3.h`, `vcc`, `exec`, `flat_scratch`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, last) = (self.first, self.first.number() + u16::from(self.count) - 1);
+        match self.part {
+            Part::Whole => {}
+            Part::Low => return write!(f, "{first}.l"),
+            Part::High => return write!(f, "{first}.h"),
+        }
         match (first, self.count) {
             (first, 1) => write!(f, "{first}"),
             (Reg::VCC_LO, 2) => f.write_str("vcc"),

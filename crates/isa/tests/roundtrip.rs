@@ -31,7 +31,7 @@ fn rebuild(inst: &Inst) -> Result<Inst, String> {
 /// Register tuples whose misaligned codes LLVM rounds down: they cannot be expressed, so not be encoded anew.
 fn is_aligned(inst: &Inst) -> bool {
     inst.operands().all(|(info, value)| match value {
-        Operand::Reg(RegRange { first, count }) if info.fixed.is_none() && count > 1 && first.index() < 128 => {
+        Operand::Reg(RegRange { first, count, .. }) if info.fixed.is_none() && count > 1 && first.index() < 128 => {
             let align = if count == 2 { 2 } else { 4 };
             first.index() % align == 0
         }

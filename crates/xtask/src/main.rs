@@ -6,6 +6,7 @@
 #[allow(dead_code)]
 mod field;
 #[path = "../../isa/src/format.rs"]
+#[allow(dead_code)]
 mod format;
 #[path = "../../isa/src/generation.rs"]
 #[allow(dead_code)]

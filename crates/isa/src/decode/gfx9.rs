@@ -190,5 +190,7 @@ fn shape(format: Format, opcode: u16) -> (u128, u32, &'static [u32]) {
         Format::Mtbuf => (0x3a << 26, 15, &[12, 13, 55]),
         Format::Mimg => (0x3c << 26, 18, &[8, 9, 10, 11, 63, 16]),
         Format::Exp => (0x31 << 26, 0, &[]),
+        // The formats of other generations have no rows here.
+        _ => (0, 0, &[]),
     }
 }

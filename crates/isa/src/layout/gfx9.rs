@@ -340,5 +340,7 @@ pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] 
             (Vsrc2, 48, 8),
             (Vsrc3, 56, 8),
         ],
+        // The formats of other generations.
+        _ => &[],
     }
 }
