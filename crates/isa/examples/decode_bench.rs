@@ -5,13 +5,13 @@
 
 use std::{process::ExitCode, time::Instant};
 
-use luthier_isa::{Inst, Target};
+use luthier_isa::{Decoder, Target};
 
 /// Decodes all, stepping over what is no instruction; a checksum keeps the work from being optimized away.
-fn sweep(target: Target, code: &[u8]) -> (u64, u64) {
+fn sweep(decoder: Decoder, code: &[u8]) -> (u64, u64) {
     let (mut at, mut count, mut sum) = (0, 0, 0u64);
     while at < code.len() {
-        match Inst::decode(target, &code[at..]) {
+        match decoder.decode(&code[at..]) {
             Ok(inst) => {
                 sum = sum.wrapping_add(u64::from(inst.info().id.0));
                 count += 1;
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     let begin = Instant::now();
     while begin.elapsed().as_secs_f64() < 1.0 {
         let start = Instant::now();
-        (count, _) = std::hint::black_box(sweep(target, std::hint::black_box(code)));
+        (count, _) = std::hint::black_box(sweep(Decoder::new(target), std::hint::black_box(code)));
         best = best.min(start.elapsed().as_secs_f64());
     }
     let rate = count as f64 / best / 1e6;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::decode::Decoder;
 use crate::opcode::Legality;
 use crate::operand::{self, Operand};
 use crate::tables::class;
@@ -44,7 +45,7 @@ impl Inst {
     /// The bytes are no instruction of the target, or end too early; or the target's instructions are not known.
     #[inline]
     pub fn decode(mode: impl Into<Mode>, bytes: &[u8]) -> Result<Inst, DecodeError> {
-        decode::decode(mode.into(), bytes)
+        Decoder::new(mode).decode(bytes)
     }
 
     pub(crate) fn from_words(info: &'static OpcodeInfo, words: [u32; 5], size: u8) -> Inst {
@@ -119,7 +120,7 @@ impl Inst {
     fn is_itself(&self) -> bool {
         let mut bytes = [0; 20];
         bytes.chunks_exact_mut(4).zip(self.words).for_each(|(b, w)| b.copy_from_slice(&w.to_le_bytes()));
-        decode::decode(self.info.mode, &bytes).is_ok_and(|i| i.info == self.info && i.size == self.size)
+        Decoder::new(self.info.mode).decode(&bytes).is_ok_and(|i| i.info == self.info && i.size == self.size)
     }
 
     pub fn info(&self) -> &'static OpcodeInfo {

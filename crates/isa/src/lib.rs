@@ -47,6 +47,7 @@ pub mod target;
 
 pub use access::{Access, RegAccess};
 pub use access_plan::AccessPlan;
+pub use decode::Decoder;
 pub use field::Field;
 pub use generation::Generation;
 pub use inst::{DecodeError, EncodeError, Inst};

@@ -1,9 +1,9 @@
 //! Turns what the prober found into crates/isa/tables/TARGET.txt, one opcode a line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use crate::prober::{McOperand, Opcode, compile, probe};
+use crate::prober::{McOperand, Opcode, compile, found, probe};
 
 use crate::field::Field;
 use crate::format::Format;
@@ -22,22 +22,41 @@ struct Mode {
     wave: u32,
     generation: Generation,
     encodings: &'static str,
+    /// A mode of the family with the same instructions, which are then not probed again, only compared.
+    twin: Option<&'static str>,
 }
 
 const fn mode(cpu: &'static str, wave: u32, generation: Generation, encodings: &'static str) -> Mode {
-    Mode { cpu, wave, generation, encodings }
+    Mode { cpu, wave, generation, encodings, twin: None }
+}
+
+/// A processor whose instructions are those of another one.
+const fn twin(cpu: &'static str, of: &'static str, wave: u32, generation: Generation, encodings: &'static str) -> Mode {
+    Mode { cpu, wave, generation, encodings, twin: Some(of) }
+}
+
+impl Mode {
+    /// What the prober asks LLVM for.
+    fn request(&self) -> [&'static str; 3] {
+        let features = match (self.generation.is_gfx9_family(), self.wave) {
+            (true, _) => "",
+            (_, 32) => "+wavefrontsize32",
+            _ => "+wavefrontsize64",
+        };
+        [self.cpu, features, self.encodings]
+    }
 }
 
 const FAMILIES: &[Family] = &[Family {
     name: "gfx9",
     modes: &[
         mode("gfx900", 64, Generation::Gfx9, "5,3,1,2"),
-        mode("gfx902", 64, Generation::Gfx9, "5,3,1,2"),
+        twin("gfx902", "gfx900", 64, Generation::Gfx9, "5,3,1,2"),
         mode("gfx904", 64, Generation::Gfx9, "5,3,1,2"),
         mode("gfx906", 64, Generation::Gfx9, "5,3,1,2"),
         mode("gfx908", 64, Generation::Gfx9, "5,3,1,2"),
-        mode("gfx909", 64, Generation::Gfx9, "5,3,1,2"),
-        mode("gfx90c", 64, Generation::Gfx9, "5,3,1,2"),
+        twin("gfx909", "gfx900", 64, Generation::Gfx9, "5,3,1,2"),
+        twin("gfx90c", "gfx900", 64, Generation::Gfx9, "5,3,1,2"),
         mode("gfx9-generic", 64, Generation::Gfx9, "5,3,1,2"),
         mode("gfx90a", 64, Generation::Gfx90a, "8,5,3,1,2"),
         mode("gfx942", 64, Generation::Gfx940, "9,8,5,3,1,2"),
@@ -59,10 +78,12 @@ fn path(family: &Family) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../isa/tables").join(format!("{}.txt", family.name))
 }
 
-pub fn write() -> Result<String, String> {
+/// `extent` is empty, or `exhaustive`: to try out every code of every opcode's fields, which takes minutes and should give the
+/// same.
+pub fn write(extent: &'static str) -> Result<String, String> {
     let mut message = String::new();
     for family in FAMILIES {
-        let (table, count) = table(family)?;
+        let (table, count) = table(family, extent)?;
         let path = path(family);
         std::fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
         message += &format!("{}: {count} rows for {} modes\n", family.name, family.modes.len());
@@ -74,31 +95,27 @@ pub fn check() -> Result<String, String> {
     for family in FAMILIES {
         let path = path(family);
         let old = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        if old != table(family)?.0 {
+        if old != table(family, "")?.0 {
             return Err(format!("{} is not what LLVM's tables give: run `cargo xtask gen-isa`", path.display()));
         }
     }
     Ok("the tables are up to date".to_string())
 }
 
-fn table(family: &Family) -> Result<(String, usize), String> {
+fn table(family: &Family, extent: &'static str) -> Result<(String, usize), String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/probe/main.cpp");
     let scratch = std::env::temp_dir().join(format!("luthier-gen-isa-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(|e| e.to_string())?;
     let program = compile(&source, &scratch, "-O1");
-    let found: Result<Vec<Vec<Opcode>>, String> = program.and_then(|program| {
-        family
-            .modes
-            .iter()
-            .map(|mode| probe(&program, mode.cpu, "", mode.encodings, &fields(mode.generation)))
-            .collect()
-    });
+    let found = program.and_then(|program| opcodes(family, &program, extent));
     std::fs::remove_dir_all(&scratch).map_err(|e| e.to_string())?;
     let mut classes = Classes::default();
     // Rows in the order of their encodings, with the modes that have them.
     let mut rows: BTreeMap<((String, u16, u16), String), u32> = BTreeMap::new();
-    for (bit, (mode, opcodes)) in family.modes.iter().zip(found?).enumerate() {
-        for (place, row) in mode_rows(mode, &opcodes, &mut classes).map_err(|e| format!("{}: {e}", mode.cpu))? {
+    let found = found?;
+    for (bit, mode) in family.modes.iter().enumerate() {
+        let opcodes = &found[&(mode.twin.unwrap_or(mode.cpu), mode.wave)];
+        for (place, row) in mode_rows(mode, opcodes, &mut classes).map_err(|e| format!("{}: {e}", mode.cpu))? {
             *rows.entry((place, row)).or_default() |= 1 << bit;
         }
     }
@@ -108,6 +125,28 @@ fn table(family: &Family) -> Result<(String, usize), String> {
     by_number.into_iter().for_each(|(id, codes)| text += &format!("#class {id} {codes}\n"));
     rows.iter().for_each(|((_, row), mask)| text += &format!("{mask:x}\t{row}\n"));
     Ok((text, rows.len()))
+}
+
+/// The opcodes of every processor and wave size, twins left out.
+fn opcodes(
+    family: &Family,
+    program: &Path,
+    extent: &'static str,
+) -> Result<HashMap<(&'static str, u32), Vec<Opcode>>, String> {
+    let mut out = HashMap::new();
+    for mode in family.modes {
+        let fields = fields(mode.generation);
+        let Some(other) = mode.twin else {
+            out.insert((mode.cpu, mode.wave), probe(program, mode.request(), &fields, extent)?);
+            continue;
+        };
+        let is_twin = |m: &&Mode| m.cpu == other && m.wave == mode.wave && m.twin.is_none();
+        let other = family.modes.iter().find(is_twin).ok_or_else(|| format!("{other} is not probed"))?;
+        if found(program, mode.request(), &fields)? != found(program, other.request(), &fields)? {
+            return Err(format!("{} has not the instructions of {}", mode.cpu, other.cpu));
+        }
+    }
+    Ok(out)
 }
 
 type Row = ((String, u16, u16), String);

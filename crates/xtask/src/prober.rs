@@ -70,11 +70,21 @@ pub fn compile(source: &Path, folder: &Path, optimize: &str) -> Result<PathBuf, 
 /// Runs the prober for one processor with features switched on or off (`+wavefrontsize64`). `families` are LLVM's encoding
 /// families to look pseudo opcodes up in, the most specific first; `fields` are the formats' fields (see
 /// `gen_isa::fields`).
-pub fn probe(program: &Path, cpu: &str, features: &str, families: &str, fields: &str) -> Result<Vec<Opcode>, String> {
-    let text = run(Command::new(program).args([cpu, features, families, fields]))?;
+pub fn probe(
+    program: &Path,
+    [cpu, features, families]: [&str; 3],
+    fields: &str,
+    extent: &str,
+) -> Result<Vec<Opcode>, String> {
+    let text = run(Command::new(program).args([cpu, features, families, fields, extent]))?;
     text.lines()
         .map(|line| parse(line).ok_or_else(|| format!("the prober printed a line that is not one: {line}")))
         .collect()
+}
+
+/// Which opcodes the prober meets where, without what they mean: for comparing processors.
+pub fn found(program: &Path, [cpu, features, families]: [&str; 3], fields: &str) -> Result<String, String> {
+    run(Command::new(program).args([cpu, features, families, fields, "found"]))
 }
 
 fn parse(line: &str) -> Option<Opcode> {

@@ -3,7 +3,9 @@
 //! Which format a word is, and which of its bits choose among an operation's opcodes, is a [`Family`]'s; all else is shared.
 
 use crate::generation::Generation;
-use crate::tables::in_class;
+use crate::opcode::Check;
+use crate::places::window;
+use crate::tables::{Tables, in_class};
 use crate::target::Mode;
 use crate::{DecodeError, Flags, Format, Inst, OpcodeInfo, OperandInfo};
 
@@ -79,40 +81,62 @@ fn is_legal(info: &OpcodeInfo, words: &[u32; 5]) -> bool {
     {
         return false;
     }
-    if info.flags.contains(Flags::SDWA) && !sdwa::is_legal(info, pair) {
-        return false;
+    if info.flags.contains(Flags::SDWA) {
+        if !sdwa::is_legal(info, pair) {
+            return false;
+        }
+        if sdwa::has_no_destination(info, pair) {
+            return true;
+        }
     }
-    if sdwa::has_no_destination(info, pair) {
-        return true;
+    let ok = |c: &Check, window: u64| in_class(c.class, (window & ((1 << c.width) - 1)) as usize);
+    if info.size <= 8 {
+        legality.checks.iter().all(|c| ok(c, pair >> c.low))
+    } else {
+        legality.checks.iter().all(|c| ok(c, window(words, c.low) >> (c.low % 32)))
     }
-    // No field with a check spans more than two words, and only fields of long encodings lie past the second.
-    legality.checks.iter().all(|c| {
-        let window = if c.low < 64 && c.low + c.width <= 64 {
-            pair >> c.low
-        } else {
-            crate::places::window(words, c.low) >> (c.low % 32)
-        };
-        in_class(c.class, (window & ((1 << c.width) - 1)) as usize)
-    })
 }
 
-/// Decodes the instruction at the start of `bytes`.
-pub fn decode(mode: Mode, bytes: &[u8]) -> Result<Inst, DecodeError> {
-    match mode.target().generation() {
-        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => decode_as::<gfx9::Gfx9>(mode, bytes),
-        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => {
-            Err(DecodeError::NoTables { target: mode.target() })
+/// Decodes instruction after instruction for one mode: [`Inst::decode`] without looking the mode's tables up each time.
+#[derive(Clone, Copy)]
+pub struct Decoder {
+    mode: Mode,
+    generation: Generation,
+    tables: &'static Tables,
+}
+
+impl Decoder {
+    pub fn new(mode: impl Into<Mode>) -> Decoder {
+        let mode = mode.into();
+        Decoder { mode, generation: mode.target().generation(), tables: mode.tables() }
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Decodes the instruction at the start of `bytes`.
+    ///
+    /// # Errors
+    /// The bytes are no instruction of the target, or end too early; or the target's instructions are not known.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Inst, DecodeError> {
+        match self.generation {
+            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
+                decode_as::<gfx9::Gfx9>(self.mode, self.tables, bytes)
+            }
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => {
+                Err(DecodeError::NoTables { target: self.mode.target() })
+            }
         }
     }
 }
 
 #[inline(always)]
-fn decode_as<F: Family>(mode: Mode, bytes: &[u8]) -> Result<Inst, DecodeError> {
+fn decode_as<F: Family>(mode: Mode, tables: &'static Tables, bytes: &[u8]) -> Result<Inst, DecodeError> {
     let word = |at: usize| bytes.get(4 * at..4 * at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     let truncated = |needed: usize| DecodeError::Truncated { needed, available: bytes.len() };
     let w0 = word(0).ok_or(truncated(4))?;
     let w1 = word(1).unwrap_or(0);
-    let tables = mode.tables();
     let slot = F::slot(|i| match i {
         0 => w0,
         1 => w1,

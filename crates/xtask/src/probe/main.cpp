@@ -76,10 +76,20 @@ void print(Prober &t, const std::map<unsigned, unsigned> &pseudo) {
     }
 }
 
+// What was found, without what it means: enough to see that two processors have the same instructions.
+void print_found(const Prober &t) {
+    for (auto &[opcode, f] : t.found) {
+        printf("%s\t%s\t%u\t%s\t%s\t", t.instrs->getName(opcode).str().c_str(), f.format.c_str(), f.op, hex(f.word).c_str(),
+               t.text(f.inst).c_str());
+        for (unsigned key : f.keys) printf("%u ", key);
+        printf("\n");
+    }
+}
+
 } // namespace
 
 int main(int count, char **arguments) {
-    if (count != 5 && count != 6) return fprintf(stderr, "usage: probe CPU FEATURES ENCODING_FAMILIES FIELDS [exhaustive]\n"), 2;
+    if (count != 5 && count != 6) return fprintf(stderr, "usage: probe CPU FEATURES ENCODING_FAMILIES FIELDS [exhaustive|found]\n"), 2;
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUDisassembler();
@@ -94,8 +104,10 @@ int main(int count, char **arguments) {
     MCContext context(triple, asm_info, regs, subtarget);
     Prober t{regs, instrs, subtarget, target->createMCDisassembler(*subtarget, context),
              target->createMCInstPrinter(triple, 1, *asm_info, *instrs, *regs), parse_pieces(arguments[4])};
-    t.exhaustive = count == 6;
+    std::string extent = count == 6 ? arguments[5] : "";
+    t.exhaustive = extent == "exhaustive";
     probe_gfx9(t);
+    if (extent == "found") return print_found(t), 0;
     std::map<unsigned, unsigned> pseudo;
     for (char *family = strtok(arguments[3], ","); family; family = strtok(nullptr, ","))
         for (unsigned opcode = 0; opcode < instrs->getNumOpcodes(); ++opcode) {
