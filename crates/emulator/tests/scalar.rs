@@ -19,7 +19,7 @@ const BINARY: &[Binary] = &[
     ("s_add_i32", |a, b| (a.wrapping_add(b), Some((a as i32).checked_add(b as i32).is_none()))),
     ("s_sub_i32", |a, b| (a.wrapping_sub(b), Some((a as i32).checked_sub(b as i32).is_none()))),
     ("s_min_i32", |a, b| ((a as i32).min(b as i32) as u32, Some((a as i32) < b as i32))),
-    ("s_max_u32", |a, b| (a.max(b), Some(a > b))),
+    ("s_max_u32", |a, b| (a.max(b), Some(a >= b))),
     ("s_and_b32", |a, b| nz(a & b)),
     ("s_or_b32", |a, b| nz(a | b)),
     ("s_xor_b32", |a, b| nz(a ^ b)),

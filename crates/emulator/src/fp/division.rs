@@ -42,7 +42,7 @@ pub fn scale32(m: Mode, s0: u32, denominator: u32, numerator: u32) -> (u32, bool
     vcc &= !zero;
     let r = (f32::from_bits(s0) * factor).to_bits();
     let r = if factor == 1.0 { s0 } else { r };
-    (if zero { 0x7fc0_0000 } else { quiet32(r) }, vcc)
+    (if zero { 0x7fc0_0000 } else { out32(m, quiet32(r)) }, vcc)
 }
 
 /// v_div_scale_f64, as [`scale32`].
@@ -75,7 +75,7 @@ pub fn scale64(m: Mode, s0: u64, denominator: u64, numerator: u64) -> (u64, bool
     vcc &= !zero;
     let r = (f64::from_bits(s0) * factor).to_bits();
     let r = if factor == 1.0 { s0 } else { r };
-    (if zero { 0x7ff8_0000_0000_0000 } else { quiet64(r) }, vcc)
+    (if zero { 0x7ff8_0000_0000_0000 } else { out64(m, quiet64(r)) }, vcc)
 }
 
 /// v_div_fmas_f32 in a lane whose VCC bit is set.
@@ -92,7 +92,8 @@ pub fn fmas64(m: Mode, a: u64, b: u64, c: u64) -> u64 {
 }
 
 macro_rules! fixup {
-    ($name:ident, $limits:ident, $t:ty, $sign:expr, $inf:expr, $shift:expr, $nan:expr, $far:expr, $read:path, $quiet:path, $round:ident,
+    ($name:ident, $limits:ident, $t:ty, $sign:expr, $inf:expr, $shift:expr, $nan:expr, $far:expr, $lost:expr,
+     $read:path, $write:path, $quiet:path, $round:ident,
      $dout:ident) => {
         /// What MODE makes of results too small and too large: of positive ones, of negative ones; denormals read.
         pub struct $limits {
@@ -125,14 +126,14 @@ macro_rules! fixup {
             let by_sign = |v: &[$t; 2]| if sign == 0 { v[0] } else { v[1] };
             let (underflow, overflow) = (by_sign(&limits.underflow), by_sign(&limits.overflow));
             let r = q & (SIGN - 1);
-            let r = if r > $inf { overflow } else { r };
+            let r = if $lost & (r > $inf) { overflow } else { r };
             let r = if exponent(an) - exponent(ad) < $far { underflow } else { r };
             let r = if (ad == $inf) | (an == 0) { 0 } else { r };
             let r = if (ad == 0) | (an == $inf) { $inf } else { r };
             let r = sign | r;
             let r = if ((ad == 0) & (an == 0)) | ((ad == $inf) & (an == $inf)) { $nan } else { r };
             let r = if ad > $inf { $quiet(d) } else { r };
-            if an > $inf { $quiet(n) } else { r }
+            $write(m, if an > $inf { $quiet(n) } else { r })
         }
     };
 }
@@ -146,7 +147,9 @@ fixup!(
     23,
     super::NAN32,
     -150,
+    true,
     super::in32,
+    out32,
     quiet32,
     round32,
     denorm_out32
@@ -160,12 +163,14 @@ fixup!(
     52,
     super::NAN64,
     -1075,
+    true,
     super::in64,
+    out64,
     quiet64,
     round16_64,
     denorm_out16_64
 );
-// f16 has no underflow case: its quotient comes from f32.
+// f16 has neither the underflow case nor that of a lost quotient: its quotient comes from f32.
 fixup!(
     fixup16,
     Limits16,
@@ -175,7 +180,9 @@ fixup!(
     10,
     super::NAN16,
     -1000,
+    false,
     super::in16,
+    super::out16,
     quiet16,
     round16_64,
     denorm_out16_64

@@ -1,5 +1,7 @@
 //! `v_trig_preop_f64`: a 53-bit segment of 2/pi, for the reduction of large arguments.
 
+use crate::mode::Mode;
+
 /// The fraction of 2/pi, most significant word first.
 const TWO_OVER_PI: [u64; 20] = [
     0xa2f9_836e_4e44_1529,
@@ -25,12 +27,13 @@ const TWO_OVER_PI: [u64; 20] = [
 ];
 
 /// Segment `select & 31` of 2/pi for an argument `x`: as many leading bits are left out as multiply to whole turns.
-pub fn preop(x: u64, select: u32) -> u64 {
+/// A denormal segment is rounded and flushed as MODE says.
+pub fn preop(m: Mode, x: u64, select: u32) -> u64 {
     let exponent = (x >> 52 & 0x7ff) as u32;
     let shift = (select & 31) * 53 + exponent.saturating_sub(1077);
     let segment = bits53(shift);
     let scale = -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 };
-    super::scale::ldexp64_host((segment as f64).to_bits(), scale)
+    super::scale::ldexp64(m, (segment as f64).to_bits(), scale)
 }
 
 /// 53 bits from `shift` bits after the binary point; the table ends after 1201 bits, as the hardware's does.
@@ -46,9 +49,11 @@ fn bits53(shift: u32) -> u64 {
 mod tests {
     use super::*;
 
+    const KEEP: Mode = Mode(0xf0);
+
     #[test]
     fn first_segments_sum_to_two_over_pi() {
-        let part = |k| f64::from_bits(preop(1.0f64.to_bits(), k));
+        let part = |k| f64::from_bits(preop(KEEP, 1.0f64.to_bits(), k));
         assert_eq!(part(0) + part(1) + part(2), std::f64::consts::FRAC_2_PI);
         assert!(part(1) < 2f64.powi(-53) && part(1) > 0.0);
     }
@@ -57,7 +62,7 @@ mod tests {
     fn large_arguments_drop_whole_turns() {
         // 2^60 has biased exponent 1083: six bits are dropped.
         assert_eq!(
-            preop(2f64.powi(60).to_bits(), 0),
+            preop(KEEP, 2f64.powi(60).to_bits(), 0),
             super::super::scale::ldexp64_host((bits53(6) as f64).to_bits(), -59)
         );
     }

@@ -1,6 +1,8 @@
 //! Micro-ops after a vector operation: output modifiers, and results that replace a part of their destination.
 
+use crate::fp;
 use crate::lanes::fill1;
+use crate::mode::Mode;
 use crate::op::{Flow, Kernel, Op};
 use crate::wave::{Row, Wave};
 
@@ -16,7 +18,7 @@ pub(super) enum FloatType {
 
 /// The type of an operation's result if it is a floating-point one, from its name: the first type in it.
 pub(super) fn result_type(base: &str) -> Option<FloatType> {
-    let packed = base.starts_with("v_pk_");
+    let packed = base.starts_with("v_pk_") || base.starts_with("v_cvt_pk");
     let first = base.split('_').find(|part| {
         let mut bytes = part.bytes();
         matches!(bytes.next(), Some(b'f' | b'i' | b'u' | b'b')) && {
@@ -49,16 +51,25 @@ fn clamp32(v: f32, nan_to_zero: bool) -> f32 {
     }
 }
 
-/// dst = src0 with omod (imm [1:0]) and clamp (imm bit 2), f32.
+/// The factor that applies: the hardware ignores it where MODE asks for IEEE results or keeps denormal ones (LLVM's
+/// SIFoldOperands, and the manuals' chapter on output modifiers).
+fn effective(omod: u64, mode: Mode, keeps_denormals: bool) -> u32 {
+    if mode.ieee() || keeps_denormals { 0 } else { omod as u32 & 3 }
+}
+
+/// dst = src0 with omod (imm [1:0]) and clamp (imm bit 2), f32. Scaled results lose the sign of a zero.
 pub(super) struct Modify32;
 impl Kernel for Modify32 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let (by, clamp, dx10) = (scale(op.imm as u32) as f32, op.imm & 4 != 0, w.mode.dx10_clamp());
-        let scaled = op.imm & 3 != 0;
+        let m = w.mode;
+        let omod = effective(op.imm, m, m.denorm_out32());
+        let (clamp, dx10) = (op.imm & 4 != 0, m.dx10_clamp());
+        let by = (scale(omod) as f32).to_bits();
         let mut out = Row::ZERO;
         fill1(&mut out, w.row(op.src[0]), |v| {
-            let v = if scaled { f32::from_bits(v) * by } else { f32::from_bits(v) };
+            let v = if omod != 0 { positive_zero32(fp::soft::mul32(m, v, by)) } else { v };
+            let v = f32::from_bits(v);
             (if clamp { clamp32(v, dx10) } else { v }).to_bits()
         });
         w.write(op.dst, &out);
@@ -71,11 +82,13 @@ pub(super) struct Modify64;
 impl Kernel for Modify64 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let (by, clamp, dx10) = (scale(op.imm as u32), op.imm & 4 != 0, w.mode.dx10_clamp());
-        let scaled = op.imm & 3 != 0;
+        let m = w.mode;
+        let omod = effective(op.imm, m, m.denorm_out16_64());
+        let (by, clamp, dx10) = (scale(omod).to_bits(), op.imm & 4 != 0, m.dx10_clamp());
         crate::lanes::write64(w, op.dst, |w, i| {
-            let v = f64::from_bits(crate::lanes::lane64(w.pair(op.src[0]), i));
-            let v = if scaled { v * by } else { v };
+            let v = crate::lanes::lane64(w.pair(op.src[0]), i);
+            let v = if omod != 0 { fp::soft::mul64(m, v, by) } else { v };
+            let v = f64::from_bits(if omod != 0 && v == fp::SIGN64 { 0 } else { v });
             let v = match clamp {
                 false => v,
                 true if v.is_nan() => {
@@ -94,26 +107,18 @@ impl Kernel for Modify64 {
     }
 }
 
-/// The half `h` with omod and clamp. Scaling by a power of two is done on the fields.
+fn positive_zero32(x: u32) -> u32 {
+    if x == fp::SIGN32 { 0 } else { x }
+}
+
+/// The half `h` with omod and clamp.
 #[inline(always)]
-fn modify_half(h: u32, omod: u32, clamp: bool, dx10: bool) -> u32 {
-    let (sign, magnitude) = (h & 0x8000, h & 0x7fff);
-    let mut m = magnitude;
-    if omod != 0 && magnitude < 0x7c00 {
-        let up = match omod {
-            1 => 1,
-            2 => 2,
-            _ => -1i32,
-        };
-        for _ in 0..up {
-            // Doubling: a denormal shifts, a normal counts its exponent up.
-            m = if m < 0x400 { m << 1 } else { (m + 0x400).min(0x7c00) };
-        }
-        if up < 0 {
-            // Halving: into and within the denormals with rounding to nearest even.
-            m = if m >= 0x800 { m - 0x400 } else { (m >> 1) + (m & 1 & (m >> 1)) };
-        }
-    }
+fn modify_half(mode: Mode, h: u32, omod: u32, clamp: bool) -> u32 {
+    let dx10 = mode.dx10_clamp();
+    let factor = [0x3c00, 0x4000, 0x4400, 0x3800][omod as usize & 3];
+    let h = if omod != 0 { fp::soft::mul16(mode, h, factor) } else { h };
+    let h = if omod != 0 && h == 0x8000 { 0 } else { h };
+    let (sign, m) = (h & 0x8000, h & 0x7fff);
     if !clamp {
         return sign | m;
     }
@@ -128,12 +133,14 @@ pub(super) struct Modify16;
 impl Kernel for Modify16 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let (omod, clamp, dx10) = (op.imm as u32 & 3, op.imm & 4 != 0, w.mode.dx10_clamp());
+        let m = w.mode;
+        let omod = effective(op.imm, m, m.denorm_out16_64());
+        let clamp = op.imm & 4 != 0;
         let both = op.imm & 8 != 0;
         let mut out = Row::ZERO;
         fill1(&mut out, w.row(op.src[0]), |v| {
-            let lo = modify_half(v & 0xffff, omod, clamp, dx10);
-            let hi = if both { modify_half(v >> 16, omod, clamp, dx10) } else { v >> 16 };
+            let lo = modify_half(m, v & 0xffff, omod, clamp);
+            let hi = if both { modify_half(m, v >> 16, omod, clamp) } else { v >> 16 };
             lo | hi << 16
         });
         w.write(op.dst, &out);
@@ -183,13 +190,21 @@ mod tests {
 
     #[test]
     fn halves_scale_and_clamp() {
-        assert_eq!(modify_half(0x3c00, 1, false, true), 0x4000);
-        assert_eq!(modify_half(0x3c00, 2, false, true), 0x4400);
-        assert_eq!(modify_half(0x3c00, 3, false, true), 0x3800);
-        assert_eq!(modify_half(0x0001, 1, false, true), 0x0002);
-        assert_eq!(modify_half(0x0400, 3, false, true), 0x0200);
-        assert_eq!(modify_half(0x4000, 0, true, true), 0x3c00);
-        assert_eq!(modify_half(0xbc00, 0, true, true), 0);
-        assert_eq!(modify_half(0x7e00, 0, true, true), 0);
+        let dx10 = Mode(0x100);
+        assert_eq!(modify_half(dx10, 0x3c00, 1, false), 0x4000);
+        assert_eq!(modify_half(dx10, 0x3c00, 2, false), 0x4400);
+        assert_eq!(modify_half(dx10, 0x3c00, 3, false), 0x3800);
+        assert_eq!(modify_half(dx10, 0x8400, 3, false), 0, "a denormal is flushed, a zero loses its sign");
+        assert_eq!(modify_half(dx10, 0x4000, 0, true), 0x3c00);
+        assert_eq!(modify_half(dx10, 0xbc00, 0, true), 0);
+        assert_eq!(modify_half(dx10, 0x7e00, 0, true), 0);
+        assert_eq!(modify_half(Mode(0), 0x7e00, 0, true), 0x7e00);
+    }
+
+    #[test]
+    fn factors_are_ignored_for_ieee_results_and_kept_denormals() {
+        assert_eq!(effective(1, Mode(0), false), 1);
+        assert_eq!(effective(1, Mode(0), true), 0);
+        assert_eq!(effective(1, Mode(0x200), false), 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use crate::fp::flush32;
 use crate::memory::HostPtr;
 
 /// An operation on one 32-bit or 64-bit word.
@@ -23,6 +24,9 @@ pub enum Atomic {
     Inc,
     Dec,
     FAdd,
+    /// As `FAdd`, but denormal operands and sums are zeros whatever MODE says: CDNA 2's f32 additions in global memory.
+    /// (LLVM uses them only where denormals may be ignored, for targets without MemoryAtomicFAddF32DenormalSupport.)
+    FAddFlushed,
     FMin,
     FMax,
     FCmpSwap,
@@ -56,7 +60,7 @@ impl Atomic {
             "xor" => (Atomic::Xor, words),
             "inc" => (Atomic::Inc, words),
             "dec" => (Atomic::Dec, words),
-            "add_f32" => (Atomic::FAdd, 1),
+            "add_f32" => (Atomic::FAddFlushed, 1),
             "pk_add_f16" => (Atomic::PkAddF16, 1),
             "add_f64" => (Atomic::FAdd, 2),
             "min_f64" => (Atomic::FMin, 2),
@@ -92,6 +96,10 @@ impl Atomic {
         let f = |v| f32::from_bits(v);
         match self {
             Atomic::FAdd => (f(old) + f(data)).to_bits(),
+            Atomic::FAddFlushed => {
+                let read = |x| f(flush32(x, false));
+                flush32((read(old) + read(data)).to_bits(), false)
+            }
             Atomic::FMin => min_max(f(old).is_nan(), f(data).is_nan(), f(data) < f(old), old, data),
             Atomic::FMax => min_max(f(old).is_nan(), f(data).is_nan(), f(data) > f(old), old, data),
             Atomic::FCmpSwap => {
@@ -276,5 +284,12 @@ mod tests {
         assert_eq!(Atomic::UMin.apply32(!0, 3, 0), 3);
         assert_eq!(Atomic::CmpSwap.apply64(5, 9, 5), 9);
         assert_eq!(Atomic::CmpSwap.apply64(5, 9, 6), 5);
+    }
+
+    #[test]
+    fn additions_in_global_memory_flush_denormals() {
+        assert_eq!(Atomic::FAddFlushed.apply32(1, 0x0080_0000, 0), 0x0080_0000);
+        assert_eq!(Atomic::FAddFlushed.apply32(0x0080_0000, 0x8080_0001, 0), 0x8000_0000);
+        assert_eq!(Atomic::FAdd.apply32(1, 0x0080_0000, 0), 0x0080_0001);
     }
 }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use super::access::Rows;
 use super::flat::Encoded;
 use super::{Action, Transfer, atomic::Atomic, lanes, notice};
+use crate::fp;
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::wave::{Wave, scalar};
@@ -229,13 +230,28 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
         let at = offsets[lane];
         let old = if words == 1 {
             lds.load32(at).map(|old| {
-                lds.store32(at, atomic.apply32(old, w.row(data).0[lane], w.row(second).0[lane]));
+                let (data, second) = (w.row(data).0[lane], w.row(second).0[lane]);
+                let new = if atomic == Atomic::FAdd {
+                    // LDS additions respect the denormal mode, though not the rounding mode.
+                    let m = w.mode;
+                    fp::out32(m, atomic.apply32(fp::in32(m, old), fp::in32(m, data), second))
+                } else {
+                    atomic.apply32(old, data, second)
+                };
+                lds.store32(at, new);
                 u64::from(old)
             })
         } else {
             lds.load(at).map(u64::from_le_bytes).inspect(|&old| {
                 let pair = |r: u16| u64::from(w.row(r).0[lane]) | u64::from(w.row(r + 1).0[lane]) << 32;
-                lds.store(at, atomic.apply64(old, pair(data), pair(second)).to_le_bytes());
+                let (data, second) = (pair(data), pair(second));
+                let new = if atomic == Atomic::FAdd {
+                    let m = w.mode;
+                    fp::out64(m, atomic.apply64(fp::in64(m, old), fp::in64(m, data), second))
+                } else {
+                    atomic.apply64(old, data, second)
+                };
+                lds.store(at, new.to_le_bytes());
             })
         };
         let Some(old) = old else {

@@ -33,7 +33,7 @@ const TRANSFERS: [Transfer; 11] = [
     Transfer::B16Hi,
 ];
 
-const ATOMICS: [Atomic; 22] = [
+const ATOMICS: [Atomic; 23] = [
     Atomic::Swap,
     Atomic::CmpSwap,
     Atomic::Add,
@@ -49,6 +49,7 @@ const ATOMICS: [Atomic; 22] = [
     Atomic::Inc,
     Atomic::Dec,
     Atomic::FAdd,
+    Atomic::FAddFlushed,
     Atomic::FMin,
     Atomic::FMax,
     Atomic::FCmpSwap,

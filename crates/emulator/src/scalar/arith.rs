@@ -89,11 +89,11 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         }),
         "s_max_i32" => next!(|w, op| {
             let (a, b) = (s32(w, op, 0) as i32, s32(w, op, 1) as i32);
-            set_carry(w, op, a.max(b) as u32, a > b)
+            set_carry(w, op, a.max(b) as u32, a >= b)
         }),
         "s_max_u32" => next!(|w, op| {
             let (a, b) = (s32(w, op, 0), s32(w, op, 1));
-            set_carry(w, op, a.max(b), a > b)
+            set_carry(w, op, a.max(b), a >= b)
         }),
         "s_mul_i32" => next!(|w, op| set32(w, op, s32(w, op, 0).wrapping_mul(s32(w, op, 1)))),
         "s_mul_hi_u32" => {

@@ -145,6 +145,16 @@ fn pack_byte(m: Mode, x: u32, byte: u32, old: u32) -> u32 {
     old & !(255 << shift) | u8_from_f32(m, x) << shift
 }
 
+/// `x + 0.5`, rounded as MODE says.
+#[inline(always)]
+fn plus_half(m: Mode, x: u32) -> u32 {
+    if m.round32() == Round::NearestEven {
+        (f32::from_bits(fp::in32(m, x)) + 0.5).to_bits()
+    } else {
+        fp::soft::add32(m, x, 0.5f32.to_bits())
+    }
+}
+
 /// [-1, 1] to 16-bit signed, [0, 1] to unsigned; saturating, to nearest even. NaN is zero.
 #[inline(always)]
 fn snorm(x: f32) -> u32 {
@@ -187,7 +197,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         }),
         "v_cvt_rpi_i32_f32" => op!(w, o => {
             let m = w.mode;
-            map1(w, o, |x| (f32::from_bits(fp::in32(m, x)) + 0.5).floor() as i32 as u32)
+            map1(w, o, |x| f32::from_bits(plus_half(m, x)).floor() as i32 as u32)
         }),
         "v_cvt_f32_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| f32_from_f16(m, x)) }),
         "v_cvt_f16_f32" => op!(w, o => {
@@ -206,8 +216,14 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         }
         "v_cvt_u16_f16" => op!(w, o => map1(w, o, |x| (half::f16_to_f32(x & 0xffff) as u16).into())),
         "v_cvt_i16_f16" => op!(w, o => map1(w, o, |x| half::f16_to_f32(x & 0xffff) as i16 as u16 as u32)),
-        "v_cvt_norm_i16_f16" => op!(w, o => map1(w, o, |x| snorm(half::f16_to_f32(x & 0xffff)))),
-        "v_cvt_norm_u16_f16" => op!(w, o => map1(w, o, |x| unorm(half::f16_to_f32(x & 0xffff)))),
+        "v_cvt_norm_i16_f16" => op!(w, o => {
+            let m = w.mode;
+            map1(w, o, |x| snorm(half::f16_to_f32(fp::in16(m, x))))
+        }),
+        "v_cvt_norm_u16_f16" => op!(w, o => {
+            let m = w.mode;
+            map1(w, o, |x| unorm(half::f16_to_f32(fp::in16(m, x))))
+        }),
         "v_cvt_pknorm_i16_f32" => op!(w, o => pack32(w, o, snorm)),
         "v_cvt_pknorm_u16_f32" => op!(w, o => pack32(w, o, unorm)),
         "v_cvt_pknorm_i16_f16" => op!(w, o => pack16(w, o, snorm)),

@@ -1,8 +1,9 @@
 //! Dot products of 2 halves, 4 bytes or 8 nibbles, added to a 32-bit accumulator.
 
 use super::op;
-use crate::fp::{flush16, flush32, half};
+use crate::fp::{flush16, flush32, half, soft};
 use crate::lanes::map3;
+use crate::mode::Round;
 use crate::op::{Flow, Op, OpFlags};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -30,6 +31,15 @@ fn integer<const N: u32, const SIGNED: bool>(w: &mut Wave, op: &Op) -> Flow {
 #[inline(always)]
 fn halves(w: &mut Wave, op: &Op) -> Flow {
     let read = |h: u32| half::f16_to_f32(flush16(h & 0xffff, false));
+    let round = w.mode.round32();
+    if round != Round::NearestEven {
+        let bits = |h: u32| u64::from(read(h).to_bits());
+        return map3(w, op, |a, b, c| {
+            let c = flush32(c, false).into();
+            let sum = soft::fma(soft::F32, round, bits(a), bits(b), c);
+            flush32(soft::fma(soft::F32, round, bits(a >> 16), bits(b >> 16), sum) as u32, false)
+        });
+    }
     map3(w, op, |a, b, c| {
         let c = f32::from_bits(flush32(c, false));
         let sum = read(a).mul_add(read(b), c);

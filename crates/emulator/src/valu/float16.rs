@@ -51,9 +51,8 @@ fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
 #[inline(always)]
 fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (ieee, keep) = (m.ieee(), m.denorm_in16_64() && m.denorm_out16_64());
-    let read = |x: u32| fp::flush16(x & 0xffff, keep);
-    map3(w, op, |a, b, c| f(ieee, read(a), read(b), read(c)))
+    let ieee = m.ieee();
+    map3(w, op, |a, b, c| fp::out16(m, f(ieee, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c))))
 }
 
 /// Rounded once from f64, so as close as can be.

@@ -65,8 +65,8 @@ fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
 #[inline(always)]
 fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (ieee, keep) = (m.ieee(), m.denorm_in32() && m.denorm_out32());
-    map3(w, op, |a, b, c| f(ieee, fp::flush32(a, keep), fp::flush32(b, keep), fp::flush32(c, keep)))
+    let ieee = m.ieee();
+    map3(w, op, |a, b, c| fp::out32(m, f(ieee, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c))))
 }
 
 /// The transcendental unit: denormals are zero on both sides, whatever MODE says.

@@ -152,7 +152,10 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             let m = division::Limits64::new(w.mode);
             map3_64(w, o, |a, b, c| division::fixup64(&m, a, b, c))
         }),
-        "v_trig_preop_f64" => op!(scalar w, o => with_int(w, o, trig::preop)),
+        "v_trig_preop_f64" => op!(scalar w, o => {
+            let m = w.mode;
+            with_int(w, o, |x, n| trig::preop(m, x, n))
+        }),
         _ => return None,
     })
 }

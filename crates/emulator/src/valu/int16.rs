@@ -1,6 +1,7 @@
 //! 16-bit integer operations. The high half of a result is zero (or kept, for the forms that GFX9 added).
 
 use super::op;
+use crate::fp;
 use crate::lanes::{map1, map2, map3};
 use crate::op::{Flow, Op, OpFlags};
 use crate::registry::ValuOp;
@@ -84,7 +85,12 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_mad_i16" => op!(w, o => mad_i16(w, o)).keep_high(),
         "v_mad_legacy_u16" => op!(w, o => mad_u16(w, o)),
         "v_mad_legacy_i16" => op!(w, o => mad_i16(w, o)),
-        "v_pack_b32_f16" => op!(w, o => map2(w, o, |a, b| a & 0xffff | b << 16)),
+        // Halves that go through a floating-point unit: LLVM packs only canonical ones with it.
+        "v_pack_b32_f16" => op!(w, o => {
+            let m = w.mode;
+            let flushed = |x: u32| fp::out16(m, fp::in16(m, x));
+            map2(w, o, |a, b| flushed(a) | flushed(b) << 16)
+        }),
         "v_sat_pk_u8_i16" => op!(w, o => map1(w, o, |a| {
             let byte = |x: u32| (x as i16).clamp(0, 255) as u32;
             byte(a) | byte(a >> 16) << 8

@@ -6,6 +6,7 @@ mod division;
 mod floats;
 mod integers;
 mod lanes;
+mod modes;
 mod packed;
 mod special;
 

@@ -1,0 +1,431 @@
+"""How an entry of the tables has to be read to be compared: what the text leaves to the manual's other chapters, and
+where the text is wrong.
+
+A *fault* is a place where the table cannot be what the hardware does. Each has a reason, and a source that is neither
+the table nor the device; the text is then edited, or replaced by what the source says.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .pcode import floats
+from .pcode.evaluate import Machine, constant, real
+from .pcode.values import make, retyped
+from .targets import Entry, Operand, Target
+
+if TYPE_CHECKING:
+    from .forms import Form
+    from .modes import Mode
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Which entries, why, and who says so."""
+
+    names: str
+    reason: str
+    source: str
+    #: Corrections to the text.
+    edits: tuple[tuple[str, str], ...] = ()
+    #: What to do instead of the text.
+    instead: Callable[[Machine, Entry], None] | None = None
+
+
+def _type(entry: Entry) -> tuple[str, int]:
+    kind = re.search(r"_F(\d+)$", entry.name)
+    assert kind
+    return "F", int(kind[1])
+
+
+def _source(m: Machine, entry: Entry) -> Any:
+    return retyped(m.variables["S0"], *_type(entry))
+
+
+def _write(m: Machine, bits: list[int] | np.ndarray, kind: str, width: int) -> None:
+    from .pcode.syntax import Node
+
+    m.write(Node("member", (Node("name", ("D0",)), f"{kind.lower()}{width}")), make(kind, width, bits))
+
+
+def _to_even(m: Machine, entry: Entry) -> None:
+    x = _source(m, entry)
+    m.watched(x)
+    _write(m, [floats.integral(x.format, int(b), floats.NEAREST) for b in x.bits], x.kind, x.width)
+
+
+def _fraction(m: Machine, entry: Entry) -> None:
+    x = _source(m, entry)
+    f, mode = x.format, m.rounding(x)
+    below_one = floats.one(f) - 1
+
+    def fraction(bits: int) -> int:
+        if f.is_nan(bits):
+            return floats.quieted(f, bits)
+        if f.is_infinite(bits):
+            return f.nan
+        return min(floats.add(f, floats.NEAREST, bits, floats.integral(f, bits, floats.DOWN) ^ f.sign) & (f.sign - 1), below_one)
+
+    del mode
+    _write(m, m.watched(make(x.kind, x.width, [fraction(int(b)) for b in x.bits])).bits, x.kind, x.width)
+
+
+def _exponent(m: Machine, entry: Entry) -> None:
+    x = _source(m, entry)
+    f = x.format
+
+    def exponent(bits: int) -> int:
+        if f.is_nan(bits) or f.is_infinite(bits):
+            return 0
+        _, significand, power = f.split(bits)
+        return significand.bit_length() + power if significand else 0
+
+    to = 16 if "_I16_" in entry.name else 32
+    _write(m, [exponent(int(b)) for b in x.bits], "I", to)
+
+
+_QUIET = (
+    ("D0.f16 = S0.f16", "D0.f16 = isNAN(S0.f16) ? cvtToQuietNAN(S0.f16) : S0.f16"),
+    ("D0.f32 = S0.f32", "D0.f32 = isNAN(S0.f32) ? cvtToQuietNAN(S0.f32) : S0.f32"),
+    ("D0.f64 = S0.f64", "D0.f64 = isNAN(S0.f64) ? cvtToQuietNAN(S0.f64) : S0.f64"),
+)
+
+_SCALE_SOURCE = (
+    "the division sequence that LLVM emits reads the result in every case, and divides wrongly (the device's own test of "
+    "the whole sequence); tinygrad's emulator begins with the copy"
+)
+_BOTH = "D0.fTYPE = ldexp(S0.fTYPE, N)\nendif\nelsif 1.0"
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        r"V_RNDNE_F\d+",
+        "floor(x + 0.5), less one for ties, rounds twice: it is wrong for 0.49999997, for odd numbers of full precision, "
+        "and for the sign of a zero",
+        "LLVM selects v_rndne for llvm.roundeven and llvm.rint; constant folding of llvm.roundeven",
+        instead=_to_even,
+    ),
+    Fault(
+        r"V_FRACT_F\d+",
+        "x - floor(x) is 1.0 for small negative numbers",
+        "LLVM selects v_fract for min(x - floor(x), the largest number below one) (AMDGPUCodeGenPrepare, matchFractPat)",
+        instead=_fraction,
+    ),
+    Fault(
+        r"V_FREXP_EXP_I\d+_F\d+",
+        "the exponent field of a zero or denormal is not its exponent (V_FREXP_MANT does normalise)",
+        "LLVM selects it for llvm.frexp; constant folding of frexp(0.0) and of denormals",
+        instead=_exponent,
+    ),
+    Fault(
+        r"V_FREXP_MANT_F\d+",
+        "a signalling NaN is returned as it is",
+        "LLVM drops llvm.canonicalize of the result: it is canonical (SITargetLowering::isCanonicalized)",
+        edits=_QUIET,
+    ),
+    Fault(
+        r"V_DIV_FMAS_F32",
+        "2^32 cannot undo the 2^64 of V_DIV_SCALE",
+        "the division sequence that LLVM emits then divides wrongly; tinygrad's emulator, tested beside hardware, has 2^64 "
+        "or 2^-64 by the size of S2",
+        edits=(
+            (
+                "2.0F ** 32 * fma(S0.f32, S1.f32, S2.f32)",
+                "fma_scaled(S0.f32, S1.f32, S2.f32, exponent(S2.f32) > 127 ? 64 : -64)",
+            ),
+        ),
+    ),
+    Fault(
+        r"V_DIV_FMAS_F64",
+        "2^64 cannot undo the 2^128 of V_DIV_SCALE",
+        "as for V_DIV_FMAS_F32",
+        edits=(
+            (
+                "2.0 ** 64 * fma(S0.f64, S1.f64, S2.f64)",
+                "fma_scaled(S0.f64, S1.f64, S2.f64, exponent(S2.f64) > 1023 ? 128 : -128)",
+            ),
+        ),
+    ),
+    Fault(
+        r"V_DIV_FIXUP_F(32|64)",
+        "'exponent(S1) == 255' cannot hold where it is asked (infinities and NaNs are gone): it means a quotient that "
+        "overflowed on the way and is a NaN",
+        "tinygrad's emulator, tested beside hardware, asks isNAN(S0)",
+        edits=(
+            ("exponent(S1.f32) == 255", "isNAN(S0.f32)"),
+            ("exponent(S1.f64) == 2047", "isNAN(S0.f64)"),
+            ("sign_out ? -UNDERFLOW_F32 : UNDERFLOW_F32", "sign_out ? NEGATIVE_UNDERFLOW : UNDERFLOW"),
+            ("sign_out ? -OVERFLOW_F32 : OVERFLOW_F32", "sign_out ? NEGATIVE_OVERFLOW : OVERFLOW"),
+            ("sign_out ? -UNDERFLOW_F64 : UNDERFLOW_F64", "sign_out ? NEGATIVE_UNDERFLOW : UNDERFLOW"),
+            ("sign_out ? -OVERFLOW_F64 : OVERFLOW_F64", "sign_out ? NEGATIVE_OVERFLOW : OVERFLOW"),
+        ),
+    ),
+    Fault(
+        r"V_DIV_SCALE_F32",
+        "nothing is stored where nothing is scaled; the reciprocal of an f32 is never a denormal f64; and where both the "
+        "reciprocal and the quotient are denormal, scaling the denominator up makes it overflow",
+        _SCALE_SOURCE,
+        edits=(
+            ("VCC = 0x0LL;", "VCC = 0x0LL; D0.f32 = isNAN(S0.f32) ? cvtToQuietNAN(S0.f32) : S0.f32;"),
+            ("1.0 / 64'F(S1.f32) == DENORM.f64", "1.0F / S1.f32 == DENORM.f32"),
+            (_BOTH.replace("TYPE", "32").replace("N", "64"), _BOTH.replace("TYPE", "32").replace("N", "-64")),
+        ),
+    ),
+    Fault(
+        r"V_DIV_SCALE_F64",
+        "nothing is stored where nothing is scaled; and where both the reciprocal and the quotient are denormal, scaling "
+        "the denominator up makes it overflow",
+        _SCALE_SOURCE,
+        edits=(
+            ("VCC = 0x0LL;", "VCC = 0x0LL; D0.f64 = isNAN(S0.f64) ? cvtToQuietNAN(S0.f64) : S0.f64;"),
+            (_BOTH.replace("TYPE", "64").replace("N", "128"), _BOTH.replace("TYPE", "64").replace("N", "-128")),
+        ),
+    ),
+    Fault(
+        r"V_TRIG_PREOP_F64",
+        "the mask takes bits of the fraction where, as the comments have it, those shifted into the whole part are meant",
+        "the identity that the instruction is for (2/pi is the sum of its results, tested here); tinygrad's emulator",
+        edits=(
+            (
+                "64'F((1201'B(2.0 / PI)[1200 : 0] << shift.u32) & 1201'0x1fffffffffffff)",
+                "64'F(((1201'B(2.0 / PI)[1200 : 0] << shift.u32) >> 1148) & 1201'0x1fffffffffffff)",
+            ),
+        ),
+    ),
+    Fault(
+        r"V_MAD_MIX(LO|HI)?_F(16|32)",
+        "the name and the text are those of gfx900; from gfx906 on the opcode is v_fma_mix, which rounds once",
+        "LLVM: FeatureFmaMixInsts of gfx906 and later, the same opcodes",
+        edits=(("in[0] * in[1] + in[2]", "fma(in[0], in[1], in[2])"),),
+    ),
+    Fault(
+        r"V_CVT_PK(ACCUM)?_U8_F32",
+        "how f32_to_u8() rounds is not said",
+        "the CLRX reference of the GCN instructions, and rocjitsu: as MODE says",
+        edits=(("f32_to_u8(S0.f32)", "f32_to_u8_by_mode(S0.f32)"),),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    #: Why it is not compared.
+    listed: str = ""
+    #: Denormal sources and results are flushed as MODE says.
+    flushes: bool = True
+    #: ... always.
+    flushes_always: bool = False
+    #: ... and of the product of an unfused multiply-add.
+    flushes_between: bool = False
+    #: Rounds to nearest whatever MODE says: what the text compares with is no result.
+    nearest: bool = False
+    #: The destination is a source too.
+    accumulates: bool = False
+    #: A 16-bit result leaves the other half of its register as it was.
+    keeps_high: bool = False
+    writes_sources: bool = False
+    #: Units in the last place that a result may be off, or how much in absolute terms.
+    ulps: float = 0
+    error: float = 0
+    #: Values for names that the table does not define.
+    variables: dict[str, Any] = field(default_factory=dict)
+    fault: Fault | None = None
+    #: Another type for a source than the machine-readable specification has.
+    retyped: dict[str, Operand] = field(default_factory=dict)
+    instead: Callable[[Machine, Entry], None] | None = None
+
+    def pseudocode(self, text: str) -> str:
+        for old, new in self.fault.edits if self.fault else ():
+            text = text.replace(old, new)
+        return text
+
+
+def _scaled(m: Machine, a: Any, b: Any, c: Any, power: Any) -> Any:
+    """``fma`` times a power of two, rounded once."""
+    f, mode = a.format, m.rounding(a)
+    rows = zip(*np.broadcast_arrays(a.bits, b.bits, c.bits, power.bits))
+    exponents = {64: 64, 128: 128, 0xFFFFFFC0: -64, 0xFFFFFF80: -128}
+    return m.watched(
+        make(a.kind, a.width, [floats.fma(f, mode, int(x), int(y), int(z), exponents[int(p)]) for x, y, z, p in rows])
+    )
+
+
+def _byte(m: Machine, x: Any) -> Any:
+    return make("U", 8, [floats.to_integer(x.format, int(b), 0, 255, m.round32) for b in x.bits])
+
+
+def _transcendental(function: Callable[[float], float]) -> Callable[[Machine, Entry], None]:
+    """Through f64, whose own error is far below the bound."""
+
+    def instead(m: Machine, entry: Entry) -> None:
+        x = _source(m, entry)
+        f = x.format
+        made = []
+        for bits in x.bits:
+            value = function(floats.to_python(f, int(bits)))
+            whole = int(np.array([value], np.float64).view(np.uint64)[0])
+            made.append(floats.convert(floats.F64, f, floats.NEAREST, whole))
+        _write(m, m.watched(make(x.kind, x.width, made)).bits, x.kind, x.width)
+
+    return instead
+
+
+def _exp2(x: float) -> float:
+    return math.nan if math.isnan(x) else math.inf if x > 1023 else 0.0 if x < -1074 else 2.0**x
+
+
+def _log2(x: float) -> float:
+    if math.isnan(x) or x < 0:
+        return math.nan
+    return -math.inf if x == 0 else math.log2(x) if x < math.inf else math.inf
+
+
+def _turns(function: Callable[[float], float]) -> Callable[[float], float]:
+    def of(x: float) -> float:
+        if not math.isfinite(x):
+            return math.nan
+        if abs(x) > 256:  # the manual's note: the domain is [-256, 256], beyond it the result is 0.0 (of the cosine, 1.0)
+            return 0.0 if function is math.sin else 1.0
+        part = math.fmod(x, 1.0)  # exact
+        if (part * 4).is_integer():  # the quarters are exact
+            quarter = int(part * 4) % 4
+            value = (0.0, 1.0, 0.0, -1.0)[quarter] if function is math.sin else (1.0, 0.0, -1.0, 0.0)[quarter]
+            return math.copysign(value, x) if value == 0 and part == 0 and function is math.sin else value
+        return function(part * math.tau)
+
+    return of
+
+
+_FUNCTIONS = {"EXP": _exp2, "LOG": _log2, "SIN": _turns(math.sin), "COS": _turns(math.cos)}
+#: 16-bit results of gfx9 that leave the upper half alone: LLVM's SITargetLowering::zeroesHigh16BitsOfDest has the others.
+_KEEPS_HIGH_GFX9 = re.compile(
+    r"V_(MIN3|MAX3|MED3)_[FIU]16|V_(MAD|FMA|DIV_FIXUP)_[FIU]16|V_(ADD|SUB)_I16|V_MAD_MIX(LO|HI)_F16|V_CVT_PK_[FB]8_F32"
+)
+
+
+def _limits(mode: Mode, name: str) -> dict[str, Any]:
+    """What a quotient too small or too large becomes."""
+    f, width, rounding = (floats.F64, 64, mode.round64) if name.endswith("64") else (floats.F32, 32, mode.round32)
+    tiny, huge = -4000, 4000
+    return {
+        "UNDERFLOW": constant("F", width, floats.pack(f, rounding, 0, 1, tiny)),
+        "NEGATIVE_UNDERFLOW": constant("F", width, floats.pack(f, rounding, 1, 1, tiny)),
+        "OVERFLOW": constant("F", width, floats.pack(f, rounding, 0, 1, huge)),
+        "NEGATIVE_OVERFLOW": constant("F", width, floats.pack(f, rounding, 1, 1, huge)),
+    }
+
+
+def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
+    name, text = form.entry.name, form.entry.pseudocode
+    variables: dict[str, Any] = {
+        "CVT_OFF_TABLE": [real((k - 16 if k > 7 else k) / 16, 32) for k in range(16)],
+        "fma_scaled()": None,
+    }
+    how = Reading(accumulates="D0" in re.sub(r"D0(\.\w+)?(\[[^]]*\])?(\.\w+)? =", "", text))
+    fault = next((f for f in FAULTS if re.fullmatch(f.names, name)), None)
+    how = replace(how, fault=fault, instead=fault.instead if fault else None)
+    if mode is not None and "DIV_FIXUP" in name:
+        variables |= _limits(mode, name)
+    how = replace(how, variables=variables)
+    if "SWAP" in name:
+        how = replace(how, writes_sources=True)
+    if re.fullmatch(r"V_(CMPX?_CLASS|MOV|CNDMASK|SWAP|READ\w*|WRITE\w*|PERM\w*)_[BF]\d+", name):
+        how = replace(how, flushes=False)
+    if name.startswith("V_LDEXP_F16"):
+        how = replace(how, retyped={"S1": Operand("NUM_I16", 16, "SRC")})
+    if target.major == 9 and _KEEPS_HIGH_GFX9.fullmatch(name) or target.major > 9:
+        how = replace(how, keeps_high=True)
+    match = re.fullmatch(r"V_(EXP|LOG|SIN|COS|RCP|RSQ|SQRT|RCP_IFLAG)_(F16|F32|F64)", name)
+    if match:
+        # f32 versions do not know denormals (LLVM scales their arguments where denormals matter).
+        how = replace(how, ulps=4 if match[2] == "F64" else 1 + (match[1] == "RSQ"), flushes_always=match[2] == "F32")
+        if match[1] in _FUNCTIONS:
+            how = replace(how, instead=_transcendental(_FUNCTIONS[match[1]]))
+    if re.fullmatch(r"V_(MAC|MAD_LEGACY|MAD|MADAK|MADMK)_F(16|32)", name):
+        # LLVM's isFMADLegal: only where denormals are flushed.
+        how = replace(how, flushes_always=True, flushes_between=True)
+    if "_MIX" in name:  # a source is an f32 or, by op_sel_hi, a half
+        halves = form.modifiers.get("op_sel_hi", 0)
+        types = (Operand("NUM_F32", 32, "SRC"), Operand("NUM_PK2_F16", 32, "SRC"))
+        how = replace(how, retyped={f"S{k}": types[halves >> k & 1] for k in range(3)})
+    if name == "V_PACK_B32_F16":
+        how = replace(how, retyped={"D0": Operand("NUM_PK2_F16", 32, "VGPR")})
+    if "DIV_SCALE" in name:
+        how = replace(how, nearest=True)
+    if "DOT2" in name and "F32_F16" in name:
+        how = replace(how, flushes_always=True)
+    return how
+
+
+def functions(machine: Machine) -> dict[str, Any]:
+    """What the edited texts call."""
+    return {
+        "fma_scaled()": lambda *inside: _scaled(machine, *inside),
+        "f32_to_u8_by_mode()": lambda x: _byte(machine, x),
+    }
+
+
+_FLOW = "changes where the wave goes on: there is no state to compare; the kernels of the other tests run it"
+#: Scalar entries that are not a function from operands to results.
+SCALAR_LISTED = {
+    "S_GETPC_B64": _FLOW,
+    "S_SETPC_B64": _FLOW,
+    "S_SWAPPC_B64": _FLOW,
+    "S_CALL_B64": _FLOW,
+    "S_RFE_B64": "returns from a trap handler",
+    "S_CBRANCH_JOIN": _FLOW,
+    "S_CBRANCH_G_FORK": _FLOW,
+    "S_CBRANCH_I_FORK": _FLOW,
+    "S_SETVSKIP": "skips the vector instructions after it",
+    "S_SET_GPR_IDX_ON": "changes how the vector instructions after it address their registers",
+    "S_GETREG_B32": "which bits hardware registers have is in another chapter",
+    "S_SETREG_B32": "which bits hardware registers have is in another chapter; every trial sets MODE with it",
+    "S_SETREG_IMM32_B32": "which bits hardware registers have is in another chapter",
+}
+
+#: Memory entries that are not compared.
+MEMORY_LISTED = (
+    (r".*_FORMAT_.*", "ConvertFromFormat() and ConvertToFormat() are in another chapter, one formula for each data format"),
+    (r"DS_SWIZZLE_B32", "the entry is a picture of two of the patterns"),
+    (r"DS_B?PERMUTE\w*", "moves data between lanes: compared by crosslane.py"),
+    (r"DS_(READ|WRITE|LOAD|STORE)_ADDTID_B32", "every lane's address comes from M0 and its number: compared by crosslane.py"),
+)
+
+
+#: A fault of these entries: plain comparison leaves a NaN in memory for ever. LLVM selects them for atomicrmw fmin and
+#: fmax, which are llvm.minnum and llvm.maxnum: a number wins.
+ATOMIC_MINMAX = re.compile(r"_(MIN|MAX)(_RTN)?_F(32|64)$")
+
+
+def flush_of_atomic(target: Target, entry: Entry) -> str:
+    """Whether floating-point atomics flush denormals: as MODE says (``mode``), ``always``, ``never``. The table is silent.
+
+    LLVM (SITargetLowering::shouldExpandAtomicRMWInIR, and FeatureMemoryAtomicFAddF32DenormalSupport): LDS atomics respect
+    the denormal mode; global f32 additions of targets without that feature flush, whatever MODE says (llc uses them for
+    gfx90a only where denormals may be ignored, for gfx942 always); other formats keep denormals. All round to nearest.
+    """
+    if "ADD" not in entry.name or entry.family == "SMEM":
+        return "never"
+    if entry.family == "DS":
+        return "mode"
+    if entry.name.endswith("ADD_F32"):
+        return "always" if target.processor in ("gfx90a", "gfx1100") else "never"
+    return "never"
+
+
+def memory_text(entry: Entry, flushed: bool) -> str:
+    """The pseudocode, with the sum taken of the flushed operands."""
+    text = entry.pseudocode
+    match = ATOMIC_MINMAX.search(entry.name)
+    if match:
+        for relation in "<>":
+            text = text.replace(f"src {relation} tmp ?", f"((src {relation} tmp) || (isNAN(tmp) && !isNAN(src))) ?")
+    if flushed:
+        text = re.sub(r"(MEM\[\w+\]\.(f\d+)) \+= DATA\.\2", r"\1 = FLUSHED.\2 + DATA.\2", text)
+        text = re.sub(r"tmp(\[[^]]*\]\.b?f16) \+ src", r"FLUSHED\1 + src", text)
+    return text
