@@ -28,7 +28,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._core import Block, Blocks, Frame, Function, Instruction, Instructions, Operand, Register, flag_bits
+    from ._core import (
+        Block,
+        Blocks,
+        Container,
+        Frame,
+        Function,
+        Instruction,
+        Instructions,
+        KernelDescriptor,
+        Operand,
+        Register,
+        TargetId,
+        flag_bits,
+    )
     from .code_object import CodeObject
     from .device import Device, Module, RunResult, Strict, finding_kinds
     from .errors import *  # noqa: F403
@@ -46,6 +59,7 @@ _HOME = {
     "Block": "_core",
     "Blocks": "_core",
     "CodeObject": "code_object",
+    "Container": "_core",
     "Counter": "values",
     "Device": "device",
     "DeviceArray": "values",
@@ -55,6 +69,7 @@ _HOME = {
     "Instruction": "_core",
     "Instructions": "_core",
     "Kernel": "kernel",
+    "KernelDescriptor": "_core",
     "Module": "device",
     "Operand": "_core",
     "Reg": "values",
@@ -65,6 +80,7 @@ _HOME = {
     "Session": "observe",
     "Snapshot": "observe",
     "Strict": "device",
+    "TargetId": "_core",
     "Tool": "tool",
     "Trace": "observe",
     "finding_kinds": "device",

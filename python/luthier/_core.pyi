@@ -16,6 +16,17 @@ class Container:
     @staticmethod
     def from_bytes(data: bytes) -> Container:
         """The same from bytes."""
+    @staticmethod
+    def open_range(path: str, offset: int, size: int) -> Container:
+        """A part of a file."""
+    @staticmethod
+    def from_memory(address: int, size: int, process: int | None = None) -> Container:
+        """A range of a process's memory, by default this one's."""
+    @staticmethod
+    def open_uri(uri: str) -> Container:
+        """What the runtime's name of a loaded code object stands for: ``file:///...`` or ``memory://...``."""
+    def read(self, index: int) -> bytes:
+        """The bytes of an entry, decompressed. Of a file nothing else is read."""
     @property
     def kind(self) -> str:
         """``code object``, ``fat binary`` or ``offload bundle``."""
@@ -50,6 +61,25 @@ class CodeObject:
     def version(self) -> int:
         """The code object version, 3 to 6."""
     @property
+    def target_id(self) -> TargetId:
+        """The target id, taken apart."""
+    @property
+    def os_abi(self) -> str:
+        """``AMDHSA``, ``AMDPAL`` or ``Mesa3D``."""
+    @property
+    def generic_version(self) -> int:
+        """The version of a generic processor's definition; 0 for other processors."""
+    def runs_on(self, agent: TargetId) -> bool:
+        """Whether the HSA runtime would load it on such an agent."""
+    def metadata(self) -> Any:
+        """The metadata note, unknown keys included; None without one."""
+    def notes(self) -> Any:
+        """``owner``, ``kind``, ``kind_name``, ``offset``, ``size`` and ``content`` of each note."""
+    def descriptor(self, kernel: str) -> KernelDescriptor | None:
+        """A kernel's descriptor."""
+    def with_descriptor(self, kernel: str, descriptor: KernelDescriptor) -> CodeObject:
+        """The code object with a kernel's descriptor replaced."""
+    @property
     def instrumented(self) -> bool:
         """It has a ``.luthier.origin`` section."""
     @property
@@ -61,6 +91,86 @@ class CodeObject:
         """``name``, ``address`` (as the object states it), ``size`` and ``kind`` of a symbol."""
     def inspect(self) -> dict[str, Any]:
         """Everything: target, kernels with their descriptors, metadata, symbols, sections, segments, relocations."""
+
+@final
+class TargetId:
+    """A processor and what is required of its features: ``gfx90a:sramecc+:xnack-``.
+
+    >>> TargetId("gfx90a:xnack-").runs_on(TargetId("gfx90a:sramecc+:xnack-"))
+    True
+    """
+
+    def __new__(cls, text: str) -> TargetId: ...
+    @property
+    def processor(self) -> str:
+        """LLVM's name: ``gfx90a``, ``gfx9-generic``."""
+    @property
+    def sramecc(self) -> bool | None:
+        """Required on or off; None where either will do, or the processor has no such feature."""
+    @property
+    def xnack(self) -> bool | None:
+        """Required on or off; None where either will do, or the processor has no such feature."""
+    @property
+    def is_generic(self) -> bool:
+        """It stands for several processors."""
+    @property
+    def generic(self) -> str | None:
+        """The generic processor whose code this one runs too."""
+    def check(self) -> None:
+        """Raises ArgumentError unless LLVM knows the processor, and it has the features."""
+    def runs_on(self, agent: TargetId) -> bool:
+        """Whether the HSA runtime would load code for this on such an agent."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class KernelDescriptor:
+    """The 64 bytes that tell the hardware how to start a kernel. Never changes: :meth:`replace` makes another one.
+
+    >>> descriptor = code_object.descriptor("vecadd")
+    >>> descriptor["enable_sgpr_dispatch_ptr"], descriptor.vgpr_count
+    (0, 8)
+    >>> code_object.with_descriptor("vecadd", descriptor.replace(enable_sgpr_dispatch_ptr=1)).save("out.hsaco")
+    """
+
+    def __new__(cls, data: bytes, processor: str) -> KernelDescriptor: ...
+    @property
+    def data(self) -> bytes:
+        """Its 64 bytes."""
+    @property
+    def processor(self) -> str:
+        """Whose meaning the fields have."""
+    @property
+    def fields(self) -> dict[str, int]:
+        """Every field that the processor has, by LLVM's name, as it is encoded: first whole words, then their bits."""
+    def __getitem__(self, name: str) -> int: ...
+    def replace(self, **fields: int) -> KernelDescriptor:
+        """A copy with some fields changed. ArgumentError for fields that the processor does not have, and for values
+        that a field cannot hold. What has no field stays as it is."""
+    @property
+    def reserved_bits(self) -> list[tuple[int, int]]:
+        """Byte offset and mask of the bits that are set and that no field of the processor has."""
+    @property
+    def wavefront_size(self) -> int:
+        """Work-items of a wave."""
+    @property
+    def vgpr_count(self) -> int:
+        """Vector registers allocated; on gfx90a and gfx94x AGPRs too."""
+    @property
+    def sgpr_count(self) -> int:
+        """Scalar registers allocated, VCC and its kin included; the addressable ones from gfx10 on."""
+    @property
+    def accum_offset(self) -> int | None:
+        """gfx90a, gfx94x: where the AGPRs begin in the unified register file."""
+    @property
+    def preloaded_arguments(self) -> tuple[int, int] | None:
+        """Which bytes of the kernel arguments are in SGPRs when the kernel starts."""
+    def with_vgpr_count(self, registers: int) -> KernelDescriptor:
+        """A copy with at least so many vector registers, as many as the field can say."""
+    def with_sgpr_count(self, registers: int) -> KernelDescriptor:
+        """A copy with at least so many scalar registers, as many as the field can say."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Program:

@@ -33,13 +33,18 @@ class CodeObject:
 
     @classmethod
     def open(cls, source: Any, *, target: str | None = None, kernel: str | None = None) -> CodeObject:
-        """From a file name or bytes: a code object, a host binary with a ``.hip_fatbin`` section, an offload bundle.
+        """From a file name or bytes: a code object, a host binary with a ``.hip_fatbin`` section, an offload bundle. Or
+        from the runtime's name of a loaded code object, ``file:///...#offset=N&size=N`` or ``memory://...``.
 
-        Of a file that holds several, ``target`` (such as ``"gfx90a"`` or ``"gfx90a:xnack-"``) selects; where that
-        leaves several, one for each translation unit, the one that has ``kernel`` is taken.
+        Of a file that holds several, ``target`` (such as ``"gfx90a"`` or ``"gfx90a:xnack-"``) selects, by the rules of
+        the runtime, and nothing but what was selected is read; where that leaves several, one for each translation
+        unit, the one that has ``kernel`` is taken. A code object that does not suit ``target`` is a
+        :class:`~luthier.LoadError`.
         """
         container, path = open_container(source)
         if container.kind == "code object":
+            if target is not None:
+                container.select(target)
             return cls(container.code_object(0), path)
         name = path or "the bytes"
         wanted = target or next(t for t in [*_core.TARGETS, None] if t is None or _holds(container, t)) or _core.TARGETS[0]
@@ -75,9 +80,50 @@ class CodeObject:
         return self.core.processor
 
     @property
+    def target_id(self) -> _core.TargetId:
+        """The target id, taken apart."""
+        return self.core.target_id
+
+    @property
     def version(self) -> int:
-        """The code object version, 4 to 6."""
+        """The code object version, 3 to 6."""
         return self.core.version
+
+    @property
+    def os_abi(self) -> str:
+        """Whose loader it is for: ``AMDHSA``, ``AMDPAL`` or ``Mesa3D``."""
+        return self.core.os_abi
+
+    def runs_on(self, agent: str | _core.TargetId) -> bool:
+        """Whether the HSA runtime would load it on an agent with this target id, ``gfx90a:sramecc+:xnack-`` say."""
+        return self.core.runs_on(agent if isinstance(agent, _core.TargetId) else _core.TargetId(agent))
+
+    @cached_property
+    def metadata(self) -> dict[str, Any] | None:
+        """The metadata note as it is, unknown keys included; None without one."""
+        return self.core.metadata()
+
+    @property
+    def notes(self) -> list[dict[str, Any]]:
+        """``owner``, ``kind``, ``kind_name``, ``offset``, ``size`` and ``content`` of each note."""
+        return self.core.notes()
+
+    def descriptor(self, kernel: str) -> _core.KernelDescriptor:
+        """The descriptor of a kernel, with or without ``.kd`` in its name."""
+        found = self.core.descriptor(kernel)
+        if found is None:
+            from .planning import no_kernel
+
+            raise ArgumentError(no_kernel(self, kernel))
+        return found
+
+    def with_descriptor(self, kernel: str, descriptor: _core.KernelDescriptor) -> CodeObject:
+        """A copy of the code object in which a kernel has another descriptor; all other bytes are the same.
+
+        >>> co.with_descriptor("vecadd", co.descriptor("vecadd").replace(priority=3)).save("out.hsaco")
+        """
+        self.descriptor(kernel)
+        return CodeObject(self.core.with_descriptor(kernel, descriptor), self.path)
 
     @property
     def instrumented(self) -> bool:
@@ -157,6 +203,8 @@ def open_container(source: Any) -> tuple[_core.Container, str | None]:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _core.Container.from_bytes(bytes(source)), None
     path = os.fspath(source)
+    if isinstance(path, str) and path.startswith(("file://", "memory://")):
+        return _core.Container.open_uri(path), path
     return _core.Container.open(path), path
 
 

@@ -1,7 +1,7 @@
 //! What `luthier inspect` shows, as data.
 
 use luthier_loader::descriptor::Generation;
-use luthier_loader::{CodeObject, Kernel};
+use luthier_loader::{CodeObject, Kernel, Note, NoteContent};
 use serde_json::{Map, Value, json};
 
 /// Target, kernels, metadata, symbols, sections, segments, relocations.
@@ -14,6 +14,7 @@ pub fn everything(object: &CodeObject) -> Value {
         "sramecc": object.sramecc(),
         "xnack": object.xnack(),
         "code_object_version": object.version(),
+        "generic_version": object.generic_version(),
         "os_abi": object.os_abi().to_string(),
         "flags": object.flags(),
         "size": object.bytes().len(),
@@ -22,6 +23,11 @@ pub fn everything(object: &CodeObject) -> Value {
         "functions": object.functions().iter()
             .map(|f| json!({"name": f.name, "address": f.vaddr, "size": f.size})).collect::<Vec<_>>(),
         "metadata": object.metadata().map(|m| m.to_json()),
+        "notes": notes(object),
+        "mesa_kernels": object.mesa_kernels().iter().map(|k| json!({
+            "name": k.name, "address": k.vaddr, "entry": k.entry, "code_size": k.code_size,
+            "header": k.header.fields().into_iter().map(|(name, value)| (name.to_owned(), number(value))).collect::<Map<_, _>>(),
+        })).collect::<Vec<_>>(),
         "symbols": object.symbols().iter().map(|s| json!({
             "name": s.name, "address": s.value, "size": s.size, "kind": s.kind.to_string(),
             "binding": s.binding.to_string(), "visibility": s.visibility.to_string(),
@@ -39,6 +45,28 @@ pub fn everything(object: &CodeObject) -> Value {
             "offset": r.offset, "kind": r.kind.to_string(), "symbol": r.symbol.and_then(symbol_name), "addend": r.addend,
         })).collect::<Vec<_>>(),
     })
+}
+
+/// Owner, kind and content of each note; the metadata are elsewhere.
+pub fn notes(object: &CodeObject) -> Value {
+    let note = |note: &Note| {
+        let content = match note.content(object.bytes()) {
+            NoteContent::Metadata | NoteContent::Other => None,
+            other => Some(other.to_string()),
+        };
+        json!({
+            "owner": note.name, "kind": note.kind, "kind_name": note.kind_name(), "offset": note.description.start,
+            "size": note.description.len(), "content": content,
+        })
+    };
+    object.notes().iter().map(note).collect()
+}
+
+fn number(value: i128) -> Value {
+    match u64::try_from(value) {
+        Ok(value) => value.into(),
+        Err(_) => i64::try_from(value).unwrap_or(i64::MIN).into(),
+    }
 }
 
 fn kernel(kernel: &Kernel, generation: Generation) -> Value {

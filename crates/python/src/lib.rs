@@ -9,6 +9,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | `descriptor` | kernel descriptors and target ids |
 //! | `device` | the mock device |
 //! | `error` | Rust errors and panics as Python exceptions |
 //! | `json` | serde_json values as Python objects |
@@ -18,6 +19,7 @@
 //! | `program` | lifted code: functions, blocks, instructions |
 //! | `text` | annotated assembly |
 
+mod descriptor;
 mod device;
 mod error;
 mod inspect;
@@ -32,6 +34,8 @@ use pyo3::prelude::*;
 
 #[pymodule(name = "_core")]
 mod core {
+    #[pymodule_export]
+    use crate::descriptor::{PyDescriptor, PyTargetId};
     #[pymodule_export]
     use crate::device::{PyDevice, finding_kinds};
     #[pymodule_export]

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use luthier_loader::{CodeObject, Container, ContainerKind, LoadError, TargetId};
+use luthier_loader::{CodeObject, CodeObjectUri, Container, ContainerKind, LoadError, TargetId};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::json;
 
+use crate::descriptor::{PyDescriptor, PyTargetId};
 use crate::error::{Class, guard};
 use crate::json::to_python;
 
@@ -47,6 +48,42 @@ impl PyContainer {
             let inner = Container::from_bytes(data).map_err(|e| load_error(&None, e))?;
             Ok(PyContainer { inner, source: None })
         })
+    }
+
+    /// A part of a file.
+    #[staticmethod]
+    fn open_range(py: Python<'_>, path: PathBuf, offset: u64, size: u64) -> PyResult<PyContainer> {
+        let source = Some(path.display().to_string());
+        guard(py, move || {
+            let inner = Container::open_range(&path, offset, size).map_err(|e| load_error(&source, e))?;
+            Ok(PyContainer { inner, source })
+        })
+    }
+
+    /// A range of a process's memory.
+    #[staticmethod]
+    #[pyo3(signature = (address, size, process=None))]
+    fn from_memory(py: Python<'_>, address: u64, size: u64, process: Option<u32>) -> PyResult<PyContainer> {
+        guard(py, move || {
+            let inner = Container::from_memory(process, address, size).map_err(|e| load_error(&None, e))?;
+            Ok(PyContainer { inner, source: None })
+        })
+    }
+
+    /// What the runtime's name of a loaded code object stands for.
+    #[staticmethod]
+    fn open_uri(py: Python<'_>, uri: &str) -> PyResult<PyContainer> {
+        let source = Some(uri.to_owned());
+        guard(py, move || {
+            let parsed: CodeObjectUri = uri.parse().map_err(|e| load_error(&None, e))?;
+            let inner = parsed.open().map_err(|e| load_error(&source, e))?;
+            Ok(PyContainer { inner, source })
+        })
+    }
+
+    fn read<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = guard(py, || self.inner.read(index).map_err(|e| load_error(&self.source, e)))?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     #[getter]
@@ -130,6 +167,55 @@ impl PyCodeObject {
     #[getter]
     fn version(&self) -> u8 {
         self.inner.version()
+    }
+
+    #[getter]
+    fn target_id(&self) -> PyTargetId {
+        PyTargetId(self.inner.target().clone())
+    }
+
+    #[getter]
+    fn os_abi(&self) -> String {
+        self.inner.os_abi().to_string()
+    }
+
+    #[getter]
+    fn generic_version(&self) -> u8 {
+        self.inner.generic_version()
+    }
+
+    fn runs_on(&self, agent: &PyTargetId) -> bool {
+        self.inner.runs_on(&agent.0)
+    }
+
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let metadata = guard(py, || Ok(self.inner.metadata().map(|m| m.to_json())))?;
+        metadata.map(|m| to_python(py, &m)).transpose()
+    }
+
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let all = guard(py, || Ok(crate::inspect::notes(&self.inner)))?;
+        to_python(py, &all)
+    }
+
+    fn descriptor(&self, py: Python<'_>, kernel: &str) -> PyResult<Option<PyDescriptor>> {
+        guard(py, || {
+            let found = self.inner.kernel(kernel);
+            found.map(|k| PyDescriptor::of(k.descriptor, &self.inner.target().processor)).transpose()
+        })
+    }
+
+    /// The file with a kernel's descriptor replaced, parsed and checked again.
+    fn with_descriptor(&self, py: Python<'_>, kernel: &str, descriptor: &PyDescriptor) -> PyResult<PyCodeObject> {
+        guard(py, || {
+            let missing = || Class::Argument.error(format!("there is no kernel {kernel}"));
+            let found = self.inner.kernel(kernel).ok_or_else(missing)?;
+            let offset = self.inner.file_offset(found.descriptor_vaddr).ok_or_else(missing)? as usize;
+            let mut bytes = self.inner.bytes().to_vec();
+            bytes.get_mut(offset..offset + 64).ok_or_else(missing)?.copy_from_slice(descriptor.inner.as_bytes());
+            let inner = CodeObject::parse(bytes).map_err(|e| load_error(&self.source, e))?;
+            Ok(PyCodeObject { inner: Arc::new(inner), source: self.source.clone() })
+        })
     }
 
     #[getter]
