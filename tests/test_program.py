@@ -90,6 +90,22 @@ def test_functions_know_each_other(call):
         call.program.blocks_of(lt.CodeObject.open(call.data).functions)
 
 
+def test_loops():
+    code_object = lt.CodeObject.open(compiled.code_object("matmul"))
+    (kernel,) = (f for f in code_object.functions if f.kind == "kernel")
+    assert kernel.loops
+    for loop in kernel.loops:
+        assert loop.header in loop.blocks and loop.depth == (loop.parent.depth + 1 if loop.parent else 1)
+        inside = set(loop.blocks)
+        # Control comes in through the header only, and goes back to it.
+        assert all(set(b.predecessors) <= inside for b in loop.blocks if b != loop.header)
+        assert inside & set(loop.header.predecessors) and set(loop.header.predecessors) - inside
+        assert loop.parent is None or inside < set(loop.parent.blocks)
+    for block in kernel.blocks:
+        around = [loop for loop in kernel.loops if block in loop.blocks]
+        assert block.loop == max(around, key=lambda loop: loop.depth, default=None)
+
+
 REGISTER = re.compile(r"(?<![\w.:])(?:[sva]\[\d+:\d+\]|[sva]\d+|ttmp\d+|vcc|exec|m0|flat_scratch|xnack_mask)(?:_lo|_hi)?(?!\w)")
 
 

@@ -252,6 +252,9 @@ class Function:
     @property
     def has_unresolved_calls(self) -> bool:
         """It calls or jumps somewhere that is not known."""
+    @property
+    def loops(self) -> list[Loop]:
+        """Its natural loops. A cycle with more ways in than one is none."""
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -284,12 +287,34 @@ class Block:
     def instructions(self) -> Instructions:
         """At least one."""
     @property
+    def loop(self) -> Loop | None:
+        """The innermost loop that it is in."""
+    @property
     def live_in(self) -> list[Register]:
         """Registers whose values at the block's start may still be read, neighbours joined."""
     @property
     def live_out(self) -> list[Register]:
         """The same at its end."""
     def __len__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Loop:
+    """A natural loop: blocks that control goes round in, and enters through one of them only."""
+
+    @property
+    def header(self) -> Block:
+        """The block that it is entered through."""
+    @property
+    def depth(self) -> int:
+        """1 for a loop in no other."""
+    @property
+    def parent(self) -> Loop | None:
+        """The next loop around it."""
+    @property
+    def blocks(self) -> Blocks:
+        """Its blocks, those of inner loops included, by address."""
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
 

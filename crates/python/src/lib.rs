@@ -46,8 +46,8 @@ mod core {
     use crate::observe::PySession;
     #[pymodule_export]
     use crate::program::{
-        PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyOperand, PyProgram, PyRegister,
-        flag_bits, instruction_columns,
+        PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyOperand, PyProgram,
+        PyRegister, flag_bits, instruction_columns,
     };
     #[pymodule_export]
     const TARGETS: (&str,) = ("gfx90a",);

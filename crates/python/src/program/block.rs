@@ -7,7 +7,7 @@ use luthier_lifter::{BlockId, Terminator};
 use pyo3::prelude::*;
 
 use super::live::FunctionLive;
-use super::{PyFunction, PyInstructions, PyRegister, Shared, hash_of, identity};
+use super::{PyFunction, PyInstructions, PyLoop, PyRegister, Shared, hash_of, identity};
 use crate::error::guard;
 
 #[pyclass(name = "Block", module = "luthier._core", frozen)]
@@ -70,6 +70,10 @@ impl PyBlock {
     #[getter]
     fn live_out(&self, py: Python<'_>) -> PyResult<Vec<PyRegister>> {
         self.live(py, FunctionLive::at_end)
+    }
+    #[getter]
+    fn r#loop(&self, py: Python<'_>) -> PyResult<Option<PyLoop>> {
+        guard(py, || Ok(PyLoop::around(self)))
     }
     fn __len__(&self) -> usize {
         self.inner().instrs.len()

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use luthier_lifter::{FuncId, FunctionKind};
 use pyo3::prelude::*;
 
-use super::{PyBlocks, PyInstructions, Shared, hash_of, identity};
+use super::{PyBlocks, PyInstructions, PyLoop, Shared, hash_of, identity};
+use crate::error::guard;
 
 #[pyclass(name = "Function", module = "luthier._core", frozen)]
 pub struct PyFunction {
@@ -76,6 +77,10 @@ impl PyFunction {
     #[getter]
     fn has_unresolved_calls(&self) -> bool {
         self.program.program.has_unresolved(self.id)
+    }
+    #[getter]
+    fn loops(&self, py: Python<'_>) -> PyResult<Vec<PyLoop>> {
+        guard(py, || Ok(PyLoop::all_of(&self.program, self.id)))
     }
     fn __eq__(&self, other: &Self) -> bool {
         self.key() == other.key()

@@ -12,6 +12,7 @@
 //! | `sequence` | many instructions or blocks, without an object for each |
 //! | `columns` | many instructions as arrays |
 //! | `live` | the live registers of a function, kept |
+//! | `loops` | the loops of a function |
 //! | `source` | source lines, for Python and for listings |
 
 mod block;
@@ -19,6 +20,7 @@ mod columns;
 mod function;
 mod instruction;
 mod live;
+mod loops;
 mod modifiers;
 mod operand;
 mod sequence;
@@ -36,6 +38,7 @@ pub use block::PyBlock;
 pub use columns::{flag_bits, instruction_columns};
 pub use function::PyFunction;
 pub use instruction::PyInstruction;
+pub use loops::PyLoop;
 pub use operand::{PyOperand, PyRegister};
 pub use sequence::{PyBlocks, PyInstructions};
 pub use source::{PyFrame, on_one_line};
@@ -51,6 +54,7 @@ pub struct Shared {
     /// Or why the lines cannot be read.
     lines: OnceLock<Result<Option<SourceMap>, String>>,
     live: Mutex<Option<Arc<live::FunctionLive>>>,
+    loops: Mutex<Option<Arc<loops::FunctionLoops>>>,
 }
 
 impl Shared {
@@ -77,7 +81,8 @@ impl PyProgram {
         let object = code_object.inner.clone();
         guard(py, move || {
             let program = Program::lift(&object).map_err(|e| Class::Lift.error(e))?;
-            let shared = Shared { program, object, lines: OnceLock::new(), live: Mutex::new(None) };
+            let shared =
+                Shared { program, object, lines: OnceLock::new(), live: Mutex::default(), loops: Mutex::default() };
             Ok(PyProgram { inner: Arc::new(shared) })
         })
     }
