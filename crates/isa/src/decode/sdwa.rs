@@ -1,6 +1,6 @@
 //! What SDWA's second word allows: gfx9 and gfx10.
 
-use crate::{Format, Generation, OpcodeInfo};
+use crate::{Format, OpcodeInfo};
 
 /// A comparison's scalar destination counts only if its SD bit says that there is one.
 const SD: u64 = 1 << 47;
@@ -12,10 +12,7 @@ pub fn has_no_destination(info: &OpcodeInfo, pair: u64) -> bool {
 
 /// Sources are vector registers, any, or scalar ones and constants, if their S bits say so.
 pub fn is_legal(info: &OpcodeInfo, pair: u64) -> bool {
-    let has_scratch_base = info.mode.target().generation() == Generation::Gfx940;
-    let scalar = |code: u64| {
-        matches!(code, 0..=124 | 126..=208 | 235..=248 | 251..=253) || has_scratch_base && matches!(code, 230 | 231)
-    };
+    let scalar = |code: u64| matches!(code, 0..=124 | 126..=208 | 230..=231 | 235..=248 | 251..=253);
     let second = info.format != Format::Sdwa1;
     // Reserved: a selector of 7, a rule for the unused bits of 3. A comparison has a register in the latter's place.
     let select = |low: u32| pair >> low & 7 != 7;

@@ -47,7 +47,12 @@ pub fn clamp_and_omod(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 pub fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(table) = inst.truth_table().filter(|t| *t != 0) {
-        write!(f, " bitop3:0x{table:x}")?;
+        if table <= 10 { write!(f, " bitop3:{table}")? } else { write!(f, " bitop3:0x{table:x}")? }
+    }
+    // This one has its clamp before the selection.
+    let clamp_first = inst.info().base == "v_interp_p2_f16";
+    if clamp_first {
+        clamp_and_omod(inst, f)?;
     }
     let selected = inst.field(Field::OpSel).unwrap_or(0);
     if selected != 0 && inst.info().flags.contains(Flags::OP_SEL) {
@@ -59,7 +64,16 @@ pub fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         bits.truncate(bits.len() - 1);
         write!(f, " op_sel:{bits},{}]", selected >> 3 & 1)?;
     }
-    if inst.truth_table().is_some() { Ok(()) } else { clamp_and_omod(inst, f) }
+    // OP_SEL's bits say something else here.
+    if ["v_permlane16_swap_b32", "v_permlane32_swap_b32"].contains(&inst.info().base) {
+        if selected & 2 != 0 {
+            f.write_str(" bound_ctrl:1")?;
+        }
+        if selected & 1 != 0 {
+            f.write_str(" fi:1")?;
+        }
+    }
+    if clamp_first || inst.truth_table().is_some() { Ok(()) } else { clamp_and_omod(inst, f) }
 }
 
 pub fn vop3p(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -139,7 +139,8 @@ class Legality {
         bool literal = long_format && !vector && !(low.empty() && high.empty());
         auto [legal, all, effect, mine] = codes(p, literal);
         Word own = at((Word(1) << p.width) - 1, p.low);
-        if (legal == "0") out.fixed |= own;
+        // one code, that of the base
+        if (!legal.empty() && legal.find_first_of(",-") == std::string::npos) out.fixed |= own;
         else if (!mine) return; // other codes are other opcodes
         else if (!all) out.checks.push_back({p, legal});
         if (mine && !effect) out.ignored |= own;
