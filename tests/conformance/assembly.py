@@ -54,7 +54,7 @@ class Trial:
 
     @property
     def symbol(self) -> str:
-        return re.sub(r"\W", "_", self.name)
+        return "trial_" + re.sub(r"\W", "_", self.name)
 
 
 def check_lines(target: Target, lines: Sequence[str]) -> list[str | None]:

@@ -58,7 +58,10 @@ def mnemonic(entry: Entry, target: Target) -> str:
 
 def vector_form(target: Target, entry: Entry, kind: str, fields: dict[str, Operand], literal: int = 0x40490FDB) -> Form:
     """The plain form: every vector operand in VGPRs of its own."""
-    form = Form(entry, kind, "", literal=literal)
+    form = Form(entry, kind, "", literal=literal & 0xFFFF if entry.name.endswith("F16") else literal)
+    literal = form.literal
+    if "vsrc0" in fields:  # as the RDNA 4 specification calls it
+        fields = {**fields, "src0": fields["vsrc0"]}
     register = FIRST_VGPR
     texts = []
     for index, name in enumerate(("src0", "src1", "src2") if "src1" in fields else ("src0", "vsrc1")):
@@ -96,8 +99,7 @@ def vector_form(target: Target, entry: Entry, kind: str, fields: dict[str, Opera
         if family == "VOP2" and "VCC.u64[laneId]" in text.replace("VCC.u64[laneId] =", ""):
             texts.append(vcc)
         if "SIMM32" in text or "SIMM16.f16" in text:
-            number = f"0x{literal & (0xFFFF if 'SIMM16' in text else 0xFFFFFFFF):x}"
-            texts.insert(2 if "MK_" in entry.name else 3, number)
+            texts.insert(2 if "MK_" in entry.name else 3, f"{literal:#x}")
     suffix = {"VOP3P": ""}.get(family, f"_{kind.split()[0]}")
     form.text = f"{mnemonic(entry, target)}{suffix} {', '.join(texts)}"
     return form

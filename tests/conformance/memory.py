@@ -138,8 +138,8 @@ def _ways(target: Target, entry: Entry, fields: dict[str, Operand]) -> list[Acce
     made = []
     if family == "DS":
         access = Access(entry, "", "", fields)
-        access.far = "ST64" in entry.name
-        two = re.search(r"[DEG]2(ST64)?_(RTN_)?B(32|64)", entry.name)
+        access.far = "ST64" in entry.name or "STRIDE64" in entry.name
+        two = re.search(r"[DEG]2(ST64)?_(RTN_)?B(32|64)|2ADDR_", entry.name)
         unit = 8 if entry.name.endswith("B64") else 4
         if access.far:
             access.units = (0, SECOND // (unit * 64))
@@ -240,7 +240,7 @@ def types(access: Access) -> tuple[Operand, Operand]:
     name = access.entry.name
     match = re.search(r"PK_ADD(_RTN)?_(B?F16)|_(F32|F64)(_X2)?$", name)
     bits = 64 if re.search(r"64$|_X2$|_DWORDX2$", name) else 32
-    if "DWORDX" in name or re.search(r"B(96|128)$", name) or "2ST64" in name or re.search(r"(READ|WRITE|XCHG)2_", name):
+    if "DWORDX" in name or re.search(r"B(96|128)$", name) or re.search(r"2ST64|2ADDR|(READ|WRITE|XCHG)2_", name):
         match = None
     form = f"NUM_U{bits}"
     if match:

@@ -39,7 +39,8 @@ impl Resource {
             stride: word(1) >> 16 & 0x3fff | high_stride,
             records: word(2),
             swizzle: word(1) >> 31 & 1 != 0,
-            element: 2 << (word(3) >> 19 & 3),
+            // gfx9 has no ELEMENT_SIZE (LLVM's SIInstrInfo::getScratchRsrcWords23): its bits are for virtual memory.
+            element: 4,
             index_stride: 8 << (word(3) >> 21 & 3),
             add_tid,
         }

@@ -273,7 +273,8 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
 /// `ds_append` and `ds_consume`: a counter goes up or down by the number of active lanes.
 fn count(w: &mut Wave, op: &Op, sign: i32) -> Flow {
     let exec = w.exec();
-    let at = (w.s[usize::from(scalar::M0)] >> 16).wrapping_add(op.imm as u32);
+    // The manual speaks of M0.base; LLVM, whose code we run, puts the LDS pointer itself into M0.
+    let at = (w.s[usize::from(scalar::M0)] & 0xffff).wrapping_add(op.imm as u32);
     let by = exec.count_ones() as i32 * sign;
     let (one, rows) = (exec & exec.wrapping_neg(), Rows { dst: op.dst, data: op.dst, words: 1 });
     notice::lds(w, Action::Atomic(Atomic::Add, true), rows, &[at; 64], one);
