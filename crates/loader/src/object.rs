@@ -14,7 +14,7 @@ use crate::symbols::{Code, Defined, SymbolIndex, SymbolTables};
 use crate::tables::Tables;
 use crate::target_id::generic_version;
 use crate::types::*;
-use crate::{FeatureSetting, LoadError, Metadata, OriginMap, PalMetadata, TargetId};
+use crate::{FeatureSetting, KernelDescriptor, LoadError, Metadata, OriginMap, PalMetadata, TargetId};
 
 /// One code object: an AMDGPU shared object, v3 to v6.
 #[derive(Clone)]
@@ -245,6 +245,18 @@ impl CodeObject {
     pub fn read(&self, vaddr: u64, len: u64) -> Option<&[u8]> {
         let offset = self.loads.file_offset(vaddr, len)?;
         elf::slice(&self.bytes, "segment", offset, len).ok()
+    }
+    /// A copy in which a kernel has another descriptor, checked like any other file; every other byte is the same. `None`
+    /// when there is no such kernel.
+    pub fn with_descriptor(
+        &self,
+        kernel: &str,
+        descriptor: &KernelDescriptor,
+    ) -> Option<Result<CodeObject, LoadError>> {
+        let offset = self.loads.file_offset(self.kernel(kernel)?.descriptor_vaddr, 64)? as usize;
+        let mut bytes = self.bytes.to_vec();
+        bytes.get_mut(offset..offset + 64)?.copy_from_slice(descriptor.as_bytes());
+        Some(CodeObject::parse(bytes))
     }
     /// Executable address ranges: sections with code, or the executable segments of a file without section headers.
     pub fn code_ranges(&self) -> Vec<Range<u64>> {

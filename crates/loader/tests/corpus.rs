@@ -2,7 +2,9 @@
 
 mod support;
 
-use luthier_loader::{CodeObject, Container, ContainerKind, LoadError, MockLoader, TargetId};
+use luthier_loader::{
+    CodeObject, Container, ContainerKind, Generation, KernelDescriptor, LoadError, MockLoader, TargetId,
+};
 use support::{corpus, files};
 
 #[test]
@@ -34,6 +36,16 @@ fn every_object_parses_loads_and_round_trips() {
         if let Some(metadata) = object.metadata() {
             let note = object.notes().iter().find(|n| n.kind == 32).unwrap();
             assert!(metadata.encode() == bytes[note.description.clone()], "{}: note differs", path.display());
+        }
+        // Read, taken apart, written: the same file.
+        if let Some(kernel) = object.kernels().last() {
+            let fields = kernel.descriptor.fields_for(Generation::of(&processor).unwrap());
+            let mut descriptor = KernelDescriptor::from_bytes([0; 64]);
+            for (name, value) in fields {
+                descriptor.set(Generation::of(&processor).unwrap(), name, value.into()).unwrap();
+            }
+            let written = object.with_descriptor(&kernel.name, &descriptor).unwrap().unwrap();
+            assert!(written.bytes()[..] == bytes[..], "{}: written it differs", path.display());
         }
         let loader = MockLoader::single(object, 0x7f00_0000_0000);
         let loader = loader.unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -2,8 +2,9 @@
 
 mod support;
 
+use luthier_loader::fuzz::Random;
 use luthier_loader::{CodeObject, Generation, KernelDescriptor};
-use support::{Random, corpus, files, llvm_tool, output};
+use support::{corpus, files, llvm_tool, output};
 
 /// The directive's name, and ours where it differs.
 const NAMES: &[(&str, &str)] = &[
@@ -94,7 +95,7 @@ fn fields_agree_with_objdump() {
 fn setters_change_their_field_and_nothing_else() {
     let mut random = Random(0x1234_5678_9abc_def1);
     for _ in 0..1000 {
-        let bytes: [u8; 64] = std::array::from_fn(|_| random.next() as u8);
+        let bytes: [u8; 64] = std::array::from_fn(|_| random.number() as u8);
         let before = KernelDescriptor::from_bytes(bytes);
         assert_eq!(before.to_bytes(), bytes);
         let mut after = before;
@@ -154,7 +155,7 @@ fn fields_are_set_by_name_and_unknown_bits_stay() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     for round in 0..700 {
         let generation = Generation::ALL[round % 7];
-        let bytes: [u8; 64] = std::array::from_fn(|_| random.next() as u8);
+        let bytes: [u8; 64] = std::array::from_fn(|_| random.number() as u8);
         let before = KernelDescriptor::from_bytes(bytes);
         let mut after = before;
         for (name, value) in before.fields_for(generation) {

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use luthier_loader::fuzz::Random;
 use luthier_loader::{CodeObject, LoadError, SourceMap};
 use serde_json::Value;
-use support::{Random, corpus, files, llvm_tool, output};
+use support::{corpus, files, llvm_tool, output};
 
 /// A folder of the test's own, removed at its end.
 struct Folder(PathBuf);
@@ -243,7 +244,7 @@ fn damaged_debug_information_is_refused_or_read() {
             let at = place.start + random.below(place.len());
             match random.below(4) {
                 0 => bytes[at] ^= 1 << random.below(8),
-                1 => bytes[at] = random.next() as u8,
+                1 => bytes[at] = random.number() as u8,
                 2 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
                 _ => bytes[at..place.end].iter_mut().take(8).for_each(|byte| *byte = 0xff),
             }

@@ -2,8 +2,8 @@
 
 mod support;
 
+use luthier_loader::fuzz::Random;
 use luthier_loader::{OriginMap, OriginMapBuilder};
-use support::Random;
 
 #[test]
 fn lookups_tell_original_inserted_and_outside() {
@@ -44,7 +44,7 @@ fn random_maps_round_trip_and_stay_small() {
     let mut random = Random(77);
     for round in 0..200 {
         let mut builder = OriginMap::builder();
-        let (mut new, mut original) = (random.next() >> 20, random.next() >> 20);
+        let (mut new, mut original) = (random.number() >> 20, random.number() >> 20);
         let mut pairs = 0;
         for _ in 0..random.below(5) {
             new += random.below(1 << 20) as u64;
@@ -54,7 +54,7 @@ fn random_maps_round_trip_and_stay_small() {
                 pairs += 1;
                 let size = 4 + 4 * random.below(2) as u64;
                 new += size + if round % 2 == 0 { 0 } else { 4 * random.below(6) as u64 };
-                original = if random.below(50) == 0 { random.next() >> 20 } else { original + size };
+                original = if random.below(50) == 0 { random.number() >> 20 } else { original + size };
             }
             new += 4;
             builder.range(start, new);

@@ -209,11 +209,8 @@ impl PyCodeObject {
     fn with_descriptor(&self, py: Python<'_>, kernel: &str, descriptor: &PyDescriptor) -> PyResult<PyCodeObject> {
         guard(py, || {
             let missing = || Class::Argument.error(format!("there is no kernel {kernel}"));
-            let found = self.inner.kernel(kernel).ok_or_else(missing)?;
-            let offset = self.inner.file_offset(found.descriptor_vaddr).ok_or_else(missing)? as usize;
-            let mut bytes = self.inner.bytes().to_vec();
-            bytes.get_mut(offset..offset + 64).ok_or_else(missing)?.copy_from_slice(descriptor.inner.as_bytes());
-            let inner = CodeObject::parse(bytes).map_err(|e| load_error(&self.source, e))?;
+            let changed = self.inner.with_descriptor(kernel, &descriptor.inner).ok_or_else(missing)?;
+            let inner = changed.map_err(|e| load_error(&self.source, e))?;
             Ok(PyCodeObject { inner: Arc::new(inner), source: self.source.clone() })
         })
     }

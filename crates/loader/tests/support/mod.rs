@@ -52,21 +52,6 @@ pub fn output(program: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A small generator (xorshift64*), so that a failure can be repeated from its seed.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-}
-
 /// Two kernels, variables, and pointers that need R_AMDGPU_RELATIVE64 and R_AMDGPU_ABS64.
 const SOURCE: &str = "
 __constant int table[4] = {1, 2, 3, 4};
