@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from .errors import *  # noqa: F403
     from .kernel import Kernel
     from .lang import *  # noqa: F403
+    from .linked import Linked
+    from .loader import LoadedObject, LoadedSymbol, Location, MockLoader
     from .observe import Registers, Session, Snapshot, Trace
     from .planning import instrument
     from .report import Report
@@ -71,7 +73,12 @@ _HOME = {
     "Instructions": "_core",
     "Kernel": "kernel",
     "KernelDescriptor": "_core",
+    "Linked": "linked",
+    "LoadedObject": "loader",
+    "LoadedSymbol": "loader",
+    "Location": "loader",
     "Loop": "_core",
+    "MockLoader": "loader",
     "Module": "device",
     "Operand": "_core",
     "Reg": "values",
@@ -92,12 +99,17 @@ _HOME = {
         (
             "ArgumentError",
             "DeviceError",
+            "DuplicateSymbolError",
+            "FinalizedError",
             "InstrumentError",
             "InternalError",
             "LiftError",
+            "LinkError",
             "LoadError",
             "LuthierError",
+            "RelocationError",
             "ToolError",
+            "UnresolvedSymbolError",
         ),
         "errors",
     ),

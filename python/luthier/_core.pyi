@@ -173,6 +173,88 @@ class KernelDescriptor:
     def __hash__(self) -> int: ...
 
 @final
+class MockLoader:
+    """Code objects in memory, linked; see :class:`luthier.MockLoader`. Agents, executables and objects are numbers."""
+
+    def __new__(cls, base: int | None = None) -> MockLoader:
+        """``base``: where objects are placed from on."""
+    def add_agent(self, target: str) -> int:
+        """One more agent, with this target id."""
+    def add_executable(self, name: str) -> int:
+        """One more set of objects that see each other. Number 0 is there from the beginning."""
+    @property
+    def agents(self) -> list[str]:
+        """The agents' target ids."""
+    @property
+    def executables(self) -> list[str]:
+        """The executables' names."""
+    @property
+    def finalized(self) -> bool:
+        """Everything is linked, and nothing can be added any more."""
+    @property
+    def object_count(self) -> int:
+        """How many objects are loaded."""
+    def load(
+        self,
+        code_object: CodeObject,
+        name: str | None = None,
+        agent: int | None = None,
+        executable: int = 0,
+        base: int | None = None,
+    ) -> int:
+        """Copies an object into memory."""
+    def load_path(
+        self,
+        path: str,
+        name: str | None = None,
+        agent: int | None = None,
+        executable: int = 0,
+        base: int | None = None,
+    ) -> list[int]:
+        """What a file holds for the agent: of a fat binary, one object of each translation unit."""
+    def load_uri(
+        self,
+        uri: str,
+        name: str | None = None,
+        agent: int | None = None,
+        executable: int = 0,
+        base: int | None = None,
+    ) -> list[int]:
+        """The same of a ``file://`` or ``memory://`` name."""
+    def load_bytes(
+        self,
+        data: bytes,
+        name: str | None = None,
+        agent: int | None = None,
+        executable: int = 0,
+        base: int | None = None,
+    ) -> list[int]:
+        """The same of bytes."""
+    def define(self, name: str, address: int, size: int, agent: int | None = None, executable: int = 0) -> None:
+        """Says where a symbol is that objects refer to; ``agent`` None: for all agents."""
+    def define_data(self, name: str, data: bytes, agent: int | None = None, executable: int = 0) -> int:
+        """A variable that the loader keeps; gives its address."""
+    def finalize(self) -> None:
+        """Links and relocates everything, or changes nothing."""
+    def object(self, number: int) -> dict[str, Any]:
+        """``name``, ``agent``, ``executable``, ``base``, ``start``, ``end``, ``segments``, ``got`` of an object."""
+    def code_object(self, number: int) -> CodeObject:
+        """What was loaded."""
+    def symbols(self) -> list[dict[str, Any]]:
+        """``name``, ``address``, ``size``, ``kind``, ``binding``, ``exported``, ``object``, ``agent``, ``executable`` of
+        what all objects define, then of the externals."""
+    def symbol(self, name: str, object: int | None = None) -> dict[str, Any]:
+        """The same of an object's symbol, or of the only exported definition or external of this name."""
+    def resolve(self, object: int, name: str) -> int | None:
+        """The address that a symbol of an object stands for."""
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes of one segment or external."""
+    def write(self, address: int, data: bytes) -> None:
+        """Overwrites bytes of one segment or external."""
+    def locate(self, address: int) -> dict[str, Any] | None:
+        """``object``, ``name``, ``vaddr``, ``section``, ``symbol``, ``offset``, ``file_offset`` and permissions."""
+
+@final
 class Program:
     """The code of a code object, taken apart."""
 
@@ -551,6 +633,8 @@ class Device:
         """``threads``: CPU threads that run workgroups, 0 for one on each core."""
     def load(self, code_object: CodeObject) -> int:
         """Loads it and gives the module's number."""
+    def load_linked(self, loader: MockLoader) -> list[tuple[int, int]]:
+        """Loads the objects of a finalized loader that are for this device: each object's number and its module's."""
     def symbol(self, module: int, name: str) -> tuple[int, int] | None:
         """Address and size of a symbol of a loaded module."""
     def alloc(self, size: int) -> int:

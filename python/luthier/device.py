@@ -6,12 +6,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from . import _core
 from .arguments import Packed, check_workgroup, dimensions, pack
 from .code_object import CodeObject
 from .errors import ArgumentError, DeviceError
+from .linked import Linked
+from .loader import MockLoader
 from .observe import Session, Trace, request
 from .planning import Planner, _distinct_names, no_kernel
 from .report import Report, plain
@@ -104,7 +106,13 @@ class Module:
     """
 
     def __init__(
-        self, device: Device, code_object: CodeObject, tools: Sequence[Tool], kernels: Sequence[str] | None, check: bool
+        self,
+        device: Device,
+        code_object: CodeObject,
+        tools: Sequence[Tool],
+        kernels: Sequence[str] | None,
+        check: bool,
+        loaded_as: int | None = None,
     ):
         self.device = device
         #: The original.
@@ -119,7 +127,7 @@ class Module:
             planner.ask(kernels)
             self.loaded = planner.finish(check)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
-        self._id = device.core.load(self.loaded.core)
+        self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as
         if tools:
             planner.bind(self)
 
@@ -245,11 +253,24 @@ class Device:
         self.core = _core.Device(processor, threads)
         self._modules: dict[tuple[int, ...], tuple[Module, Any]] = {}
 
+    @overload
+    def load(self, source: MockLoader) -> Linked: ...
+    @overload
     def load(
         self, source: Any, *, tools: Sequence[Tool] = (), kernels: Sequence[str] | None = None, check: bool = False
-    ) -> Module:
+    ) -> Module: ...
+    def load(
+        self, source: Any, *, tools: Sequence[Tool] = (), kernels: Sequence[str] | None = None, check: bool = False
+    ) -> Module | Linked:
         """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
-        or those named. ``check`` has every placement proved by the splice checker."""
+        or those named. ``check`` has every placement proved by the splice checker.
+
+        Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are;
+        objects are instrumented (:func:`luthier.instrument`) before they go into a loader."""
+        if isinstance(source, MockLoader):
+            if tools or kernels is not None or check:
+                raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
+            return Linked(self, source)
         return Module(self, CodeObject.of(source, target=self.processor), tools, kernels, check)
 
     def run(

@@ -15,6 +15,29 @@ class LoadError(LuthierError):
     """A file that is not a code object we can use, or that is damaged."""
 
 
+class LinkError(LuthierError):
+    """Something that the mock loader cannot load, define, link or find."""
+
+
+class FinalizedError(LinkError):
+    """Loading, defining or finalizing after ``finalize()``, or asking before it for what only it settles."""
+
+
+class DuplicateSymbolError(LinkError):
+    """Two strong definitions of one name for one agent, or an external defined twice."""
+
+
+class UnresolvedSymbolError(LinkError):
+    """References that nothing defines: all of them, by name, in ``symbols``."""
+
+    #: The undefined names, in the order of the objects that need them.
+    symbols: list[str]
+
+
+class RelocationError(LinkError):
+    """A relocation record that cannot be applied: its type, its place or its value."""
+
+
 class LiftError(LuthierError):
     """Machine code that cannot be taken apart."""
 

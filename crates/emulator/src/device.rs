@@ -122,7 +122,7 @@ impl State {
             let object = loaded.object().clone();
             let origins = object.origin_map().map_err(|e| failed(e.to_string()))?;
             let mut symbols = HashMap::new();
-            for symbol in object.symbols().iter().filter(|s| s.section.is_some()) {
+            for symbol in object.symbols().iter().filter(|s| !s.is_undefined() && !s.is_absolute()) {
                 symbols.entry(symbol.name.clone()).or_insert((loaded.address(symbol.value), symbol.size));
             }
             let (base, span, allocations) = (loaded.base(), loaded.span(), Vec::new());

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Class, guard};
 use crate::json::to_python;
+use crate::link::PyMockLoader;
 use crate::object::PyCodeObject;
 use crate::observe::{PySession, Request, observed_to_python, watch};
 
@@ -37,6 +38,13 @@ impl PyDevice {
     fn load(&self, py: Python<'_>, code_object: &PyCodeObject) -> PyResult<u32> {
         let object = code_object.inner.clone();
         guard(py, || Ok(self.inner.load(&object).map_err(device_error)?.0))
+    }
+
+    fn load_linked(&self, py: Python<'_>, loader: &PyMockLoader) -> PyResult<Vec<(u32, u32)>> {
+        guard(py, || {
+            let loaded = self.inner.load_linked(&loader.lock()).map_err(device_error)?;
+            Ok(loaded.into_iter().map(|(object, module)| (object.0, module.0)).collect())
+        })
     }
 
     fn symbol(&self, py: Python<'_>, module: u32, name: &str) -> PyResult<Option<(u64, u64)>> {

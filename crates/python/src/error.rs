@@ -17,6 +17,11 @@ pub enum Class {
     Device,
     Argument,
     Internal,
+    Link,
+    Finalized,
+    DuplicateSymbol,
+    Unresolved,
+    Relocation,
 }
 
 impl Class {
@@ -28,6 +33,11 @@ impl Class {
             Class::Device => "DeviceError",
             Class::Argument => "ArgumentError",
             Class::Internal => "InternalError",
+            Class::Link => "LinkError",
+            Class::Finalized => "FinalizedError",
+            Class::DuplicateSymbol => "DuplicateSymbolError",
+            Class::Unresolved => "UnresolvedSymbolError",
+            Class::Relocation => "RelocationError",
         }
     }
 

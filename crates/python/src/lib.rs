@@ -16,6 +16,7 @@
 //! | `object` | containers and code objects |
 //! | `inspect` | what `luthier inspect` shows, as data |
 //! | `instrument` | hooks and points to an instrumented code object |
+//! | `link` | the mock loader |
 //! | `program` | lifted code: functions, blocks, instructions |
 //! | `text` | annotated assembly |
 
@@ -25,6 +26,7 @@ mod error;
 mod inspect;
 mod instrument;
 mod json;
+mod link;
 mod object;
 mod observe;
 mod program;
@@ -40,6 +42,8 @@ mod core {
     use crate::device::{PyDevice, finding_kinds};
     #[pymodule_export]
     use crate::instrument::instrument;
+    #[pymodule_export]
+    use crate::link::PyMockLoader;
     #[pymodule_export]
     use crate::object::{PyCodeObject, PyContainer};
     #[pymodule_export]

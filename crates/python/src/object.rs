@@ -134,6 +134,13 @@ pub struct PyCodeObject {
     source: Option<String>,
 }
 
+impl PyCodeObject {
+    /// One that was read from somewhere else than a file of its own.
+    pub fn new(inner: Arc<CodeObject>) -> PyCodeObject {
+        PyCodeObject { inner, source: None }
+    }
+}
+
 #[pymethods]
 impl PyCodeObject {
     #[staticmethod]

@@ -55,7 +55,7 @@ impl MockLoader {
         Ok(())
     }
 
-    /// The names that nothing defines, each once for each scope, in the order of the objects.
+    /// The names that nothing defines, each once for each object, in the order of the objects.
     fn unresolved(&self) -> Vec<Unresolved> {
         let mut found: Vec<Unresolved> = Vec::new();
         for object in self.objects.iter().filter(|object| object.records.looks_elsewhere) {
