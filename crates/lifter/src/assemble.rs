@@ -14,6 +14,7 @@ use crate::lift::{Code, call_target};
 use crate::live::Summaries;
 use crate::pcrel::{PcValue, pair};
 use crate::place::{Place, Places};
+use crate::why::unresolved;
 use crate::{
     Block, BlockId, BlockIds, Call, Exit, FuncId, Function, FunctionKind, Gap, InstrId, InstrIds, Issue, IssueKind,
     Program, Resolution, Terminator,
@@ -265,7 +266,10 @@ fn report(p: &mut Program, code: &Code<'_>) {
     for call in &p.calls {
         let at = (p.vaddr(call.instr), p.block(call.block).func);
         match (call.target, call.callee) {
-            (None, _) => found.push((at.0, at.1, IssueKind::UnresolvedCall)),
+            (None, _) => {
+                let why = unresolved(p, call.block);
+                found.push((at.0, at.1, IssueKind::UnresolvedCall { why }));
+            }
             (Some(target), None) => found.push((at.0, at.1, outside(code, target))),
             _ => {}
         }
@@ -279,10 +283,12 @@ fn report(p: &mut Program, code: &Code<'_>) {
             found.push((at, block.func, outside(code, exit.target)));
         }
     }
-    for block in &p.blocks {
+    for (id, block) in (0..).map(BlockId).zip(&p.blocks) {
         let at = block.instrs.last().map_or(0, |i| p.vaddr(i));
         match block.terminator {
-            Terminator::UnknownJump => found.push((at, block.func, IssueKind::UnresolvedJump)),
+            Terminator::UnknownJump => {
+                found.push((at, block.func, IssueKind::UnresolvedJump { why: unresolved(p, id) }));
+            }
             Terminator::Return { proven: false } => found.push((at, block.func, IssueKind::UnprovenReturn)),
             _ => {}
         }

@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 
 use luthier_isa::{
-    Access, AccessPlan, Field, File, Flags, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, RegRange, Target,
+    Access, AccessPlan, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, RegRange,
+    Target,
 };
 
 /// Opcodes that some analysis has a rule for. The rest is [`Kind::Plain`].
@@ -30,10 +31,19 @@ pub(crate) enum Kind {
     AddcU32,
     SubU32,
     SubbU32,
+    AddI32,
+    SubI32,
+    AddkI32,
+    /// `v_mov_b32` and the moves between VGPRs and AGPRs: every lane that is on gets the operand.
+    VectorMov,
+    /// Loads and stores of whole dwords from and to VGPRs, which may be spills.
+    VectorLoad,
+    VectorStore,
     /// `s_load_dword*`, by the number of units loaded.
     ScalarLoad,
     Writelane,
     Readlane,
+    Readfirstlane,
     // EXEC.
     OrSaveexec,
     /// EXEC becomes a subset of itself.
@@ -43,6 +53,7 @@ pub(crate) enum Kind {
     AndB64,
     Andn2B64,
     OrB64,
+    XorB64,
     /// A vector operation that looks at lanes which EXEC turns off, or may. DPP, `ds_permute_b32`, `ds_bpermute_b32`
     /// and `ds_swizzle_b32` move values between lanes too, but read those that are on only (Vega ISA, "DPP",
     /// "DS_BPERMUTE_B32": a disabled source lane gives zero or no write).
@@ -164,10 +175,19 @@ fn classify(info: &OpcodeInfo) -> Kind {
         "s_mov_b32" => return Kind::MovB32,
         "s_mov_b64" => return Kind::MovB64,
         "s_movk_i32" => return Kind::MovkI32,
-        "s_add_u32" => return Kind::AddU32,
-        "s_addc_u32" => return Kind::AddcU32,
-        "s_sub_u32" => return Kind::SubU32,
-        "s_subb_u32" => return Kind::SubbU32,
+        "s_add_u32" | "s_add_co_u32" => return Kind::AddU32,
+        "s_addc_u32" | "s_add_co_ci_u32" => return Kind::AddcU32,
+        "s_sub_u32" | "s_sub_co_u32" => return Kind::SubU32,
+        "s_subb_u32" | "s_sub_co_ci_u32" => return Kind::SubbU32,
+        "s_add_i32" | "s_add_co_i32" => return Kind::AddI32,
+        "s_sub_i32" | "s_sub_co_i32" => return Kind::SubI32,
+        "s_addk_i32" | "s_addk_co_i32" => return Kind::AddkI32,
+        "v_mov_b32" if info.format == Format::Vop1 => return Kind::VectorMov,
+        "v_accvgpr_write_b32" | "v_accvgpr_read_b32" | "v_accvgpr_mov_b32"
+            if !flags.intersects(Flags::MFMA | Flags::IGNORES_EXEC) =>
+        {
+            return Kind::VectorMov;
+        }
         "v_writelane_b32" => return Kind::Writelane,
         "v_readlane_b32" => return Kind::Readlane,
         "s_or_saveexec_b64" => return Kind::OrSaveexec,
@@ -176,6 +196,7 @@ fn classify(info: &OpcodeInfo) -> Kind {
         "s_and_b64" => return Kind::AndB64,
         "s_andn2_b64" => return Kind::Andn2B64,
         "s_or_b64" => return Kind::OrB64,
+        "s_xor_b64" => return Kind::XorB64,
         "s_set_gpr_idx_on" => return Kind::GprIdxOn,
         "s_set_gpr_idx_off" => return Kind::GprIdxOff,
         "s_set_gpr_idx_mode" => return Kind::GprIdxMode,
@@ -191,9 +212,10 @@ fn classify(info: &OpcodeInfo) -> Kind {
         }
         base if base.starts_with("buffer_wb") || base.starts_with("s_icache") => return Kind::CacheControl,
         // Of all lanes whether on or off, or of lane 0 where none is on.
-        base if base.starts_with("v_readfirstlane") || base.starts_with("ds_gws") || base.contains("ordered_count") => {
-            return Kind::CrossLane;
-        }
+        "v_readfirstlane_b32" => return Kind::Readfirstlane,
+        base if base.starts_with("ds_gws") || base.contains("ordered_count") => return Kind::CrossLane,
+        base if moves_dwords(base, "load") => return Kind::VectorLoad,
+        base if moves_dwords(base, "store") => return Kind::VectorStore,
         _ => {}
     }
     if flags.contains(Flags::END) {
@@ -212,6 +234,13 @@ fn classify(info: &OpcodeInfo) -> Kind {
         return Kind::CrossLane;
     }
     Kind::Plain
+}
+
+/// `buffer_load_dwordx2`, `scratch_store_b32` and their like.
+fn moves_dwords(base: &str, way: &str) -> bool {
+    let rest = base.strip_prefix("buffer_").or_else(|| base.strip_prefix("scratch_"));
+    let size = rest.and_then(|r| r.strip_prefix(way)).and_then(|r| r.strip_prefix('_'));
+    matches!(size, Some("dword" | "dwordx2" | "dwordx3" | "dwordx4" | "b32" | "b64" | "b96" | "b128"))
 }
 
 /// How an instruction changes EXEC.

@@ -8,8 +8,16 @@ use crate::class::{Classes, Kind};
 use crate::flow::Draft;
 use crate::lift::{call_target, leaves_for};
 
+/// What a function and whatever it calls may write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Written {
+    pub regs: RegSet,
+    /// Scratch memory, its caller's included.
+    pub scratch: bool,
+}
+
 /// For every function: the units that it and whatever it calls may write. Left out where that is not known.
-pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<u64, RegSet> {
+pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<u64, Written> {
     let mut called: BTreeSet<u64> = BTreeSet::new();
     let by_entry: BTreeMap<u64, usize> = drafts.iter().enumerate().map(|(i, d)| (d.entry, i)).collect();
     let mut work: Vec<u64> = drafts.iter().flat_map(|d| leaves_for(d, classes).0).collect();
@@ -22,7 +30,7 @@ pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<
         }
     }
     // Own writes and callees; `None` where something unknown may run.
-    let mut known: BTreeMap<u64, (RegSet, Vec<u64>)> = BTreeMap::new();
+    let mut known: BTreeMap<u64, (Written, Vec<u64>)> = BTreeMap::new();
     for vaddr in &called {
         let draft = &drafts[by_entry[vaddr]];
         let open = draft.flow.terminators.iter().enumerate().any(|(b, t)| match t {
@@ -34,13 +42,14 @@ pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<
         if open || draft.insts().iter().any(relative) {
             continue;
         }
-        let mut written = RegSet::EMPTY;
+        let mut written = Written::default();
         for inst in draft.insts() {
-            inst.for_each_access(|a| {
+            classes.for_each_access(inst, |a| {
                 if a.access.writes() {
-                    written.insert(a.reg);
+                    written.regs.insert(a.reg);
                 }
             });
+            written.scratch |= crate::scratch::may_write(inst);
         }
         let (calls, exits) = leaves_for(draft, classes);
         known.insert(*vaddr, (written, calls.into_iter().chain(exits).collect()));
@@ -55,14 +64,15 @@ pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<
         known.remove(&vaddr);
         lost.extend(callers.get(&vaddr).into_iter().flatten().filter(|c| known.contains_key(c)));
     }
-    let mut written: BTreeMap<u64, RegSet> = known.iter().map(|(v, (w, _))| (*v, *w)).collect();
+    let mut written: BTreeMap<u64, Written> = known.iter().map(|(v, (w, _))| (*v, *w)).collect();
     let mut work: BTreeSet<u64> = written.keys().copied().collect();
     while let Some(vaddr) = work.pop_first() {
         let from = written[&vaddr];
         for caller in callers.get(&vaddr).into_iter().flatten() {
             if let Some(to) = written.get_mut(caller) {
                 let before = *to;
-                to.union_with(&from);
+                to.regs.union_with(&from.regs);
+                to.scratch |= from.scratch;
                 if *to != before {
                     work.insert(*caller);
                 }

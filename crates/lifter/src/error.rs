@@ -5,6 +5,8 @@ use std::fmt;
 use luthier_isa::Target;
 use serde::Serialize;
 
+use crate::why::Unresolved;
+
 /// The object as a whole cannot be lifted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LiftError {
@@ -29,54 +31,38 @@ pub struct Issue {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum IssueKind {
     /// Bytes that are reached, or lie between instructions, and are no instruction.
-    Undecodable {
-        reason: String,
-    },
+    Undecodable { reason: String },
     /// Bytes of a function that no path reaches and that do not all decode.
-    UnreachedBytes {
-        size: u64,
-    },
+    UnreachedBytes { size: u64 },
     /// A branch into the middle of an instruction, or instructions that share bytes.
-    Overlap {
-        with: u64,
-    },
+    Overlap { with: u64 },
     /// A function symbol whose range starts inside another one's.
-    SymbolOverlap {
-        symbol: String,
-    },
+    SymbolOverlap { symbol: String },
     /// A function symbol outside of every executable range, or misaligned.
-    BadSymbol {
-        symbol: String,
-    },
+    BadSymbol { symbol: String },
     /// Control leaves the function for code that is no function's first instruction.
-    TargetOutside {
-        target: u64,
-    },
+    TargetOutside { target: u64 },
     /// Control enters this function at an address that is not its first instruction, from another function.
-    EnteredInside {
-        target: u64,
-    },
+    EnteredInside { target: u64 },
     /// Control leaves the executable ranges of the object.
-    TargetNowhere {
-        target: u64,
-    },
+    TargetNowhere { target: u64 },
     /// A call or jump whose target is not known.
-    UnresolvedCall,
-    UnresolvedJump,
+    UnresolvedCall {
+        #[serde(flatten)]
+        why: Unresolved,
+    },
+    UnresolvedJump {
+        #[serde(flatten)]
+        why: Unresolved,
+    },
     /// `s_setpc_b64` of what looks like the return address, without proof that it is the caller's.
     UnprovenReturn,
     /// The last instruction of the function does not end it.
-    FallsOffEnd {
-        target: u64,
-    },
+    FallsOffEnd { target: u64 },
     /// Bytes of an executable range outside of every function, that are not padding.
-    OutsideFunctions {
-        size: u64,
-    },
+    OutsideFunctions { size: u64 },
     /// An instruction that cannot be followed (`s_cbranch_g_fork` and its kin).
-    Unsupported {
-        mnemonic: String,
-    },
+    Unsupported { mnemonic: String },
 }
 
 impl fmt::Display for IssueKind {
@@ -90,8 +76,8 @@ impl fmt::Display for IssueKind {
             IssueKind::TargetOutside { target } => write!(f, "control leaves for {target:#x}, no function's start"),
             IssueKind::EnteredInside { target } => write!(f, "control enters from outside at {target:#x}"),
             IssueKind::TargetNowhere { target } => write!(f, "control leaves the object's code for {target:#x}"),
-            IssueKind::UnresolvedCall => write!(f, "the call's target is not known"),
-            IssueKind::UnresolvedJump => write!(f, "the jump's target is not known"),
+            IssueKind::UnresolvedCall { why } => write!(f, "the call's target is not known: {why}"),
+            IssueKind::UnresolvedJump { why } => write!(f, "the jump's target is not known: {why}"),
             IssueKind::UnprovenReturn => write!(f, "a return whose address is not proven to be the caller's"),
             IssueKind::FallsOffEnd { target } => {
                 write!(f, "the function does not end; execution goes on at {target:#x}")

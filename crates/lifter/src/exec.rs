@@ -1,4 +1,5 @@
-//! Where EXEC is known to be full, and where VGPR operands may be indexed.
+//! Where EXEC is known to be full, and where VGPR operands may be indexed: what liveness needs, block by block. More of
+//! EXEC, at more cost, is in [`crate::mask`].
 //!
 //! Full is only what an instruction has made full (`s_mov_b64 exec, -1`): at a kernel's entry EXEC is not, since the
 //! last wave of a workgroup may be partial, and nothing is known of it at a function's entry.
@@ -6,14 +7,7 @@
 use luthier_isa::Inst;
 
 use crate::class::{Classes, ExecEffect, Kind, exec_effect};
-use crate::{BlockId, FuncId, InstrId, Program};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ExecState {
-    /// All 64 bits are set.
-    Full,
-    Unknown,
-}
+use crate::{BlockId, FuncId, Program};
 
 /// The part of the wave's state that decides what a vector register operand means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,26 +120,5 @@ impl BlockModes {
     }
     pub fn at_start(&self, block: BlockId) -> Modes {
         self.at_start[(block.0 - self.first.0) as usize]
-    }
-}
-
-/// Where EXEC is known to be full, for one function.
-pub struct ExecStates<'a> {
-    program: &'a Program,
-    modes: BlockModes,
-}
-
-impl<'a> ExecStates<'a> {
-    pub fn of(program: &'a Program, func: FuncId) -> ExecStates<'a> {
-        ExecStates { program, modes: BlockModes::of(program, func) }
-    }
-    /// EXEC just before an instruction of the function. Walks the block up to it.
-    pub fn before(&self, instr: InstrId) -> ExecState {
-        let block = self.program.block_of(instr);
-        let mut modes = self.modes.at_start(block);
-        for i in self.program.block(block).instrs.iter().take_while(|&i| i < instr) {
-            modes.step(self.program.classes, self.program.inst(i));
-        }
-        if modes.exec_full { ExecState::Full } else { ExecState::Unknown }
     }
 }

@@ -16,6 +16,10 @@ pub(crate) struct Draft {
     pub name: String,
     pub is_kernel: bool,
     pub named: bool,
+    /// A kernel that is given the descriptor of its scratch memory, in s[0:3].
+    pub private_buffer: bool,
+    /// A kernel that other code calls or jumps to as well: nothing is known of how it starts.
+    pub also_called: bool,
     pub entry: u64,
     pub size: u64,
     /// Its instructions are `pool[instrs]`.
@@ -193,7 +197,7 @@ impl Draft {
                     Some(target) => {
                         edge(flow, target);
                     }
-                    None => flow.issues.push((vaddr, IssueKind::UnresolvedJump)),
+                    None => flow.issues.push((vaddr, IssueKind::UnresolvedJump { why: crate::why::Unresolved::Lost })),
                 }
                 if !conditional {
                     return Terminator::Branch;

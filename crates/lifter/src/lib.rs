@@ -15,17 +15,19 @@
 //! | [`ids`] | dense numbers of functions, blocks and instructions |
 //! | [`error`] | why an object is not lifted, and what is left open in one that is |
 //! | [`program`] | the lifted object |
+//! | `seeds`, `gaps` | the functions that symbols name; what is left of the code |
 //! | `lift` | from an object to a program: rounds of decoding and tracking |
 //! | `decode` | bytes to instructions, in a row or as reached |
 //! | `flow` | a function's instructions to blocks and edges |
 //! | `class` | what the analyses need to know of an opcode |
-//! | `values`, `track` | value tracking: calls and jumps through registers, PC-relative values |
+//! | `values`, `track`, `sums`, `scratch`, `clobbers` | value tracking: calls and jumps through registers, PC-relative values |
 //! | `place`, [`pcrel`] | what lies at an address; which addresses code forms |
 //! | `assemble` | functions' tables to the program's |
+//! | [`why`] | why a target is not known |
 //! | [`graph`] | who calls whom, which functions share a wave, which registers they use |
 //! | `taken` | which functions something may hold the address of |
 //! | [`loops`], `dominators` | which blocks go round |
-//! | [`exec`] | where EXEC is known to be full |
+//! | [`mask`], `exec` | what is known of EXEC |
 //! | [`pending`] | memory results that may still be under way |
 //! | [`live`] | live registers, per lane side |
 //! | [`listing`], [`export`] | annotated text, JSON, DOT |
@@ -36,7 +38,7 @@ mod clobbers;
 mod decode;
 mod dominators;
 pub mod error;
-pub mod exec;
+mod exec;
 pub mod export;
 mod flow;
 mod gaps;
@@ -46,22 +48,27 @@ mod lift;
 pub mod listing;
 pub mod live;
 pub mod loops;
+pub mod mask;
 pub mod pcrel;
 pub mod pending;
 mod place;
 pub mod program;
+mod scratch;
 mod seeds;
+mod sums;
 mod taken;
 mod track;
 mod values;
+pub mod why;
 
 pub use error::{Issue, IssueKind, LiftError};
-pub use exec::{ExecState, ExecStates};
 pub use graph::RegisterCounts;
 pub use ids::{BlockId, BlockIds, FuncId, IdRange, InstrId, InstrIds};
 pub use listing::Line;
 pub use live::{Live, Liveness, Point};
 pub use loops::{Loop, LoopForest, LoopId};
+pub use mask::{ExecState, ExecStates};
 pub use pcrel::{PcValue, Place};
 pub use pending::{InFlight, PendingLoads, Wait};
 pub use program::{Block, Call, Exit, Function, FunctionKind, Gap, GapKind, Program, Resolution, Terminator};
+pub use why::Unresolved;

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use luthier_isa::{RegSet, Target};
+use luthier_isa::Target;
 use luthier_loader::{CodeObject, Generation};
 use rayon::prelude::*;
 
 use crate::class::{Classes, Kind};
+use crate::clobbers::Written;
 use crate::decode::{is_padding, traverse};
 use crate::error::target_of;
 use crate::flow::Draft;
@@ -74,7 +75,7 @@ pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
     let mut issues = Vec::new();
     let mut drafts = crate::seeds::drafts(object, &code, &mut issues);
     let mut dirty: Vec<bool> = vec![true; drafts.len()];
-    let mut clobbers: BTreeMap<u64, RegSet> = BTreeMap::new();
+    let mut clobbers: BTreeMap<u64, Written> = BTreeMap::new();
     for round in 0.. {
         let lookup = |vaddr: u64| clobbers.get(&vaddr).copied();
         let context = Context { classes: code.classes, places: &places, clobbers: &lookup };
@@ -156,7 +157,12 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
     // Addresses that are called are functions, before anything else is.
     let mut new = false;
     for vaddr in calls.iter().chain(exits.difference(&calls)).copied() {
-        if entries.contains_key(&vaddr) {
+        if let Some(&i) = entries.get(&vaddr) {
+            if drafts[i].is_kernel && !drafts[i].also_called {
+                drafts[i].also_called = true;
+                dirty[i] = true;
+                new = true;
+            }
             continue;
         }
         // Functions do not overlap, except that unnamed ones may reach below their entry.

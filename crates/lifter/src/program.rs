@@ -300,6 +300,10 @@ impl Program {
             + self.calls.capacity() * size_of::<Call>()
             + self.exits.capacity() * size_of::<Exit>()
     }
+    /// No value of the unit comes through a call of the function.
+    pub(crate) fn overwrites(&self, func: FuncId, unit: luthier_isa::Reg) -> bool {
+        !self.summaries.passes(Some(func)).contains(unit)
+    }
     pub(crate) fn kind(&self, id: InstrId) -> Kind {
         self.classes.of(&self.insts[id.index()])
     }

@@ -26,6 +26,7 @@ struct Seed {
     /// `None`: the symbol does not say.
     size: Option<u64>,
     is_kernel: bool,
+    private_buffer: bool,
     second_entry: Option<u64>,
     issues: Vec<Issue>,
     refusal: Option<String>,
@@ -71,10 +72,9 @@ fn decode_run(run: Vec<(Seed, u64)>, code: &Code<'_>) -> Vec<Draft> {
 /// The functions that symbols and kernel descriptors name, by address.
 fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<Seed> {
     let mut seeds: BTreeMap<u64, Seed> = BTreeMap::new();
-    let functions = object.functions().iter().map(|f| (f.name.clone(), f.vaddr, f.size, false, false));
-    let kernels =
-        object.kernels().iter().map(|k| (k.name.clone(), k.entry, 0, true, k.descriptor.kernarg_preload_length() > 0));
-    for (name, vaddr, size, is_kernel, preloads) in functions.chain(kernels) {
+    let functions = object.functions().iter().map(|f| (f.name.clone(), f.vaddr, f.size, None));
+    let kernels = object.kernels().iter().map(|k| (k.name.clone(), k.entry, 0, Some(&k.descriptor)));
+    for (name, vaddr, size, kernel) in functions.chain(kernels) {
         if code.around(vaddr).is_none() || vaddr % 4 != 0 {
             issues.push(Issue { vaddr, function: String::new(), kind: IssueKind::BadSymbol { symbol: name } });
             continue;
@@ -84,14 +84,19 @@ fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<S
             vaddr,
             size: None,
             is_kernel: false,
+            private_buffer: false,
             second_entry: None,
             issues: Vec::new(),
             refusal: None,
         });
         seed.size = seed.size.or((size != 0).then_some(size));
-        seed.is_kernel |= is_kernel;
-        if preloads {
-            seed.second_entry = vaddr.checked_add(PRELOADED_ENTRY);
+        if let Some(descriptor) = kernel {
+            // With two descriptors for one entry, neither can be relied on.
+            seed.private_buffer = descriptor.enable_sgpr_private_segment_buffer() && !seed.is_kernel;
+            seed.is_kernel = true;
+            if descriptor.kernarg_preload_length() > 0 {
+                seed.second_entry = vaddr.checked_add(PRELOADED_ENTRY);
+            }
         }
     }
     seeds.into_values().collect()
@@ -123,6 +128,7 @@ fn decode_seed(mut seed: Seed, end: u64, code: &Code<'_>, pool: &mut Pool) -> Dr
     let mut draft = Draft {
         name: seed.name,
         is_kernel: seed.is_kernel,
+        private_buffer: seed.private_buffer,
         named: true,
         entry: seed.vaddr,
         base: code.base(),

@@ -4,11 +4,15 @@
 //! `s_getpc_b64` and the additions that follow it, moves, lanes, and loads from memory that cannot change. Whatever
 //! else writes a register makes it unknown; so does a call, unless its callee is known not to write the register.
 
-use luthier_isa::{DataType, Inst, Operand, Reg, RegSet};
+use luthier_isa::{DataType, Inst, Operand, Reg};
 
-use crate::class::{Classes, Kind};
+use crate::class::{Classes, ExecEffect, Kind};
+use crate::clobbers::Written;
+use crate::exec::effect_of;
 use crate::flow::Draft;
 use crate::place::Places;
+use crate::scratch;
+use crate::sums::arithmetic;
 use crate::values::{Slot, Value, Values};
 
 /// An address that code has put together in a register pair.
@@ -27,12 +31,19 @@ pub(crate) struct Formed {
 /// The pair in which LLVM's calling conventions leave the return address.
 const RETURN_ADDRESS: usize = 30;
 
+/// The stack and the frame pointer of LLVM's calling conventions. Nothing depends on their being that: their values are
+/// only told apart from others.
+const STACK_POINTER: usize = 32;
+
+/// A fact that holds.
+const YES: Value = Value::Const(1);
+
 /// What is known outside of the function.
 pub(crate) struct Context<'a> {
     pub classes: &'a Classes,
     pub places: &'a Places<'a>,
     /// What a call of the function at this address may write; `None` when unknown.
-    pub clobbers: &'a (dyn Fn(u64) -> Option<RegSet> + Sync),
+    pub clobbers: &'a (dyn Fn(u64) -> Option<Written> + Sync),
 }
 
 /// Runs the analysis and stores targets, returns and formed values in the draft. True if the targets or returns
@@ -60,11 +71,15 @@ pub(crate) fn track(draft: &mut Draft, context: &Context<'_>) -> bool {
     while let Some(block) = work.pop_first() {
         let Some(mut values) = states[block as usize].clone() else { continue };
         draft.flow.instrs(block as usize).for_each(|i| tracker.step(i, &mut values));
-        for &succ in draft.flow.succs(block as usize) {
+        for (n, &succ) in draft.flow.succs(block as usize).iter().enumerate() {
+            let mut values = std::borrow::Cow::Borrowed(&values);
+            if tracker.some_lane_on_edge(block as usize, n) {
+                values.to_mut().set(Slot::SOME_LANE, Some(YES));
+            }
             let changed = match &mut states[succ as usize] {
                 Some(state) => state.meet(&values),
                 none => {
-                    *none = Some(values.clone());
+                    *none = Some(values.into_owned());
                     true
                 }
             };
@@ -98,19 +113,39 @@ struct Found {
 impl Tracker<'_> {
     fn at_entry(&self) -> Values {
         let mut values = Values::default();
-        if self.draft.is_kernel {
+        if self.draft.is_kernel && self.draft.also_called {
             return values;
         }
-        let mut pairs = vec![RETURN_ADDRESS];
+        if self.draft.is_kernel {
+            // A wave starts with one lane at least.
+            values.set(Slot::SOME_LANE, Some(YES));
+            if self.draft.private_buffer {
+                values.set(Slot::unit(3), Some(scratch::PRIVATE));
+            }
+            return values;
+        }
+        let mut pairs = vec![RETURN_ADDRESS, STACK_POINTER];
         for inst in self.draft.insts().iter().filter(|i| self.context.classes.of(i) == Kind::Setpc) {
             pairs.extend(register(nth(inst, 0)));
         }
         for low in pairs {
             for unit in [low, low + 1] {
-                values.set(Slot::unit(unit), Some(Value::Entry(unit as u16)));
+                values.set(Slot::unit(unit), Some(Value::Entry { unit: unit as u16, plus: 0 }));
             }
         }
         values
+    }
+
+    /// The branch at the end of a block says that some lane is on: `s_cbranch_execz` not taken, `s_cbranch_execnz` taken.
+    fn some_lane_on_edge(&self, block: usize, succ: usize) -> bool {
+        let (succs, last) = (self.draft.flow.succs(block), self.draft.flow.instrs(block).end - 1);
+        // With one successor both ways lead there.
+        succs.len() == 2
+            && match self.draft.insts()[last].info().base {
+                "s_cbranch_execz" => succ == 1,
+                "s_cbranch_execnz" => succ == 0,
+                _ => false,
+            }
     }
 
     fn collect(&self, states: &[Option<Values>]) -> Found {
@@ -172,7 +207,7 @@ impl Tracker<'_> {
             return;
         }
         match (values.get(Slot::unit(low)), values.get(Slot::unit(low + 1))) {
-            (Some(Value::Entry(a)), Some(Value::Entry(b))) if b == a + 1 => {
+            (Some(Value::Entry { unit: a, plus: 0 }), Some(Value::Entry { unit: b, plus: 0 })) if b == a + 1 => {
                 found.returns.insert(i as u32, usize::from(a) == RETURN_ADDRESS);
             }
             _ if low == RETURN_ADDRESS => {
@@ -208,7 +243,7 @@ impl Tracker<'_> {
                     results[1] = high.map(|v| (Slot::unit(to + 1), v));
                 }
             }
-            Kind::AddU32 | Kind::AddcU32 | Kind::SubU32 | Kind::SubbU32 => {
+            Kind::AddU32 | Kind::AddcU32 | Kind::SubU32 | Kind::SubbU32 | Kind::AddI32 | Kind::SubI32 => {
                 let (sum, carry) = arithmetic(
                     kind,
                     scalar(values, nth(inst, 1)),
@@ -232,18 +267,48 @@ impl Tracker<'_> {
                     results[0] = values.get(Slot::lane(from, lane)).map(|v| (Slot::unit(to), v));
                 }
             }
+            Kind::AddkI32 => {
+                if let Some(to) = register(nth(inst, 0)) {
+                    let (sum, _) =
+                        arithmetic(Kind::AddI32, values.get(Slot::unit(to)), scalar(values, nth(inst, 1)), None);
+                    results[0] = sum.map(|v| (Slot::unit(to), v));
+                }
+            }
+            Kind::VectorMov if self.track_lanes => {
+                if let Some(to) = register(nth(inst, 0)) {
+                    results[0] = vector(values, nth(inst, 1)).map(|v| (Slot::every_lane(to), v));
+                }
+            }
+            // With no lane on, it reads lane 0, whatever that holds.
+            Kind::Readfirstlane if self.track_lanes && values.get(Slot::SOME_LANE).is_some() => {
+                if let (Some(to), Some(from)) = (register(nth(inst, 0)), register(nth(inst, 1))) {
+                    results[0] = values.get(Slot::every_lane(from)).map(|v| (Slot::unit(to), v));
+                }
+            }
             Kind::ScalarLoad => self.load(inst, i, values, &mut loaded),
             _ => {}
         }
+        let exec = effect_of(self.context.classes, inst);
         match kind {
+            Kind::VectorStore | Kind::VectorLoad => self.scratch(inst, kind, values),
             Kind::CallDirect | Kind::Swappc => {
                 let target = match kind {
                     Kind::CallDirect => inst.branch_target(self.draft.vaddr(i)),
                     _ => register(nth(inst, 1)).and_then(|low| values.address(low)).map(|a| a.0),
                 };
                 match target.and_then(|t| (self.context.clobbers)(t)) {
-                    Some(lost) => values
-                        .retain(|slot| Reg::from_index(Values::unit_of(slot)).is_some_and(|unit| !lost.contains(unit))),
+                    Some(lost) => {
+                        values.retain(|slot| {
+                            let unit = Values::unit_of(slot).map(Reg::from_index);
+                            unit.is_none_or(|unit| unit.is_some_and(|unit| !lost.regs.contains(unit)))
+                        });
+                        if lost.regs.contains(Reg::EXEC_LO) || lost.regs.contains(Reg::EXEC_HI) {
+                            forget_exec(values);
+                        }
+                        if lost.scratch {
+                            values.forget_memory();
+                        }
+                    }
                     None => values.clear(),
                 }
             }
@@ -257,15 +322,7 @@ impl Tracker<'_> {
                     }
                 }
             }
-            _ => inst.for_each_access(|a| {
-                if a.access.writes() {
-                    if a.reg.is_vgpr() || a.reg.is_agpr() {
-                        values.forget_lanes(a.reg.index());
-                    } else {
-                        values.set(Slot::unit(a.reg.index()), None);
-                    }
-                }
-            }),
+            _ => self.forget_written(inst, values),
         }
         // The link register of a call is its callee's, and gone when it comes back.
         if matches!(kind, Kind::CallDirect | Kind::Swappc)
@@ -274,8 +331,56 @@ impl Tracker<'_> {
             values.set(Slot::unit(link), None);
             values.set(Slot::unit(link + 1), None);
         }
+        match exec {
+            ExecEffect::None => {}
+            ExecEffect::Full => {
+                values.forget_every_lane();
+                values.set(Slot::SOME_LANE, Some(YES));
+                values.set(Slot::ALL_LANES, Some(YES));
+            }
+            ExecEffect::Grow => values.forget_every_lane(),
+            ExecEffect::Shrink => {
+                values.set(Slot::SOME_LANE, None);
+                values.set(Slot::ALL_LANES, None);
+            }
+            ExecEffect::Unknown => forget_exec(values),
+        }
         for (slot, value) in results.into_iter().flatten().chain(loaded) {
             values.set(slot, Some(value));
+        }
+    }
+
+    fn forget_written(&self, inst: &Inst, values: &mut Values) {
+        self.context.classes.for_each_access(inst, |a| {
+            if a.access.writes() {
+                if a.reg.is_vgpr() || a.reg.is_agpr() {
+                    values.forget_lanes(a.reg.index());
+                } else {
+                    values.set(Slot::unit(a.reg.index()), None);
+                }
+                if matches!(a.reg, Reg::FLAT_SCRATCH_LO | Reg::FLAT_SCRATCH_HI) {
+                    values.forget_memory();
+                }
+            }
+        });
+        if values.any_memory() && scratch::may_write(inst) {
+            values.forget_memory();
+        }
+    }
+
+    /// Loads and stores of VGPRs, which may be spills.
+    fn scratch(&self, inst: &Inst, kind: Kind, values: &mut Values) {
+        let place = scratch::place(inst, |operand| scalar(values, Some(operand))).filter(|_| self.track_lanes);
+        match (kind, place) {
+            (Kind::VectorLoad, Some(place)) if values.knows(place.frame) => {
+                self.forget_written(inst, values);
+                place.dwords().for_each(|(vgpr, dword)| values.reload(vgpr, dword));
+            }
+            (Kind::VectorStore, Some(place)) => {
+                values.enter(place.frame);
+                place.dwords().for_each(|(vgpr, dword)| values.spill(vgpr, dword));
+            }
+            _ => self.forget_written(inst, values),
         }
     }
 
@@ -314,6 +419,23 @@ impl Tracker<'_> {
     }
 }
 
+/// EXEC may be anything now.
+fn forget_exec(values: &mut Values) {
+    values.forget_every_lane();
+    values.set(Slot::SOME_LANE, None);
+    values.set(Slot::ALL_LANES, None);
+}
+
+/// What a vector operand holds in every lane that is on.
+fn vector(values: &Values, operand: Option<Operand>) -> Option<Value> {
+    match operand? {
+        Operand::Reg(range) if range.first.is_vgpr() || range.first.is_agpr() => {
+            values.get(Slot::every_lane(range.first.index()))
+        }
+        other => scalar(values, Some(other)),
+    }
+}
+
 fn nth(inst: &Inst, n: usize) -> Option<Operand> {
     inst.operands().nth(n).map(|(_, operand)| operand)
 }
@@ -347,51 +469,5 @@ fn pair(values: &Values, operand: Option<Operand>) -> (Option<Value>, Option<Val
             Some(bits) => (Some(Value::Const(bits as u32)), Some(Value::Const((bits >> 32) as u32))),
             None => (None, None),
         },
-    }
-}
-
-/// Result and SCC of a 32-bit addition or subtraction.
-fn arithmetic(kind: Kind, a: Option<Value>, b: Option<Value>, scc: Option<Value>) -> (Option<Value>, Option<Value>) {
-    use Value::{Carry, Const, High, Low};
-    let (Some(a), Some(b)) = (a, b) else { return (None, None) };
-    // Addition commutes; keep the address on the left.
-    let (a, b) = match (kind, a) {
-        (Kind::AddU32 | Kind::AddcU32, Const(_)) if !matches!(b, Const(_)) => (b, a),
-        _ => (a, b),
-    };
-    match (kind, a, b) {
-        (Kind::AddU32, Low { vaddr, source }, Const(by)) => {
-            (Some(Low { vaddr: vaddr.wrapping_add(by), source }), Some(Carry { vaddr, by, minus: false }))
-        }
-        (Kind::SubU32, Low { vaddr, source }, Const(by)) => {
-            (Some(Low { vaddr: vaddr.wrapping_sub(by), source }), Some(Carry { vaddr, by, minus: true }))
-        }
-        (Kind::AddU32, Const(a), Const(b)) => {
-            let (sum, carry) = a.overflowing_add(b);
-            (Some(Const(sum)), Some(Const(carry.into())))
-        }
-        (Kind::SubU32, Const(a), Const(b)) => (Some(Const(a.wrapping_sub(b))), Some(Const((b > a).into()))),
-        (Kind::AddcU32, High { vaddr, source }, Const(high)) => match scc {
-            Some(Carry { vaddr: low, by, minus: false }) if low == vaddr as u32 => {
-                let by = u64::from(high) << 32 | u64::from(by);
-                (Some(High { vaddr: vaddr.wrapping_add(by), source }), None)
-            }
-            _ => (None, None),
-        },
-        (Kind::SubbU32, High { vaddr, source }, Const(high)) => match scc {
-            Some(Carry { vaddr: low, by, minus: true }) if low == vaddr as u32 => {
-                let by = u64::from(high) << 32 | u64::from(by);
-                (Some(High { vaddr: vaddr.wrapping_sub(by), source }), None)
-            }
-            _ => (None, None),
-        },
-        (Kind::AddcU32, Const(a), Const(b)) => match scc {
-            Some(Const(carry)) => {
-                let sum = u64::from(a) + u64::from(b) + u64::from(carry);
-                (Some(Const(sum as u32)), Some(Const((sum >> 32) as u32)))
-            }
-            _ => (None, None),
-        },
-        _ => (None, None),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn effects_with(
     if indexed {
         sink.read_set(&vectors());
     }
-    let crosses = kind == Kind::CrossLane || kind == Kind::Readlane;
+    let crosses = matches!(kind, Kind::CrossLane | Kind::Readlane | Kind::Readfirstlane);
     for &reg in reads.iter() {
         // A write of one lane does not look at the register, it keeps the rest: nothing becomes live by it.
         if kind == Kind::Writelane && vector(reg) {

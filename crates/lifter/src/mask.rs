@@ -1,0 +1,233 @@
+//! What is known of EXEC at every point of a function.
+//!
+//! EXEC is followed together with the copies of it that code puts aside (`s_and_saveexec_b64 s[4:5], vcc`), so that it is
+//! known again where a divergent region ends (`s_or_b64 exec, exec, s[4:5]`). Three things end what is known: a value
+//! that is not followed, a join where ways disagree, and a call.
+
+use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
+
+use crate::class::{Classes, ExecEffect, Kind, is_exec};
+use crate::exec::effect_of;
+use crate::{BlockId, FuncId, InstrId, Program};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecState {
+    /// Every bit is set.
+    Full,
+    /// As at the function's entry: the lanes that the wave came in with, which may be all or not.
+    Entry,
+    /// Some of the lanes of the entry, or of a point where EXEC was full: narrowed since, perhaps to none.
+    Partial,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// Where the lanes come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Root {
+    Full,
+    Entry,
+}
+
+/// The value of EXEC, or of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mask {
+    /// All lanes of the root.
+    Whole(Root),
+    /// Some of them.
+    Part(Root),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct State {
+    /// `None`: nothing is known.
+    exec: Option<Mask>,
+    /// By first register, in order.
+    copies: Vec<(Reg, Mask)>,
+}
+
+impl State {
+    fn root(mask: Mask) -> Root {
+        match mask {
+            Mask::Whole(root) | Mask::Part(root) => root,
+        }
+    }
+    /// What is true of both.
+    fn meet(&mut self, other: &State) {
+        self.exec = self.exec.zip(other.exec).and_then(|(a, b)| join(a, b));
+        let theirs = |reg: Reg| other.copies.iter().find(|c| c.0 == reg).map(|c| c.1);
+        let both = self.copies.iter().filter_map(|(reg, mask)| Some((*reg, join(*mask, theirs(*reg)?)?)));
+        self.copies = both.collect();
+    }
+    fn value(&self, operand: Option<Operand>) -> Option<Mask> {
+        match operand? {
+            exec if is_exec(Some(exec)) => self.exec,
+            Operand::Reg(range) => self.copies.iter().find(|c| c.0 == range.first).map(|c| c.1),
+            // -1
+            Operand::Inline(193) => Some(Mask::Whole(Root::Full)),
+            _ => None,
+        }
+    }
+    fn forget(&mut self, classes: &Classes, inst: &Inst, lanes: u16) {
+        if self.copies.is_empty() {
+            return;
+        }
+        classes.for_each_access(inst, |a| {
+            if a.access.writes() {
+                self.copies.retain(|c| a.reg < c.0 || a.reg.index() >= c.0.index() + usize::from(lanes));
+            }
+        });
+    }
+    fn keep(&mut self, to: Option<Operand>, mask: Option<Mask>, lanes: u16) {
+        if let (Some(Operand::Reg(RegRange { first, count })), Some(mask)) = (to, mask)
+            && u16::from(count) == lanes
+            && first.is_sgpr()
+        {
+            let at = self.copies.partition_point(|c| c.0 < first);
+            self.copies.insert(at, (first, mask));
+        }
+    }
+    fn step(&mut self, classes: &Classes, inst: &Inst) {
+        let kind = classes.of(inst);
+        let (sdst, src0, src1) =
+            (inst.operand_in(Field::Sdst), inst.operand_in(Field::Ssrc0), inst.operand_in(Field::Ssrc1));
+        let lanes = 2;
+        let before = self.exec;
+        let effect = effect_of(classes, inst);
+        // All lanes of the root, as soon as one side has them and the other has no others.
+        let union = |a: Option<Mask>, b: Option<Mask>| match (a?, b?) {
+            (Mask::Whole(Root::Full), _) | (_, Mask::Whole(Root::Full)) => Some(Mask::Whole(Root::Full)),
+            (a, b) if State::root(a) != State::root(b) => None,
+            (Mask::Whole(root), _) | (_, Mask::Whole(root)) => Some(Mask::Whole(root)),
+            (a, _) => Some(a),
+        };
+        let after = match (effect, kind) {
+            (ExecEffect::None, _) => before,
+            (ExecEffect::Full, _) => Some(Mask::Whole(Root::Full)),
+            (ExecEffect::Grow, Kind::OrB64) => union(self.value(src0), self.value(src1)),
+            (ExecEffect::Grow, Kind::OrSaveexec) => union(before, self.value(src0)),
+            (ExecEffect::Grow, _) => before.filter(|m| *m == Mask::Whole(Root::Full)),
+            // Of what nothing is known, a part is as little known.
+            (ExecEffect::Shrink, _) => before.map(|m| Mask::Part(State::root(m))),
+            (ExecEffect::Unknown, Kind::MovB64) if is_exec(sdst) => self.value(src0),
+            // A bit by bit change of a part of the root by another part of it stays within.
+            (ExecEffect::Unknown, Kind::XorB64) if is_exec(sdst) => match (self.value(src0), self.value(src1)) {
+                (Some(a), Some(b)) if State::root(a) == State::root(b) => Some(Mask::Part(State::root(a))),
+                _ => None,
+            },
+            (ExecEffect::Unknown, _) => None,
+        };
+        let copied = match kind {
+            // The others put the new value there.
+            Kind::ShrinkExec | Kind::GrowExec | Kind::OrSaveexec if inst.info().base.contains("_saveexec") => before,
+            Kind::MovB64 => self.value(src0),
+            Kind::XorB64 => match (self.value(src0), self.value(src1)) {
+                (Some(a), Some(b)) if State::root(a) == State::root(b) => Some(Mask::Part(State::root(a))),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.forget(classes, inst, lanes);
+        match kind {
+            Kind::CallDirect | Kind::Swappc => *self = State { exec: None, copies: Vec::new() },
+            Kind::ScalarRelative => self.copies.clear(),
+            _ => self.keep(sdst, copied, lanes),
+        }
+        if effect != ExecEffect::None {
+            self.exec = after;
+        }
+    }
+    fn exec(&self) -> ExecState {
+        match self.exec {
+            Some(Mask::Whole(Root::Full)) => ExecState::Full,
+            Some(Mask::Whole(Root::Entry)) => ExecState::Entry,
+            Some(Mask::Part(_)) => ExecState::Partial,
+            None => ExecState::Unknown,
+        }
+    }
+}
+
+fn join(a: Mask, b: Mask) -> Option<Mask> {
+    match a == b {
+        true => Some(a),
+        false => (State::root(a) == State::root(b)).then_some(Mask::Part(State::root(a))),
+    }
+}
+
+/// What is known of EXEC, for one function.
+pub struct ExecStates<'a> {
+    program: &'a Program,
+    first: BlockId,
+    at_start: Vec<State>,
+}
+
+impl<'a> ExecStates<'a> {
+    pub fn of(program: &'a Program, func: FuncId) -> ExecStates<'a> {
+        let function = program.function(func);
+        let (blocks, first) = (function.blocks, function.blocks.first);
+        let lost = State { exec: None, copies: Vec::new() };
+        let mut states: Vec<Option<State>> = vec![None; blocks.len()];
+        let mut work = std::collections::BTreeSet::new();
+        let mut start = |block: BlockId, state: &State| {
+            let at = &mut states[(block.0 - first.0) as usize];
+            match at {
+                Some(old) => old.meet(state),
+                None => *at = Some(state.clone()),
+            }
+            work.insert(block);
+        };
+        let entry = State { exec: Some(Mask::Whole(Root::Entry)), ..lost.clone() };
+        if !blocks.is_empty() {
+            start(function.entry, &entry);
+        }
+        let at = |vaddr: u64| program.instr_at(vaddr).map(|i| program.block_of(i));
+        function.second_entry.and_then(at).into_iter().for_each(|b| start(b, &entry));
+        function.entered_inside.iter().filter_map(|v| at(*v)).for_each(|b| start(b, &lost));
+        if program.has_wild_jumps() {
+            let dispatched = |b: BlockId| b == function.entry || Some(program.block_vaddr(b)) == function.second_entry;
+            blocks.iter().filter(|b| program.preds(*b).is_empty() && !dispatched(*b)).for_each(|b| start(b, &lost));
+        }
+        while let Some(block) = work.pop_first() {
+            let Some(mut state) = states[(block.0 - first.0) as usize].clone() else { continue };
+            program.block(block).instrs.iter().for_each(|i| state.step(program.classes, program.inst(i)));
+            for &succ in program.succs(block) {
+                let at = &mut states[(succ.0 - first.0) as usize];
+                let changed = match at {
+                    Some(old) => {
+                        let before = old.clone();
+                        old.meet(&state);
+                        *old != before
+                    }
+                    None => {
+                        *at = Some(state.clone());
+                        true
+                    }
+                };
+                if changed {
+                    work.insert(succ);
+                }
+            }
+        }
+        // What nothing is seen to reach may still be jumped to.
+        ExecStates { program, first, at_start: states.into_iter().map(|s| s.unwrap_or(lost.clone())).collect() }
+    }
+    /// EXEC before every instruction of a block, in order. One walk over the block: use this rather than
+    /// [`ExecStates::before`] when more than one point of it is of interest.
+    pub fn points(&self, block: BlockId) -> Vec<ExecState> {
+        let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
+        let instrs = self.program.block(block).instrs;
+        let each = instrs.iter().map(|i| {
+            let exec = state.exec();
+            state.step(self.program.classes, self.program.inst(i));
+            exec
+        });
+        each.collect()
+    }
+    /// EXEC just before an instruction of the function. Walks its block.
+    pub fn before(&self, instr: InstrId) -> ExecState {
+        let block = self.program.block_of(instr);
+        let first = self.program.block(block).instrs.first;
+        self.points(block)[(instr.0 - first.0) as usize]
+    }
+}

@@ -1,0 +1,84 @@
+//! Spills: loads and stores of whole VGPRs at places of scratch memory that are known apart from where the stack is.
+//!
+//! Scratch belongs to one lane each, and nothing but scratch and FLAT instructions reaches it; LDS and global memory are
+//! elsewhere. Buffer instructions reach it through the descriptor that a kernel may be given in s[0:3].
+
+use luthier_isa::{Field, Flags, Inst, Operand};
+
+use crate::values::Value;
+
+/// What the addresses of one stack frame have in common: the descriptor's first register or none, what the base
+/// register held at the entry or nothing, and how far the base is from there where this cannot be added up.
+pub(crate) type Frame = (Option<u16>, Option<u16>, u32);
+
+/// Dwords of scratch and the VGPRs that they go to or come from.
+pub(crate) struct Place {
+    pub frame: Frame,
+    offset: u32,
+    /// Index of the first register unit.
+    first: usize,
+    units: usize,
+}
+
+impl Place {
+    /// VGPR and address of each dword.
+    pub fn dwords(&self) -> impl Iterator<Item = (usize, u32)> {
+        let (first, offset) = (self.first, self.offset);
+        (0..self.units).map(move |n| (first + n, offset.wrapping_add(4 * n as u32)))
+    }
+}
+
+/// Where a load or store of whole dwords goes. `value` says what a scalar operand holds.
+pub(crate) fn place(inst: &Inst, value: impl Fn(Operand) -> Option<Value>) -> Option<Place> {
+    let flags = inst.info().flags;
+    let (mut data, mut base, mut descriptor, mut offset) = (None, None, None, 0i64);
+    for (info, operand) in inst.operands() {
+        match (info.field, operand) {
+            (Field::Srsrc, Operand::Reg(range)) => descriptor = Some(range.first.index()),
+            (Field::Offset, Operand::Imm(n)) => offset = n,
+            (Field::Soffset | Field::Saddr, operand) => base = Some(operand),
+            // One vector operand is the data; with an address beside it, who knows where it goes.
+            (_, Operand::Reg(range)) if range.first.is_vgpr() || range.first.is_agpr() => {
+                if data.replace(range).is_some() {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+    }
+    // What changes the number of registers, or their place.
+    if [Field::Lds, Field::Tfe].iter().any(|f| inst.field(*f).unwrap_or(0) != 0) {
+        return None;
+    }
+    let (unit, plus) = match base.map(&value) {
+        None => (None, 0),
+        Some(Some(Value::Const(n))) => (None, n),
+        Some(Some(Value::Entry { unit, plus })) => (Some(unit), plus),
+        Some(_) => return None,
+    };
+    let (frame, offset) = if flags.contains(Flags::SCRATCH) {
+        ((None, unit, 0), plus.wrapping_add(offset as u32))
+    } else {
+        // The last word of the descriptor says that this is scratch, one lane beside the other: the base counts bytes of
+        // all lanes, the offset bytes of one.
+        let descriptor = descriptor?;
+        let word = value(Operand::Reg(luthier_isa::RegRange::new(luthier_isa::Reg::from_index(descriptor + 3)?, 1)));
+        if word != Some(PRIVATE) {
+            return None;
+        }
+        ((Some(descriptor as u16), unit, plus), u32::try_from(offset).ok()?)
+    };
+    let data = data.filter(|_| offset % 4 == 0)?;
+    Some(Place { frame, offset, first: data.first.index(), units: data.count.into() })
+}
+
+/// The last word of the descriptor that a kernel is given in s[0:3], if it asks for it.
+pub(crate) const PRIVATE: Value = Value::Entry { unit: 3, plus: 0 };
+
+/// The instruction may write scratch memory.
+pub(crate) fn may_write(inst: &Inst) -> bool {
+    let flags = inst.info().flags;
+    flags.intersects(Flags::STORE | Flags::ATOMIC)
+        && flags.intersects(Flags::FLAT | Flags::SCRATCH | Flags::MUBUF | Flags::MTBUF)
+        && !flags.contains(Flags::GLOBAL)
+}
