@@ -52,7 +52,7 @@ pub(crate) fn assemble(
         }
     };
     let mut p = Program {
-        target: code.target,
+        mode: code.mode,
         classes: code.classes,
         base: code.base(),
         allocated_vgprs: code.allocated_vgprs,

@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use luthier_isa::{
-    Access, AccessPlan, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, RegRange,
-    Target,
+    Access, AccessPlan, Field, File, Flags, Format, Inst, Mode, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess,
+    RegRange, Target, Wave,
 };
 
 /// Opcodes that some analysis has a rule for. The rest is [`Kind::Plain`].
@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     AddI32,
     SubI32,
     AddkI32,
+    SextI16,
+    AddU64,
     /// `v_mov_b32` and the moves between VGPRs and AGPRs: every lane that is on gets the operand.
     VectorMov,
     /// Loads and stores of whole dwords from and to VGPRs, which may be spills.
@@ -54,6 +56,10 @@ pub(crate) enum Kind {
     Andn2B64,
     OrB64,
     XorB64,
+    AndB32,
+    Andn2B32,
+    OrB32,
+    XorB32,
     /// A vector operation that looks at lanes which EXEC turns off, or may. DPP, `ds_permute_b32`, `ds_bpermute_b32`
     /// and `ds_swizzle_b32` move values between lanes too, but read those that are on only (Vega ISA, "DPP",
     /// "DS_BPERMUTE_B32": a disabled source lane gives zero or no write).
@@ -79,6 +85,7 @@ impl Kind {
 
 /// What is worked out once for every opcode of a target.
 pub(crate) struct Classes {
+    pub mode: Mode,
     /// By opcode.
     rows: Vec<Row>,
 }
@@ -89,6 +96,17 @@ struct Row {
     info: &'static OpcodeInfo,
     /// Made when first asked for: a small object has few opcodes.
     plan: OnceLock<AccessPlan>,
+}
+
+/// A scalar operation of a lane mask's width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MaskOp {
+    Mov,
+    And,
+    Andn2,
+    Or,
+    Xor,
+    Other,
 }
 
 /// Whether instructions of an opcode write EXEC.
@@ -103,13 +121,36 @@ enum WritesExec {
 }
 
 impl Classes {
-    pub(crate) fn of_target(target: Target) -> &'static Classes {
-        static ALL: [OnceLock<Classes>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
-        ALL[target as usize].get_or_init(|| Classes::new(target))
+    pub(crate) fn of_mode(mode: Mode) -> &'static Classes {
+        const MODES: usize = 2 * Target::ALL.len();
+        static ALL: [OnceLock<Classes>; MODES] = [const { OnceLock::new() }; MODES];
+        ALL[mode.target() as usize * 2 + mode.wave() as usize].get_or_init(|| Classes::new(mode))
     }
-    fn new(target: Target) -> Classes {
+    fn new(mode: Mode) -> Classes {
         let row = |info| Row { kind: classify(info), exec: writes_exec(info), info, plan: OnceLock::new() };
-        Classes { rows: target.opcodes().iter().map(row).collect() }
+        Classes { mode, rows: mode.opcodes().iter().map(row).collect() }
+    }
+    /// The units of a lane mask.
+    pub(crate) fn mask_units(&self) -> u8 {
+        match self.mode.wave() {
+            Wave::W32 => 1,
+            Wave::W64 => 2,
+        }
+    }
+    /// The operand is EXEC, as far as it has lanes.
+    pub(crate) fn is_exec(&self, operand: Option<Operand>) -> bool {
+        operand == Some(Operand::Reg(RegRange::new(Reg::EXEC_LO, self.mask_units())))
+    }
+    /// What an instruction does to lane masks, if it is a scalar operation of their width.
+    pub(crate) fn mask_op(&self, kind: Kind) -> MaskOp {
+        match (self.mode.wave(), kind) {
+            (Wave::W64, Kind::MovB64) | (Wave::W32, Kind::MovB32) => MaskOp::Mov,
+            (Wave::W64, Kind::AndB64) | (Wave::W32, Kind::AndB32) => MaskOp::And,
+            (Wave::W64, Kind::Andn2B64) | (Wave::W32, Kind::Andn2B32) => MaskOp::Andn2,
+            (Wave::W64, Kind::OrB64) | (Wave::W32, Kind::OrB32) => MaskOp::Or,
+            (Wave::W64, Kind::XorB64) | (Wave::W32, Kind::XorB32) => MaskOp::Xor,
+            _ => MaskOp::Other,
+        }
     }
     fn row(&self, inst: &Inst) -> Option<&Row> {
         self.rows.get(usize::from(inst.info().id.0))
@@ -160,9 +201,12 @@ fn classify(info: &OpcodeInfo) -> Kind {
     let flags = info.flags;
     match info.base {
         "s_branch" => return Kind::Branch,
-        "s_call_b64" => return Kind::CallDirect,
-        "s_swappc_b64" => return Kind::Swappc,
-        "s_setpc_b64" => return Kind::Setpc,
+        // gfx1250 has other names.
+        "s_call_b64" | "s_call_i64" => return Kind::CallDirect,
+        "s_swappc_b64" | "s_swap_pc_i64" => return Kind::Swappc,
+        "s_setpc_b64" | "s_set_pc_i64" => return Kind::Setpc,
+        // Registers beyond v255 are named by bits that an earlier instruction sets.
+        "s_set_vgpr_msb" => return Kind::Unsupported,
         "s_trap" => return Kind::Trap,
         "s_cbranch_i_fork"
         | "s_cbranch_g_fork"
@@ -171,7 +215,9 @@ fn classify(info: &OpcodeInfo) -> Kind {
         | "s_rfe_restore_b64"
         | "s_subvector_loop_begin"
         | "s_subvector_loop_end" => return Kind::Unsupported,
-        "s_getpc_b64" => return Kind::Getpc,
+        "s_getpc_b64" | "s_get_pc_i64" => return Kind::Getpc,
+        "s_sext_i32_i16" => return Kind::SextI16,
+        "s_add_nc_u64" | "s_add_u64" => return Kind::AddU64,
         "s_mov_b32" => return Kind::MovB32,
         "s_mov_b64" => return Kind::MovB64,
         "s_movk_i32" => return Kind::MovkI32,
@@ -190,24 +236,43 @@ fn classify(info: &OpcodeInfo) -> Kind {
         }
         "v_writelane_b32" => return Kind::Writelane,
         "v_readlane_b32" => return Kind::Readlane,
-        "s_or_saveexec_b64" => return Kind::OrSaveexec,
-        "s_and_saveexec_b64" | "s_andn1_saveexec_b64" | "s_andn1_wrexec_b64" => return Kind::ShrinkExec,
-        "s_orn1_saveexec_b64" => return Kind::GrowExec,
+        "s_or_saveexec_b64" | "s_or_saveexec_b32" => return Kind::OrSaveexec,
+        // From RDNA3 on the same are called not0 and not1.
+        "s_and_saveexec_b64" | "s_and_saveexec_b32" => return Kind::ShrinkExec,
+        "s_andn1_saveexec_b64" | "s_andn1_saveexec_b32" | "s_and_not0_saveexec_b64" | "s_and_not0_saveexec_b32" => {
+            return Kind::ShrinkExec;
+        }
+        "s_andn1_wrexec_b64" | "s_andn1_wrexec_b32" | "s_and_not0_wrexec_b64" | "s_and_not0_wrexec_b32" => {
+            return Kind::ShrinkExec;
+        }
+        "s_orn1_saveexec_b64" | "s_orn1_saveexec_b32" | "s_or_not0_saveexec_b64" | "s_or_not0_saveexec_b32" => {
+            return Kind::GrowExec;
+        }
         "s_and_b64" => return Kind::AndB64,
-        "s_andn2_b64" => return Kind::Andn2B64,
+        "s_andn2_b64" | "s_and_not1_b64" => return Kind::Andn2B64,
         "s_or_b64" => return Kind::OrB64,
         "s_xor_b64" => return Kind::XorB64,
+        "s_and_b32" => return Kind::AndB32,
+        "s_andn2_b32" | "s_and_not1_b32" => return Kind::Andn2B32,
+        "s_or_b32" => return Kind::OrB32,
+        "s_xor_b32" => return Kind::XorB32,
         "s_set_gpr_idx_on" => return Kind::GprIdxOn,
         "s_set_gpr_idx_off" => return Kind::GprIdxOff,
         "s_set_gpr_idx_mode" => return Kind::GprIdxMode,
         "s_setreg_b32" | "s_setreg_imm32_b32" => return Kind::Setreg,
-        "s_waitcnt" => return Kind::Waitcnt,
+        base if base.starts_with("s_wait") => return Kind::Waitcnt,
         base if base.starts_with("s_movrel") || base.starts_with("s_cmovrel") => return Kind::ScalarRelative,
         base if base.starts_with("v_movrel") => return Kind::VectorRelative,
         base if base.starts_with("v_cmpx") => return Kind::ShrinkExec,
         base if base.starts_with("s_sendmsg") => return Kind::Message,
         base if base.starts_with("s_load_dword") => return Kind::ScalarLoad,
+        "s_load_b32" | "s_load_b64" | "s_load_b96" | "s_load_b128" | "s_load_b256" | "s_load_b512" => {
+            return Kind::ScalarLoad;
+        }
         base if base.starts_with("s_dcache") || base.contains("inv") && base.starts_with("buffer_") => {
+            return Kind::CacheControl;
+        }
+        base if base.starts_with("global_wb") || base.starts_with("global_inv") || base.contains("_prefetch") => {
             return Kind::CacheControl;
         }
         base if base.starts_with("buffer_wb") || base.starts_with("s_icache") => return Kind::CacheControl,
@@ -256,33 +321,34 @@ pub(crate) enum ExecEffect {
     Unknown,
 }
 
-const EXEC: RegRange = RegRange::new(Reg::EXEC_LO, 2);
 /// The source-operand code of the inline constant -1.
 const MINUS_ONE: u16 = 193;
 
-pub(crate) fn is_exec(operand: Option<Operand>) -> bool {
-    operand == Some(Operand::Reg(EXEC))
-}
-
-fn is_all_ones(operand: Option<Operand>) -> bool {
+pub(crate) fn is_all_ones(operand: Option<Operand>) -> bool {
     matches!(operand, Some(Operand::Inline(MINUS_ONE)))
 }
 
 /// How an instruction that writes EXEC changes it. `inst` must write EXEC.
-pub(crate) fn exec_effect(kind: Kind, inst: &Inst) -> ExecEffect {
+pub(crate) fn exec_effect(classes: &Classes, kind: Kind, inst: &Inst) -> ExecEffect {
     let src0 = || inst.operand_in(Field::Ssrc0);
     let src1 = || inst.operand_in(Field::Ssrc1);
-    let whole = || is_exec(inst.operand_in(Field::Sdst));
+    let exec = |operand| classes.is_exec(operand);
     match kind {
-        Kind::ShrinkExec => ExecEffect::Shrink,
-        Kind::GrowExec => ExecEffect::Grow,
-        Kind::OrSaveexec if is_all_ones(src0()) => ExecEffect::Full,
+        Kind::ShrinkExec => return ExecEffect::Shrink,
+        Kind::GrowExec => return ExecEffect::Grow,
+        Kind::OrSaveexec if is_all_ones(src0()) => return ExecEffect::Full,
         // The old EXEC goes to sdst; were that EXEC itself, the order of the two writes would matter.
-        Kind::OrSaveexec if !whole() => ExecEffect::Grow,
-        Kind::MovB64 if whole() && is_all_ones(src0()) => ExecEffect::Full,
-        Kind::OrB64 if whole() && (is_exec(src0()) || is_exec(src1())) => ExecEffect::Grow,
-        Kind::AndB64 if whole() && (is_exec(src0()) || is_exec(src1())) => ExecEffect::Shrink,
-        Kind::Andn2B64 if whole() && is_exec(src0()) => ExecEffect::Shrink,
+        Kind::OrSaveexec if !exec(inst.operand_in(Field::Sdst)) => return ExecEffect::Grow,
+        _ => {}
+    }
+    if !exec(inst.operand_in(Field::Sdst)) {
+        return ExecEffect::Unknown;
+    }
+    match classes.mask_op(kind) {
+        MaskOp::Mov if is_all_ones(src0()) => ExecEffect::Full,
+        MaskOp::Or if exec(src0()) || exec(src1()) => ExecEffect::Grow,
+        MaskOp::And if exec(src0()) || exec(src1()) => ExecEffect::Shrink,
+        MaskOp::Andn2 if exec(src0()) => ExecEffect::Shrink,
         _ => ExecEffect::Unknown,
     }
 }

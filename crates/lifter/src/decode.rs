@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use luthier_isa::{DecodeError, Inst, Target};
+use luthier_isa::{DecodeError, Inst, Mode};
 
 use crate::class::{Classes, Kind};
 
@@ -58,11 +58,11 @@ pub(crate) struct Decoded {
 
 /// Decodes one instruction after the other into the pool. At the first bytes that are none, leaves the pool as it was,
 /// and gives their place.
-pub(crate) fn sweep(target: Target, bytes: &[u8], offset: u32, pool: &mut Pool) -> Result<(), usize> {
+pub(crate) fn sweep(mode: Mode, bytes: &[u8], offset: u32, pool: &mut Pool) -> Result<(), usize> {
     let before = pool.insts.len();
     let mut at = 0;
     while at < bytes.len() {
-        match Inst::decode(target, &bytes[at..]) {
+        match Inst::decode(mode, &bytes[at..]) {
             // A literal cut off by the end of the bytes is an error of `decode`; this is for a decoder that pads.
             Ok(inst) if at + inst.size() <= bytes.len() => {
                 pool.insts.push(inst);
@@ -82,21 +82,21 @@ pub(crate) fn sweep(target: Target, bytes: &[u8], offset: u32, pool: &mut Pool) 
 /// Decodes what direct control flow reaches from `entries` without leaving `range`, whose bytes these are. Addresses
 /// in `stops` belong to somebody else.
 pub(crate) fn traverse(
-    target: Target,
+    mode: Mode,
     base: u64,
     bytes: &[u8],
     range: Range<u64>,
     entries: impl IntoIterator<Item = u64>,
     stops: impl Fn(u64) -> bool,
 ) -> Decoded {
-    let classes = Classes::of_target(target);
+    let classes = Classes::of_mode(mode);
     let mut found: BTreeMap<u64, Inst> = BTreeMap::new();
     let mut bad: BTreeMap<u64, DecodeError> = BTreeMap::new();
     let mut work: Vec<u64> = entries.into_iter().collect();
     let firsts: BTreeSet<u64> = work.iter().copied().collect();
     while let Some(mut at) = work.pop() {
         while range.contains(&at) && !found.contains_key(&at) && (firsts.contains(&at) || !stops(at)) {
-            let inst = match Inst::decode(target, &bytes[(at - range.start) as usize..]) {
+            let inst = match Inst::decode(mode, &bytes[(at - range.start) as usize..]) {
                 Ok(inst) => inst,
                 Err(error) => {
                     bad.insert(at, error);

@@ -61,6 +61,8 @@ pub enum IssueKind {
     FallsOffEnd { target: u64 },
     /// Bytes of an executable range outside of every function, that are not padding.
     OutsideFunctions { size: u64 },
+    /// A kernel whose waves do not have as many lanes as those of the object's first kernel. It is not decoded.
+    OtherWaveSize { lanes: u32 },
     /// An instruction that cannot be followed (`s_cbranch_g_fork` and its kin).
     Unsupported { mnemonic: String },
 }
@@ -83,6 +85,7 @@ impl fmt::Display for IssueKind {
                 write!(f, "the function does not end; execution goes on at {target:#x}")
             }
             IssueKind::OutsideFunctions { size } => write!(f, "{size} bytes outside of every function"),
+            IssueKind::OtherWaveSize { lanes } => write!(f, "the kernel's waves do not have {lanes} lanes"),
             IssueKind::Unsupported { mnemonic } => write!(f, "{mnemonic} cannot be followed"),
         }
     }
@@ -99,7 +102,6 @@ impl fmt::Display for Issue {
 
 /// The instruction set of a processor, or why there is none.
 pub(crate) fn target_of(processor: &str) -> Result<Target, LiftError> {
-    // More can be decoded, but the analyses' rules have been checked for this one only.
-    let target = Target::from_name(processor).filter(|target| *target == Target::Gfx90a);
+    let target = Target::from_name(processor).filter(|target| target.has_tables());
     target.ok_or_else(|| LiftError::UnsupportedTarget { processor: processor.to_owned() })
 }

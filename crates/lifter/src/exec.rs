@@ -32,7 +32,9 @@ impl Modes {
             Kind::GprIdxOn | Kind::GprIdxMode => self.indexed = true,
             Kind::GprIdxOff => self.indexed = false,
             // The bit lives in MODE too. Whatever writes that part of MODE may set it.
-            Kind::Setreg if sets_index_mode(inst) => self.indexed = true,
+            Kind::Setreg if classes.mode.target().generation().is_gfx9_family() && sets_index_mode(inst) => {
+                self.indexed = true;
+            }
             _ => {}
         }
         match effect_of(classes, inst) {
@@ -50,7 +52,7 @@ fn changes_modes(classes: &Classes, inst: &Inst) -> bool {
         || classes.writes_exec(inst)
 }
 
-/// MODE bit 27 enables VGPR indexing (Vega ISA, "MODE register").
+/// MODE bit 27 enables VGPR indexing on GCN5 and CDNA (Vega ISA, "MODE register").
 fn sets_index_mode(inst: &Inst) -> bool {
     const MODE: i64 = 1;
     let Some(luthier_isa::Operand::Imm(hwreg)) = inst.operand_in(luthier_isa::Field::Simm16) else { return true };
@@ -61,7 +63,7 @@ fn sets_index_mode(inst: &Inst) -> bool {
 /// How an instruction changes EXEC.
 pub(crate) fn effect_of(classes: &Classes, inst: &Inst) -> ExecEffect {
     match classes.writes_exec(inst) {
-        true => exec_effect(classes.of(inst), inst),
+        true => exec_effect(classes, classes.of(inst), inst),
         false => ExecEffect::None,
     }
 }

@@ -28,7 +28,7 @@
 //! | `taken` | which functions something may hold the address of |
 //! | [`loops`], `dominators` | which blocks go round |
 //! | [`mask`], `exec` | what is known of EXEC |
-//! | [`pending`] | memory results that may still be under way |
+//! | [`pending`], [`wait`] | memory results that may still be under way, and the counters of them |
 //! | [`live`] | live registers, per lane side |
 //! | [`listing`], [`export`] | annotated text, JSON, DOT |
 
@@ -59,6 +59,7 @@ mod sums;
 mod taken;
 mod track;
 mod values;
+pub mod wait;
 pub mod why;
 
 pub use error::{Issue, IssueKind, LiftError};
@@ -69,6 +70,7 @@ pub use live::{Live, Liveness, Point};
 pub use loops::{Loop, LoopForest, LoopId};
 pub use mask::{ExecState, ExecStates};
 pub use pcrel::{PcValue, Place};
-pub use pending::{InFlight, PendingLoads, Wait};
+pub use pending::{InFlight, PendingLoads};
 pub use program::{Block, Call, Exit, Function, FunctionKind, Gap, GapKind, Program, Resolution, Terminator};
+pub use wait::{Counter, Wait};
 pub use why::Unresolved;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use luthier_isa::Target;
+use luthier_isa::{Mode, Wave};
 use luthier_loader::{CodeObject, Generation};
 use rayon::prelude::*;
 
@@ -22,7 +22,7 @@ const MAX_ROUNDS: usize = 8;
 
 /// The executable bytes of the object.
 pub(crate) struct Code<'a> {
-    pub target: Target,
+    pub mode: Mode,
     pub classes: &'static Classes,
     /// Ascending, not overlapping.
     pub ranges: Vec<(Range<u64>, &'a [u8])>,
@@ -33,6 +33,10 @@ pub(crate) struct Code<'a> {
 impl<'a> Code<'a> {
     fn of(object: &'a CodeObject) -> Result<Code<'a>, LiftError> {
         let target = target_of(&object.target().processor)?;
+        // From RDNA1 on each kernel says how many lanes its waves have.
+        let wave32 = object.kernels().first().map(|k| k.descriptor.enable_wavefront_size32());
+        let wave = wave32.map_or(target.default_wave(), |w| if w { Wave::W32 } else { Wave::W64 });
+        let mode = Mode::new(target, wave).unwrap_or(target.into());
         let mut ranges: Vec<(Range<u64>, &[u8])> = Vec::new();
         for range in object.code_ranges() {
             // Sections may overlap in a hostile file; each byte counts once.
@@ -53,7 +57,7 @@ impl<'a> Code<'a> {
         let generation = Generation::of(&object.target().processor);
         let vgprs = |g| object.kernels().iter().map(move |k| k.descriptor.vgpr_count(g).min(256) as u16).max();
         let allocated_vgprs = generation.and_then(vgprs).unwrap_or(256);
-        Ok(Code { target, classes: Classes::of_target(target), ranges, allocated_vgprs })
+        Ok(Code { mode, classes: Classes::of_mode(mode), ranges, allocated_vgprs })
     }
     pub fn base(&self) -> u64 {
         self.ranges.first().map_or(0, |r| r.0.start)
@@ -190,7 +194,7 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
         let bytes = code.bytes(&(start..end)).unwrap_or_default();
         let mut draft = Draft { name: format!("sub_{vaddr:x}"), entry: vaddr, base: code.base(), ..Draft::default() };
         let stops = |at: u64| at != vaddr && calls.contains(&at);
-        draft.fill(traverse(code.target, code.base(), bytes, start..end, [vaddr], stops), code.classes);
+        draft.fill(traverse(code.mode, code.base(), bytes, start..end, [vaddr], stops), code.classes);
         draft.size = draft.extent().end.saturating_sub(vaddr);
         entries.insert(vaddr, drafts.len());
         drafts.push(draft);

@@ -6,7 +6,7 @@
 
 use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
 
-use crate::class::{Classes, ExecEffect, Kind, is_exec};
+use crate::class::{Classes, ExecEffect, Kind, MaskOp, is_all_ones};
 use crate::exec::effect_of;
 use crate::{BlockId, FuncId, InstrId, Program};
 
@@ -60,28 +60,28 @@ impl State {
         let both = self.copies.iter().filter_map(|(reg, mask)| Some((*reg, join(*mask, theirs(*reg)?)?)));
         self.copies = both.collect();
     }
-    fn value(&self, operand: Option<Operand>) -> Option<Mask> {
-        match operand? {
-            exec if is_exec(Some(exec)) => self.exec,
-            Operand::Reg(range) => self.copies.iter().find(|c| c.0 == range.first).map(|c| c.1),
-            // -1
-            Operand::Inline(193) => Some(Mask::Whole(Root::Full)),
+    fn value(&self, classes: &Classes, operand: Option<Operand>) -> Option<Mask> {
+        match operand {
+            _ if classes.is_exec(operand) => self.exec,
+            _ if is_all_ones(operand) => Some(Mask::Whole(Root::Full)),
+            Some(Operand::Reg(range)) => self.copies.iter().find(|c| c.0 == range.first).map(|c| c.1),
             _ => None,
         }
     }
-    fn forget(&mut self, classes: &Classes, inst: &Inst, lanes: u16) {
+    fn forget(&mut self, classes: &Classes, inst: &Inst) {
         if self.copies.is_empty() {
             return;
         }
+        let units = usize::from(classes.mask_units());
         classes.for_each_access(inst, |a| {
             if a.access.writes() {
-                self.copies.retain(|c| a.reg < c.0 || a.reg.index() >= c.0.index() + usize::from(lanes));
+                self.copies.retain(|c| a.reg < c.0 || a.reg.index() >= c.0.index() + units);
             }
         });
     }
-    fn keep(&mut self, to: Option<Operand>, mask: Option<Mask>, lanes: u16) {
+    fn keep(&mut self, classes: &Classes, to: Option<Operand>, mask: Option<Mask>) {
         if let (Some(Operand::Reg(RegRange { first, count })), Some(mask)) = (to, mask)
-            && u16::from(count) == lanes
+            && count == classes.mask_units()
             && first.is_sgpr()
         {
             let at = self.copies.partition_point(|c| c.0 < first);
@@ -92,12 +92,13 @@ impl State {
         let kind = classes.of(inst);
         let (sdst, src0, src1) =
             (inst.operand_in(Field::Sdst), inst.operand_in(Field::Ssrc0), inst.operand_in(Field::Ssrc1));
-        let lanes = 2;
+        let op = classes.mask_op(kind);
+        let value = |operand| self.value(classes, operand);
         let before = self.exec;
         let effect = effect_of(classes, inst);
         // All lanes of the root, as soon as one side has them and the other has no others.
+        let full = Some(Mask::Whole(Root::Full));
         let union = |a: Option<Mask>, b: Option<Mask>| match (a?, b?) {
-            (Mask::Whole(Root::Full), _) | (_, Mask::Whole(Root::Full)) => Some(Mask::Whole(Root::Full)),
             (a, b) if State::root(a) != State::root(b) => None,
             (Mask::Whole(root), _) | (_, Mask::Whole(root)) => Some(Mask::Whole(root)),
             (a, _) => Some(a),
@@ -105,34 +106,37 @@ impl State {
         let after = match (effect, kind) {
             (ExecEffect::None, _) => before,
             (ExecEffect::Full, _) => Some(Mask::Whole(Root::Full)),
-            (ExecEffect::Grow, Kind::OrB64) => union(self.value(src0), self.value(src1)),
-            (ExecEffect::Grow, Kind::OrSaveexec) => union(before, self.value(src0)),
-            (ExecEffect::Grow, _) => before.filter(|m| *m == Mask::Whole(Root::Full)),
+            (ExecEffect::Grow, _) if before == full => full,
+            (ExecEffect::Grow, _) if op == MaskOp::Or => union(value(src0), value(src1)),
+            (ExecEffect::Grow, Kind::OrSaveexec) => union(before, value(src0)),
+            (ExecEffect::Grow, _) => None,
             // Of what nothing is known, a part is as little known.
             (ExecEffect::Shrink, _) => before.map(|m| Mask::Part(State::root(m))),
-            (ExecEffect::Unknown, Kind::MovB64) if is_exec(sdst) => self.value(src0),
+            (ExecEffect::Unknown, _) if op == MaskOp::Mov && classes.is_exec(sdst) => value(src0),
             // A bit by bit change of a part of the root by another part of it stays within.
-            (ExecEffect::Unknown, Kind::XorB64) if is_exec(sdst) => match (self.value(src0), self.value(src1)) {
-                (Some(a), Some(b)) if State::root(a) == State::root(b) => Some(Mask::Part(State::root(a))),
-                _ => None,
-            },
+            (ExecEffect::Unknown, _) if op == MaskOp::Xor && classes.is_exec(sdst) => {
+                match (value(src0), value(src1)) {
+                    (Some(a), Some(b)) if State::root(a) == State::root(b) => Some(Mask::Part(State::root(a))),
+                    _ => None,
+                }
+            }
             (ExecEffect::Unknown, _) => None,
         };
         let copied = match kind {
             // The others put the new value there.
             Kind::ShrinkExec | Kind::GrowExec | Kind::OrSaveexec if inst.info().base.contains("_saveexec") => before,
-            Kind::MovB64 => self.value(src0),
-            Kind::XorB64 => match (self.value(src0), self.value(src1)) {
+            _ if op == MaskOp::Mov => value(src0),
+            _ if op == MaskOp::Xor => match (value(src0), value(src1)) {
                 (Some(a), Some(b)) if State::root(a) == State::root(b) => Some(Mask::Part(State::root(a))),
                 _ => None,
             },
             _ => None,
         };
-        self.forget(classes, inst, lanes);
+        self.forget(classes, inst);
         match kind {
             Kind::CallDirect | Kind::Swappc => *self = State { exec: None, copies: Vec::new() },
             Kind::ScalarRelative => self.copies.clear(),
-            _ => self.keep(sdst, copied, lanes),
+            _ => self.keep(classes, sdst, copied),
         }
         if effect != ExecEffect::None {
             self.exec = after;

@@ -1,8 +1,8 @@
 //! Memory results that may still be under way: registers that an outstanding load may write, at any time until a wait
 //! says that it has.
 //!
-//! The hardware counts outstanding operations (vmcnt, lgkmcnt, expcnt) and `s_waitcnt` waits until a counter is low
-//! enough (Vega ISA, "Manually Inserted Wait States"). Vector memory operations come back in the order they were
+//! The hardware counts outstanding operations, and `s_waitcnt` and its kin wait until a counter is low enough (Vega ISA,
+//! "Manually Inserted Wait States"; [`crate::wait`] has the counters of each generation). Vector memory operations come back in the order they were
 //! issued, loads and stores alike, so `vmcnt(n)` says that all but the last n are done. That fails while a FLAT
 //! operation is out, which may be served by LDS instead: then only `vmcnt(0)` says something. DS operations are in
 //! order among themselves; scalar loads, messages, FLAT and GDS operations mix with them in any order, and then only
@@ -12,182 +12,203 @@
 //! instruction is issued (LLVM: `vmemWriteNeedsExpWaitcnt` is false from Sea Islands on). Exports and GDS operations
 //! do hold theirs until expcnt says otherwise, and are listed.
 
-use luthier_isa::{Field, Flags, Inst, Reg, RegSet};
+use luthier_isa::{Field, Flags, Generation, Inst, Reg, RegSet};
 
 use crate::class::Kind;
+use crate::wait::{Counter, Wait};
 use crate::{BlockId, FuncId, FunctionKind, InstrId, Program};
-
-/// Values for `s_waitcnt`; `None` where that counter need not be waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wait {
-    pub vmcnt: Option<u8>,
-    pub lgkmcnt: Option<u8>,
-    pub expcnt: Option<u8>,
-}
-
-const MAX_VMCNT: u32 = 63;
-const MAX_LGKMCNT: u32 = 15;
-const MAX_EXPCNT: u32 = 7;
-
-impl Wait {
-    pub fn is_none(&self) -> bool {
-        *self == Wait::default()
-    }
-    /// The immediate of gfx9's `s_waitcnt`: vmcnt in bits 0 to 3 and 14 to 15, expcnt in 4 to 6, lgkmcnt in 8 to 11.
-    pub fn encode(&self) -> u16 {
-        let vm = self.vmcnt.map_or(MAX_VMCNT, u32::from).min(MAX_VMCNT);
-        let lgkm = self.lgkmcnt.map_or(MAX_LGKMCNT, u32::from).min(MAX_LGKMCNT);
-        let exp = self.expcnt.map_or(MAX_EXPCNT, u32::from).min(MAX_EXPCNT);
-        (vm & 15 | exp << 4 | lgkm << 8 | (vm >> 4) << 14) as u16
-    }
-    /// A counter at its maximum is not waited for.
-    pub fn decode(immediate: u16) -> Wait {
-        let imm = u32::from(immediate);
-        let below = |value: u32, max: u32| (value < max).then_some(value as u8);
-        Wait {
-            vmcnt: below(imm & 15 | imm >> 14 << 4, MAX_VMCNT),
-            lgkmcnt: below(imm >> 8 & 15, MAX_LGKMCNT),
-            expcnt: below(imm >> 4 & 7, MAX_EXPCNT),
-        }
-    }
-}
-
-// What is out that lgkmcnt counts.
-const LDS: u8 = 1;
-const GDS: u8 = 2;
-const SMEM: u8 = 4;
-const MESSAGE: u8 = 8;
-const FLAT: u8 = 16;
 
 /// A register that waits for a counter, and how many operations that count have been issued since, at least.
 type Waiting = Vec<(Reg, u8)>;
 
+/// What one counter counts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Queue {
+    waiting: Waiting,
+    /// Kinds of operation that are out, one bit each.
+    kinds: u8,
+    /// Operations that are out, at most; [`MANY`] stands for any number.
+    most: u8,
+}
+
+const MANY: u8 = u8::MAX;
+
+// Kinds that come back in the order they were issued among themselves, but not among each other.
+const MEMORY: u8 = 1;
+const SAMPLE: u8 = 2;
+const BVH: u8 = 4;
+const LDS: u8 = 8;
+// Kinds that do not even do that, if there is more than one operation.
+const GDS: u8 = 16;
+const SMEM: u8 = 32;
+const MESSAGE: u8 = 64;
+const FLAT: u8 = 128;
+
+impl Queue {
+    fn issue(&mut self, kind: u8, targets: &[Reg]) {
+        self.kinds |= kind;
+        // A scalar load of more than one dword counts twice.
+        self.most = self.most.saturating_add(if kind == SMEM { 2 } else { 1 });
+        self.waiting.iter_mut().for_each(|e| e.1 = e.1.saturating_add(1));
+        for &reg in targets {
+            match self.waiting.binary_search_by_key(&reg, |e| e.0) {
+                Ok(i) => self.waiting[i].1 = 0,
+                Err(i) => self.waiting.insert(i, (reg, 0)),
+            }
+        }
+    }
+    fn merge(&mut self, other: &Queue) {
+        self.kinds |= other.kinds;
+        self.most = self.most.max(other.most);
+        for &(reg, age) in &other.waiting {
+            match self.waiting.binary_search_by_key(&reg, |e| e.0) {
+                Ok(i) => self.waiting[i].1 = self.waiting[i].1.min(age),
+                Err(i) => self.waiting.insert(i, (reg, age)),
+            }
+        }
+    }
+    /// The oldest is done first.
+    fn in_order(&self) -> bool {
+        matches!(self.kinds, 0 | MEMORY | SAMPLE | BVH | LDS)
+    }
+    fn wait(&mut self, upto: u8) {
+        if upto == 0 {
+            *self = Queue::default();
+            return;
+        }
+        self.most = self.most.min(upto);
+        if self.in_order() {
+            self.waiting.retain(|e| e.1 < upto);
+        }
+    }
+    /// The value to wait for, so that none of the registers waits any more.
+    fn wait_for(&self, registers: &RegSet) -> Option<u8> {
+        let youngest = self.waiting.iter().filter(|e| registers.contains(e.0)).map(|e| e.1).min();
+        youngest.map(|age| if self.in_order() { age } else { 0 })
+    }
+}
+
 /// What is under way at a point.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct InFlight {
-    vm: Waiting,
-    lgkm: Waiting,
+    queues: [Queue; Counter::ALL.len()],
+    /// Registers that expcnt guards: exports and GDS operations have yet to read them, or LDS parameters to come.
     exp: RegSet,
-    flat_in_vm: bool,
-    in_lgkm: u8,
-}
-
-fn issue(list: &mut Waiting, targets: &[Reg]) {
-    list.iter_mut().for_each(|e| e.1 = e.1.saturating_add(1));
-    for &reg in targets {
-        match list.binary_search_by_key(&reg, |e| e.0) {
-            Ok(i) => list[i].1 = 0,
-            Err(i) => list.insert(i, (reg, 0)),
-        }
-    }
-}
-
-fn merge(into: &mut Waiting, other: &Waiting) {
-    for &(reg, age) in other {
-        match into.binary_search_by_key(&reg, |e| e.0) {
-            Ok(i) => into[i].1 = into[i].1.min(age),
-            Err(i) => into.insert(i, (reg, age)),
-        }
-    }
 }
 
 impl InFlight {
     /// Registers that must be left alone: an outstanding operation may write them, or has yet to read them.
     pub fn registers(&self) -> RegSet {
         let mut all = self.exp;
-        self.vm.iter().chain(&self.lgkm).for_each(|e| all.insert(e.0));
+        self.queues.iter().flat_map(|q| &q.waiting).for_each(|e| all.insert(e.0));
         all
     }
     pub fn is_empty(&self) -> bool {
-        self.vm.is_empty() && self.lgkm.is_empty() && self.exp.is_empty()
+        self.exp.is_empty() && self.queues.iter().all(|q| q.waiting.is_empty())
+    }
+    /// The most that a counter can stand at; `None` where nothing bounds it. A processor that does not have the counter
+    /// has it at zero.
+    pub fn outstanding(&self, counter: Counter) -> Option<u8> {
+        Some(self.queues[counter as usize].most).filter(|n| *n < MANY)
     }
     /// The wait after which none of `registers` is under way.
     pub fn wait_for(&self, registers: &RegSet) -> Wait {
-        let youngest = |list: &Waiting| list.iter().filter(|e| registers.contains(e.0)).map(|e| e.1).min();
-        Wait {
-            vmcnt: youngest(&self.vm).map(|age| if self.flat_in_vm { 0 } else { age }),
-            lgkmcnt: youngest(&self.lgkm).map(|age| if self.lgkm_in_order() { age } else { 0 }),
-            expcnt: self.exp.intersects(registers).then_some(0),
+        let mut wait = Wait::default();
+        for counter in Counter::ALL {
+            *wait.of(counter) = self.queues[counter as usize].wait_for(registers);
         }
-    }
-    fn lgkm_in_order(&self) -> bool {
-        self.in_lgkm == LDS
+        if self.exp.intersects(registers) {
+            wait.expcnt = Some(0);
+        }
+        wait
     }
     fn merge(&mut self, other: &InFlight) -> bool {
         let before = self.clone();
-        merge(&mut self.vm, &other.vm);
-        merge(&mut self.lgkm, &other.lgkm);
+        self.queues.iter_mut().zip(&other.queues).for_each(|(a, b)| a.merge(b));
         self.exp.union_with(&other.exp);
-        self.flat_in_vm |= other.flat_in_vm;
-        self.in_lgkm |= other.in_lgkm;
         *self != before
     }
-    fn wait(&mut self, wait: Wait) {
-        match wait.vmcnt {
-            Some(0) => {
-                self.vm.clear();
-                self.flat_in_vm = false;
+    fn wait(&mut self, mut wait: Wait) {
+        for counter in Counter::ALL {
+            if let Some(n) = *wait.of(counter) {
+                self.queues[counter as usize].wait(n);
             }
-            Some(n) if !self.flat_in_vm => self.vm.retain(|e| e.1 < n),
-            _ => {}
-        }
-        match wait.lgkmcnt {
-            Some(0) => {
-                self.lgkm.clear();
-                self.in_lgkm = 0;
-            }
-            Some(n) if self.lgkm_in_order() => self.lgkm.retain(|e| e.1 < n),
-            _ => {}
         }
         if wait.expcnt == Some(0) {
             self.exp = RegSet::EMPTY;
         }
     }
-    fn step(&mut self, kind: Kind, inst: &Inst) {
+    fn issue(&mut self, counter: Counter, kind: u8, targets: &[Reg]) {
+        self.queues[counter as usize].issue(kind, targets);
+    }
+    fn step(&mut self, generation: Generation, kind: Kind, inst: &Inst) {
         let flags = inst.info().flags;
         match kind {
-            Kind::Waitcnt => {
-                let immediate = inst.field(Field::Simm16).unwrap_or(0) as u16;
-                return self.wait(Wait::decode(immediate));
-            }
-            Kind::Message => {
-                self.in_lgkm |= MESSAGE;
-                return issue(&mut self.lgkm, &[]);
-            }
+            Kind::Waitcnt => return self.wait(Wait::of_instruction(generation, inst)),
             // Whether cache maintenance counts does not matter: not counting it only waits for more.
             Kind::CacheControl => return,
             _ => {}
         }
-        if !flags.intersects(Flags::VM_CNT | Flags::LGKM_CNT | Flags::EXP_CNT) {
+        let message = kind == Kind::Message;
+        if !message && !flags.intersects(Flags::VM_CNT | Flags::LGKM_CNT | Flags::EXP_CNT | Flags::EXPORT) {
             return;
         }
+        let split = generation >= Generation::Gfx12;
         let targets = targets(inst);
         let flat = is_flat(flags);
-        if flags.contains(Flags::VM_CNT) && flags.intersects(Flags::LOAD | Flags::STORE | Flags::ATOMIC) {
-            self.flat_in_vm |= flat;
-            issue(&mut self.vm, &targets);
-        }
-        if flags.contains(Flags::LGKM_CNT) {
-            let gds = inst.field(Field::Gds) == Some(1) || inst.info().base.contains("gws");
-            self.in_lgkm |= match () {
-                _ if flat => FLAT,
-                _ if gds => GDS,
-                _ if flags.contains(Flags::DS) => LDS,
-                _ => SMEM,
+        let memory = flags.intersects(Flags::LOAD | Flags::STORE | Flags::ATOMIC);
+        if flags.contains(Flags::VM_CNT) && memory {
+            let base = inst.info().base;
+            let sample =
+                base.starts_with("image_sample") || base.starts_with("image_gather") || base.contains("_msaa_");
+            let (own, kind) = match () {
+                _ if flat => (Counter::Vm, FLAT),
+                _ if base.contains("bvh") => (Counter::Bvh, BVH),
+                _ if sample => (Counter::Sample, SAMPLE),
+                _ => (Counter::Vm, MEMORY),
             };
-            issue(&mut self.lgkm, &targets);
+            // GCN and CDNA have one order and one counter for all of it; RDNA counts what only writes apart, and orders
+            // only what goes the same way.
+            let returns = !targets.is_empty() || flags.contains(Flags::LOAD) && !flags.contains(Flags::ATOMIC);
+            match generation.is_gfx9_family() {
+                true => self.issue(Counter::Vm, if flat { FLAT } else { MEMORY }, &targets),
+                false if !returns => self.issue(Counter::Vs, kind, &[]),
+                false => self.issue(if split { own } else { Counter::Vm }, kind, &targets),
+            }
+        }
+        if flags.contains(Flags::LGKM_CNT) || message {
+            let gds = inst.field(Field::Gds) == Some(1) || inst.info().base.contains("gws");
+            let (own, kind) = match () {
+                _ if message => (Counter::Km, MESSAGE),
+                _ if flat => (Counter::Ds, FLAT),
+                _ if gds => (Counter::Ds, GDS),
+                _ if flags.contains(Flags::DS) => (Counter::Ds, LDS),
+                _ => (Counter::Km, SMEM),
+            };
+            let scalars = if message { scalar_targets(inst) } else { Vec::new() };
+            let targets = if message { &scalars } else { &targets };
+            self.issue(if split { own } else { Counter::Lgkm }, kind, targets);
             if gds {
+                self.queues[Counter::Exp as usize].issue(MEMORY, &[]);
                 hold(&mut self.exp, inst);
             }
         }
-        if flags.contains(Flags::EXPORT) {
+        // LDS parameters and direct loads (RDNA3) come back under expcnt.
+        let base = inst.info().base;
+        let direct = base.ends_with("_param_load") || base.ends_with("_direct_load");
+        if flags.contains(Flags::EXPORT) || direct {
+            self.queues[Counter::Exp as usize].issue(MEMORY, &[]);
             hold(&mut self.exp, inst);
+            targets.iter().for_each(|reg| self.exp.insert(*reg));
         }
     }
     /// Everything that these instructions may leave under way, in any order.
     fn anything(mut self) -> InFlight {
-        self.vm.iter_mut().chain(&mut self.lgkm).for_each(|e| e.1 = 0);
-        InFlight { flat_in_vm: true, in_lgkm: LDS | GDS | SMEM | MESSAGE | FLAT, ..self }
+        for queue in &mut self.queues {
+            queue.waiting.iter_mut().for_each(|e| e.1 = 0);
+            (queue.kinds, queue.most) = (u8::MAX, MANY);
+        }
+        self
     }
 }
 
@@ -203,6 +224,17 @@ fn targets(inst: &Inst) -> Vec<Reg> {
     inst.for_each_access(|a| {
         let vector = a.reg.is_vgpr() || a.reg.is_agpr();
         if a.access.writes() && (vector || scalar && a.reg.index() < 128) {
+            targets.push(a.reg);
+        }
+    });
+    targets
+}
+
+/// The registers that a message's answer goes to.
+fn scalar_targets(inst: &Inst) -> Vec<Reg> {
+    let mut targets = Vec::new();
+    inst.for_each_access(|a| {
+        if a.access.writes() && a.reg.index() < 128 {
             targets.push(a.reg);
         }
     });
@@ -227,7 +259,7 @@ impl Program {
                 for i in self.function_instrs(f).iter() {
                     // A wait changes nothing here: each instruction may be the last one.
                     if self.kind(i) != Kind::Waitcnt {
-                        all.step(self.kind(i), self.inst(i));
+                        all.step(self.target().generation(), self.kind(i), self.inst(i));
                     }
                 }
             }
@@ -338,7 +370,7 @@ fn step_block(
             Kind::CallDirect | Kind::Swappc => {
                 state.merge(p.left_by_component(func));
             }
-            kind => state.step(kind, p.inst(i)),
+            kind => state.step(p.target().generation(), kind, p.inst(i)),
         }
     }
 }
@@ -348,27 +380,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_survive_encoding() {
-        for imm in [0u16, 0xc07f, 0x0f70, 0xcf7f, 0x0f7e, 0xc17f] {
-            assert_eq!(Wait::decode(imm).encode(), imm, "{imm:#x}");
-        }
-        assert_eq!(Wait::decode(0x0f70), Wait { vmcnt: Some(0), ..Wait::default() });
-        assert_eq!(Wait::decode(0xc07f), Wait { lgkmcnt: Some(0), ..Wait::default() });
-    }
-
-    #[test]
     fn counting_tells_old_loads_from_new() {
         let (v, w) = (Reg::vgpr(1), Reg::vgpr(2));
         let mut s = InFlight::default();
-        issue(&mut s.vm, &[v]);
-        issue(&mut s.vm, &[w]);
+        s.issue(Counter::Vm, MEMORY, &[v]);
+        s.issue(Counter::Vm, MEMORY, &[w]);
         assert_eq!(s.wait_for(&[v].into_iter().collect()).vmcnt, Some(1));
+        assert_eq!(s.outstanding(Counter::Vm), Some(2));
         s.wait(Wait { vmcnt: Some(1), ..Wait::default() });
         assert_eq!(s.registers(), [w].into_iter().collect());
-        s.flat_in_vm = true;
-        issue(&mut s.vm, &[v]);
+        assert_eq!(s.outstanding(Counter::Vm), Some(1));
+        s.issue(Counter::Vm, FLAT, &[v]);
         assert_eq!(s.wait_for(&[w].into_iter().collect()).vmcnt, Some(0));
         s.wait(Wait { vmcnt: Some(1), ..Wait::default() });
         assert_eq!(s.registers().len(), 2);
+        assert_eq!(s.clone().anything().outstanding(Counter::Vm), None);
     }
 }

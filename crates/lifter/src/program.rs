@@ -1,6 +1,6 @@
 //! The lifted object: structure of arrays, dense ids.
 
-use luthier_isa::{Inst, RegRange, Target};
+use luthier_isa::{Inst, Mode, RegRange, Target};
 use luthier_loader::CodeObject;
 use serde::Serialize;
 
@@ -135,7 +135,7 @@ pub struct Gap {
 
 /// A lifted code object. It owns everything; the object may be dropped.
 pub struct Program {
-    pub(crate) target: Target,
+    pub(crate) mode: Mode,
     pub(crate) classes: &'static Classes,
     /// Instruction addresses are kept as 32-bit distances from here.
     pub(crate) base: u64,
@@ -174,7 +174,11 @@ impl Program {
         crate::lift::lift(object)
     }
     pub fn target(&self) -> Target {
-        self.target
+        self.mode.target()
+    }
+    /// The processor and the wave size that the code was compiled for.
+    pub fn mode(&self) -> Mode {
+        self.mode
     }
     pub fn functions(&self) -> &[Function] {
         &self.functions
@@ -312,7 +316,7 @@ impl Program {
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Program")
-            .field("target", &self.target)
+            .field("mode", &self.mode)
             .field("functions", &self.functions.len())
             .field("blocks", &self.blocks.len())
             .field("instructions", &self.insts.len())

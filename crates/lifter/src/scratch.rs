@@ -3,7 +3,7 @@
 //! Scratch belongs to one lane each, and nothing but scratch and FLAT instructions reaches it; LDS and global memory are
 //! elsewhere. Buffer instructions reach it through the descriptor that a kernel may be given in s[0:3].
 
-use luthier_isa::{Field, Flags, Inst, Operand};
+use luthier_isa::{Field, Flags, Generation, Inst, Operand, Reg, RegRange};
 
 use crate::values::Value;
 
@@ -29,13 +29,13 @@ impl Place {
 }
 
 /// Where a load or store of whole dwords goes. `value` says what a scalar operand holds.
-pub(crate) fn place(inst: &Inst, value: impl Fn(Operand) -> Option<Value>) -> Option<Place> {
+pub(crate) fn place(inst: &Inst, generation: Generation, value: impl Fn(Operand) -> Option<Value>) -> Option<Place> {
     let flags = inst.info().flags;
-    let (mut data, mut base, mut descriptor, mut offset) = (None, None, None, 0i64);
+    let offset = offset(inst, generation)?;
+    let (mut data, mut base, mut descriptor) = (None, None, None);
     for (info, operand) in inst.operands() {
         match (info.field, operand) {
             (Field::Srsrc, Operand::Reg(range)) => descriptor = Some(range.first.index()),
-            (Field::Offset, Operand::Imm(n)) => offset = n,
             (Field::Soffset | Field::Saddr, operand) => base = Some(operand),
             // One vector operand is the data; with an address beside it, who knows where it goes.
             (_, Operand::Reg(range)) if range.first.is_vgpr() || range.first.is_agpr() => {
@@ -62,7 +62,7 @@ pub(crate) fn place(inst: &Inst, value: impl Fn(Operand) -> Option<Value>) -> Op
         // The last word of the descriptor says that this is scratch, one lane beside the other: the base counts bytes of
         // all lanes, the offset bytes of one.
         let descriptor = descriptor?;
-        let word = value(Operand::Reg(luthier_isa::RegRange::new(luthier_isa::Reg::from_index(descriptor + 3)?, 1)));
+        let word = value(Operand::Reg(RegRange::new(Reg::from_index(descriptor + 3)?, 1)));
         if word != Some(PRIVATE) {
             return None;
         }
@@ -70,6 +70,19 @@ pub(crate) fn place(inst: &Inst, value: impl Fn(Operand) -> Option<Value>) -> Op
     };
     let data = data.filter(|_| offset % 4 == 0)?;
     Some(Place { frame, offset, first: data.first.index(), units: data.count.into() })
+}
+
+/// The immediate offset, in bytes.
+fn offset(inst: &Inst, generation: Generation) -> Option<i32> {
+    let raw = inst.field(Field::Offset)?;
+    let width = match (generation, inst.info().flags.contains(Flags::SCRATCH)) {
+        (Generation::Gfx12 | Generation::Gfx1250, _) => 24,
+        // Buffers have twelve bits without a sign.
+        (_, false) => 32,
+        (Generation::Gfx10, true) => 12,
+        (_, true) => 13,
+    };
+    Some((raw << (32 - width)) as i32 >> (32 - width))
 }
 
 /// The last word of the descriptor that a kernel is given in s[0:3], if it asks for it.

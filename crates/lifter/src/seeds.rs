@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use luthier_isa::Wave;
 use luthier_loader::CodeObject;
 use rayon::prelude::*;
 
@@ -27,6 +28,8 @@ struct Seed {
     size: Option<u64>,
     is_kernel: bool,
     private_buffer: bool,
+    /// Its waves have another size than those of the object's first kernel.
+    other_wave: bool,
     second_entry: Option<u64>,
     issues: Vec<Issue>,
     refusal: Option<String>,
@@ -85,6 +88,7 @@ fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<S
             size: None,
             is_kernel: false,
             private_buffer: false,
+            other_wave: false,
             second_entry: None,
             issues: Vec::new(),
             refusal: None,
@@ -94,6 +98,9 @@ fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<S
             // With two descriptors for one entry, neither can be relied on.
             seed.private_buffer = descriptor.enable_sgpr_private_segment_buffer() && !seed.is_kernel;
             seed.is_kernel = true;
+            let wave = if descriptor.enable_wavefront_size32() { Wave::W32 } else { Wave::W64 };
+            // A processor with one size only has no choice.
+            seed.other_wave |= code.mode.target().waves().contains(&wave) && code.mode.wave() != wave;
             if descriptor.kernarg_preload_length() > 0 {
                 seed.second_entry = vaddr.checked_add(PRELOADED_ENTRY);
             }
@@ -138,10 +145,17 @@ fn decode_seed(mut seed: Seed, end: u64, code: &Code<'_>, pool: &mut Pool) -> Dr
         refusal: seed.refusal,
         ..Draft::default()
     };
+    if seed.other_wave {
+        // The same words mean other registers there.
+        let lanes = code.mode.wave().lanes();
+        draft.issue(draft.entry, IssueKind::OtherWaveSize { lanes });
+        draft.refusal.get_or_insert_with(|| format!("its waves do not have {lanes} lanes, as other kernels' here do"));
+        return draft;
+    }
     // With a size, the bytes are the symbol's promise of code. Without, only what is reached is.
     let before = pool.insts.len();
     let swept = match seed.size {
-        Some(_) => sweep(code.target, bytes, (range.start - draft.base) as u32, pool),
+        Some(_) => sweep(code.mode, bytes, (range.start - draft.base) as u32, pool),
         None => Err(0),
     };
     let Err(first_bad) = swept else {
@@ -152,7 +166,7 @@ fn decode_seed(mut seed: Seed, end: u64, code: &Code<'_>, pool: &mut Pool) -> Dr
         return draft;
     };
     let entries = [range.start].into_iter().chain(draft.second_entry);
-    draft.fill(traverse(code.target, draft.base, bytes, range.clone(), entries, |_| false), code.classes);
+    draft.fill(traverse(code.mode, draft.base, bytes, range.clone(), entries, |_| false), code.classes);
     if seed.size.is_some() && draft.refusal.is_none() {
         let first_bad = range.start + first_bad as u64;
         let reached: u64 = draft.insts().iter().map(|i| i.size() as u64).sum();

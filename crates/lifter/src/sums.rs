@@ -62,3 +62,31 @@ pub(crate) fn arithmetic(
         _ => (None, None),
     }
 }
+
+/// Low and high half of a 64-bit value.
+type Pair = (Option<Value>, Option<Value>);
+
+/// A 64-bit addition: an address and a constant.
+pub(crate) fn add_pairs(a: Pair, b: Pair) -> Option<(Value, Value)> {
+    use Value::{Const, High, Low};
+    let constant = |pair: Pair| match pair {
+        (Some(Const(low)), Some(Const(high))) => Some(u64::from(high) << 32 | u64::from(low)),
+        _ => None,
+    };
+    let (address, by) = match (constant(a), constant(b)) {
+        (Some(a), Some(b)) => {
+            let sum = a.wrapping_add(b);
+            return Some((Const(sum as u32), Const((sum >> 32) as u32)));
+        }
+        (None, Some(by)) => (a, by),
+        (Some(by), None) => (b, by),
+        (None, None) => return None,
+    };
+    match address {
+        (Some(Low { vaddr: low, .. }), Some(High { vaddr, source })) if vaddr as u32 == low => {
+            let vaddr = vaddr.wrapping_add(by);
+            Some((Low { vaddr: vaddr as u32, source }, High { vaddr, source }))
+        }
+        _ => None,
+    }
+}

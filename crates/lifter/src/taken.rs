@@ -137,6 +137,12 @@ fn step(program: &Program, i: crate::InstrId, held: &mut RegSet, escapes: &mut b
                     copies.push(a.reg);
                 }
             }),
+            // Into VGPRs and back.
+            Kind::VectorMov | Kind::Readfirstlane => inst.for_each_access(|a| {
+                if a.access.writes() {
+                    copies.push(a.reg);
+                }
+            }),
             Kind::ScalarLoad if tracked => {}
             // Resolved ones only: the target is a function or a place in this one.
             Kind::Swappc if program.call(program.block_of(i)).is_some_and(|c| c.target.is_some()) => {}

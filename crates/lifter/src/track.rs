@@ -12,7 +12,7 @@ use crate::exec::effect_of;
 use crate::flow::Draft;
 use crate::place::Places;
 use crate::scratch;
-use crate::sums::arithmetic;
+use crate::sums::{add_pairs, arithmetic};
 use crate::values::{Slot, Value, Values};
 
 /// An address that code has put together in a register pair.
@@ -274,6 +274,22 @@ impl Tracker<'_> {
                     results[0] = sum.map(|v| (Slot::unit(to), v));
                 }
             }
+            // The high half of an address is canonical anyway.
+            Kind::SextI16 => {
+                let value = scalar(values, nth(inst, 1)).and_then(|v| match v {
+                    Value::Const(n) => Some(Value::Const(n as u16 as i16 as u32)),
+                    high @ Value::High { .. } => Some(high),
+                    _ => None,
+                });
+                results[0] = register(nth(inst, 0)).zip(value).map(|(to, v)| (Slot::unit(to), v));
+            }
+            Kind::AddU64 => {
+                let (a, b) = (pair(values, nth(inst, 1)), pair(values, nth(inst, 2)));
+                if let (Some(to), Some((low, high))) = (register(nth(inst, 0)), add_pairs(a, b)) {
+                    results[0] = Some((Slot::unit(to), low));
+                    results[1] = Some((Slot::unit(to + 1), high));
+                }
+            }
             Kind::VectorMov if self.track_lanes => {
                 if let Some(to) = register(nth(inst, 0)) {
                     results[0] = vector(values, nth(inst, 1)).map(|v| (Slot::every_lane(to), v));
@@ -370,7 +386,9 @@ impl Tracker<'_> {
 
     /// Loads and stores of VGPRs, which may be spills.
     fn scratch(&self, inst: &Inst, kind: Kind, values: &mut Values) {
-        let place = scratch::place(inst, |operand| scalar(values, Some(operand))).filter(|_| self.track_lanes);
+        let generation = self.context.classes.mode.target().generation();
+        let place = scratch::place(inst, generation, |operand| scalar(values, Some(operand)));
+        let place = place.filter(|_| self.track_lanes);
         match (kind, place) {
             (Kind::VectorLoad, Some(place)) if values.knows(place.frame) => {
                 self.forget_written(inst, values);

@@ -1,15 +1,19 @@
 //! Each file of tests/files is assembly with the expected result of lifting it below, after a line `; expect:`.
 //!
-//! Lines at the top say what to do: `; kernel: NAME` gives a symbol a kernel descriptor, `; print: WHAT...` chooses
-//! what is printed at every instruction (active, inactive, exec, pending) besides blocks, edges and notes. Registers
-//! are those just before the instruction. With LUTHIER_BLESS=1 the expectations are rewritten.
+//! Lines at the top say what to do: `; target: NAME` for another processor than gfx90a (`; wave: 64` where it has the
+//! choice), `; kernel: NAME...` gives symbols kernel descriptors (`; scratch: buffer` with a descriptor of scratch
+//! memory, `; preload: N` with preloaded arguments), `; print: WHAT...` chooses what is printed besides blocks, edges and
+//! notes: at every instruction active, inactive, exec, pending and counters, and at every block loops. Registers are
+//! those just before the instruction. With UPDATE=1 the expectations are rewritten.
 
 mod common;
 
 use std::fmt::Write as _;
 
 use luthier_isa::{Reg, RegSet};
-use luthier_lifter::{ExecState, ExecStates, FuncId, Line, Liveness, PendingLoads, Program};
+use luthier_lifter::{
+    BlockId, Counter, ExecStates, FuncId, InFlight, Line, Liveness, LoopForest, LoopId, PendingLoads, Program,
+};
 
 const MARK: &str = "\n; expect:\n";
 
@@ -18,13 +22,13 @@ fn files() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
     let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     names.sort();
-    assert!(names.len() >= 8, "the test files are gone");
+    assert!(names.len() >= 18, "the test files are gone");
     let mut wrong = Vec::new();
     for path in names {
         let text = std::fs::read_to_string(&path).unwrap();
         let (source, expected) = text.split_once(MARK).unwrap_or((&text, ""));
         let found = check(source);
-        if std::env::var_os("LUTHIER_BLESS").is_some() {
+        if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, format!("{}{MARK}{found}", source.trim_end())).unwrap();
         } else if found != expected {
             wrong.push(format!("{}:\n{}", path.display(), diff(expected, &found)));
@@ -39,8 +43,14 @@ fn directive<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 fn check(source: &str) -> String {
-    let preload = directive(source, "preload").first().map_or(0, |n| n.parse().unwrap());
-    let object = common::assemble_with(source, &directive(source, "kernel"), preload);
+    let word = |name| directive(source, name).first().copied();
+    let shape = common::Shape {
+        target: word("target").unwrap_or("gfx90a"),
+        wave64: word("wave") == Some("64"),
+        preload: word("preload").map_or(0, |n| n.parse().unwrap()),
+        private_buffer: word("scratch") == Some("buffer"),
+    };
+    let object = common::assemble_as(source, &directive(source, "kernel"), shape);
     let program = Program::lift(&object).unwrap();
     let print = directive(source, "print");
     let mut out = String::new();
@@ -86,11 +96,13 @@ fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
     let live = Liveness::of(program, func);
     let pending = PendingLoads::of(program, func);
     let exec = ExecStates::of(program, func);
+    let loops = LoopForest::of(program, func);
+    if print.contains(&"loops") {
+        loop_lines(program, &loops, out);
+    }
     let lines: Vec<Line> = program.listing(func).collect();
     for block in f.blocks.iter() {
-        let labels = |list: &[luthier_lifter::BlockId]| {
-            list.iter().map(|b| format!(" {}", program.label(*b))).collect::<String>()
-        };
+        let labels = |list: &[BlockId]| list.iter().map(|b| format!(" {}", program.label(*b))).collect::<String>();
         writeln!(
             out,
             "; {}: from{}; to{} ({:?})",
@@ -102,6 +114,7 @@ fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
         .unwrap();
         let points = live.points(block);
         let under_way = pending.points(block);
+        let masks = exec.points(block);
         for (n, i) in program.block(block).instrs.iter().enumerate() {
             let line = lines.iter().find(|l| matches!(l, Line::Instruction { instr, .. } if *instr == i)).unwrap();
             let Line::Instruction { text, notes, .. } = line else { unreachable!() };
@@ -110,8 +123,9 @@ fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
                 match *what {
                     "active" => all.push(format!("active {}", set(&points[n].before.active))),
                     "inactive" => all.push(format!("inactive {}", set(&only_vector(points[n].before.inactive)))),
-                    "exec" if exec.before(i) == ExecState::Full => all.push("full".to_owned()),
-                    "exec" => {}
+                    "exec" => all.push(format!("{:?}", masks[n]).to_lowercase()),
+                    "loops" => {}
+                    "counters" => all.push(counters(program, &under_way[n])),
                     "pending" => all.push(format!("pending {}", set(&under_way[n].registers()))),
                     other => panic!("; print: {other} is not known"),
                 }
@@ -121,6 +135,31 @@ fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
             writeln!(out, "{}", text.trim_end()).unwrap();
         }
     }
+}
+
+fn loop_lines(program: &Program, loops: &LoopForest, out: &mut String) {
+    let labels = |list: &[BlockId]| list.iter().map(|b| format!(" {}", program.label(*b))).collect::<String>();
+    for (id, l) in (0..).map(LoopId).zip(loops.loops()) {
+        let (members, indent) = (labels(loops.members(id)), "  ".repeat(l.depth as usize - 1));
+        writeln!(out, "; {indent}loop{members}; back from{}", labels(&l.latches)).unwrap();
+    }
+    for (from, to) in loops.irreducible() {
+        writeln!(out, "; no loop: back from {} to {}", program.label(*from), program.label(*to)).unwrap();
+    }
+}
+
+/// The counters that may not be at zero, and the most that they may be at.
+fn counters(program: &Program, in_flight: &InFlight) -> String {
+    let mut out = Vec::new();
+    for counter in Counter::ALL {
+        let name = counter.name(program.target().generation());
+        match (name, in_flight.outstanding(counter)) {
+            (_, Some(0)) | (None, None) => {}
+            (name, Some(n)) => out.push(format!("{} <= {n}", name.unwrap_or("a counter that is not there"))),
+            (Some(name), None) => out.push(format!("{name} any")),
+        }
+    }
+    if out.is_empty() { "all at zero".to_owned() } else { out.join(" ") }
 }
 
 fn only_vector(set: RegSet) -> RegSet {

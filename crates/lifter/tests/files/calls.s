@@ -108,5 +108,5 @@ table:
 ;   9c   s_swappc_b64 s[30:31], s[20:21]              call of an unknown function; active all but 133
 ; .LBB1: from stranger; to (UnknownJump)
 ;   a0   s_setpc_b64 s[40:41]                         jump to an unknown address; active all but 131
-; issue +9c the call's target is not known
-; issue +a0 the jump's target is not known
+; issue +9c the call's target is not known: s20 is what the function was given
+; issue +a0 the jump's target is not known: it comes out of the call at +9c

@@ -57,4 +57,4 @@ second:
 ; second: from; to (Return { proven: true })
 ;   34   v_mov_b32_e32 v4, v3                         active s30-31 exec_lo exec_hi v3
 ;   38   s_setpc_b64 s[30:31]                         return; active s30-31
-; issue +20 the jump's target is not known
+; issue +20 the jump's target is not known: s10 is what the function was given
