@@ -16,7 +16,7 @@ pub enum CodegenError {
     Write(#[from] WriteError),
     #[error("{} at file offset {:#x} lies outside the file", .0.what, .0.offset)]
     Headers(OutOfFile),
-    #[error("code for {processor} cannot be instrumented: its instruction set is not known here")]
+    #[error("code for {processor} cannot be instrumented: there are no rules for placing code in it yet")]
     Target { processor: String },
     #[error(
         "the object is instrumented already (it has a {section} section); instrument the original once more instead"

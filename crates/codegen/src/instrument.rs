@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use luthier_isa::{Reg, RegRange, RegSet};
+use luthier_isa::{Reg, RegRange, RegSet, Target};
 use luthier_lifter::{FuncId, FunctionKind, GapKind, Liveness, Program};
 use luthier_loader::{CodeObject, Kernel, OriginMap};
 use rayon::prelude::*;
@@ -44,6 +44,10 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     }
     let headers = Headers::read(object.bytes()).map_err(CodegenError::Headers)?;
     let program = Program::lift(object)?;
+    // More can be lifted than there are rules for placing code.
+    if program.target() != Target::Gfx90a {
+        return Err(CodegenError::Target { processor: object.target().processor.clone() });
+    }
     let ops = Ops::of(program.target())?;
     let variables = Variables::of(object, plan)?;
     let (templates, template_of) = prepare(plan);

@@ -7,7 +7,7 @@ use luthier_isa::{AccessPlan, Inst, RegAccess, Target};
 
 #[test]
 fn plans_agree_with_instructions() {
-    for target in [Target::Gfx90a] {
+    for &target in Target::ALL.iter().filter(|t| t.has_tables()) {
         let plans: Vec<AccessPlan> = target.opcodes().iter().map(AccessPlan::of).collect();
         let mut rng = Rng(0x9ace);
         let mut seen = vec![0usize; plans.len()];

@@ -80,12 +80,12 @@ impl State {
         });
     }
     fn keep(&mut self, classes: &Classes, to: Option<Operand>, mask: Option<Mask>) {
-        if let (Some(Operand::Reg(RegRange { first, count })), Some(mask)) = (to, mask)
-            && count == classes.mask_units()
-            && first.is_sgpr()
+        if let (Some(Operand::Reg(range)), Some(mask)) = (to, mask)
+            && range == RegRange::new(range.first, classes.mask_units())
+            && range.first.is_sgpr()
         {
-            let at = self.copies.partition_point(|c| c.0 < first);
-            self.copies.insert(at, (first, mask));
+            let at = self.copies.partition_point(|c| c.0 < range.first);
+            self.copies.insert(at, (range.first, mask));
         }
     }
     fn step(&mut self, classes: &Classes, inst: &Inst) {

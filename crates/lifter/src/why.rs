@@ -41,7 +41,7 @@ impl fmt::Display for Unresolved {
 }
 
 /// Instructions that are looked at for one address, so that the cost stays linear.
-const MANY: usize = 4096;
+const MANY: usize = 512;
 /// Copies that are followed.
 const COPIES: usize = 16;
 

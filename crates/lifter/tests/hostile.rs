@@ -1,9 +1,14 @@
 //! Code that no compiler writes: whatever the bytes, lifting ends, reports, and every analysis runs on the result.
 
 mod common;
+#[path = "../examples/lift_bench/memory.rs"]
+mod memory;
 
-use luthier_lifter::{ExecStates, Liveness, PendingLoads, Program, export};
+use luthier_lifter::{ExecStates, Liveness, LoopForest, PendingLoads, Program, export};
 use luthier_loader::CodeObject;
+
+#[global_allocator]
+static MEMORY: memory::Counting = memory::Counting;
 
 struct Random(u64);
 
@@ -26,9 +31,11 @@ fn exercise(bytes: Vec<u8>) -> usize {
     for f in program.function_ids() {
         let (live, pending) = (Liveness::of(&program, f), PendingLoads::of(&program, f));
         let exec = ExecStates::of(&program, f);
+        let loops = LoopForest::of(&program, f);
         for b in program.function(f).blocks.iter() {
             assert_eq!(live.points(b).len(), pending.points(b).len());
-            exec.before(program.block(b).instrs.first);
+            assert_eq!(exec.points(b).len(), program.block(b).instrs.len());
+            assert!(loops.of_block(b).is_none_or(|l| loops.contains(l, b)));
         }
         program.listing(f).for_each(|line| drop(line.to_string()));
         export::dot(&program, f);
@@ -57,52 +64,101 @@ fn seed() -> CodeObject {
     common::assemble(&sources.join("\n.text\n"), &["k_calls", "k_jumps", "k_loop", "k_pending"])
 }
 
-#[test]
-fn random_code() {
-    let object = seed();
-    let mut random = Random(0x5eed);
-    for _ in 0..300 {
-        let mut bytes = object.bytes().to_vec();
-        let text = text_range(&object);
-        for word in bytes[text].chunks_mut(4) {
-            // Half of the words from the families that move control.
-            let value = match random.below(8) {
-                0 => {
-                    0xbf80_0000
-                        | (random.next() as u32 & 0x000f_0000)
-                        | (random.below(64) as u32).wrapping_sub(32) & 0xffff
-                }
-                1 => 0xbe80_0000 | random.next() as u32 & 0x007f_ffff,
-                2 => 0xb000_0000 | random.next() as u32 & 0x0fff_00ff,
-                _ => random.next() as u32,
-            };
-            word.copy_from_slice(&value.to_le_bytes());
-        }
-        exercise(bytes);
+/// What a run of the fuzzer has seen.
+#[derive(Default, Debug)]
+struct Figures {
+    cases: usize,
+    lifted: usize,
+    instructions: usize,
+    /// The most time and memory that a case took, for each byte of its code.
+    slowest_ns_per_byte: f64,
+    most_bytes_per_byte: f64,
+}
+
+/// Random words, half of them from the families that move control.
+fn scramble(text: &mut [u8], random: &mut Random) {
+    for word in text.chunks_mut(4).filter(|w| w.len() == 4) {
+        let value = match random.below(8) {
+            0 => {
+                0xbf80_0000 | (random.next() as u32 & 0x000f_0000) | (random.below(64) as u32).wrapping_sub(32) & 0xffff
+            }
+            1 => 0xbe80_0000 | random.next() as u32 & 0x007f_ffff,
+            2 => 0xb000_0000 | random.next() as u32 & 0x0fff_00ff,
+            _ => random.next() as u32,
+        };
+        word.copy_from_slice(&value.to_le_bytes());
     }
 }
 
-#[test]
-fn mutated_code() {
-    let object = seed();
-    let mut random = Random(0xbadc0de);
-    let mut lifted = 0;
-    for _ in 0..300 {
-        let mut bytes = object.bytes().to_vec();
-        let text = text_range(&object);
-        for _ in 0..1 + random.below(6) {
-            let at = text.start + random.below(text.len());
-            bytes[at] ^= 1 << random.below(8);
-        }
-        // And the symbols now and then.
-        if random.below(3) == 0 {
-            let table = object.section(".symtab").unwrap();
-            let at = table.offset as usize + random.below(table.size as usize);
-            bytes[at] = random.next() as u8;
-        }
-        lifted += usize::from(exercise(bytes) > 0);
+/// Real code with a few bits flipped, words swapped and stretches copied over others; symbols now and then.
+fn mutate(object: &CodeObject, bytes: &mut [u8], random: &mut Random) {
+    let text = text_range(object);
+    if text.len() < 64 {
+        return;
     }
-    assert!(lifted > 200, "only {lifted} of 300 could be lifted at all");
+    for _ in 0..1 + random.below(6) {
+        let word = |random: &mut Random| text.start + random.below(text.len() / 4 - 8) * 4;
+        match random.below(4) {
+            0 | 1 => bytes[text.start + random.below(text.len())] ^= 1 << random.below(8),
+            2 => {
+                let (a, b) = (word(random), word(random));
+                (0..4).for_each(|i| bytes.swap(a + i, b + i));
+            }
+            _ => {
+                let (from, to) = (word(random), word(random));
+                bytes.copy_within(from..from + 32, to);
+            }
+        }
+    }
+    if random.below(3) == 0
+        && let Some(table) = object.section(".symtab").filter(|t| t.size > 0)
+    {
+        bytes[table.offset as usize + random.below(table.size as usize)] = random.next() as u8;
+    }
+}
+
+/// Objects of the corpus, of every processor, that are small enough to be lifted often.
+fn real() -> Vec<CodeObject> {
+    let targets = luthier_isa::Target::ALL.iter().filter(|t| t.has_tables());
+    let paths = targets.flat_map(|t| common::objects_of(t.name()).into_iter().step_by(4));
+    let small = paths.filter(|p| std::fs::metadata(p).is_ok_and(|m| m.len() < 64 << 10));
+    small.filter_map(|p| CodeObject::parse(std::fs::read(p).ok()?).ok()).collect()
+}
+
+fn fuzz(seconds: f64) -> Figures {
+    let mut seeds = vec![seed()];
+    seeds.extend(real());
+    let (mut random, mut figures) = (Random(0x5eed), Figures::default());
+    let start = std::time::Instant::now();
+    while start.elapsed().as_secs_f64() < seconds {
+        let object = &seeds[random.below(seeds.len())];
+        let (mut bytes, text) = (object.bytes().to_vec(), text_range(object));
+        match random.below(3) {
+            0 => scramble(&mut bytes[text.clone()], &mut random),
+            _ => mutate(object, &mut bytes, &mut random),
+        }
+        let (before, case) = (memory::start(), std::time::Instant::now());
+        let instructions = exercise(bytes);
+        let per_byte = |n: f64| n / (text.len() as f64 + 1024.0);
+        figures.slowest_ns_per_byte = figures.slowest_ns_per_byte.max(per_byte(case.elapsed().as_nanos() as f64));
+        figures.most_bytes_per_byte =
+            figures.most_bytes_per_byte.max(per_byte((memory::peak().saturating_sub(before)) as f64));
+        figures.cases += 1;
+        figures.lifted += usize::from(instructions > 0);
+        figures.instructions += instructions;
+    }
+    figures
+}
+
+/// One second of it; LUTHIER_FUZZ_SECONDS says otherwise. Alone in its process, so that memory is its own.
+#[test]
+fn hostile_code_is_lifted_or_refused() {
+    let seconds = std::env::var("LUTHIER_FUZZ_SECONDS").map_or(1.0, |s| s.parse().unwrap());
+    let figures = fuzz(seconds);
+    println!("{figures:?}");
+    assert!(figures.lifted * 2 > figures.cases, "{figures:?}");
+    // All analyses and all texts of an object at once, liveness at every point included.
+    assert!(figures.most_bytes_per_byte < 20_000.0, "{figures:?}");
 }
 
 /// A long chain of jumps, of calls and of nested branches: no stack overflow, no blow-up.
