@@ -140,8 +140,8 @@ fn forest(first: u32, graph: &Dominators) -> LoopForest {
     let mut members = vec![BlockId(first); in_loops];
     let mut next: Vec<u32> = vec![0; loops.len()];
     let mut top = 0;
-    for w in 1..n {
-        if let Some(l) = id[w] {
+    for (w, own) in id.iter().enumerate().skip(1) {
+        if let Some(l) = *own {
             let start = loops[l.index()].parent.map_or(&mut top, |p| &mut next[p.index()]);
             let range = (*start, *start + size[l.index()]);
             *start = range.1;

@@ -39,9 +39,10 @@ pub(crate) fn place(inst: &Inst, generation: Generation, value: impl Fn(Operand)
             (Field::Soffset | Field::Saddr, operand) => base = Some(operand),
             // One vector operand is the data; with an address beside it, who knows where it goes.
             (_, Operand::Reg(range)) if range.first.is_vgpr() || range.first.is_agpr() => {
-                if data.replace(range).is_some() {
+                if data.is_some() {
                     return None;
                 }
+                data = Some(range);
             }
             _ => {}
         }
