@@ -56,6 +56,11 @@ const LIMIT: u64 = 1 << 48;
 ///
 /// It may be sent to another thread, but not be shared: it is not thread-safe by contract.
 ///
+/// ```
+/// fn sent<T: Send>(_: T) {}
+/// sent(luthier_loader::MockLoader::new());
+/// ```
+///
 /// ```compile_fail
 /// fn shared<T: Sync>(_: T) {}
 /// shared(luthier_loader::MockLoader::new());

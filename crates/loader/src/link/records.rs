@@ -177,7 +177,8 @@ impl LinkerSlots<'_> {
         let place = field.read(object.read(record.vaddr, field.width)?);
         let named = self.by_name.get(symbol.name.as_str()).into_iter().flatten();
         let own = (!symbol.is_undefined() && !symbol.is_absolute()).then(|| self.by_vaddr.get(&symbol.value));
-        let mut candidates = named.chain(own.flatten().into_iter().flatten()).copied();
+        // A slot of our own is right as well, so a file with words without end for one symbol need not be searched.
+        let mut candidates = named.chain(own.flatten().into_iter().flatten()).copied().take(4096);
         candidates.find(|slot| {
             let value = slot.wrapping_add_signed(addend).wrapping_sub(record.vaddr);
             field.part(value) == place
