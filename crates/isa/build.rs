@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::{env, fs, path::Path};
 
 /// One file of `tables/` each. A row's mask says which of the file's modes have the opcode.
-const FAMILIES: [&str; 1] = ["gfx9"];
+const FAMILIES: [&str; 2] = ["gfx9", "gfx11"];
 
 /// Distinct Rust expressions of one type, numbered as they are met.
 struct Pool {
@@ -60,7 +60,7 @@ fn main() {
         formats: Pool::new("FORMATS", "Format"),
         keys: Pool::new("KEYS", "&[u16]"),
         operands: Pool::new("OPERANDS", "&[OperandInfo]"),
-        registers: Pool::new("REGISTERS", "&[Reg]"),
+        registers: Pool::new("REGISTERS", "[&[Reg]; 2]"),
         flags: Pool::new("FLAGS", "Flags"),
         checks: Pool::new("CHECKS", "&[Check]"),
         bits: Pool::new("BITS", "[u128; 3]"),
@@ -105,10 +105,10 @@ fn records(family: &str, text: &str, pools: &mut Pools) -> Vec<u8> {
             pools.formats.number(format!("Format::{format}")),
             number(opcode),
             number(size),
-            pools.keys.number(format!("&[{keys}]")),
+            pools.keys.number(format!("&[{}]", key_list(keys))),
             pools.operands.number(format!("&[{}]", list(operands).map(operand).collect::<String>())),
-            pools.registers.number(format!("&[{}]", list(reads).map(|r| format!("Reg::{r},")).collect::<String>())),
-            pools.registers.number(format!("&[{}]", list(writes).map(|r| format!("Reg::{r},")).collect::<String>())),
+            pools.registers.number(registers(reads)),
+            pools.registers.number(registers(writes)),
             pools.flags.number(
                 list(flags).fold("Flags::empty()".to_string(), |all, flag| format!("{all}.union(Flags::{flag})")),
             ),
@@ -150,6 +150,29 @@ fn check(word: &str, classes: &[u16]) -> String {
     let [low, width, class] = parts[..] else { panic!("check {word}") };
     let class = classes[class.parse::<usize>().expect("a class")];
     format!("Check {{ low: {low}, width: {width}, class: {class} }},")
+}
+
+/// Registers, in wave32 and in wave64: lane masks are one or two.
+fn registers(column: &str) -> String {
+    let list = |high: bool| {
+        let register = |name: &str| match name {
+            "VCC" | "EXEC" if high => format!("Reg::{name}_LO,Reg::{name}_HI,"),
+            "VCC" | "EXEC" => format!("Reg::{name}_LO,"),
+            _ => format!("Reg::{name},"),
+        };
+        column_words(column).map(register).collect::<String>()
+    };
+    format!("[&[{}], &[{}]]", list(false), list(true))
+}
+
+/// `0-3,8` counted out.
+fn key_list(column: &str) -> String {
+    let key = |k: &str| k.parse::<u16>().unwrap_or_else(|_| panic!("{k} is no key"));
+    let range = |word: &str| {
+        let (from, to) = word.split_once('-').unwrap_or((word, word));
+        (key(from)..=key(to)).map(|k| format!("{k},")).collect::<String>()
+    };
+    column.split(',').map(range).collect()
 }
 
 fn column_words(column: &str) -> impl Iterator<Item = &str> {

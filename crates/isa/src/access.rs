@@ -1,6 +1,6 @@
 //! Which register units an instruction touches, and how surely.
 
-use crate::{Field, Flags, Format, Inst, OpcodeInfo, Operand, Reg};
+use crate::{Field, Flags, Format, Inst, OpcodeInfo, Operand, Reg, RegRange};
 
 /// How one unit is touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -47,9 +47,11 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
         match value {
             Operand::Reg(range) => {
                 let access = match indexed {
-                    Indexed::Source if operand.field == Field::Ssrc0 => Access::CondRead,
-                    Indexed::Destination if operand.field == Field::Sdst => Access::CondWrite,
-                    _ if operand.access.writes() => written(inst, operand.access, operand.field, range.first),
+                    // What the swap of indexed registers exchanges may be these two or any others.
+                    Some(_) if indexed_swap(info.base) => Access::ReadCondWrite,
+                    Some(by) if by.source && operand.field != by.destination_field() => Access::CondRead,
+                    Some(by) if by.destination && operand.field == by.destination_field() => Access::CondWrite,
+                    _ if operand.access.writes() => written(inst, operand.access, operand.field, range),
                     _ => Access::Read,
                 };
                 range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false }));
@@ -80,11 +82,17 @@ pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
         let partly = info.base.starts_with("s_set_gpr_idx");
         implicit(reg, if partly { Access::ReadCondWrite } else { Access::Write });
     }
-    match Indexed::of(info.base) {
-        Indexed::Source => every_sgpr(|reg| implicit(reg, Access::CondRead)),
-        Indexed::Destination => every_sgpr(|reg| implicit(reg, Access::CondWrite)),
-        Indexed::Not if info.base.starts_with("s_set_gpr_idx") => implicit(Reg::GPR_IDX, Access::Write),
-        Indexed::Not => {}
+    if let Some(by) = Indexed::of(info.base) {
+        let registers =
+            || (0..if by.vector { 256 } else { 102 }).map(|n| if by.vector { Reg::vgpr(n) } else { Reg::sgpr(n) });
+        if by.source {
+            registers().for_each(|reg| implicit(reg, Access::CondRead));
+        }
+        if by.destination {
+            registers().for_each(|reg| implicit(reg, Access::CondWrite));
+        }
+    } else if info.base.starts_with("s_set_gpr_idx") {
+        implicit(Reg::GPR_IDX, Access::Write);
     }
 }
 
@@ -94,31 +102,42 @@ fn reaches_hardware_registers(base: &str) -> bool {
 
 /// No immediate and no index register decides what such an operation touches.
 pub(crate) fn depends_on_operands_only(base: &str) -> bool {
-    Indexed::of(base) == Indexed::Not && !reaches_hardware_registers(base)
+    Indexed::of(base).is_none() && !reaches_hardware_registers(base)
 }
 
-/// The scalar moves whose source or destination M0 chooses among the SGPRs from the operand on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Indexed {
-    Not,
-    Source,
-    Destination,
+/// The moves whose source or destination M0 chooses among the registers from the operand on.
+#[derive(Clone, Copy)]
+struct Indexed {
+    source: bool,
+    destination: bool,
+    /// VGPRs; otherwise SGPRs.
+    vector: bool,
 }
 
 impl Indexed {
-    fn of(base: &str) -> Indexed {
-        match base {
-            "s_movrels_b32" | "s_movrels_b64" => Indexed::Source,
-            "s_movreld_b32" | "s_movreld_b64" => Indexed::Destination,
-            _ => Indexed::Not,
-        }
+    fn of(base: &str) -> Option<Indexed> {
+        let (source, destination) = match base {
+            "s_movrels_b32" | "s_movrels_b64" | "v_movrels_b32" => (true, false),
+            "s_movreld_b32" | "s_movreld_b64" | "v_movreld_b32" => (false, true),
+            "s_movrelsd_2_b32" | "v_movrelsd_b32" | "v_movrelsd_2_b32" | "v_swaprel_b32" => (true, true),
+            _ => return None,
+        };
+        Some(Indexed { source, destination, vector: base.starts_with("v_") })
+    }
+
+    fn destination_field(self) -> Field {
+        if self.vector { Field::Vdst } else { Field::Sdst }
     }
 }
 
+fn indexed_swap(base: &str) -> bool {
+    base == "v_swaprel_b32"
+}
+
 /// How surely a destination gets a new value.
-fn written(inst: &Inst, access: Access, field: Field, first: Reg) -> Access {
-    let keeps = || field == Field::Vdst && keeps_bits(inst) || keeps_lanes(inst);
-    written_by(inst.info(), access, first, keeps)
+fn written(inst: &Inst, access: Access, field: Field, range: RegRange) -> Access {
+    let keeps = || range.is_half() || field == Field::Vdst && keeps_bits(inst) || keeps_lanes(inst);
+    written_by(inst.info(), access, range.first, keeps)
 }
 
 /// The same where nothing but the opcode tells.
@@ -153,8 +172,9 @@ fn keeps_bits(inst: &Inst) -> bool {
     let info = inst.info();
     match info.format {
         Format::Sdwa1 | Format::Sdwa2 => inst.field(Field::DstUnused) == Some(PRESERVE),
-        // OP_SEL chooses the half that a 16-bit result goes to; the other half stays (gfx9 and later).
-        Format::Vop3a if info.flags.contains(Flags::OP_SEL) => {
+        // OP_SEL chooses the half that a 16-bit result goes to; the other half stays. Where operands name halves, they
+        // tell.
+        Format::Vop3a if info.operands.iter().all(|o| !o.half) && info.flags.contains(Flags::OP_SEL) => {
             let narrow = ["_f16", "_i16", "_u16"].iter().any(|end| info.base.ends_with(end));
             let wide = info.base.contains("32") || info.base.contains("_pk");
             narrow && !wide || inst.field(Field::OpSel).unwrap_or(0) & DESTINATION_HIGH != 0
@@ -166,7 +186,7 @@ fn keeps_bits(inst: &Inst) -> bool {
 /// Does DPP leave lanes alone that EXEC would have let through? Those outside the row and bank masks, and those that
 /// have no source lane, unless BOUND_CTRL gives them a zero instead.
 fn keeps_lanes(inst: &Inst) -> bool {
-    if !matches!(inst.info().format, Format::Dpp1 | Format::Dpp2) {
+    if !inst.info().format.is_dpp16() {
         return false;
     }
     let field = |f| inst.field(f).unwrap_or(0);
@@ -189,9 +209,12 @@ pub(crate) fn special_units(code: u16) -> &'static [Reg] {
 /// The hardware register of s_getreg and s_setreg, as far as it is a unit of ours. Setting changes a bit field of it.
 fn hardware_register(inst: &Inst, mut f: impl FnMut(Reg, Access)) {
     let access = if inst.info().base == "s_getreg_b32" { Access::Read } else { Access::ReadCondWrite };
+    let gfx9 = inst.info().mode.target().generation().is_gfx9_family();
     match inst.field(Field::Simm16).unwrap_or(0) & 0x3f {
         1 => f(Reg::MODE, access),
         3 => f(Reg::TRAPSTS, access),
+        20 if !gfx9 => f(Reg::FLAT_SCRATCH_BASE_LO, access),
+        21 if !gfx9 => f(Reg::FLAT_SCRATCH_BASE_HI, access),
         2 => {
             f(Reg::STATUS, access);
             // SCC, EXECZ and VCCZ are bits of STATUS.
@@ -201,8 +224,4 @@ fn hardware_register(inst: &Inst, mut f: impl FnMut(Reg, Access)) {
         }
         _ => f(Reg::STATUS, access),
     }
-}
-
-fn every_sgpr(f: impl FnMut(Reg)) {
-    (0..102).map(Reg::sgpr).for_each(f);
 }

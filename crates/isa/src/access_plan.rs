@@ -84,7 +84,9 @@ fn known(info: &'static OpcodeInfo) -> Option<Known> {
         Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf => true,
         _ => false,
     };
-    if !plain || !access::depends_on_operands_only(info.base) {
+    // Which half of a register is named, and with it what is kept, takes more than the field.
+    let halves = info.operands.iter().any(|o| o.half);
+    if !plain || halves || !access::depends_on_operands_only(info.base) {
         return None;
     }
     let registers = info.operands.iter().filter(|o| o.file != File::Immediate && o.field != Field::Literal);

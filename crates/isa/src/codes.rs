@@ -10,29 +10,52 @@ pub enum Code {
     Reg(Reg),
     /// An inline constant.
     Inline,
-    /// A read-only source that is no register of ours, or none at all.
-    Special,
+    /// A read-only source that is no register of ours, or none at all; with the number that it has in
+    /// [`crate::Operand::Special`] on all generations.
+    Special(u16),
     /// A literal follows.
     Literal,
     Nothing,
 }
 
+/// `null` in [`crate::Operand::Special`], whatever its code.
+pub const NULL: u16 = 125;
+
 pub fn meaning(generation: Generation, code: u32) -> Code {
     match generation {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => match code {
-            0..=124 | 126..=127 => Reg::from_index(code as usize).map_or(Code::Nothing, Code::Reg),
+            0..=124 | 126..=127 => register(code),
             128..=208 | 240..=248 => Code::Inline,
-            125 | 230..=231 | 235..=239 | 251..=254 => Code::Special,
+            125 | 230..=231 | 235..=239 | 251..=254 => Code::Special(code as u16),
             255 => Code::Literal,
             _ => Code::Nothing,
         },
-        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => Code::Nothing,
+        // m0 and null have changed places.
+        Generation::Gfx11 => match code {
+            0..=123 | 126..=127 => register(code),
+            124 => Code::Special(NULL),
+            125 => Code::Reg(Reg::M0),
+            128..=208 | 240..=248 => Code::Inline,
+            230..=231 | 235..=239 | 251..=254 => Code::Special(code as u16),
+            255 => Code::Literal,
+            _ => Code::Nothing,
+        },
+        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => Code::Nothing,
     }
+}
+
+fn register(code: u32) -> Code {
+    Reg::from_index(code as usize).map_or(Code::Nothing, Code::Reg)
 }
 
 /// The code of a scalar register; `None` if the generation has no code for it.
 pub fn of(generation: Generation, reg: Reg) -> Option<u32> {
     (0..128).find(|&code| meaning(generation, code) == Code::Reg(reg))
+}
+
+/// The code of a special source, given its number in [`crate::Operand::Special`].
+pub fn of_special(generation: Generation, special: u16) -> Option<u32> {
+    (0..256).find(|&code| meaning(generation, code) == Code::Special(special))
 }
 
 /// The name of a special source.

@@ -65,6 +65,14 @@ impl Inst {
         for field in [Field::RowMask, Field::BankMask] {
             inst.set_default(field, 0xf);
         }
+        if info.format.plain() == Format::Vop3a && info.base.starts_with("v_cmpx") {
+            // A destination that is in no operand, but that the manuals ask for.
+            const EXEC: u32 = 126;
+            inst.set_default(Field::Vdst, EXEC);
+        }
+        if info.format.is_dpp8() {
+            inst.set_default(Field::Dpp8Mark, 1);
+        }
         let mut bits = inst.bits() & !fixed | value;
         // Where no register has the number zero in that place, the first legal code.
         for check in checks {

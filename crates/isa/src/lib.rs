@@ -22,6 +22,7 @@
 //! | [`generation`] | processors whose encodings and texts follow the same rules |
 //! | [`layout`] | where each field of each format lies, by generation |
 //! | [`inst`] | a decoded instruction, and making or changing one |
+//! | `half` | operands that name 16 bits of a register |
 //! | `decode`, `codes`, `print` | choosing the opcode, what source codes name, the text; with a module for each family |
 //! | [`access`], `access_plan` | which register units an instruction reads and writes, and how surely |
 //! | [`memory`] | which memory an instruction reaches, and how many bytes of it |
@@ -34,6 +35,7 @@ mod decode;
 pub mod field;
 pub mod format;
 pub mod generation;
+mod half;
 pub mod inst;
 pub mod layout;
 pub mod memory;

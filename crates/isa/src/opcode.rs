@@ -129,6 +129,10 @@ bitflags::bitflags! {
         const PACKED = 1 << 36;
         /// Has op_sel.
         const OP_SEL = 1 << 37;
+        /// A matrix operation of RDNA (`v_wmma_*`, `v_swmmac_*`).
+        const WMMA = 1 << 38;
+        /// Two operations at once (VOPD); the mnemonic has both: `v_dual_mul_f32 :: v_dual_add_f32`.
+        const DUAL = 1 << 39;
     }
 }
 

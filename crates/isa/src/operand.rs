@@ -1,6 +1,7 @@
 //! Operand values: what a field's bits name, and back.
 
 use crate::codes::{self, Code};
+use crate::half;
 use crate::{DataType, Field, File, Format, Inst, OperandInfo, Reg, RegRange};
 
 /// The value of an operand.
@@ -12,8 +13,8 @@ pub enum Operand {
     /// The 32-bit literal that follows the instruction.
     Literal(u32),
     /// A read-only special source, by code: shared_base (235) to pops_exiting_wave_id (239), vccz (251), execz (252),
-    /// scc (253), lds_direct (254); null (125) and flat_scratch_base (230, 231), which LLVM names although only later
-    /// processors have them.
+    /// scc (253), lds_direct (254); null (125, whatever its code) and flat_scratch_base (230, 231), which LLVM names although
+    /// only later processors have them.
     Special(u16),
     /// An immediate field; 16-bit ones and scalar memory offsets sign-extended, whatever the operation makes of them.
     Imm(i64),
@@ -129,7 +130,7 @@ fn scalar(inst: &Inst, code: u32, units: u8) -> Option<Operand> {
             Some(Operand::Reg(RegRange::new(first, units)))
         }
         Code::Inline => Some(Operand::Inline(code as u16)),
-        Code::Special => Some(Operand::Special(code as u16)),
+        Code::Special(special) => Some(Operand::Special(special)),
         Code::Literal => Some(Operand::Literal(inst.literal()?)),
         Code::Nothing => None,
     }
@@ -149,7 +150,15 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
     }
     let format = inst.info().format;
     let (raw, width) = inst.raw_field(info.field)?;
+    if info.half && (width < 9 || raw >= VGPR) {
+        return half::read(inst, info, raw);
+    }
     match info.file {
+        // The second operation's destination is odd where the first one's is even.
+        _ if info.field == Field::VdstY => {
+            let lowest = !inst.field(Field::VdstX)? & 1;
+            vector(Reg::vgpr((raw << 1 | lowest) as u16), info.units)
+        }
         File::Immediate if matches!(info.field, Field::Simm16 | Field::Offset) => {
             Some(Operand::Imm(sign_extend(raw, width)))
         }
@@ -190,16 +199,21 @@ pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> 
         return Some(());
     }
     let format = inst.info().format;
+    let generation = inst.info().mode.target().generation();
     let (_, width) = inst.raw_field(info.field)?;
     let raw = match value {
+        Operand::Reg(range) if range.is_half() => return half::write(inst, info, range),
         Operand::Imm(value) if info.file == File::Immediate => {
             let unsigned = value as u64 & ((1u64 << width) - 1);
             let fits = sign_extend(unsigned as u32, width) == value || value as u64 == unsigned;
             return if fits { inst.put_field(info.field, unsigned as u32) } else { None };
         }
         Operand::Reg(range) if range.count == info.units => register(inst, info, range.first, width)?,
-        Operand::Inline(code) | Operand::Special(code) if accepts_codes(info, width) => u32::from(code),
-        Operand::Special(125) if info.file == File::Scalar => 125 / scale(info.field),
+        Operand::Inline(code) if accepts_codes(info, width) => u32::from(code),
+        Operand::Special(special) if accepts_codes(info, width) => codes::of_special(generation, special)?,
+        Operand::Special(codes::NULL) if info.file == File::Scalar => {
+            codes::of_special(generation, codes::NULL)? / scale(info.field)
+        }
         // Not every opcode can be followed by a literal.
         Operand::Literal(literal) if accepts_codes(info, width) && !inst.info().legality.literals.is_empty() => {
             inst.set_literal(Some(literal));
@@ -238,6 +252,10 @@ fn register(inst: &mut Inst, info: &OperandInfo, first: Reg, width: u32) -> Opti
             File::Scalar => code.is_multiple_of(scale(info.field)).then_some(code / scale(info.field)),
             _ => (width == 9 || sdwa_scalar(format, info.field).is_some()).then_some(code),
         };
+    }
+    if info.field == Field::VdstY {
+        let fits = first.is_vgpr() && number & 1 != inst.field(Field::VdstX)? & 1;
+        return fits.then_some(number >> 1);
     }
     let raw = if width == 9 { VGPR + number } else { number };
     let acc = acc_bit(inst, info.field).filter(|_| info.file == File::Vector);

@@ -32,6 +32,9 @@ impl Reg {
     /// Trap and status bits, reached only by `s_getreg`/`s_setreg`.
     pub const STATUS: Reg = Reg(770);
     pub const TRAPSTS: Reg = Reg(771);
+    /// From RDNA1 on the base of scratch memory is no pair of SGPRs, but two hardware registers.
+    pub const FLAT_SCRATCH_BASE_LO: Reg = Reg(772);
+    pub const FLAT_SCRATCH_BASE_HI: Reg = Reg(773);
 
     /// SGPR `n`, 0 to 105; on gfx9 102 to 105 are FLAT_SCRATCH and XNACK_MASK.
     pub const fn sgpr(n: u16) -> Reg {
@@ -105,6 +108,8 @@ impl fmt::Display for Reg {
             Reg::GPR_IDX => f.write_str("gpr_idx"),
             Reg::STATUS => f.write_str("status"),
             Reg::TRAPSTS => f.write_str("trapsts"),
+            Reg::FLAT_SCRATCH_BASE_LO => f.write_str("flat_scratch_base_lo"),
+            Reg::FLAT_SCRATCH_BASE_HI => f.write_str("flat_scratch_base_hi"),
             r if r.is_sgpr() => write!(f, "s{}", r.number()),
             r if r.is_ttmp() => write!(f, "ttmp{}", r.number()),
             r if r.is_vgpr() => write!(f, "v{}", r.number()),

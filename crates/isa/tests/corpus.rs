@@ -1,6 +1,8 @@
 //! Every instruction of the corpus, for every target that has tables, against llvm-objdump: size, text, and the same bytes
 //! when encoded anew.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,8 +76,10 @@ fn corpus_agrees_with_objdump() {
 
 fn compare(target: Target, files: &[PathBuf]) {
     let (mut compared, mut wrong) = (0u64, Vec::new());
+    let features = format!("--mattr={}", common::true16(target).trim_start_matches(','));
     for file in files {
-        let output = Command::new("llvm-objdump-22").arg("-d").arg(file).output().expect("llvm-objdump-22 runs");
+        let output =
+            Command::new("llvm-objdump-22").args(["-d", &features]).arg(file).output().expect("llvm-objdump-22 runs");
         let listing = String::from_utf8(output.stdout).expect("objdump prints text");
         for (address, bytes, text) in lines(&listing) {
             compared += 1;

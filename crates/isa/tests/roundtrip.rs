@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Rng, modes, random_words};
-use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
+use luthier_isa::{Field, Flags, Inst, Operand, Reg, RegRange};
 
 #[test]
 fn a_fresh_instruction_is_its_own_opcode() {
@@ -77,11 +77,14 @@ fn operands_are_replaced() {
                     continue;
                 }
                 let first = match old.first {
-                    r if r.is_vgpr() => Reg::vgpr(64),
+                    // Of VOPD's destinations one is even, one odd.
+                    r if r.is_vgpr() => {
+                        Reg::vgpr(64 + if inst.info().flags.contains(Flags::DUAL) { r.number() % 2 } else { 0 })
+                    }
                     r if r.is_agpr() => Reg::agpr(64),
                     _ => Reg::sgpr(32),
                 };
-                let new = Operand::Reg(RegRange::new(first, old.count));
+                let new = Operand::Reg(RegRange { first, ..old });
                 let mut changed = inst;
                 changed.set_operand(index, new).unwrap_or_else(|e| panic!("{inst} operand {index}: {e}"));
                 for (other, (_, after)) in changed.operands().enumerate() {

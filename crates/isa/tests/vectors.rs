@@ -37,11 +37,14 @@ fn sample(info: &'static OpcodeInfo) -> Inst {
     let (mut vectors, mut scalars) = (0, 0);
     for (index, operand) in info.operands.iter().enumerate() {
         let registers = |first: Reg| Operand::Reg(RegRange::new(first, operand.units));
-        let vector = 32 * vectors + 2;
+        // Of VOPD's destinations one is even, one odd.
+        let vector = if operand.field == Field::VdstY { 103 } else { 32 * vectors + 2 };
+        let half = |high: bool| Operand::Reg(RegRange::half(Reg::vgpr(vector % 128), high));
         let candidates = match (operand.file, operand.field) {
             _ if operand.fixed.is_some() => continue,
             (_, Field::Literal) => vec![Operand::Literal(0x1234_5678)],
             (File::Immediate, _) => vec![Operand::Imm(5)],
+            _ if operand.half => vec![half(vectors % 2 == 1), half(false)],
             (File::Scalar, _) => vec![registers(Reg::sgpr(8 + 16 * scalars))],
             _ => vec![registers(Reg::vgpr(vector)), registers(Reg::agpr(vector))],
         };

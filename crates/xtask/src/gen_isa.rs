@@ -38,16 +38,45 @@ const fn twin(cpu: &'static str, of: &'static str, wave: u32, generation: Genera
 impl Mode {
     /// What the prober asks LLVM for.
     fn request(&self) -> [&'static str; 3] {
-        let features = match (self.generation.is_gfx9_family(), self.wave) {
-            (true, _) => "",
-            (_, 32) => "+wavefrontsize32",
-            _ => "+wavefrontsize64",
+        let features = match self.generation {
+            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => "",
+            Generation::Gfx10 if self.wave == 32 => "+wavefrontsize32",
+            Generation::Gfx10 => "+wavefrontsize64",
+            // Otherwise LLVM pretends that 16-bit operands cannot be the high halves of registers.
+            _ if self.wave == 32 => "+wavefrontsize32,+real-true16",
+            _ => "+wavefrontsize64,+real-true16",
         };
         [self.cpu, features, self.encodings]
     }
 }
 
-const FAMILIES: &[Family] = &[Family {
+const GFX11: Family = Family {
+    name: "gfx11",
+    modes: &[
+        mode("gfx1100", 32, Generation::Gfx11, "10"),
+        mode("gfx1100", 64, Generation::Gfx11, "10"),
+        twin("gfx1101", "gfx1100", 32, Generation::Gfx11, "10"),
+        twin("gfx1101", "gfx1100", 64, Generation::Gfx11, "10"),
+        twin("gfx1102", "gfx1100", 32, Generation::Gfx11, "10"),
+        twin("gfx1102", "gfx1100", 64, Generation::Gfx11, "10"),
+        twin("gfx1103", "gfx1100", 32, Generation::Gfx11, "10"),
+        twin("gfx1103", "gfx1100", 64, Generation::Gfx11, "10"),
+        mode("gfx1150", 32, Generation::Gfx11, "10"),
+        mode("gfx1150", 64, Generation::Gfx11, "10"),
+        twin("gfx1151", "gfx1150", 32, Generation::Gfx11, "10"),
+        twin("gfx1151", "gfx1150", 64, Generation::Gfx11, "10"),
+        twin("gfx1152", "gfx1150", 32, Generation::Gfx11, "10"),
+        twin("gfx1152", "gfx1150", 64, Generation::Gfx11, "10"),
+        twin("gfx1153", "gfx1150", 32, Generation::Gfx11, "10"),
+        twin("gfx1153", "gfx1150", 64, Generation::Gfx11, "10"),
+        twin("gfx11-generic", "gfx1100", 32, Generation::Gfx11, "10"),
+        twin("gfx11-generic", "gfx1100", 64, Generation::Gfx11, "10"),
+    ],
+};
+
+const FAMILIES: &[Family] = &[GFX9, GFX11];
+
+const GFX9: Family = Family {
     name: "gfx9",
     modes: &[
         mode("gfx900", 64, Generation::Gfx9, "5,3,1,2"),
@@ -63,14 +92,14 @@ const FAMILIES: &[Family] = &[Family {
         mode("gfx950", 64, Generation::Gfx940, "9,8,5,3,1,2"),
         mode("gfx9-4-generic", 64, Generation::Gfx940, "9,8,5,3,1,2"),
     ],
-}];
+};
 
 const HEADER: &str = "\
 # Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs: mask of
 # the modes that have it (bit 0 is the first of the list below), LLVM name, pseudo, mnemonic, format, opcode, variant keys,
 # bytes, operands, implicit reads, implicit writes, flags, legality. An operand is field:units:access:file, then its type
 # and modifiers if any; or VCC:units:access where the assembly names a register that the encoding does not. Units count 32
-# bits. Legality: bits with one legal value / the value / bits that the text does not show, then low:width:class for fields
+# bits. The implicit VCC and EXEC are one register in wave32 and two in wave64. Legality: bits with one legal value / the value / bits that the text does not show, then low:width:class for fields
 # of which only the codes of a class are legal.
 ";
 
@@ -78,11 +107,11 @@ fn path(family: &Family) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../isa/tables").join(format!("{}.txt", family.name))
 }
 
-/// `extent` is empty, or `exhaustive`: to try out every code of every opcode's fields, which takes minutes and should give the
+/// Writes the tables, those of one family if it is named. `extent` is empty, or `exhaustive`: to try out every code of every opcode's fields, which takes minutes and should give the
 /// same.
-pub fn write(extent: &'static str) -> Result<String, String> {
+pub fn write(only: Option<&str>, extent: &'static str) -> Result<String, String> {
     let mut message = String::new();
-    for family in FAMILIES {
+    for family in FAMILIES.iter().filter(|f| only.is_none_or(|name| name == f.name)) {
         let (table, count) = table(family, extent)?;
         let path = path(family);
         std::fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -151,16 +180,32 @@ fn opcodes(
 
 type Row = ((String, u16, u16), String);
 
+/// `0-3,8`. A single pair stays a list.
+fn ranges(numbers: &[u16]) -> String {
+    let mut out: Vec<(u16, u16)> = Vec::new();
+    for &n in numbers {
+        match out.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => out.push((n, n)),
+        }
+    }
+    let show = |&(from, to): &(u16, u16)| match to - from {
+        0 => from.to_string(),
+        1 => format!("{from},{to}"),
+        _ => format!("{from}-{to}"),
+    };
+    out.iter().map(show).collect::<Vec<_>>().join(",")
+}
+
 fn mode_rows(mode: &Mode, opcodes: &[Opcode], classes: &mut Classes) -> Result<Vec<Row>, String> {
-    let accumulators: BTreeSet<(&str, u16)> =
-        opcodes.iter().filter(|o| o.operands.iter().any(|p| p.tied)).map(|o| (o.format.as_str(), o.op)).collect();
-    let accumulates = |o: &Opcode| match o.format.as_str() {
-        "Dpp1" => accumulators.contains(&("Vop1", o.op)),
-        "Dpp2" => accumulators.contains(&("Vop2", o.op)),
-        _ => false,
+    let accumulators: BTreeSet<(String, u16)> =
+        opcodes.iter().filter(|o| o.operands.iter().any(|p| p.tied)).map(|o| (o.format.clone(), o.op)).collect();
+    let accumulates = |o: &Opcode| {
+        let plain = Format::ALL.into_iter().find(|f| format!("{f:?}") == o.format).map(Format::plain);
+        o.format.contains("Dpp") && plain.is_some_and(|f| accumulators.contains(&(format!("{f:?}"), o.op)))
     };
     let row = |o: &Opcode| {
-        let row = row(mode.generation, o, accumulates(o), classes).map_err(|e| format!("{}: {e}", o.llvm))?;
+        let row = row(mode, o, accumulates(o), classes).map_err(|e| format!("{}: {e}", o.llvm))?;
         Ok(((o.format.clone(), o.op, o.keys[0]), row))
     };
     opcodes.iter().map(row).collect()
@@ -183,9 +228,13 @@ fn fields(generation: Generation) -> String {
     use Field::*;
     let keyed = |format: Format, field: Field| match format {
         Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,
-        Format::Smem | Format::Flat | Format::Mubuf if field == Glc => true,
+        Format::Smem if field == Glc => generation.is_gfx9_family(),
+        Format::Flat | Format::Mubuf if field == Glc => true,
         Format::MaiScaled => matches!(field, AccCd | Cbsz | Blgp),
-        Format::Mimg if field == D16 => true,
+        Format::Mimg | Format::MimgNsa if matches!(field, D16 | A16 | Dim | Nsa) => {
+            !(generation.is_gfx9_family() && field == A16)
+        }
+        Format::Exp if matches!(field, Done | RowEn) => !generation.is_gfx9_family(),
         _ => matches!(field, Seg | Lds | Sve | Gds | Imm | SoffsetEn | Offen | Idxen | AccCd | Dmask | Tfe),
     };
     let format = |format: Format| {
@@ -203,17 +252,26 @@ fn fields(generation: Generation) -> String {
             .collect();
         match format {
             Format::Vop3a => pieces.push("r8:7".into()),
-            Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC | Format::Dpp1 | Format::Dpp2 => pieces.push("o0:9".into()),
+            Format::Vop3aDpp => pieces.extend(["r8:7".into(), "o32:9".into()]),
+            Format::Vop3aDpp8 => pieces.extend(["r8:7".into(), "o34:7".into()]),
+            Format::Vop3pDpp => pieces.push("o32:9".into()),
+            Format::Vop3pDpp8 => pieces.push("o34:7".into()),
+            Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC | Format::Dpp1 | Format::Dpp2 | Format::DppC => {
+                pieces.push("o0:9".into());
+            }
+            Format::Dpp8_1 | Format::Dpp8_2 | Format::Dpp8C => pieces.push("o2:7".into()),
             _ => {}
         }
         format!("{format:?}={}", pieces.join(","))
     };
-    let has = |f: &Format| *f != Format::Vop3b && !layout(generation, *f).is_empty();
+    let has = |f: &Format| f.plain() != Format::Vop3b && !layout(generation, *f).is_empty();
     Format::ALL.into_iter().filter(has).map(format).collect::<Vec<_>>().join(";")
 }
 
-fn row(generation: Generation, o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, String> {
-    let mnemonic = o.text.split_whitespace().next().ok_or("no mnemonic")?;
+fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) -> Result<String, String> {
+    let generation = mode.generation;
+    let mnemonic = mnemonic(o)?;
+    let mnemonic = mnemonic.as_str();
     let format = format(o)?;
     let mut operands = Vec::new();
     for (i, operand) in o.operands.iter().enumerate() {
@@ -223,13 +281,15 @@ fn row(generation: Generation, o: &Opcode, accumulates: bool, classes: &mut Clas
             continue;
         }
         let Some(field) = field_of(generation, format, o, operand)? else { continue };
-        let tied = written
-            && o.operands
-                .iter()
-                .any(|other| other.tied && other.class == operand.class && [0, operand.mask].contains(&other.mask));
+        // The destination read again may lack the bit that chooses its half, and be called a whole register.
+        let again = |other: &McOperand| match other.mask {
+            0 => other.class == operand.class,
+            mask => mask & !operand.mask == 0,
+        };
+        let tied = written && o.operands.iter().any(|other| other.tied && again(other));
         // DPP opcodes name their old destination, which masked lanes keep; whether they do is for the access rules.
         // It is an operand of the computation only where it is one of the plain opcode's.
-        let tied = tied && (!o.format.starts_with("Dpp") || accumulates);
+        let tied = tied && (!o.format.contains("Dpp") || accumulates);
         // LLVM forgets what this one accumulates into.
         let tied = tied || written && mnemonic.starts_with("v_pk_fmac_f16");
         let access = if tied {
@@ -252,15 +312,21 @@ fn row(generation: Generation, o: &Opcode, accumulates: bool, classes: &mut Clas
         let order = ["Vdst", "Addr", "Vdata", "Saddr"];
         operands.sort_by_key(|o| order.iter().position(|f| o.starts_with(f)));
     }
+    if format == Format::Vopd {
+        order_dual(mnemonic, &mut operands);
+    }
+    if mnemonic.starts_with("s_subvector_loop") {
+        operands.sort_by_key(|o| o.starts_with("Simm16"));
+    }
     if mnemonic.starts_with("s_setreg") {
         // The register that is set comes first.
         operands.sort_by_key(|o| !o.starts_with("Simm16"));
     }
-    let mut uses = names(&o.implicit_uses, true)?;
-    let mut defs = names(&o.implicit_defs, false)?;
-    name_vcc(o, format, mnemonic, &mut operands, &mut uses, &mut defs);
-    let literal = if o.size == 8 && matches!(format, Format::Vop2 | Format::Sopk) { 4 } else { 0 };
-    let keys: Vec<String> = o.keys.iter().map(u16::to_string).collect();
+    let mut uses = names(mode, &o.implicit_uses, true)?;
+    let mut defs = names(mode, &o.implicit_defs, false)?;
+    name_vcc(mode, o, format, mnemonic, &mut operands, &mut uses, &mut defs);
+    let literal = if has_literal(format, o, mnemonic) { 4 } else { 0 };
+    let keys = ranges(&o.keys);
     let mut legal = String::new();
     for (i, word) in o.legal.split_whitespace().enumerate() {
         match word.splitn(3, ':').collect::<Vec<_>>()[..] {
@@ -275,7 +341,7 @@ fn row(generation: Generation, o: &Opcode, accumulates: bool, classes: &mut Clas
         mnemonic.to_string(),
         format!("{format:?}"),
         o.op.to_string(),
-        keys.join(","),
+        keys,
         (o.size - literal).to_string(),
         operands.join(" "),
         uses.join(" "),
@@ -286,31 +352,81 @@ fn row(generation: Generation, o: &Opcode, accumulates: bool, classes: &mut Clas
     Ok(columns.map(|c| if c.is_empty() { "-".to_string() } else { c }).join("\t"))
 }
 
+/// The operands of the first operation, then those of the second, the literal where each has it. What both accumulate
+/// into is told by their names: LLVM's operands do not say which of the two it is.
+fn order_dual(mnemonic: &str, operands: &mut Vec<String>) {
+    // It lies behind the encoding, where the prober does not look.
+    let literal = "Literal:0:R:Immediate:F32";
+    let halves = mnemonic.split(" :: ").zip([["VdstX", "Src0X", "Vsrc1X"], ["VdstY", "Src0Y", "Vsrc1Y"]]);
+    let mut out: Vec<String> = Vec::new();
+    for (name, fields) in halves {
+        let from = out.len();
+        for field in fields {
+            out.extend(operands.iter().find(|o| o.split(':').next() == Some(field)).cloned());
+        }
+        if name.contains("_fmac_") || name.contains("_dot2c_") || name.contains("_dot2acc_") {
+            out[from] = out[from].replace(":W:", ":RW:");
+        } else {
+            out[from] = out[from].replace(":RW:", ":W:");
+        }
+        if name.contains("_fmaak_") {
+            out.push(literal.to_string());
+        } else if name.contains("_fmamk_") {
+            out.insert(from + 2, literal.to_string());
+        }
+    }
+    *operands = out;
+}
+
 /// Image opcodes are not in LLVM's pseudo map; their pseudo name is the real one without its encoding family.
 fn strip_suffix(llvm: &str) -> String {
-    ["_gfx90a", "_gfx940", "_gfx9", "_vi"].iter().find_map(|s| llvm.strip_suffix(s)).unwrap_or(llvm).to_string()
+    ["_gfx90a", "_gfx940", "_gfx9", "_vi", "_gfx11"]
+        .iter()
+        .find_map(|s| llvm.strip_suffix(s))
+        .unwrap_or(llvm)
+        .to_string()
 }
 
 const INPUT_MODIFIERS: u8 = 45;
 
+/// The first word of the text; of two operations at once both, as `v_dual_mul_f32 :: v_dual_add_f32`.
+fn mnemonic(o: &Opcode) -> Result<String, String> {
+    let first = |text: &str| text.split_whitespace().next().map(str::to_string).ok_or("no mnemonic");
+    Ok(match o.text.split_once("::") {
+        Some((x, y)) => format!("{} :: {}", first(x)?, first(y)?),
+        None => first(&o.text)?,
+    })
+}
+
 fn format(o: &Opcode) -> Result<Format, String> {
     // The prober calls both VOP3 forms Vop3a; VOP3B is the one with a scalar destination in bits 8 to 14.
     let second_result = o.operands.iter().any(|p| p.is_def && p.mask != 0 && p.mask & !0x7f00 == 0);
-    if o.format == "Vop3a" && second_result {
-        return Ok(Format::Vop3b);
+    if second_result {
+        match o.format.as_str() {
+            "Vop3a" => return Ok(Format::Vop3b),
+            "Vop3aDpp" => return Ok(Format::Vop3bDpp),
+            "Vop3aDpp8" => return Ok(Format::Vop3bDpp8),
+            _ => {}
+        }
     }
     Format::ALL.into_iter().find(|f| format!("{f:?}") == o.format).ok_or_else(|| format!("format {}", o.format))
+}
+
+/// A 32-bit literal always follows.
+fn has_literal(format: Format, o: &Opcode, mnemonic: &str) -> bool {
+    match format {
+        Format::Sop2 | Format::Vop2 | Format::Sopk => o.size == 8,
+        Format::Vopd => mnemonic.contains("_fmaak_") || mnemonic.contains("_fmamk_"),
+        _ => false,
+    }
 }
 
 /// The field that an operand's bits belong to; `None` for modifiers.
 fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOperand) -> Result<Option<Field>, String> {
     // s_atc_probe has a number where others have the data register.
-    const IMMEDIATES: [Field; 4] = [Field::Simm16, Field::Offset, Field::Ssrc1, Field::Sdata];
-    if operand.mask >> 32 != 0
-        && o.size == 8
-        && matches!(format, Format::Vop2 | Format::Sopk)
-        && operand.class.is_none()
-    {
+    const IMMEDIATES: [Field; 5] = [Field::Simm16, Field::Offset, Field::Ssrc0, Field::Ssrc1, Field::Sdata];
+    let behind = if format == Format::Vopd { 64 } else { 32 };
+    if operand.mask >> behind != 0 && has_literal(format, o, &mnemonic(o)?) && operand.class.is_none() {
         return Ok(Some(Field::Literal));
     }
     let pieces =
@@ -321,11 +437,29 @@ fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOper
         .filter(|f| {
             !matches!(
                 f,
-                Field::Acc | Field::Nv | Field::Tfe | Field::AccCd | Field::S0 | Field::S1 | Field::Sd | Field::Op
+                Field::Acc
+                    | Field::Nv
+                    | Field::Tfe
+                    | Field::AccCd
+                    | Field::S0
+                    | Field::S1
+                    | Field::Sd
+                    | Field::Op
+                    | Field::OpSel
+                    | Field::Nsa
+                    | Field::Lwe
             )
         })
         .collect();
     fields.dedup();
+    if fields.contains(&Field::VdstY) {
+        // Its lowest bit is the opposite of the other destination's.
+        fields.retain(|f| *f != Field::VdstX);
+    }
+    if mnemonic(o)? == "s_version" {
+        // Its operand is an expression, and any two of these look different.
+        return Ok(Some(Field::Simm16));
+    }
     match (operand.class.is_some(), &fields[..]) {
         (true, [one]) => Ok(Some(*one)),
         // Flipping bit 47 turns the VCC destination of an SDWA comparison into s[0:1]; the register lies beside it.
@@ -363,6 +497,8 @@ fn data_type(kind: u8) -> Result<&'static str, String> {
 fn file(operand: &McOperand) -> &'static str {
     let Some(class) = operand.class.as_deref() else { return "Immediate" };
     match class {
+        c if c.starts_with("VGPR_16") => "VgprHalf",
+        c if c.starts_with("VS_16") => "SourceHalf",
         c if c.starts_with("AReg") || c.starts_with("AGPR") => "Agpr",
         c if c.starts_with("AV_") => "Vector",
         c if c.starts_with("VS_") => "Source",
@@ -372,13 +508,18 @@ fn file(operand: &McOperand) -> &'static str {
 }
 
 /// Register names of LLVM's implicit operands, as 32-bit units of ours. EXEC is left to the access rules.
-fn names(list: &[String], reads: bool) -> Result<Vec<String>, String> {
+fn names(mode: &Mode, list: &[String], reads: bool) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     for name in list {
         match name.as_str() {
             "SCC" | "M0" | "MODE" => out.push(name.clone()),
+            // Lane masks of both wave sizes: what is packed into the crate knows how many registers they are.
+            "VCC" | "EXEC" if !mode.generation.is_gfx9_family() => out.push(name.clone()),
             "VCC" => out.extend(["VCC_LO", "VCC_HI"].map(String::from)),
             "EXEC" => out.extend(["EXEC_LO", "EXEC_HI"].map(String::from)),
+            "FLAT_SCR" if !mode.generation.is_gfx9_family() => {
+                out.extend(["FLAT_SCRATCH_BASE_LO", "FLAT_SCRATCH_BASE_HI"].map(String::from));
+            }
             "FLAT_SCR" => out.extend(["FLAT_SCRATCH_LO", "FLAT_SCRATCH_HI"].map(String::from)),
             "VCCZ" | "EXECZ" if reads => {}
             other => return Err(format!("implicit register {other}")),
@@ -389,6 +530,7 @@ fn names(list: &[String], reads: bool) -> Result<Vec<String>, String> {
 
 /// Where the assembly names VCC although the encoding does not, VCC becomes an operand.
 fn name_vcc(
+    mode: &Mode,
     o: &Opcode,
     format: Format,
     mnemonic: &str,
@@ -397,13 +539,14 @@ fn name_vcc(
     defs: &mut Vec<String>,
 ) {
     let Some(rest) = o.text.strip_prefix(mnemonic) else { return };
-    if !matches!(format, Format::Vop2 | Format::Vopc | Format::Sdwa2 | Format::Dpp2) {
+    if !matches!(format.plain(), Format::Vop2 | Format::Vopc) {
         return;
     }
-    let named: Vec<bool> = rest.split(',').map(|t| t.split_whitespace().next() == Some("vcc")).collect();
+    let (vcc, units) = if mode.wave == 32 { ("vcc_lo", 1) } else { ("vcc", 2) };
+    let named: Vec<bool> = rest.split(',').map(|t| t.split_whitespace().next() == Some(vcc)).collect();
     for (at, _) in named.iter().enumerate().filter(|(_, vcc)| **vcc) {
-        let written = at < 2 && defs.iter().any(|d| d == "VCC_LO");
-        operands.insert(at.min(operands.len()), format!("VCC:2:{}", if written { "W" } else { "R" }));
+        let written = at < 2 && defs.iter().any(|d| d.starts_with("VCC"));
+        operands.insert(at.min(operands.len()), format!("VCC:{units}:{}", if written { "W" } else { "R" }));
         let list = if written { &mut *defs } else { &mut *uses };
         list.retain(|r| !r.starts_with("VCC"));
     }
@@ -434,8 +577,9 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
     let indirect =
         is(&["s_setpc_b64", "s_swappc_b64", "s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_join"]);
     let call = is(&["s_call_b64", "s_swappc_b64"]);
-    let conditional = starts(&["s_cbranch_"]);
+    let conditional = starts(&["s_cbranch_", "s_subvector_loop_"]);
     let matrix = ts(54) && starts(&["v_mfma", "v_smfmac"]);
+    let dual = mnemonic.contains(" :: ");
     let table = [
         ("LOAD", o.may_load),
         ("STORE", o.may_store),
@@ -448,7 +592,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("END", starts(&["s_endpgm"])),
         ("BARRIER", is(&["s_barrier"])),
         ("WAIT", starts(&["s_waitcnt"])),
-        ("VALU", ts(1)),
+        ("VALU", ts(1) || dual),
         ("SALU", ts(0)),
         ("SMEM", ts(19)),
         ("VMEM", ts(17) || ts(18) || ts(20) || ts(24)),
@@ -457,6 +601,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("SCRATCH", ts(56)),
         ("DS", ts(25)),
         ("MFMA", matrix),
+        ("WMMA", starts(&["v_wmma", "v_swmmac"])),
         ("VINTERP", ts(13)),
         ("EXPORT", ts(23)),
         ("TRAP", is(&["s_trap"])),
@@ -475,6 +620,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("MIMG", ts(20)),
         ("PACKED", ts(49)),
         ("OP_SEL", ts(42)),
+        ("DUAL", dual),
     ];
     table.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
 }

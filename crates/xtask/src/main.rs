@@ -1,4 +1,4 @@
-//! Developer-time programs: `cargo xtask gen-isa [--check]` makes the instruction tables from LLVM's (`--exhaustive` without
+//! Developer-time programs: `cargo xtask gen-isa [--check | FAMILY]` makes the instruction tables from LLVM's (`--exhaustive` without
 //! taking anything for granted);
 //! `cargo xtask mc-bench FILE` measures LLVM's disassembler on an object's code.
 
@@ -25,12 +25,15 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["gen-isa"] => gen_isa::write(""),
-        ["gen-isa", "--exhaustive"] => gen_isa::write("exhaustive"),
+        ["gen-isa"] => gen_isa::write(None, ""),
+        ["gen-isa", "--exhaustive"] => gen_isa::write(None, "exhaustive"),
         ["gen-isa", "--check"] => gen_isa::check(),
-        ["mc-bench", file] => mc_bench::bench(file, false),
-        ["mc-bench", file, "--json"] => mc_bench::bench(file, true),
-        _ => Err("usage: cargo xtask gen-isa [--check | --exhaustive] | mc-bench FILE [--json]".to_string()),
+        ["gen-isa", family] => gen_isa::write(Some(family), ""),
+        ["mc-bench", file, ref rest @ ..] => mc_bench_of(file, rest),
+        _ => {
+            Err("usage: cargo xtask gen-isa [--check | --exhaustive | FAMILY] | mc-bench FILE [--json] [--target=NAME]"
+                .to_string())
+        }
     };
     match result {
         Ok(message) => {
@@ -42,6 +45,19 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The target as decode_bench has it.
+fn mc_bench_of(file: &str, options: &[&str]) -> Result<String, String> {
+    let (mut json, mut target) = (false, "gfx90a");
+    for option in options {
+        match option.strip_prefix("--target=") {
+            Some(name) => target = name,
+            None if *option == "--json" => json = true,
+            None => return Err(format!("mc-bench has no option {option}")),
+        }
+    }
+    mc_bench::bench(file, target, json)
 }
 
 #[cfg(test)]

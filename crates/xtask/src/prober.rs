@@ -121,8 +121,10 @@ fn parse_operand(word: &str) -> Option<McOperand> {
         kind: kind.parse().ok()?,
         class: (class != "-").then(|| class.to_string()),
         bits: bits.parse().ok()?,
-        // An input register that the disassembler does not fill in (the old half of a d16 load) is the destination too.
-        tied: tied != "-1" || (class != "-" && value == "-"),
+        // An input register that the disassembler does not fill in (the old half of a d16 load, what DPP keeps) is the
+        // destination too.
+        tied: tied != "-1"
+            || (class != "-" && (value == "-" || ["none", "0"].contains(&value) && mask == "0" && is_def == "0")),
         mask: u128::from_str_radix(mask, 16).ok()?,
     })
 }

@@ -9,6 +9,7 @@ use crate::tables::{Tables, in_class};
 use crate::target::Mode;
 use crate::{DecodeError, Flags, Format, Inst, OpcodeInfo, OperandInfo};
 
+mod gfx11;
 mod gfx9;
 mod sdwa;
 
@@ -41,7 +42,8 @@ macro_rules! family {
     ($generation:expr, $method:ident($($argument:expr),*), $none:expr) => {
         match $generation {
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => <gfx9::Gfx9 as Family>::$method($($argument),*),
-            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => $none,
+            Generation::Gfx11 => <gfx11::Gfx11 as Family>::$method($($argument),*),
+            Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => $none,
         }
     };
 }
@@ -49,7 +51,8 @@ macro_rules! family {
 pub fn slots(generation: Generation) -> usize {
     match generation {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::Gfx9::SLOTS,
-        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => 0,
+        Generation::Gfx11 => gfx11::Gfx11::SLOTS,
+        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => 0,
     }
 }
 
@@ -124,7 +127,8 @@ impl Decoder {
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
                 decode_as::<gfx9::Gfx9>(self.mode, self.tables, bytes)
             }
-            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => {
+            Generation::Gfx11 => decode_as::<gfx11::Gfx11>(self.mode, self.tables, bytes),
+            Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => {
                 Err(DecodeError::NoTables { target: self.mode.target() })
             }
         }

@@ -8,6 +8,7 @@ use crate::field::Field;
 use crate::format::Format;
 use crate::generation::Generation;
 
+mod gfx11;
 mod gfx9;
 
 /// A piece of a field: name, lowest bit, width.
@@ -17,6 +18,7 @@ pub type Piece = (Field, u8, u8);
 pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] {
     match generation {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::layout(generation, format),
-        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => &[],
+        Generation::Gfx11 => gfx11::layout(format),
+        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => &[],
     }
 }

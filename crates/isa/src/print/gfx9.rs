@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::shared::{bit_list, flags, numbers, sdwa, swizzle, vop3, vop3p};
+use super::shared::{bit_list, flags, numbers, sdwa, smem_offset, swizzle, vop3, vop3p};
 use crate::{Field, Flags, Format, Generation, Inst, Target};
 
 /// The immediates that are not printed as numbers.
@@ -231,12 +231,7 @@ fn cache(inst: &Inst) -> &'static [(Field, &'static str)] {
 }
 
 fn smem(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let operand = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
-    if operand(Field::Soffset) && operand(Field::Offset) {
-        let (raw, width) = inst.raw_field(Field::Offset).unwrap_or((0, 21));
-        let offset = (raw << (32 - width)) as i32 >> (32 - width);
-        if offset < 0 { write!(f, " offset:-0x{:x}", -offset)? } else { write!(f, " offset:0x{offset:x}")? }
-    }
+    smem_offset(inst, f)?;
     flags(inst, f, cache(inst))
 }
 

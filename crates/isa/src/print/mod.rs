@@ -4,7 +4,9 @@ use std::fmt::{self, Write};
 
 use crate::{DataType, Field, File, Flags, Format, Generation, Inst, Modifiers, Operand, OperandInfo, RegRange, codes};
 
+mod gfx11;
 mod gfx9;
+mod rdna;
 mod shared;
 
 fn generation(inst: &Inst) -> Generation {
@@ -15,7 +17,8 @@ fn generation(inst: &Inst) -> Generation {
 fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match generation(inst) {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::modifiers(inst, f),
-        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
+        Generation::Gfx11 => gfx11::modifiers(inst, f),
+        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
     }
 }
 
@@ -23,20 +26,39 @@ fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 fn notation(inst: &Inst, raw: u32) -> Option<String> {
     match generation(inst) {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::notation(inst, raw),
-        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => None,
+        Generation::Gfx11 => gfx11::notation(inst, raw),
+        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => None,
     }
 }
 
 /// A register tuple as the generation's assembler names it.
-fn register(_: Generation, range: RegRange) -> String {
-    range.to_string()
+fn register(generation: Generation, range: RegRange) -> String {
+    // Where gfx9 keeps FLAT_SCRATCH and XNACK_MASK, later ones have four more SGPRs.
+    let first = range.first.index();
+    match range.count {
+        _ if generation.is_gfx9_family() || !(102..106).contains(&first) => range.to_string(),
+        1 => format!("s{first}"),
+        count => format!("s[{first}:{}]", first + usize::from(count) - 1),
+    }
+}
+
+/// An export's target and sources.
+fn export(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match generation(inst) {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::export(inst, f),
+        Generation::Gfx11 => gfx11::export(inst, f),
+        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
+    }
 }
 
 pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (inst, info) = (&inst.effective(), inst.info());
+    if info.flags.contains(Flags::DUAL) {
+        return dual(inst, f);
+    }
     f.write_str(info.mnemonic)?;
     if info.format == Format::Exp {
-        gfx9::export(inst, f)?;
+        export(inst, f)?;
         return modifiers(inst, f);
     }
     let mut separator = " ";
@@ -62,12 +84,18 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             }
             continue;
         }
+        if info.format == Format::MimgNsa && is_address(operand.field) {
+            if operand.field == Field::Vaddr {
+                put(f, &addresses(inst))?;
+            }
+            continue;
+        }
         put(f, &Shown { inst, operand })?;
     }
     if info.format == Format::Flat && info.flags.intersects(Flags::GLOBAL | Flags::SCRATCH) && !has(inst, Field::Saddr)
     {
-        // Scratch at a constant offset has neither address.
-        if !has(inst, Field::Addr) && !has(inst, Field::Vdata) {
+        // Scratch at a constant offset has neither address; that of the lane's own number never has a vector one.
+        if !is_by_lane(inst) && !has(inst, Field::Addr) && !has(inst, Field::Vdata) {
             put(f, &"off")?;
         }
         put(f, &"off")?;
@@ -83,8 +111,40 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     modifiers(inst, f)
 }
 
+/// Two operations at once, each with its own operands.
+fn dual(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut names = inst.info().mnemonic.split(" :: ");
+    let mut separator = "";
+    for operand in inst.info().operands {
+        if matches!(operand.field, Field::VdstX | Field::VdstY) {
+            f.write_str(if separator.is_empty() { "" } else { " :: " })?;
+            f.write_str(names.next().unwrap_or_default())?;
+            separator = " ";
+        }
+        write!(f, "{separator}{}", Shown { inst, operand })?;
+        separator = ", ";
+    }
+    Ok(())
+}
+
+fn is_address(field: Field) -> bool {
+    matches!(field, Field::Vaddr | Field::Vaddr1 | Field::Vaddr2 | Field::Vaddr3 | Field::Vaddr4)
+}
+
+/// `[v1, v[4:5], v3]`: address registers that need not follow each other.
+fn addresses(inst: &Inst) -> String {
+    let operands = inst.info().operands.iter().filter(|o| is_address(o.field));
+    let names: Vec<String> = operands.map(|operand| Shown { inst, operand }.to_string()).collect();
+    format!("[{}]", names.join(", "))
+}
+
 fn has(inst: &Inst, field: Field) -> bool {
     inst.info().operands.iter().any(|o| o.field == field)
+}
+
+/// Addressed by the number of the lane.
+fn is_by_lane(inst: &Inst) -> bool {
+    inst.info().base.contains("_addtid_")
 }
 
 /// `off` stands where a vector address would.
@@ -97,7 +157,7 @@ fn absent_address_before(inst: &Inst, field: Field) -> bool {
         // scratch_load v0, off, s0 and scratch_store off, v0, s0
         Format::Flat => {
             let first = if has(inst, Field::Vdata) { Field::Vdata } else { Field::Saddr };
-            field == first && !has(inst, Field::Addr)
+            field == first && !has(inst, Field::Addr) && !is_by_lane(inst)
         }
         _ => false,
     }
@@ -153,12 +213,14 @@ fn source_modifiers(inst: &Inst, operand: &OperandInfo) -> (bool, bool, bool) {
         _ => return (false, false, false),
     };
     let bit = |field: Field, at: u32| inst.field(field).unwrap_or(0) >> at & 1 != 0;
-    match (operand.modifiers, info.format) {
-        (Modifiers::Float, Format::Vop3a | Format::Vop3b) => (bit(Field::Neg, index), bit(Field::Abs, index), false),
+    match (operand.modifiers, info.format.plain()) {
+        (Modifiers::Float, Format::Vop3a | Format::Vop3b | Format::Vinterp) => {
+            (bit(Field::Neg, index), bit(Field::Abs, index), false)
+        }
         (Modifiers::Float, Format::Vop3p) if info.base.contains("_mix") => {
             (bit(Field::Neg, index), bit(Field::NegHi, index), false)
         }
-        (Modifiers::Float, Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC | Format::Dpp1 | Format::Dpp2) => {
+        (Modifiers::Float, Format::Vop1 | Format::Vop2 | Format::Vopc) => {
             let (neg, abs) =
                 if index == 0 { (Field::Src0Neg, Field::Src0Abs) } else { (Field::Src1Neg, Field::Src1Abs) };
             (bit(neg, 0), bit(abs, 0), false)
@@ -212,9 +274,12 @@ fn literal(word: u32, operand: &OperandInfo) -> String {
 fn immediate(inst: &Inst, operand: &OperandInfo, value: i64) -> String {
     match (inst.info().format, operand.field) {
         (Format::Sopk, Field::Simm16) => match inst.info().base {
-            "s_call_b64" | "s_cbranch_i_fork" => (value as u16).to_string(),
+            "s_call_b64" | "s_cbranch_i_fork" | "s_subvector_loop_begin" | "s_subvector_loop_end" => {
+                (value as u16).to_string()
+            }
             _ => notation(inst, value as u32 & 0xffff).unwrap_or_else(|| format!("0x{:x}", value as u16)),
         },
+        (Format::Sop1, Field::Ssrc0) => notation(inst, value as u32).unwrap_or_default(),
         (Format::Sopc, Field::Ssrc1) => notation(inst, value as u32 & 0xff).unwrap_or_default(),
         (Format::Smem, Field::Sdata) if value <= 64 => value.to_string(),
         (Format::Smem, _) if value < 0 => format!("-0x{:x}", -value),

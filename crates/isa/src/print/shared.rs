@@ -26,6 +26,17 @@ pub fn sources(inst: &Inst) -> u32 {
     inst.info().operands.iter().filter(|o| is_source(o.field)).count() as u32
 }
 
+/// SMEM with both offsets: the immediate one.
+pub fn smem_offset(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let operand = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
+    if !operand(Field::Soffset) || !operand(Field::Offset) {
+        return Ok(());
+    }
+    let (raw, width) = inst.raw_field(Field::Offset).unwrap_or((0, 21));
+    let offset = (raw << (32 - width)) as i32 >> (32 - width);
+    if offset < 0 { write!(f, " offset:-0x{:x}", -offset) } else { write!(f, " offset:0x{offset:x}") }
+}
+
 /// `[1,0,1]`, one bit each.
 pub fn bit_list(raw: u32, count: u32) -> String {
     let mut text = String::from("[");
@@ -55,7 +66,13 @@ pub fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         clamp_and_omod(inst, f)?;
     }
     let selected = inst.field(Field::OpSel).unwrap_or(0);
-    if selected != 0 && inst.info().flags.contains(Flags::OP_SEL) {
+    let base = inst.info().base;
+    if base.starts_with("v_permlane") {
+        // The two bits are other modifiers here: fetch from inactive lanes, zero for those out of bounds.
+        if selected != 0 {
+            write!(f, " op_sel:{}", bit_list(selected, 2))?;
+        }
+    } else if selected != 0 && base != "v_cndmask_b16" && inst.info().flags.contains(Flags::OP_SEL) {
         // Conversions may use the third bit without a third source.
         const THIRD: u128 = 1 << 13;
         let legality = &inst.info().legality;

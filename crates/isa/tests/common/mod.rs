@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use luthier_isa::{Inst, Mode, OpcodeInfo, Wave};
+use luthier_isa::{Generation, Inst, Mode, OpcodeInfo, Target, Wave};
 
 /// Xorshift: the same words on every run.
 pub struct Rng(pub u64);
@@ -93,10 +93,21 @@ pub fn objdump(mode: Mode, words: &[u32], scratch: &Path) -> Vec<Line> {
         .args(["-triple=amdgcn-amd-amdhsa", &cpu, "-filetype=obj", "-o"])
         .arg(&object)
         .arg(&source));
-    let features = if mode.wave() == Wave::W64 { "--mattr=+wavefrontsize64" } else { "--mattr=+wavefrontsize32" };
-    let features = if mode.target().waves().len() > 1 { features } else { "--mattr=" };
-    let listing = run(Command::new("llvm-objdump-22").args(["-d", "-z", &cpu, features]).arg(&object));
+    let mut features = String::from("--mattr=");
+    if mode.target().waves().len() > 1 {
+        features += if mode.wave() == Wave::W64 { "+wavefrontsize64" } else { "+wavefrontsize32" };
+    }
+    features += true16(mode.target());
+    let listing = run(Command::new("llvm-objdump-22").args(["-d", "-z", &cpu, &features]).arg(&object));
     listing.lines().filter_map(line).collect()
+}
+
+/// Without this LLVM takes 16-bit operands for whole registers, and does not know some of their instructions.
+pub fn true16(target: Target) -> &'static str {
+    match target.generation() {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx10 => "",
+        Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => ",+real-true16",
+    }
 }
 
 pub fn line(line: &str) -> Option<Line> {

@@ -24,12 +24,15 @@ class Legality {
     // Another opcode for a field's code is a misreading: an image instruction with misaligned data registers is taken for
     // one of a single register, v_nop_sdwa with selectors for v_nop with a strange source.
     bool closed;
+    // Behind other formats LLVM reads a literal too, if a source has its code, but there is none.
+    bool takes_literal;
+    uint64_t size;
 
     enum Outcome { Illegal, Other, Same, Differs };
 
     Outcome outcome(Word word, MCInst *result = nullptr) const {
         auto d = t.decode(word);
-        if (!d) return Illegal;
+        if (!d || (!takes_literal && d->second != size && t.long_literals)) return Illegal;
         if (d->first.getOpcode() != opcode || d->first.getNumOperands() != inst.getNumOperands()) return Other;
         // Misaligned tuples and those that run out of their file are decoded, with a complaint in the text.
         for (unsigned i = 0; i < inst.getNumOperands(); ++i) {
@@ -147,7 +150,13 @@ class Legality {
     }
 
 public:
-    Legality(const Prober &t, const Found &f) : t(t), opcode(f.inst.getOpcode()), base(f.word), inst(f.inst), closed(f.format == "Mimg" || f.format == "MaiScaled" || f.format.rfind("Sdwa", 0) == 0 || f.format.rfind("Dpp", 0) == 0) {}
+    Legality(const Prober &t, const Found &f) : t(t), opcode(f.inst.getOpcode()), base(f.word), inst(f.inst), closed(is_closed(f.format)),
+          takes_literal(!t.long_format || f.format == "Vop3a" || f.format == "Vop3p" || f.format == "Vopd"), size(f.size) {}
+
+    static bool is_closed(const std::string &format) {
+        bool is_dpp = format.find("Dpp") != std::string::npos;
+        return format == "Mimg" || format == "MimgNsa" || format == "MaiScaled" || format.rfind("Sdwa", 0) == 0 || is_dpp;
+    }
 
     Legal run(const std::string &format, const std::vector<Piece> &pieces) {
         bool long_format = t.long_format;
@@ -174,7 +183,7 @@ public:
             }
             if (p.kind != 'o' && (p.width < 2 || p.width > 9)) continue;
             if (p.kind == 'r' && register_of(p, 0, 4).empty()) continue;
-            if (p.kind != 'o') field(p, long_format);
+            if (p.kind != 'o') field(p, long_format && !t.long_literals);
             done |= at((Word(1) << p.width) - 1, p.low);
         }
         for (unsigned bit = 0; bit < (long_format ? t.words * 32 : 32); ++bit) {

@@ -3,6 +3,7 @@
 // Only LLVM's public MC interface is used: the AMDGPU back end installs no private headers. Which MC operand lies in
 // which bits is found by flipping each bit of a valid encoding and watching the operands.
 
+#include "gfx11.h"
 #include "gfx9.h"
 #include "legality.h"
 
@@ -106,7 +107,10 @@ int main(int count, char **arguments) {
              target->createMCInstPrinter(triple, 1, *asm_info, *instrs, *regs), parse_pieces(arguments[4])};
     std::string extent = count == 6 ? arguments[5] : "";
     t.exhaustive = extent == "exhaustive";
-    probe_gfx9(t);
+    StringRef cpu = arguments[1];
+    t.long_literals = !cpu.starts_with("gfx9");
+    if (cpu.starts_with("gfx11")) probe_gfx11(t);
+    else probe_gfx9(t);
     if (extent == "found") return print_found(t), 0;
     std::map<unsigned, unsigned> pseudo;
     for (char *family = strtok(arguments[3], ","); family; family = strtok(nullptr, ","))

@@ -96,6 +96,8 @@ struct Prober {
     // Two encodings in a row.
     bool is_scaled = false;
     std::string format = {};
+    // A literal may follow VOP3 and its like, and is read from behind any encoding whose source says so.
+    bool long_literals = false;
     // Try out every code of every field of every opcode.
     bool exhaustive = false;
 
@@ -143,8 +145,11 @@ struct Prober {
         MCInst inst;
         uint64_t size;
         raw_null_ostream none;
-        if (disassembler->getInstruction(inst, size, bytes, 0, none) != MCDisassembler::Success)
-            return std::nullopt;
+        auto status = disassembler->getInstruction(inst, size, bytes, 0, none);
+        // What LLVM calls potentially undefined (v_cmpx with a destination that is not EXEC) it prints like any other.
+        if (status == MCDisassembler::Fail || (status == MCDisassembler::SoftFail && !long_literals)) return std::nullopt;
+        // Where bits of OP_SEL are set that have no operand, it tries its forms that have no halves.
+        if (instrs->getName(inst.getOpcode()).contains("_fake16_")) return std::nullopt;
         return std::make_pair(inst, size);
     }
 
