@@ -83,8 +83,10 @@ pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
         implicit(reg, if partly { Access::ReadCondWrite } else { Access::Write });
     }
     if let Some(by) = Indexed::of(info.base) {
+        // Where gfx9 keeps FLAT_SCRATCH and XNACK_MASK, later ones have four more SGPRs.
+        let scalars = if info.mode.target().generation().is_gfx9_family() { 102 } else { 106 };
         let registers =
-            || (0..if by.vector { 256 } else { 102 }).map(|n| if by.vector { Reg::vgpr(n) } else { Reg::sgpr(n) });
+            || (0..if by.vector { 256 } else { scalars }).map(|n| if by.vector { Reg::vgpr(n) } else { Reg::sgpr(n) });
         if by.source {
             registers().for_each(|reg| implicit(reg, Access::CondRead));
         }

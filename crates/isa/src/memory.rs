@@ -77,7 +77,7 @@ impl Inst {
 fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
     let (flags, base) = (info.flags, info.base);
     let (reads, writes) = (flags.contains(Flags::LOAD), flags.contains(Flags::STORE));
-    let space = if flags.contains(Flags::DS) {
+    let space = if flags.contains(Flags::DS) || base.starts_with("lds_") {
         Space::Lds
     } else if flags.contains(Flags::SCRATCH) || base.starts_with("s_scratch_") {
         Space::Scratch
@@ -95,7 +95,7 @@ fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
         return None;
     };
     // The tables go by what LLVM must not reorder: global wave synchronisation stands there as an access.
-    if !(reads || writes) || base.contains("_gws_") || base.contains("prefetch") {
+    if !(reads || writes) || base.starts_with("s_waitcnt") || base.contains("_gws_") || base.contains("prefetch") {
         return None;
     }
     // They call LDS stores atomic as well.
@@ -110,7 +110,8 @@ fn width(space: Space, base: &str, atomic: bool) -> Option<u16> {
     if space == Space::Image || has("format") || has("block") || has("bvh") {
         return None;
     }
-    if has("append") || has("consume") || base.starts_with("ds_ordered_count") || has("pk") {
+    if has("append") || has("consume") || base.starts_with("ds_ordered_count") || base.starts_with("lds_") || has("pk")
+    {
         return Some(4);
     }
     match parts().find_map(of_part) {

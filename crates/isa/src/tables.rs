@@ -125,7 +125,10 @@ fn unpack(mode: Mode) -> Tables {
 
 /// The operation: the mnemonic without what tells its encoding.
 fn base(mnemonic: &'static str) -> &'static str {
-    ["_e32", "_e64", "_dpp", "_sdwa"].iter().find_map(|s| mnemonic.strip_suffix(s)).unwrap_or(mnemonic)
+    let strip =
+        |name: &'static str, suffixes: [&str; 2]| suffixes.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+    // v_add_f32_e64_dpp
+    strip(strip(mnemonic, ["_dpp", "_sdwa"]), ["_e32", "_e64"])
 }
 
 /// Is the code a member of the numbered class?

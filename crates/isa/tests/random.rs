@@ -14,6 +14,9 @@
 //! * VOP3 with bits of OP_SEL set that have no operand: LLVM falls back to its forms that have no halves (gfx11 on).
 //! * image address registers that end past v255: LLVM says that they were fewer.
 //! * a literal as the scalar offset of a buffer access: LLVM reads one behind the encoding, which has none (gfx10 on).
+//! * src_lds_direct as the destination of a comparison (gfx11): LLVM prints it without complaint.
+//! * gfx9's encodings of v_fma_mix_*, which LLVM tries on gfx115x too.
+//! * DPP8 with the lanes 0,0,2,0,0,0,0,0, where LLVM prints zeros.
 //! * a source code of 255 in an encoding of eight bytes, where no literal can follow: LLVM 22 builds its complaint from a
 //!   string that is gone and may crash. Such words are not tried.
 //! * SDWA selectors of 7 and a destination rule of 3, which mean nothing: LLVM decodes them, and crashes when it prints
@@ -76,11 +79,13 @@ fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
         let whole = w0 >> 26 == 0x35 && w0 >> 11 & 0xf != 0 && !text.contains(".l") && !text.contains(".h");
         let nsa = w0 & 1 == 1;
         // The last of the addresses that are named one by one may be several registers.
-        let last = if nsa { words[2] >> 24 & 0xff } else { w1 & 0xff };
-        let past = w0 >> 26 == 0x3c && (last > 244 || w1 >> 8 & 0xff > 250);
+        let named = if nsa { words[2].to_le_bytes() } else { [w1 as u8; 4] };
+        let past = w0 >> 26 == 0x3c && (named.into_iter().any(|v| v > 244) || w1 >> 8 & 0xff > 250);
         let literal = matches!(w0 >> 26, 0x38 | 0x3a) && w1 >> 24 == 255;
         let carry = w0 >> 26 == 0x35 && matches!(w0 >> 16 & 0x3ff, 0x101 | 0x120..=0x122 | 0x25d) && w1 >> 26 & 1 == 1;
-        return whole || past || literal || carry;
+        let lds_direct = w0 >> 24 == 0xd4 && w0 & 0xff == 254;
+        let gfx9 = matches!(w0 >> 16, 0xd3a0..=0xd3a2);
+        return whole || past || literal || carry || lds_direct || gfx9;
     }
     let has_acc = mode.target().generation() != Generation::Gfx9;
     // image data registers: misaligned, or past v255

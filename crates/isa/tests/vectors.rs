@@ -42,7 +42,8 @@ fn sample(info: &'static OpcodeInfo) -> Inst {
         let half = |high: bool| Operand::Reg(RegRange::half(Reg::vgpr(vector % 128), high));
         let candidates = match (operand.file, operand.field) {
             _ if operand.fixed.is_some() => continue,
-            (_, Field::Literal) => vec![Operand::Literal(0x1234_5678)],
+            // Of two operations with a literal both have the same.
+            (_, Field::Literal) => vec![Operand::Literal(0x1234_5678), Operand::Literal(0)],
             (File::Immediate, _) => vec![Operand::Imm(5)],
             _ if operand.half => vec![half(vectors % 2 == 1), half(false)],
             (File::Scalar, _) => vec![registers(Reg::sgpr(8 + 16 * scalars))],
@@ -64,7 +65,10 @@ fn ranges(units: &BTreeSet<usize>) -> String {
     let mut out: Vec<(usize, usize)> = Vec::new();
     for &unit in units {
         match out.last_mut() {
-            Some((_, last)) if *last + 1 == unit && unit < 768 && unit != 102 && unit % 256 != 0 => *last = unit,
+            // no range counts more than 255 units
+            Some((_, last)) if *last + 1 == unit && unit < 768 && unit != 102 && ![0, 255].contains(&(unit % 256)) => {
+                *last = unit;
+            }
             _ => out.push((unit, unit)),
         }
     }
@@ -202,7 +206,13 @@ const AUDITED: &[(&str, &str, &str, &str)] = &[
     ("s_setreg", "+w", "*", "the hardware register that the immediate names"),
     ("s_set_gpr_idx", "+w", "gpr_idx", "VGPR indexing, which MODE and M0 hold"),
     ("s_set_gpr_idx", "+r", "m0", "some bits of M0 stay"),
+    ("v_movrel", "+r", "v*", "M0 chooses the VGPR that is read"),
+    ("v_movrel", "+w", "v*", "M0 chooses the VGPR that is written"),
+    ("v_movreld", "-r", "v*", "the operand is written; LLVM calls it an input"),
+    ("v_swaprel", "+r", "v*", "M0 chooses the VGPRs that are swapped"),
+    ("v_swaprel", "+w", "v*", "M0 chooses the VGPRs that are swapped"),
     ("s_movrels", "+r", "s*", "M0 chooses the SGPR that is read"),
+    ("s_movrelsd", "+w", "s*", "M0 chooses the SGPR that is written"),
     ("s_movreld", "+w", "s*", "M0 chooses the SGPR that is written"),
     ("s_movreld", "-r", "s*", "the operand is written; LLVM calls it an input"),
 ];
@@ -236,11 +246,16 @@ fn accesses_are_llvms_or_audited() {
             for (sign, unit) in added.chain(dropped) {
                 // A half that op_sel keeps is read, and so is all that SDWA and DPP preserve.
                 let register = Reg::from_index(unit).unwrap();
-                if sign == "+" && kind == "r" && register.is_vgpr() && info.flags.contains(Flags::OP_SEL) {
+                let halves = info.flags.contains(Flags::OP_SEL) || info.operands.iter().any(|o| o.half);
+                if sign == "+" && kind == "r" && register.is_vgpr() && halves {
                     continue;
                 }
                 let change = format!("{sign}{kind}");
-                let name = register.to_string();
+                let gfx9 = info.mode.target().generation().is_gfx9_family();
+                let name = match unit {
+                    102..106 if !gfx9 => format!("s{unit}"),
+                    _ => register.to_string(),
+                };
                 let matching = AUDITED.iter().position(|(base, what, reg, _)| {
                     let same = match reg.strip_suffix('*') {
                         Some(prefix) => name.starts_with(prefix),

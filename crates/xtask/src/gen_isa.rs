@@ -162,20 +162,47 @@ fn opcodes(
     program: &Path,
     extent: &'static str,
 ) -> Result<HashMap<(&'static str, u32), Vec<Opcode>>, String> {
-    let mut out = HashMap::new();
-    for mode in family.modes {
-        let fields = fields(mode.generation);
-        let Some(other) = mode.twin else {
-            out.insert((mode.cpu, mode.wave), probe(program, mode.request(), &fields, extent)?);
-            continue;
-        };
-        let is_twin = |m: &&Mode| m.cpu == other && m.wave == mode.wave && m.twin.is_none();
-        let other = family.modes.iter().find(is_twin).ok_or_else(|| format!("{other} is not probed"))?;
-        if found(program, mode.request(), &fields)? != found(program, other.request(), &fields)? {
-            return Err(format!("{} has not the instructions of {}", mode.cpu, other.cpu));
+    // LLVM takes its time, and has to be asked about each mode: several at once.
+    const AT_ONCE: usize = 4;
+    let (whole, twins): (Vec<&Mode>, Vec<&Mode>) = family.modes.iter().partition(|m| m.twin.is_none());
+    let probed = in_parallel(&whole, AT_ONCE, |mode| probe(program, mode.request(), &fields(mode.generation), extent))?;
+    let mut asked = twins.clone();
+    asked.extend(whole.iter().filter(|m| twins.iter().any(|t| t.twin == Some(m.cpu))));
+    let found = in_parallel(&asked, AT_ONCE, |mode| found(program, mode.request(), &fields(mode.generation)))?;
+    let met = |cpu: &str, wave: u32| asked.iter().zip(&found).find(|(m, _)| m.cpu == cpu && m.wave == wave);
+    for (mode, mine) in twins.iter().zip(&found) {
+        let cpu = mode.twin.unwrap_or_default();
+        let (_, other) = met(cpu, mode.wave).ok_or_else(|| format!("{cpu} is not probed"))?;
+        if mine != other {
+            return Err(format!("{} has not the instructions of {cpu}", mode.cpu));
         }
     }
-    Ok(out)
+    Ok(whole.iter().map(|m| (m.cpu, m.wave)).zip(probed).collect())
+}
+
+/// Asks for each mode, so many at a time.
+fn in_parallel<T: Send>(
+    modes: &[&Mode],
+    at_once: usize,
+    ask: impl Fn(&Mode) -> Result<T, String> + Sync,
+) -> Result<Vec<T>, String> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let answers: std::sync::Mutex<Vec<(usize, Result<T, String>)>> = Default::default();
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(mode) = modes.get(at) else { break };
+                    let answer = ask(mode);
+                    answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, answer));
+                }
+            });
+        }
+    });
+    let mut answers = answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    answers.sort_by_key(|(at, _)| *at);
+    answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
 type Row = ((String, u16, u16), String);

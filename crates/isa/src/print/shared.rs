@@ -67,19 +67,32 @@ pub fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     let selected = inst.field(Field::OpSel).unwrap_or(0);
     let base = inst.info().base;
+    let format = inst.info().format;
+    let halves = || inst.info().operands.iter().any(|o| o.half);
+    let is_dpp_comparison = (format.is_dpp16() || format.is_dpp8()) && base.starts_with("v_cmp") && halves();
     if base.starts_with("v_permlane") {
         // The two bits are other modifiers here: fetch from inactive lanes, zero for those out of bounds.
         if selected != 0 {
             write!(f, " op_sel:{}", bit_list(selected, 2))?;
         }
-    } else if selected != 0 && base != "v_cndmask_b16" && inst.info().flags.contains(Flags::OP_SEL) {
-        // Conversions may use the third bit without a third source.
+    } else if selected != 0
+        && base != "v_cndmask_b16"
+        && (inst.info().flags.contains(Flags::OP_SEL) || is_dpp_comparison)
+    {
+        // Conversions may use the third bit without a third source; v_fmac has its destination for one.
         const THIRD: u128 = 1 << 13;
         let legality = &inst.info().legality;
         let count = if (legality.fixed | legality.ignored) & THIRD == 0 { 3 } else { sources(inst) };
-        let mut bits = bit_list(selected, count);
-        bits.truncate(bits.len() - 1);
-        write!(f, " op_sel:{bits},{}]", selected >> 3 & 1)?;
+        let count = if base == "v_fmac_f16" { 3 } else { count };
+        let bits = bit_list(selected, count);
+        // Comparisons that have no destination, or forget it with DPP.
+        let no_destination = base.starts_with("v_cmpx") || is_dpp_comparison;
+        let (bits, last) = if no_destination {
+            (bits.as_str(), String::new())
+        } else {
+            (&bits[..bits.len() - 1], format!(",{}]", selected >> 3 & 1))
+        };
+        write!(f, " op_sel:{bits}{last}")?;
     }
     // OP_SEL's bits say something else here.
     if ["v_permlane16_swap_b32", "v_permlane32_swap_b32"].contains(&inst.info().base) {

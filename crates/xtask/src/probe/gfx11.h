@@ -7,7 +7,8 @@
 // VOP3, VOP3P and interpolation: the same with a word of DPP16 or DPP8 behind.
 inline void probe_vop3_gfx11(Prober &t, const char *name, const char *dpp, const char *dpp8, Word mark, unsigned ops) {
     const uint64_t sources[] = {256, 0, 128};
-    const Word dpp16_word = at(0xff00e400, 64), dpp8_word = 0;
+    // LLVM prints the lanes 0,0,2,0,0,0,0,0 as zeros: no other choice is one bit from these.
+    const Word dpp16_word = at(0xff00e400, 64), dpp8_word = at(0xffffff, 72);
     for (unsigned op = 0; op < ops; ++op)
         for (uint64_t s1 : sources)
             for (uint64_t s2 : sources)
@@ -56,7 +57,7 @@ inline void probe_gfx11(Prober &t) {
         }
     }
     for (unsigned op = 0; op < 256; ++op) {
-        const Word dpp16 = at(0xff00e400, 32) | 250, dpp8 = 233;
+        const Word dpp16 = at(0xff00e400, 32) | 250, dpp8 = at(0xffffff, 40) | 233;
         if (op < 62) t.probe("Dpp2", op, 0, at(op, 25) | dpp16), t.probe("Dpp8_2", op, 0, at(op, 25) | dpp8);
         t.probe("Dpp1", op, 0, 0x7E000000 | at(op, 9) | dpp16);
         t.probe("Dpp8_1", op, 0, 0x7E000000 | at(op, 9) | dpp8);
