@@ -350,6 +350,9 @@ fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) -> Res
         operands.sort_by_key(|o| !o.starts_with("Simm16"));
     }
     let mut uses = names(mode, &o.implicit_uses, true)?;
+    if forgets_exec(mnemonic) {
+        uses.push("EXEC".to_string());
+    }
     let mut defs = names(mode, &o.implicit_defs, false)?;
     name_vcc(mode, o, format, mnemonic, &mut operands, &mut uses, &mut defs);
     let literal = if has_literal(format, o, mnemonic) { 4 } else { 0 };
@@ -534,6 +537,11 @@ fn file(operand: &McOperand) -> &'static str {
     }
 }
 
+/// LLVM does not say that these moves leave lanes alone that are off.
+fn forgets_exec(mnemonic: &str) -> bool {
+    mnemonic.starts_with("v_movrelsd_2_b32") || mnemonic.starts_with("v_swaprel_b32")
+}
+
 /// Register names of LLVM's implicit operands, as 32-bit units of ours. EXEC is left to the access rules.
 fn names(mode: &Mode, list: &[String], reads: bool) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
@@ -632,7 +640,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("VINTERP", ts(13)),
         ("EXPORT", ts(23)),
         ("TRAP", is(&["s_trap"])),
-        ("IGNORES_EXEC", ts(0) || ts(19) || matrix || !has(&o.implicit_uses, "EXEC")),
+        ("IGNORES_EXEC", ts(0) || ts(19) || matrix || !has(&o.implicit_uses, "EXEC") && !forgets_exec(mnemonic)),
         ("VM_CNT", ts(32)),
         ("LGKM_CNT", ts(34)),
         ("EXP_CNT", ts(33)),
