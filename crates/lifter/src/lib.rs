@@ -30,7 +30,7 @@
 //! | [`mask`], `exec` | what is known of EXEC |
 //! | [`pending`], [`wait`] | memory results that may still be under way, and the counters of them |
 //! | [`live`] | live registers, per lane side |
-//! | [`listing`], [`export`] | annotated text, JSON, DOT |
+//! | [`listing`], [`export`], [`mir`] | annotated text, JSON, DOT, LLVM MIR |
 
 mod assemble;
 mod class;
@@ -49,6 +49,7 @@ pub mod listing;
 pub mod live;
 pub mod loops;
 pub mod mask;
+pub mod mir;
 pub mod pcrel;
 pub mod pending;
 mod place;
@@ -69,6 +70,7 @@ pub use listing::Line;
 pub use live::{Live, Liveness, Point};
 pub use loops::{Loop, LoopForest, LoopId};
 pub use mask::{ExecState, ExecStates};
+pub use mir::{Mir, MirPlace};
 pub use pcrel::{PcValue, Place};
 pub use pending::{InFlight, PendingLoads};
 pub use program::{Block, Call, Exit, Function, FunctionKind, Gap, GapKind, Program, Resolution, Terminator};

@@ -11,16 +11,16 @@ use crate::generation::Generation;
 use crate::layout::layout;
 
 /// One file of tables: its name, and what to ask LLVM.
-struct Family {
+pub struct Family {
     name: &'static str,
-    modes: &'static [Mode],
+    pub modes: &'static [Mode],
 }
 
 /// A processor and wave size, and LLVM's encoding families that its opcodes come from, the most specific first.
-struct Mode {
-    cpu: &'static str,
-    wave: u32,
-    generation: Generation,
+pub struct Mode {
+    pub cpu: &'static str,
+    pub wave: u32,
+    pub generation: Generation,
     encodings: &'static str,
     /// A mode of the family with the same instructions, which are then not probed again, only compared.
     twin: Option<&'static str>,
@@ -37,7 +37,7 @@ const fn twin(cpu: &'static str, of: &'static str, wave: u32, generation: Genera
 
 impl Mode {
     /// What the prober asks LLVM for.
-    fn request(&self) -> [&'static str; 3] {
+    pub fn request(&self) -> [&'static str; 3] {
         let features = match self.generation {
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => "",
             Generation::Gfx10 if self.wave == 32 => "+wavefrontsize32",
@@ -74,7 +74,7 @@ const GFX11: Family = Family {
     ],
 };
 
-const FAMILIES: &[Family] = &[GFX9, GFX11];
+pub const FAMILIES: &[Family] = &[GFX9, GFX11];
 
 const GFX9: Family = Family {
     name: "gfx9",
@@ -251,7 +251,7 @@ impl Classes {
 
 /// The fields whose codes the prober tries out. VOP3B is not told from VOP3A yet: its scalar destination is tried where
 /// those bits hold a register.
-fn fields(generation: Generation) -> String {
+pub fn fields(generation: Generation) -> String {
     use Field::*;
     let keyed = |format: Format, field: Field| match format {
         Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,

@@ -1,5 +1,5 @@
 //! Developer-time programs: `cargo xtask gen-isa [--check | FAMILY]` makes the instruction tables from LLVM's (`--exhaustive` without
-//! taking anything for granted);
+//! taking anything for granted), `gen-mir [--check]` those of MIR's names;
 //! `cargo xtask mc-bench FILE` measures LLVM's disassembler on an object's code.
 
 // The isa crate's own field names and layouts: where a field lies is written down once.
@@ -16,6 +16,7 @@ mod generation;
 mod layout;
 
 mod gen_isa;
+mod gen_mir;
 mod mc_bench;
 mod prober;
 
@@ -29,9 +30,11 @@ fn main() -> ExitCode {
         ["gen-isa", "--exhaustive"] => gen_isa::write(None, "exhaustive"),
         ["gen-isa", "--check"] => gen_isa::check(),
         ["gen-isa", family] => gen_isa::write(Some(family), ""),
+        ["gen-mir"] => gen_mir::write(),
+        ["gen-mir", "--check"] => gen_mir::check(),
         ["mc-bench", file, ref rest @ ..] => mc_bench_of(file, rest),
         _ => {
-            Err("usage: cargo xtask gen-isa [--check | --exhaustive | FAMILY] | mc-bench FILE [--json] [--target=NAME]"
+            Err("usage: cargo xtask gen-isa [--check | --exhaustive | FAMILY] | gen-mir [--check] | mc-bench FILE [--json] [--target=NAME]"
                 .to_string())
         }
     };
@@ -66,5 +69,10 @@ mod tests {
     #[test]
     fn tables_are_llvms() {
         super::gen_isa::check().unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    #[test]
+    fn names_in_mir_are_llvms() {
+        super::gen_mir::check().unwrap_or_else(|e| panic!("{e}"));
     }
 }

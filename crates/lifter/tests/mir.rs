@@ -1,0 +1,315 @@
+//! MIR that llc accepts, and that assembles to the original instructions.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use luthier_isa::{Field, File, Flags, Inst, OpcodeInfo, Operand, Reg, RegRange, Target};
+use luthier_lifter::{FuncId, Mir, Program};
+use luthier_loader::CodeObject;
+
+/// llc reads a MIR file of so many instructions quickly; its time grows faster than the file.
+const CHUNK: usize = 20_000;
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        let unique = format!("luthier-mir-{}-{:?}", std::process::id(), std::thread::current().id());
+        let dir = std::env::temp_dir().join(unique.replace(['(', ')'], ""));
+        std::fs::create_dir_all(&dir).unwrap();
+        Scratch(dir)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn bytes_of(input: &Input, func: FuncId) -> Vec<u8> {
+    let instrs = input.program.function_instrs(func);
+    let (first, last) = (input.program.vaddr(instrs.first), instrs.last().unwrap());
+    let end = input.program.vaddr(last) + input.program.inst(last).size() as u64;
+    input.object.read(first, end - first).unwrap().to_vec()
+}
+
+/// A function that llc has made, and where it wants addresses: offset in the function, kind, symbol, addend.
+struct Made {
+    code: Vec<u8>,
+    relocations: Vec<(usize, String, String, i64)>,
+}
+
+/// What llc makes of MIR, by function. The error is its complaint.
+fn assemble(mir: &str, dir: &Path) -> Result<BTreeMap<String, Made>, String> {
+    let (source, object, code) = (dir.join("in.mir"), dir.join("out.o"), dir.join("text"));
+    std::fs::write(&source, mir).unwrap();
+    let llc = Command::new(common::tool("llc"))
+        .args(["-x", "mir", "-start-after=branch-relaxation", "-verify-machineinstrs", "-filetype=obj"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .output()
+        .unwrap();
+    if !llc.status.success() || !llc.stderr.is_empty() {
+        let complaint = String::from_utf8_lossy(&llc.stderr).into_owned();
+        let from = complaint.find("*** Bad").unwrap_or(0);
+        return Err(complaint[from..].chars().take(600).collect());
+    }
+    let read = |tool: &str, options: &[&str]| {
+        String::from_utf8(common::run(Command::new(common::tool(tool)).args(options).arg(&object))).unwrap()
+    };
+    common::run(
+        Command::new(common::tool("llvm-objcopy")).args(["-O", "binary", "-j", ".text"]).arg(&object).arg(&code),
+    );
+    let text = std::fs::read(&code).unwrap();
+    let mut relocations = Vec::new();
+    let table = read("llvm-readelf", &["-rW"]);
+    let of_text = table.lines().skip_while(|l| !l.contains("'.rela.text'")).skip(1);
+    for line in of_text.take_while(|l| !l.starts_with("Relocation")).filter(|l| l.contains("R_AMDGPU")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [offset, _, kind, _, symbol, rest @ ..] = &words[..] else { panic!("{line}") };
+        let addend = match rest {
+            ["+", n] => i64::from_str_radix(n, 16).unwrap(),
+            ["-", n] => -i64::from_str_radix(n, 16).unwrap(),
+            _ => 0,
+        };
+        relocations.push((usize::from_str_radix(offset, 16).unwrap(), kind.to_string(), symbol.to_string(), addend));
+    }
+    relocations.sort();
+    let mut functions = BTreeMap::new();
+    for line in read("llvm-nm", &["--format=posix", "--defined-only"]).lines() {
+        let [name, "T", value, size] = line.split(' ').collect::<Vec<_>>()[..] else { continue };
+        let (at, size) = (usize::from_str_radix(value, 16).unwrap(), usize::from_str_radix(size, 16).unwrap());
+        let from = relocations.partition_point(|r| r.0 < at);
+        let to = relocations.partition_point(|r| r.0 < at + size);
+        let inside = relocations[from..to].iter().map(|(o, k, s, a)| (o - at, k.clone(), s.clone(), *a)).collect();
+        functions.insert(name.to_owned(), Made { code: text[at..at + size].to_vec(), relocations: inside });
+    }
+    Ok(functions)
+}
+
+/// Puts the original addresses in, as a linker would that places everything where it was.
+fn link(made: &Made, vaddr: u64, input: &Input) -> Vec<u8> {
+    let mut code = made.code.clone();
+    for (offset, kind, symbol, addend) in &made.relocations {
+        let number = |prefix: &str| symbol.strip_prefix(prefix).and_then(|n| u64::from_str_radix(n, 16).ok());
+        let functions = || input.program.functions().iter().find(|f| f.name == *symbol).map(|f| f.vaddr);
+        let known = input.object.symbols().iter().find(|s| s.name == *symbol && !s.is_undefined());
+        let slot = || {
+            let to_symbol = |r: &&luthier_loader::Relocation| {
+                let name = |i: usize| input.object.symbols().get(i).map(|s| s.name.as_str());
+                // A pointer to something inside of the object need not name it.
+                r.symbol.and_then(name) == Some(symbol)
+                    || r.addend.is_some_and(|a| known.is_some_and(|s| s.value as i64 == a))
+            };
+            input.object.relocations().iter().find(to_symbol).map(|r| r.offset)
+        };
+        let address = number("address_0x").or_else(|| number("literal_0x"));
+        let value = match kind.contains("GOT") {
+            true => slot(),
+            false => address.or_else(functions).or_else(|| known.map(|s| s.value)),
+        };
+        let value = value.unwrap_or_else(|| panic!("{symbol} is nowhere")).wrapping_add_signed(*addend);
+        let distance = value.wrapping_sub(vaddr + *offset as u64);
+        let word = match kind.as_str() {
+            "R_AMDGPU_REL32_LO" | "R_AMDGPU_GOTPCREL32_LO" => distance as u32,
+            "R_AMDGPU_REL32_HI" | "R_AMDGPU_GOTPCREL32_HI" => (distance >> 32) as u32,
+            "R_AMDGPU_ABS32_LO" => value as u32,
+            other => panic!("relocation {other}"),
+        };
+        code[*offset..*offset + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    code
+}
+
+struct Input {
+    object: CodeObject,
+    program: Program,
+}
+
+#[derive(Default, Debug)]
+struct Counts {
+    functions: usize,
+    instructions: usize,
+    left_out: Vec<String>,
+    wrong: Vec<String>,
+}
+
+fn round_trip(input: &Input, functions: &[FuncId], counts: &mut Counts) {
+    let program = &input.program;
+    let scratch = Scratch::new();
+    let mir = Mir::of(program, functions);
+    for (func, why) in &mir.left_out {
+        counts.left_out.push(format!("{}: {why}", program.function(*func).name));
+    }
+    if mir.functions.is_empty() {
+        return;
+    }
+    let made = match assemble(&mir.text, &scratch.0) {
+        Ok(made) => made,
+        Err(why) if mir.functions.len() > 1 => {
+            let (low, high) = mir.functions.split_at(mir.functions.len() / 2);
+            eprintln!("split: {}", why.lines().next().unwrap_or(""));
+            round_trip(input, low, counts);
+            return round_trip(input, high, counts);
+        }
+        Err(why) => {
+            counts.wrong.push(format!("{}: {why}", program.function(mir.functions[0]).name));
+            return;
+        }
+    };
+    for &func in &mir.functions {
+        let name = &program.function(func).name;
+        let original = bytes_of(input, func);
+        let made = made.get(name).map(|made| link(made, program.function(func).vaddr, input));
+        if made.as_ref() == Some(&original) {
+            counts.functions += 1;
+            counts.instructions += program.function_instrs(func).len();
+        } else {
+            let at = made.as_ref().map_or(0, |b| b.iter().zip(&original).take_while(|(a, b)| a == b).count());
+            let instr = program
+                .function_instrs(func)
+                .iter()
+                .rfind(|i| program.vaddr(*i) <= program.function(func).vaddr + at as u64);
+            let what = instr.map(|i| format!("{} is {:?}", program.inst(i), mir.line(i)));
+            counts.wrong.push(format!("{name}: differs at byte {at}: {what:?}"));
+        }
+    }
+}
+
+fn lift(path: &Path) -> Input {
+    let object = CodeObject::parse(std::fs::read(path).unwrap()).unwrap();
+    let program = Program::lift(&object).unwrap();
+    Input { object, program }
+}
+
+/// The functions of an object, or every so many of them.
+fn round_trip_every(input: &Input, step: usize) -> Counts {
+    let (mut chunk, mut size, mut counts) = (Vec::new(), 0, Counts::default());
+    for func in input.program.function_ids().step_by(step) {
+        chunk.push(func);
+        size += input.program.function_instrs(func).len();
+        if size >= CHUNK {
+            round_trip(input, &std::mem::take(&mut chunk), &mut counts);
+            size = 0;
+        }
+    }
+    round_trip(input, &chunk, &mut counts);
+    counts
+}
+
+/// Of the largest object, only a part; the whole with LUTHIER_MIR_ALL.
+#[test]
+fn corpus_comes_back() {
+    let all = std::env::var_os("LUTHIER_MIR_ALL").is_some();
+    let (mut functions, mut instructions) = (0, 0);
+    for path in common::gfx90a_objects() {
+        let input = lift(&path);
+        let parts = if input.program.instrs().len() > 10 * CHUNK && !all { 20 } else { 1 };
+        let counts = round_trip_every(&input, parts);
+        let name = path.display();
+        println!("{name}: {} functions, {} instructions", counts.functions, counts.instructions);
+        assert!(counts.left_out.is_empty() && counts.wrong.is_empty(), "{name}: {counts:#?}");
+        functions += counts.functions;
+        instructions += counts.instructions;
+    }
+    println!("{functions} functions, {instructions} instructions");
+}
+
+/// A small generator of numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+/// Encodings of an opcode: one register number for all operands, so that the limits on scalar sources are kept; and with
+/// modifiers, any that their field may have.
+fn samples(info: &'static OpcodeInfo) -> Vec<Inst> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 + u64::from(info.id.0));
+    let mut out = Vec::new();
+    for with_modifiers in [false, true] {
+        let mut inst = Inst::new(info);
+        let number = (random.next() % 20) as u16 * 4;
+        for (i, operand) in info.operands.iter().enumerate() {
+            let first = match operand.file {
+                File::Immediate => continue,
+                File::Scalar => Reg::sgpr(number),
+                File::Agpr => Reg::agpr(number),
+                File::Vgpr | File::Vector | File::Source => Reg::vgpr(number),
+            };
+            // Not every operand may have every register; then it keeps the one it has.
+            let _ = inst.set_operand(i, Operand::Reg(RegRange::new(first, operand.units)));
+        }
+        for (field, _, width) in info.layout() {
+            let operand = info.operands.iter().any(|o| o.field == *field && o.file != File::Immediate);
+            if with_modifiers && !operand && !matches!(field, Field::Op | Field::Sd | Field::S0 | Field::S1) {
+                let mut changed = inst;
+                let fits = changed.set_field(*field, random.next() as u32 & ((1 << width) - 1)).is_ok();
+                // Bits that the text does not show are not in MIR either.
+                if fits && changed.to_string() != inst.to_string() {
+                    inst = changed;
+                }
+            }
+        }
+        // LLVM's default, sources that are not there included.
+        if !with_modifiers {
+            let _ = inst.set_field(Field::OpSelHi, 7);
+        }
+        // The one way of sharing lanes that any operation may have.
+        let _ = inst.set_field(Field::DppCtrl, 0x150);
+        out.push(inst);
+    }
+    out
+}
+
+/// Why some of the samples do not come back, though the code of the corpus does.
+const ILLEGAL: [&str; 4] = [
+    // LLVM's verifier knows more of what is legal than its disassembler.
+    "Image instruction returns too many registers",
+    "Invalid dpp_ctrl value",
+    "violates constant bus restriction",
+    // Of fields that nothing reads, the samples have zeros; LLVM's assembler does not.
+    "has bits set that assembly does not show",
+];
+
+/// Every opcode that is not a branch, in two encodings.
+#[test]
+fn opcodes_come_back() {
+    let counts = round_trip_every(&sampled(), 1);
+    let (back, not) = (counts.functions, counts.left_out.len() + counts.wrong.len());
+    println!("{back} of {} samples come back", back + not);
+    for why in counts.left_out.iter().chain(&counts.wrong) {
+        assert!(ILLEGAL.iter().any(|known| why.contains(known)), "{why}");
+    }
+    assert!(back > 6000 && not < 60, "{not} of {} samples do not come back", back + not);
+}
+
+/// An object with a function for each sample, which does nothing else.
+fn sampled() -> Input {
+    let leaves = Flags::BRANCH | Flags::COND_BRANCH | Flags::INDIRECT | Flags::CALL | Flags::END;
+    let mut source = String::new();
+    for info in Target::Gfx90a.opcodes().iter().filter(|info| !info.flags.intersects(leaves)) {
+        for (i, inst) in samples(info).iter().enumerate() {
+            let words: Vec<String> = inst.words().iter().map(|w| format!("{w:#x}")).collect();
+            let (name, words) = (format!("{}.{i}", info.llvm), words.join(","));
+            let _ = writeln!(
+                source,
+                ".type {name},@function\n.globl {name}\n{name}: .long {words}\ns_endpgm\n.size {name}, .-{name}"
+            );
+        }
+    }
+    let object = common::assemble(&source, &[]);
+    let program = Program::lift(&object).unwrap();
+    Input { object, program }
+}
