@@ -85,7 +85,7 @@ impl Family for Gfx11 {
             0x3a => MTBUF + (bits(w0, 15, 4) << 3 | bits(w1, 22, 2) | bits(w1, 21, 1) << 2),
             0x3c => {
                 let components = bits(w0, 8, 4).count_ones().max(1) as usize;
-                let key = components - 1 | bits(w1, 21, 1) << 2 | bits(w0, 17, 1) << 3 | bits(w0, 16, 1) << 4;
+                let key = (components - 1) | bits(w1, 21, 1) << 2 | bits(w0, 17, 1) << 3 | bits(w0, 16, 1) << 4;
                 let nsa = bits(w0, 0, 1) << 16;
                 MIMG + (nsa | bits(w0, 18, 8) << 8 | bits(w0, 2, 3) << 5 | key)
             }
