@@ -5,7 +5,7 @@
 //! * LLVM decodes register tuples that the operand cannot have (misaligned, or past v255) and complains in the text
 //!   ("Invalid register"), constants where only a register can be ("Invalid immediate"), or has registers past v255, which are a later processor's: no instructions to us.
 //! * image instructions with misaligned data registers, or with ones past v255: LLVM says they had one register, or two.
-//! * SDWA and DPP forms of v_nop and v_clrexcp with any other bits: LLVM takes them for v_nop with the mark as its source.
+//! * SDWA and DPP forms of v_nop, v_pipeflush and v_clrexcp with any other bits: LLVM takes them for v_nop with the mark as its source.
 //! * the scales of a matrix operation before something that is none: LLVM takes them for an instruction.
 //! * f8f6f4 matrix operations with constants in the place of their sources: LLVM crashes. They are not tried, and no
 //!   instructions to us.
@@ -85,7 +85,8 @@ fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
         let carry = w0 >> 26 == 0x35 && matches!(w0 >> 16 & 0x3ff, 0x101 | 0x120..=0x122 | 0x25d) && w1 >> 26 & 1 == 1;
         let lds_direct = w0 >> 24 == 0xd4 && w0 & 0xff == 254;
         let gfx9 = matches!(w0 >> 16, 0xd3a0..=0xd3a2);
-        return whole || past || literal || carry || lds_direct || gfx9;
+        let marked = matches!(w0, 0x7e00_00e9 | 0x7e00_00ea | 0x7e00_00fa | 0x7e00_36e9 | 0x7e00_36ea | 0x7e00_36fa);
+        return whole || past || literal || carry || lds_direct || gfx9 || marked;
     }
     let has_acc = mode.target().generation() != Generation::Gfx9;
     // image data registers: misaligned, or past v255

@@ -99,8 +99,8 @@ const HEADER: &str = "\
 # the modes that have it (bit 0 is the first of the list below), LLVM name, pseudo, mnemonic, format, opcode, variant keys,
 # bytes, operands, implicit reads, implicit writes, flags, legality. An operand is field:units:access:file, then its type
 # and modifiers if any; or VCC:units:access where the assembly names a register that the encoding does not. Units count 32
-# bits. The implicit VCC and EXEC are one register in wave32 and two in wave64. Legality: bits with one legal value / the value / bits that the text does not show, then low:width:class for fields
-# of which only the codes of a class are legal.
+# bits. The implicit VCC and EXEC are one register in wave32 and two in wave64. Legality: bits with one legal value / the
+# value / bits that the text does not show, then low:width:class for fields of which only the codes of a class are legal.
 ";
 
 fn path(family: &Family) -> PathBuf {
@@ -574,7 +574,8 @@ fn name_vcc(
     defs: &mut Vec<String>,
 ) {
     let Some(rest) = o.text.strip_prefix(mnemonic) else { return };
-    if !matches!(format.plain(), Format::Vop2 | Format::Vopc) {
+    // SDWA's comparisons name their destination.
+    if format == Format::SdwaC || !matches!(format.plain(), Format::Vop2 | Format::Vopc) {
         return;
     }
     let (vcc, units) = if mode.wave == 32 { ("vcc_lo", 1) } else { ("vcc", 2) };

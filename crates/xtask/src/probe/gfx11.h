@@ -7,7 +7,7 @@
 // VOP3, VOP3P and interpolation: the same with a word of DPP16 or DPP8 behind.
 inline void probe_vop3_gfx11(Prober &t, const char *name, const char *dpp, const char *dpp8, Word mark, unsigned ops) {
     const uint64_t sources[] = {256, 0, 128};
-    // LLVM prints the lanes 0,0,2,0,0,0,0,0 as zeros: no other choice is one bit from these.
+    // LLVM takes small numbers for inline constants; these lanes are not one bit from any.
     const Word dpp16_word = at(0xff00e400, 64), dpp8_word = at(0xffffff, 72);
     for (unsigned op = 0; op < ops; ++op)
         for (uint64_t s1 : sources)
