@@ -150,7 +150,7 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
     }
     let format = inst.info().format;
     let (raw, width) = inst.raw_field(info.field)?;
-    if info.half && (width < 9 || raw >= VGPR || info.file == File::Vgpr) {
+    if info.half && (width < 9 || raw >= VGPR || format == Format::Vinterp) {
         return half::read(inst, info, raw);
     }
     match info.file {

@@ -70,7 +70,7 @@ impl Family for Gfx11 {
             0x32 => VOPD + bits(w0, 17, 9),
             0x33 => match bits(w0, 24, 2) {
                 0 if bits(w0, 23, 1) == 0 => VOP3P + form(bits(w1, 0, 9)) * VOP3P_FORM + bits(w0, 16, 7),
-                1 if bits(w0, 23, 1) == 0 => VINTERP + bits(w0, 16, 7),
+                1 => VINTERP + bits(w0, 16, 7),
                 2 if bits(w0, 22, 2) == 0 => LDSDIR + bits(w0, 20, 2),
                 _ => NONE,
             },

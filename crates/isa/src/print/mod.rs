@@ -195,7 +195,7 @@ impl fmt::Display for Shown<'_> {
         let text = plain(inst, operand, value);
         match (negative, absolute) {
             (false, false) => f.write_str(&text),
-            (true, false) if constant => write!(f, "neg({text})"),
+            (true, false) if constant && !text.starts_with("lit(") => write!(f, "neg({text})"),
             (true, false) => write!(f, "-{text}"),
             (false, true) => write!(f, "|{text}|"),
             (true, true) => write!(f, "-|{text}|"),
