@@ -161,8 +161,8 @@ class Module:
 
         ``events`` may hold ``"instructions"``, ``"blocks"`` and ``"memory"``; they come from the instructions at the
         addresses ``only``, or from all. Before each instruction at one of the addresses ``snapshots``, all registers of
-        the wave are copied. Each of the device's threads keeps ``limit`` events of a kind. Watching costs time: some
-        5 times that of a plain run for events of every instruction, more for every lane's accesses; counts and waves
+        the wave are copied. Each of the device's threads keeps ``limit`` events of a kind. Watching costs time: an event for
+        each instruction makes a run about twice as long, one for each lane's access about ten times; counts and waves
         come for nothing.
         """
         wanted = request(events, snapshots, only, limit)

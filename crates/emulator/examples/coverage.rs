@@ -1,8 +1,18 @@
-//! Lists the operations of gfx90a that the device refuses.
+//! Prints what the device implements of a target: `coverage [TARGET]`.
+
+use luthier_emulator::coverage;
+use luthier_isa::Target;
 
 fn main() {
-    let all = luthier_emulator::coverage(luthier_isa::Target::Gfx90a);
-    let refused: Vec<_> = all.iter().filter_map(|c| c.refusal.as_ref().map(|why| (c.base, why))).collect();
-    refused.iter().for_each(|(base, why)| println!("{base}: {why}"));
-    println!("{} operations, {} refused", all.len(), refused.len());
+    let name = std::env::args().nth(1).unwrap_or_else(|| "gfx90a".into());
+    let Some(target) = Target::from_name(&name) else {
+        eprintln!("there is no target {name}");
+        std::process::exit(2);
+    };
+    let all = coverage(target);
+    let refused: Vec<_> = all.iter().filter_map(|c| Some((c.base, c.refusal.as_ref()?))).collect();
+    println!("{name}: {} operations known, {} refused", all.len() - refused.len(), refused.len());
+    for (base, why) in refused {
+        println!("{base}: {why}");
+    }
 }
