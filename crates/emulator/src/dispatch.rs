@@ -6,6 +6,7 @@
 use luthier_loader::{Kernel, KernelDescriptor};
 
 use crate::error::EmuError;
+use crate::facts::Facts;
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::mode::Mode;
 use crate::op::Op;
@@ -13,8 +14,6 @@ use crate::strict::ALWAYS_DEFINED;
 use crate::wave::{Place, Row, Wave, rows, scalar};
 
 pub const WAVE: u32 = 64;
-/// LDS of one workgroup on gfx90a.
-pub const MAX_LDS: u32 = 64 << 10;
 /// Scratch for a work-item of a kernel whose stack size is not known when it is compiled.
 const DYNAMIC_STACK: u32 = 16 << 10;
 
@@ -22,6 +21,7 @@ const DYNAMIC_STACK: u32 = 16 << 10;
 #[derive(Clone, Debug)]
 pub struct Dispatch {
     pub descriptor: KernelDescriptor,
+    pub facts: Facts,
     pub grid: [u32; 3],
     pub workgroup: [u32; 3],
     pub entry: u64,
@@ -43,7 +43,13 @@ pub fn private_size(kernel: &Kernel) -> u32 {
 }
 
 /// Refuses what the hardware would refuse.
-pub fn check_geometry(kernel: &Kernel, grid: [u32; 3], workgroup: [u32; 3], lds: u32) -> Result<(), EmuError> {
+pub fn check_geometry(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    workgroup: [u32; 3],
+    lds: u32,
+    facts: &Facts,
+) -> Result<(), EmuError> {
     let refuse = |what, value: String, why: &str| Err(EmuError::Geometry { what, value, why: why.into() });
     if grid.contains(&0) {
         return refuse("a grid", format!("{grid:?} work-items"), "every dimension must be at least 1");
@@ -63,8 +69,8 @@ pub fn check_geometry(kernel: &Kernel, grid: [u32; 3], workgroup: [u32; 3], lds:
         let why = format!("kernel {} requires {required:?}", kernel.name);
         return refuse("a workgroup", format!("{workgroup:?} work-items"), &why);
     }
-    if lds > MAX_LDS {
-        return refuse("LDS", format!("{lds} bytes"), "a workgroup has at most 65536 bytes");
+    if lds > facts.lds {
+        return refuse("LDS", format!("{lds} bytes"), &format!("a workgroup has at most {} bytes", facts.lds));
     }
     Ok(())
 }
@@ -252,17 +258,28 @@ impl Dispatch {
         let active = (items - first).min(WAVE);
         let exec = if active == WAVE { !0 } else { (1u64 << active) - 1 };
         let dims = d.enable_vgpr_workitem_id();
-        let mut ids = Row::ZERO;
+        let mut ids = [Row::ZERO; 3];
         for lane in 0..active {
             let item = first + lane;
             let (x, y, z) = (item % size[0], item / size[0] % size[1], item / size[0] / size[1]);
-            // Packed, 10 bits each; only what the kernel asks for.
-            ids.0[lane as usize] = x | if dims >= 1 { y << 10 } else { 0 } | if dims >= 2 { z << 20 } else { 0 };
+            // Only what the kernel asks for.
+            let (y, z) = (if dims >= 1 { y } else { 0 }, if dims >= 2 { z } else { 0 });
+            let own = if self.facts.packed_ids { [x | y << 10 | z << 20, 0, 0] } else { [x, y, z] };
+            own.into_iter().zip(&mut ids).for_each(|(id, row)| row.0[lane as usize] = id);
         }
-        *w.row_mut(rows::VGPR) = ids;
+        let used = if self.facts.packed_ids { 1 } else { (dims as usize + 1).min(3) };
+        for (row, id) in ids.into_iter().take(used).enumerate() {
+            *w.row_mut(rows::VGPR + row as u16) = id;
+        }
+        if self.facts.flat_scratch_is_set {
+            w.set_s64(scalar::FLAT_SCRATCH, scratch + wave_offset);
+        }
         w.set_exec(exec);
         if let Some(strict) = &mut w.strict {
-            strict.define_lanes(0, exec);
+            (0..used).for_each(|row| strict.define_lanes(row, exec));
+            if self.facts.flat_scratch_is_set {
+                [scalar::FLAT_SCRATCH, scalar::FLAT_SCRATCH + 1].into_iter().for_each(|c| strict.define_scalar(c));
+            }
             ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
         }
     }

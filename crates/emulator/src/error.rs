@@ -5,7 +5,7 @@ use crate::report::SourceFrame;
 /// What went wrong, and where.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EmuError {
-    #[error("the mock device has no target {0}; it knows gfx90a")]
+    #[error("the mock device cannot be {0}; it can be {known}", known = crate::TARGETS.map(|t| t.name()).join(", "))]
     Target(String),
     #[error("the code object is for {found}, the device is {device}")]
     WrongTarget { found: String, device: &'static str },

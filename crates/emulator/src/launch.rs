@@ -10,6 +10,7 @@ use luthier_loader::Kernel;
 use crate::device::{Device, Module, ModuleId};
 use crate::dispatch::{self, Dispatch, WAVE};
 use crate::error::EmuError;
+use crate::facts::Facts;
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
@@ -92,10 +93,11 @@ impl Device {
         })?;
         let kernel = kernel.clone();
         let lds = kernel.descriptor.group_segment_fixed_size().saturating_add(launch.dynamic_lds);
-        dispatch::check_geometry(&kernel, launch.grid, launch.workgroup, lds)?;
+        let facts = Facts::of(self.target());
+        dispatch::check_geometry(&kernel, launch.grid, launch.workgroup, lds, &facts)?;
         let watch = watch.map(|watch| Arc::new(watch.relocated(|vaddr| module.address(vaddr))));
         let shared = self.prepare(&module, &kernel, launch, lds, launch.strict.kinds(), watch)?;
-        let limits = limits(&kernel);
+        let limits = facts.registers(&kernel.descriptor);
         Ok(Ready { module, kernel, shared, limits })
     }
 
@@ -164,6 +166,7 @@ impl Device {
         let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).next_multiple_of(64).max(64), true)?;
         let mut dispatch = Dispatch {
             descriptor: kernel.descriptor,
+            facts: Facts::of(self.target()),
             grid: launch.grid,
             workgroup: launch.workgroup,
             entry: module.address(kernel.entry),
@@ -277,14 +280,6 @@ impl Device {
         observation.relocate(vaddr);
         Ok(Observed { report, observation, counts: by_address.into_iter().collect() })
     }
-}
-
-/// The registers that a descriptor allocates.
-fn limits(kernel: &Kernel) -> Limits {
-    // gfx90a: one file, in granules of 8; AGPRs begin at the accumulation offset.
-    let total = (kernel.descriptor.granulated_workitem_vgpr_count() + 1) * 8;
-    let offset = kernel.descriptor.accum_offset();
-    Limits { vgprs: offset.min(total).min(256) as u16, agprs: total.saturating_sub(offset).min(256) as u16 }
 }
 
 fn sorted(counts: HashMap<&'static str, u64>) -> Vec<(&'static str, u64)> {

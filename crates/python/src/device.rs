@@ -2,6 +2,7 @@
 
 use luthier_emulator::{
     Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, SourceFrame, Strict,
+    TARGETS,
 };
 use luthier_isa::Target;
 use pyo3::prelude::*;
@@ -29,7 +30,7 @@ impl PyDevice {
     #[pyo3(signature = (processor, threads=0))]
     fn new(py: Python<'_>, processor: &str, threads: usize) -> PyResult<PyDevice> {
         guard(py, || {
-            let target = Target::from_name(processor).filter(|target| *target == Target::Gfx90a);
+            let target = Target::from_name(processor).filter(|target| TARGETS.contains(target));
             let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
             Ok(PyDevice { inner: Device::new(target, DeviceConfig { threads, ..DeviceConfig::default() }) })
         })

@@ -53,13 +53,14 @@ mod core {
         PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyOperand, PyProgram,
         PyRegister, flag_bits, instruction_columns,
     };
-    #[pymodule_export]
-    const TARGETS: (&str,) = ("gfx90a",);
     use pyo3::prelude::*;
+    use pyo3::types::PyTuple;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::error::keep_panics_quiet();
+        let targets = luthier_emulator::TARGETS.map(|target| target.name());
+        module.add("TARGETS", PyTuple::new(module.py(), targets)?)?;
         let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;
         for class in [module.py().get_type::<PyBlocks>(), module.py().get_type::<PyInstructions>()] {
             sequence.call_method1("register", (class,))?;

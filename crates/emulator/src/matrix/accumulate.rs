@@ -12,7 +12,7 @@ pub struct Mfma<E, const M: usize, const BLOCKS: usize>(PhantomData<E>);
 /// 4 x 4 results in sixteen blocks.
 pub struct Mfma4<E>(PhantomData<E>);
 
-const MOST_PER_LANE: usize = 4;
+const MOST_PER_LANE: usize = 16;
 const MOST_REGISTERS: usize = 32;
 
 /// Where lane `lane` of B comes from (BLGP).

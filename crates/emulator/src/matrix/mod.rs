@@ -31,7 +31,7 @@ mod moves;
 
 use accumulate::{Mfma, Mfma4};
 use double::{Double4, Double16};
-use elements::{Bf16, Bf16Wide, F16, F32, I8};
+use elements::{Bf16, Bf16Double, Bf16Exact, Bf16Wide, F16, F16Double, F16Exact, F32, I8, I8Double, I8Quad};
 
 use crate::registry::ValuOp;
 
@@ -66,8 +66,36 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_mfma_i32_16x16x4i8" => ValuOp::of::<Mfma<I8, 16, 4>>(),
         "v_mfma_i32_16x16x16i8" => ValuOp::of::<Mfma<I8, 16, 1>>(),
         "v_mfma_i32_4x4x4i8" => ValuOp::of::<Mfma4<I8>>(),
-        "v_mfma_f64_16x16x4f64" => ValuOp::of::<Double16>(),
-        "v_mfma_f64_4x4x4f64" => ValuOp::of::<Double4>(),
+        "v_mfma_f64_16x16x4f64" | "v_mfma_f64_16x16x4_f64" => ValuOp::of::<Double16>(),
+        "v_mfma_f64_4x4x4f64" | "v_mfma_f64_4x4x4_4b_f64" => ValuOp::of::<Double4>(),
+        // CDNA3 spells them out, and keeps denormals.
+        "v_mfma_f32_32x32x1_2b_f32" => ValuOp::of::<Mfma<F32, 32, 2>>(),
+        "v_mfma_f32_32x32x2_f32" => ValuOp::of::<Mfma<F32, 32, 1>>(),
+        "v_mfma_f32_16x16x1_4b_f32" => ValuOp::of::<Mfma<F32, 16, 4>>(),
+        "v_mfma_f32_16x16x4_f32" => ValuOp::of::<Mfma<F32, 16, 1>>(),
+        "v_mfma_f32_4x4x1_16b_f32" => ValuOp::of::<Mfma4<F32>>(),
+        "v_mfma_f32_32x32x4_2b_f16" => ValuOp::of::<Mfma<F16Exact, 32, 2>>(),
+        "v_mfma_f32_32x32x8_f16" => ValuOp::of::<Mfma<F16Exact, 32, 1>>(),
+        "v_mfma_f32_16x16x4_4b_f16" => ValuOp::of::<Mfma<F16Exact, 16, 4>>(),
+        "v_mfma_f32_16x16x16_f16" => ValuOp::of::<Mfma<F16Exact, 16, 1>>(),
+        "v_mfma_f32_4x4x4_16b_f16" => ValuOp::of::<Mfma4<F16Exact>>(),
+        "v_mfma_f32_32x32x4_2b_bf16" => ValuOp::of::<Mfma<Bf16Exact, 32, 2>>(),
+        "v_mfma_f32_32x32x8_bf16" => ValuOp::of::<Mfma<Bf16Exact, 32, 1>>(),
+        "v_mfma_f32_16x16x4_4b_bf16" => ValuOp::of::<Mfma<Bf16Exact, 16, 4>>(),
+        "v_mfma_f32_16x16x16_bf16" => ValuOp::of::<Mfma<Bf16Exact, 16, 1>>(),
+        "v_mfma_f32_4x4x4_16b_bf16" => ValuOp::of::<Mfma4<Bf16Exact>>(),
+        "v_mfma_i32_32x32x4_2b_i8" => ValuOp::of::<Mfma<I8, 32, 2>>(),
+        "v_mfma_i32_16x16x4_4b_i8" => ValuOp::of::<Mfma<I8, 16, 4>>(),
+        "v_mfma_i32_4x4x4_16b_i8" => ValuOp::of::<Mfma4<I8>>(),
+        "v_mfma_i32_32x32x16_i8" => ValuOp::of::<Mfma<I8Double, 32, 1>>(),
+        "v_mfma_i32_16x16x32_i8" => ValuOp::of::<Mfma<I8Double, 16, 1>>(),
+        // CDNA4: twice as many along K.
+        "v_mfma_f32_32x32x16_f16" => ValuOp::of::<Mfma<F16Double, 32, 1>>(),
+        "v_mfma_f32_16x16x32_f16" => ValuOp::of::<Mfma<F16Double, 16, 1>>(),
+        "v_mfma_f32_32x32x16_bf16" => ValuOp::of::<Mfma<Bf16Double, 32, 1>>(),
+        "v_mfma_f32_16x16x32_bf16" => ValuOp::of::<Mfma<Bf16Double, 16, 1>>(),
+        "v_mfma_i32_32x32x32_i8" => ValuOp::of::<Mfma<I8Quad, 32, 1>>(),
+        "v_mfma_i32_16x16x64_i8" => ValuOp::of::<Mfma<I8Quad, 16, 1>>(),
         _ => return None,
     };
     Some(op.raw_mods())

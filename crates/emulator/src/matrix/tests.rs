@@ -16,7 +16,7 @@ const fn case(name: &'static str, m: usize, k: usize, blocks: usize) -> Case {
     Case { name, m, k, blocks }
 }
 
-const CASES: [Case; 25] = [
+const CASES: [Case; 51] = [
     case("v_mfma_f32_32x32x1f32", 32, 1, 2),
     case("v_mfma_f32_32x32x2f32", 32, 2, 1),
     case("v_mfma_f32_16x16x1f32", 16, 1, 4),
@@ -42,6 +42,32 @@ const CASES: [Case; 25] = [
     case("v_mfma_i32_16x16x4i8", 16, 4, 4),
     case("v_mfma_i32_16x16x16i8", 16, 16, 1),
     case("v_mfma_i32_4x4x4i8", 4, 4, 16),
+    case("v_mfma_f32_32x32x1_2b_f32", 32, 1, 2),
+    case("v_mfma_f32_32x32x2_f32", 32, 2, 1),
+    case("v_mfma_f32_16x16x1_4b_f32", 16, 1, 4),
+    case("v_mfma_f32_16x16x4_f32", 16, 4, 1),
+    case("v_mfma_f32_4x4x1_16b_f32", 4, 1, 16),
+    case("v_mfma_f32_32x32x4_2b_f16", 32, 4, 2),
+    case("v_mfma_f32_32x32x8_f16", 32, 8, 1),
+    case("v_mfma_f32_16x16x4_4b_f16", 16, 4, 4),
+    case("v_mfma_f32_16x16x16_f16", 16, 16, 1),
+    case("v_mfma_f32_4x4x4_16b_f16", 4, 4, 16),
+    case("v_mfma_f32_32x32x4_2b_bf16", 32, 4, 2),
+    case("v_mfma_f32_32x32x8_bf16", 32, 8, 1),
+    case("v_mfma_f32_16x16x4_4b_bf16", 16, 4, 4),
+    case("v_mfma_f32_16x16x16_bf16", 16, 16, 1),
+    case("v_mfma_f32_4x4x4_16b_bf16", 4, 4, 16),
+    case("v_mfma_i32_32x32x4_2b_i8", 32, 4, 2),
+    case("v_mfma_i32_16x16x4_4b_i8", 16, 4, 4),
+    case("v_mfma_i32_4x4x4_16b_i8", 4, 4, 16),
+    case("v_mfma_i32_32x32x16_i8", 32, 16, 1),
+    case("v_mfma_i32_16x16x32_i8", 16, 32, 1),
+    case("v_mfma_f32_32x32x16_f16", 32, 16, 1),
+    case("v_mfma_f32_16x16x32_f16", 16, 32, 1),
+    case("v_mfma_f32_32x32x16_bf16", 32, 16, 1),
+    case("v_mfma_f32_16x16x32_bf16", 16, 32, 1),
+    case("v_mfma_i32_32x32x32_i8", 32, 32, 1),
+    case("v_mfma_i32_16x16x64_i8", 16, 64, 1),
 ];
 
 /// f16 bits of a small integer.

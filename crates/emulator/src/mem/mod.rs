@@ -134,6 +134,7 @@ pub fn lookup_cache_control(base: &str) -> Option<Handler> {
         "buffer_wbinvl1"
             | "buffer_wbinvl1_vol"
             | "buffer_wbl2"
+            | "buffer_inv"
             | "buffer_invl2"
             | "s_dcache_inv"
             | "s_dcache_wb"

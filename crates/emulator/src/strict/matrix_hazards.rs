@@ -2,11 +2,12 @@
 //!
 //! A matrix instruction holds its accumulator and its result for as many passes as its shape takes. Another one may
 //! chain through the very same accumulator at once; everything else that touches those registers has to stay away.
+//! Only gfx90a's rules are here; other processors have other numbers.
 //! Numbers: "Manually Inserted Wait States" in AMD's CDNA2 ISA manual, and LLVM's GCNHazardRecognizer for gfx90a.
 
 use std::collections::VecDeque;
 
-use luthier_isa::{Field, Flags, Inst, Operand, RegRange};
+use luthier_isa::{Field, Flags, Generation, Inst, Operand, RegRange};
 
 /// How long a matrix instruction takes, as the tables of wait states group them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +93,8 @@ impl MatrixFacts {
         let info = inst.info();
         let flag = |f| info.flags.contains(f);
         let memory = flag(Flags::VMEM) || flag(Flags::DS) || flag(Flags::FLAT);
-        if !memory && !flag(Flags::VALU) {
+        let known = info.mode.target().generation() == Generation::Gfx90a;
+        if !known || !memory && !flag(Flags::VALU) {
             return MatrixFacts::default();
         }
         let pipe = pipe(info.base);

@@ -10,7 +10,7 @@ use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
 /// The unfused multiply-add of GFX9 rounds the product and flushes denormals, whatever MODE says.
-fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+pub fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
     let m = Mode(m.0 & !0x30);
     soft::add32(m, soft::mul32(m, a, b), c)
 }
@@ -153,6 +153,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_subrev_f32" => op!(w, o => float32(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b))),
         "v_mul_f32" => op!(w, o => float32(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))),
         "v_fma_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)),
+        "v_fmamk_f32" | "v_fmaak_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)),
         "v_fmac_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)).accumulates(),
         "v_mad_f32" | "v_madmk_f32" | "v_madak_f32" => op!(w, o => mad32(w, o)),
         "v_mac_f32" => op!(w, o => mad32(w, o)).accumulates(),

@@ -20,6 +20,19 @@ fn shift(w: &mut Wave, op: &Op, f: impl Fn(u64, u32) -> u64) -> Flow {
     Flow::Next
 }
 
+/// dst:64 = (src0:64 << src1:32) + src2:64, by 7 at most.
+#[inline(always)]
+fn lshl_add(w: &mut Wave, op: &Op) -> Flow {
+    let (a, c) = (read64(w, op.src[0]), read64(w, op.src[2]));
+    let mut out = [0; 64];
+    let by = w.row(op.src[1]);
+    for i in 0..64 {
+        out[i] = (a[i] << (by.0[i] & 7)).wrapping_add(c[i]);
+    }
+    write64(w, op.dst, &out);
+    Flow::Next
+}
+
 /// dst:64, sdst = f(src0:32, src1:32, src2:64), the carry in the lanes of EXEC.
 #[inline(always)]
 fn mad64(w: &mut Wave, op: &Op, saturate: impl Fn(u64) -> u64, f: impl Fn(u32, u32, u64) -> (u64, bool)) -> Flow {
@@ -77,6 +90,8 @@ fn quad32(w: &mut Wave, op: &Op) -> Flow {
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
+        "v_mov_b64" => op!(w, o => { let a = read64(w, o.src[0]); write64(w, o.dst, &a); Flow::Next }),
+        "v_lshl_add_u64" => op!(w, o => lshl_add(w, o)),
         "v_lshlrev_b64" => op!(w, o => shift(w, o, |x, n| x << n)),
         "v_lshrrev_b64" => op!(w, o => shift(w, o, |x, n| x >> n)),
         "v_ashrrev_i64" => op!(w, o => shift(w, o, |x, n| (x as i64 >> n) as u64)),

@@ -1,8 +1,8 @@
-//! `v_fma_mix`: f32 fused multiply-add whose sources are f32 or a half of a register, by op_sel_hi and op_sel.
+//! `v_fma_mix`, and the unfused `v_mad_mix` of the first processors: f32 multiply-add whose sources are f32 or a half of a register, by op_sel_hi and op_sel.
 
 use super::packed::clamp01;
 use super::shapes::any_nan32;
-use super::{convert, op};
+use super::{convert, float32, op};
 use crate::fp::{self, half, soft};
 use crate::lanes::{fill1, fill2, fill3};
 use crate::op::{Flow, Op, RawMods};
@@ -39,6 +39,21 @@ fn fma_rows(out: &mut Row, a: &Row, b: &Row, c: &Row) {
     }
 }
 
+/// Rounds the product too, and flushes denormals, as `v_mad_f32` does.
+#[inline(always)]
+fn mad(w: &Wave, op: &Op) -> Row {
+    let m = w.mode;
+    let (a, b, c) = (source(w, op, 0), source(w, op, 1), source(w, op, 2));
+    let mut out = Row::ZERO;
+    fill3(&mut out, &a, &b, &c, |a, b, c| float32::mad(m, a, b, c));
+    if RawMods(op.imm).clamp() {
+        for x in &mut out.0 {
+            *x = clamp01(m, *x);
+        }
+    }
+    out
+}
+
 #[inline(always)]
 fn fma(w: &Wave, op: &Op) -> Row {
     let m = w.mode;
@@ -58,18 +73,18 @@ fn fma(w: &Wave, op: &Op) -> Row {
 
 /// The f32 result, rounded again, into one half of the destination; the other half stays.
 #[inline(always)]
-fn to_half(w: &mut Wave, op: &Op, shift: u32) -> Flow {
+fn to_half(w: &mut Wave, op: &Op, shift: u32, result: &Row) -> Flow {
     let m = w.mode;
-    let (result, old) = (fma(w, op), w.row(op.dst));
+    let old = w.row(op.dst);
     let mut out = Row::ZERO;
     let merge = |old: u32, h: u32| old & !(0xffff << shift) | h << shift;
     if half::plain_f16(m) {
         let keep = m.denorm_out16_64();
         let mut rounded = Row::ZERO;
-        convert::half_rows(&mut rounded, &result, keep, f32::from_bits);
+        convert::half_rows(&mut rounded, result, keep, f32::from_bits);
         fill2(&mut out, &rounded, old, |h, old| merge(old, h));
     } else {
-        fill2(&mut out, &result, old, |x, old| merge(old, half::round_f16(m, f32::from_bits(x))));
+        fill2(&mut out, result, old, |x, old| merge(old, half::round_f16(m, f32::from_bits(x))));
     }
     w.write(op.dst, &out);
     Flow::Next
@@ -78,8 +93,11 @@ fn to_half(w: &mut Wave, op: &Op, shift: u32) -> Flow {
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
         "v_fma_mix_f32" => op!(w, o => { let out = fma(w, o); w.write(o.dst, &out); Flow::Next }).raw_mods(),
-        "v_fma_mixlo_f16" => op!(w, o => to_half(w, o, 0)).raw_mods(),
-        "v_fma_mixhi_f16" => op!(w, o => to_half(w, o, 16)).raw_mods(),
+        "v_fma_mixlo_f16" => op!(w, o => { let x = fma(w, o); to_half(w, o, 0, &x) }).raw_mods(),
+        "v_fma_mixhi_f16" => op!(w, o => { let x = fma(w, o); to_half(w, o, 16, &x) }).raw_mods(),
+        "v_mad_mix_f32" => op!(w, o => { let out = mad(w, o); w.write(o.dst, &out); Flow::Next }).raw_mods(),
+        "v_mad_mixlo_f16" => op!(w, o => { let x = mad(w, o); to_half(w, o, 0, &x) }).raw_mods(),
+        "v_mad_mixhi_f16" => op!(w, o => { let x = mad(w, o); to_half(w, o, 16, &x) }).raw_mods(),
         _ => return None,
     })
 }

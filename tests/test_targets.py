@@ -1,0 +1,63 @@
+"""The mock device as other processors than gfx90a: our kernels and Triton's, against NumPy, in strict mode."""
+
+from __future__ import annotations
+
+import compiled
+import kernel_cases
+import pytest
+import triton
+
+import luthier as lt
+
+TARGETS = ("gfx900", "gfx906", "gfx908", "gfx942", "gfx950")
+
+# Kernels that use what the device refuses for now: the operation that it names.
+REFUSED = {
+    ("gfx942", "matmul_f32_32"): "v_mfma_f32_32x32x4_xf32",
+    ("gfx950", "matmul_f16_64"): "ds_read_b64_tr_b16",
+    ("gfx950", "matmul_bf16_64"): "ds_read_b64_tr_b16",
+    ("gfx950", "matmul_i8_64"): "ds_read_b64_tr_b8",
+}
+
+
+def _run(path, target, launches) -> None:
+    module = lt.Device(target).load(lt.CodeObject.open(path))
+    for launch in launches:
+        result = module.run(
+            launch.kernel,
+            grid=launch.grid,
+            block=launch.block,
+            args=launch.args,
+            lds=getattr(launch, "lds", 0),
+            strict=True,
+        )
+        assert result.findings == [], result.findings[:3]
+        assert result.instructions == result.app_instructions > 0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", kernel_cases.CASES)
+def test_our_kernels(name, target):
+    for level in ("O0", "O3"):
+        launches = kernel_cases.launches(name)
+        _run(compiled.code_object(name, level, target=target), target, launches)
+        for launch in launches:
+            launch.check(launch.args)
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "gfx900"])
+@pytest.mark.parametrize("name", triton.NAMES)
+def test_triton(name, target):
+    launches = triton.launches(name, target)
+    operation = REFUSED.get((target, name))
+    if operation is not None:
+        with pytest.raises(lt.DeviceError, match=operation):
+            _run(triton.path(name, target), target, launches)
+        return
+    _run(triton.path(name, target), target, launches)
+    triton.check(launches)
+
+
+def test_a_device_says_what_it_can_be():
+    with pytest.raises(lt.DeviceError, match=r"gfx1030.*gfx90a.*gfx942"):
+        lt.Device("gfx1030")
