@@ -14,9 +14,10 @@ TARGETS = ("gfx900", "gfx906", "gfx908", "gfx942", "gfx950")
 # Kernels that use what the device refuses for now: the operation that it names.
 REFUSED = {
     ("gfx942", "matmul_f32_32"): "v_mfma_f32_32x32x4_xf32",
-    ("gfx950", "matmul_f16_64"): "ds_read_b64_tr_b16",
-    ("gfx950", "matmul_bf16_64"): "ds_read_b64_tr_b16",
-    ("gfx950", "matmul_i8_64"): "ds_read_b64_tr_b8",
+    ("gfx950", "matmul_f16_64"): "global_load_lds_dword|ds_read_b64_tr_b16",
+    ("gfx950", "matmul_bf16_64"): "global_load_lds_dword|ds_read_b64_tr_b16",
+    ("gfx950", "matmul_i8_64"): "global_load_lds_dword|ds_read_b64_tr_b8",
+    ("gfx950", "matmul_f32_32"): "global_load_lds_dword",
 }
 
 

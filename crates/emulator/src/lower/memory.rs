@@ -1,8 +1,9 @@
 //! Vector memory and LDS instructions.
 
-use luthier_isa::{Field, Flags, Inst, Operand};
+use luthier_isa::{Field, Flags, Generation, Inst, Operand};
 
 use super::{Builder, code_of, row_of};
+use crate::mem::atomic::Atomic;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{Action, action, buffer, ds, ds_lanes, lookup_cache_control};
 use crate::op::Op;
@@ -71,6 +72,7 @@ impl Builder {
         let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
         let fields = self.operands(inst)?;
         let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
+        let action = keeping_denormals(inst, action);
         let to_lds = inst.field(Field::Lds) == Some(1);
         if to_lds && (!matches!(action, Action::Load(_)) || words != 1 || segment == "flat") {
             return Err(unknown());
@@ -103,6 +105,7 @@ impl Builder {
         let fields = self.operands(inst)?;
         let suffix = info.base.strip_prefix("buffer_").ok_or_else(unknown)?;
         let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
+        let action = keeping_denormals(inst, action);
         let flag = |field, bit| if inst.field(field) == Some(1) { bit } else { 0 };
         let extra =
             flag(Field::Offen, buffer::OFFEN) | flag(Field::Idxen, buffer::IDXEN) | flag(Field::Lds, buffer::LDS);
@@ -179,6 +182,16 @@ impl Builder {
             }
         }
         Ok(())
+    }
+}
+
+/// From CDNA3 on, f32 additions in global memory keep denormals.
+fn keeping_denormals(inst: &Inst, action: Action) -> Action {
+    match action {
+        Action::Atomic(Atomic::FAddFlushed, returns) if inst.info().mode.target().generation() == Generation::Gfx940 => {
+            Action::Atomic(Atomic::FAdd, returns)
+        }
+        other => other,
     }
 }
 

@@ -74,7 +74,8 @@ impl Builder {
         }
         op.dst = dst;
         if valu.raw_mods {
-            op.imm = raw_mods(inst);
+            // A truth table lies where other operations have modifiers.
+            op.imm = inst.truth_table().map_or_else(|| raw_mods(inst), u64::from);
         }
         self.finish_vector(inst, valu, op, target_units, dpp, sdwa)
     }
