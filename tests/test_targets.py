@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cli
 import compiled
 import kernel_cases
 import pytest
@@ -57,6 +58,24 @@ def test_triton(name, target):
         return
     _run(triton.path(name, target), target, launches)
     triton.check(launches)
+
+
+def test_coverage_on_the_command_line():
+    summary = cli.succeeds("device").splitlines()
+    assert [line.partition(":")[0] for line in summary] == [
+        "gfx90a",
+        "gfx900",
+        "gfx906",
+        "gfx908",
+        "gfx909",
+        "gfx90c",
+        "gfx942",
+        "gfx950",
+    ]
+    head, *refused = cli.succeeds("device", "--coverage", "gfx942").splitlines()
+    assert head == summary[6] and f"{len(refused)} refused" in head
+    assert any("v_mfma_f32_32x32x4_xf32" in line for line in refused)
+    assert "gfx1030" in cli.fails("device", "--coverage", "gfx1030")
 
 
 def test_a_device_says_what_it_can_be():

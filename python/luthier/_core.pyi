@@ -700,6 +700,9 @@ class Session:
     def run_to(self, pc: int, limit: int) -> int | None:
         """Steps all waves until one is about to execute the instruction at ``pc``; gives the wave."""
 
+def coverage(processor: str) -> list[tuple[str, str | None]]:
+    """Every operation of a processor that the mock device can be, and why it is refused if it is."""
+
 def finding_kinds() -> list[str]:
     """The kinds of strict mode's findings."""
 

@@ -143,6 +143,14 @@ fn kinds(names: &[String]) -> PyResult<Strict> {
     Ok(Strict::Only(wanted))
 }
 
+/// Every operation of a processor that the mock device can be, and why it is refused if it is.
+#[pyfunction]
+pub fn coverage(processor: &str) -> PyResult<Vec<(&'static str, Option<String>)>> {
+    let target = Target::from_name(processor).filter(|target| TARGETS.contains(target));
+    let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
+    Ok(luthier_emulator::coverage(target).into_iter().map(|c| (c.base, c.refusal)).collect())
+}
+
 /// The names of all kinds of findings.
 #[pyfunction]
 pub fn finding_kinds() -> Vec<&'static str> {

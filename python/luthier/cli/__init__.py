@@ -73,6 +73,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--symbol", metavar="NAME[:TYPE]", action="append", default=[], help="print a global variable after the run")
 
+    device = commands.add_parser("device", help="What the mock device can be.", description="What the mock device can be.")
+    device.add_argument(
+        "--coverage", metavar="TARGET", nargs="?", const="", help="the operations that it refuses, of a processor or of all"
+    )
+
     instrument = command("instrument", "Write an instrumented copy of a code object.")
     instrument.add_argument("--tool", metavar="TOOL", action="append", required=True, help="as for run")
     instrument.add_argument("--kernel", metavar="K", action="append", help="only this kernel (may be repeated)")
@@ -130,6 +135,8 @@ def _command(args: Any) -> int:
         from . import code as module
     elif args.command == "run":
         from . import run as module
+    elif args.command == "device":
+        from . import device as module
     else:
         from . import instrument as module
     return module.main(args)

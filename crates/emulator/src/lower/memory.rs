@@ -188,7 +188,9 @@ impl Builder {
 /// From CDNA3 on, f32 additions in global memory keep denormals.
 fn keeping_denormals(inst: &Inst, action: Action) -> Action {
     match action {
-        Action::Atomic(Atomic::FAddFlushed, returns) if inst.info().mode.target().generation() == Generation::Gfx940 => {
+        Action::Atomic(Atomic::FAddFlushed, returns)
+            if inst.info().mode.target().generation() == Generation::Gfx940 =>
+        {
             Action::Atomic(Atomic::FAdd, returns)
         }
         other => other,

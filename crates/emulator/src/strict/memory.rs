@@ -108,7 +108,7 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
 
 /// Before a load straight into LDS, a word for each lane.
 pub fn to_lds(w: &mut Wave, offsets: &[u32; 64], mask: u64) {
-    with(w, |strict, w| strict.to_lds(&w.lds, offsets, mask));
+    with(w, |strict, w| strict.load_to_lds(&w.lds, offsets, mask));
 }
 
 impl Strict {
@@ -191,7 +191,7 @@ impl Strict {
         }
     }
 
-    fn to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], mask: u64) {
+    fn load_to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], mask: u64) {
         let group = self.group.clone();
         let watched = group.borrow().is_watched();
         let id = if watched { self.access(false) } else { 0 };
