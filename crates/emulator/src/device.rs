@@ -75,13 +75,13 @@ impl Module {
             Trouble::Fault { pc, text, workgroup, wave, fault } => EmuError::Fault {
                 kernel,
                 pc: self.place(pc),
-                text,
+                text: text.into(),
                 workgroup,
                 wave,
                 lane: fault.lane,
                 address: fault.address,
-                message: fault.message,
-                frames: frames(pc),
+                message: fault.message.into(),
+                frames: frames(pc).into(),
             },
             Trouble::Watchdog { instructions, pcs } => EmuError::Watchdog { kernel, instructions, pcs: pcs.join(", ") },
         }

@@ -31,14 +31,14 @@ pub enum EmuError {
         kernel: String,
         /// Address within the code object.
         pc: u64,
-        text: String,
+        text: Box<str>,
         workgroup: [u32; 3],
         wave: u32,
         lane: Option<u32>,
         address: Option<u64>,
-        message: String,
+        message: Box<str>,
         /// Where it is in the source, innermost call first; empty without DWARF.
-        frames: Vec<SourceFrame>,
+        frames: Box<[SourceFrame]>,
     },
     #[error("kernel {kernel}: no progress after {instructions} instructions of a workgroup; waves are at {pcs}")]
     Watchdog { kernel: String, instructions: u64, pcs: String },

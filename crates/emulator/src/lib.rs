@@ -84,9 +84,6 @@
 
 // Loops over lanes index several rows by lane.
 #![allow(clippy::needless_range_loop)]
-// An error is made once a launch.
-#![allow(clippy::result_large_err)]
-
 pub mod coverage;
 pub mod device;
 pub mod dispatch;
