@@ -291,8 +291,30 @@ class Program:
         """Functions, blocks, edges, calls, liveness and source lines as JSON (``luthier lift --emit json``)."""
     def to_dot(self, function: Function) -> str:
         """The control flow graph of a function in Graphviz's language."""
+    def to_mir(self, kernel: str | None = None) -> Mir:
+        """A kernel's code and the functions that it may reach, or everything, as LLVM MIR (``luthier lift --emit mir``)."""
     def remarks(self) -> list[str]:
         """What could not be settled when the code was taken apart."""
+
+@final
+class Mir:
+    """Functions as LLVM MIR. Blocks and instructions are those of the program, one for one."""
+
+    @property
+    def text(self) -> str:
+        """What ``llc -x mir`` reads."""
+    @property
+    def functions(self) -> list[Function]:
+        """Those in the text, by address."""
+    @property
+    def left_out(self) -> list[tuple[Function, str]]:
+        """Those that MIR cannot say, and why."""
+    def line(self, instruction: Instruction) -> str | None:
+        """The machine instruction; None if its function is left out. ArgumentError for another program's."""
+    def place(self, instruction: Instruction) -> tuple[Function, int, int] | None:
+        """Function, number of the machine basic block (``%bb.N``), and place in it from 0; None if left out."""
+    def instruction(self, function: Function, block: int, index: int) -> Instruction | None:
+        """The instruction at such a place; None if there is none."""
 
 @final
 class Function:

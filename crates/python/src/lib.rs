@@ -50,7 +50,7 @@ mod core {
     use crate::observe::PySession;
     #[pymodule_export]
     use crate::program::{
-        PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyOperand, PyProgram,
+        PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyMir, PyOperand, PyProgram,
         PyRegister, flag_bits, instruction_columns,
     };
     use pyo3::prelude::*;

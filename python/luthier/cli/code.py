@@ -25,6 +25,11 @@ def main(args: Any) -> int:
     elif args.emit == "dot":
         for function in functions:
             sys.stdout.write(program.to_dot(function))
+    elif args.emit == "mir":
+        mir = program.to_mir(args.kernel)
+        sys.stdout.write(mir.text)
+        for function, why in mir.left_out:
+            print(f"luthier: {function.name} is left out: {why}", file=sys.stderr)
     else:
         sys.stdout.write(program.to_json(args.kernel) + "\n")
     return 0

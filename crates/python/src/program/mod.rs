@@ -11,6 +11,7 @@
 //! | `modifiers` | what stands behind the operands in assembly |
 //! | `sequence` | many instructions or blocks, without an object for each |
 //! | `columns` | many instructions as arrays |
+//! | `mir` | LLVM MIR, and the way back |
 //! | `live` | the live registers of a function, kept |
 //! | `loops` | the loops of a function |
 //! | `source` | source lines, for Python and for listings |
@@ -21,6 +22,7 @@ mod function;
 mod instruction;
 mod live;
 mod loops;
+mod mir;
 mod modifiers;
 mod operand;
 mod sequence;
@@ -39,6 +41,7 @@ pub use columns::{flag_bits, instruction_columns};
 pub use function::PyFunction;
 pub use instruction::PyInstruction;
 pub use loops::PyLoop;
+pub use mir::PyMir;
 pub use operand::{PyOperand, PyRegister};
 pub use sequence::{PyBlocks, PyInstructions};
 pub use source::{PyFrame, on_one_line};
@@ -170,6 +173,13 @@ impl PyProgram {
     fn to_dot(&self, py: Python<'_>, function: &PyFunction) -> PyResult<String> {
         let (shared, id) = (function.program.clone(), function.id);
         guard(py, move || Ok(luthier_lifter::export::dot(&shared.program, id)))
+    }
+
+    /// The kernel and what it may reach as LLVM MIR.
+    #[pyo3(signature = (kernel=None))]
+    fn to_mir(&self, py: Python<'_>, kernel: Option<&str>) -> PyResult<PyMir> {
+        let functions: Vec<FuncId> = self.select(kernel)?.iter().map(|f| f.id).collect();
+        guard(py, || Ok(PyMir::new(self.inner.clone(), &functions)))
     }
 
     fn remarks(&self, py: Python<'_>) -> PyResult<Vec<String>> {

@@ -1,0 +1,65 @@
+//! Lifted code as LLVM MIR, with the way from an instruction there and back.
+
+use std::sync::Arc;
+
+use luthier_lifter::{FuncId, Mir, MirPlace};
+use pyo3::prelude::*;
+
+use super::{PyFunction, PyInstruction, Shared};
+use crate::error::Class;
+
+#[pyclass(name = "Mir", module = "luthier._core", frozen)]
+pub struct PyMir {
+    program: Arc<Shared>,
+    mir: Mir,
+}
+
+impl PyMir {
+    pub fn new(program: Arc<Shared>, functions: &[FuncId]) -> PyMir {
+        let mir = Mir::of(&program.program, functions);
+        PyMir { program, mir }
+    }
+    fn function(&self, id: FuncId) -> PyFunction {
+        PyFunction { program: self.program.clone(), id }
+    }
+    fn own(&self, program: &Arc<Shared>) -> PyResult<()> {
+        match Arc::ptr_eq(program, &self.program) {
+            true => Ok(()),
+            false => Err(Class::Argument.error("this is from another program than the MIR")),
+        }
+    }
+}
+
+#[pymethods]
+impl PyMir {
+    #[getter]
+    fn text(&self) -> &str {
+        &self.mir.text
+    }
+    #[getter]
+    fn functions(&self) -> Vec<PyFunction> {
+        self.mir.functions.iter().map(|id| self.function(*id)).collect()
+    }
+    #[getter]
+    fn left_out(&self) -> Vec<(PyFunction, &str)> {
+        self.mir.left_out.iter().map(|(id, why)| (self.function(*id), why.as_str())).collect()
+    }
+    fn line(&self, instruction: &PyInstruction) -> PyResult<Option<&str>> {
+        self.own(&instruction.program)?;
+        Ok(self.mir.line(instruction.id))
+    }
+    fn place(&self, instruction: &PyInstruction) -> PyResult<Option<(PyFunction, u32, u32)>> {
+        self.own(&instruction.program)?;
+        let place = self.mir.place(&self.program.program, instruction.id);
+        Ok(place.map(|place| (self.function(place.func), place.block, place.index)))
+    }
+    fn instruction(&self, function: &PyFunction, block: u32, index: u32) -> PyResult<Option<PyInstruction>> {
+        self.own(&function.program)?;
+        let place = MirPlace { func: function.id, block, index };
+        let id = self.mir.instruction(&self.program.program, place);
+        Ok(id.map(|id| PyInstruction { program: self.program.clone(), id }))
+    }
+    fn __repr__(&self) -> String {
+        format!("<Mir of {} functions, {} left out>", self.mir.functions.len(), self.mir.left_out.len())
+    }
+}
