@@ -84,8 +84,8 @@ def test_what_mir_cannot_say_is_reported(tmp_path):
     """A branch into another function, which MIR has no operand for."""
     source, made = tmp_path / "a.s", tmp_path / "a.hsaco"
     source.write_text(
-        '.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"\n.text\n.globl f\n.type f,@function\nf:\n s_branch g+4\n.size f,.-f\n'
-        ".globl g\n.type g,@function\ng:\n s_nop 0\n s_endpgm\n.size g,.-g\n"
+        '.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"\n.text\n.globl f\n.type f,@function\nf:\n s_branch inside\n.size f,.-f\n'
+        ".globl g\n.type g,@function\ng:\n s_nop 0\ninside:\n s_endpgm\n.size g,.-g\n"
     )
     clang = ["clang-22", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-x", "assembler", source, "-o", made]
     subprocess.run(clang, check=True)
