@@ -236,7 +236,7 @@ fn plain(inst: &Inst, operand: &OperandInfo, value: Operand) -> String {
         Operand::Inline(code @ 128..=192) => (code - 128).to_string(),
         Operand::Inline(code @ 193..=208) => (192 - i32::from(code)).to_string(),
         Operand::Inline(code) => float_constant(code, operand.ty),
-        Operand::Literal(word) => literal(word, operand),
+        Operand::Literal(word) => literal(inst, word, operand),
         Operand::Special(code) => codes::special_name(generation(inst), code).to_string(),
         Operand::Imm(value) => immediate(inst, operand, value),
     }
@@ -256,17 +256,31 @@ fn float_constant(code: u16, ty: DataType) -> String {
 }
 
 /// A literal that an inline constant could have expressed is marked, so that assembling the text gives the same bytes.
-fn literal(word: u32, operand: &OperandInfo) -> String {
-    let needless = operand.file != File::Immediate
-        && [(128..=208), (240..=248)].into_iter().flatten().any(|code| {
-            let ty = if operand.ty == DataType::None { DataType::B32 } else { operand.ty };
-            Operand::Inline(code).bits(ty) == Operand::Literal(word).bits(ty)
-        });
+fn literal(inst: &Inst, word: u32, operand: &OperandInfo) -> String {
     let half = operand.field != Field::Literal;
+    let small = matches!(operand.ty, DataType::I16 | DataType::B16);
+    // LLVM asks of 16-bit integers, too, whether the whole word is an inline constant.
+    let ty = if operand.ty == DataType::None || small { DataType::B32 } else { operand.ty };
+    // From RDNA3 on, constants of v_pk_fmac_f16 go to both halves.
+    let splat = inst.info().base == "v_pk_fmac_f16" && !generation(inst).is_gfx9_family();
+    let same = |code: &u16| match Operand::Inline(*code).bits(if splat { DataType::F16 } else { ty }) {
+        Some(half) if splat => {
+            let half = half as u32 & 0xffff;
+            word == half | half << 16 || (*code <= 192 && word == half)
+        }
+        bits => bits == Operand::Literal(word).bits(ty),
+    };
+    let inline = (128..=208).chain(240..=248).find(same);
     match operand.ty {
-        DataType::I16 | DataType::B16 if half => format!("0x{:x}", word & 0xffff),
-        _ if needless => format!("lit(0x{word:x})"),
-        DataType::F16 | DataType::Bf16 if half => format!("0x{:x}", word & 0xffff),
+        // The immediate of s_setreg_imm32 is printed like any constant.
+        _ if inst.info().base == "s_setreg_imm32_b32" => match inline {
+            Some(code) => plain(inst, operand, Operand::Inline(code)),
+            None => format!("0x{word:x}"),
+        },
+        DataType::F64 if word == 0 => "0".into(),
+        DataType::F64 => format!("0x{word:x}"),
+        _ if inline.is_some() && operand.file != File::Immediate => format!("lit(0x{word:x})"),
+        DataType::I16 | DataType::B16 | DataType::F16 | DataType::Bf16 if half => format!("0x{:x}", word & 0xffff),
         _ => format!("0x{word:x}"),
     }
 }
