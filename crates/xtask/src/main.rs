@@ -19,6 +19,7 @@ mod gen_isa;
 mod gen_mir;
 mod mc_bench;
 mod prober;
+mod row;
 
 use std::process::ExitCode;
 
