@@ -102,7 +102,6 @@ impl PyDevice {
     }
 
     #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0))]
-    #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn session(
         &self,
         module: u32,
