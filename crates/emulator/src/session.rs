@@ -10,7 +10,7 @@ use crate::device::Module;
 use crate::error::EmuError;
 use crate::observe::Registers;
 use crate::program::{Cursor, Program};
-use crate::sched::{Outcome, Shared};
+use crate::sched::Shared;
 use crate::workgroup::{Progress, State, Workgroup};
 
 /// A launch under way, and the workgroup that is.
@@ -20,14 +20,13 @@ pub struct Session {
     shared: Shared,
     program: Program,
     group: Option<Workgroup>,
-    outcome: Outcome,
     instructions: u64,
 }
 
 impl Session {
     pub(crate) fn new(module: Arc<Module>, kernel: String, shared: Shared, program: Program) -> Session {
-        let (program, outcome) = (program.stepping(), Outcome::default());
-        let mut session = Session { module, kernel, shared, program, group: None, outcome, instructions: 0 };
+        let program = program.stepping();
+        let mut session = Session { module, kernel, shared, program, group: None, instructions: 0 };
         session.next_group();
         session
     }
@@ -92,7 +91,6 @@ impl Session {
             && let Some(group) = self.group.take()
         {
             self.instructions += group.instructions;
-            group.retire(&self.shared, &mut self.outcome);
             self.next_group();
         }
         Ok(())

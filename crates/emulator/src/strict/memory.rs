@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::group::Touch;
+use super::group::{Conflict, Touch};
 use super::order::Relation;
 use super::{Party, Strict};
 use crate::lds::Lds;
 use crate::mem::access::{Addresses, Rows};
+use crate::mem::atomic::Atomic;
 use crate::mem::{Action, Transfer, lanes};
 use crate::report::FindingKind;
 use crate::wave::Wave;
@@ -121,6 +122,20 @@ impl Strict {
         self.access
     }
 
+    /// Reports that the access under way collides with another wave's, in LDS or in memory.
+    fn collide(&mut self, conflict: Conflict, place: &str, lane: usize, address: u64) {
+        let earlier = conflict.earlier;
+        let (kind, message) = if conflict.relation == Relation::NotWaitedFor {
+            let what = "that another wave began before a barrier and did not wait for";
+            (FindingKind::MissingWait, format!("this collides with an access to {place} {what}"))
+        } else {
+            let message = format!("another wave accesses the same bytes of {place}, with no barrier in between");
+            (FindingKind::LdsRace, message)
+        };
+        let party = Party { pc: earlier.pc, wave: earlier.wave.into() };
+        self.log.report_pair(kind, Some(lane as u32), Some(address), message, Some(party));
+    }
+
     fn lds(&mut self, w: &Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
         let group = self.group.clone();
         let (transfer, touch) = match action {
@@ -136,7 +151,7 @@ impl Strict {
             if !group.holds(at, size) {
                 continue;
             }
-            let reads = !matches!(action, Action::Store(_) | Action::Atomic(crate::mem::atomic::Atomic::Swap, _));
+            let reads = !matches!(action, Action::Store(_) | Action::Atomic(Atomic::Swap, _));
             if let Some(byte) = reads.then(|| group.unwritten(at, size)).flatten() {
                 let message = format!("a read of LDS at {byte:#x}, which nothing has written");
                 self.log.report(FindingKind::UndefinedLds, Some(lane as u32), Some(byte.into()), message);
@@ -170,18 +185,8 @@ impl Strict {
                 let word = t.extract(w.rows[usize::from(rows.data) + byte as usize / 4].0[lane]);
                 w.lds.load::<1>(at + byte) == Some([(word >> (byte % 4 * 8)) as u8])
             };
-            let conflict = group.touch(id, self.wave, at, size, touch, same);
-            if let Some(conflict) = conflict {
-                let earlier = conflict.earlier;
-                let party = Party { pc: earlier.pc, wave: earlier.wave.into() };
-                let (kind, message) = if conflict.relation == Relation::NotWaitedFor {
-                    let what = "an access to LDS that another wave began before a barrier and did not wait for";
-                    (FindingKind::MissingWait, format!("this collides with {what}"))
-                } else {
-                    let message = "another wave accesses the same bytes of LDS, with no barrier in between";
-                    (FindingKind::LdsRace, message.to_string())
-                };
-                self.log.report_pair(kind, Some(lane as u32), Some(at.into()), message, Some(party));
+            if let Some(conflict) = group.touch(id, self.wave, at, size, touch, same) {
+                self.collide(conflict, "LDS", lane, at.into());
             }
             if let Action::Atomic(_, returns) = action
                 && (returns || mask.is_power_of_two())
@@ -199,10 +204,7 @@ impl Strict {
             let mut group = group.borrow_mut();
             group.define(offsets[lane], 4, 0);
             if watched && let Some(conflict) = group.touch(id, self.wave, offsets[lane], 4, Touch::Write, |_| false) {
-                let party = Party { pc: conflict.earlier.pc, wave: conflict.earlier.wave.into() };
-                let message = "another wave accesses the same bytes of LDS, with no barrier in between".to_string();
-                let at = Some(offsets[lane].into());
-                self.log.report_pair(FindingKind::LdsRace, Some(lane as u32), at, message, Some(party));
+                self.collide(conflict, "LDS", lane, offsets[lane].into());
             }
         }
     }
@@ -265,11 +267,7 @@ impl Strict {
         let id = self.access(false);
         let found = group.borrow_mut().touch_device(id, self.wave, writes, &at.lane, mask, size);
         if let Some((conflict, lane)) = found {
-            let party = Party { pc: conflict.earlier.pc, wave: conflict.earlier.wave.into() };
-            let what = "an access to memory that another wave began before a barrier and did not wait for";
-            let address = Some(at.lane[lane]);
-            let message = format!("this collides with {what}");
-            self.log.report_pair(FindingKind::MissingWait, Some(lane as u32), address, message, Some(party));
+            self.collide(conflict, "memory", lane, at.lane[lane]);
         }
     }
 
