@@ -59,7 +59,7 @@ pub fn of_special(generation: Generation, special: u16) -> Option<u32> {
 }
 
 /// The name of a special source.
-pub fn special_name(_: Generation, code: u16) -> &'static str {
+pub fn special_name(code: u16) -> &'static str {
     match code {
         125 => "null",
         230 => "src_flat_scratch_base_lo",

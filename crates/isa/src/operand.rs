@@ -21,6 +21,11 @@ pub enum Operand {
 }
 
 impl Operand {
+    /// The assembly's name of a read-only source, by its number in [`Operand::Special`].
+    pub fn special_name(code: u16) -> &'static str {
+        codes::special_name(code)
+    }
+
     /// What a constant operand supplies to an operation of this type, as raw bits; `None` for registers and specials.
     ///
     /// Integers 0 to 64 and -1 to -16 are sign-extended to the type's width; the floating-point constants (halves, ones,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::rdna::{buffer_format, delay_alu, depctr, dimension, dpp8, dpp16};
-use super::shared::{bit_list, flags, numbers, smem_offset, swizzle, vop3, vop3p};
+use super::shared::{bit_list, ds, flags, flat_offset, numbers, smem_offset, vop3, vop3p};
 use crate::{Field, Flags, Format, Inst};
 
 /// The immediates that are not printed as numbers.
@@ -135,7 +135,7 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             }
             write!(f, " wait_vdst:{}", field(Field::WaitVdst))
         }
-        Format::Ds => ds(inst, f),
+        Format::Ds => ds(inst, f, inst.info().base.contains("_2addr_")),
         Format::Flat => flat(inst, f),
         Format::Mubuf | Format::Mtbuf => buffer(inst, f),
         Format::Mimg => image(inst, f),
@@ -164,27 +164,8 @@ fn interpolation(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, " wait_exp:{}", inst.field(Field::WaitExp).unwrap_or(0))
 }
 
-fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let base = inst.info().base;
-    let (low, high) = (inst.field(Field::Offset0).unwrap_or(0), inst.field(Field::Offset1).unwrap_or(0));
-    let offset = low | high << 8;
-    if base.contains("_2addr_") {
-        numbers(inst, f, &[(Field::Offset0, "offset0"), (Field::Offset1, "offset1")])?;
-    } else if base == "ds_swizzle_b32" {
-        swizzle(offset, f)?;
-    } else if offset != 0 {
-        write!(f, " offset:{offset}")?;
-    }
-    flags(inst, f, &[(Field::Gds, "gds")])
-}
-
 fn flat(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let raw = inst.field(Field::Offset).unwrap_or(0);
-    let signed = inst.info().flags.intersects(Flags::GLOBAL | Flags::SCRATCH);
-    let offset = if signed { (raw << 19) as i32 >> 19 } else { raw as i32 };
-    if offset != 0 {
-        write!(f, " offset:{offset}")?;
-    }
+    flat_offset(inst, f)?;
     cache(inst, f)
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::shared::{bit_list, flags, numbers, sdwa, smem_offset, swizzle, vop3, vop3p};
-use crate::{Field, Flags, Format, Generation, Inst, Target};
+use super::shared::{self, bit_list, flags, flat_offset, numbers, sdwa, smem_offset, vop3, vop3p};
+use crate::{Field, Format, Generation, Inst, Target};
 
 /// The immediates that are not printed as numbers.
 pub fn notation(inst: &Inst, raw: u32) -> Option<String> {
@@ -237,26 +237,11 @@ fn smem(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let base = inst.info().base;
-    let (low, high) = (inst.field(Field::Offset0).unwrap_or(0), inst.field(Field::Offset1).unwrap_or(0));
-    let pair = ["ds_read2", "ds_write2", "ds_wrxchg2"].iter().any(|p| base.starts_with(p));
-    let offset = low | high << 8;
-    if pair {
-        numbers(inst, f, &[(Field::Offset0, "offset0"), (Field::Offset1, "offset1")])?;
-    } else if base == "ds_swizzle_b32" {
-        swizzle(offset, f)?;
-    } else if offset != 0 {
-        write!(f, " offset:{offset}")?;
-    }
-    flags(inst, f, &[(Field::Gds, "gds")])
+    shared::ds(inst, f, ["ds_read2", "ds_write2", "ds_wrxchg2"].iter().any(|p| base.starts_with(p)))
 }
 
 fn flat(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let raw = inst.field(Field::Offset).unwrap_or(0);
-    let signed = inst.info().flags.intersects(Flags::GLOBAL | Flags::SCRATCH);
-    let offset = if signed { (raw << 19) as i32 >> 19 } else { raw as i32 };
-    if offset != 0 {
-        write!(f, " offset:{offset}")?;
-    }
+    flat_offset(inst, f)?;
     flags(inst, f, cache(inst))?;
     flags(inst, f, &[(Field::Lds, "lds")])
 }

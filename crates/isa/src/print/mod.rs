@@ -237,7 +237,7 @@ fn plain(inst: &Inst, operand: &OperandInfo, value: Operand) -> String {
         Operand::Inline(code @ 193..=208) => (192 - i32::from(code)).to_string(),
         Operand::Inline(code) => float_constant(code, operand.ty),
         Operand::Literal(word) => literal(inst, word, operand),
-        Operand::Special(code) => codes::special_name(generation(inst), code).to_string(),
+        Operand::Special(code) => codes::special_name(code).to_string(),
         Operand::Imm(value) => immediate(inst, operand, value),
     }
 }

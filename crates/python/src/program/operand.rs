@@ -183,7 +183,7 @@ impl PyOperand {
             constant @ Operand::Inline(_) => {
                 f64::from_bits(constant.bits(DataType::F64).unwrap_or_default()).to_string()
             }
-            Operand::Special(code) => special(code),
+            Operand::Special(code) => Operand::special_name(code).to_owned(),
         }
     }
     fn __repr__(&self) -> String {
@@ -208,24 +208,4 @@ fn source_number(field: Field) -> Option<u32> {
         Field::Src2 | Field::Vsrc2 => Some(2),
         _ => None,
     }
-}
-
-/// Read-only sources, by their operand codes.
-fn special(code: u16) -> String {
-    let name = match code {
-        125 => "null",
-        230 => "src_flat_scratch_base_lo",
-        231 => "src_flat_scratch_base_hi",
-        235 => "src_shared_base",
-        236 => "src_shared_limit",
-        237 => "src_private_base",
-        238 => "src_private_limit",
-        239 => "src_pops_exiting_wave_id",
-        251 => "src_vccz",
-        252 => "src_execz",
-        253 => "src_scc",
-        254 => "src_lds_direct",
-        other => return format!("source {other}"),
-    };
-    name.to_owned()
 }
