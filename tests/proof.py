@@ -12,9 +12,9 @@ import luthier as lt
 INSTR_COUNTS = ("instr_count:per=block", "instr_count:per=instruction", "instr_count:per=instruction,where=after")
 
 
-def _run(path, launches, tools=()):
-    """All launches in one module; the results, one a launch. Buffers in `launch.args` are updated in place."""
-    device = lt.Device("gfx90a")
+def run(path, launches, tools=(), target="gfx90a"):
+    """All launches in one module, judged; the results, one a launch. Buffers in `launch.args` are updated in place."""
+    device = lt.Device(target)
     module = device.load(lt.CodeObject.open(path), tools=[lt.tools.load(t) for t in tools], check=True)
     results = []
     for launch in launches:
@@ -50,13 +50,13 @@ def prove(path, fresh_launches, check, deterministic: bool = True) -> None:
     run to run, so each instrumented run is held to NumPy and to the device's own count of that very run.
     """
     plain = fresh_launches()
-    reference = _run(path, plain)
+    reference = run(path, plain)
     check(plain)
     assert all(r.instructions == r.app_instructions > 0 for r in reference)
 
     for tool in (*INSTR_COUNTS, "opcode_hist"):
         launches = fresh_launches()
-        results = _run(path, launches, [tool])
+        results = run(path, launches, [tool])
         check(launches)
         if deterministic:
             assert _buffers(launches) == _buffers(plain), tool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cli
 import compiled
 import kernel_cases
+import proof
 import pytest
 import triton
 
@@ -23,17 +24,7 @@ REFUSED = {
 
 
 def _run(path, target, launches) -> None:
-    module = lt.Device(target).load(lt.CodeObject.open(path))
-    for launch in launches:
-        result = module.run(
-            launch.kernel,
-            grid=launch.grid,
-            block=launch.block,
-            args=launch.args,
-            lds=getattr(launch, "lds", 0),
-            strict=True,
-        )
-        assert result.findings == [], result.findings[:3]
+    for result in proof.run(path, launches, target=target):
         assert result.instructions == result.app_instructions > 0
 
 
