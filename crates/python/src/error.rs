@@ -5,7 +5,6 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 /// The classes that this module raises.
@@ -81,17 +80,4 @@ fn internal(payload: &(dyn std::any::Any + Send)) -> PyErr {
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".to_owned());
     Class::Internal.error(format!("internal error, please report it: {text}"))
-}
-
-static HOOK_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
-/// A `luthier.lang.HookError` at a place in a source file.
-pub fn hook_error(py: Python<'_>, message: &str, file: &str, line: u32, col: u32) -> PyErr {
-    let made = HOOK_ERROR
-        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("luthier.lang")?.getattr("HookError")?.unbind()))
-        .and_then(|class| class.bind(py).call_method1("at", (message, file, line, col)));
-    match made {
-        Ok(value) => PyErr::from_value(value),
-        Err(error) => error,
-    }
 }

@@ -7,11 +7,12 @@ use luthier_codegen::hook::{HookError, HookModule, HookSource};
 use luthier_codegen::{ArgSpec, ArgValue, Counter, Insertion, Plan, Report, Template, Variable, When};
 use luthier_isa::{Reg, RegRange, Target};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::error::{Class, guard, hook_error};
+use crate::error::{Class, guard};
 use crate::json::to_python;
 use crate::object::PyCodeObject;
 
@@ -235,4 +236,17 @@ fn report(report: &Report, variables: &[String]) -> Value {
         "notes": report.notes,
         "variables": variables,
     })
+}
+
+static HOOK_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// A `luthier.lang.HookError` at a place in a source file.
+fn hook_error(py: Python<'_>, message: &str, file: &str, line: u32, col: u32) -> PyErr {
+    let made = HOOK_ERROR
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("luthier.lang")?.getattr("HookError")?.unbind()))
+        .and_then(|class| class.bind(py).call_method1("at", (message, file, line, col)));
+    match made {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
 }

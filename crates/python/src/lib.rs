@@ -24,6 +24,7 @@ mod descriptor;
 mod device;
 mod error;
 mod inspect;
+#[cfg_attr(not(feature = "llvm"), path = "instrument_refused.rs")]
 mod instrument;
 mod json;
 mod link;
