@@ -11,6 +11,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`half`] | 16-bit formats to and from f32, branch-free |
+//! | [`small`] | formats of 4, 6 and 8 bits |
 //! | [`soft`] | exact arithmetic in any format with any rounding |
 //! | [`minmax`] | minimum, maximum, median with the device's NaN rules |
 //! | [`scale`] | ldexp, frexp, fract |
@@ -22,6 +23,7 @@ pub mod division;
 pub mod half;
 pub mod minmax;
 pub mod scale;
+pub mod small;
 pub mod soft;
 pub mod transcendental;
 pub mod trig;
