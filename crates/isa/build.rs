@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::{env, fs, path::Path};
 
 /// One file of `tables/` each. A row's mask says which of the file's modes have the opcode.
-const FAMILIES: [&str; 2] = ["gfx9", "gfx11"];
+const FAMILIES: [&str; 3] = ["gfx9", "gfx10", "gfx11"];
 
 /// Distinct Rust expressions of one type, numbered as they are met.
 struct Pool {

@@ -23,7 +23,7 @@ pub const NULL: u16 = 125;
 
 pub fn meaning(generation: Generation, code: u32) -> Code {
     match generation {
-        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => match code {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx10 => match code {
             0..=124 | 126..=127 => register(code),
             128..=208 | 240..=248 => Code::Inline,
             125 | 230..=231 | 235..=239 | 251..=254 => Code::Special(code as u16),
@@ -40,7 +40,7 @@ pub fn meaning(generation: Generation, code: u32) -> Code {
             255 => Code::Literal,
             _ => Code::Nothing,
         },
-        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => Code::Nothing,
+        Generation::Gfx12 | Generation::Gfx1250 => Code::Nothing,
     }
 }
 

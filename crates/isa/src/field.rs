@@ -44,6 +44,14 @@ pub enum Field {
     Vaddr2,
     Vaddr3,
     Vaddr4,
+    Vaddr5,
+    Vaddr6,
+    Vaddr7,
+    Vaddr8,
+    Vaddr9,
+    Vaddr10,
+    Vaddr11,
+    Vaddr12,
     /// VCC where the opcode implies it and the assembly names it; no bits.
     Vcc,
     /// The mandatory 32-bit literal behind the encoding (`v_madmk_f32`).

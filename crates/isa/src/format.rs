@@ -46,18 +46,20 @@ pub enum Format {
     Mubuf,
     Mtbuf,
     Mimg,
-    /// MIMG with a third word that names the address registers one by one.
+    /// MIMG with one to three more words that name the address registers one by one.
     MimgNsa,
+    MimgNsa2,
+    MimgNsa3,
     Exp,
 }
 
 impl Format {
-    pub const ALL: [Format; 40] = {
+    pub const ALL: [Format; 42] = {
         use Format::*;
         [
             Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, MaiScaled, Vintrp, Sdwa1,
             Sdwa2, SdwaC, Dpp1, Dpp2, DppC, Dpp8_1, Dpp8_2, Dpp8C, Vop3aDpp, Vop3bDpp, Vop3pDpp, Vop3aDpp8, Vop3bDpp8,
-            Vop3pDpp8, Vopd, Vinterp, Ldsdir, Ds, Flat, Mubuf, Mtbuf, Mimg, MimgNsa, Exp,
+            Vop3pDpp8, Vopd, Vinterp, Ldsdir, Ds, Flat, Mubuf, Mtbuf, Mimg, MimgNsa, MimgNsa2, MimgNsa3, Exp,
         ]
     };
 }
@@ -73,7 +75,7 @@ impl Format {
             Vop3aDpp | Vop3aDpp8 => Vop3a,
             Vop3bDpp | Vop3bDpp8 => Vop3b,
             Vop3pDpp | Vop3pDpp8 => Vop3p,
-            MimgNsa => Mimg,
+            MimgNsa | MimgNsa2 | MimgNsa3 => Mimg,
             other => other,
         }
     }

@@ -14,8 +14,8 @@
 //! * VOP3 with bits of OP_SEL set that have no operand: LLVM falls back to its forms that have no halves (gfx11 on).
 //! * image address registers that end past v255: LLVM says that they were fewer.
 //! * a literal as the scalar offset of a buffer access: LLVM reads one behind the encoding, which has none (gfx10 on).
-//! * src_lds_direct as the destination of a comparison (gfx11): LLVM prints it without complaint.
-//! * gfx9's encodings of v_fma_mix_*, which LLVM tries on gfx115x too.
+//! * src_lds_direct as the destination of a comparison (gfx10, gfx11): LLVM prints it without complaint.
+//! * gfx9's encodings of v_fma_mix_*, which LLVM tries on RDNA too.
 //! * the second of two v_dual_fmaak or v_dual_fmamk with a literal that could be inline: LLVM does not mark it.
 //! * DPP8 with the lanes 0,0,2,0,0,0,0,0, where LLVM prints zeros.
 //! * a source code of 255 in an encoding of eight bytes, where no literal can follow: LLVM 22 builds its complaint from a
@@ -28,13 +28,19 @@ mod common;
 use common::{Rng, modes, name, objdump, random_words, scratch};
 use luthier_isa::{Generation, Inst, Mode, Operand};
 
-/// Words to an instruction: it may be 16 bytes long, and start at any of the first four words.
-const CHUNK: usize = 7;
+/// Words to an instruction: it may be 20 bytes long, and start at any of the first five words.
+const CHUNK: usize = 9;
 const NOP: u32 = 0xbf80_0000;
 
 /// Could LLVM crash on an instruction that starts with these two words?
 fn is_hazard(mode: Mode, w0: u32, w1: u32) -> bool {
-    if !mode.target().generation().is_gfx9_family() {
+    let generation = mode.target().generation();
+    let reserved = || [8, 16, 24].iter().any(|low| w1 >> low & 7 == 7) || w1 >> 11 & 3 == 3;
+    let is_sdwa = w0 >> 31 == 0 && w0 & 0x1ff == 249;
+    if generation == Generation::Gfx10 {
+        return is_sdwa && reserved();
+    }
+    if !generation.is_gfx9_family() {
         return false;
     }
     let nine = |low: u32| w1 >> low & 0x1ff == 255;
@@ -42,17 +48,15 @@ fn is_hazard(mode: Mode, w0: u32, w1: u32) -> bool {
         0x34 if matches!(w0 >> 16, 0xd3ad | 0xd3ae) && (w1 >> 8 & 1 == 0 || w1 >> 17 & 1 == 0) => true,
         0x34 => w0 & 0xff == 255 || nine(0) || nine(9) || nine(18),
         0x38 | 0x3a => w1 >> 24 == 255,
-        _ if w0 >> 31 == 0 && w0 & 0x1ff == 249 => {
-            let reserved = [8, 16, 24].iter().any(|low| w1 >> low & 7 == 7) || w1 >> 11 & 3 == 3;
-            reserved || w1 & 0xff == 255 || w0 >> 9 & 0xff == 255
-        }
+        _ if is_sdwa => reserved() || w1 & 0xff == 255 || w0 >> 9 & 0xff == 255,
         _ => false,
     }
 }
 
-fn push(mode: Mode, words: &mut Vec<u32>, four: [u32; 4]) {
-    let w = [four[0], four[1], four[2], four[3], NOP, NOP, NOP];
-    if (0..4).any(|i| is_hazard(mode, w[i], w[i + 1])) {
+fn push(mode: Mode, words: &mut Vec<u32>, five: [u32; 5]) {
+    let [a, b, c, d, e] = five;
+    let w = [a, b, c, d, e, NOP, NOP, NOP, NOP];
+    if (0..5).any(|i| is_hazard(mode, w[i], w[i + 1])) {
         return;
     }
     words.extend(w);
@@ -76,20 +80,29 @@ fn past_the_file(text: &str) -> bool {
 /// Words that are no instructions to us, whatever LLVM says.
 fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
     let (w0, w1) = (words[0], words[1]);
-    if mode.target().generation() == Generation::Gfx11 {
+    let generation = mode.target().generation();
+    if matches!(generation, Generation::Gfx10 | Generation::Gfx11) {
+        let newer = generation == Generation::Gfx11;
         let whole = w0 >> 26 == 0x35 && w0 >> 11 & 0xf != 0 && !text.contains(".l") && !text.contains(".h");
-        let nsa = w0 & 1 == 1;
+        let nsa = if newer { w0 & 1 == 1 } else { w0 >> 1 & 3 != 0 };
         // The last of the addresses that are named one by one may be several registers.
         let named = if nsa { words[2].to_le_bytes() } else { [w1 as u8; 4] };
-        let past = w0 >> 26 == 0x3c && (named.into_iter().any(|v| v > 244) || w1 >> 8 & 0xff > 250);
+        let past_address = named.into_iter().any(|v| v > 244);
+        let past = w0 >> 26 == 0x3c && (past_address && (newer || !nsa) || w1 >> 8 & 0xff > 250);
         let literal = matches!(w0 >> 26, 0x38 | 0x3a) && w1 >> 24 == 255;
-        let carry = w0 >> 26 == 0x35 && matches!(w0 >> 16 & 0x3ff, 0x101 | 0x120..=0x122 | 0x25d) && w1 >> 26 & 1 == 1;
+        let masked = w0 >> 16 & 0x3ff;
+        let masked = masked == 0x101
+            || if newer { matches!(masked, 0x120..=0x122 | 0x25d) } else { matches!(masked, 0x128..=0x12a) };
+        let carry = w0 >> 26 == 0x35 && masked && w1 >> 26 & 1 == 1;
         let lds_direct = w0 >> 24 == 0xd4 && w0 & 0xff == 254;
         let gfx9 = matches!(w0 >> 16, 0xd3a0..=0xd3a2);
-        let marked = matches!(w0, 0x7e00_00e9 | 0x7e00_00ea | 0x7e00_00fa | 0x7e00_36e9 | 0x7e00_36ea | 0x7e00_36fa);
-        return whole || past || literal || carry || lds_direct || gfx9 || marked;
+        let operation = w0 >> 9 & 0xff;
+        let has_mark = matches!(w0 & 0x1ff, 0xe9 | 0xea | 0xfa) || !newer && w0 & 0x1ff == 0xf9;
+        let nothing = operation == 0 || operation == 0x1b || !newer && operation == 0x41;
+        let marked = w0 >> 25 == 0x3f && w0 >> 17 & 0xff == 0 && has_mark && nothing;
+        return newer && whole || lds_direct || past || literal || carry || gfx9 || marked;
     }
-    let has_acc = mode.target().generation() != Generation::Gfx9;
+    let has_acc = generation != Generation::Gfx9;
     // image data registers: misaligned, or past v255
     let odd_data = w0 >> 26 == 0x3c && (has_acc && w1 >> 8 & 1 == 1 || w1 >> 8 & 0xff > 251);
     let carry = matches!(w0 >> 16, 0xd100 | 0xd11c..=0xd11e) && w1 >> 26 & 1 == 1;
@@ -127,7 +140,7 @@ fn compare(mode: Mode, words: &[u32], kind: &str) -> usize {
         valid += usize::from(theirs.is_some());
         let same = ours == theirs || is_unmarked_literal(mode, chunk, text);
         if !same {
-            wrong.push(format!("{:08x?}\n  ours {ours:?}\n  llvm {theirs:?}", &chunk[..3]));
+            wrong.push(format!("{:08x?}\n  ours {ours:?}\n  llvm {theirs:?}", &chunk[..5]));
         }
     }
     let count = wrong.len();
@@ -184,8 +197,8 @@ fn arbitrary_words_agree_with_objdump() {
         for _ in 0..amount.div_ceil(200_000) {
             let mut words = Vec::new();
             for _ in 0..amount.min(200_000) {
-                let (a, b) = (rng.next(), rng.next());
-                push(mode, &mut words, [a as u32, (a >> 32) as u32, b as u32, (b >> 32) as u32]);
+                let (a, b, c) = (rng.next(), rng.next(), rng.next());
+                push(mode, &mut words, [a as u32, (a >> 32) as u32, b as u32, (b >> 32) as u32, c as u32]);
             }
             wrong += compare(mode, &words, "arbitrary");
         }
@@ -200,7 +213,9 @@ fn literals_agree_with_objdump() {
     let mut wrong = 0;
     for mode in chosen() {
         // Processors of one family take their operands alike.
-        if std::env::var("LUTHIER_RANDOM").is_err() && !["gfx90a:64", "gfx1100:32"].contains(&name(mode).as_str()) {
+        if std::env::var("LUTHIER_RANDOM").is_err()
+            && !["gfx90a:64", "gfx1030:32", "gfx1100:32"].contains(&name(mode).as_str())
+        {
             continue;
         }
         let mut words = Vec::new();
@@ -209,7 +224,7 @@ fn literals_agree_with_objdump() {
                 for value in VALUES {
                     let mut inst = Inst::new(info);
                     if inst.set_operand(index, Operand::Literal(value)).is_ok() {
-                        let mut own = [0; 4];
+                        let mut own = [0; 5];
                         own[..inst.words().len()].copy_from_slice(inst.words());
                         push(mode, &mut words, own);
                     }

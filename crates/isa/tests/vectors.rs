@@ -35,10 +35,12 @@ fn path(family: &str) -> std::path::PathBuf {
 fn sample(info: &'static OpcodeInfo) -> Inst {
     let mut inst = Inst::new(info);
     let (mut vectors, mut scalars) = (0, 0);
+    // An image instruction names up to thirteen addresses.
+    let apart = if info.operands.len() > 8 { 16 } else { 32 };
     for (index, operand) in info.operands.iter().enumerate() {
         let registers = |first: Reg| Operand::Reg(RegRange::new(first, operand.units));
         // Of VOPD's destinations one is even, one odd.
-        let vector = if operand.field == Field::VdstY { 103 } else { 32 * vectors + 2 };
+        let vector = if operand.field == Field::VdstY { 103 } else { apart * vectors + 2 };
         let half = |high: bool| Operand::Reg(RegRange::half(Reg::vgpr(vector % 128), high));
         let candidates = match (operand.file, operand.field) {
             _ if operand.fixed.is_some() => continue,

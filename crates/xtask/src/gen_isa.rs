@@ -75,7 +75,39 @@ const GFX11: Family = Family {
     ],
 };
 
-pub const FAMILIES: &[Family] = &[GFX9, GFX11];
+const GFX10: Family = Family {
+    name: "gfx10",
+    modes: &[
+        mode("gfx1010", 32, Generation::Gfx10, "6,7"),
+        mode("gfx1010", 64, Generation::Gfx10, "6,7"),
+        mode("gfx1011", 32, Generation::Gfx10, "6,7"),
+        mode("gfx1011", 64, Generation::Gfx10, "6,7"),
+        twin("gfx1012", "gfx1011", 32, Generation::Gfx10, "6,7"),
+        twin("gfx1012", "gfx1011", 64, Generation::Gfx10, "6,7"),
+        mode("gfx1013", 32, Generation::Gfx10, "6,7"),
+        mode("gfx1013", 64, Generation::Gfx10, "6,7"),
+        twin("gfx10-1-generic", "gfx1010", 32, Generation::Gfx10, "6,7"),
+        twin("gfx10-1-generic", "gfx1010", 64, Generation::Gfx10, "6,7"),
+        mode("gfx1030", 32, Generation::Gfx10, "6,7"),
+        mode("gfx1030", 64, Generation::Gfx10, "6,7"),
+        twin("gfx1031", "gfx1030", 32, Generation::Gfx10, "6,7"),
+        twin("gfx1031", "gfx1030", 64, Generation::Gfx10, "6,7"),
+        twin("gfx1032", "gfx1030", 32, Generation::Gfx10, "6,7"),
+        twin("gfx1032", "gfx1030", 64, Generation::Gfx10, "6,7"),
+        twin("gfx1033", "gfx1030", 32, Generation::Gfx10, "6,7"),
+        twin("gfx1033", "gfx1030", 64, Generation::Gfx10, "6,7"),
+        twin("gfx1034", "gfx1030", 32, Generation::Gfx10, "6,7"),
+        twin("gfx1034", "gfx1030", 64, Generation::Gfx10, "6,7"),
+        twin("gfx1035", "gfx1030", 32, Generation::Gfx10, "6,7"),
+        twin("gfx1035", "gfx1030", 64, Generation::Gfx10, "6,7"),
+        twin("gfx1036", "gfx1030", 32, Generation::Gfx10, "6,7"),
+        twin("gfx1036", "gfx1030", 64, Generation::Gfx10, "6,7"),
+        twin("gfx10-3-generic", "gfx1030", 32, Generation::Gfx10, "6,7"),
+        twin("gfx10-3-generic", "gfx1030", 64, Generation::Gfx10, "6,7"),
+    ],
+};
+
+pub const FAMILIES: &[Family] = &[GFX9, GFX10, GFX11];
 
 const GFX9: Family = Family {
     name: "gfx9",
@@ -228,10 +260,12 @@ pub fn fields(generation: Generation) -> String {
     use Field::*;
     let keyed = |format: Format, field: Field| match format {
         Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,
-        Format::Smem if field == Glc => generation.is_gfx9_family(),
+        Format::Smem if field == Glc => generation.is_gfx9_family() || generation == Generation::Gfx10,
         Format::Flat | Format::Mubuf if field == Glc => true,
         Format::MaiScaled => matches!(field, AccCd | Cbsz | Blgp),
-        Format::Mimg | Format::MimgNsa if matches!(field, D16 | A16 | Dim | Nsa) => {
+        Format::Mimg | Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3
+            if matches!(field, D16 | A16 | Dim | Nsa) =>
+        {
             !(generation.is_gfx9_family() && field == A16)
         }
         Format::Exp if matches!(field, Done | RowEn) => !generation.is_gfx9_family(),

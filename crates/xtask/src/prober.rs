@@ -31,7 +31,50 @@ pub struct McOperand {
     pub bits: u16,
     pub tied: bool,
     /// The bits of the encoding that change this operand.
-    pub mask: u128,
+    pub mask: Mask,
+}
+
+/// Bits of an encoding, which has five words at most.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Mask {
+    low: u128,
+    high: u128,
+}
+
+impl Mask {
+    /// From hexadecimal digits.
+    fn parse(text: &str) -> Option<Mask> {
+        let (high, low) = text.split_at(text.len().saturating_sub(32));
+        let high = if high.is_empty() { "0" } else { high };
+        Some(Mask { low: u128::from_str_radix(low, 16).ok()?, high: u128::from_str_radix(high, 16).ok()? })
+    }
+
+    /// A piece of the first four words.
+    pub fn of(low: u8, width: u8) -> Mask {
+        Mask { low: ((1 << width) - 1) << low, high: 0 }
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.low == 0 && self.high == 0
+    }
+
+    /// The bits from this one on, as far as a number holds them.
+    pub fn from(self, bit: u8) -> u128 {
+        match bit {
+            0 => self.low,
+            1..128 => self.low >> bit | self.high << (128 - bit),
+            _ => self.high >> (bit - 128),
+        }
+    }
+
+    /// Is any bit of the piece of a field among them?
+    pub fn touches(self, low: u8, width: u8) -> bool {
+        self.from(low) & ((1 << width) - 1) != 0
+    }
+
+    pub fn is_within(self, other: Mask) -> bool {
+        self.low & !other.low == 0 && self.high & !other.high == 0
+    }
 }
 
 pub fn run(command: &mut Command) -> Result<String, String> {
@@ -125,6 +168,6 @@ fn parse_operand(word: &str) -> Option<McOperand> {
         // destination too.
         tied: tied != "-1"
             || (class != "-" && (value == "-" || ["none", "0"].contains(&value) && mask == "0" && is_def == "0")),
-        mask: u128::from_str_radix(mask, 16).ok()?,
+        mask: Mask::parse(mask)?,
     })
 }

@@ -7,7 +7,7 @@ use crate::format::Format;
 use crate::gen_isa::Mode;
 use crate::generation::Generation;
 use crate::layout::layout;
-use crate::prober::{McOperand, Opcode};
+use crate::prober::{Mask, McOperand, Opcode};
 
 /// Distinct sets of legal codes, numbered as they are met.
 #[derive(Default)]
@@ -30,14 +30,14 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
     for (i, operand) in o.operands.iter().enumerate() {
         let written = operand.is_def;
         // A tied operand is the destination read again; source modifiers and cache bits are fields, not operands.
-        if operand.tied || operand.kind == INPUT_MODIFIERS || (operand.class.is_none() && operand.mask == 0) {
+        if operand.tied || operand.kind == INPUT_MODIFIERS || (operand.class.is_none() && operand.mask.is_empty()) {
             continue;
         }
         let Some(field) = field_of(generation, format, o, operand)? else { continue };
         // The destination read again may lack the bit that chooses its half, and be called a whole register.
-        let again = |other: &McOperand| match other.mask {
-            0 => other.class == operand.class,
-            mask => mask & !operand.mask == 0,
+        let again = |other: &McOperand| match other.mask.is_empty() {
+            true => other.class == operand.class,
+            false => other.mask.is_within(operand.mask),
         };
         let tied = written && o.operands.iter().any(|other| other.tied && again(other));
         // DPP opcodes name their old destination, which masked lanes keep; whether they do is for the access rules.
@@ -136,7 +136,7 @@ fn order_dual(mnemonic: &str, operands: &mut Vec<String>) {
 
 /// Image opcodes are not in LLVM's pseudo map; their pseudo name is the real one without its encoding family.
 fn strip_suffix(llvm: &str) -> String {
-    ["_gfx90a", "_gfx940", "_gfx9", "_vi", "_gfx11"]
+    ["_gfx90a", "_gfx940", "_gfx9", "_vi", "_gfx10", "_gfx11"]
         .iter()
         .find_map(|s| llvm.strip_suffix(s))
         .unwrap_or(llvm)
@@ -156,7 +156,7 @@ fn mnemonic(o: &Opcode) -> Result<String, String> {
 
 fn format(o: &Opcode) -> Result<Format, String> {
     // The prober calls both VOP3 forms Vop3a; VOP3B is the one with a scalar destination in bits 8 to 14.
-    let second_result = o.operands.iter().any(|p| p.is_def && p.mask != 0 && p.mask & !0x7f00 == 0);
+    let second_result = o.operands.iter().any(|p| p.is_def && !p.mask.is_empty() && p.mask.is_within(Mask::of(8, 7)));
     if second_result {
         match o.format.as_str() {
             "Vop3a" => return Ok(Format::Vop3b),
@@ -182,11 +182,10 @@ fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOper
     // s_atc_probe has a number where others have the data register.
     const IMMEDIATES: [Field; 5] = [Field::Simm16, Field::Offset, Field::Ssrc0, Field::Ssrc1, Field::Sdata];
     let behind = if format == Format::Vopd { 64 } else { 32 };
-    if operand.mask >> behind != 0 && has_literal(format, o, &mnemonic(o)?) && operand.class.is_none() {
+    if operand.mask.from(behind) != 0 && has_literal(format, o, &mnemonic(o)?) && operand.class.is_none() {
         return Ok(Some(Field::Literal));
     }
-    let pieces =
-        layout(generation, format).iter().filter(|(_, low, width)| operand.mask >> low & ((1 << width) - 1) != 0);
+    let pieces = layout(generation, format).iter().filter(|(_, low, width)| operand.mask.touches(*low, *width));
     // The acc and SDWA scalar bits qualify a register; they are not its field.
     let mut fields: Vec<Field> = pieces
         .map(|piece| piece.0)
@@ -220,7 +219,9 @@ fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOper
         (true, [one]) => Ok(Some(*one)),
         // Flipping bit 47 turns the VCC destination of an SDWA comparison into s[0:1]; the register lies beside it.
         (true, []) if format == Format::SdwaC => Ok(Some(Field::Sdst)),
-        (true, []) if operand.mask == 0 => Err(format!("no bit changes the operand of class {:?}", operand.class)),
+        (true, []) if operand.mask.is_empty() => {
+            Err(format!("no bit changes the operand of class {:?}", operand.class))
+        }
         (true, several) => Err(format!("an operand in several fields: {several:?}")),
         // Memory offsets are modifiers everywhere but in SMEM.
         (false, [one]) if IMMEDIATES.contains(one) && (*one != Field::Offset || format == Format::Smem) => {
@@ -319,7 +320,7 @@ fn source_modifiers(generation: Generation, format: Format, modifiers: &McOperan
     let touches = |fields: &[Field]| {
         layout(generation, format)
             .iter()
-            .any(|(f, low, width)| fields.contains(f) && modifiers.mask >> low & ((1 << width) - 1) != 0)
+            .any(|(f, low, width)| fields.contains(f) && modifiers.mask.touches(*low, *width))
     };
     Ok(if touches(&[Field::Src0Sext, Field::Src1Sext]) {
         "Sext"

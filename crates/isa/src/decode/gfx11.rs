@@ -1,18 +1,13 @@
 //! RDNA3: which format a word is, and which bits choose the variant of an operation.
 
-use super::{Family, bits};
+use super::{Family, alu, bits};
 use crate::generation::Generation;
-use crate::{Field, File, Format, OperandInfo};
+use crate::{Format, OperandInfo};
 
 pub struct Gfx11;
 
 // The decode slots of each format follow each other: two to the number of opcode bits and variant key bits.
-const SOP1: usize = 0;
-const SOP2: usize = SOP1 + (1 << 8);
-const SOPK: usize = SOP2 + (1 << 7);
-const SOPC: usize = SOPK + (1 << 5);
-const SOPP: usize = SOPC + (1 << 7);
-const SMEM: usize = SOPP + (1 << 7);
+const SMEM: usize = alu::SCALAR_END;
 const VOP1: usize = SMEM + (1 << 10);
 const VOP2: usize = VOP1 + (1 << 8);
 const VOPC: usize = VOP2 + (1 << 6);
@@ -42,11 +37,6 @@ const NULL: usize = 124;
 /// The place of a key bit that is none of the encoding's own.
 const OUTSIDE: u32 = 128;
 
-/// First sources that say that a DPP word follows.
-const DPP8: usize = 233;
-const DPP8_FI: usize = 234;
-const DPP16: usize = 250;
-
 impl Family for Gfx11 {
     const SLOTS: usize = END;
 
@@ -57,13 +47,7 @@ impl Family for Gfx11 {
             return vop(w0);
         }
         if w0 >> 30 == 0b10 {
-            return match w0 >> 23 {
-                0x17d => SOP1 + bits(w0, 8, 8),
-                0x17e => SOPC + bits(w0, 16, 7),
-                0x17f => SOPP + bits(w0, 16, 7),
-                n if n >> 5 == 0b1011 => SOPK + bits(w0, 23, 5),
-                _ => SOP2 + bits(w0, 23, 7),
-            };
+            return alu::scalar(w0);
         }
         let w1 = word(1);
         match w0 >> 26 {
@@ -113,27 +97,9 @@ impl Family for Gfx11 {
     }
 
     fn literal_places(format: Format, operands: &[OperandInfo]) -> &'static [(u8, u16)] {
-        // Only fields that the opcode has an operand in.
-        let is = |field: Field| operands.iter().any(|o| o.field == field && o.file != File::Immediate);
         match format {
-            Format::Sop1 if is(Field::Ssrc0) => &[(0, 0xff)],
-            Format::Sop2 | Format::Sopc => match (is(Field::Ssrc0), is(Field::Ssrc1)) {
-                (true, true) => &[(0, 0xff), (8, 0xff)],
-                (true, false) => &[(0, 0xff)],
-                (false, true) => &[(8, 0xff)],
-                (false, false) => &[],
-            },
-            Format::Vop1 | Format::Vop2 | Format::Vopc if is(Field::Src0) => &[(0, 0x1ff)],
-            Format::Vop3a | Format::Vop3b | Format::Vop3p => {
-                match (is(Field::Src0), is(Field::Src1), is(Field::Src2)) {
-                    (true, true, true) => &[(32, 0x1ff), (41, 0x1ff), (50, 0x1ff)],
-                    (true, true, false) => &[(32, 0x1ff), (41, 0x1ff)],
-                    (true, false, _) => &[(32, 0x1ff)],
-                    _ => &[],
-                }
-            }
             Format::Vopd => &[(0, 0x1ff), (32, 0x1ff)],
-            _ => &[],
+            _ => alu::literal_places(format, operands, true),
         }
     }
 }
@@ -142,8 +108,8 @@ impl Family for Gfx11 {
 #[inline(always)]
 fn form(first_source: usize) -> usize {
     match first_source {
-        DPP16 => 1,
-        DPP8 | DPP8_FI => 2,
+        alu::DPP16 => 1,
+        alu::DPP8 | alu::DPP8_FI => 2,
         _ => 0,
     }
 }
@@ -162,24 +128,13 @@ fn vop(w0: u32) -> usize {
 /// A format's marking bits, where its opcode lies, and which bits make up the variant key, the lowest first;
 /// [`OUTSIDE`] stands for those that `template` puts in.
 fn shape(format: Format) -> (u128, u32, &'static [u32]) {
-    const DPP16_VOP3: u128 = (DPP16 as u128) << 32;
-    const DPP8_VOP3: u128 = (DPP8 as u128) << 32;
+    const DPP16_VOP3: u128 = (alu::DPP16 as u128) << 32;
+    const DPP8_VOP3: u128 = (alu::DPP8 as u128) << 32;
+    if let Some((mark, low)) = alu::mark(format) {
+        return (mark, low, &[]);
+    }
     match format {
-        Format::Sop2 => (0b10 << 30, 23, &[]),
-        Format::Sopk => (0b1011 << 28, 23, &[]),
-        Format::Sop1 => (0x17d << 23, 8, &[]),
-        Format::Sopc => (0x17e << 23, 16, &[]),
-        Format::Sopp => (0x17f << 23, 16, &[]),
         Format::Smem => (0x3d << 26, 18, &[]),
-        Format::Vop1 => (0x3f << 25, 9, &[]),
-        Format::Vop2 => (0, 25, &[]),
-        Format::Vopc => (0x3e << 25, 17, &[]),
-        Format::Dpp1 => (0x3f << 25 | DPP16 as u128, 9, &[]),
-        Format::Dpp2 => (DPP16 as u128, 25, &[]),
-        Format::DppC => (0x3e << 25 | DPP16 as u128, 17, &[]),
-        Format::Dpp8_1 => (0x3f << 25 | DPP8 as u128, 9, &[]),
-        Format::Dpp8_2 => (DPP8 as u128, 25, &[]),
-        Format::Dpp8C => (0x3e << 25 | DPP8 as u128, 17, &[]),
         Format::Vop3a | Format::Vop3b => (0x35 << 26, 16, &[]),
         Format::Vop3aDpp | Format::Vop3bDpp => (0x35 << 26 | DPP16_VOP3, 16, &[]),
         Format::Vop3aDpp8 | Format::Vop3bDpp8 => (0x35 << 26 | DPP8_VOP3, 16, &[]),
@@ -199,6 +154,6 @@ fn shape(format: Format) -> (u128, u32, &'static [u32]) {
         Format::MimgNsa => (0x3c << 26 | 1, 18, &[OUTSIDE, OUTSIDE, 53, 17, 16, 2, 3, 4]),
         Format::Exp => (0x3e << 26, 0, &[11, 13]),
         // The formats of other generations have no rows here.
-        Format::Mai | Format::MaiScaled | Format::Vintrp | Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC => (0, 0, &[]),
+        _ => (0, 0, &[]),
     }
 }

@@ -1,18 +1,13 @@
 //! GCN5 and CDNA: which format a word is, and which bits choose the variant of an operation.
 
-use super::{Family, bits};
+use super::{Family, alu, bits};
 use crate::generation::Generation;
-use crate::{Field, File, Format, OperandInfo};
+use crate::{Format, OperandInfo};
 
 pub struct Gfx9;
 
 // The decode slots of each format follow each other: two to the number of opcode bits and variant key bits.
-const SOP1: usize = 0;
-const SOP2: usize = SOP1 + (1 << 8);
-const SOPK: usize = SOP2 + (1 << 7);
-const SOPC: usize = SOPK + (1 << 5);
-const SOPP: usize = SOPC + (1 << 7);
-const SMEM: usize = SOPP + (1 << 7);
+const SMEM: usize = alu::SCALAR_END;
 const VOP1: usize = SMEM + (1 << 11);
 const VOP2: usize = VOP1 + (1 << 8);
 const VOPC: usize = VOP2 + (1 << 6);
@@ -50,13 +45,7 @@ impl Family for Gfx9 {
             return vop(w0);
         }
         if w0 >> 30 == 0b10 {
-            return match w0 >> 23 {
-                0x17d => SOP1 + bits(w0, 8, 8),
-                0x17e => SOPC + bits(w0, 16, 7),
-                0x17f => SOPP + bits(w0, 16, 7),
-                n if n >> 5 == 0b1011 => SOPK + bits(w0, 23, 5),
-                _ => SOP2 + bits(w0, 23, 7),
-            };
+            return alu::scalar(w0);
         }
         let w1 = word(1);
         match w0 >> 26 {
@@ -118,39 +107,24 @@ impl Family for Gfx9 {
     }
 
     fn literal_places(format: Format, operands: &[OperandInfo]) -> &'static [(u8, u16)] {
-        // Only fields that the opcode has an operand in; `v_readfirstlane` and its like take no literal, by their legal
-        // codes.
-        let is = |field: Field| operands.iter().any(|o| o.field == field && o.file != File::Immediate);
-        match format {
-            Format::Sop1 if is(Field::Ssrc0) => &[(0, 0xff)],
-            Format::Sop2 | Format::Sopc => match (is(Field::Ssrc0), is(Field::Ssrc1)) {
-                (true, true) => &[(0, 0xff), (8, 0xff)],
-                (true, false) => &[(0, 0xff)],
-                (false, true) => &[(8, 0xff)],
-                (false, false) => &[],
-            },
-            Format::Vop1 | Format::Vop2 | Format::Vopc if is(Field::Src0) => &[(0, 0x1ff)],
-            _ => &[],
-        }
+        alu::literal_places(format, operands, false)
     }
 }
 
 /// VOP1, VOP2, VOPC, and their SDWA and DPP forms.
 #[inline(always)]
 fn vop(w0: u32) -> usize {
-    const SDWA: usize = 249;
-    const DPP: usize = 250;
     let source = bits(w0, 0, 9);
     let (vop1, vopc, vop2) = (bits(w0, 9, 8), bits(w0, 17, 8), bits(w0, 25, 6));
     match (vop2, source) {
-        (0x3f, SDWA) => SDWA1 + vop1,
-        (0x3f, DPP) => DPP1 + vop1,
+        (0x3f, alu::SDWA) => SDWA1 + vop1,
+        (0x3f, alu::DPP16) => DPP1 + vop1,
         (0x3f, _) => VOP1 + vop1,
-        (0x3e, SDWA) => SDWAC + vopc,
-        (0x3e, DPP) => NONE,
+        (0x3e, alu::SDWA) => SDWAC + vopc,
+        (0x3e, alu::DPP16) => NONE,
         (0x3e, _) => VOPC + vopc,
-        (op, SDWA) => SDWA2 + op,
-        (op, DPP) => DPP2 + op,
+        (op, alu::SDWA) => SDWA2 + op,
+        (op, alu::DPP16) => DPP2 + op,
         (op, _) => VOP2 + op,
     }
 }
@@ -163,21 +137,11 @@ fn formats(w0: u32, w1: u32) -> usize {
 
 /// A format's marking bits, where its opcode lies, and which bits make up the variant key, the lowest first.
 fn shape(format: Format, opcode: u16) -> (u128, u32, &'static [u32]) {
+    if let Some((mark, low)) = alu::mark(format) {
+        return (mark, low, &[]);
+    }
     match format {
-        Format::Sop2 => (0b10 << 30, 23, &[]),
-        Format::Sopk => (0b1011 << 28, 23, &[]),
-        Format::Sop1 => (0x17d << 23, 8, &[]),
-        Format::Sopc => (0x17e << 23, 16, &[]),
-        Format::Sopp => (0x17f << 23, 16, &[]),
         Format::Smem => (0x30 << 26, 18, &[17, 14, 16]),
-        Format::Vop1 => (0x3f << 25, 9, &[]),
-        Format::Vop2 => (0, 25, &[]),
-        Format::Vopc => (0x3e << 25, 17, &[]),
-        Format::Sdwa1 => (0x3f << 25 | 249, 9, &[]),
-        Format::Sdwa2 => (249, 25, &[]),
-        Format::SdwaC => (0x3e << 25 | 249, 17, &[]),
-        Format::Dpp1 => (0x3f << 25 | 250, 9, &[]),
-        Format::Dpp2 => (250, 25, &[]),
         Format::Vop3a | Format::Vop3b => (0x34 << 26, 16, &[15]),
         Format::Mai if matches!(opcode, 0x2d | 0x2e) => (0x1a7 << 23, 16, &[15, 8, 9, 10, 61, 62, 63]),
         Format::Vop3p | Format::Mai => (0x1a7 << 23, 16, &[15]),

@@ -9,6 +9,8 @@ use crate::tables::{Tables, in_class};
 use crate::target::Mode;
 use crate::{DecodeError, Flags, Format, Inst, OpcodeInfo, OperandInfo};
 
+mod alu;
+mod gfx10;
 mod gfx11;
 mod gfx9;
 mod sdwa;
@@ -43,7 +45,8 @@ macro_rules! family {
         match $generation {
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => <gfx9::Gfx9 as Family>::$method($($argument),*),
             Generation::Gfx11 => <gfx11::Gfx11 as Family>::$method($($argument),*),
-            Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => $none,
+            Generation::Gfx10 => <gfx10::Gfx10 as Family>::$method($($argument),*),
+            Generation::Gfx12 | Generation::Gfx1250 => $none,
         }
     };
 }
@@ -52,7 +55,8 @@ pub fn slots(generation: Generation) -> usize {
     match generation {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::Gfx9::SLOTS,
         Generation::Gfx11 => gfx11::Gfx11::SLOTS,
-        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => 0,
+        Generation::Gfx10 => gfx10::Gfx10::SLOTS,
+        Generation::Gfx12 | Generation::Gfx1250 => 0,
     }
 }
 
@@ -128,9 +132,8 @@ impl Decoder {
                 decode_as::<gfx9::Gfx9>(self.mode, self.tables, bytes)
             }
             Generation::Gfx11 => decode_as::<gfx11::Gfx11>(self.mode, self.tables, bytes),
-            Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => {
-                Err(DecodeError::NoTables { target: self.mode.target() })
-            }
+            Generation::Gfx10 => decode_as::<gfx10::Gfx10>(self.mode, self.tables, bytes),
+            Generation::Gfx12 | Generation::Gfx1250 => Err(DecodeError::NoTables { target: self.mode.target() }),
         }
     }
 }

@@ -1,59 +1,29 @@
 //! The fields of RDNA3 and RDNA3.5. Source: "Microcode Formats" in AMD's RDNA3 and RDNA3.5 ISA manuals.
 
-use super::Piece;
+use super::{Piece, alu, dpp};
 use crate::field::Field::*;
 use crate::format::Format;
 
 /// The pieces of a format's fields.
 pub const fn layout(format: Format) -> &'static [Piece] {
     match format {
-        Format::Sop1 => &[(Ssrc0, 0, 8), (Op, 8, 8), (Sdst, 16, 7)],
-        Format::Sop2 => &[(Ssrc0, 0, 8), (Ssrc1, 8, 8), (Sdst, 16, 7), (Op, 23, 7)],
-        Format::Sopk => &[(Simm16, 0, 16), (Sdst, 16, 7), (Op, 23, 5)],
-        Format::Sopc => &[(Ssrc0, 0, 8), (Ssrc1, 8, 8), (Op, 16, 7)],
-        Format::Sopp => &[(Simm16, 0, 16), (Op, 16, 7)],
+        Format::Sop1
+        | Format::Sop2
+        | Format::Sopk
+        | Format::Sopc
+        | Format::Sopp
+        | Format::Vop1
+        | Format::Vop2
+        | Format::Vopc
+        | Format::Vop3a
+        | Format::Vop3b
+        | Format::Vop3p => alu::layout(format),
         Format::Smem => {
             &[(Sbase, 0, 6), (Sdata, 6, 7), (Dlc, 13, 1), (Glc, 14, 1), (Op, 18, 8), (Offset, 32, 21), (Soffset, 57, 7)]
         }
-        Format::Vop1 | Format::Vop2 | Format::Vopc => plain(format),
-        Format::Dpp1 | Format::Dpp2 | Format::DppC => dpp16(format),
-        Format::Dpp8_1 | Format::Dpp8_2 | Format::Dpp8C => dpp8(format),
-        Format::Vop3a => &[
-            (Vdst, 0, 8),
-            (Abs, 8, 3),
-            (OpSel, 11, 4),
-            (Clamp, 15, 1),
-            (Op, 16, 10),
-            (Src0, 32, 9),
-            (Src1, 41, 9),
-            (Src2, 50, 9),
-            (Omod, 59, 2),
-            (Neg, 61, 3),
-        ],
-        Format::Vop3b => &[
-            (Vdst, 0, 8),
-            (Sdst, 8, 7),
-            (Clamp, 15, 1),
-            (Op, 16, 10),
-            (Src0, 32, 9),
-            (Src1, 41, 9),
-            (Src2, 50, 9),
-            (Omod, 59, 2),
-            (Neg, 61, 3),
-        ],
-        Format::Vop3p => &[
-            (Vdst, 0, 8),
-            (NegHi, 8, 3),
-            (OpSel, 11, 3),
-            (Clamp, 15, 1),
-            (Op, 16, 7),
-            (Src0, 32, 9),
-            (Src1, 41, 9),
-            (Src2, 50, 9),
-            (OpSelHi, 59, 2),
-            (OpSelHi, 14, 1),
-            (Neg, 61, 3),
-        ],
+        Format::Dpp1 | Format::Dpp2 | Format::DppC | Format::Dpp8_1 | Format::Dpp8_2 | Format::Dpp8C => {
+            dpp::layout(format)
+        }
         Format::Vop3aDpp => &[
             (Vdst, 0, 8),
             (Abs, 8, 3),
@@ -171,74 +141,8 @@ pub const fn layout(format: Format) -> &'static [Piece] {
         Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::MimgNsa | Format::Exp => {
             memory(format)
         }
-        // Of other generations.
-        Format::Mai | Format::MaiScaled | Format::Vintrp | Format::Sdwa1 | Format::Sdwa2 | Format::SdwaC => &[],
-    }
-}
-
-const fn plain(format: Format) -> &'static [Piece] {
-    match format {
-        Format::Vop1 => &[(Src0, 0, 9), (Op, 9, 8), (Vdst, 17, 8)],
-        Format::Vop2 => &[(Src0, 0, 9), (Vsrc1, 9, 8), (Vdst, 17, 8), (Op, 25, 6)],
-        _ => &[(Src0, 0, 9), (Vsrc1, 9, 8), (Op, 17, 8)],
-    }
-}
-
-const fn dpp16(format: Format) -> &'static [Piece] {
-    match format {
-        Format::Dpp1 => &[
-            (Op, 9, 8),
-            (Vdst, 17, 8),
-            (Src0, 32, 8),
-            (DppCtrl, 40, 9),
-            (Fi, 50, 1),
-            (BoundCtrl, 51, 1),
-            (Src0Neg, 52, 1),
-            (Src0Abs, 53, 1),
-            (Src1Neg, 54, 1),
-            (Src1Abs, 55, 1),
-            (BankMask, 56, 4),
-            (RowMask, 60, 4),
-        ],
-        Format::Dpp2 => &[
-            (Vsrc1, 9, 8),
-            (Vdst, 17, 8),
-            (Op, 25, 6),
-            (Src0, 32, 8),
-            (DppCtrl, 40, 9),
-            (Fi, 50, 1),
-            (BoundCtrl, 51, 1),
-            (Src0Neg, 52, 1),
-            (Src0Abs, 53, 1),
-            (Src1Neg, 54, 1),
-            (Src1Abs, 55, 1),
-            (BankMask, 56, 4),
-            (RowMask, 60, 4),
-        ],
-        _ => &[
-            (Vsrc1, 9, 8),
-            (Op, 17, 8),
-            (Src0, 32, 8),
-            (DppCtrl, 40, 9),
-            (Fi, 50, 1),
-            (BoundCtrl, 51, 1),
-            (Src0Neg, 52, 1),
-            (Src0Abs, 53, 1),
-            (Src1Neg, 54, 1),
-            (Src1Abs, 55, 1),
-            (BankMask, 56, 4),
-            (RowMask, 60, 4),
-        ],
-    }
-}
-
-const fn dpp8(format: Format) -> &'static [Piece] {
-    match format {
-        Format::Dpp8_1 => &[(Dpp8Mark, 0, 2), (Op, 9, 8), (Vdst, 17, 8), (Src0, 32, 8), (Lanes, 40, 24)],
-        Format::Dpp8_2 => {
-            &[(Dpp8Mark, 0, 2), (Vsrc1, 9, 8), (Vdst, 17, 8), (Op, 25, 6), (Src0, 32, 8), (Lanes, 40, 24)]
-        }
-        _ => &[(Dpp8Mark, 0, 2), (Vsrc1, 9, 8), (Op, 17, 8), (Src0, 32, 8), (Lanes, 40, 24)],
+        // The formats of other generations.
+        _ => &[],
     }
 }
 

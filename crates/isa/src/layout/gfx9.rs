@@ -1,6 +1,6 @@
 //! The fields of GCN5 and CDNA. Source: "Instruction Formats" in AMD's Vega, CDNA2 and CDNA3 ISA manuals.
 
-use super::Piece;
+use super::{Piece, alu};
 use crate::field::Field::*;
 use crate::format::Format;
 use crate::generation::Generation;
@@ -10,11 +10,20 @@ pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] 
     // Once memory instructions reach AGPRs, the bit that tells the register file takes the place of another.
     let has_acc = !matches!(generation, Generation::Gfx9);
     match format {
-        Format::Sop1 => &[(Ssrc0, 0, 8), (Op, 8, 8), (Sdst, 16, 7)],
-        Format::Sop2 => &[(Ssrc0, 0, 8), (Ssrc1, 8, 8), (Sdst, 16, 7), (Op, 23, 7)],
-        Format::Sopk => &[(Simm16, 0, 16), (Sdst, 16, 7), (Op, 23, 5)],
-        Format::Sopc => &[(Ssrc0, 0, 8), (Ssrc1, 8, 8), (Op, 16, 7)],
-        Format::Sopp => &[(Simm16, 0, 16), (Op, 16, 7)],
+        Format::Sop1
+        | Format::Sop2
+        | Format::Sopk
+        | Format::Sopc
+        | Format::Sopp
+        | Format::Vop1
+        | Format::Vop2
+        | Format::Vopc
+        | Format::Vop3a
+        | Format::Vop3b
+        | Format::Vop3p
+        | Format::Sdwa1
+        | Format::Sdwa2
+        | Format::SdwaC => alu::layout(format),
         Format::Smem => &[
             (Sbase, 0, 6),
             (Sdata, 6, 7),
@@ -25,60 +34,6 @@ pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] 
             (Op, 18, 8),
             (Offset, 32, 21),
             (Soffset, 57, 7),
-        ],
-        Format::Vop1 => &[(Src0, 0, 9), (Op, 9, 8), (Vdst, 17, 8)],
-        Format::Vop2 => &[(Src0, 0, 9), (Vsrc1, 9, 8), (Vdst, 17, 8), (Op, 25, 6)],
-        Format::Vopc => &[(Src0, 0, 9), (Vsrc1, 9, 8), (Op, 17, 8)],
-        Format::Sdwa1 => &[
-            (Op, 9, 8),
-            (Vdst, 17, 8),
-            (Src0, 32, 8),
-            (DstSel, 40, 3),
-            (DstUnused, 43, 2),
-            (Clamp, 45, 1),
-            (Omod, 46, 2),
-            (Src0Sel, 48, 3),
-            (Src0Sext, 51, 1),
-            (Src0Neg, 52, 1),
-            (Src0Abs, 53, 1),
-            (S0, 55, 1),
-        ],
-        Format::Sdwa2 => &[
-            (Vsrc1, 9, 8),
-            (Vdst, 17, 8),
-            (Op, 25, 6),
-            (Src0, 32, 8),
-            (DstSel, 40, 3),
-            (DstUnused, 43, 2),
-            (Clamp, 45, 1),
-            (Omod, 46, 2),
-            (Src0Sel, 48, 3),
-            (Src0Sext, 51, 1),
-            (Src0Neg, 52, 1),
-            (Src0Abs, 53, 1),
-            (S0, 55, 1),
-            (Src1Sel, 56, 3),
-            (Src1Sext, 59, 1),
-            (Src1Neg, 60, 1),
-            (Src1Abs, 61, 1),
-            (S1, 63, 1),
-        ],
-        Format::SdwaC => &[
-            (Vsrc1, 9, 8),
-            (Op, 17, 8),
-            (Src0, 32, 8),
-            (Sdst, 40, 7),
-            (Sd, 47, 1),
-            (Src0Sel, 48, 3),
-            (Src0Sext, 51, 1),
-            (Src0Neg, 52, 1),
-            (Src0Abs, 53, 1),
-            (S0, 55, 1),
-            (Src1Sel, 56, 3),
-            (Src1Sext, 59, 1),
-            (Src1Neg, 60, 1),
-            (Src1Abs, 61, 1),
-            (S1, 63, 1),
         ],
         Format::Dpp1 => &[
             (Op, 9, 8),
@@ -106,42 +61,6 @@ pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] 
             (Src1Abs, 55, 1),
             (BankMask, 56, 4),
             (RowMask, 60, 4),
-        ],
-        Format::Vop3a => &[
-            (Vdst, 0, 8),
-            (Abs, 8, 3),
-            (OpSel, 11, 4),
-            (Clamp, 15, 1),
-            (Op, 16, 10),
-            (Src0, 32, 9),
-            (Src1, 41, 9),
-            (Src2, 50, 9),
-            (Omod, 59, 2),
-            (Neg, 61, 3),
-        ],
-        Format::Vop3b => &[
-            (Vdst, 0, 8),
-            (Sdst, 8, 7),
-            (Clamp, 15, 1),
-            (Op, 16, 10),
-            (Src0, 32, 9),
-            (Src1, 41, 9),
-            (Src2, 50, 9),
-            (Omod, 59, 2),
-            (Neg, 61, 3),
-        ],
-        Format::Vop3p => &[
-            (Vdst, 0, 8),
-            (NegHi, 8, 3),
-            (OpSel, 11, 3),
-            (Clamp, 15, 1),
-            (Op, 16, 7),
-            (Src0, 32, 9),
-            (Src1, 41, 9),
-            (Src2, 50, 9),
-            (OpSelHi, 59, 2),
-            (OpSelHi, 14, 1),
-            (Neg, 61, 3),
         ],
         Format::Mai => &[
             (Vdst, 0, 8),

@@ -8,6 +8,9 @@ use crate::field::Field;
 use crate::format::Format;
 use crate::generation::Generation;
 
+mod alu;
+mod dpp;
+mod gfx10;
 mod gfx11;
 mod gfx9;
 
@@ -19,6 +22,7 @@ pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] 
     match generation {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::layout(generation, format),
         Generation::Gfx11 => gfx11::layout(format),
-        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => &[],
+        Generation::Gfx10 => gfx10::layout(format),
+        Generation::Gfx12 | Generation::Gfx1250 => &[],
     }
 }

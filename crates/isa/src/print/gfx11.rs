@@ -2,19 +2,20 @@
 
 use std::fmt;
 
-use super::rdna::{buffer_format, delay_alu, depctr, dimension, dpp8, dpp16};
+use super::notation::{hwreg, version, waitcnt};
+use super::rdna::{ALL, INTEGERS, WIDE, buffer_format, cache, delay_alu, depctr, dpp8, dpp16, image};
 use super::shared::{bit_list, ds, flags, flat_offset, numbers, smem_offset, vop3, vop3p};
 use crate::{Field, Flags, Format, Inst};
 
 /// The immediates that are not printed as numbers.
 pub fn notation(inst: &Inst, raw: u32) -> Option<String> {
     Some(match inst.info().base {
-        "s_waitcnt" => waitcnt(raw),
-        "s_waitcnt_depctr" => depctr(raw),
+        "s_waitcnt" => waitcnt(counters(raw)),
+        "s_waitcnt_depctr" => depctr(raw, true),
         "s_delay_alu" => delay_alu(raw),
         "s_sendmsg" | "s_sendmsghalt" | "s_sendmsg_rtn_b32" | "s_sendmsg_rtn_b64" => sendmsg(raw),
         "s_version" => version(raw),
-        "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => hwreg(raw),
+        "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => hwreg(raw, hardware_register),
         "s_clause" | "s_set_inst_prefetch_distance" | "s_wait_event" | "s_round_mode" | "s_ttracedata_imm" => {
             format!("0x{raw:x}")
         }
@@ -22,36 +23,14 @@ pub fn notation(inst: &Inst, raw: u32) -> Option<String> {
     })
 }
 
-/// `s_waitcnt`: every counter that is waited for; all three when none is.
-fn waitcnt(raw: u32) -> String {
-    let counters = [("vmcnt", raw >> 10 & 63, 63), ("expcnt", raw & 7, 7), ("lgkmcnt", raw >> 4 & 63, 63)];
-    let none = counters.iter().all(|(_, value, max)| value == max);
-    let shown = counters.iter().filter(|(_, value, max)| none || value != max);
-    shown.map(|(name, value, _)| format!("{name}({value})")).collect::<Vec<_>>().join(" ")
+/// The counters of `s_waitcnt`, with the largest value of each.
+fn counters(raw: u32) -> [(&'static str, u32, u32); 3] {
+    [("vmcnt", raw >> 10 & 63, 63), ("expcnt", raw & 7, 7), ("lgkmcnt", raw >> 4 & 63, 63)]
 }
 
-/// `s_version`: a processor generation, and what the code was compiled for.
-fn version(raw: u32) -> String {
-    const BITS: [(u32, &str); 3] =
-        [(0x2000, "UC_VERSION_W64_BIT"), (0x4000, "UC_VERSION_W32_BIT"), (0x8000, "UC_VERSION_MDP_BIT")];
-    let mut text = match raw & 0x1fff {
-        0 => "UC_VERSION_GFX7".to_string(),
-        4 => "UC_VERSION_GFX10".to_string(),
-        6 => "UC_VERSION_GFX11".to_string(),
-        9 => "UC_VERSION_GFX12".to_string(),
-        n @ ..=255 => n.to_string(),
-        _ => return format!("0x{raw:x}"),
-    };
-    for (name, nested) in BITS.into_iter().filter(|(bit, _)| raw & bit != 0).map(|(_, name)| name).zip(0..) {
-        text = if nested == 0 { format!("{text}|{name}") } else { format!("({text})|{name}") };
-    }
-    text
-}
-
-/// `s_getreg`, `s_setreg`: register, and the bit range unless it is the whole.
-fn hwreg(raw: u32) -> String {
-    let (id, offset, width) = (raw & 0x3f, raw >> 6 & 0x1f, (raw >> 11 & 0x1f) + 1);
-    let name = match id {
+/// The hardware registers of `s_getreg` and `s_setreg`.
+fn hardware_register(id: u32) -> &'static str {
+    match id {
         1 => "HW_REG_MODE",
         2 => "HW_REG_STATUS",
         3 => "HW_REG_TRAPSTS",
@@ -68,9 +47,7 @@ fn hwreg(raw: u32) -> String {
         27 => "HW_REG_PERF_SNAPSHOT_DATA",
         29 => "HW_REG_SHADER_CYCLES",
         _ => "",
-    };
-    let name = if name.is_empty() { id.to_string() } else { name.to_string() };
-    if offset == 0 && width == 32 { format!("hwreg({name})") } else { format!("hwreg({name}, {offset}, {width})") }
+    }
 }
 
 /// `s_sendmsg`: the message. None has operations or streams any more; bits past the number are not looked at.
@@ -135,7 +112,7 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             }
             write!(f, " wait_vdst:{}", field(Field::WaitVdst))
         }
-        Format::Ds => ds(inst, f, inst.info().base.contains("_2addr_")),
+        Format::Ds => ds(inst, f),
         Format::Flat => flat(inst, f),
         Format::Mubuf | Format::Mtbuf => buffer(inst, f),
         Format::Mimg => image(inst, f),
@@ -149,10 +126,6 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     } else {
         Ok(())
     }
-}
-
-fn cache(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    flags(inst, f, &[(Field::Glc, "glc"), (Field::Slc, "slc"), (Field::Dlc, "dlc")])
 }
 
 fn interpolation(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,10 +142,27 @@ fn flat(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     cache(inst, f)
 }
 
+const FORMATS: [(&str, &[&str]); 14] = [
+    ("8", INTEGERS),
+    ("16", ALL),
+    ("8_8", INTEGERS),
+    ("32", WIDE),
+    ("16_16", ALL),
+    ("10_11_11", &["FLOAT"]),
+    ("11_11_10", &["FLOAT"]),
+    ("10_10_10_2", &["UNORM", "SNORM", "UINT", "SINT"]),
+    ("2_10_10_10", INTEGERS),
+    ("8_8_8_8", INTEGERS),
+    ("32_32", WIDE),
+    ("16_16_16_16", ALL),
+    ("32_32_32", WIDE),
+    ("32_32_32_32", WIDE),
+];
+
 fn buffer(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const DEFAULT: u32 = 1;
     if let Some(code) = inst.field(Field::BufFormat).filter(|code| *code != DEFAULT) {
-        write!(f, " format:{}", buffer_format(code))?;
+        write!(f, " format:{}", buffer_format(code, &FORMATS))?;
     }
     if !inst.info().operands.is_empty() {
         flags(inst, f, &[(Field::Idxen, "idxen"), (Field::Offen, "offen")])?;
@@ -180,17 +170,4 @@ fn buffer(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     cache(inst, f)?;
     flags(inst, f, &[(Field::Tfe, "tfe")])
-}
-
-fn image(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if !inst.info().base.contains("_bvh") {
-        if let Some(mask) = inst.field(Field::Dmask).filter(|m| *m != 0) {
-            write!(f, " dmask:0x{mask:x}")?;
-        }
-        write!(f, " dim:SQ_RSRC_IMG_{}", dimension(inst.field(Field::Dim).unwrap_or(0)))?;
-        flags(inst, f, &[(Field::Unorm, "unorm")])?;
-        cache(inst, f)?;
-        flags(inst, f, &[(Field::R128, "r128")])?;
-    }
-    flags(inst, f, &[(Field::A16, "a16"), (Field::Tfe, "tfe"), (Field::Lwe, "lwe"), (Field::D16, "d16")])
 }

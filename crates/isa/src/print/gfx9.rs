@@ -2,16 +2,20 @@
 
 use std::fmt;
 
-use super::shared::{self, bit_list, flags, flat_offset, numbers, sdwa, smem_offset, vop3, vop3p};
+use super::notation::{hwreg, sendmsg, waitcnt};
+use super::shared::{bit_list, ds, flags, flat_offset, numbers, sdwa, smem_offset, vop3, vop3p};
+use super::vertex;
 use crate::{Field, Format, Generation, Inst, Target};
 
 /// The immediates that are not printed as numbers.
 pub fn notation(inst: &Inst, raw: u32) -> Option<String> {
     Some(match inst.info().base {
-        "s_waitcnt" => waitcnt(raw),
-        "s_sendmsg" | "s_sendmsghalt" => sendmsg(raw),
+        "s_waitcnt" => waitcnt(counters(raw)),
+        "s_sendmsg" | "s_sendmsghalt" => sendmsg(raw, false),
         "s_set_gpr_idx_mode" | "s_set_gpr_idx_on" => index_mode(raw),
-        "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => hwreg(inst.info().mode.target(), raw),
+        "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32" => {
+            hwreg(raw, |id| hardware_register(inst.info().mode.target(), id))
+        }
         _ => return None,
     })
 }
@@ -25,73 +29,15 @@ fn index_mode(raw: u32) -> String {
     format!("gpr_idx({})", on.join(","))
 }
 
-/// A vertex parameter of `v_interp_mov_f32`.
-fn parameter(code: u32) -> String {
-    match code {
-        0 => "p10".to_string(),
-        1 => "p20".to_string(),
-        2 => "p0".to_string(),
-        n => format!("invalid_param_{n}"),
-    }
+/// The counters of `s_waitcnt`, with the largest value of each.
+fn counters(raw: u32) -> [(&'static str, u32, u32); 3] {
+    [("vmcnt", raw & 0xf | raw >> 10 & 0x30, 63), ("expcnt", raw >> 4 & 7, 7), ("lgkmcnt", raw >> 8 & 0xf, 15)]
 }
 
-fn attribute(number: u32, channel: u32) -> String {
-    format!("attr{number}.{}", ["x", "y", "z", "w"][channel as usize & 3])
-}
-
-/// In VOP3's form of an interpolation: what stands before its second source, in the place of the first.
-pub fn interpolated(inst: &Inst) -> Option<(String, bool)> {
-    let is_one = inst.info().format == Format::Vop3a && inst.info().base.starts_with("v_interp");
-    let raw = inst.field(Field::Src0).filter(|_| is_one)?;
-    let attribute = attribute(raw & 0x3f, raw >> 6 & 3);
-    if inst.info().base == "v_interp_mov_f32" {
-        let code = inst.field(Field::Src1).unwrap_or(0);
-        return Some((format!("{}, {attribute}", parameter(code)), false));
-    }
-    Some((attribute, raw >> 8 != 0))
-}
-
-/// An export's target and its sources, those that are switched off named so.
-pub fn export(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let field = |field| inst.field(field).unwrap_or(0);
-    match field(Field::Tgt) {
-        n @ 0..=7 => write!(f, " mrt{n}")?,
-        8 => f.write_str(" mrtz")?,
-        9 => f.write_str(" null")?,
-        n @ 12..=15 => write!(f, " pos{}", n - 12)?,
-        n @ 32..=63 => write!(f, " param{}", n - 32)?,
-        n => write!(f, " invalid_target_{n}")?,
-    }
-    // Compressed, each register has two of the components.
-    let compressed = field(Field::Compr) != 0;
-    let sources = [Field::Vsrc0, Field::Vsrc1, Field::Vsrc2, Field::Vsrc3];
-    for component in 0..4 {
-        let source = sources[if compressed { component / 2 } else { component }];
-        let separator = if component == 0 { " " } else { ", " };
-        if field(Field::En) >> component & 1 != 0 {
-            write!(f, "{separator}v{}", field(source))?;
-        } else {
-            write!(f, "{separator}off")?;
-        }
-    }
-    Ok(())
-}
-
-/// `s_waitcnt`: every counter that is waited for; all three when none is.
-fn waitcnt(raw: u32) -> String {
-    let vm = raw & 0xf | raw >> 10 & 0x30;
-    let (exp, lgkm) = (raw >> 4 & 7, raw >> 8 & 0xf);
-    let all = vm == 63 && exp == 7 && lgkm == 15;
-    let counters = [("vmcnt", vm, 63), ("expcnt", exp, 7), ("lgkmcnt", lgkm, 15)];
-    let shown = counters.iter().filter(|(_, value, max)| all || value != max);
-    shown.map(|(name, value, _)| format!("{name}({value})")).collect::<Vec<_>>().join(" ")
-}
-
-/// `s_getreg`, `s_setreg`: register, and the bit range unless it is the whole.
-fn hwreg(target: Target, raw: u32) -> String {
-    let (id, offset, width) = (raw & 0x3f, raw >> 6 & 0x1f, (raw >> 11 & 0x1f) + 1);
+/// The hardware registers of `s_getreg` and `s_setreg`.
+fn hardware_register(target: Target, id: u32) -> &'static str {
     let cdna3 = target.generation() == Generation::Gfx940;
-    let name = match id {
+    match id {
         1 => "HW_REG_MODE",
         2 => "HW_REG_STATUS",
         3 => "HW_REG_TRAPSTS",
@@ -110,45 +56,6 @@ fn hwreg(target: Target, raw: u32) -> String {
         23 if cdna3 => "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
         24 if cdna3 => "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
         _ => "",
-    };
-    let name = if name.is_empty() { id.to_string() } else { name.to_string() };
-    if offset == 0 && width == 32 { format!("hwreg({name})") } else { format!("hwreg({name}, {offset}, {width})") }
-}
-
-/// `s_sendmsg`: message, operation and stream where the message has them.
-fn sendmsg(raw: u32) -> String {
-    let (id, operation, stream) = (raw & 0xf, raw >> 4 & 7, raw >> 8 & 3);
-    let name = match id {
-        1 => "MSG_INTERRUPT",
-        2 => "MSG_GS",
-        3 => "MSG_GS_DONE",
-        4 => "MSG_SAVEWAVE",
-        5 => "MSG_STALL_WAVE_GEN",
-        6 => "MSG_HALT_WAVES",
-        7 => "MSG_ORDERED_PS_DONE",
-        8 => "MSG_EARLY_PRIM_DEALLOC",
-        9 => "MSG_GS_ALLOC_REQ",
-        10 => "MSG_GET_DOORBELL",
-        15 => "MSG_SYSMSG",
-        _ => "",
-    };
-    let geometry = ["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"];
-    let system = ["SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"];
-    // Bits outside the three fields are not looked at.
-    let (has_operation, valid) = match id {
-        2 => (true, (1..4).contains(&operation)),
-        3 => (true, operation < 4 && (operation > 0 || stream == 0)),
-        15 => (true, matches!(operation, 1 | 2 | 4) && stream == 0),
-        1 | 4..=10 => (false, operation == 0 && stream == 0),
-        _ => (false, false),
-    };
-    match id {
-        _ if !valid && raw & !0x37f == 0 => format!("sendmsg({id}, {operation}, {stream})"),
-        _ if !valid => raw.to_string(),
-        _ if !has_operation => format!("sendmsg({name})"),
-        15 => format!("sendmsg({name}, {})", system[operation as usize - 1]),
-        _ if operation == 0 => format!("sendmsg({name}, {})", geometry[0]),
-        _ => format!("sendmsg({name}, {}, {stream})", geometry[operation as usize]),
     }
 }
 
@@ -209,13 +116,7 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Format::Mubuf | Format::Mtbuf => buffer(inst, f),
         Format::Mimg => mimg(inst, f),
         Format::Exp => flags(inst, f, &[(Field::Done, "done"), (Field::Compr, "compr"), (Field::Vm, "vm")]),
-        Format::Vintrp => {
-            let field = |field| inst.field(field).unwrap_or(0);
-            if inst.info().base == "v_interp_mov_f32" {
-                write!(f, ", {}", parameter(field(Field::Vsrc0)))?;
-            }
-            write!(f, ", {}", attribute(field(Field::Attr), field(Field::AttrChan)))
-        }
+        Format::Vintrp => vertex::interpolation(inst, f),
         _ => Ok(()),
     }
 }
@@ -233,11 +134,6 @@ fn cache(inst: &Inst) -> &'static [(Field, &'static str)] {
 fn smem(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     smem_offset(inst, f)?;
     flags(inst, f, cache(inst))
-}
-
-fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let base = inst.info().base;
-    shared::ds(inst, f, ["ds_read2", "ds_write2", "ds_wrxchg2"].iter().any(|p| base.starts_with(p)))
 }
 
 fn flat(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {

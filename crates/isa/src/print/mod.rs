@@ -4,10 +4,13 @@ use std::fmt::{self, Write};
 
 use crate::{DataType, Field, File, Flags, Format, Generation, Inst, Modifiers, Operand, OperandInfo, RegRange, codes};
 
+mod gfx10;
 mod gfx11;
 mod gfx9;
+mod notation;
 mod rdna;
 mod shared;
+mod vertex;
 
 fn generation(inst: &Inst) -> Generation {
     inst.info().mode.target().generation()
@@ -18,7 +21,8 @@ fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match generation(inst) {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::modifiers(inst, f),
         Generation::Gfx11 => gfx11::modifiers(inst, f),
-        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
+        Generation::Gfx10 => gfx10::modifiers(inst, f),
+        Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
     }
 }
 
@@ -27,7 +31,8 @@ fn notation(inst: &Inst, raw: u32) -> Option<String> {
     match generation(inst) {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::notation(inst, raw),
         Generation::Gfx11 => gfx11::notation(inst, raw),
-        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => None,
+        Generation::Gfx10 => gfx10::notation(inst, raw),
+        Generation::Gfx12 | Generation::Gfx1250 => None,
     }
 }
 
@@ -45,9 +50,9 @@ fn register(generation: Generation, range: RegRange) -> String {
 /// An export's target and sources.
 fn export(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match generation(inst) {
-        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::export(inst, f),
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx10 => vertex::export(inst, f),
         Generation::Gfx11 => gfx11::export(inst, f),
-        Generation::Gfx10 | Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
+        Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
     }
 }
 
@@ -67,7 +72,7 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         separator = ", ";
         write!(f, "{text}")
     };
-    let interpolated = gfx9::interpolated(inst);
+    let interpolated = vertex::interpolated(inst);
     for operand in info.operands {
         if let Some((text, _)) = interpolated.as_ref().filter(|_| operand.field == Field::Src2) {
             put(f, text)?;
@@ -84,7 +89,7 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             }
             continue;
         }
-        if info.format == Format::MimgNsa && is_address(operand.field) {
+        if names_addresses(info.format) && is_address(operand.field) {
             if operand.field == Field::Vaddr {
                 put(f, &addresses(inst))?;
             }
@@ -127,8 +132,13 @@ fn dual(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
+/// An image instruction whose address registers need not follow each other.
+fn names_addresses(format: Format) -> bool {
+    matches!(format, Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3)
+}
+
 fn is_address(field: Field) -> bool {
-    matches!(field, Field::Vaddr | Field::Vaddr1 | Field::Vaddr2 | Field::Vaddr3 | Field::Vaddr4)
+    field == Field::Vaddr || (Field::Vaddr1..=Field::Vaddr12).contains(&field)
 }
 
 /// `[v1, v[4:5], v3]`: address registers that need not follow each other.
@@ -144,7 +154,7 @@ fn has(inst: &Inst, field: Field) -> bool {
 
 /// Addressed by the number of the lane.
 fn is_by_lane(inst: &Inst) -> bool {
-    inst.info().base.contains("_addtid_")
+    inst.info().base.contains("_addtid")
 }
 
 /// `off` stands where a vector address would.
@@ -262,7 +272,7 @@ fn literal(inst: &Inst, word: u32, operand: &OperandInfo) -> String {
     // LLVM asks of 16-bit integers, too, whether the whole word is an inline constant.
     let ty = if operand.ty == DataType::None || small { DataType::B32 } else { operand.ty };
     // From RDNA3 on, constants of v_pk_fmac_f16 go to both halves.
-    let splat = inst.info().base == "v_pk_fmac_f16" && !generation(inst).is_gfx9_family();
+    let splat = inst.info().base == "v_pk_fmac_f16" && generation(inst) >= Generation::Gfx11;
     let same = |code: &u16| match Operand::Inline(*code).bits(if splat { DataType::F16 } else { ty }) {
         Some(half) if splat => {
             let half = half as u32 & 0xffff;

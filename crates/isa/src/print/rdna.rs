@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::shared::on;
+use super::shared::{flags, on};
 use crate::{Field, Inst};
 
 /// DPP16: where each lane reads, which rows and banks are written.
@@ -73,7 +73,7 @@ pub fn delay_alu(raw: u32) -> String {
 }
 
 /// `s_waitcnt_depctr`: every counter that is waited for, or all if none is; a number if bits are set that are no counter's.
-pub fn depctr(raw: u32) -> String {
+pub fn depctr(raw: u32, can_hold: bool) -> String {
     const COUNTERS: [(&str, u32, u32); 7] = [
         ("hold_cnt", 7, 1),
         ("sa_sdst", 0, 1),
@@ -84,11 +84,13 @@ pub fn depctr(raw: u32) -> String {
         ("vm_vsrc", 2, 3),
     ];
     let field = |width: u32| (1 << width) - 1;
-    let all: u32 = COUNTERS.iter().map(|(_, low, width)| field(*width) << low).sum();
+    // RDNA1 has not the first.
+    let counters = if can_hold { &COUNTERS[..] } else { &COUNTERS[1..] };
+    let all: u32 = counters.iter().map(|(_, low, width)| field(*width) << low).sum();
     if raw & !all != 0 {
         return format!("0x{raw:x}");
     }
-    let shown = COUNTERS.iter().filter(|(_, low, width)| raw == all || raw >> low & field(*width) != field(*width));
+    let shown = counters.iter().filter(|(_, low, width)| raw == all || raw >> low & field(*width) != field(*width));
     let shown = shown.map(|(name, low, width)| format!("depctr_{name}({})", raw >> low & field(*width)));
     shown.collect::<Vec<_>>().join(" ")
 }
@@ -98,34 +100,40 @@ pub fn dimension(code: u32) -> &'static str {
     ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "2D_MSAA", "2D_MSAA_ARRAY"][code as usize & 7]
 }
 
-/// The format of a typed buffer access on RDNA3 and later, where one number stands for data and number format.
-pub fn buffer_format(code: u32) -> String {
-    // Groups of one data format, each with its number formats in order.
-    const GROUPS: [(&str, &[&str]); 14] = [
-        ("8", INTEGERS),
-        ("16", ALL),
-        ("8_8", INTEGERS),
-        ("32", WIDE),
-        ("16_16", ALL),
-        ("10_11_11", &["FLOAT"]),
-        ("11_11_10", &["FLOAT"]),
-        ("10_10_10_2", &["UNORM", "SNORM", "UINT", "SINT"]),
-        ("2_10_10_10", INTEGERS),
-        ("8_8_8_8", INTEGERS),
-        ("32_32", WIDE),
-        ("16_16_16_16", ALL),
-        ("32_32_32", WIDE),
-        ("32_32_32_32", WIDE),
-    ];
-    const INTEGERS: &[&str] = &["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT"];
-    const ALL: &[&str] = &["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT"];
-    const WIDE: &[&str] = &["UINT", "SINT", "FLOAT"];
+/// Data formats, each with its number formats in order.
+pub type BufferFormats = [(&'static str, &'static [&'static str])];
+
+pub const INTEGERS: &[&str] = &["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT"];
+pub const ALL: &[&str] = &["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT"];
+pub const WIDE: &[&str] = &["UINT", "SINT", "FLOAT"];
+
+/// The format of a typed buffer access, where one number stands for data and number format.
+pub fn buffer_format(code: u32, formats: &BufferFormats) -> String {
     let Some(mut at) = (code as usize).checked_sub(1) else { return "[BUF_FMT_INVALID]".to_string() };
-    for (data, numbers) in GROUPS {
+    for (data, numbers) in formats {
         if let Some(number) = numbers.get(at) {
             return format!("[BUF_FMT_{data}_{number}]");
         }
         at -= numbers.len();
     }
     code.to_string()
+}
+
+/// The cache bits of a memory access.
+pub fn cache(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    flags(inst, f, &[(Field::Glc, "glc"), (Field::Slc, "slc"), (Field::Dlc, "dlc")])
+}
+
+/// MIMG's fields.
+pub fn image(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if !inst.info().base.contains("_bvh") {
+        if let Some(mask) = inst.field(Field::Dmask).filter(|m| *m != 0) {
+            write!(f, " dmask:0x{mask:x}")?;
+        }
+        write!(f, " dim:SQ_RSRC_IMG_{}", dimension(inst.field(Field::Dim).unwrap_or(0)))?;
+        flags(inst, f, &[(Field::Unorm, "unorm")])?;
+        cache(inst, f)?;
+        flags(inst, f, &[(Field::R128, "r128")])?;
+    }
+    flags(inst, f, &[(Field::A16, "a16"), (Field::Tfe, "tfe"), (Field::Lwe, "lwe"), (Field::D16, "d16")])
 }

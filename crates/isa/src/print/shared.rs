@@ -183,12 +183,16 @@ pub fn swizzle(pattern: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// DS: one offset, or two for instructions with two addresses.
-pub fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>, has_two_addresses: bool) -> fmt::Result {
+pub fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let base = inst.info().base;
+    // Those of RDNA3 say so in their names.
+    let older = ["ds_read2", "ds_write2", "ds_wrxchg2"];
+    let has_two_addresses = base.contains("_2addr_") || older.iter().any(|start| base.starts_with(start));
     let (low, high) = (inst.field(Field::Offset0).unwrap_or(0), inst.field(Field::Offset1).unwrap_or(0));
     let offset = low | high << 8;
     if has_two_addresses {
         numbers(inst, f, &[(Field::Offset0, "offset0"), (Field::Offset1, "offset1")])?;
-    } else if inst.info().base == "ds_swizzle_b32" {
+    } else if base == "ds_swizzle_b32" {
         swizzle(offset, f)?;
     } else if offset != 0 {
         write!(f, " offset:{offset}")?;
@@ -196,10 +200,10 @@ pub fn ds(inst: &Inst, f: &mut fmt::Formatter<'_>, has_two_addresses: bool) -> f
     flags(inst, f, &[(Field::Gds, "gds")])
 }
 
-/// The offset of FLAT, GLOBAL and SCRATCH: 13 bits, signed but for FLAT.
+/// The offset of FLAT, GLOBAL and SCRATCH: signed but for FLAT.
 pub fn flat_offset(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let raw = inst.field(Field::Offset).unwrap_or(0);
+    let (raw, width) = inst.raw_field(Field::Offset).unwrap_or((0, 13));
     let signed = inst.info().flags.intersects(Flags::GLOBAL | Flags::SCRATCH);
-    let offset = if signed { (raw << 19) as i32 >> 19 } else { raw as i32 };
+    let offset = if signed { (raw << (32 - width)) as i32 >> (32 - width) } else { raw as i32 };
     if offset != 0 { write!(f, " offset:{offset}") } else { Ok(()) }
 }

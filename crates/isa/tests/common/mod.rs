@@ -21,10 +21,10 @@ impl Rng {
 }
 
 /// Words of an opcode with some of the other bits random. Few bits are changed at a time, so that most stay legal.
-pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 4] {
+pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 5] {
     let fresh = Inst::new(info);
     let base = fresh.words();
-    let (mut w, mut flip) = ([base[0], 0, 0, 0], rng.next());
+    let (mut w, mut flip) = ([base[0], 0, 0, 0, 0], rng.next());
     if info.size > 4 {
         w[1] = base[1];
         // registers anywhere, modifiers rarely

@@ -155,15 +155,15 @@ public:
 
     static bool is_closed(const std::string &format) {
         bool is_dpp = format.find("Dpp") != std::string::npos;
-        return format == "Mimg" || format == "MimgNsa" || format == "MaiScaled" || format.rfind("Sdwa", 0) == 0 || is_dpp;
+        return format.rfind("Mimg", 0) == 0 || format == "MaiScaled" || format.rfind("Sdwa", 0) == 0 || is_dpp;
     }
 
     Legal run(const std::string &format, const std::vector<Piece> &pieces) {
         bool long_format = t.long_format;
-        // The destination of an SDWA comparison is ignored unless the SD bit says that there is one.
-        if (format == "SdwaC") {
+        // The destination of an SDWA comparison is ignored unless the SD bit says that there is one. RDNA's v_cmpx has none.
+        if (auto named = t.decode(base | at(1, 47)); format == "SdwaC" && named) {
             base |= at(1, 47);
-            inst = t.decode(base)->first;
+            inst = named->first;
         }
         // Start from an encoding whose registers are of the operands' own classes, if there is one.
         for (const Piece &p : pieces)

@@ -3,6 +3,7 @@
 // Only LLVM's public MC interface is used: the AMDGPU back end installs no private headers. Which MC operand lies in
 // which bits is found by flipping each bit of a valid encoding and watching the operands.
 
+#include "gfx10.h"
 #include "gfx11.h"
 #include "gfx9.h"
 #include "legality.h"
@@ -14,7 +15,8 @@ std::string register_name(const Prober &t, MCRegister reg) { return t.regs->getN
 void print(Prober &t, const std::map<unsigned, unsigned> &pseudo) {
     std::map<std::string, unsigned> by_name;
     for (unsigned i = 0; i < t.instrs->getNumOpcodes(); ++i) by_name[t.instrs->getName(i).str()] = i;
-    for (auto &[met, f] : t.found) {
+    for (auto &[place, f] : t.found) {
+        const unsigned met = place.first;
         // DS_READ_B32_vi (which needs M0) and DS_READ_B32_vi_gfx9 (which does not) share an encoding, and the
         // disassembler takes the former whatever the processor.
         unsigned opcode = met;
@@ -70,7 +72,10 @@ void print(Prober &t, const std::map<unsigned, unsigned> &pseudo) {
         printf("\t");
         for (MCPhysReg reg : desc.implicit_defs()) printf("%s ", register_name(t, reg).c_str());
         Legal legal = Legality(t, f).run(f.format, t.fields(f.format));
-        printf("\t%s/%s/%s", hex(legal.fixed).c_str(), hex(legal.value).c_str(), hex(legal.ignored).c_str());
+        // The tables have room for four words; in the fifth there are registers only, or nothing.
+        const Word four = (Word(1) << 128) - 1;
+        if (legal.fixed & ~four) fprintf(stderr, "%s: bits past the fourth word are fixed\n", name.c_str());
+        printf("\t%s/%s/%s", hex(legal.fixed).c_str(), hex(legal.value).c_str(), hex(legal.ignored & four).c_str());
         for (auto &[piece, codes] : legal.checks) printf(" %u:%u:%s", piece.low, piece.width, codes.c_str());
         printf("\t%lx\t%d%d%d%d%d%d%d%d\t%s\n", (unsigned long)desc.TSFlags, desc.mayLoad(), desc.mayStore(), desc.isBranch(),
                desc.isConditionalBranch(), desc.isIndirectBranch(), desc.isCall(), desc.isTerminator(), desc.isReturn(), text.c_str());
@@ -79,8 +84,8 @@ void print(Prober &t, const std::map<unsigned, unsigned> &pseudo) {
 
 // What was found, without what it means: enough to see that two processors have the same instructions.
 void print_found(const Prober &t) {
-    for (auto &[opcode, f] : t.found) {
-        printf("%s\t%s\t%u\t%s\t%s\t", t.instrs->getName(opcode).str().c_str(), f.format.c_str(), f.op, hex(f.word).c_str(),
+    for (auto &[place, f] : t.found) {
+        printf("%s\t%s\t%u\t%s\t%s\t", t.instrs->getName(place.first).str().c_str(), f.format.c_str(), f.op, hex(f.word).c_str(),
                t.text(f.inst).c_str());
         for (unsigned key : f.keys) printf("%u ", key);
         printf("\n");
@@ -109,7 +114,8 @@ int main(int count, char **arguments) {
     t.exhaustive = extent == "exhaustive";
     StringRef cpu = arguments[1];
     t.long_literals = !cpu.starts_with("gfx9");
-    if (cpu.starts_with("gfx11")) probe_gfx11(t);
+    if (cpu.starts_with("gfx10")) probe_gfx10(t);
+    else if (cpu.starts_with("gfx11")) probe_gfx11(t);
     else probe_gfx9(t);
     if (extent == "found") return print_found(t), 0;
     std::map<unsigned, unsigned> pseudo;

@@ -32,15 +32,15 @@ int getMCOpcode(uint16_t Opcode, unsigned Family);
 MCRegister mc2PseudoReg(MCRegister Reg);
 }
 
-using Word = unsigned __int128;
+// The words of an encoding, of which there are five at most.
+using Word = unsigned _BitInt(192);
+constexpr unsigned MOST_WORDS = 5;
 
 inline Word at(Word value, unsigned bit) { return value << bit; }
 
 inline std::string hex(Word word) {
-    char text[40];
-    uint64_t high = uint64_t(word >> 64), low = uint64_t(word);
-    if (high) snprintf(text, sizeof text, "%lx%016lx", (unsigned long)high, (unsigned long)low);
-    else snprintf(text, sizeof text, "%lx", (unsigned long)low);
+    std::string text;
+    for (; word || text.empty(); word >>= 4) text.insert(text.begin(), "0123456789abcdef"[unsigned(word & 15)]);
     return text;
 }
 
@@ -88,7 +88,9 @@ struct Prober {
     MCDisassembler *disassembler;
     MCInstPrinter *printer;
     std::map<std::string, std::vector<Piece>> pieces;
-    std::map<unsigned, Found> found = {};
+    // By opcode. That of an image instruction may have more words of addresses behind it than it looks at: its formats are
+    // told from each other.
+    std::map<std::pair<unsigned, std::string>, Found> found = {};
     // Words of the encodings that are being tried, a literal not counted; two for one-word formats too.
     unsigned words = 2;
     // Longer than one word.
@@ -112,7 +114,7 @@ struct Prober {
         format = next;
         unsigned bits = 0;
         for (const Piece &p : fields(format)) bits = std::max(bits, p.low + p.width);
-        words = std::clamp((bits + 31) / 32, 2u, 4u);
+        words = std::clamp((bits + 31) / 32, 2u, MOST_WORDS);
         long_format = bits > 32;
         is_scaled = format == "MaiScaled";
     }
@@ -165,7 +167,8 @@ struct Prober {
         auto decoded = decode(word);
         if (!decoded) return;
         auto [inst, size] = *decoded;
-        auto [at, fresh] = found.try_emplace(inst.getOpcode(), Found{format, op, {}, word, size, inst});
+        std::string image = strncmp(format, "Mimg", 4) ? "" : format;
+        auto [at, fresh] = found.try_emplace({inst.getOpcode(), image}, Found{format, op, {}, word, size, inst});
         if (fresh || (at->second.format == format && at->second.op == op)) at->second.keys.insert(key);
         else fprintf(stderr, "%s: %s %u and %s %u\n", instrs->getName(inst.getOpcode()).str().c_str(), format, op,
                      at->second.format.c_str(), at->second.op);
