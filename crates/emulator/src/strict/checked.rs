@@ -1,5 +1,7 @@
 //! What the checks need to know of an instruction, worked out when its block is translated.
 
+use std::sync::Arc;
+
 use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, Reg};
 
 use super::hazards::Facts;
@@ -13,6 +15,16 @@ pub enum Place {
     Scalars(u8, u8),
     /// A constant; its low word.
     Constant(u32),
+}
+
+impl Place {
+    /// Registers that it spans.
+    pub fn words(self) -> u8 {
+        match self {
+            Place::Rows(_, words) | Place::Scalars(_, words) => words,
+            Place::Constant(_) => 0,
+        }
+    }
 }
 
 /// A source and which of its bits (of each word) are used.
@@ -90,7 +102,7 @@ pub struct Checked {
     pub results: Vec<Place>,
     pub rule: Rule,
     /// Registers that a load fills later.
-    pub loaded: Vec<Reg>,
+    pub loaded: Arc<[Reg]>,
     pub vm: bool,
     pub lgkm: bool,
     pub unordered: bool,
@@ -222,7 +234,7 @@ impl Checked {
             data,
             results,
             rule,
-            loaded,
+            loaded: loaded.into(),
             vm: flag(Flags::VM_CNT),
             lgkm: flag(Flags::LGKM_CNT),
             unordered: flag(Flags::SMEM),

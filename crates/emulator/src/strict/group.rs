@@ -3,29 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::order::{Access, AccessId, Order, Relation};
-
-/// How an access touches bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Touch {
-    Read,
-    Write,
-    Atomic,
-}
-
-/// Two accesses that collide: the earlier one, and whether only a wait was missing.
-#[derive(Clone, Copy, Debug)]
-pub struct Conflict {
-    pub earlier: Access,
-    pub relation: Relation,
-}
-
-/// Who touched a byte last: its writer, and up to two readers of different waves since.
-#[derive(Clone, Copy, Default)]
-struct Cell {
-    writer: AccessId,
-    readers: [AccessId; 2],
-}
+use super::cells::{Cells, Conflict, Toucher};
+use super::order::{AccessId, Order, Relation};
+use crate::mem::lanes;
 
 /// Device memory that an access under way touches.
 struct Open {
@@ -39,14 +19,20 @@ struct Open {
 pub struct Group {
     order: Order,
     waves: usize,
-    /// One set bit for each undefined bit of LDS, and one for each byte that was written.
+    /// One set bit for each undefined bit of LDS.
     undefined: Vec<u32>,
+    /// By word: one set bit for each byte that was written, and [`DEFINED`] if there are no undefined bits.
     written: Vec<u8>,
-    cells: Vec<Cell>,
+    /// Words that are not written and defined.
+    dubious: usize,
+    cells: Cells,
     /// Whether device memory keeps no order between the waves of this workgroup, which then is watched too.
     split: bool,
     open: Vec<Open>,
 }
+
+const WRITTEN: u8 = 0xf;
+const DEFINED: u8 = 0x10;
 
 /// A workgroup's state, shared by its waves, which one worker runs in turns.
 pub type SharedGroup = Rc<RefCell<Group>>;
@@ -59,8 +45,9 @@ impl Group {
             waves,
             undefined: vec![!0; words],
             written: vec![0; words],
+            dubious: words,
             // A single wave does everything in its own order.
-            cells: vec![Cell::default(); if waves > 1 { 4 * words } else { 0 }],
+            cells: Cells::new(if waves > 1 { words } else { 0 }),
             split,
             open: Vec::new(),
         }))
@@ -91,9 +78,27 @@ impl Group {
         self.order.atomic(wave, address, returns);
     }
 
-    /// Whether `len` bytes of LDS are there.
-    pub fn holds(&self, address: u32, len: u32) -> bool {
-        address as usize + len as usize <= 4 * self.undefined.len()
+    /// The lanes of a mask at whose addresses `len` bytes of LDS are there.
+    pub fn holding(&self, addresses: &[u32; 64], mask: u64, len: u32) -> u64 {
+        let outside = |lane: &usize| addresses[*lane] as usize + len as usize > 4 * self.undefined.len();
+        lanes(mask).filter(outside).fold(mask, |mask, lane| mask & !(1 << lane))
+    }
+
+    /// Whether `len` bytes at the addresses of some lanes, which are there, are written and defined.
+    pub fn all_defined(&self, addresses: &[u32; 64], mask: u64, len: u32) -> bool {
+        self.dubious == 0
+            || lanes(mask).all(|lane| {
+                let at = addresses[lane] as usize;
+                let words = at / 4..(at + len as usize).div_ceil(4);
+                self.written[words].iter().all(|&written| written == WRITTEN | DEFINED)
+            })
+    }
+
+    fn set_written(&mut self, word: usize, bytes: u8) {
+        let written = bytes | if self.undefined[word] == 0 { DEFINED } else { 0 };
+        let dubious = |written: u8| usize::from(written != WRITTEN | DEFINED);
+        self.dubious = self.dubious + dubious(written) - dubious(self.written[word]);
+        self.written[word] = written;
     }
 
     /// The first byte of some that nothing has written; those outside do not count.
@@ -104,6 +109,9 @@ impl Group {
 
     /// Undefined bits of up to four bytes; bytes that nothing has written count as defined, being a finding already.
     pub fn undefined(&self, address: u32, bytes: u32) -> u32 {
+        if bytes == 4 && address.is_multiple_of(4) && self.written[address as usize / 4] & WRITTEN == WRITTEN {
+            return self.undefined[address as usize / 4];
+        }
         (0..bytes).fold(0, |bits, i| {
             let a = address + i;
             let (word, shift) = (a as usize / 4, a % 4 * 8);
@@ -114,59 +122,30 @@ impl Group {
 
     /// Up to four bytes are written, with these undefined bits.
     pub fn define(&mut self, address: u32, bytes: u32, undefined: u32) {
+        if bytes == 4 && address.is_multiple_of(4) {
+            self.undefined[address as usize / 4] = undefined;
+            self.set_written(address as usize / 4, WRITTEN);
+            return;
+        }
         for i in 0..bytes {
             let a = address + i;
             let (word, shift) = (a as usize / 4, a % 4 * 8);
-            self.written[word] |= 1 << (a % 4);
             let bits = &mut self.undefined[word];
             *bits = *bits & !(0xff << shift) | (undefined >> (8 * i) & 0xff) << shift;
+            self.set_written(word, self.written[word] & WRITTEN | 1 << (a % 4));
         }
     }
 
-    /// Notes an access to bytes of LDS, and gives an earlier one that it collides with. `same` tells whether a byte
-    /// gets the value that it has: such a write collides with no other write.
+    /// Notes an access to LDS, as [`Cells::touch`].
     pub fn touch(
         &mut self,
-        id: AccessId,
-        wave: u16,
-        address: u32,
+        by: Toucher,
+        lanes: impl Iterator<Item = (usize, u32)>,
         bytes: u32,
-        touch: Touch,
-        same: impl Fn(u32) -> bool,
-    ) -> Option<Conflict> {
-        let mut found = None;
-        for i in 0..bytes {
-            let cell = &mut self.cells[(address + i) as usize];
-            let order = &self.order;
-            let collides = |other: AccessId| {
-                let earlier = *order.get(other)?;
-                if earlier.wave == wave || (earlier.atomic && touch == Touch::Atomic) {
-                    return None;
-                }
-                let relation = order.relation(&earlier, wave);
-                (relation != Relation::Ordered).then_some(Conflict { earlier, relation })
-            };
-            if found.is_none() && cell.writer != 0 && !(touch == Touch::Write && same(i)) {
-                found = collides(cell.writer);
-            }
-            if touch == Touch::Read {
-                // The reader in the slot of this wave, else the older one, makes room.
-                let of_wave = |id: AccessId| order.get(id).is_none_or(|a| a.wave == wave);
-                if of_wave(cell.readers[0]) {
-                    cell.readers[0] = id;
-                } else if of_wave(cell.readers[1]) {
-                    cell.readers[1] = id;
-                } else {
-                    cell.readers = [cell.readers[1], id];
-                }
-            } else {
-                for reader in cell.readers.into_iter().filter(|&r| r != 0) {
-                    found = found.or_else(|| collides(reader));
-                }
-                *cell = Cell { writer: id, readers: [0; 2] };
-            }
-        }
-        found
+        same: &dyn Fn(usize, u32) -> bool,
+        found: &mut dyn FnMut(usize, Conflict),
+    ) {
+        self.cells.touch(&self.order, by, lanes, bytes, same, found);
     }
 
     /// Notes an access to device memory, and gives one of another wave that it collides with: one that a barrier lies
@@ -176,7 +155,7 @@ impl Group {
         id: AccessId,
         wave: u16,
         writes: bool,
-        lanes: &[u64; 64],
+        addresses: &[u64; 64],
         mask: u64,
         size: u64,
     ) -> Option<(Conflict, usize)> {
@@ -185,17 +164,17 @@ impl Group {
             if self.order.relation(&earlier, wave) != Relation::NotWaitedFor {
                 return None;
             }
-            let mine = crate::mem::lanes(mask).find(|&lane| open.overlaps(lanes[lane], size))?;
+            let mine = lanes(mask).find(|&lane| open.overlaps(addresses[lane], size))?;
             Some((Conflict { earlier, relation: Relation::NotWaitedFor }, mine))
         });
-        self.open.push(Open { id, writes, lanes: Box::new(*lanes), mask, size });
+        self.open.push(Open { id, writes, lanes: Box::new(*addresses), mask, size });
         found
     }
 }
 
 impl Open {
     fn overlaps(&self, address: u64, size: u64) -> bool {
-        crate::mem::lanes(self.mask).any(|lane| {
+        lanes(self.mask).any(|lane| {
             let own = self.lanes[lane];
             own < address.saturating_add(size) && address < own.saturating_add(self.size)
         })

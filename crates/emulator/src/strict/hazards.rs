@@ -170,45 +170,8 @@ impl Default for Hazards {
 impl Hazards {
     /// Checks one instruction and notes what it does.
     pub fn check(&mut self, facts: &Facts, log: &mut Log) {
-        // An instruction right behind another one has no wait states in between.
-        let since = |at: u64| self.now.saturating_sub(at + 1);
         for need in &facts.needs {
-            let (missing, what) = match *need {
-                Needs::Valu(reg, states) if self.valu[reg.index()] != 0 => {
-                    let have = since(self.valu[reg.index()]);
-                    (u64::from(states).saturating_sub(have), format!("a VALU instruction has written {reg}"))
-                }
-                Needs::ValuForMatrix(reg) => {
-                    let at = self.valu[reg.index()];
-                    if at == 0 || at == self.dot[reg.index()] {
-                        continue;
-                    }
-                    let missing = u64::from(VALU_THEN_MATRIX).saturating_sub(since(at));
-                    (missing, format!("a VALU instruction has written {reg}"))
-                }
-                Needs::ValuBeforeDouble(reg) => {
-                    let at = self.valu[reg.index()];
-                    if at == 0 || self.matrix.last_double().is_none_or(|double| double < at) {
-                        continue;
-                    }
-                    let missing = u64::from(VALU_DOUBLE_MEMORY).saturating_sub(since(at));
-                    (missing, format!("an f64 matrix instruction lies between the write of {reg} and this"))
-                }
-                Needs::WideStore(reg) if self.wide_store.contains(&reg) => {
-                    let have = since(self.wide_store_at);
-                    (u64::from(ONE).saturating_sub(have), format!("a wide store is still reading {reg}"))
-                }
-                Needs::Setreg(id) if self.setreg[id as usize] != 0 => {
-                    let have = since(self.setreg[id as usize]);
-                    (u64::from(SETREG).saturating_sub(have), format!("s_setreg has written hardware register {id}"))
-                }
-                Needs::SaluM0 if self.salu_m0 != 0 => (
-                    u64::from(ONE).saturating_sub(since(self.salu_m0)),
-                    "a scalar instruction has written m0".to_string(),
-                ),
-                _ => continue,
-            };
-            if missing > 0 {
+            if let Some((missing, what)) = self.missing(need) {
                 let message = format!("{what}: {missing} more wait states are needed before this");
                 log.report(FindingKind::Hazard, None, None, message);
             }
@@ -218,6 +181,38 @@ impl Hazards {
             log.report(FindingKind::Hazard, None, None, message);
         }
         self.note(facts);
+    }
+
+    /// The wait states that are missing, and why.
+    #[inline]
+    fn missing(&self, need: &Needs) -> Option<(u64, String)> {
+        // An instruction right behind another one has no wait states in between.
+        let short = |states: u32, at: u64| {
+            let missing = u64::from(states).saturating_sub(self.now.saturating_sub(at + 1));
+            Some(missing).filter(|&missing| at != 0 && missing > 0)
+        };
+        let valu = |reg: Reg| self.valu[reg.index()];
+        match *need {
+            Needs::Valu(reg, states) => {
+                short(states, valu(reg)).map(|missing| (missing, format!("a VALU instruction has written {reg}")))
+            }
+            Needs::ValuForMatrix(reg) if valu(reg) != self.dot[reg.index()] => short(VALU_THEN_MATRIX, valu(reg))
+                .map(|missing| (missing, format!("a VALU instruction has written {reg}"))),
+            Needs::ValuBeforeDouble(reg) => short(VALU_DOUBLE_MEMORY, valu(reg))
+                .filter(|_| self.matrix.last_double().is_some_and(|double| double >= valu(reg)))
+                .map(|missing| {
+                    (missing, format!("an f64 matrix instruction lies between the write of {reg} and this"))
+                }),
+            Needs::WideStore(reg) => short(ONE, self.wide_store_at)
+                .filter(|_| self.wide_store.contains(&reg))
+                .map(|missing| (missing, format!("a wide store is still reading {reg}"))),
+            Needs::Setreg(id) => short(SETREG, self.setreg[id as usize])
+                .map(|missing| (missing, format!("s_setreg has written hardware register {id}"))),
+            Needs::SaluM0 => {
+                short(ONE, self.salu_m0).map(|missing| (missing, "a scalar instruction has written m0".to_string()))
+            }
+            Needs::ValuForMatrix(_) => None,
+        }
     }
 
     fn note(&mut self, facts: &Facts) {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::group::{Conflict, Touch};
+use super::cells::{Conflict, Touch, Toucher};
 use super::order::Relation;
 use super::{Party, Strict};
 use crate::lds::Lds;
@@ -31,6 +31,14 @@ impl Scratch {
 
     fn holds(&self, address: u64) -> bool {
         self.range.contains(&address)
+    }
+
+    /// The lanes whose addresses are in it.
+    fn lanes(&self, at: &Addresses) -> u64 {
+        if self.range.is_empty() {
+            return 0;
+        }
+        lanes(at.mask).filter(|&lane| self.holds(at.lane[lane])).fold(0, |mask, lane| mask | 1 << lane)
     }
 
     fn word(&self, address: u64) -> u32 {
@@ -137,7 +145,7 @@ impl Strict {
     }
 
     fn lds(&mut self, w: &Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
-        let group = self.group.clone();
+        let shared = self.group.clone();
         let (transfer, touch) = match action {
             Action::Load(t) => (t, Touch::Read),
             Action::Store(t) => (t, Touch::Write),
@@ -145,13 +153,13 @@ impl Strict {
         };
         let (words, each) = pieces(transfer, rows);
         let size = u32::from(words) * each;
-        for lane in lanes(mask) {
+        let mut group = shared.borrow_mut();
+        let mask = group.holding(offsets, mask, size);
+        let reads = !matches!(action, Action::Store(_) | Action::Atomic(Atomic::Swap, _));
+        let undefined = self.shadow.undefined_lanes(rows.data, words);
+        let plain = matches!(action, Action::Load(_)) && group.all_defined(offsets, mask, size);
+        for lane in lanes(if plain { 0 } else { mask }) {
             let at = offsets[lane];
-            let mut group = group.borrow_mut();
-            if !group.holds(at, size) {
-                continue;
-            }
-            let reads = !matches!(action, Action::Store(_) | Action::Atomic(Atomic::Swap, _));
             if let Some(byte) = reads.then(|| group.unwritten(at, size)).flatten() {
                 let message = format!("a read of LDS at {byte:#x}, which nothing has written");
                 self.log.report(FindingKind::UndefinedLds, Some(lane as u32), Some(byte.into()), message);
@@ -160,52 +168,49 @@ impl Strict {
                 let piece = at + u32::from(k) * 4;
                 match action {
                     Action::Load(t) => {
+                        // What it leaves alone and what it defines is settled before.
                         let raw = group.undefined(piece, each);
-                        self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                        if raw != 0 {
+                            self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                        }
                     }
-                    Action::Store(t) => {
+                    Action::Store(t) if undefined >> lane & 1 != 0 => {
                         group.define(piece, each, t.extract(self.shadow.row(rows.data + k, lane)));
                     }
-                    Action::Atomic(..) => group.define(piece, each, 0),
+                    Action::Store(_) | Action::Atomic(..) => group.define(piece, each, 0),
                 }
             }
         }
-        if !group.borrow().is_watched() {
+        if !group.is_watched() {
             return;
         }
-        let id = self.access(touch == Touch::Atomic);
-        for lane in lanes(mask) {
-            let at = offsets[lane];
-            let mut group = group.borrow_mut();
-            if !group.holds(at, size) {
-                continue;
-            }
-            let same = |byte: u32| {
-                let Action::Store(t) = action else { return false };
-                let word = t.extract(w.rows[usize::from(rows.data) + byte as usize / 4].0[lane]);
-                w.lds.load::<1>(at + byte) == Some([(word >> (byte % 4 * 8)) as u8])
-            };
-            if let Some(conflict) = group.touch(id, self.wave, at, size, touch, same) {
-                self.collide(conflict, "LDS", lane, at.into());
-            }
-            if let Action::Atomic(_, returns) = action
-                && (returns || mask.is_power_of_two())
-            {
-                group.atomic(self.wave, u64::from(at), returns);
-            }
+        drop(group);
+        let by = Toucher { id: self.access(touch == Touch::Atomic), wave: self.wave, touch };
+        let same = |lane: usize, byte: u32| {
+            let Action::Store(t) = action else { return false };
+            let word = t.extract(w.rows[usize::from(rows.data) + byte as usize / 4].0[lane]);
+            w.lds.load::<1>(offsets[lane] + byte) == Some([(word >> (byte % 4 * 8)) as u8])
+        };
+        let touched = lanes(mask).map(|lane| (lane, offsets[lane]));
+        let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", lane, offsets[lane].into());
+        let mut group = shared.borrow_mut();
+        group.touch(by, touched, size, &same, &mut found);
+        if let Action::Atomic(_, returns) = action
+            && (returns || mask.is_power_of_two())
+        {
+            lanes(mask).for_each(|lane| group.atomic(by.wave, offsets[lane].into(), returns));
         }
     }
 
     fn load_to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], mask: u64) {
-        let group = self.group.clone();
-        let watched = group.borrow().is_watched();
-        let id = if watched { self.access(false) } else { 0 };
-        for lane in lanes(mask).filter(|&lane| offsets[lane] as usize + 4 <= lds.len()) {
-            let mut group = group.borrow_mut();
-            group.define(offsets[lane], 4, 0);
-            if watched && let Some(conflict) = group.touch(id, self.wave, offsets[lane], 4, Touch::Write, |_| false) {
-                self.collide(conflict, "LDS", lane, offsets[lane].into());
-            }
+        let shared = self.group.clone();
+        let there = || lanes(mask).filter(|&lane| offsets[lane] as usize + 4 <= lds.len());
+        there().for_each(|lane| shared.borrow_mut().define(offsets[lane], 4, 0));
+        if shared.borrow().is_watched() {
+            let by = Toucher { id: self.access(false), wave: self.wave, touch: Touch::Write };
+            let touched = there().map(|lane| (lane, offsets[lane]));
+            let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", lane, offsets[lane].into());
+            shared.borrow_mut().touch(by, touched, 4, &|_, _| false, &mut found);
         }
     }
 
@@ -216,12 +221,9 @@ impl Strict {
             Action::Atomic(..) => (Transfer::Words, true),
         };
         let (words, each) = pieces(transfer, rows);
-        let mut outside = 0;
-        for lane in lanes(at.mask) {
-            if !self.scratch.holds(at.lane[lane]) {
-                outside |= 1u64 << lane;
-                continue;
-            }
+        let inside = self.scratch.lanes(at);
+        let outside = at.mask & !inside;
+        for lane in lanes(inside) {
             for k in 0..words {
                 let address = at.lane[lane].wrapping_add(at.stride.wrapping_mul(k.into()));
                 match action {
@@ -239,9 +241,10 @@ impl Strict {
         }
         if let Action::Store(t) = action {
             let used = if each == 4 { !0 } else { (1u32 << (8 * each)) - 1 };
+            let some = outside & self.shadow.undefined_lanes(rows.data, words);
             for k in 0..words {
                 let undefined = |lane: &usize| t.extract(self.shadow.row(rows.data + k, *lane)) & used != 0;
-                if let Some(lane) = lanes(outside).find(undefined) {
+                if let Some(lane) = lanes(some).find(undefined) {
                     let message = "what memory gets is undefined: nothing has written it".to_string();
                     let address = Some(at.lane[lane]);
                     self.log.report(FindingKind::UndefinedRegister, Some(lane as u32), address, message);

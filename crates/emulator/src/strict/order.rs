@@ -88,6 +88,12 @@ impl Order {
         self.accesses.get(id.checked_sub(self.first)? as usize)
     }
 
+    /// Whether everything is ordered behind the access with this number; so it is for no access at all.
+    #[inline(always)]
+    pub fn is_settled(&self, id: AccessId) -> bool {
+        id < self.first
+    }
+
     /// How what a wave does now relates to an earlier access.
     pub fn relation(&self, earlier: &Access, wave: u16) -> Relation {
         let seen = self.clocks[usize::from(wave)][usize::from(earlier.wave)];

@@ -4,6 +4,7 @@
 //! so a wait for more than zero guarantees only those DS operations that must be done however the rest went.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use luthier_isa::Reg;
 
@@ -12,7 +13,7 @@ use super::{Checked, Log};
 use crate::report::FindingKind;
 
 struct InFlight {
-    regs: Vec<Reg>,
+    regs: Arc<[Reg]>,
     vm: bool,
     lgkm: bool,
     /// Completes in any order.
@@ -150,7 +151,7 @@ mod tests {
     fn load(waits: &mut Waits, reg: Reg, vm: bool, unordered: bool) {
         waits.pending[reg.index()] += 1;
         waits.any = true;
-        waits.in_flight.push_back(InFlight { regs: vec![reg], vm, lgkm: !vm, unordered, access: 0 });
+        waits.in_flight.push_back(InFlight { regs: [reg].into(), vm, lgkm: !vm, unordered, access: 0 });
     }
 
     #[test]

@@ -1,0 +1,212 @@
+//! How undefinedness goes through an instruction, and where it decides something.
+
+use luthier_isa::Reg;
+
+use super::Log;
+use super::checked::{Checked, Logic, Place, Rule, Source};
+use super::shadow::{Shadow, value};
+use crate::mem::lanes;
+use crate::report::FindingKind;
+use crate::wave::{Wave, scalar};
+
+/// The undefined bits of `a op b`, given both sides' values and undefined bits: a defined zero decides an AND, a
+/// defined one an OR.
+pub(super) fn logic(op: Logic, a: u64, ua: u64, b: u64, ub: u64) -> u64 {
+    let any = ua | ub;
+    match op {
+        Logic::And => any & !(!a & !ua) & !(!b & !ub),
+        Logic::Or => any & !(a & !ua) & !(b & !ub),
+        Logic::Xor => any,
+    }
+}
+
+/// Undefined bits spread to all above the lowest.
+pub(super) fn up(undefined: u64) -> u64 {
+    undefined | undefined.wrapping_neg()
+}
+
+/// Undefined bits spread to all below the highest.
+pub(super) fn down(undefined: u64) -> u64 {
+    if undefined == 0 { 0 } else { !0 >> undefined.leading_zeros() }
+}
+
+fn name(place: Place) -> String {
+    match place {
+        Place::Rows(row, _) => Reg::from_index(usize::from(row) + 256).map_or(String::new(), |r| r.to_string()),
+        Place::Scalars(code, _) => Reg::from_index(code.into()).map_or(String::new(), |r| r.to_string()),
+        Place::Constant(_) => "a constant".into(),
+    }
+}
+
+/// Undefined bits decide which lanes are active.
+pub(super) fn demand_exec(undefined: u64, log: &mut Log) {
+    if undefined != 0 {
+        let message = "undefined bits decide which lanes are active".to_string();
+        log.report(FindingKind::UndefinedRegister, Some(undefined.trailing_zeros()), None, message);
+    }
+}
+
+impl Shadow {
+    /// Reports a source that is undefined in a lane of the mask.
+    fn demand(&self, source: &Source, mask: u64, what: &str, log: &mut Log) {
+        if let Some(lane) = self.first_undefined(source, mask) {
+            let vector = matches!(source.place, Place::Rows(..));
+            let message =
+                format!("{} decides {what}, and its value is undefined: nothing has written it", name(source.place));
+            log.report(FindingKind::UndefinedRegister, vector.then_some(lane as u32), None, message);
+        }
+    }
+
+    /// Moves undefinedness through an instruction that is about to be executed.
+    pub fn check(&mut self, w: &Wave, inst: &Checked, log: &mut Log) {
+        let exec = w.exec();
+        if self.only_defines(inst, exec) {
+            return self.define_results(inst, if inst.ignores_exec { !0 } else { exec });
+        }
+        match inst.rule {
+            Rule::Defines => self.define_results(inst, exec),
+            Rule::Decides(what) => {
+                let mask = if inst.ignores_exec { !0 } else { exec };
+                inst.sources.iter().for_each(|s| self.demand(s, mask, what, log));
+                self.define_results(inst, mask);
+            }
+            Rule::Memory { data_matters, keeps_half } => {
+                inst.sources.iter().for_each(|s| self.demand(s, exec, "an address", log));
+                if data_matters {
+                    inst.data.iter().for_each(|s| self.demand(s, exec, "what memory gets", log));
+                }
+                match keeps_half {
+                    None => self.define_results(inst, exec),
+                    Some(kept) => {
+                        for &result in &inst.results {
+                            for lane in lanes(exec) {
+                                let old = self.word(result, 0, lane);
+                                self.set(result, 0, lane, old & kept);
+                            }
+                        }
+                    }
+                }
+            }
+            Rule::SaveExec { op, invert_source, invert_exec } => {
+                let Some(source) = inst.sources.first() else { return };
+                let (value, undefined) = self.scalar_source(w, source);
+                let (value, exec_value) =
+                    (if invert_source { !value } else { value }, if invert_exec { !exec } else { exec });
+                let result = logic(op, value, undefined, exec_value, 0);
+                self.define_results(inst, exec);
+                demand_exec(result, log);
+            }
+            Rule::ReadLane | Rule::ReadFirstLane => {
+                let Some(from) = inst.sources.first() else { return };
+                let lane = match (&inst.rule, inst.sources.get(1)) {
+                    (Rule::ReadLane, Some(select)) => {
+                        self.demand(select, !0, "a lane", log);
+                        value(w, select.place, 0, 0) as usize & 63
+                    }
+                    _ => exec.trailing_zeros() as usize & 63,
+                };
+                let undefined = self.word(from.place, 0, lane);
+                inst.results.iter().for_each(|&r| self.set(r, 0, 0, undefined));
+            }
+            Rule::WriteLane => {
+                let [written, select] = &inst.sources[..] else { return };
+                self.demand(select, !0, "a lane", log);
+                let lane = value(w, select.place, 0, 0) as usize & 63;
+                let undefined = self.word(written.place, 0, 0);
+                inst.results.iter().for_each(|&r| self.set(r, 0, lane, undefined));
+            }
+            _ if matches!(inst.results.first(), Some(Place::Rows(..))) || matches!(inst.rule, Rule::Compare) => {
+                self.vector(w, inst, exec, log)
+            }
+            _ => self.scalar(w, inst, log),
+        }
+    }
+
+    /// Whether all that the instruction depends on is defined, and it writes every active lane: true as a rule.
+    #[inline]
+    fn only_defines(&self, inst: &Checked, exec: u64) -> bool {
+        let data = match inst.rule {
+            Rule::WriteLane | Rule::Memory { keeps_half: Some(_), .. } => return false,
+            Rule::Memory { data_matters: true, .. } => &inst.data[..],
+            _ => &[],
+        };
+        // DPP keeps the lanes that it has no source for, and it and the lane reads look at inactive lanes.
+        let mask = match inst.rule {
+            Rule::ReadLane | Rule::ReadFirstLane => !0,
+            _ if inst.ignores_exec || inst.dpp.is_some() => !0,
+            _ => exec,
+        };
+        inst.sources.iter().chain(data).all(|s| self.fully_defined(s, mask))
+            && !self.mask_undefined(inst, exec)
+            && (inst.dpp.is_none()
+                || inst.results.iter().all(|&r| self.fully_defined(&Source { place: r, used: !0 }, exec)))
+    }
+
+    fn define_results(&mut self, inst: &Checked, mask: u64) {
+        inst.results.iter().for_each(|&result| self.define(result, mask));
+    }
+
+    /// Value and undefined bits of a scalar source, 64 bits.
+    fn scalar_source(&self, w: &Wave, source: &Source) -> (u64, u64) {
+        match source.place {
+            Place::Scalars(code, 1) => (w.s[usize::from(code)].into(), self.scalars[usize::from(code)].into()),
+            Place::Scalars(code, _) => (w.s64(code), self.scalar64(code)),
+            Place::Constant(value) => (i64::from(value as i32) as u64, 0),
+            Place::Rows(..) => (0, 0),
+        }
+    }
+
+    fn scalar(&mut self, w: &Wave, inst: &Checked, log: &mut Log) {
+        let source = |k: usize| inst.sources.get(k).map_or((0, 0), |s| self.scalar_source(w, s));
+        let ((a, ua), (b, ub)) = (source(0), source(1));
+        let undefined = match inst.rule {
+            Rule::Logic { op, invert } => logic(op, a, ua, if invert { !b } else { b }, ub),
+            Rule::Move => ua,
+            // An undefined shift amount is no matter of places.
+            Rule::Up(_) | Rule::Down if ub != 0 && inst.sources.len() == 2 && inst.shifts => !0,
+            Rule::Up(_) => up(ua | ub),
+            Rule::Down => down(ua),
+            Rule::ScalarSelect => {
+                if w.scc() {
+                    ua
+                } else {
+                    ub
+                }
+            }
+            _ => {
+                if inst.sources.iter().any(|s| self.undefined(s, 0)) {
+                    !0
+                } else {
+                    0
+                }
+            }
+        };
+        for &result in &inst.results {
+            match result {
+                Place::Scalars(scalar::EXEC, 2) => demand_exec(undefined, log),
+                Place::Scalars(code, 1) => self.scalars[usize::from(code)] = undefined as u32,
+                Place::Scalars(code, 2) => self.set_scalars(code, 2, undefined),
+                other => self.set(other, 0, 0, undefined as u32),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defined_bits_decide_logic() {
+        // 0 & undefined is 0; 1 & undefined is undefined.
+        assert_eq!(logic(Logic::And, 0b01, 0, 0b00, 0b11), 0b01);
+        assert_eq!(logic(Logic::Or, 0b01, 0, 0b00, 0b11), 0b10);
+        assert_eq!(logic(Logic::Xor, 0b01, 0, 0b00, 0b10), 0b10);
+    }
+
+    #[test]
+    fn sums_carry_upwards_and_right_shifts_bring_down() {
+        assert_eq!([up(0), up(0b100), up(!0)], [0, !0b11, !0]);
+        assert_eq!([down(0), down(0b100), down(!0)], [0, 0b111, !0]);
+    }
+}
