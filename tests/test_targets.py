@@ -13,15 +13,6 @@ import luthier as lt
 
 TARGETS = ("gfx900", "gfx906", "gfx908", "gfx942", "gfx950")
 
-# Kernels that use what the device refuses for now: the operation that it names.
-REFUSED = {
-    ("gfx942", "matmul_f32_32"): "v_mfma_f32_32x32x4_xf32",
-    ("gfx950", "matmul_f16_64"): "global_load_lds_dword|ds_read_b64_tr_b16",
-    ("gfx950", "matmul_bf16_64"): "global_load_lds_dword|ds_read_b64_tr_b16",
-    ("gfx950", "matmul_i8_64"): "global_load_lds_dword|ds_read_b64_tr_b8",
-    ("gfx950", "matmul_f32_32"): "global_load_lds_dword",
-}
-
 
 def _run(path, target, launches) -> None:
     for result in proof.run(path, launches, target=target):
@@ -42,11 +33,6 @@ def test_our_kernels(name, target):
 @pytest.mark.parametrize("name", triton.NAMES)
 def test_triton(name, target):
     launches = triton.launches(name, target)
-    operation = REFUSED.get((target, name))
-    if operation is not None:
-        with pytest.raises(lt.DeviceError, match=operation):
-            _run(triton.path(name, target), target, launches)
-        return
     _run(triton.path(name, target), target, launches)
     triton.check(launches)
 

@@ -67,6 +67,10 @@ bitflags::bitflags! {
         /// The scalar source `k` is the 32-bit literal in `imm`.
         const LIT0 = 1 << 1;
         const LIT1 = 1 << 2;
+        /// Eight-bit floats are "FNUZ" ones ([`crate::fp::small`]): gfx942.
+        const FNUZ = 1 << 3;
+        /// Matrix operations compute as CDNA1 does: gfx908.
+        const CDNA1 = 1 << 4;
     }
 }
 

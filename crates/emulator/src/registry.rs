@@ -18,6 +18,10 @@ pub struct ValuOp {
     /// The operation ignores EXEC or writes no row (`v_readlane`, `v_readfirstlane`, `v_writelane`): scalar operands
     /// stay scalar: for those in `src`, `op.src[k]` is then a scalar code, not a row.
     pub scalar_sources: bool,
+    /// The handler replaces some bits of its destination: it finds the others in `op.dst`.
+    pub merges: bool,
+    /// For the handler, in `op.imm2`: which of several operations it is.
+    pub variant: u64,
 }
 
 impl ValuOp {
@@ -28,6 +32,8 @@ impl ValuOp {
             keep_high: false,
             accumulates: false,
             scalar_sources: false,
+            merges: false,
+            variant: 0,
         }
     }
     pub const fn raw_mods(mut self) -> ValuOp {
@@ -40,6 +46,14 @@ impl ValuOp {
     }
     pub const fn accumulates(mut self) -> ValuOp {
         self.accumulates = true;
+        self
+    }
+    pub const fn merges(mut self) -> ValuOp {
+        self.merges = true;
+        self
+    }
+    pub const fn variant(mut self, variant: u64) -> ValuOp {
+        self.variant = variant;
         self
     }
     pub const fn scalar_sources(mut self) -> ValuOp {

@@ -51,6 +51,26 @@ macro_rules! minmax {
     };
 }
 
+/// IEEE 754-2019 `minimum` and `maximum`: a NaN is returned, the first of several, quieted; -0 is less than +0.
+macro_rules! propagating {
+    ($t:ty, $is_nan:ident, $quiet:ident, $key:ident, $minimum:ident, $maximum:ident) => {
+        #[inline(always)]
+        pub fn $minimum(a: $t, b: $t) -> $t {
+            let r = if $key(a) <= $key(b) { a } else { b };
+            let r = if $is_nan(b) { $quiet(b) } else { r };
+            if $is_nan(a) { $quiet(a) } else { r }
+        }
+        #[inline(always)]
+        pub fn $maximum(a: $t, b: $t) -> $t {
+            let r = if $key(a) >= $key(b) { a } else { b };
+            let r = if $is_nan(b) { $quiet(b) } else { r };
+            if $is_nan(a) { $quiet(a) } else { r }
+        }
+    };
+}
+
 minmax!(u32, i32, 1 << 31, is_nan32, is_snan32, quiet32, key32, min32, max32, min3_32, max3_32, med3_32);
 minmax!(u64, i64, 1 << 63, is_nan64, is_snan64, quiet64, key64, min64, max64, min3_64, max3_64, med3_64);
 minmax!(u32, i32, 1 << 15, is_nan16, is_snan16, quiet16, key16, min16, max16, min3_16, max3_16, med3_16);
+propagating!(u32, is_nan32, quiet32, key32, minimum32, maximum32);
+propagating!(u32, is_nan16, quiet16, key16, minimum16, maximum16);

@@ -1,11 +1,11 @@
 //! Vector memory and LDS instructions.
 
-use luthier_isa::{Field, Flags, Generation, Inst, Operand};
+use luthier_isa::{Field, Flags, Generation, Inst, Operand, Target};
 
 use super::{Builder, code_of, row_of};
 use crate::mem::atomic::Atomic;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
-use crate::mem::{Action, action, buffer, ds, ds_lanes, lookup_cache_control};
+use crate::mem::{Action, action, buffer, ds, ds_lanes, ds_transpose, lookup_cache_control};
 use crate::op::Op;
 use crate::scalar::{IMM, NONE};
 
@@ -71,10 +71,14 @@ impl Builder {
         let unknown = || format!("the mock device does not implement {}", info.mnemonic);
         let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
         let fields = self.operands(inst)?;
+        // CDNA3 on: an opcode of its own where others have a bit.
+        let (suffix, to_lds) = match suffix.strip_prefix("load_lds_") {
+            Some(what) => (&*format!("load_{what}"), true),
+            None => (suffix, inst.field(Field::Lds) == Some(1)),
+        };
         let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
         let action = keeping_denormals(inst, action);
-        let to_lds = inst.field(Field::Lds) == Some(1);
-        if to_lds && (!matches!(action, Action::Load(_)) || words != 1 || segment == "flat") {
+        if to_lds && (!matches!(action, Action::Load(_)) || segment == "flat") {
             return Err(unknown());
         }
         let raw = inst.field(Field::Offset).unwrap_or(0);
@@ -92,7 +96,8 @@ impl Builder {
             src: [fields.addr, fields.data, 0],
             ssrc: fields.saddr.unwrap_or(NO_BASE),
             imm: offset,
-            imm2: Encoded::new(action, words).0 | if to_lds { u64::from(buffer::LDS) << 32 } else { 0 },
+            imm2: Encoded::new(action, words).0
+                | if to_lds { u64::from(buffer::LDS | m0_width(inst)) << 32 } else { 0 },
             ..Op::NOTHING
         };
         self.push_handler(run, op, WIDEST);
@@ -107,9 +112,11 @@ impl Builder {
         let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
         let action = keeping_denormals(inst, action);
         let flag = |field, bit| if inst.field(field) == Some(1) { bit } else { 0 };
-        let extra =
-            flag(Field::Offen, buffer::OFFEN) | flag(Field::Idxen, buffer::IDXEN) | flag(Field::Lds, buffer::LDS);
-        if extra & buffer::LDS != 0 && (!matches!(action, Action::Load(_)) || words != 1) {
+        let extra = flag(Field::Offen, buffer::OFFEN)
+            | flag(Field::Idxen, buffer::IDXEN)
+            | flag(Field::Lds, buffer::LDS)
+            | m0_width(inst);
+        if extra & buffer::LDS != 0 && !matches!(action, Action::Load(_)) {
             return Err(unknown());
         }
         let addr = if fields.addr == NO_ROW { 0 } else { fields.addr };
@@ -153,7 +160,7 @@ impl Builder {
             imm: offset.into(),
             ..Op::NOTHING
         };
-        if let Some(run) = ds_lanes::lookup(info.base, offset) {
+        if let Some(run) = ds_lanes::lookup(info.base, offset).or_else(|| ds_transpose::lookup(info.base)) {
             self.push_handler(run, op, WIDEST);
             return Ok(());
         }
@@ -183,6 +190,11 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// How much of M0 an address in LDS takes: gfx950 has more than 64 KB of it.
+fn m0_width(inst: &Inst) -> u32 {
+    if inst.info().mode.target() == Target::Gfx950 { buffer::WIDE_M0 } else { 0 }
 }
 
 /// From CDNA3 on, f32 additions in global memory keep denormals.

@@ -1,6 +1,6 @@
 //! Vector ALU and matrix instructions: sources into rows, the handler, then what its modifiers ask for.
 
-use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, OperandInfo};
+use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, OperandInfo, Target};
 
 use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, result_type};
 use super::prepare::*;
@@ -15,7 +15,7 @@ impl Builder {
         let info = inst.info();
         let dpp = info.flags.contains(Flags::DPP);
         let sdwa = info.flags.contains(Flags::SDWA);
-        let mut op = Op::NOTHING;
+        let mut op = Op { imm2: valu.variant, flags: differences(inst), ..Op::NOTHING };
         let (mut target, mut target_units) = (None, 1);
         let mut n = 0;
         for (operand, value) in inst.operands() {
@@ -37,6 +37,13 @@ impl Builder {
             let masks = takes_mask(info.base) && (operand.field == Field::Src2 || operand.fixed.is_some());
             if let (Operand::Reg(range), true) = (value, masks) {
                 op.ssrc = code_of(range.first).ok_or_else(|| format!("{}: mask in {range}", info.mnemonic))?;
+                continue;
+            }
+            // The scales of a matrix operation are in VGPRs, whose rows have numbers of eight bits.
+            if let (Field::ScaleSrc0 | Field::ScaleSrc1, Operand::Reg(range)) = (operand.field, value) {
+                let row = row_of(range.first).and_then(|row| u8::try_from(row).ok());
+                let row = row.ok_or_else(|| format!("{}: a scale in {range}", info.mnemonic))?;
+                *(if operand.field == Field::ScaleSrc0 { &mut op.sdst } else { &mut op.ssrc }) = row;
                 continue;
             }
             if n == 3 {
@@ -75,7 +82,7 @@ impl Builder {
         op.dst = dst;
         if valu.raw_mods {
             // A truth table lies where other operations have modifiers.
-            op.imm = inst.truth_table().map_or_else(|| raw_mods(inst), u64::from);
+            op.imm = inst.truth_table().map_or_else(|| raw_mods(inst), |t| u64::from(t) | raw_mods(inst) << 32);
         }
         self.finish_vector(inst, valu, op, target_units, dpp, sdwa)
     }
@@ -109,6 +116,13 @@ impl Builder {
         let mut at = dst;
         if modify.is_some() || select != 6 || keep || indexed {
             at = self.temp(units)?;
+        }
+        if valu.merges && at != dst {
+            let before = if indexed { self.indexed_source(dst, units)? } else { dst };
+            for k in 0..units {
+                let copy = Op { dst: at + k, src: [before + k, 0, 0], imm: 0xffff_ffff, ..Op::NOTHING };
+                self.push_kernel::<AndXor>(copy, 1);
+            }
         }
         op.dst = at;
         self.push_handler(valu.variants.select(), op, rows::SLACK);
@@ -365,14 +379,23 @@ fn is_half(inst: &Inst) -> bool {
     inst.info().flags.contains(Flags::DPP) && base.ends_with("_f16")
 }
 
+/// What the same instruction does otherwise on this processor.
+fn differences(inst: &Inst) -> OpFlags {
+    match inst.info().mode.target() {
+        Target::Gfx942 => OpFlags::FNUZ,
+        Target::Gfx908 => OpFlags::CDNA1,
+        _ => OpFlags::empty(),
+    }
+}
+
 /// See [`crate::op::RawMods`].
 fn raw_mods(inst: &Inst) -> u64 {
     let field = |f| u64::from(inst.field(f).unwrap_or(0));
     let abs_or_neg_hi = inst.field(Field::NegHi).or(inst.field(Field::Abs)).map_or(0, u64::from);
     field(Field::Neg) & 7
         | (abs_or_neg_hi & 7) << 3
-        | (field(Field::OpSel) & 15) << 6
-        | (field(Field::OpSelHi) & 7) << 10
+        | ((field(Field::OpSel) | field(Field::ScaleOpSel)) & 15) << 6
+        | ((field(Field::OpSelHi) | field(Field::ScaleOpSelHi)) & 7) << 10
         | (field(Field::Clamp) & 1) << 13
         | (field(Field::Omod) & 3) << 14
         | (field(Field::Cbsz) & 7) << 16

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use crate::fp::flush32;
+use crate::fp::half::{bf16_to_f32, f32_to_bf16};
 use crate::memory::HostPtr;
 
 /// An operation on one 32-bit or 64-bit word.
@@ -31,6 +32,7 @@ pub enum Atomic {
     FMax,
     FCmpSwap,
     PkAddF16,
+    PkAddBf16,
     /// LDS only: old & ~data | data2.
     MaskOr,
     /// LDS only: old >= data ? old - data : old + data2.
@@ -62,6 +64,7 @@ impl Atomic {
             "dec" => (Atomic::Dec, words),
             "add_f32" => (Atomic::FAddFlushed, 1),
             "pk_add_f16" => (Atomic::PkAddF16, 1),
+            "pk_add_bf16" => (Atomic::PkAddBf16, 1),
             "add_f64" => (Atomic::FAdd, 2),
             "min_f64" => (Atomic::FMin, 2),
             "max_f64" => (Atomic::FMax, 2),
@@ -113,6 +116,13 @@ impl Atomic {
                 let half = |shift: u32| {
                     let sum = half_to_f32((old >> shift) as u16) + half_to_f32((data >> shift) as u16);
                     u32::from(f32_to_half(sum)) << shift
+                };
+                half(0) | half(16)
+            }
+            Atomic::PkAddBf16 => {
+                let half = |shift: u32| {
+                    let sum = bf16_to_f32(old >> shift & 0xffff) + bf16_to_f32(data >> shift & 0xffff);
+                    f32_to_bf16(sum) << shift
                 };
                 half(0) | half(16)
             }

@@ -15,6 +15,8 @@ use crate::wave::{Row, Wave, scalar};
 pub const OFFEN: u32 = 1;
 pub const IDXEN: u32 = 2;
 pub const LDS: u32 = 4;
+/// M0 has 18 bits of an LDS address, not 16.
+pub const WIDE_M0: u32 = 8;
 
 /// A buffer resource descriptor of gfx9.
 #[derive(Clone, Copy, Debug)]
@@ -158,41 +160,47 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     flow
 }
 
-/// A load straight into LDS: a word for each lane, from M0's low half and the offset on.
+/// A load straight into LDS: as many words as it loads for each lane, lane after lane, from M0 and the offset on. What is
+/// narrower than a word is extended to one.
 pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> Flow {
     let Action::Load(transfer) = action else { return Flow::Next };
-    let base = (w.s[usize::from(scalar::M0)] & 0xffff).wrapping_add(op.imm as u32);
-    let size = transfer.bytes(1);
+    let encoded = Encoded(op.imm2);
+    let words = u32::from(encoded.words());
+    let mask = if encoded.extra() & WIDE_M0 != 0 { 0x3_ffff } else { 0xffff };
+    let base = (w.s[usize::from(scalar::M0)] & mask).wrapping_add(op.imm as u32);
     let memory = std::sync::Arc::clone(&w.memory);
     let exec = w.exec();
-    let offsets = std::array::from_fn(|lane| base.wrapping_add(4 * lane as u32));
-    notice::to_lds(w, action, at, &offsets, exec);
+    let offsets = std::array::from_fn(|lane| base.wrapping_add(4 * words * lane as u32));
+    notice::to_lds(w, action, at, &offsets, words, exec);
+    let size = transfer.bytes(1);
     for lane in lanes(exec) {
-        let mut value = 0;
-        if at.mask >> lane & 1 != 0 {
-            let address = at.lane[lane];
-            match memory.resolve(&mut w.span, address, size, false) {
-                Ok(p) => {
-                    let raw = match size {
-                        1 => p.load8().into(),
-                        2 => p.load16().into(),
-                        _ => p.load32(),
-                    };
-                    value = transfer.merge(0, raw);
-                }
-                Err(_) => {
-                    let message = format!("a load from {address:#x}, which is in no allocation");
-                    if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
-                        return Flow::Fault;
+        for k in 0..words {
+            let mut value = 0;
+            if at.mask >> lane & 1 != 0 {
+                let address = at.lane[lane].wrapping_add(at.stride * u64::from(k));
+                match memory.resolve(&mut w.span, address, size, false) {
+                    Ok(p) => {
+                        let raw = match size {
+                            1 => p.load8().into(),
+                            2 => p.load16().into(),
+                            _ => p.load32(),
+                        };
+                        value = transfer.merge(0, raw);
+                    }
+                    Err(_) => {
+                        let message = format!("a load from {address:#x}, which is in no allocation");
+                        if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
+                            return Flow::Fault;
+                        }
                     }
                 }
             }
-        }
-        let to = base.wrapping_add(4 * lane as u32);
-        if w.lds.store32(to, value).is_none() {
-            let message = format!("a store to LDS at {to:#x}, of {:#x} bytes", w.lds.len());
-            if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), to.into(), message) != Flow::Next {
-                return Flow::Fault;
+            let to = offsets[lane].wrapping_add(4 * k);
+            if w.lds.store32(to, value).is_none() {
+                let message = format!("a store to LDS at {to:#x}, of {:#x} bytes", w.lds.len());
+                if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), to.into(), message) != Flow::Next {
+                    return Flow::Fault;
+                }
             }
         }
     }

@@ -81,6 +81,16 @@ pub fn parse(base: &str) -> Option<DsOp> {
         };
         return one(Action::Store(transfer), 1);
     }
+    let packed = match name {
+        "pk_add_f16" => Some((Atomic::PkAddF16, false)),
+        "pk_add_rtn_f16" => Some((Atomic::PkAddF16, true)),
+        "pk_add_bf16" => Some((Atomic::PkAddBf16, false)),
+        "pk_add_rtn_bf16" => Some((Atomic::PkAddBf16, true)),
+        _ => None,
+    };
+    if let Some((atomic, ret)) = packed {
+        return one(Action::Atomic(atomic, ret), 1);
+    }
     let (stem, ty) = name.rsplit_once('_')?;
     let (stem, ret) = match stem.strip_suffix("_rtn") {
         Some(stem) => (stem, true),

@@ -33,7 +33,7 @@ const TRANSFERS: [Transfer; 11] = [
     Transfer::B16Hi,
 ];
 
-const ATOMICS: [Atomic; 23] = [
+const ATOMICS: [Atomic; 24] = [
     Atomic::Swap,
     Atomic::CmpSwap,
     Atomic::Add,
@@ -54,6 +54,7 @@ const ATOMICS: [Atomic; 23] = [
     Atomic::FMax,
     Atomic::FCmpSwap,
     Atomic::PkAddF16,
+    Atomic::PkAddBf16,
     Atomic::MaskOr,
     Atomic::Wrap,
     Atomic::CondSwap,

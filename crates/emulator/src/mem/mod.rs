@@ -5,6 +5,7 @@ pub mod atomic;
 pub mod buffer;
 pub mod ds;
 pub mod ds_lanes;
+pub mod ds_transpose;
 pub mod flat;
 pub mod notice;
 pub mod smem;

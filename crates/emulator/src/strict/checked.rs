@@ -236,7 +236,9 @@ impl Checked {
             rule,
             loaded: loaded.into(),
             vm: flag(Flags::VM_CNT),
-            lgkm: flag(Flags::LGKM_CNT),
+            // A load straight into LDS counts as the vector memory access that it is, and there alone (LLVM's
+            // SIInsertWaitcnts waits with vmcnt for what it writes).
+            lgkm: flag(Flags::LGKM_CNT) && !(flag(Flags::VMEM) && info.implicit_reads.contains(&Reg::M0)),
             unordered: flag(Flags::SMEM),
             wait,
             dpp,

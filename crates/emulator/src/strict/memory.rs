@@ -115,9 +115,9 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
     with(w, |strict, _| strict.bytes(action, rows, mask, place));
 }
 
-/// Before a load straight into LDS, a word for each lane.
-pub fn to_lds(w: &mut Wave, offsets: &[u32; 64], mask: u64) {
-    with(w, |strict, w| strict.load_to_lds(&w.lds, offsets, mask));
+/// Before a load straight into LDS, some words for each lane.
+pub fn to_lds(w: &mut Wave, offsets: &[u32; 64], words: u32, mask: u64) {
+    with(w, |strict, w| strict.load_to_lds(&w.lds, offsets, words, mask));
 }
 
 impl Strict {
@@ -202,15 +202,15 @@ impl Strict {
         }
     }
 
-    fn load_to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], mask: u64) {
+    fn load_to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], words: u32, mask: u64) {
         let shared = self.group.clone();
-        let there = || lanes(mask).filter(|&lane| offsets[lane] as usize + 4 <= lds.len());
-        there().for_each(|lane| shared.borrow_mut().define(offsets[lane], 4, 0));
+        let there = || lanes(mask).filter(|&lane| offsets[lane] as usize + 4 * words as usize <= lds.len());
+        let pieces = || there().flat_map(|lane| (0..words).map(move |k| (lane, offsets[lane] + 4 * k)));
+        pieces().for_each(|(_, at)| shared.borrow_mut().define(at, 4, 0));
         if shared.borrow().is_watched() {
             let by = Toucher { id: self.access(false), wave: self.wave, touch: Touch::Write };
-            let touched = there().map(|lane| (lane, offsets[lane]));
             let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", lane, offsets[lane].into());
-            shared.borrow_mut().touch(by, touched, 4, &|_, _| false, &mut found);
+            shared.borrow_mut().touch(by, pieces(), 4, &|_, _| false, &mut found);
         }
     }
 

@@ -155,6 +155,21 @@ fn plus_half(m: Mode, x: u32) -> u32 {
     }
 }
 
+/// CDNA4's packed conversions round to nearest and keep denormals, whatever MODE says (LLVM's `ReadsModeReg = 0`), but
+/// for FP16_OVFL, which the CDNA4 manual's chapter on conversions has apply to both.
+#[inline(always)]
+fn nearest_f16(m: Mode, x: u32) -> u32 {
+    let h = half::f32_to_f16(f32::from_bits(x));
+    let finite = x & 0x7fff_ffff < 0x7f80_0000;
+    if m.fp16_ovfl() && finite && h & 0x7fff == 0x7c00 { h - 1 } else { h }
+}
+#[inline(always)]
+fn nearest_bf16(m: Mode, x: u32) -> u32 {
+    let h = half::f32_to_bf16(f32::from_bits(x));
+    let finite = x & 0x7fff_ffff < 0x7f80_0000;
+    if m.fp16_ovfl() && finite && h & 0x7fff == 0x7f80 { h - 1 } else { h }
+}
+
 /// [-1, 1] to 16-bit signed, [0, 1] to unsigned; saturating, to nearest even. NaN is zero.
 #[inline(always)]
 fn snorm(x: f32) -> u32 {
@@ -229,6 +244,14 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_cvt_pknorm_i16_f16" => op!(w, o => pack16(w, o, snorm)),
         "v_cvt_pknorm_u16_f16" => op!(w, o => pack16(w, o, unorm)),
         "v_cvt_pkrtz_f16_f32" => op!(w, o => pkrtz(w, o)),
+        "v_cvt_pk_f16_f32" => {
+            op!(w, o => { let m = w.mode; map2(w, o, |a, b| nearest_f16(m, a) | nearest_f16(m, b) << 16) })
+        }
+        "v_cvt_pk_bf16_f32" => op!(w, o => {
+            let m = w.mode;
+            map2(w, o, |a, b| nearest_bf16(m, a) | nearest_bf16(m, b) << 16)
+        }),
+        "v_cvt_f32_bf16" => op!(w, o => map1(w, o, |x| x << 16)),
         "v_cvt_pk_u16_u32" => op!(w, o => map2(w, o, |a, b| a.min(0xffff) | b.min(0xffff) << 16)),
         "v_cvt_pk_i16_i32" => op!(w, o => map2(w, o, |a, b| {
             let half = |x: u32| (x as i32).clamp(-32768, 32767) as u32 & 0xffff;

@@ -1,7 +1,7 @@
 //! Dot products of 2 halves, 4 bytes or 8 nibbles, added to a 32-bit accumulator.
 
 use super::op;
-use crate::fp::{flush16, flush32, half, soft};
+use crate::fp::{self, flush16, flush32, half, soft};
 use crate::lanes::map3;
 use crate::mode::Round;
 use crate::op::{Flow, Op, OpFlags};
@@ -48,10 +48,29 @@ fn halves(w: &mut Wave, op: &Op) -> Flow {
     })
 }
 
+/// As [`halves`], bf16. CDNA4's three-source form adds the accumulator last.
+#[inline(always)]
+fn bhalves<const ACCUMULATES: bool>(w: &mut Wave, op: &Op) -> Flow {
+    let read = |h: u32| flush32(h << 16, false);
+    let round = w.mode.round32();
+    let fma = |a: u32, b: u32, c: u32| flush32(soft::fma(soft::F32, round, a.into(), b.into(), c.into()) as u32, false);
+    const ONE: u32 = 0x3f80_0000;
+    map3(w, op, |a, b, c| {
+        let c = flush32(c, false);
+        if ACCUMULATES {
+            return fma(read(a >> 16), read(b >> 16), fma(read(a), read(b), c));
+        }
+        let sum = fma(read(a >> 16), read(b >> 16), fma(read(a), read(b), fp::SIGN32));
+        fma(sum, ONE, c)
+    })
+}
+
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
         "v_dot2_f32_f16" => op!(w, o => halves(w, o)),
         "v_dot2c_f32_f16" => op!(w, o => halves(w, o)).accumulates(),
+        "v_dot2_f32_bf16" => op!(w, o => bhalves::<false>(w, o)),
+        "v_dot2c_f32_bf16" => op!(w, o => bhalves::<true>(w, o)).accumulates(),
         "v_dot2_i32_i16" => op!(w, o => integer::<2, true>(w, o)),
         "v_dot2c_i32_i16" => op!(w, o => integer::<2, true>(w, o)).accumulates(),
         "v_dot2_u32_u16" => op!(w, o => integer::<2, false>(w, o)),

@@ -167,6 +167,12 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_max_f32" => op!(w, o => minmax2(w, o, minmax::max32)),
         "v_min3_f32" => op!(w, o => minmax3(w, o, minmax::min3_32)),
         "v_max3_f32" => op!(w, o => minmax3(w, o, minmax::max3_32)),
+        "v_minimum3_f32" => {
+            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c)))
+        }
+        "v_maximum3_f32" => {
+            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c)))
+        }
         "v_med3_f32" => op!(w, o => minmax3(w, o, minmax::med3_32)),
         "v_trunc_f32" => op!(w, o => integral(w, o, f32::trunc)),
         "v_ceil_f32" => op!(w, o => integral(w, o, f32::ceil)),

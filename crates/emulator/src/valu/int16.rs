@@ -1,11 +1,12 @@
 //! 16-bit integer operations. The high half of a result is zero (or kept, for the forms that GFX9 added).
 
+use super::int32::bitop3;
 use super::op;
 use crate::fp;
 use crate::lanes::{map1, map2, map3};
-use crate::op::{Flow, Op, OpFlags};
+use crate::op::{Flow, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
-use crate::wave::Wave;
+use crate::wave::{Row, Wave};
 
 #[inline(always)]
 fn clamped2(w: &mut Wave, op: &Op, plain: impl Fn(u16, u16) -> u16, clamp: impl Fn(u16, u16) -> u16) -> Flow {
@@ -95,6 +96,32 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             let byte = |x: u32| (x as i16).clamp(0, 255) as u32;
             byte(a) | byte(a >> 16) << 8
         })),
+        "v_bitop3_b16" => op!(w, o => {
+            let (table, mods) = (o.imm as u32, RawMods(o.imm >> 32));
+            let shift = |k| if mods.op_sel(k) { 16 } else { 0 };
+            let (a, b, c) = (shift(0), shift(1), shift(2));
+            let (keep, up) = if mods.op_sel(3) { (0xffff, 16) } else { (0xffff_0000, 0) };
+            let old = *w.row(o.dst);
+            let mut out = Row::ZERO;
+            let (x, y, z) = (w.row(o.src[0]), w.row(o.src[1]), w.row(o.src[2]));
+            for i in 0..64 {
+                let new = bitop3(table, x.0[i] >> a, y.0[i] >> b, z.0[i] >> c) & 0xffff;
+                out.0[i] = old.0[i] & keep | new << up;
+            }
+            w.write(o.dst, &out);
+            Flow::Next
+        })
+        .raw_mods()
+        .merges(),
+        "v_ashr_pk_i8_i32" => op!(w, o => shift_pair(w, o, -128, 127)).keep_high(),
+        "v_ashr_pk_u8_i32" => op!(w, o => shift_pair(w, o, 0, 255)).keep_high(),
         _ => return None,
     })
+}
+
+/// Two words shifted right, saturated to bytes.
+#[inline(always)]
+fn shift_pair(w: &mut Wave, op: &Op, least: i32, most: i32) -> Flow {
+    let byte = |x: u32, by: u32| (x as i32 >> (by & 31)).clamp(least, most) as u32 & 255;
+    map3(w, op, |a, b, c| byte(a, c) | byte(b, c) << 8)
 }

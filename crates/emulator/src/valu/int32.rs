@@ -126,6 +126,16 @@ fn mbcnt(w: &mut Wave, op: &Op, below: &Row) -> Flow {
     Flow::Next
 }
 
+/// Bit by bit by a truth table: the sources' bits, the first source's highest, say which bit of the table it is.
+#[inline(always)]
+pub(super) fn bitop3(table: u32, a: u32, b: u32, c: u32) -> u32 {
+    let term = |n: u32| {
+        let pick = |x: u32, bit: u32| if n >> bit & 1 != 0 { x } else { !x };
+        if table >> n & 1 != 0 { pick(a, 2) & pick(b, 1) & pick(c, 0) } else { 0 }
+    };
+    (0..8).fold(0, |all, n| all | term(n))
+}
+
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
         "v_and_b32" => op!(w, o => map2(w, o, |a, b| a & b)),
@@ -187,12 +197,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_bfi_b32" => op!(w, o => map3(w, o, |a, b, c| a & b | !a & c)),
         "v_bitop3_b32" => op!(w, o => {
             let table = o.imm as u32;
-            // The sources' bits, the first source's highest, say which bit of the table it is.
-            let term = |n: u32, a: u32, b: u32, c: u32| {
-                let pick = |x: u32, bit: u32| if n >> bit & 1 != 0 { x } else { !x };
-                if table >> n & 1 != 0 { pick(a, 2) & pick(b, 1) & pick(c, 0) } else { 0 }
-            };
-            map3(w, o, |a, b, c| (0..8).fold(0, |all, n| all | term(n, a, b, c)))
+            map3(w, o, |a, b, c| bitop3(table, a, b, c))
         })
         .raw_mods(),
         "v_bfm_b32" => op!(w, o => map2(w, o, |a, b| ((1u32 << (a & 31)) - 1) << (b & 31))),

@@ -3,7 +3,7 @@
 use super::op;
 use crate::lanes::{fill3, map1};
 use crate::masks::unpack;
-use crate::op::{Flow, Op};
+use crate::op::{Flow, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
@@ -25,6 +25,39 @@ fn swap(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// Of each pair of groups of `by` lanes: the second group of the first register against the first group of the second
+/// one. OP_SEL says what becomes of a lane whose partner EXEC has off: bit 0, it gets its value all the same; bit 1, it
+/// gets zero; else it keeps its own.
+#[inline(always)]
+fn swap_groups(w: &mut Wave, op: &Op, by: usize) -> Flow {
+    let mods = RawMods(op.imm);
+    let (fetch, zero, exec) = (mods.op_sel(0), mods.op_sel(1), w.exec());
+    let (first, second) = (*w.row(op.dst), *w.row(op.src[2]));
+    let (mut a, mut b) = (first, second);
+    let take = |own: u32, other: u32, to: usize, from: usize| match exec >> from & 1 {
+        _ if exec >> to & 1 == 0 => own,
+        0 if !fetch => {
+            if zero {
+                0
+            } else {
+                own
+            }
+        }
+        _ => other,
+    };
+    for low in (0..64).filter(|lane| lane & by == 0) {
+        let high = low + by;
+        a.0[high] = take(first.0[high], second.0[low], high, low);
+        b.0[low] = take(second.0[low], first.0[high], low, high);
+        if op.dst == op.src[2] {
+            (a.0[low], b.0[high]) = (b.0[low], a.0[high]);
+        }
+    }
+    *w.row_mut(op.dst) = a;
+    *w.row_mut(op.src[2]) = b;
+    Flow::Next
+}
+
 #[inline(always)]
 fn scalar_of(w: &Wave, code: u16) -> u32 {
     w.s[usize::from(code) & 255]
@@ -37,6 +70,8 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         }
         "v_cndmask_b32" => op!(w, o => cndmask(w, o)),
         "v_swap_b32" => op!(w, o => swap(w, o)),
+        "v_permlane16_swap_b32" => op!(w, o => swap_groups(w, o, 16)).raw_mods(),
+        "v_permlane32_swap_b32" => op!(w, o => swap_groups(w, o, 32)).raw_mods(),
         "v_nop" | "v_clrexcp" => op!(scalar _w, _o => Flow::Next),
         // The lowest active lane; lane 0 if none is.
         "v_readfirstlane_b32" => op!(scalar w, o => {

@@ -9,6 +9,7 @@
 //! | [`int16`], [`int64`] | the other widths |
 //! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding, division steps, reciprocals |
 //! | [`convert`] | between formats |
+//! | [`small`] | to and from formats of 4, 6 and 8 bits |
 //! | [`compare`], [`class`] | VOPC |
 //! | [`packed`] | VOP3P on halves and on pairs of f32 |
 //! | [`dot`], [`mix`] | dot products; fma with f16 and f32 sources mixed |
@@ -30,6 +31,7 @@ pub mod lane;
 pub mod mix;
 pub mod packed;
 pub(crate) mod shapes;
+pub mod small;
 
 #[cfg(test)]
 mod tests;
@@ -74,6 +76,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         .or_else(|| float64::lookup(base))
         .or_else(|| float16::lookup(base))
         .or_else(|| convert::lookup(base))
+        .or_else(|| small::lookup(base))
         .or_else(|| compare::lookup(base))
         .or_else(|| class::lookup(base))
         .or_else(|| packed::lookup(base))

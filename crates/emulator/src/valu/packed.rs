@@ -50,6 +50,13 @@ fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
     map2(w, op, |a, b| both(f(ieee, read(a), read(b)), f(ieee, read(a >> 16), read(b >> 16))))
 }
 
+#[inline(always)]
+fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
+    let m = w.mode;
+    let g = |a: u32, b: u32, c: u32| fp::out16(m, f(f(fp::in16(m, a), fp::in16(m, b)), fp::in16(m, c)));
+    map3(w, op, |a, b, c| both(g(a, b, c), g(a >> 16, b >> 16, c >> 16)))
+}
+
 /// [0, 1]; NaN becomes zero where MODE.dx10_clamp says so.
 #[inline(always)]
 pub(super) fn clamp01(m: Mode, x: u32) -> u32 {
@@ -151,6 +158,8 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_pk_mul_f16" => op!(w, o => packed16(w, o, |a, b, _| to(a * b), |m, a, b, _| soft::mul16(m, a, b))),
         "v_pk_min_f16" => op!(w, o => minmax2(w, o, minmax::min16)),
         "v_pk_max_f16" => op!(w, o => minmax2(w, o, minmax::max16)),
+        "v_pk_minimum3_f16" => op!(w, o => minmax3(w, o, minmax::minimum16)),
+        "v_pk_maximum3_f16" => op!(w, o => minmax3(w, o, minmax::maximum16)),
         "v_pk_add_u16" => op!(w, o => unsigned(w, o, |a, b, _| a + b)),
         "v_pk_sub_u16" => op!(w, o => unsigned(w, o, |a, b, _| a - b)),
         "v_pk_mul_lo_u16" => op!(w, o => map2(w, o, |a, b| {
