@@ -71,6 +71,8 @@ bitflags::bitflags! {
         const FNUZ = 1 << 3;
         /// Matrix operations compute as CDNA1 does: gfx908.
         const CDNA1 = 1 << 4;
+        /// ... or as CDNA3 and CDNA4.
+        const CDNA3 = 1 << 5;
     }
 }
 

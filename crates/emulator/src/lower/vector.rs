@@ -382,7 +382,8 @@ fn is_half(inst: &Inst) -> bool {
 /// What the same instruction does otherwise on this processor.
 fn differences(inst: &Inst) -> OpFlags {
     match inst.info().mode.target() {
-        Target::Gfx942 => OpFlags::FNUZ,
+        Target::Gfx942 => OpFlags::FNUZ | OpFlags::CDNA3,
+        Target::Gfx950 | Target::Gfx9_4Generic => OpFlags::CDNA3,
         Target::Gfx908 => OpFlags::CDNA1,
         _ => OpFlags::empty(),
     }

@@ -1,8 +1,8 @@
-//! The 32-bit accumulators: 32x32, 16x16 and 4x4 blocks.
+//! 32x32, 16x16 and 4x4 blocks of which each product is added to the accumulator by itself.
 
 use std::marker::PhantomData;
 
-use super::elements::Element;
+use super::elements::Chained;
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::wave::{Row, Wave};
 
@@ -40,7 +40,7 @@ struct Operands<S> {
 }
 
 #[inline(always)]
-fn load<E: Element>(w: &Wave, op: &Op, blgp: u32) -> Operands<E::Sum> {
+fn load<E: Chained>(w: &Wave, op: &Op, blgp: u32) -> Operands<E::Sum> {
     let zero = [[E::Sum::default(); 64]; MOST_PER_LANE];
     let mut operands = Operands { a: zero, b: zero };
     for e in 0..E::PER_LANE {
@@ -57,7 +57,7 @@ fn load<E: Element>(w: &Wave, op: &Op, blgp: u32) -> Operands<E::Sum> {
 }
 
 #[inline(always)]
-fn accumulator<E: Element>(w: &Wave, op: &Op, registers: usize) -> [[E::Sum; 64]; MOST_REGISTERS] {
+fn accumulator<E: Chained>(w: &Wave, op: &Op, registers: usize) -> [[E::Sum; 64]; MOST_REGISTERS] {
     let mut sums = [[E::Sum::default(); 64]; MOST_REGISTERS];
     for (r, sum) in sums.iter_mut().take(registers).enumerate() {
         let row = &w.rows[usize::from(op.src[2]) + r].0;
@@ -69,7 +69,7 @@ fn accumulator<E: Element>(w: &Wave, op: &Op, registers: usize) -> [[E::Sum; 64]
 }
 
 #[inline(always)]
-fn store<E: Element>(w: &mut Wave, op: &Op, sums: &[[E::Sum; 64]]) {
+fn store<E: Chained>(w: &mut Wave, op: &Op, sums: &[[E::Sum; 64]]) {
     for (r, sum) in sums.iter().enumerate() {
         let mut row = Row::ZERO;
         for i in 0..64 {
@@ -79,7 +79,7 @@ fn store<E: Element>(w: &mut Wave, op: &Op, sums: &[[E::Sum; 64]]) {
     }
 }
 
-impl<E: Element, const M: usize, const BLOCKS: usize> Kernel for Mfma<E, M, BLOCKS> {
+impl<E: Chained, const M: usize, const BLOCKS: usize> Kernel for Mfma<E, M, BLOCKS> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);
@@ -113,7 +113,7 @@ impl<E: Element, const M: usize, const BLOCKS: usize> Kernel for Mfma<E, M, BLOC
     }
 }
 
-impl<E: Element> Kernel for Mfma4<E> {
+impl<E: Chained> Kernel for Mfma4<E> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);

@@ -5,7 +5,7 @@
 //! `lane % 4`.
 
 use crate::error::FaultKind;
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Kernel, Op, OpFlags, RawMods};
 use crate::wave::Wave;
 
 pub struct Double16;
@@ -30,12 +30,23 @@ fn store(w: &mut Wave, row: u16, values: &[f64; 64]) {
     }
 }
 
-/// gfx90a gives the broadcast fields no meaning for f64.
+/// gfx90a gives the broadcast fields no meaning for f64. CDNA3 negates A, B and C by BLGP's bits.
 #[inline(always)]
 fn refuse(w: &mut Wave, op: &Op) -> Option<Flow> {
     let mods = RawMods(op.imm);
-    (mods.cbsz() != 0 || mods.blgp() != 0 || mods.abid() != 0)
+    let negates = op.flags.contains(OpFlags::CDNA3);
+    (mods.cbsz() != 0 || (mods.blgp() != 0 && !negates) || mods.abid() != 0)
         .then(|| w.fault(FaultKind::Unsupported, "an f64 matrix operation with cbsz, abid or blgp".to_string()))
+}
+
+/// Operand `k` with its sign as BLGP says.
+#[inline(always)]
+fn operand(w: &Wave, op: &Op, k: u32, row: u16) -> [f64; 64] {
+    let mut values = load(w, row);
+    if RawMods(op.imm).blgp() >> k & 1 != 0 {
+        values.iter_mut().for_each(|value| *value = -*value);
+    }
+    values
 }
 
 impl Kernel for Double16 {
@@ -44,10 +55,10 @@ impl Kernel for Double16 {
         if let Some(flow) = refuse(w, op) {
             return flow;
         }
-        let (a, b) = (load(w, op.src[0]), load(w, op.src[1]));
+        let (a, b) = (operand(w, op, 0, op.src[0]), operand(w, op, 1, op.src[1]));
         let mut results = [[0.0; 64]; 4];
         for (r, result) in results.iter_mut().enumerate() {
-            *result = load(w, op.src[2] + 2 * r as u16);
+            *result = operand(w, op, 2, op.src[2] + 2 * r as u16);
             for k in 0..4 {
                 for lane in 0..64 {
                     let row = 4 * r + lane / 16;
@@ -68,8 +79,8 @@ impl Kernel for Double4 {
         if let Some(flow) = refuse(w, op) {
             return flow;
         }
-        let (a, b) = (load(w, op.src[0]), load(w, op.src[1]));
-        let mut result = load(w, op.src[2]);
+        let (a, b) = (operand(w, op, 0, op.src[0]), operand(w, op, 1, op.src[1]));
+        let mut result = operand(w, op, 2, op.src[2]);
         for k in 0..4 {
             for lane in 0..64 {
                 let block = lane / 4 % 4 * 4;

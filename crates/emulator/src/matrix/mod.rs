@@ -16,22 +16,32 @@
 //! CBSZ, ABID: groups of `1 << cbsz` blocks all use the A of block ABID of their group. BLGP permutes the lanes of B.
 //! EXEC is ignored.
 //!
+//! CDNA4's operations on 8, 6 and 4 bits are in [`scaled`], sparse ones in [`sparse`].
+//!
 //! # What the arithmetic is
 //!
-//! Products are added to the accumulator one after the other, k ascending, each step a fused multiply-add rounded to
-//! nearest even. AMD does not document the order; where sums are exact the order does not show. Denormals: the f32 and
-//! f64 forms keep them; the f16 and bf16 forms of gfx90a flush those of the operands, of the accumulator and of the
-//! result. MODE is ignored. Sources: "Matrix Arithmetic Instructions" in AMD's CDNA2 ISA manual; AMD's matrix
-//! instruction calculator; the MI200 numerics notes in the ROCm documentation.
+//! f32, f64: products are added to the accumulator one after the other, k ascending, each step a fused multiply-add
+//! rounded to nearest even; denormals are kept. Bytes: exact, wrapping. The other types: [`sum`]. MODE is ignored.
+//! Sources: "Matrix Arithmetic Instructions" in AMD's CDNA ISA manuals; AMD's matrix instruction calculator.
 
 mod accumulate;
+mod dense;
 mod double;
 mod elements;
 mod moves;
+pub mod scaled;
+pub mod sparse;
+pub mod sum;
+mod types;
 
 use accumulate::{Mfma, Mfma4};
+use dense::Dense;
 use double::{Double4, Double16};
-use elements::{Bf16, Bf16Double, Bf16Exact, Bf16Wide, F16, F16Double, F16Exact, F32, I8, I8Double, I8Quad};
+use elements::{F32, I8, I8Double, I8Quad};
+use scaled::Mixed;
+use sparse::{Local, Pieces, Sparse, Spread};
+use sum::{Aligned, Integers, Pairs, TwoSums};
+use types::{Bf8, Bf16, F16, Fp8, Xf32};
 
 use crate::registry::ValuOp;
 
@@ -46,21 +56,6 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_mfma_f32_16x16x1f32" => ValuOp::of::<Mfma<F32, 16, 4>>(),
         "v_mfma_f32_16x16x4f32" => ValuOp::of::<Mfma<F32, 16, 1>>(),
         "v_mfma_f32_4x4x1f32" => ValuOp::of::<Mfma4<F32>>(),
-        "v_mfma_f32_32x32x4f16" => ValuOp::of::<Mfma<F16, 32, 2>>(),
-        "v_mfma_f32_32x32x8f16" => ValuOp::of::<Mfma<F16, 32, 1>>(),
-        "v_mfma_f32_16x16x4f16" => ValuOp::of::<Mfma<F16, 16, 4>>(),
-        "v_mfma_f32_16x16x16f16" => ValuOp::of::<Mfma<F16, 16, 1>>(),
-        "v_mfma_f32_4x4x4f16" => ValuOp::of::<Mfma4<F16>>(),
-        "v_mfma_f32_32x32x2bf16" => ValuOp::of::<Mfma<Bf16, 32, 2>>(),
-        "v_mfma_f32_32x32x4bf16" => ValuOp::of::<Mfma<Bf16, 32, 1>>(),
-        "v_mfma_f32_16x16x2bf16" => ValuOp::of::<Mfma<Bf16, 16, 4>>(),
-        "v_mfma_f32_16x16x8bf16" => ValuOp::of::<Mfma<Bf16, 16, 1>>(),
-        "v_mfma_f32_4x4x2bf16" => ValuOp::of::<Mfma4<Bf16>>(),
-        "v_mfma_f32_32x32x4bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 32, 2>>(),
-        "v_mfma_f32_32x32x8bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 32, 1>>(),
-        "v_mfma_f32_16x16x4bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 16, 4>>(),
-        "v_mfma_f32_16x16x16bf16_1k" => ValuOp::of::<Mfma<Bf16Wide, 16, 1>>(),
-        "v_mfma_f32_4x4x4bf16_1k" => ValuOp::of::<Mfma4<Bf16Wide>>(),
         "v_mfma_i32_32x32x4i8" => ValuOp::of::<Mfma<I8, 32, 2>>(),
         "v_mfma_i32_32x32x8i8" => ValuOp::of::<Mfma<I8, 32, 1>>(),
         "v_mfma_i32_16x16x4i8" => ValuOp::of::<Mfma<I8, 16, 4>>(),
@@ -74,31 +69,118 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_mfma_f32_16x16x1_4b_f32" => ValuOp::of::<Mfma<F32, 16, 4>>(),
         "v_mfma_f32_16x16x4_f32" => ValuOp::of::<Mfma<F32, 16, 1>>(),
         "v_mfma_f32_4x4x1_16b_f32" => ValuOp::of::<Mfma4<F32>>(),
-        "v_mfma_f32_32x32x4_2b_f16" => ValuOp::of::<Mfma<F16Exact, 32, 2>>(),
-        "v_mfma_f32_32x32x8_f16" => ValuOp::of::<Mfma<F16Exact, 32, 1>>(),
-        "v_mfma_f32_16x16x4_4b_f16" => ValuOp::of::<Mfma<F16Exact, 16, 4>>(),
-        "v_mfma_f32_16x16x16_f16" => ValuOp::of::<Mfma<F16Exact, 16, 1>>(),
-        "v_mfma_f32_4x4x4_16b_f16" => ValuOp::of::<Mfma4<F16Exact>>(),
-        "v_mfma_f32_32x32x4_2b_bf16" => ValuOp::of::<Mfma<Bf16Exact, 32, 2>>(),
-        "v_mfma_f32_32x32x8_bf16" => ValuOp::of::<Mfma<Bf16Exact, 32, 1>>(),
-        "v_mfma_f32_16x16x4_4b_bf16" => ValuOp::of::<Mfma<Bf16Exact, 16, 4>>(),
-        "v_mfma_f32_16x16x16_bf16" => ValuOp::of::<Mfma<Bf16Exact, 16, 1>>(),
-        "v_mfma_f32_4x4x4_16b_bf16" => ValuOp::of::<Mfma4<Bf16Exact>>(),
         "v_mfma_i32_32x32x4_2b_i8" => ValuOp::of::<Mfma<I8, 32, 2>>(),
         "v_mfma_i32_16x16x4_4b_i8" => ValuOp::of::<Mfma<I8, 16, 4>>(),
         "v_mfma_i32_4x4x4_16b_i8" => ValuOp::of::<Mfma4<I8>>(),
         "v_mfma_i32_32x32x16_i8" => ValuOp::of::<Mfma<I8Double, 32, 1>>(),
         "v_mfma_i32_16x16x32_i8" => ValuOp::of::<Mfma<I8Double, 16, 1>>(),
-        // CDNA4: twice as many along K.
-        "v_mfma_f32_32x32x16_f16" => ValuOp::of::<Mfma<F16Double, 32, 1>>(),
-        "v_mfma_f32_16x16x32_f16" => ValuOp::of::<Mfma<F16Double, 16, 1>>(),
-        "v_mfma_f32_32x32x16_bf16" => ValuOp::of::<Mfma<Bf16Double, 32, 1>>(),
-        "v_mfma_f32_16x16x32_bf16" => ValuOp::of::<Mfma<Bf16Double, 16, 1>>(),
         "v_mfma_i32_32x32x32_i8" => ValuOp::of::<Mfma<I8Quad, 32, 1>>(),
         "v_mfma_i32_16x16x64_i8" => ValuOp::of::<Mfma<I8Quad, 16, 1>>(),
-        _ => return None,
+        _ => return halves(base).or_else(|| bytes(base)).or_else(|| sparse_operations(base)).map(ValuOp::raw_mods),
     };
     Some(op.raw_mods())
+}
+
+/// f16 and bf16, and xf32.
+fn halves(base: &str) -> Option<ValuOp> {
+    /// Products of one type of element.
+    macro_rules! dense {
+        ($element:ty, $rule:ty, $m:literal, $blocks:literal, $per_lane:literal) => {
+            Some(ValuOp::of::<Dense<$element, $element, $rule, $m, $blocks, $per_lane>>())
+        };
+    }
+    match base {
+        "v_mfma_f32_32x32x4f16" => dense!(F16, Pairs<4>, 32, 2, 4),
+        "v_mfma_f32_32x32x8f16" => dense!(F16, Pairs<4>, 32, 1, 4),
+        "v_mfma_f32_16x16x4f16" => dense!(F16, Pairs<4>, 16, 4, 4),
+        "v_mfma_f32_16x16x16f16" => dense!(F16, Pairs<4>, 16, 1, 4),
+        "v_mfma_f32_4x4x4f16" => dense!(F16, Pairs<4>, 4, 16, 4),
+        "v_mfma_f32_32x32x2bf16" => dense!(Bf16, Pairs<2>, 32, 2, 2),
+        "v_mfma_f32_32x32x4bf16" => dense!(Bf16, Pairs<2>, 32, 1, 2),
+        "v_mfma_f32_16x16x2bf16" => dense!(Bf16, Pairs<2>, 16, 4, 2),
+        "v_mfma_f32_16x16x8bf16" => dense!(Bf16, Pairs<2>, 16, 1, 2),
+        "v_mfma_f32_4x4x2bf16" => dense!(Bf16, Pairs<2>, 4, 16, 2),
+        "v_mfma_f32_32x32x4bf16_1k" => dense!(Bf16, Pairs<4>, 32, 2, 4),
+        "v_mfma_f32_32x32x8bf16_1k" => dense!(Bf16, Pairs<4>, 32, 1, 4),
+        "v_mfma_f32_16x16x4bf16_1k" => dense!(Bf16, Pairs<4>, 16, 4, 4),
+        "v_mfma_f32_16x16x16bf16_1k" => dense!(Bf16, Pairs<4>, 16, 1, 4),
+        "v_mfma_f32_4x4x4bf16_1k" => dense!(Bf16, Pairs<4>, 4, 16, 4),
+        // CDNA3.
+        "v_mfma_f32_32x32x4_2b_f16" => dense!(F16, Aligned<8>, 32, 2, 4),
+        "v_mfma_f32_32x32x8_f16" => dense!(F16, Aligned<8>, 32, 1, 4),
+        "v_mfma_f32_16x16x4_4b_f16" => dense!(F16, Aligned<8>, 16, 4, 4),
+        "v_mfma_f32_16x16x16_f16" => dense!(F16, Aligned<8>, 16, 1, 4),
+        "v_mfma_f32_4x4x4_16b_f16" => dense!(F16, Aligned<8>, 4, 16, 4),
+        "v_mfma_f32_32x32x4_2b_bf16" => dense!(Bf16, Aligned<8>, 32, 2, 4),
+        "v_mfma_f32_32x32x8_bf16" => dense!(Bf16, Aligned<8>, 32, 1, 4),
+        "v_mfma_f32_16x16x4_4b_bf16" => dense!(Bf16, Aligned<8>, 16, 4, 4),
+        "v_mfma_f32_16x16x16_bf16" => dense!(Bf16, Aligned<8>, 16, 1, 4),
+        "v_mfma_f32_4x4x4_16b_bf16" => dense!(Bf16, Aligned<8>, 4, 16, 4),
+        "v_mfma_f32_16x16x8_xf32" => dense!(Xf32, Aligned<4>, 16, 1, 2),
+        "v_mfma_f32_32x32x4_xf32" => dense!(Xf32, Aligned<4>, 32, 1, 2),
+        // CDNA4.
+        "v_mfma_f32_32x32x16_f16" => dense!(F16, Aligned<8>, 32, 1, 8),
+        "v_mfma_f32_16x16x32_f16" => dense!(F16, Aligned<8>, 16, 1, 8),
+        "v_mfma_f32_32x32x16_bf16" => dense!(Bf16, Aligned<8>, 32, 1, 8),
+        "v_mfma_f32_16x16x32_bf16" => dense!(Bf16, Aligned<8>, 16, 1, 8),
+        _ => None,
+    }
+}
+
+/// Operations on two kinds of eight-bit floats: the names of A's and of B's, then what depends on them.
+macro_rules! by_kinds {
+    ($kinds:expr, $operation:ident $(, $parameter:ty)* ; $($number:literal),*) => {
+        match $kinds {
+            "fp8_fp8" => Some(ValuOp::of::<$operation<Fp8, Fp8, TwoSums, $($parameter,)* $($number),*>>()),
+            "fp8_bf8" => Some(ValuOp::of::<$operation<Fp8, Bf8, TwoSums, $($parameter,)* $($number),*>>()),
+            "bf8_fp8" => Some(ValuOp::of::<$operation<Bf8, Fp8, TwoSums, $($parameter,)* $($number),*>>()),
+            "bf8_bf8" => Some(ValuOp::of::<$operation<Bf8, Bf8, TwoSums, $($parameter,)* $($number),*>>()),
+            _ => None,
+        }
+    };
+}
+
+/// Eight bits and fewer.
+fn bytes(base: &str) -> Option<ValuOp> {
+    match base {
+        "v_mfma_f32_16x16x128_f8f6f4" => return Some(ValuOp::of::<Mixed<16, false>>()),
+        "v_mfma_f32_32x32x64_f8f6f4" => return Some(ValuOp::of::<Mixed<32, false>>()),
+        "v_mfma_scale_f32_16x16x128_f8f6f4" => return Some(ValuOp::of::<Mixed<16, true>>()),
+        "v_mfma_scale_f32_32x32x64_f8f6f4" => return Some(ValuOp::of::<Mixed<32, true>>()),
+        _ => {}
+    }
+    let (shape, kinds) = base.strip_prefix("v_mfma_f32_")?.split_once('_')?;
+    match shape {
+        "16x16x32" => by_kinds!(kinds, Dense; 16, 1, 8),
+        "32x32x16" => by_kinds!(kinds, Dense; 32, 1, 8),
+        _ => None,
+    }
+}
+
+fn sparse_operations(base: &str) -> Option<ValuOp> {
+    let (shape, kinds) = base.strip_prefix("v_smfmac_f32_").or(base.strip_prefix("v_smfmac_i32_"))?.split_once('_')?;
+    type Half<E, L, const M: usize, const N: usize, const T: usize> = Sparse<E, E, Aligned<8>, L, M, N, T>;
+    type Byte<L, const M: usize, const N: usize, const T: usize> = Sparse<types::I8, types::I8, Integers, L, M, N, T>;
+    Some(match (shape, kinds) {
+        ("16x16x32", "f16") => ValuOp::of::<Half<F16, Local, 16, 4, 8>>(),
+        ("32x32x16", "f16") => ValuOp::of::<Half<F16, Local, 32, 4, 8>>(),
+        ("16x16x32", "bf16") => ValuOp::of::<Half<Bf16, Local, 16, 4, 8>>(),
+        ("32x32x16", "bf16") => ValuOp::of::<Half<Bf16, Local, 32, 4, 8>>(),
+        ("16x16x64", "i8") => ValuOp::of::<Byte<Local, 16, 8, 16>>(),
+        ("32x32x32", "i8") => ValuOp::of::<Byte<Local, 32, 8, 16>>(),
+        // CDNA4.
+        ("16x16x64", "f16") => ValuOp::of::<Half<F16, Pieces, 16, 8, 16>>(),
+        ("32x32x32", "f16") => ValuOp::of::<Half<F16, Pieces, 32, 8, 16>>(),
+        ("16x16x64", "bf16") => ValuOp::of::<Half<Bf16, Pieces, 16, 8, 16>>(),
+        ("32x32x32", "bf16") => ValuOp::of::<Half<Bf16, Pieces, 32, 8, 16>>(),
+        ("16x16x128", "i8") => ValuOp::of::<Byte<Spread, 16, 16, 32>>(),
+        ("32x32x64", "i8") => ValuOp::of::<Byte<Spread, 32, 16, 32>>(),
+        ("16x16x64", _) => return by_kinds!(kinds, Sparse, Local; 16, 8, 16),
+        ("32x32x32", _) => return by_kinds!(kinds, Sparse, Local; 32, 8, 16),
+        ("16x16x128", _) => return by_kinds!(kinds, Sparse, Spread; 16, 16, 32),
+        ("32x32x64", _) => return by_kinds!(kinds, Sparse, Spread; 32, 16, 32),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

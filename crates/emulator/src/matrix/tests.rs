@@ -2,6 +2,7 @@
 //! by a plain triple loop. Small integers: every order of summation gives the same sum.
 
 use super::lookup;
+use crate::fp::small::{BF6, BF8, FP4, FP6, FP8, Small};
 use crate::op::Op;
 use crate::wave::{Row, Wave};
 
@@ -16,7 +17,7 @@ const fn case(name: &'static str, m: usize, k: usize, blocks: usize) -> Case {
     Case { name, m, k, blocks }
 }
 
-const CASES: [Case; 51] = [
+const CASES: [Case; 61] = [
     case("v_mfma_f32_32x32x1f32", 32, 1, 2),
     case("v_mfma_f32_32x32x2f32", 32, 2, 1),
     case("v_mfma_f32_16x16x1f32", 16, 1, 4),
@@ -68,6 +69,16 @@ const CASES: [Case; 51] = [
     case("v_mfma_f32_16x16x32_bf16", 16, 32, 1),
     case("v_mfma_i32_32x32x32_i8", 32, 32, 1),
     case("v_mfma_i32_16x16x64_i8", 16, 64, 1),
+    case("v_mfma_f32_16x16x8_xf32", 16, 8, 1),
+    case("v_mfma_f32_32x32x4_xf32", 32, 4, 1),
+    case("v_mfma_f32_16x16x32_fp8_fp8", 16, 32, 1),
+    case("v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1),
+    case("v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1),
+    case("v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1),
+    case("v_mfma_f32_32x32x16_fp8_fp8", 32, 16, 1),
+    case("v_mfma_f32_32x32x16_fp8_bf8", 32, 16, 1),
+    case("v_mfma_f32_32x32x16_bf8_fp8", 32, 16, 1),
+    case("v_mfma_f32_32x32x16_bf8_bf8", 32, 16, 1),
 ];
 
 /// f16 bits of a small integer.
@@ -79,9 +90,15 @@ fn half(value: i32) -> u32 {
     (single >> 16 & 0x8000) | ((single >> 23 & 0xff) - 112) << 10 | (single >> 13 & 0x3ff)
 }
 
-/// The bits of an element and how many of them a register holds.
-fn element(name: &str, value: i32) -> (u32, usize) {
+/// The bits of an element of A or B and how many of them a register holds.
+fn element(name: &str, is_b: bool, value: i32) -> (u32, usize) {
     let single = (value as f32).to_bits();
+    let types: Vec<&str> = name.rsplit('_').collect();
+    match types[usize::from(!is_b)] {
+        "fp8" => return (FP8.from_f32(single, false), 4),
+        "bf8" => return (BF8.from_f32(single, false), 4),
+        _ => {}
+    }
     if name.ends_with("i8") {
         (value as u32 & 0xff, 4)
     } else if name.contains("bf16") {
@@ -94,7 +111,7 @@ fn element(name: &str, value: i32) -> (u32, usize) {
 }
 
 fn a_value(block: usize, row: usize, k: usize) -> i32 {
-    ((block * 31 + row * 7 + k * 3) % 11) as i32 - 5
+    ((block * 31 + row * 7 + k * 3) % 9) as i32 - 4
 }
 
 fn b_value(block: usize, k: usize, column: usize) -> i32 {
@@ -114,7 +131,7 @@ fn run(case: &Case, cbsz: u64, abid: u64, blgp: u64) -> (Wave, usize) {
             for k in 0..case.k {
                 let lane = (k / per_lane * case.blocks + block) * case.m + index;
                 for (first, value) in [(0, a_value(block, index, k)), (4, b_value(block, k, index))] {
-                    let (bits, packed) = element(case.name, value);
+                    let (bits, packed) = element(case.name, first == 4, value);
                     let e = k % per_lane;
                     wave.rows[first + e / packed].0[lane] |= bits << (32 / packed * (e % packed));
                 }
@@ -237,4 +254,177 @@ fn doubles_multiply() {
             }
         }
     }
+}
+
+/// Calls the handler.
+fn execute(name: &str, wave: &mut Wave, op: &Op) {
+    let handler = lookup(name).expect("a matrix operation").variants.select();
+    // SAFETY: as above.
+    let _ = unsafe { handler(wave, op) };
+}
+
+fn put(wave: &mut Wave, first: usize, bits: usize, lane: usize, e: usize, code: u32) {
+    let at = e * bits;
+    let placed = u64::from(code) << (at % 32);
+    wave.rows[first + at / 32].0[lane] |= placed as u32;
+    wave.rows[first + at / 32 + 1].0[lane] |= (placed >> 32) as u32;
+}
+
+#[test]
+fn sparse_operations_take_what_the_indices_say() {
+    for (name, m, k, bits) in [
+        ("v_smfmac_f32_16x16x32_f16", 16, 32, 16),
+        ("v_smfmac_f32_32x32x16_bf16", 32, 16, 16),
+        ("v_smfmac_f32_16x16x64_fp8_bf8", 16, 64, 8),
+        ("v_smfmac_i32_32x32x32_i8", 32, 32, 8),
+        ("v_smfmac_f32_16x16x64_bf16", 16, 64, 16),
+        ("v_smfmac_f32_32x32x32_f16", 32, 32, 16),
+        ("v_smfmac_f32_16x16x128_bf8_fp8", 16, 128, 8),
+        ("v_smfmac_i32_32x32x64_i8", 32, 64, 8),
+    ] {
+        let mut wave = Wave::new();
+        let (groups, wide) = (64 / m, k * bits / (64 / m) >= 256);
+        let pick = |row: usize, q: usize| [(row + q) % 3, (row + q) % 3 + 1];
+        for row in 0..m {
+            for q in 0..k / 4 {
+                for half in 0..2 {
+                    let s = 2 * q + half;
+                    // The manual's layouts once more: stored element `s` of A, and its index.
+                    let per_lane = k / 2 / groups;
+                    let bit = |x: usize, n: usize| x >> n & 1;
+                    let (group, e) = match (bits == 8 && wide, groups) {
+                        (true, 4) => (2 * bit(s, 5) + bit(s, 3), 8 * bit(s, 2) + 4 * bit(s, 4) + s % 4),
+                        (true, _) => (bit(s, 4), 8 * bit(s, 2) + 4 * bit(s, 3) + s % 4),
+                        _ => (s / per_lane, s % per_lane),
+                    };
+                    let value = a_value(0, row, s);
+                    put(&mut wave, 0, bits, group * m + row, e, element(name, false, value).0);
+                    let (group, nibble) = match (bits == 8 && wide, groups) {
+                        (true, 4) => (2 * bit(q, 4) + bit(q, 2), 4 * bit(q, 1) + 2 * bit(q, 3) + bit(q, 0)),
+                        (true, _) => (bit(q, 3), 4 * bit(q, 1) + 2 * bit(q, 2) + bit(q, 0)),
+                        _ => (q / (per_lane / 2), q % (per_lane / 2)),
+                    };
+                    // With ABID 1 where there is room for more than one set.
+                    let shift = if per_lane * 2 < 32 { per_lane * 2 } else { 0 };
+                    wave.rows[30].0[group * m + row] |= (pick(row, q)[half] as u32) << (shift + 4 * nibble + 2 * half);
+                }
+            }
+            for k_at in 0..k {
+                let per_lane = k / groups;
+                let (group, e) = if wide {
+                    (k_at / 8 % groups, k_at / (8 * groups) * 8 + k_at % 8)
+                } else {
+                    (k_at / per_lane, k_at % per_lane)
+                };
+                put(&mut wave, 16, bits, group * m + row, e, element(name, true, b_value(0, k_at, row)).0);
+            }
+        }
+        let abid = if k / 2 / groups * 2 < 32 { 1 } else { 0 };
+        let op = Op { dst: 64, src: [0, 16, 30], imm: abid << 19, ..Op::NOTHING };
+        execute(name, &mut wave, &op);
+        let case = case(name, m, k, 1);
+        for register in 0..m * m / 64 {
+            for lane in 0..64 {
+                let (_, row, column) = place(&case, register, lane);
+                let want: i32 = (0..k / 2)
+                    .map(|s| a_value(0, row, s) * b_value(0, s / 2 * 4 + pick(row, s / 2)[s % 2], column))
+                    .sum();
+                let bits = wave.rows[64 + register].0[lane];
+                let got = if name.ends_with("i8") { bits as i32 } else { f32::from_bits(bits) as i32 };
+                assert_eq!(got, want, "{name} row {row} column {column}");
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_of_mixed_formats_have_scales() {
+    const FORMATS: [Small; 5] = [FP8, BF8, FP6, BF6, FP4];
+    let small = |row: usize, k: usize| [-1.0f32, 0.5, 1.0, 2.0][(row * 5 + k * 3) % 4];
+    for (name, m, k) in [("v_mfma_scale_f32_16x16x128_f8f6f4", 16, 128), ("v_mfma_scale_f32_32x32x64_f8f6f4", 32, 64)] {
+        for (fa, fb) in [(0, 0), (0, 4), (1, 2), (3, 1), (4, 4), (2, 3)] {
+            let mut wave = Wave::new();
+            let groups = 64 / m;
+            for index in 0..m {
+                for at in 0..k {
+                    for (first, format, shift) in [(0, fa, 0), (10, fb, 7)] {
+                        let bits = FORMATS[format].bits() as usize;
+                        let (group, e) = if bits == 8 {
+                            (at / 16 % groups, at / (16 * groups) * 16 + at % 16)
+                        } else {
+                            (at / 32, at % 32)
+                        };
+                        let code = FORMATS[format].from_f32(small(index + shift, at).to_bits(), false);
+                        put(&mut wave, first, bits, group * m + index, e, code);
+                    }
+                }
+                for block in 0..groups {
+                    // A's scales in byte 1, B's in byte 2.
+                    wave.rows[40].0[block * m + index] = ((126 + (index + block) % 3) as u32) << 8;
+                    wave.rows[41].0[block * m + index] = ((127 + (index * block) % 2) as u32) << 16;
+                }
+            }
+            let mods = 1 << 6 | 1 << 11 | (fa as u64) << 16 | (fb as u64) << 23;
+            let op = Op { dst: 64, src: [0, 10, 20], sdst: 40, ssrc: 41, imm: mods, ..Op::NOTHING };
+            execute(name, &mut wave, &op);
+            let case = case(name, m, k, 1);
+            for register in 0..m * m / 64 {
+                for lane in 0..64 {
+                    let (_, row, column) = place(&case, register, lane);
+                    let want: f32 = (0..k)
+                        .map(|at| {
+                            let block = at / 32;
+                            let scale = 2f32.powi((row + block) as i32 % 3 - 1 + (column * block) as i32 % 2);
+                            small(row, at) * small(column + 7, at) * scale
+                        })
+                        .sum();
+                    let got = f32::from_bits(wave.rows[64 + register].0[lane]);
+                    assert_eq!(got, want, "{name} formats {fa} {fb} row {row} column {column}");
+                }
+            }
+        }
+    }
+}
+
+/// Runs one 4x4 operation whose first row of A and first column of B are given, and gives the first result.
+fn one_sum(name: &str, a: [f32; 4], b: [f32; 4], c: f32, flags: crate::op::OpFlags) -> f32 {
+    let mut wave = Wave::new();
+    let code = |x: f32| if name.contains("bf16") { x.to_bits() >> 16 } else { crate::fp::half::f32_to_f16(x) };
+    for e in 0..4 {
+        put(&mut wave, 0, 16, 0, e, code(a[e]));
+        put(&mut wave, 4, 16, 0, e, code(b[e]));
+    }
+    wave.rows[16].0[0] = c.to_bits();
+    execute(name, &mut wave, &Op { dst: 64, src: [0, 4, 16], flags, ..Op::NOTHING });
+    f32::from_bits(wave.rows[64].0[0])
+}
+
+#[test]
+fn each_generation_rounds_in_its_own_way() {
+    use crate::op::OpFlags;
+    let none = OpFlags::empty();
+    let (two, eight) = (2f32.powi(12), 2f32.powi(-13));
+    // 2^24 + 1 + 1 + ...: CDNA2 adds pairs first, 2^24 and 1 and then 1 and 1.
+    let a = [two, 1.0, 1.0, 1.0];
+    let b = [two, 1.0, 1.0, 1.0];
+    assert_eq!(one_sum("v_mfma_f32_4x4x4f16", a, b, 0.0, none), 16_777_218.0);
+    // CDNA1 rounds the exact sum of 2^24 + 3 once.
+    assert_eq!(one_sum("v_mfma_f32_4x4x4f16", a, b, 0.0, OpFlags::CDNA1), 16_777_220.0);
+    // CDNA3 has 24 bits below the largest product: nothing of 2^24 + 3 is lost before it is rounded.
+    assert_eq!(one_sum("v_mfma_f32_4x4x4_16b_f16", a, b, 0.0, none), 16_777_220.0);
+    // A product of 2^-26 of the largest is cut off, whatever its sign.
+    for sign in [1.0, -1.0] {
+        let (a, b) = ([1.0, sign * eight, 0.0, 0.0], [1.0, eight, 0.0, 0.0]);
+        assert_eq!(one_sum("v_mfma_f32_4x4x4_16b_f16", a, b, -1.0, none), 0.0);
+        assert_eq!(one_sum("v_mfma_f32_4x4x4f16", a, b, -1.0, OpFlags::CDNA1), sign * eight * eight);
+    }
+    // Against the accumulator it is cut off towards minus infinity.
+    let tiny = 2f32.powi(-40);
+    assert_eq!(one_sum("v_mfma_f32_4x4x4_16b_bf16", [tiny, 0.0, 0.0, 0.0], [1.0; 4], 1.0, none), 1.0);
+    let infinite = one_sum("v_mfma_f32_4x4x4_16b_bf16", [1e38, 0.0, 0.0, 0.0], [1e38, 0.0, 0.0, 0.0], 0.0, none);
+    assert_eq!(infinite, f32::INFINITY);
+    let nan = one_sum("v_mfma_f32_4x4x4_16b_f16", [f32::INFINITY, 0.0, 0.0, 0.0], [0.0; 4], 0.0, none);
+    assert_eq!(nan.to_bits(), 0x7fc0_0000);
+    assert_eq!(one_sum("v_mfma_f32_4x4x4f16", [2f32.powi(-20); 4], [1.0; 4], 0.0, none), 0.0, "denormals");
+    assert_eq!(one_sum("v_mfma_f32_4x4x4f16", [2f32.powi(-20); 4], [1.0; 4], 0.0, OpFlags::CDNA1), 2f32.powi(-18));
 }

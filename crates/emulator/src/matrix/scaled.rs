@@ -1,0 +1,96 @@
+//! `v_mfma_f32_*_f8f6f4`, `v_mfma_scale_f32_*_f8f6f4`: A and B of any of five formats (CBSZ and BLGP say which), and of
+//! the latter blocks of 32 elements along K that share a power of two.
+//!
+//! A lane holds 32 elements of a row: those of 4 and 6 bits one after the other, those of 8 bits in two pieces of
+//! sixteen, so that the first registers hold the first half of K. The lanes of a row hold its scales in the order of its
+//! blocks, each in the byte of its register that OP_SEL (low bit) and OP_SEL_HI (high bit) select.
+
+use super::dense::rows;
+use super::sum::{NAN, Rule, Span, TwoSums};
+use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8};
+use crate::error::FaultKind;
+use crate::fp::small::shared_exponent;
+use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::wave::{Row, Wave};
+
+/// Elements of each operand that a lane holds.
+const PER_LANE: usize = 32;
+type Side = super::types::Side<PER_LANE>;
+
+/// M x M results; `SCALED`: the scales are in the rows `op.sdst` (of A) and `op.ssrc` (of B).
+pub struct Mixed<const M: usize, const SCALED: bool>;
+
+/// Reads one operand; false if there is no such format.
+#[inline(always)]
+fn load<const M: usize>(side: &mut Side, format: u32, op: &Op, registers: &[Row]) -> bool {
+    fn of<E: Element, const M: usize>(side: &mut Side, op: &Op, registers: &[Row]) {
+        let groups = 64 / M;
+        side.load::<E>(
+            op,
+            registers,
+            |lane| lane,
+            |lane, e| {
+                let group = lane / M;
+                let k = if E::BITS == 8 { (e / 16 * groups + group) * 16 + e % 16 } else { group * PER_LANE + e };
+                k * M + lane % M
+            },
+        );
+    }
+    match format {
+        0 => of::<Fp8, M>(side, op, registers),
+        1 => of::<Bf8, M>(side, op, registers),
+        2 => of::<Fp6, M>(side, op, registers),
+        3 => of::<Bf6, M>(side, op, registers),
+        4 => of::<Fp4, M>(side, op, registers),
+        _ => return false,
+    }
+    true
+}
+
+/// Multiplies an operand by its blocks' scales; gives the rows (or columns) that have a NaN among them.
+#[inline(always)]
+fn scale<const M: usize>(side: &mut Side, scales: &Row, byte: u32) -> u64 {
+    let mut nans = 0;
+    for block in 0..64 / M {
+        for i in 0..M {
+            match shared_exponent(scales.0[block * M + i] >> (8 * byte)) {
+                None => nans |= 1 << i,
+                Some(exponent) => {
+                    for k in 32 * block..32 * (block + 1) {
+                        side.exponents()[k * M + i] += exponent;
+                    }
+                }
+            }
+        }
+    }
+    nans
+}
+
+impl<const M: usize, const SCALED: bool> Kernel for Mixed<M, SCALED> {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let mods = RawMods(op.imm);
+        let (mut a, mut b) = (Side::new(), Side::new());
+        if !load::<M>(&mut a, mods.cbsz(), op, &w.rows[usize::from(op.src[0])..])
+            || !load::<M>(&mut b, mods.blgp(), op, &w.rows[usize::from(op.src[1])..])
+        {
+            return w.fault(FaultKind::Unsupported, "a matrix operation on a format that does not exist".to_string());
+        }
+        let (mut a_nans, mut b_nans) = (0, 0);
+        if SCALED {
+            let byte = |k| u32::from(mods.op_sel(k)) | u32::from(mods.op_sel_hi(k)) << 1;
+            a_nans = scale::<M>(&mut a, w.row(op.sdst.into()), byte(0));
+            b_nans = scale::<M>(&mut b, w.row(op.ssrc.into()), byte(1));
+        }
+        let (a, b) = (a.view(), b.view());
+        rows::<M, 1>(w, op.dst, op.src[2], |_, row, c| {
+            TwoSums::add(op, a, b, Span { a: row, b: 0, k: 2048 / M, step: M }, c);
+            for (j, c) in c.iter_mut().enumerate() {
+                if a_nans >> row & 1 != 0 || b_nans >> j & 1 != 0 {
+                    *c = NAN;
+                }
+            }
+        });
+        Flow::Next
+    }
+}

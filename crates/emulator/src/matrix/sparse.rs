@@ -1,0 +1,137 @@
+//! `v_smfmac_*`: of every four elements along K of a row of A two are stored, and an index says which.
+//!
+//! A lane's index register has four bits for each pair of elements that the lane holds: the place of the first within
+//! its four, two bits, then that of the second. Where a lane does not fill the register, ABID says which part of it
+//! counts, if CBSZ is zero. CDNA3: lane by lane, elements and indices lie beside the elements of B that they meet
+//! (AMD's matrix instruction calculator). CDNA4 stores A and B as full operations of half and of all of K do, the latter
+//! in two or four pieces, and spreads eight-bit elements and their indices further (the tables of AMD's rocjitsu).
+
+use std::marker::PhantomData;
+
+use super::dense::rows;
+use super::sum::{Rule, Span};
+use super::types::{Element, Side};
+use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::wave::{Row, Wave};
+
+/// `PER_LANE` stored elements of A a lane, `TWICE` as many of B.
+pub struct Sparse<A, B, R, L, const M: usize, const PER_LANE: usize, const TWICE: usize>(PhantomData<(A, B, R, L)>);
+
+/// Where things lie, `groups` being the lanes that share a row: `64 / M`.
+pub trait Layout {
+    /// Lane group and element of stored element `s` of a row of A.
+    fn a(groups: usize, per_lane: usize, s: usize) -> (usize, usize);
+    /// Lane group and element of row `k` of B.
+    fn b(groups: usize, per_lane: usize, k: usize) -> (usize, usize);
+    /// Lane group of the index of pair `q`, and which four bits.
+    fn index(groups: usize, per_lane: usize, q: usize) -> (usize, usize);
+}
+
+/// CDNA3: what meets is in one lane.
+pub struct Local;
+/// CDNA4, 16 bits: B in pieces of eight.
+pub struct Pieces;
+/// CDNA4, 8 bits.
+pub struct Spread;
+
+impl Layout for Local {
+    fn a(_groups: usize, per_lane: usize, s: usize) -> (usize, usize) {
+        (s / per_lane, s % per_lane)
+    }
+    fn b(_groups: usize, per_lane: usize, k: usize) -> (usize, usize) {
+        (k / (2 * per_lane), k % (2 * per_lane))
+    }
+    fn index(_groups: usize, per_lane: usize, q: usize) -> (usize, usize) {
+        (q / (per_lane / 2), q % (per_lane / 2))
+    }
+}
+
+/// Pieces of eight, handed out in turns.
+fn in_turns(groups: usize, k: usize) -> (usize, usize) {
+    (k / 8 % groups, k / (8 * groups) * 8 + k % 8)
+}
+
+impl Layout for Pieces {
+    fn a(groups: usize, per_lane: usize, s: usize) -> (usize, usize) {
+        Local::a(groups, per_lane, s)
+    }
+    fn b(groups: usize, _per_lane: usize, k: usize) -> (usize, usize) {
+        in_turns(groups, k)
+    }
+    fn index(groups: usize, per_lane: usize, q: usize) -> (usize, usize) {
+        Local::index(groups, per_lane, q)
+    }
+}
+
+impl Layout for Spread {
+    fn a(groups: usize, _per_lane: usize, s: usize) -> (usize, usize) {
+        let bit = |k: usize| s >> k & 1;
+        if groups == 4 {
+            (2 * bit(5) + bit(3), 4 * (2 * bit(2) + bit(4)) + s % 4)
+        } else {
+            (bit(4), 4 * (2 * bit(2) + bit(3)) + s % 4)
+        }
+    }
+    fn b(groups: usize, _per_lane: usize, k: usize) -> (usize, usize) {
+        in_turns(groups, k)
+    }
+    fn index(groups: usize, _per_lane: usize, q: usize) -> (usize, usize) {
+        let bit = |k: usize| q >> k & 1;
+        if groups == 4 {
+            (2 * bit(4) + bit(2), 4 * bit(1) + 2 * bit(3) + bit(0))
+        } else {
+            (bit(3), 4 * bit(1) + 2 * bit(2) + bit(0))
+        }
+    }
+}
+
+/// The row of four bits for each pair, at the part that ABID selects.
+fn indices(w: &Wave, op: &Op, per_lane: usize) -> Row {
+    let (mods, bits) = (RawMods(op.imm), 2 * per_lane as u32);
+    let parts = 32 / bits;
+    let part = if mods.cbsz() == 0 { mods.abid() % parts } else { 0 };
+    let mut out = *w.row(op.src[2]);
+    out.0.iter_mut().for_each(|word| *word >>= part * bits % 32);
+    out
+}
+
+impl<A: Element, B: Element, R: Rule, L: Layout, const M: usize, const PER_LANE: usize, const TWICE: usize> Kernel
+    for Sparse<A, B, R, L, M, PER_LANE, TWICE>
+{
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let groups = 64 / M;
+        let stored = PER_LANE * groups;
+        let index = indices(w, op, PER_LANE);
+        // Where each element of a lane belongs: the layout's formulas, turned round.
+        let (mut a_place, mut b_place) = ([[0; 4]; PER_LANE], [[0; 4]; TWICE]);
+        for s in 0..stored {
+            let (group, e) = L::a(groups, PER_LANE, s);
+            a_place[e][group] = s;
+        }
+        for k in 0..2 * stored {
+            let (group, e) = L::b(groups, PER_LANE, k);
+            b_place[e][group] = k;
+        }
+        let (mut a, mut b) = (Side::<PER_LANE>::new(), Side::<TWICE>::new());
+        let (a_rows, b_rows) = (&w.rows[usize::from(op.src[0])..], &w.rows[usize::from(op.src[1])..]);
+        a.load::<A>(op, a_rows, |l| l, |lane, e| a_place[e][lane / M] * M + lane % M);
+        b.load::<B>(op, b_rows, |l| l, |lane, e| b_place[e][lane / M] * M + lane % M);
+        let (a, b) = (a.view(), b.view());
+        // The rows of B that a row of A meets.
+        let mut met = Side::<PER_LANE>::new();
+        (met.fraction, met.special) = (b.fraction, b.special);
+        rows::<M, 1>(w, op.dst, op.dst, |_, row, c| {
+            for q in 0..stored / 2 {
+                let (group, nibble) = L::index(groups, PER_LANE, q);
+                let places = index.0[group * M + row] >> (4 * nibble);
+                for half in 0..2 {
+                    let k = 4 * q + (places >> (2 * half) & 3) as usize;
+                    met.copy((2 * q + half) * M, b, k * M, M);
+                }
+            }
+            R::add(op, a, met.view(), Span { a: row, b: 0, k: stored, step: M }, c);
+        });
+        Flow::Next
+    }
+}

@@ -1,0 +1,305 @@
+//! How products are summed: a rule for each generation of matrix cores.
+//!
+//! AMD does not document it. These rules are those of MMA-Sim (Xie et al., "MMA-Sim: Bit-Accurate Reference Model of
+//! Tensor Cores and Matrix Cores", arXiv 2511.10909), which its authors found by experiments on the processors and
+//! compared with them bit for bit: CDNA1, CDNA2 and CDNA3. Nobody has published CDNA4's; it computes as CDNA3 here. Nor
+//! has anybody those of sparse and scaled operations, which sum what they multiply by the same rules. NaNs are
+//! 0x7fc00000.
+
+use super::types::{View, ZERO};
+use crate::fp::soft;
+use crate::mode::Round;
+use crate::op::{Op, OpFlags};
+
+/// The NaN of matrix operations.
+pub const NAN: u32 = 0x7fc0_0000;
+
+/// Where a row of A and the columns of B begin, and how many products there are.
+#[derive(Clone, Copy)]
+pub struct Span {
+    pub a: usize,
+    pub b: usize,
+    pub k: usize,
+    /// From one k to the next, in A.
+    pub step: usize,
+}
+
+/// Adds the products of a row of A and `M` columns of B to `M` accumulators.
+pub trait Rule {
+    fn add<const M: usize>(op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]);
+}
+
+/// CDNA2: products are added in groups of `GROUP` (4 or 2), pair by pair, and each group to the accumulator. Denormals
+/// are zeros everywhere. CDNA1: a group and the accumulator are summed exactly and rounded once.
+pub struct Pairs<const GROUP: usize>;
+/// CDNA3: groups of `GROUP` products are summed in fixed point, 24 bits below the largest one's exponent, then with the
+/// accumulator, towards minus infinity, and rounded to nearest.
+pub struct Aligned<const GROUP: usize>;
+/// CDNA3's eight-bit floats: as [`Aligned`], sixteen products in two sums, of those with even and with odd numbers.
+pub struct TwoSums;
+/// Integers wrap.
+pub struct Integers;
+
+#[inline(always)]
+fn flushed(x: f32) -> f32 {
+    let bits = x.to_bits();
+    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
+}
+
+/// Denormal operands become positive zeros.
+#[inline(always)]
+fn read(x: f32, least: f32) -> f32 {
+    if x.abs() < least { 0.0 } else { x }
+}
+
+impl<const GROUP: usize> Rule for Pairs<GROUP> {
+    #[inline(always)]
+    fn add<const M: usize>(op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
+        if op.flags.contains(OpFlags::CDNA1) {
+            return exactly::<GROUP, M>(a, b, at, c);
+        }
+        // The order of summation shows in a NaN's payload only, of which there is one.
+        let mut sum = [0f32; M];
+        for j in 0..M {
+            sum[j] = read(f32::from_bits(c[j]), f32::MIN_POSITIVE);
+        }
+        for first in (0..at.k).step_by(GROUP) {
+            let mut group = [0f32; M];
+            for pair in (0..GROUP).step_by(2) {
+                let (k, l) = (first + pair, first + pair + 1);
+                let (x, y) = (read(a.value[at.a + k * at.step], a.least), read(a.value[at.a + l * at.step], a.least));
+                let (p, q) = (&b.value[at.b + k * M..][..M], &b.value[at.b + l * M..][..M]);
+                for j in 0..M {
+                    let two = flushed(flushed(x * read(p[j], b.least)) + flushed(y * read(q[j], b.least)));
+                    group[j] = if pair == 0 { two } else { flushed(group[j] + two) };
+                }
+            }
+            for j in 0..M {
+                sum[j] = flushed(sum[j] + group[j]);
+            }
+        }
+        for j in 0..M {
+            c[j] = if sum[j].is_nan() { NAN } else { sum[j].to_bits() };
+        }
+    }
+}
+
+/// Each group with the accumulator, rounded once.
+fn exactly<const GROUP: usize, const M: usize>(a: View, b: View, at: Span, c: &mut [u32; M]) {
+    for first in (0..at.k).step_by(GROUP) {
+        for j in 0..M {
+            let mut terms = [0f64; 5];
+            for k in 0..GROUP {
+                let (x, y) = (a.value[at.a + (first + k) * at.step], b.value[at.b + (first + k) * M + j]);
+                terms[k] = f64::from(x) * f64::from(y);
+            }
+            terms[GROUP] = f32::from_bits(c[j]).into();
+            c[j] = rounded_once(&terms[..=GROUP]);
+        }
+    }
+}
+
+/// The sum of some numbers, each of them a product of two f32 or less, rounded to f32 to nearest even.
+fn rounded_once(terms: &[f64]) -> u32 {
+    // While every addition is exact, the sum is.
+    let (mut sum, mut exact) = (0f64, true);
+    for &term in terms {
+        let next = sum + term;
+        let back = next - sum;
+        exact &= (sum - (next - back)) + (term - back) == 0.0;
+        sum = next;
+    }
+    if exact {
+        return (sum as f32).to_bits();
+    }
+    if !sum.is_finite() {
+        return if sum.is_nan() { NAN } else { (sum as f32).to_bits() };
+    }
+    // Else in fixed point: products of f32 are multiples of 2^-298 and less than 2^256, and there are few.
+    let (mut words, mut negative) = ([0u64; 10], false);
+    for &term in terms {
+        add_fixed(&mut words, term);
+    }
+    if words[9] >> 63 != 0 {
+        negative = true;
+        let mut carry = true;
+        for word in &mut words {
+            let (inverted, over) = (!*word).overflowing_add(u64::from(carry));
+            (*word, carry) = (inverted, over);
+        }
+    }
+    let Some(top) = words.iter().rposition(|&w| w != 0) else { return 0 };
+    let low = top.saturating_sub(1);
+    let significand = u128::from(words[low]) | if top > low { u128::from(words[top]) << 64 } else { 0 };
+    let sticky = words[..low].iter().any(|&w| w != 0);
+    soft::round(soft::F32, Round::NearestEven, negative, significand, 64 * low as i32 - 298, sticky) as u32
+}
+
+/// Adds a number to a fixed-point one in two's complement, whose last place is 2^-298.
+fn add_fixed(words: &mut [u64; 10], term: f64) {
+    if term == 0.0 {
+        return;
+    }
+    let bits = term.to_bits();
+    let biased = (bits >> 52 & 0x7ff) as i32;
+    let whole = bits & ((1 << 52) - 1) | u64::from(biased != 0) << 52;
+    let shift = biased.max(1) - 1075 + 298;
+    // What a product of two f32 has below its last place is zeros.
+    let (whole, shift) = if shift < 0 { (whole >> -shift, 0) } else { (whole, shift as usize) };
+    let wide = u128::from(whole) << (shift % 64);
+    let (mut parts, mut carry) = ([0u64; 10], bits >> 63 != 0);
+    parts[shift / 64] = wide as u64;
+    parts[shift / 64 + 1] = (wide >> 64) as u64;
+    let flip = if bits >> 63 != 0 { !0 } else { 0 };
+    for (word, part) in words.iter_mut().zip(parts) {
+        let (sum, first) = word.overflowing_add(part ^ flip);
+        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        (*word, carry) = (sum, first | second);
+    }
+}
+
+/// 2 to the power of n, or the least normal number.
+#[inline(always)]
+fn power(n: i32) -> f64 {
+    f64::from_bits(((n.clamp(-1022, 1023) + 1023) as u64) << 52)
+}
+
+/// Products of one group in fixed point: their sum in units of 2^-24 of the largest one's exponent, and that exponent.
+#[inline(always)]
+fn aligned<const M: usize>(
+    a: View,
+    b: View,
+    at: Span,
+    ks: impl Iterator<Item = usize> + Clone,
+    sum: &mut [i32; M],
+    largest: &mut [i32; M],
+) {
+    *largest = [2 * ZERO; M];
+    *sum = [0; M];
+    for k in ks.clone() {
+        let x = a.exponent[at.a + k * at.step];
+        let y = &b.exponent[at.b + k * M..][..M];
+        for j in 0..M {
+            largest[j] = largest[j].max(x + y[j]);
+        }
+    }
+    let up = 24 - a.fraction - b.fraction;
+    for k in ks {
+        let i = at.a + k * at.step;
+        let (x, xe) = (a.significand[i], a.exponent[i]);
+        let (y, ye) = (&b.significand[at.b + k * M..][..M], &b.exponent[at.b + k * M..][..M]);
+        for j in 0..M {
+            let product = x * y[j];
+            let sign = product >> 31;
+            let magnitude = ((product ^ sign) - sign) << up;
+            let cut = magnitude >> (largest[j] - (xe + ye[j])).min(31);
+            sum[j] += (cut ^ sign) - sign;
+        }
+    }
+}
+
+/// The sum of products, in units of 2^-24 of its exponent, and the accumulator.
+#[inline(always)]
+fn finish(sum: f64, exponent: i32, c: u32, forgets: bool) -> u32 {
+    let biased = (c >> 23 & 0xff) as i32;
+    let c_exponent = biased.max(1) - 127;
+    let whole = (c & 0x7f_ffff | u32::from(biased != 0) << 23) as i32;
+    let c_signed = f64::from(if c >> 31 != 0 { -whole } else { whole });
+    let top = exponent.max(c_exponent);
+    // In units of 2^-32 of the larger exponent.
+    let products = (sum * power(exponent - top + 8)).floor();
+    let accumulator = (c_signed * power(c_exponent - top + 1)).floor() * 256.0;
+    let accumulator = if forgets & (c_exponent < top - 25) { 0.0 } else { accumulator };
+    let total = products + accumulator;
+    // 31 bits below the leading one remain.
+    let leading = (total.to_bits() >> 52 & 0x7ff) as i32 - 1023;
+    let below = (leading - 31).max(-125 - top).max(0);
+    let kept = (total * power(-below)).floor() * power(below);
+    let rounded = (kept * power(top - 32)) as f32;
+    // No zero is negative.
+    (rounded + 0.0).to_bits()
+}
+
+/// The result where some operand is infinite or a NaN, or a product too large: `None` if it is finite after all.
+#[cold]
+fn special(
+    a: View,
+    b: View,
+    at: Span,
+    ks: impl Iterator<Item = usize>,
+    stride: usize,
+    j: usize,
+    c: u32,
+) -> Option<u32> {
+    let mut all = 0f64;
+    for k in ks {
+        let i = at.a + k * at.step;
+        let product = f64::from(a.value[i]) * f64::from(b.value[at.b + k * stride + j]);
+        if product.is_nan() {
+            return Some(NAN);
+        }
+        if product.abs() >= 2f64.powi(128) {
+            all += f64::INFINITY.copysign(product);
+        }
+    }
+    all += f64::from(f32::from_bits(c));
+    match all {
+        all if all.is_nan() => Some(NAN),
+        all if all.is_infinite() => Some((all as f32).to_bits()),
+        _ => None,
+    }
+}
+
+#[inline(always)]
+fn not_finite<const M: usize>(c: &[u32; M]) -> bool {
+    c.iter().fold(0, |most, &x| most.max(x & 0x7fff_ffff)) >= 0x7f80_0000
+}
+
+impl<const GROUP: usize> Rule for Aligned<GROUP> {
+    #[inline(always)]
+    fn add<const M: usize>(_op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
+        let (mut sum, mut largest) = ([0; M], [0; M]);
+        for first in (0..at.k).step_by(GROUP) {
+            let ks = first..(first + GROUP).min(at.k);
+            aligned(a, b, at, ks.clone(), &mut sum, &mut largest);
+            let odd = a.special || b.special || not_finite(c) || largest.iter().fold(0, |m, &e| m.max(e)) >= 127;
+            for j in 0..M {
+                let other = if odd { special(a, b, at, ks.clone(), M, j, c[j]) } else { None };
+                c[j] = other.unwrap_or_else(|| finish(f64::from(sum[j]), largest[j], c[j], false));
+            }
+        }
+    }
+}
+
+impl Rule for TwoSums {
+    #[inline(always)]
+    fn add<const M: usize>(_op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
+        let (mut even, mut odd, mut even_top, mut odd_top) = ([0; M], [0; M], [0; M], [0; M]);
+        for first in (0..at.k).step_by(16) {
+            let ks = first..(first + 16).min(at.k);
+            aligned(a, b, at, ks.clone().step_by(2), &mut even, &mut even_top);
+            aligned(a, b, at, ks.clone().skip(1).step_by(2), &mut odd, &mut odd_top);
+            let unusual = a.special || b.special || not_finite(c);
+            for j in 0..M {
+                let top = even_top[j].max(odd_top[j]);
+                let part = |sum: i32, own: i32| (f64::from(sum) * power(own - top)).floor();
+                let sum = part(even[j], even_top[j]) + part(odd[j], odd_top[j]);
+                let other = if unusual { special(a, b, at, ks.clone(), M, j, c[j]) } else { None };
+                c[j] = other.unwrap_or_else(|| finish(sum, top, c[j], true));
+            }
+        }
+    }
+}
+
+impl Rule for Integers {
+    #[inline(always)]
+    fn add<const M: usize>(_op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
+        for k in 0..at.k {
+            let x = a.significand[at.a + k * at.step];
+            let y = &b.significand[at.b + k * M..][..M];
+            for j in 0..M {
+                c[j] = c[j].wrapping_add(x.wrapping_mul(y[j]) as u32);
+            }
+        }
+    }
+}

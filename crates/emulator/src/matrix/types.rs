@@ -1,0 +1,242 @@
+//! The types of floating-point elements: how they lie in registers, and their significands and exponents.
+
+use crate::fp::half::f16_to_f32;
+use crate::fp::small::{BF6, BF8, BF8_FNUZ, FP4, FP6, FP8, FP8_FNUZ, Small, packed};
+use crate::op::{Op, OpFlags};
+use crate::wave::Row;
+
+use std::sync::LazyLock;
+
+/// An element type.
+pub trait Element {
+    /// Width in a register.
+    const BITS: usize;
+    /// Bits of the fraction.
+    const FRACTION: i32;
+    /// The exponent of the least normal number, which is that of denormals too.
+    fn least(op: &Op) -> i32;
+    /// The value of a code, exactly.
+    fn value(op: &Op, code: u32) -> f32;
+    /// The significand is the value.
+    const INTEGER: bool = false;
+    /// A conversion of codes to values by table, where that is faster.
+    fn table(_op: &Op) -> Option<&'static [f32]> {
+        None
+    }
+}
+
+pub struct F16;
+pub struct Bf16;
+/// f32 of which the upper 19 bits count.
+pub struct Xf32;
+pub struct Fp8;
+pub struct Bf8;
+pub struct Fp6;
+pub struct Bf6;
+pub struct Fp4;
+pub struct I8;
+
+impl Element for F16 {
+    const BITS: usize = 16;
+    const FRACTION: i32 = 10;
+    fn least(_op: &Op) -> i32 {
+        -14
+    }
+    #[inline(always)]
+    fn value(_op: &Op, code: u32) -> f32 {
+        f16_to_f32(code)
+    }
+}
+
+impl Element for Bf16 {
+    const BITS: usize = 16;
+    const FRACTION: i32 = 7;
+    fn least(_op: &Op) -> i32 {
+        -126
+    }
+    #[inline(always)]
+    fn value(_op: &Op, code: u32) -> f32 {
+        f32::from_bits(code << 16)
+    }
+}
+
+impl Element for Xf32 {
+    const BITS: usize = 32;
+    const FRACTION: i32 = 10;
+    fn least(_op: &Op) -> i32 {
+        -126
+    }
+    #[inline(always)]
+    fn value(_op: &Op, code: u32) -> f32 {
+        let kept = code & 0xffff_e000;
+        // A NaN stays one whatever is cut off.
+        f32::from_bits(if code & 0x7fff_ffff > 0x7f80_0000 { kept | 0x0040_0000 } else { kept })
+    }
+}
+
+impl Element for I8 {
+    const BITS: usize = 8;
+    const FRACTION: i32 = 23;
+    fn least(_op: &Op) -> i32 {
+        0
+    }
+    fn value(_op: &Op, code: u32) -> f32 {
+        f32::from(code as i8)
+    }
+    const INTEGER: bool = true;
+}
+
+fn values(format: Small) -> Vec<f32> {
+    (0..1 << format.bits()).map(|code| format.to_f32(code)).collect()
+}
+
+/// The small formats differ in their tables only.
+macro_rules! small {
+    ($name:ident, $bits:literal, $fraction:literal, $least:literal, $format:ident, $fnuz:ident, $fnuz_least:literal) => {
+        impl Element for $name {
+            const BITS: usize = $bits;
+            const FRACTION: i32 = $fraction;
+            fn least(op: &Op) -> i32 {
+                if op.flags.contains(OpFlags::FNUZ) { $fnuz_least } else { $least }
+            }
+            fn value(op: &Op, code: u32) -> f32 {
+                Self::table(op).map_or(0.0, |table| table[code as usize])
+            }
+            fn table(op: &Op) -> Option<&'static [f32]> {
+                static TABLES: LazyLock<[Vec<f32>; 2]> = LazyLock::new(|| [values($format), values($fnuz)]);
+                Some(&TABLES[usize::from(op.flags.contains(OpFlags::FNUZ))])
+            }
+        }
+    };
+}
+
+small!(Fp8, 8, 3, -6, FP8, FP8_FNUZ, -7);
+small!(Bf8, 8, 2, -14, BF8, BF8_FNUZ, -15);
+small!(Fp6, 6, 3, 0, FP6, FP6, 0);
+small!(Bf6, 6, 2, -2, BF6, BF6, -2);
+small!(Fp4, 4, 1, 0, FP4, FP4, 0);
+
+/// What zeros have for an exponent: below that of any product.
+pub const ZERO: i32 = -1000;
+
+/// One operand, of which a lane holds `PER_LANE` elements: by block, then k, then row (of A) or column (of B).
+pub struct Side<const PER_LANE: usize> {
+    value: [[f32; 64]; PER_LANE],
+    significand: [[i32; 64]; PER_LANE],
+    exponent: [[i32; 64]; PER_LANE],
+    pub fraction: i32,
+    pub special: bool,
+    least: f32,
+}
+
+/// The elements of an operand.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub value: &'a [f32],
+    /// `value` is `significand * 2^(exponent - fraction)`; or, for integers, just the significand.
+    pub significand: &'a [i32],
+    pub exponent: &'a [i32],
+    pub fraction: i32,
+    /// Some element is infinite or a NaN.
+    pub special: bool,
+    /// The least normal number.
+    pub least: f32,
+}
+
+impl<const PER_LANE: usize> Side<PER_LANE> {
+    pub fn new() -> Side<PER_LANE> {
+        Side {
+            value: [[0.0; 64]; PER_LANE],
+            significand: [[0; 64]; PER_LANE],
+            exponent: [[ZERO; 64]; PER_LANE],
+            fraction: 0,
+            special: false,
+            least: 0.0,
+        }
+    }
+
+    #[inline(always)]
+    pub fn view(&self) -> View<'_> {
+        View {
+            value: self.value.as_flattened(),
+            significand: self.significand.as_flattened(),
+            exponent: self.exponent.as_flattened(),
+            fraction: self.fraction,
+            special: self.special,
+            least: self.least,
+        }
+    }
+
+    pub fn exponents(&mut self) -> &mut [i32] {
+        self.exponent.as_flattened_mut()
+    }
+
+    /// Copies `n` neighbouring elements.
+    #[inline(always)]
+    pub fn copy(&mut self, to: usize, from: View, at: usize, n: usize) {
+        self.value.as_flattened_mut()[to..to + n].copy_from_slice(&from.value[at..at + n]);
+        self.significand.as_flattened_mut()[to..to + n].copy_from_slice(&from.significand[at..at + n]);
+        self.exponent.as_flattened_mut()[to..to + n].copy_from_slice(&from.exponent[at..at + n]);
+    }
+
+    /// Reads the elements of all lanes; `place` says where element `e` of a lane belongs, `from` which lane the elements
+    /// of a lane are really in.
+    #[inline(always)]
+    pub fn load<E: Element>(
+        &mut self,
+        op: &Op,
+        rows: &[Row],
+        from: impl Fn(usize) -> usize,
+        place: impl Fn(usize, usize) -> usize,
+    ) {
+        self.fraction = E::FRACTION;
+        self.least = f32::from_bits(((E::least(op) + 127) as u32) << 23);
+        let table = E::table(op);
+        let value = self.value.as_flattened_mut();
+        for e in 0..PER_LANE {
+            for lane in 0..64 {
+                let source = from(lane);
+                let code = match E::BITS {
+                    32 => rows[e].0[source],
+                    16 => rows[e / 2].0[source] >> (16 * (e % 2)) & 0xffff,
+                    8 => rows[e / 4].0[source] >> (8 * (e % 4)) & 0xff,
+                    bits => packed(|i| rows[i].0[source], bits as u32, e),
+                };
+                value[place(lane, e)] = match table {
+                    Some(table) => table[code as usize],
+                    None => E::value(op, code),
+                };
+            }
+        }
+        if E::INTEGER {
+            for (significand, value) in self.significand.as_flattened_mut().iter_mut().zip(&*value) {
+                *significand = *value as i32;
+            }
+        } else {
+            self.decompose(E::least(op));
+        }
+    }
+
+    /// Significands and exponents of the values, in a value's own format: denormals are not normalised.
+    #[inline(always)]
+    fn decompose(&mut self, least: i32) {
+        let mut special = 0;
+        let fraction_bits = self.fraction;
+        for k in 0..PER_LANE {
+            let (values, significands, exponents) = (&self.value[k], &mut self.significand[k], &mut self.exponent[k]);
+            for i in 0..64 {
+                let bits = values[i].to_bits();
+                let (biased, fraction) = ((bits >> 23 & 0xff) as i32, bits & 0x7f_ffff);
+                special |= u32::from(biased == 255);
+                let exponent = biased.max(1) - 127;
+                let whole = fraction | u32::from(biased != 0) << 23;
+                let own = exponent.max(least);
+                let magnitude = whole >> (23 - fraction_bits + own - exponent).clamp(0, 31);
+                let sign = (bits as i32) >> 31;
+                significands[i] = (magnitude as i32 ^ sign) - sign;
+                exponents[i] = if whole == 0 { ZERO } else { own };
+            }
+        }
+        self.special = special != 0;
+    }
+}
