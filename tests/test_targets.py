@@ -5,6 +5,7 @@ from __future__ import annotations
 import cli
 import compiled
 import kernel_cases
+import numpy as np
 import proof
 import pytest
 import triton
@@ -29,12 +30,22 @@ def test_our_kernels(name, target):
             launch.check(launch.args)
 
 
+def _check_xf32(launch) -> None:
+    """gfx942 multiplies f32 matrices by 19 bits of each number."""
+    a, b, c = launch.args[:3]
+    a, b = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for x in (a, b))
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "gfx900"])
 @pytest.mark.parametrize("name", triton.NAMES)
 def test_triton(name, target):
     launches = triton.launches(name, target)
     _run(triton.path(name, target), target, launches)
-    triton.check(launches)
+    if (target, name) == ("gfx942", "matmul_f32_32"):
+        _check_xf32(launches[0])
+    else:
+        triton.check(launches)
 
 
 def test_coverage_on_the_command_line():
@@ -51,7 +62,7 @@ def test_coverage_on_the_command_line():
     ]
     head, *refused = cli.succeeds("device", "--coverage", "gfx942").splitlines()
     assert head == summary[6] and f"{len(refused)} refused" in head
-    assert any("v_mfma_f32_32x32x4_xf32" in line for line in refused)
+    assert any("ds_gws_init" in line for line in refused)
     assert "gfx1030" in cli.fails("device", "--coverage", "gfx1030")
 
 

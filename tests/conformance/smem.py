@@ -82,7 +82,8 @@ def compare(batch: Batch, form: Form, waves: int, seed: int) -> Outcome:
     scalars = rng.integers(0, 1 << 32, (waves, 16), np.uint32, endpoint=False)
     addresses = (base + np.arange(waves) * WINDOW).astype(np.int64)
     scalars[:, SCALARS["S0"] : SCALARS["S0"] + 2] = addresses.view(np.uint32).reshape(-1, 2)
-    offsets = np.full(waves, OFFSET) if form.kind == "immediate" else rng.integers(0, 16, waves) * 4
+    unit = 8 if form.entry.name.endswith("_X2") else 4  # an atomic wants its alignment
+    offsets = np.full(waves, OFFSET) if form.kind == "immediate" else rng.integers(0, 8, waves) * unit
     scalars[:, SCALARS["S1"]] = offsets
     scalars[:, SCALARS["EXEC"] : SCALARS["EXEC"] + 2] = 0xFFFFFFFF
     scalars[:, SCALARS["MODE"]] = 0x3F0

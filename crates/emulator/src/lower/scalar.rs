@@ -3,7 +3,9 @@
 use luthier_isa::{Field, Flags, Inst, Operand};
 
 use super::{Builder, Ending, code_of};
-use crate::mem::{lookup_cache_control, smem};
+use crate::mem::atomic::Atomic;
+use crate::mem::flat::Encoded;
+use crate::mem::{Action, lookup_cache_control, smem};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::op::{Flow, Op};
 use crate::scalar::{self, IMM, IMM2, NONE};
@@ -147,6 +149,11 @@ impl Builder {
                 (_, Operand::Imm(offset)) => op.imm = offset as u64,
                 _ => {}
             }
+        }
+        if let Some((_, name)) = info.base.split_once("atomic_") {
+            let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+            let (atomic, words) = Atomic::from_name(name).ok_or_else(unknown)?;
+            op.imm2 = Encoded::new(Action::Atomic(atomic, info.flags.contains(Flags::ATOMIC_RETURN)), words).0;
         }
         if inst.field(Field::Imm) == Some(1) {
             // 21 bits, signed.

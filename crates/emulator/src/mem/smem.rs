@@ -1,12 +1,13 @@
-//! SMEM: scalar loads, stores and clocks.
+//! SMEM: scalar loads, stores, atomics and clocks.
 //!
 //! Micro-op: `sdst` destination or data, `src[0]` the base's code, `src[1]` the scalar offset (or
-//! [`NONE`]), `imm` the immediate offset, `imm2` the number of words.
+//! [`NONE`]), `imm` the immediate offset, `imm2` the number of words, or an [`Encoded`] atomic.
 
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::notice;
+use super::flat::Encoded;
+use super::{Action, notice};
 use crate::op::{Flow, Handler, Op};
 use crate::report::FindingKind;
 use crate::scalar::{NONE, next};
@@ -109,6 +110,59 @@ fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// An atomic by the whole wave, once. What to store is in the first scalars, what to compare with behind it.
+fn atomic_at(w: &mut Wave, op: &Op, address: u64) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let (Action::Atomic(atomic, returns), words) = (encoded.action(), encoded.words()) else { return Flow::Next };
+    let bytes = 4 * u64::from(words);
+    notice::scalar(w, true, address, bytes);
+    let place = w.memory.resolve(&mut w.span, address, bytes, true);
+    let p = match place {
+        Ok(p) if p.is_aligned(bytes as usize) => p,
+        Ok(_) => {
+            let message = format!("a scalar atomic on {address:#x}, which is not a multiple of {bytes}");
+            return w.bad_access(FindingKind::Misaligned, None, address, message);
+        }
+        Err(_) => {
+            let message = format!("a scalar atomic on {address:#x}, which is not writable");
+            return w.bad_access(FindingKind::OutOfBounds, None, address, message);
+        }
+    };
+    let second = op.sdst.wrapping_add(words);
+    if words == 1 {
+        let old = atomic.run32(p, w.s[usize::from(op.sdst)], w.s[usize::from(second)]);
+        if returns {
+            w.s[usize::from(op.sdst)] = old;
+        }
+    } else {
+        let old = atomic.run64(p, w.s64(op.sdst), w.s64(second));
+        if returns {
+            w.set_s64(op.sdst, old);
+        }
+    }
+    Flow::Next
+}
+
+fn atomic(w: &mut Wave, op: &Op) -> Flow {
+    // The lowest bits of an address do not count, whatever it is used for.
+    let address = base(w, op).wrapping_add(offset(w, op)) & !3;
+    atomic_at(w, op, address)
+}
+
+fn buffer_atomic(w: &mut Wave, op: &Op) -> Flow {
+    let (base, size) = buffer(w, op);
+    let at = offset(w, op) & !3;
+    let encoded = Encoded(op.imm2);
+    if at + 4 * u64::from(encoded.words()) <= size {
+        return atomic_at(w, op, base + at);
+    }
+    // Outside of the buffer nothing happens, and zero is returned.
+    if let Action::Atomic(_, true) = encoded.action() {
+        (0..encoded.words()).for_each(|k| w.s[usize::from(op.sdst.wrapping_add(k))] = 0);
+    }
+    Flow::Next
+}
+
 /// Nanoseconds since the first use of the clock.
 fn nanoseconds() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -121,6 +175,8 @@ pub fn lookup(base: &str) -> Option<Handler> {
         // A core clock of 1 GHz, and the 100 MHz of the real-time counter.
         "s_memtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds())),
         "s_memrealtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds() / 10)),
+        _ if base.starts_with("s_atomic_") => Some(atomic),
+        _ if base.starts_with("s_buffer_atomic_") => Some(buffer_atomic),
         _ if base.starts_with("s_load_dword") => Some(load),
         _ if base.starts_with("s_store_dword") => Some(store),
         _ if base.starts_with("s_buffer_load_dword") => Some(buffer_load),
