@@ -83,14 +83,16 @@ def _close(c: np.ndarray, m: int, a: np.ndarray, b: np.ndarray) -> None:
     assert (np.abs(_result(c, m) - a @ b.T) <= limit).all()
 
 
-def test_eight_bits(rng=np.random.default_rng(1)):
+def test_eight_bits():
+    rng = np.random.default_rng(1)
     a, b = _codes(rng, BF8_FNUZ, (32, 16)), _codes(rng, FP8_FNUZ, (32, 16))
     c = np.zeros((64, 16), np.float32)
     _run("cdna3", "gfx942", "eight_bits", _gathered(a, 8, 8, 2), _gathered(b, 8, 8, 2), c)
     _close(c, 32, BF8_FNUZ[a], FP8_FNUZ[b])
 
 
-def test_nineteen_bits(rng=np.random.default_rng(2)):
+def test_nineteen_bits():
+    rng = np.random.default_rng(2)
     a, b = (rng.standard_normal((16, 8)).astype(np.float32) for _ in "ab")
     c = np.zeros((64, 4), np.float32)
     lanes = [_gathered(x.view(np.uint32), 2, 32, 2) for x in (a, b)]
@@ -98,7 +100,8 @@ def test_nineteen_bits(rng=np.random.default_rng(2)):
     _close(c, 16, *((x.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(float) for x in (a, b)))
 
 
-def test_sparse(rng=np.random.default_rng(3)):
+def test_sparse():
+    rng = np.random.default_rng(3)
     stored, b = _codes(rng, FP8_FNUZ, (16, 32)), _codes(rng, FP8_FNUZ, (16, 64))
     picks = np.sort([[rng.permutation(4)[:2] for _ in range(16)] for _ in range(16)])  # row, group of four, which two
     a = np.zeros((16, 64))
@@ -122,7 +125,8 @@ def _nearest(table: np.ndarray, x: np.ndarray) -> np.ndarray:
     return table[codes[order.argmin(axis=1)]]
 
 
-def test_narrowing_to_eight_bits(rng=np.random.default_rng(4)):
+def test_narrowing_to_eight_bits():
+    rng = np.random.default_rng(4)
     x, y = (rng.standard_normal(64) * 2.0 ** rng.integers(-9, 7, 64) for _ in "xy")
     x, y = x.astype(np.float32), y.astype(np.float32)
     codes, back = np.zeros(64, np.uint32), np.zeros((64, 4), np.float32)
@@ -151,7 +155,8 @@ def test_scaled(kernel, m, k, a_format, b_format, bytes_):
     _close(c, m, *sides)
 
 
-def test_narrowing_to_four_and_six_bits(rng=np.random.default_rng(5)):
+def test_narrowing_to_four_and_six_bits():
+    rng = np.random.default_rng(5)
     x = (rng.standard_normal((64, 32)) * 3).astype(np.float32)
     scale = (2.0 ** rng.integers(-3, 4, 64)).astype(np.float32)
     four, back, six = np.zeros(64, np.uint32), np.zeros((64, 2), np.float32), np.zeros((64, 32), np.float32)

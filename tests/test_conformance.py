@@ -21,13 +21,7 @@ from luthier import _core
 WAVES = int(os.environ.get("LUTHIER_CONFORMANCE_WAVES", "0"))
 SEED = int(os.environ.get("LUTHIER_CONFORMANCE_SEED", "1"))
 #: What the device refuses by name: an opcode that it has once known is not to join.
-REFUSALS = {
-    "gfx90a": re.compile(r"SMEM\.S_(SCRATCH|ATOMIC|BUFFER_ATOMIC)_\w+"),
-    "gfx942": re.compile(
-        r"SMEM\.S_(SCRATCH|ATOMIC|BUFFER_ATOMIC)_\w+|VOP[13]\.V_CVT_\w*(FP8|BF8)\w*|DS\.DS_PK_ADD_\w+|\w+\.\w+_ATOMIC_PK_ADD_BF16"
-    ),
-}
-#: gfx950 waits until the device knows its conversions.
+REFUSALS = dict.fromkeys(("gfx90a", "gfx942", "gfx950"), re.compile(r"SMEM\.S_SCRATCH_\w+"))
 SUPPORTED = [name for name in targets.TARGETS if name in _core.TARGETS and name in REFUSALS]
 
 

@@ -26,7 +26,7 @@ class Way:
 
     text: str
     loads: dict[str, int]
-    #: What is compared: a VGPR, D0 (an SGPR), or LDS.
+    #: What is compared: a VGPR, ALL of them (with EXEC full: the table does not say what it does), D0 (an SGPR), or LDS.
     result: str
     offset: int = 0
 
@@ -36,6 +36,8 @@ WAYS: dict[str, Way] = {
     "V_READFIRSTLANE_B32": Way(f"v_readfirstlane_b32 s{sgpr('D0')}, v{SOURCE}", {"SRC0": SOURCE}, "D0"),
     "V_READLANE_B32": Way(f"v_readlane_b32 s{sgpr('D0')}, v{SOURCE}, s{sgpr('S1')}", {"SRC0": SOURCE}, "D0"),
     "V_WRITELANE_B32": Way(f"v_writelane_b32 v{RESULT}, {CONSTANT}, s{sgpr('S1')}", {"VDST": RESULT}, "VDST"),
+    "V_PERMLANE16_SWAP_B32": Way(f"v_permlane16_swap_b32 v{RESULT}, v{SOURCE}", {"SRC0": SOURCE, "VDST": RESULT}, "ALL"),
+    "V_PERMLANE32_SWAP_B32": Way(f"v_permlane32_swap_b32 v{RESULT}, v{SOURCE}", {"SRC0": SOURCE, "VDST": RESULT}, "ALL"),
     "DS_PERMUTE_B32": Way(
         f"ds_permute_b32 v{RESULT}, v{SOURCE}, v{OTHER} offset:20", {"ADDR": SOURCE, "DATA0": OTHER, "VDST": RESULT}, "VDST", 20
     ),
@@ -79,6 +81,8 @@ def compare(batch: Batch, entry: Entry, way: Way, waves: int, seed: int) -> Outc
     rows = rng.integers(0, 1 << 32, (waves, len(trial.loads), lanes), np.uint32, endpoint=False)
     scalars = rng.integers(0, 1 << 32, (waves, 16), np.uint32, endpoint=False)
     kind = rng.integers(0, 4, waves)
+    if way.result == "ALL":
+        kind[:] = 0
     scalars[kind == 0, SCALARS["EXEC"] : SCALARS["EXEC"] + 2] = 0xFFFFFFFF
     scalars[kind == 1, SCALARS["EXEC"] : SCALARS["EXEC"] + 2] = 0
     scalars[:, SCALARS["MODE"]] = 0x3F0
@@ -101,6 +105,8 @@ def compare(batch: Batch, entry: Entry, way: Way, waves: int, seed: int) -> Outc
         return outcome
     if way.result == "D0":
         want, got = want.astype(np.uint32), got_scalars[:, RESULTS["D0"]]
+    elif way.result == "ALL":
+        want, got = want.astype(np.uint32), got_rows[:, : len(way.loads)]
     elif way.result != "LDS":
         want, got = want.astype(np.uint32), got_rows[:, list(way.loads).index(way.result)]
     outcome.compared = waves
@@ -137,6 +143,8 @@ def _whole_waves(
     machine.run(entry.pseudocode)
     if way.result == "D0":
         return np.broadcast_to(machine.variables["D0"].bits, len(scalars))
+    if way.result == "ALL":
+        return np.stack([machine.arrays[name] for name in way.loads], axis=1)
     return machine.arrays[way.result]
 
 

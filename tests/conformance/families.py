@@ -95,7 +95,7 @@ def vector(target: Target, waves: int, seed: int, plain: bool = False) -> Report
     report = Report(listed=without)
     runnable = []
     for form in forms:
-        if not valu.unparsed(form.entry.pseudocode):
+        if form.entry.name not in crosslane.WAYS and not valu.unparsed(form.entry.pseudocode):
             runnable.append(form)
     for entry in entries(target.table):  # also those that the target has under another name
         if entry.family in VECTOR and valu.unparsed(entry.pseudocode):

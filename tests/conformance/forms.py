@@ -18,6 +18,10 @@ RENAMED = {
 }
 
 
+#: Of three sources, for v_bitop3: no symmetry hides a mistake.
+TRUTH_TABLE = 0x1D
+
+
 @dataclass
 class Form:
     """An instruction with its operands in registers."""
@@ -102,6 +106,8 @@ def vector_form(target: Target, entry: Entry, kind: str, fields: dict[str, Opera
             texts.insert(2 if "MK_" in entry.name else 3, f"{literal:#x}")
     suffix = {"VOP3P": ""}.get(family, f"_{kind.split()[0]}")
     form.text = f"{mnemonic(entry, target)}{suffix} {', '.join(texts)}"
+    if "TTBL" in entry.pseudocode:
+        form.text += f" bitop3:{TRUTH_TABLE:#x}"
     return form
 
 

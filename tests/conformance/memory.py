@@ -19,7 +19,7 @@ from .outcome import Outcome
 from .pcode import floats
 from .pcode.evaluate import Machine, constant
 from .pcode.syntax import PcodeError
-from .pcode.values import make
+from .pcode.values import FLOATS, make
 from .readings import MEMORY_LISTED, flush_of_atomic, memory_text
 from .targets import Entry, Operand, Target, entries, library, operands
 from .valu import narrow, wide
@@ -432,7 +432,7 @@ def _split(addresses: np.ndarray) -> np.ndarray:
 
 def _nan_at(memory: np.ndarray, place: np.ndarray, operand: Operand) -> np.ndarray:
     pieces, kind, width = samples.element(operand)
-    f = modes._FORMATS[kind, width]
+    f = FLOATS[kind, width]
     at = place[:, None] + np.arange(4 * operand.words)
     parts = np.ascontiguousarray(memory[np.arange(len(memory))[:, None], at]).view(f"u{width // 8}")
     return ((parts & np.array(f.sign - 1, parts.dtype)) > np.array(f.infinity, parts.dtype)).any(axis=1)

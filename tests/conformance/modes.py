@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pcode import floats
+from .pcode.values import FLOATS
 from .samples import element
 from .targets import Operand
-
-_FORMATS = {("F", 16): floats.F16, ("F", 32): floats.F32, ("F", 64): floats.F64, ("BF", 16): floats.BF16}
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ ALL = (
 def flush(mode: Mode, operand: Operand, words: np.ndarray, result: bool) -> np.ndarray:
     """Denormal parts of an operand (count, words) become zeros of their sign where the mode says so."""
     pieces, kind, width = element(operand)
-    f = _FORMATS.get((kind, width))
-    if f is None or mode.keeps(width, result):
+    f = FLOATS.get((kind, width))
+    if f is None or width < 16 or mode.keeps(width, result):
         return words
     parts = np.ascontiguousarray(words).view(f"u{width // 8}").copy()
     here = parts[:, :pieces]

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .assembly import tuple_of
-from .modes import _FORMATS, Mode
+from .modes import Mode
 from .pcode import floats
+from .pcode.values import FLOATS
 from .samples import element
 from .targets import Target
 
@@ -198,7 +199,7 @@ def prepare(form: Form, lanes: Lanes, how: Reading) -> tuple[Lanes, np.ndarray]:
             continue  # the text itself selects
         if packed:
             words = _packed(m, k, words, width)
-        elif "op_sel" in m and form.entry.family != "VOP3P" and m["op_sel"] >> k & 1:
+        elif "op_sel" in m and form.entry.family != "VOP3P" and m["op_sel"] >> k & 1 and "OPSEL" not in form.entry.pseudocode:
             words = words >> 16
         if "MIX" in form.entry.name:  # neg_hi is abs; the half is the text's choice
             neg, magnitude = m.get("neg", 0) >> k & 1, m.get("neg_hi", 0) >> k & 1
@@ -282,7 +283,7 @@ def finish(form: Form, mode: Mode, result: np.ndarray, old: np.ndarray, how: Rea
     pieces, kind, width = element(form.result)
     if (m.get("omod") or m.get("clamp")) and kind in ("F", "BF"):
         result = _scaled(form, mode, result, m.get("omod", 0), bool(m.get("clamp")))
-    if m.get("op_sel", 0) & 8 and form.entry.family != "VOP3P":
+    if m.get("op_sel", 0) & 8 and form.entry.family != "VOP3P" and "OPSEL" not in form.entry.pseudocode:
         return result << np.uint32(16) | old & np.uint32(0xFFFF)
     if "sdwa" in m:
         to, unused, _, _ = m["sdwa"]
@@ -300,7 +301,7 @@ def finish(form: Form, mode: Mode, result: np.ndarray, old: np.ndarray, how: Rea
 
 def _scaled(form: Form, mode: Mode, result: np.ndarray, omod: int, clamp: bool) -> np.ndarray:
     pieces, kind, width = element(form.result)
-    f = _FORMATS[kind, width]
+    f = FLOATS[kind, width]
     parts = np.ascontiguousarray(result).view(f"u{width // 8}").copy()
     start = 1 if "MIXHI" in form.entry.name else 0
     # LLVM's SIFoldOperands: ignored where MODE keeps IEEE or denormals; a negative zero becomes positive.

@@ -102,7 +102,26 @@ _SCALE_SOURCE = (
 )
 _BOTH = "D0.fTYPE = ldexp(S0.fTYPE, N)\nendif\nelsif 1.0"
 
+
+def _stochastic(m: Machine, entry: Entry) -> None:
+    to = "fp8" if "FP8" in entry.name else "bf8"
+    m.run(f"at = OPSEL[3 : 2].i32 * 8; D0[at + 7 : at].{to} = f32_to_{to}_sr(S0.f32, S1.u32)")
+
+
 FAULTS: tuple[Fault, ...] = (
+    Fault(
+        r"V_CVT_SR_(FP8|BF8)_F32",
+        "the fraction wraps around, so that numbers become half as large, and what the random number did not round up is "
+        "rounded to nearest once more",
+        "AMD's model of stochastic rounding (HIP's amd_hip_ocp_host.hpp): a carry goes on into the exponent, the rest is cut off",
+        instead=_stochastic,
+    ),
+    Fault(
+        r"V_CVT_SCALEF32_F16_(FP8|BF8)",
+        "the whole register is stored, where the comment has OPSEL select a half",
+        "LLVM ties the old destination to the result (it has an operand vdst_in)",
+        edits=(("D0 = tmp.b32", "at = OPSEL[3].i32 * 16; D0[at + 15 : at].b16 = tmp.b16"),),
+    ),
     Fault(
         r"V_RNDNE_F\d+",
         "floor(x + 0.5), less one for ties, rounds twice: it is wrong for 0.49999997, for odd numbers of full precision, "
@@ -240,6 +259,8 @@ class Reading:
     instead: Callable[[Machine, Entry], None] | None = None
 
     def pseudocode(self, text: str) -> str:
+        for name, register in (("D0", "VDST"), ("S0", "SRC0")):  # this lane's registers, under another name
+            text = text.replace(f"VGPR[laneId][{register}.u32][", f"{name}[")
         for old, new in self.fault.edits if self.fault else ():
             text = text.replace(old, new)
         return text
@@ -334,6 +355,12 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
     how = replace(how, variables=variables)
     if "SWAP" in name:
         how = replace(how, writes_sources=True)
+    if "VGPR[laneId][VDST.u32]" in text or re.fullmatch(r"V_CVT_SCALEF32_F16_\w+|V_ASHR_PK_\w+|V_BITOP3_B16", name):
+        # Bits of the destination, by name; and what CDNA4 has added of 16 bits (LLVM clears the upper half itself).
+        how = replace(how, keeps_high=True)
+    if re.fullmatch(r"V_CVT_(SCALEF32_\w+|SR_\w+|PK_B?F16_F32|F32_BF16)", name):
+        # LLVM's ReadsModeReg = 0 for the packed ones; AMD's model of the others (HIP's amd_hip_ocp_host.hpp) keeps denormals.
+        how = replace(how, flushes=False)
     if re.fullmatch(r"V_(CMPX?_CLASS|MOV|CNDMASK|SWAP|READ\w*|WRITE\w*|PERM\w*)_[BF]\d+", name):
         how = replace(how, flushes=False)
     if name.startswith("V_LDEXP_F16"):
@@ -357,7 +384,7 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
         how = replace(how, retyped={"D0": Operand("NUM_PK2_F16", 32, "VGPR")})
     if "DIV_SCALE" in name:
         how = replace(how, nearest=True)
-    if "DOT2" in name and "F32_F16" in name:
+    if "DOT2" in name and re.search("F32_B?F16", name):
         how = replace(how, flushes_always=True)
     return how
 

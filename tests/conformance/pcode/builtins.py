@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -144,7 +145,30 @@ def _quiet(m: Machine, x: Value) -> Value:
     return make(x.kind, x.width, x.bits | np.uint64(x.format.quiet))
 
 
+def _extreme(larger: bool) -> Function:
+    """IEEE 754-2019 minimum and maximum, which the CDNA table calls without defining them."""
+
+    def function(m: Machine, *values: Value) -> Value:
+        f = values[0].format
+
+        def pick(a: int, b: int) -> int:
+            for x in (a, b):
+                if f.is_nan(x):
+                    return floats.quieted(f, x)
+            first, second = (-(x & (f.sign - 1)) - 1 if x & f.sign else x for x in (a, b))
+            return a if (first >= second if larger else first <= second) else b
+
+        rows = zip(*np.broadcast_arrays(*(v.bits for v in values)))
+        return m.watched(make(values[0].kind, values[0].width, [functools.reduce(pick, map(int, row)) for row in rows]))
+
+    return function
+
+
 NAMED: dict[str, Function] = {
+    "v_minimum_f32": _extreme(False),
+    "v_maximum_f32": _extreme(True),
+    "v_minimum3_f16": _extreme(False),
+    "v_maximum3_f16": _extreme(True),
     "sign": _sign,
     "exponent": _exponent,
     "mantissa": _mantissa,
@@ -200,8 +224,33 @@ def conversion(name: str) -> Function | None:
     return function
 
 
+_SCALED = re.compile(r"(f|bf|fp)(\d+)_to_(f|bf|fp)(\d+)_?(sr)?_?(scale)?")
+
+
+def scaled_conversion(name: str) -> Function | None:
+    """``f32_to_fp8_sr_scale`` and its like: the number, the random number if there is one, the scale."""
+    match = _SCALED.fullmatch(name.lower())
+    if not match:
+        return None
+    source, to = (match[1].upper(), int(match[2])), (match[3].upper(), int(match[4]))
+
+    def function(m: Machine, x: Value, *others: Value) -> Value:
+        x = retyped(x, *source)
+        left = list(others)
+        random = left.pop(0) if match[5] else None
+        scale = left.pop(0) if match[6] else make("U", 8, 127)
+        columns = np.broadcast_arrays(*(v.bits for v in (x, scale, random) if v is not None))
+        up = source[1] < to[1]
+        found = [
+            floats.scaled(FLOATS[source], FLOATS[to], *map(int, r[:1]), int(r[1]), up, *map(int, r[2:])) for r in zip(*columns)
+        ]
+        return m.watched(make(*to, found))
+
+    return function
+
+
 def find(name: str) -> Function:
-    function = NAMED.get(name) or conversion(name)
+    function = NAMED.get(name) or conversion(name) or scaled_conversion(name)
     if not function:
         raise PcodeError(f"{name}() is not defined")
     return function

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import floats, syntax, values
+from . import builtins, floats, syntax, values
 from .builtins import find
 from .storage import Storage
 from .syntax import Node, PcodeError
@@ -389,6 +389,8 @@ class Machine(Storage):
     def operation(self, name: str, inside: list[Value]) -> Value:
         """Another instruction's pseudocode, as a function of its sources."""
         text = self.library(name)
+        if text is None and name in builtins.NAMED:  # an instruction that only other processors have
+            return builtins.NAMED[name](self, *inside)
         if text is None:
             raise PcodeError(f"{name} is not in the table")
         keep = {k: v for k, v in self.variables.items() if k in ("WAVE_MODE", "ROUND_MODE", "laneId")}

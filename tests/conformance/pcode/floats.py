@@ -78,6 +78,7 @@ class Format:
 F16, BF16, F32, F64 = Format(5, 10), Format(8, 7), Format(8, 23), Format(11, 52)
 BF8, FP8 = Format(5, 2), Format(4, 3, "ocp")
 BF8_FNUZ, FP8_FNUZ = Format(5, 2, "fnuz"), Format(4, 3, "fnuz")
+FP6, BF6, FP4 = Format(2, 3, "finite"), Format(3, 2, "finite"), Format(2, 1, "finite")
 
 
 def pack(to: Format, mode: int, sign: int, significand: int, exponent: int, more: bool = False) -> int:
@@ -131,6 +132,29 @@ def convert(source: Format, to: Format, mode: int, x: int, *, quiet: bool = True
             return to.nan
         return (to.sign if sign else 0) | to.infinity
     return pack(to, mode, *source.split(x))
+
+
+def scaled(source: Format, to: Format, x: int, scale: int, up: bool, random: int | None = None) -> int:
+    """To another format, multiplied (``up``) or divided by the power of two whose biased exponent ``scale`` is; 255 makes
+    a NaN. With a random number, its leading bits are added to those of the source's precision that are cut off."""
+    sign = x >> (source.width - 1)
+    negative = to.sign if sign else 0
+    if scale == 255 or source.is_nan(x):
+        return negative | to.largest if to.kind == "finite" else to.nan
+    if source.is_infinite(x):
+        if to.kind == "finite":
+            return negative | to.largest
+        return negative | to.infinity if to.kind == "ieee" else to.nan
+    _, significand, exponent = source.split(x)
+    exponent += scale - 127 if up else 127 - scale
+    if random is not None and significand:
+        grow = source.fraction + 1 - significand.bit_length()
+        significand, exponent = significand << grow, exponent - grow
+        cut = source.fraction - to.fraction
+        below = max(1 - to.bias - (exponent + source.fraction), 0)
+        kept = (significand >> below) + (random >> 32 - cut) >> cut
+        return pack(to, NEAREST, sign, kept, exponent + below + cut)
+    return pack(to, NEAREST, sign, significand, exponent)
 
 
 def fma(f: Format, mode: int, a: int, b: int, c: int, scale: int = 0) -> int:

@@ -21,7 +21,16 @@ FLOATS = {
     ("BF", 16): floats.BF16,
     ("FP", 8): floats.FP8,
     ("BF", 8): floats.BF8,
+    ("FP", 6): floats.FP6,
+    ("BF", 6): floats.BF6,
+    ("FP", 4): floats.FP4,
 }
+
+
+def choose_eight_bits(fnuz: bool) -> None:
+    """Which of the two kinds of eight-bit formats the next evaluations mean."""
+    FLOATS["FP", 8] = floats.FP8_FNUZ if fnuz else floats.FP8
+    FLOATS["BF", 8] = floats.BF8_FNUZ if fnuz else floats.BF8
 
 
 @dataclass(frozen=True)

@@ -241,12 +241,21 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
         let old = if words == 1 {
             lds.load32(at).map(|old| {
                 let (data, second) = (w.row(data).0[lane], w.row(second).0[lane]);
-                let new = if atomic == Atomic::FAdd {
-                    // LDS additions respect the denormal mode, though not the rounding mode.
-                    let m = w.mode;
-                    fp::out32(m, atomic.apply32(fp::in32(m, old), fp::in32(m, data), second))
-                } else {
-                    atomic.apply32(old, data, second)
+                // LDS additions respect the denormal mode, though not the rounding mode.
+                let m = w.mode;
+                let new = match atomic {
+                    Atomic::FAdd => fp::out32(m, atomic.apply32(fp::in32(m, old), fp::in32(m, data), second)),
+                    Atomic::PkAddF16 => {
+                        let both = |x, keep| fp::flush16(x & 0xffff, keep) | fp::flush16(x >> 16, keep) << 16;
+                        let read = |x| both(x, m.denorm_in16_64());
+                        both(atomic.apply32(read(old), read(data), second), m.denorm_out16_64())
+                    }
+                    Atomic::PkAddBf16 => {
+                        let both = |x, keep| fp::flush32(x << 16, keep) >> 16 | fp::flush32(x & 0xffff_0000, keep);
+                        let read = |x| both(x, m.denorm_in16_64());
+                        both(atomic.apply32(read(old), read(data), second), m.denorm_out16_64())
+                    }
+                    _ => atomic.apply32(old, data, second),
                 };
                 lds.store32(at, new);
                 u64::from(old)
