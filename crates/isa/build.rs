@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::{env, fs, path::Path};
 
 /// One file of `tables/` each. A row's mask says which of the file's modes have the opcode.
-const FAMILIES: [&str; 3] = ["gfx9", "gfx10", "gfx11"];
+const FAMILIES: [&str; 4] = ["gfx9", "gfx10", "gfx11", "gfx12"];
 
 /// Distinct Rust expressions of one type, numbered as they are met.
 struct Pool {
@@ -179,7 +179,7 @@ fn column_words(column: &str) -> impl Iterator<Item = &str> {
     column.split_whitespace().filter(|w| *w != "-")
 }
 
-/// `field:units:access:file`, the file with `Half` behind it if the operand names 16 bits, then the type and the modifiers unless there are none; `VCC:units:access`.
+/// `field:units:access:file`, the file with `Half` behind it if the operand names 16 bits, then the type and the modifiers unless there are none; `VCC:units:access`, and the same with M0.
 fn operand(word: &str) -> String {
     let parts: Vec<&str> = word.split(':').collect();
     let access = |a: &str| match a {
@@ -189,11 +189,13 @@ fn operand(word: &str) -> String {
         other => panic!("access {other}"),
     };
     match parts[..] {
-        ["VCC", units, a] => format!(
-            "OperandInfo {{ field: Field::Vcc, units: {units}, ty: DataType::None, file: File::Scalar, \
+        [name @ ("VCC" | "M0"), units, a] => format!(
+            "OperandInfo {{ field: Field::{}, units: {units}, ty: DataType::None, file: File::Scalar, \
              modifiers: Modifiers::Plain, access: Access::{}, half: false, \
-             fixed: Some(Reg::VCC_LO) }},",
-            access(a)
+             fixed: Some(Reg::{}) }},",
+            if name == "VCC" { "Vcc" } else { "M0" },
+            access(a),
+            if name == "VCC" { "VCC_LO" } else { "M0" },
         ),
         [field, units, a, file, ref rest @ ..] => {
             let (modifiers, types): (Vec<&str>, Vec<&str>) = rest.iter().partition(|w| matches!(**w, "Float" | "Sext"));

@@ -31,7 +31,7 @@ pub fn meaning(generation: Generation, code: u32) -> Code {
             _ => Code::Nothing,
         },
         // m0 and null have changed places.
-        Generation::Gfx11 => match code {
+        Generation::Gfx11 | Generation::Gfx12 => match code {
             0..=123 | 126..=127 => register(code),
             124 => Code::Special(NULL),
             125 => Code::Reg(Reg::M0),
@@ -40,7 +40,7 @@ pub fn meaning(generation: Generation, code: u32) -> Code {
             255 => Code::Literal,
             _ => Code::Nothing,
         },
-        Generation::Gfx12 | Generation::Gfx1250 => Code::Nothing,
+        Generation::Gfx1250 => Code::Nothing,
     }
 }
 

@@ -54,6 +54,8 @@ pub enum Field {
     Vaddr12,
     /// VCC where the opcode implies it and the assembly names it; no bits.
     Vcc,
+    /// The same of M0.
+    M0,
     /// The mandatory 32-bit literal behind the encoding (`v_madmk_f32`).
     Literal,
     // offsets
@@ -106,6 +108,11 @@ pub enum Field {
     Slc,
     Scc,
     Dlc,
+    // what takes the place of those bits on RDNA4: how soon the data are needed again, and who has to see them
+    TemporalHint,
+    Scope,
+    /// The register offset counts elements.
+    ScaleOffset,
     Lds,
     Gds,
     Offen,
@@ -140,6 +147,7 @@ pub enum Field {
     AttrChan,
     WaitExp,
     WaitVdst,
+    WaitVmVsrc,
     /// The opcode field itself.
     Op,
 }

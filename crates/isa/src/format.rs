@@ -50,16 +50,18 @@ pub enum Format {
     MimgNsa,
     MimgNsa2,
     MimgNsa3,
+    /// An image instruction with a sampler, where that has an encoding of its own (RDNA4).
+    Vsample,
     Exp,
 }
 
 impl Format {
-    pub const ALL: [Format; 42] = {
+    pub const ALL: [Format; 43] = {
         use Format::*;
         [
             Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, MaiScaled, Vintrp, Sdwa1,
             Sdwa2, SdwaC, Dpp1, Dpp2, DppC, Dpp8_1, Dpp8_2, Dpp8C, Vop3aDpp, Vop3bDpp, Vop3pDpp, Vop3aDpp8, Vop3bDpp8,
-            Vop3pDpp8, Vopd, Vinterp, Ldsdir, Ds, Flat, Mubuf, Mtbuf, Mimg, MimgNsa, MimgNsa2, MimgNsa3, Exp,
+            Vop3pDpp8, Vopd, Vinterp, Ldsdir, Ds, Flat, Mubuf, Mtbuf, Mimg, MimgNsa, MimgNsa2, MimgNsa3, Vsample, Exp,
         ]
     };
 }

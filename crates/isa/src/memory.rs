@@ -1,6 +1,6 @@
 //! Which memory an instruction reaches, and how many bytes of it.
 
-use crate::{Field, Flags, Inst, OpcodeInfo};
+use crate::{Field, Flags, Format, Inst, OpcodeInfo};
 
 /// How the address of a memory access is to be understood.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -77,7 +77,7 @@ impl Inst {
 fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
     let (flags, base) = (info.flags, info.base);
     let (reads, writes) = (flags.contains(Flags::LOAD), flags.contains(Flags::STORE));
-    let space = if flags.contains(Flags::DS) || base.starts_with("lds_") {
+    let space = if flags.contains(Flags::DS) || info.format == Format::Ldsdir {
         Space::Lds
     } else if flags.contains(Flags::SCRATCH) || base.starts_with("s_scratch_") {
         Space::Scratch
@@ -101,7 +101,8 @@ fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
     // They call LDS stores atomic as well.
     let atomic = flags.contains(Flags::ATOMIC) && reads && writes;
     let lds = base.split('_').skip(1).any(|part| part == "lds");
-    Some(MemoryAccess { space, width: width(space, base, atomic), reads, writes, atomic, lds })
+    let width = if info.format == Format::Ldsdir { Some(4) } else { width(space, base, atomic) };
+    Some(MemoryAccess { space, width, reads, writes, atomic, lds })
 }
 
 fn width(space: Space, base: &str, atomic: bool) -> Option<u16> {
@@ -110,8 +111,7 @@ fn width(space: Space, base: &str, atomic: bool) -> Option<u16> {
     if space == Space::Image || has("format") || has("block") || has("bvh") {
         return None;
     }
-    if has("append") || has("consume") || base.starts_with("ds_ordered_count") || base.starts_with("lds_") || has("pk")
-    {
+    if has("append") || has("consume") || base.starts_with("ds_ordered_count") || has("pk") {
         return Some(4);
     }
     match parts().find_map(of_part) {

@@ -85,8 +85,10 @@ const LITERAL: u32 = 255;
 const VGPR: u32 = 256;
 
 /// How many register units one step of the field's value is: resource descriptors count in fours.
-const fn scale(field: Field) -> u32 {
+const fn scale(field: Field, width: u32) -> u32 {
     match field {
+        // RDNA4 has source codes there.
+        _ if width == 9 => 1,
         Field::Sbase => 2,
         Field::Srsrc | Field::Ssamp => 4,
         _ => 1,
@@ -177,7 +179,7 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
         // Whatever the operand's register file, codes below 256 are scalar ones: an accumulator may be a constant.
         _ if width == 9 && raw < VGPR => scalar(inst, raw, info.units),
         File::Scalar if width == 9 => vector(Reg::vgpr((raw & 0xff) as u16), info.units),
-        File::Scalar => scalar(inst, raw * scale(info.field), info.units),
+        File::Scalar => scalar(inst, raw * scale(info.field, width), info.units),
         File::Agpr => vector(Reg::agpr((raw & 0xff) as u16), info.units),
         File::Vgpr | File::Vector | File::Source => {
             if let Some(flag) = sdwa_scalar(format, info.field)
@@ -217,7 +219,7 @@ pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> 
         Operand::Inline(code) if accepts_codes(info, width) => u32::from(code),
         Operand::Special(special) if accepts_codes(info, width) => codes::of_special(generation, special)?,
         Operand::Special(codes::NULL) if info.file == File::Scalar => {
-            codes::of_special(generation, codes::NULL)? / scale(info.field)
+            codes::of_special(generation, codes::NULL)? / scale(info.field, width)
         }
         // Not every opcode can be followed by a literal.
         Operand::Literal(literal) if accepts_codes(info, width) && !inst.info().legality.literals.is_empty() => {
@@ -254,7 +256,7 @@ fn register(inst: &mut Inst, info: &OperandInfo, first: Reg, width: u32) -> Opti
                 inst.put_field(Field::Sd, u32::from(!is_vcc))?;
                 Some(if is_vcc { 0 } else { code })
             }
-            File::Scalar => code.is_multiple_of(scale(info.field)).then_some(code / scale(info.field)),
+            File::Scalar => code.is_multiple_of(scale(info.field, width)).then_some(code / scale(info.field, width)),
             _ => (width == 9 || sdwa_scalar(format, info.field).is_some()).then_some(code),
         };
     }

@@ -107,7 +107,19 @@ const GFX10: Family = Family {
     ],
 };
 
-pub const FAMILIES: &[Family] = &[GFX9, GFX10, GFX11];
+const GFX12: Family = Family {
+    name: "gfx12",
+    modes: &[
+        mode("gfx1200", 32, Generation::Gfx12, "11"),
+        mode("gfx1200", 64, Generation::Gfx12, "11"),
+        twin("gfx1201", "gfx1200", 32, Generation::Gfx12, "11"),
+        twin("gfx1201", "gfx1200", 64, Generation::Gfx12, "11"),
+        twin("gfx12-generic", "gfx1200", 32, Generation::Gfx12, "11"),
+        twin("gfx12-generic", "gfx1200", 64, Generation::Gfx12, "11"),
+    ],
+};
+
+pub const FAMILIES: &[Family] = &[GFX9, GFX10, GFX11, GFX12];
 
 const GFX9: Family = Family {
     name: "gfx9",
@@ -131,7 +143,7 @@ const HEADER: &str = "\
 # Made by `cargo xtask gen-isa` from LLVM's own tables; do not edit. One opcode a line, columns separated by tabs: mask of
 # the modes that have it (bit 0 is the first of the list below), LLVM name, pseudo, mnemonic, format, opcode, variant keys,
 # bytes, operands, implicit reads, implicit writes, flags, legality. An operand is field:units:access:file, then its type
-# and modifiers if any; or VCC:units:access where the assembly names a register that the encoding does not. Units count 32
+# and modifiers if any; or VCC:units:access (or M0) where the assembly names a register that the encoding does not. Units count 32
 # bits. The implicit VCC and EXEC are one register in wave32 and two in wave64. Legality: bits with one legal value / the
 # value / bits that the text does not show, then low:width:class for fields of which only the codes of a class are legal.
 ";
@@ -261,9 +273,9 @@ pub fn fields(generation: Generation) -> String {
     let keyed = |format: Format, field: Field| match format {
         Format::Ds | Format::Flat | Format::Mubuf | Format::Mtbuf if field == Acc => true,
         Format::Smem if field == Glc => generation.is_gfx9_family() || generation == Generation::Gfx10,
-        Format::Flat | Format::Mubuf if field == Glc => true,
+        Format::Flat | Format::Mubuf if matches!(field, Glc | TemporalHint) => true,
         Format::MaiScaled => matches!(field, AccCd | Cbsz | Blgp),
-        Format::Mimg | Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3
+        Format::Mimg | Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3 | Format::Vsample
             if matches!(field, D16 | A16 | Dim | Nsa) =>
         {
             !(generation.is_gfx9_family() && field == A16)

@@ -137,6 +137,11 @@ fn parse(line: &str) -> Option<Opcode> {
         return None;
     };
     let names = |list: &str| list.split_whitespace().map(str::to_string).collect();
+    let mut operands: Vec<McOperand> = operands.split_whitespace().map(parse_operand).collect::<Option<_>>()?;
+    let results: Vec<Mask> = operands.iter().filter(|o| o.is_def).map(|o| o.mask).collect();
+    let lies_in_result = |mask: Mask| !mask.is_empty() && results.iter().any(|result| mask.is_within(*result));
+    // Not everywhere does LLVM say that what lies where the result does is the result's register.
+    operands.iter_mut().for_each(|o| o.tied |= !o.is_def && o.class.is_some() && lies_in_result(o.mask));
     Some(Opcode {
         llvm: llvm.to_string(),
         pseudo: (pseudo != "-").then(|| pseudo.to_string()),
@@ -144,7 +149,7 @@ fn parse(line: &str) -> Option<Opcode> {
         op: op.parse().ok()?,
         keys: keys.split(',').map(str::parse).collect::<Result<_, _>>().ok()?,
         size: size.parse().ok()?,
-        operands: operands.split_whitespace().map(parse_operand).collect::<Option<_>>()?,
+        operands,
         implicit_uses: names(uses),
         implicit_defs: names(defs),
         legal: legal.to_string(),

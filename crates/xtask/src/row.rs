@@ -52,7 +52,7 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
         } else {
             "R"
         };
-        let units = operand.bits.div_ceil(32);
+        let units = if operand.kind == SPLIT_BARRIER { 1 } else { operand.bits.div_ceil(32) };
         let modifiers = i.checked_sub(1).map(|before| &o.operands[before]).filter(|p| p.kind == INPUT_MODIFIERS);
         let modifiers = modifiers.map_or(Ok("Plain"), |p| source_modifiers(generation, format, p))?;
         let (ty, file) = (data_type(operand.kind)?, file(operand));
@@ -64,6 +64,11 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
         // LLVM's operand order is not the assembly's.
         let order = ["Vdst", "Addr", "Vdata", "Saddr"];
         operands.sort_by_key(|o| order.iter().position(|f| o.starts_with(f)));
+    }
+    if format == Format::Mimg {
+        // LLVM has the ray that is written back before the addresses.
+        let order = ["Vdata", "Vaddr", "Vaddr1", "Vaddr2", "Vaddr3", "Vaddr4"];
+        operands.sort_by_key(|o| order.iter().position(|f| o.split(':').next() == Some(f)).unwrap_or(order.len()));
     }
     if format == Format::Vopd {
         order_dual(mnemonic, &mut operands);
@@ -81,11 +86,17 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
     }
     let mut defs = names(mode, &o.implicit_defs, false)?;
     name_vcc(mode, o, format, mnemonic, &mut operands, &mut uses, &mut defs);
+    if format == Format::Sop1 && o.text.ends_with(" m0") && o.keys == [1] {
+        operands.push("M0:1:R".to_string());
+        uses.retain(|r| r != "M0");
+    }
     let literal = if has_literal(format, o, mnemonic) { 4 } else { 0 };
     let keys = ranges(&o.keys);
     let mut legal = String::new();
     for (i, word) in o.legal.split_whitespace().enumerate() {
         match word.splitn(3, ':').collect::<Vec<_>>()[..] {
+            // Of some operations LLVM takes the control of DPP for a source, of which this code is the literal's.
+            [low, _, "0-254,256-511"] if is_dpp_control(generation, format, low) => {}
             [low, width, codes] => legal += &format!(" {low}:{width}:{}", classes.id(codes)),
             _ if i == 0 => legal += word,
             _ => return Err(format!("{word} is no list of legal codes")),
@@ -106,6 +117,10 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
         legal,
     ];
     Ok(columns.map(|c| if c.is_empty() { "-".to_string() } else { c }).join("\t"))
+}
+
+fn is_dpp_control(generation: Generation, format: Format, low: &str) -> bool {
+    layout(generation, format).iter().any(|(field, at, _)| *field == Field::DppCtrl && low.parse() == Ok(*at))
 }
 
 /// The operands of the first operation, then those of the second, the literal where each has it. What both accumulate
@@ -136,7 +151,7 @@ fn order_dual(mnemonic: &str, operands: &mut Vec<String>) {
 
 /// Image opcodes are not in LLVM's pseudo map; their pseudo name is the real one without its encoding family.
 fn strip_suffix(llvm: &str) -> String {
-    ["_gfx90a", "_gfx940", "_gfx9", "_vi", "_gfx10", "_gfx11"]
+    ["_gfx90a", "_gfx940", "_gfx9", "_vi", "_gfx10", "_gfx11", "_gfx12"]
         .iter()
         .find_map(|s| llvm.strip_suffix(s))
         .unwrap_or(llvm)
@@ -144,6 +159,8 @@ fn strip_suffix(llvm: &str) -> String {
 }
 
 const INPUT_MODIFIERS: u8 = 45;
+/// A barrier's number, in a scalar source: an inline constant. LLVM gives it no register class.
+const SPLIT_BARRIER: u8 = 37;
 
 /// The first word of the text; of two operations at once both, as `v_dual_mul_f32 :: v_dual_add_f32`.
 fn mnemonic(o: &Opcode) -> Result<String, String> {
@@ -235,7 +252,7 @@ fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOper
 fn data_type(kind: u8) -> Result<&'static str, String> {
     Ok(match kind {
         0..=4 | 46 => "None",
-        13 | 28 | 41 => "I32",
+        13 | 28 | SPLIT_BARRIER | 41 => "I32",
         14 | 29 => "I64",
         15 | 27 | 39 => "I16",
         16 | 32 | 38 | 42 => "F32",
@@ -252,7 +269,11 @@ fn data_type(kind: u8) -> Result<&'static str, String> {
 }
 
 fn file(operand: &McOperand) -> &'static str {
-    let Some(class) = operand.class.as_deref() else { return "Immediate" };
+    let class = match operand.class.as_deref() {
+        _ if operand.kind == SPLIT_BARRIER => return "Scalar",
+        None => return "Immediate",
+        Some(class) => class,
+    };
     match class {
         c if c.starts_with("VGPR_16") => "VgprHalf",
         c if c.starts_with("VS_16") => "SourceHalf",
@@ -353,8 +374,8 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("INDIRECT", indirect),
         ("CALL", call),
         ("END", starts(&["s_endpgm"])),
-        ("BARRIER", is(&["s_barrier"])),
-        ("WAIT", starts(&["s_waitcnt"])),
+        ("BARRIER", starts(&["s_barrier"])),
+        ("WAIT", starts(&["s_waitcnt", "s_wait_alu"]) || starts(&["s_wait_"]) && mnemonic.contains("cnt")),
         ("VALU", ts(1) || dual),
         ("SALU", ts(0)),
         ("SMEM", ts(19)),

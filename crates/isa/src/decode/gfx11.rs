@@ -7,21 +7,21 @@ use crate::{Format, OperandInfo};
 pub struct Gfx11;
 
 // The decode slots of each format follow each other: two to the number of opcode bits and variant key bits.
-const SMEM: usize = alu::SCALAR_END;
+pub(super) const SMEM: usize = alu::SCALAR_END;
 const VOP1: usize = SMEM + (1 << 10);
 const VOP2: usize = VOP1 + (1 << 8);
 const VOPC: usize = VOP2 + (1 << 6);
 /// The plain forms, then the same with DPP16, then with DPP8.
 const VOP_FORMS: usize = VOPC + (1 << 8);
 const VOP_FORM: usize = VOP_FORMS - VOP1;
-const VOP3: usize = VOP1 + 3 * VOP_FORM;
-const VOP3_FORM: usize = 1 << 10;
-const VOP3P: usize = VOP3 + 3 * VOP3_FORM;
-const VOP3P_FORM: usize = 1 << 7;
-const VINTERP: usize = VOP3P + 3 * VOP3P_FORM;
-const LDSDIR: usize = VINTERP + (1 << 7);
-const VOPD: usize = LDSDIR + (1 << 2);
-const DS: usize = VOPD + (1 << 9);
+pub(super) const VOP3: usize = VOP1 + 3 * VOP_FORM;
+pub(super) const VOP3_FORM: usize = 1 << 10;
+pub(super) const VOP3P: usize = VOP3 + 3 * VOP3_FORM;
+pub(super) const VOP3P_FORM: usize = 1 << 7;
+pub(super) const VINTERP: usize = VOP3P + 3 * VOP3P_FORM;
+pub(super) const LDSDIR: usize = VINTERP + (1 << 7);
+pub(super) const VOPD: usize = LDSDIR + (1 << 2);
+pub(super) const DS: usize = VOPD + (1 << 9);
 const FLAT: usize = DS + (1 << 9);
 const MUBUF: usize = FLAT + (1 << 12);
 const MTBUF: usize = MUBUF + (1 << 12);
@@ -30,12 +30,12 @@ const EXP: usize = MTBUF + (1 << 7);
 const MIMG: usize = EXP + (1 << 2);
 const MIMG_NSA: usize = MIMG + (1 << 16);
 const END: usize = MIMG_NSA + (1 << 16);
-const NONE: usize = usize::MAX;
+pub(super) const NONE: usize = usize::MAX;
 
 /// The code of `null` among the scalar registers: no scalar address, no scalar offset.
-const NULL: usize = 124;
+pub(super) const NULL: usize = 124;
 /// The place of a key bit that is none of the encoding's own.
-const OUTSIDE: u32 = 128;
+pub(super) const OUTSIDE: u32 = 128;
 
 impl Family for Gfx11 {
     const SLOTS: usize = END;
@@ -106,7 +106,7 @@ impl Family for Gfx11 {
 
 /// Which of a VOP format's forms: plain, with DPP16, with DPP8.
 #[inline(always)]
-fn form(first_source: usize) -> usize {
+pub(super) fn form(first_source: usize) -> usize {
     match first_source {
         alu::DPP16 => 1,
         alu::DPP8 | alu::DPP8_FI => 2,
@@ -116,7 +116,7 @@ fn form(first_source: usize) -> usize {
 
 /// VOP1, VOP2, VOPC, and their DPP forms.
 #[inline(always)]
-fn vop(w0: u32) -> usize {
+pub(super) fn vop(w0: u32) -> usize {
     let form = form(bits(w0, 0, 9)) * VOP_FORM;
     match bits(w0, 25, 6) {
         0x3f => VOP1 + form + bits(w0, 9, 8),
@@ -127,7 +127,7 @@ fn vop(w0: u32) -> usize {
 
 /// A format's marking bits, where its opcode lies, and which bits make up the variant key, the lowest first;
 /// [`OUTSIDE`] stands for those that `template` puts in.
-fn shape(format: Format) -> (u128, u32, &'static [u32]) {
+pub(super) fn shape(format: Format) -> (u128, u32, &'static [u32]) {
     const DPP16_VOP3: u128 = (alu::DPP16 as u128) << 32;
     const DPP8_VOP3: u128 = (alu::DPP8 as u128) << 32;
     if let Some((mark, low)) = alu::mark(format) {

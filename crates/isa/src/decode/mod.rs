@@ -12,6 +12,7 @@ use crate::{DecodeError, Flags, Format, Inst, OpcodeInfo, OperandInfo};
 mod alu;
 mod gfx10;
 mod gfx11;
+mod gfx12;
 mod gfx9;
 mod sdwa;
 
@@ -46,7 +47,8 @@ macro_rules! family {
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => <gfx9::Gfx9 as Family>::$method($($argument),*),
             Generation::Gfx11 => <gfx11::Gfx11 as Family>::$method($($argument),*),
             Generation::Gfx10 => <gfx10::Gfx10 as Family>::$method($($argument),*),
-            Generation::Gfx12 | Generation::Gfx1250 => $none,
+            Generation::Gfx12 => <gfx12::Gfx12 as Family>::$method($($argument),*),
+            Generation::Gfx1250 => $none,
         }
     };
 }
@@ -56,7 +58,8 @@ pub fn slots(generation: Generation) -> usize {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::Gfx9::SLOTS,
         Generation::Gfx11 => gfx11::Gfx11::SLOTS,
         Generation::Gfx10 => gfx10::Gfx10::SLOTS,
-        Generation::Gfx12 | Generation::Gfx1250 => 0,
+        Generation::Gfx12 => gfx12::Gfx12::SLOTS,
+        Generation::Gfx1250 => 0,
     }
 }
 
@@ -133,7 +136,8 @@ impl Decoder {
             }
             Generation::Gfx11 => decode_as::<gfx11::Gfx11>(self.mode, self.tables, bytes),
             Generation::Gfx10 => decode_as::<gfx10::Gfx10>(self.mode, self.tables, bytes),
-            Generation::Gfx12 | Generation::Gfx1250 => Err(DecodeError::NoTables { target: self.mode.target() }),
+            Generation::Gfx12 => decode_as::<gfx12::Gfx12>(self.mode, self.tables, bytes),
+            Generation::Gfx1250 => Err(DecodeError::NoTables { target: self.mode.target() }),
         }
     }
 }

@@ -12,6 +12,7 @@ mod alu;
 mod dpp;
 mod gfx10;
 mod gfx11;
+mod gfx12;
 mod gfx9;
 
 /// A piece of a field: name, lowest bit, width.
@@ -23,6 +24,7 @@ pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] 
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::layout(generation, format),
         Generation::Gfx11 => gfx11::layout(format),
         Generation::Gfx10 => gfx10::layout(format),
-        Generation::Gfx12 | Generation::Gfx1250 => &[],
+        Generation::Gfx12 => gfx12::layout(format),
+        Generation::Gfx1250 => &[],
     }
 }

@@ -51,7 +51,7 @@ fn hardware_register(id: u32) -> &'static str {
 }
 
 /// `s_sendmsg`: the message. None has operations or streams any more; bits past the number are not looked at.
-fn sendmsg(raw: u32) -> String {
+pub(super) fn sendmsg(raw: u32) -> String {
     let name = match raw & 0xff {
         1 => "MSG_INTERRUPT",
         2 => "MSG_HS_TESSFACTOR",
@@ -128,7 +128,7 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-fn interpolation(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(super) fn interpolation(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     flags(inst, f, &[(Field::Clamp, "clamp")])?;
     let selected = inst.field(Field::OpSel).unwrap_or(0);
     if selected != 0 && inst.info().flags.contains(Flags::OP_SEL) {
@@ -142,7 +142,7 @@ fn flat(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     cache(inst, f)
 }
 
-const FORMATS: [(&str, &[&str]); 14] = [
+pub(super) const FORMATS: [(&str, &[&str]); 14] = [
     ("8", INTEGERS),
     ("16", ALL),
     ("8_8", INTEGERS),

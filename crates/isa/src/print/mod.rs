@@ -6,6 +6,7 @@ use crate::{DataType, Field, File, Flags, Format, Generation, Inst, Modifiers, O
 
 mod gfx10;
 mod gfx11;
+mod gfx12;
 mod gfx9;
 mod notation;
 mod rdna;
@@ -22,7 +23,8 @@ fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::modifiers(inst, f),
         Generation::Gfx11 => gfx11::modifiers(inst, f),
         Generation::Gfx10 => gfx10::modifiers(inst, f),
-        Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
+        Generation::Gfx12 => gfx12::modifiers(inst, f),
+        Generation::Gfx1250 => Ok(()),
     }
 }
 
@@ -32,7 +34,8 @@ fn notation(inst: &Inst, raw: u32) -> Option<String> {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => gfx9::notation(inst, raw),
         Generation::Gfx11 => gfx11::notation(inst, raw),
         Generation::Gfx10 => gfx10::notation(inst, raw),
-        Generation::Gfx12 | Generation::Gfx1250 => None,
+        Generation::Gfx12 => gfx12::notation(inst, raw),
+        Generation::Gfx1250 => None,
     }
 }
 
@@ -51,8 +54,8 @@ fn register(generation: Generation, range: RegRange) -> String {
 fn export(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match generation(inst) {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx10 => vertex::export(inst, f),
-        Generation::Gfx11 => gfx11::export(inst, f),
-        Generation::Gfx12 | Generation::Gfx1250 => Ok(()),
+        Generation::Gfx11 | Generation::Gfx12 => gfx11::export(inst, f),
+        Generation::Gfx1250 => Ok(()),
     }
 }
 
@@ -77,7 +80,7 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((text, _)) = interpolated.as_ref().filter(|_| operand.field == Field::Src2) {
             put(f, text)?;
         }
-        if operand.field == Field::Offset && inst.operand_in(Field::Soffset).is_some() {
+        if operand.field == Field::Offset && shared::has_offset_modifier(inst) {
             continue; // SMEM with both offsets: the immediate one is a modifier
         }
         if absent_address_before(inst, operand.field) {
@@ -89,7 +92,7 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             }
             continue;
         }
-        if names_addresses(info.format) && is_address(operand.field) {
+        if is_address(operand.field) && names_addresses(inst) {
             if operand.field == Field::Vaddr {
                 put(f, &addresses(inst))?;
             }
@@ -97,8 +100,9 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         put(f, &Shown { inst, operand })?;
     }
-    if info.format == Format::Flat && info.flags.intersects(Flags::GLOBAL | Flags::SCRATCH) && !has(inst, Field::Saddr)
-    {
+    // RDNA4's cache operations are global memory instructions without any address.
+    let flat = info.format == Format::Flat && info.flags.intersects(Flags::LOAD | Flags::STORE);
+    if flat && info.flags.intersects(Flags::GLOBAL | Flags::SCRATCH) && !has(inst, Field::Saddr) {
         // Scratch at a constant offset has neither address; that of the lane's own number never has a vector one.
         if !is_by_lane(inst) && !has(inst, Field::Addr) && !has(inst, Field::Vdata) {
             put(f, &"off")?;
@@ -133,8 +137,8 @@ fn dual(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// An image instruction whose address registers need not follow each other.
-fn names_addresses(format: Format) -> bool {
-    matches!(format, Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3)
+fn names_addresses(inst: &Inst) -> bool {
+    matches!(inst.info().format, Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3) || has(inst, Field::Vaddr1)
 }
 
 fn is_address(field: Field) -> bool {

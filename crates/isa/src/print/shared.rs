@@ -26,10 +26,16 @@ pub fn sources(inst: &Inst) -> u32 {
     inst.info().operands.iter().filter(|o| is_source(o.field)).count() as u32
 }
 
+/// SMEM with both offsets, of which the immediate one is not among the operands.
+pub fn has_offset_modifier(inst: &Inst) -> bool {
+    let operand = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
+    let is_prefetch = || inst.info().base.contains("prefetch");
+    operand(Field::Soffset) && operand(Field::Offset) && !is_prefetch()
+}
+
 /// SMEM with both offsets: the immediate one.
 pub fn smem_offset(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let operand = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
-    if !operand(Field::Soffset) || !operand(Field::Offset) {
+    if !has_offset_modifier(inst) {
         return Ok(());
     }
     let (raw, width) = inst.raw_field(Field::Offset).unwrap_or((0, 21));
@@ -112,8 +118,9 @@ pub fn vop3p(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let value = |field| inst.field(field).unwrap_or(0) & mask;
     let default_high = if inst.info().flags.contains(Flags::PACKED) { mask } else { 0 };
     let mix = inst.info().base.contains("_mix");
+    let sparse = inst.info().base.starts_with("v_swmmac");
     let list = [
-        ("op_sel", value(Field::OpSel), 0),
+        ("op_sel", if sparse { 0 } else { value(Field::OpSel) }, 0),
         ("op_sel_hi", value(Field::OpSelHi), default_high),
         ("neg_lo", if mix { 0 } else { value(Field::Neg) }, 0),
         ("neg_hi", if mix { 0 } else { value(Field::NegHi) }, 0),

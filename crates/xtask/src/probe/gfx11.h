@@ -30,9 +30,10 @@ inline void probe_image_gfx11(Prober &t) {
             }
 }
 
-// The keys are those of the decoder's variant selection (crates/isa/src/decode/gfx11.rs).
-inline void probe_gfx11(Prober &t) {
-    const uint64_t sources[] = {256, 0, 128}, null = 124;
+// What works on registers only; from RDNA4 on with a key that says that a scalar source is M0, and fewer bits of
+// interpolations that count.
+inline void probe_registers_gfx11(Prober &t, bool is_rdna4) {
+    const uint64_t sources[] = {256, 0, 128}, m0 = 125;
     for (uint64_t s : {0, 2, 128})
         for (uint64_t d : {0, 2, 124}) {
             for (unsigned op = 0; op < 128; ++op) {
@@ -42,13 +43,11 @@ inline void probe_gfx11(Prober &t) {
             }
             for (unsigned op = 0; op < 29; ++op)
                 for (uint64_t imm : {0, 1, 0x1801}) t.probe("Sopk", op, 0, 0xB0000000 | at(op, 23) | at(d, 16) | imm);
-            for (unsigned op = 0; op < 256; ++op) t.probe("Sop1", op, 0, 0xBE800000 | at(op, 8) | at(d, 16) | s);
+            for (unsigned op = 0; op < 256; ++op) {
+                t.probe("Sop1", op, 0, 0xBE800000 | at(op, 8) | at(d, 16) | s);
+                if (is_rdna4) t.probe("Sop1", op, 1, 0xBE800000 | at(op, 8) | at(d, 16) | m0);
+            }
         }
-    for (unsigned op = 0; op < 256; ++op)
-        for (uint64_t key = 0; key < 4; ++key)
-            for (uint64_t data : {0, 4})
-                t.probe("Smem", op, key, 0xF4000000 | at(op, 18) | at(data, 6) | at(key & 1 ? 8 : null, 57) |
-                                             at(key >> 1 ? 8 : 0, 32));
     for (uint64_t s : sources) {
         for (unsigned op = 0; op < 62; ++op) t.probe("Vop2", op, 0, at(op, 25) | s);
         for (unsigned op = 0; op < 256; ++op) {
@@ -66,9 +65,20 @@ inline void probe_gfx11(Prober &t) {
     }
     probe_vop3_gfx11(t, "Vop3a", "Vop3aDpp", "Vop3aDpp8", 0xD4000000, 1024);
     probe_vop3_gfx11(t, "Vop3p", "Vop3pDpp", "Vop3pDpp8", 0xCC000000, 128);
-    probe_vop3_gfx11(t, "Vinterp", nullptr, nullptr, 0xCD000000, 128);
+    probe_vop3_gfx11(t, "Vinterp", nullptr, nullptr, 0xCD000000, is_rdna4 ? 32 : 128);
     for (unsigned op = 0; op < 512; ++op) t.probe("Vopd", op, 0, 0xC8000000 | at(op, 17) | 256 | at(256, 32));
     for (unsigned op = 0; op < 4; ++op) t.probe("Ldsdir", op, 0, 0xCE000000 | at(op, 20));
+}
+
+// The keys are those of the decoder's variant selection (crates/isa/src/decode/gfx11.rs).
+inline void probe_gfx11(Prober &t) {
+    const uint64_t null = 124;
+    probe_registers_gfx11(t, false);
+    for (unsigned op = 0; op < 256; ++op)
+        for (uint64_t key = 0; key < 4; ++key)
+            for (uint64_t data : {0, 4})
+                t.probe("Smem", op, key, 0xF4000000 | at(op, 18) | at(data, 6) | at(key & 1 ? 8 : null, 57) |
+                                             at(key >> 1 ? 8 : 0, 32));
     for (unsigned op = 0; op < 256; ++op)
         for (uint64_t key = 0; key < 2; ++key) t.probe("Ds", op, key, 0xD8000000 | at(op, 18) | at(key, 17));
     for (unsigned op = 0; op < 128; ++op)

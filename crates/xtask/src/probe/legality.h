@@ -155,7 +155,7 @@ public:
 
     static bool is_closed(const std::string &format) {
         bool is_dpp = format.find("Dpp") != std::string::npos;
-        return format.rfind("Mimg", 0) == 0 || format == "MaiScaled" || format.rfind("Sdwa", 0) == 0 || is_dpp;
+        return format.rfind("Mimg", 0) == 0 || format == "Vsample" || format == "MaiScaled" || format.rfind("Sdwa", 0) == 0 || is_dpp;
     }
 
     Legal run(const std::string &format, const std::vector<Piece> &pieces) {
