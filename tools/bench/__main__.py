@@ -15,20 +15,13 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
+import device
+from inputs import LLVM, ROOT, TARGET, WORK, compile_kernel, run
 
 import luthier as lt
 from luthier.cli.tables import show
 
-ROOT = Path(__file__).resolve().parents[2]
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-WORK = TARGET / "bench"
-LLVM = Path(os.environ.get("LLVM_SYS_221_PREFIX", "/usr/lib/llvm-22"))
 sys.path.insert(0, str(ROOT / "tests"))
-
-
-def run(*command) -> str:
-    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
 
 
 def timed(*command, repeat: int = 1) -> float:
@@ -44,13 +37,6 @@ def timed(*command, repeat: int = 1) -> float:
 def example(package: str, name: str, *args) -> dict:
     """What an example of a crate prints as JSON."""
     return json.loads(run("cargo", "run", "--quiet", "--release", "-p", package, "--example", name, "--", *args))
-
-
-def compile_kernel(source: Path) -> Path:
-    out = WORK / f"{source.stem}.hsaco"
-    run("clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a", "--no-gpu-bundle-output",
-        "-O3", "-ffp-contract=fast", source, "-o", out)  # fmt: skip
-    return out
 
 
 def big_object() -> Path:
@@ -182,18 +168,6 @@ def place(path: Path) -> dict:
     return {"ours": found["points"] / found["seconds"], "unit": "points/s", **found}
 
 
-def emulate() -> dict:
-    """Vector instructions of whole waves that one core runs in a second; the few scalar ones are not counted."""
-    co = lt.CodeObject.open(compile_kernel(Path(__file__).parent / "valu.hip"))
-    module = lt.Device("gfx90a", threads=1).load(co)
-    args = [np.zeros(64, np.float32), np.uint32(200_000)]
-    best = max((module.run("valu", grid=64, block=64, args=args) for _ in range(3)), key=lambda r: r.instructions / r.seconds)
-    valu = sum(n for name, n in best.histogram.items() if name.startswith("v_"))
-    speed = valu / best.seconds / 1e6
-    return {"ours": speed, "other": 20, "ratio": speed / 20, "unit": "M wave64 VALU instructions/s, one core", "against": "the target", "least": 1,
-            "valu_share": valu / best.instructions}  # fmt: skip
-
-
 def hooks() -> tuple[dict, dict]:
     """What counting costs: instructions added at a point, and instructions retired when blocks are counted."""
     import kernel_cases
@@ -237,7 +211,7 @@ def main() -> int:
     results["lift"], results["lift, memory"], results["lift, growth"] = lift(path)
     results["count every block, offline"] = count_blocks(path, objdump)
     results["place"] = place(path)
-    results["emulate"] = emulate()
+    results |= device.measured()
     results["a count hook"], results["instr_count by block"] = hooks()
     results["luthier inspect, small file"] = start_up()
     rows = [

@@ -3,15 +3,16 @@
 //! Before each instruction a micro-op ([`before`]) checks its registers:
 //! * A register that a load in flight may still write is *pending* until a wait guarantees the load ([`waits`]).
 //!   Reading or writing a pending register is a finding.
-//! * Values that nothing has written are *undefined*, bit by bit ([`shadow`], [`flow`], [`spread`]). Undefinedness follows the data through
-//!   moves, logic and arithmetic, as it may (compilers copy, merge and spill undefined values freely); it is a finding
-//!   where it decides something: an address, EXEC, a branch, a matrix operation, what is stored to global memory.
+//! * Values that nothing has written are *undefined*, bit by bit ([`shadow`]). Undefinedness follows the data through
+//!   moves, logic and arithmetic ([`flow`], [`spread`]), as it may (compilers copy, merge and spill undefined values
+//!   freely); it is a finding where it decides something: an address, EXEC, a branch, a matrix operation, what is
+//!   stored to global memory.
 //! * Some pairs of instructions must be kept apart by software ([`hazards`], [`matrix_hazards`]); a pair that is not is
 //!   a finding.
 //!
 //! Where memory is accessed, undefined bits go along into LDS and scratch and come back from there ([`memory`]), and
 //! accesses of different waves to the same bytes must be ordered by a barrier, with the waits that it takes
-//! ([`group`], [`order`]).
+//! ([`group`], [`cells`], [`order`]).
 
 mod cells;
 mod checked;

@@ -1,0 +1,127 @@
+"""How fast the mock device is: beside a bound, native code, itself without strict mode, and itself on one core."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from inputs import ROOT, WORK, compile_kernel, run
+
+import luthier as lt
+
+HERE = Path(__file__).parent
+SIZE = 256
+
+
+def _row(ours: float, other: float, ratio: float, unit: str, against: str, least: float, **more) -> dict:
+    return {"ours": ours, "other": other, "ratio": ratio, "unit": unit, "against": against, "least": least, **more}
+
+
+def _bound(ours: float, bound: float, unit: str, **more) -> dict:
+    """At least the bound."""
+    return _row(ours, bound, ours / bound, unit, "the target", 1, **more)
+
+
+def _load(source: Path, threads: int = 1) -> lt.Module:
+    return lt.Device("gfx90a", threads=threads).load(lt.CodeObject.open(compile_kernel(source)))
+
+
+def _fastest(launch: Callable[[], lt.RunResult], repeat: int = 3) -> lt.LaunchResult:
+    return min((launch() for _ in range(repeat)), key=lambda result: result.seconds)
+
+
+def _valu(module: lt.Module, lanes: int, rounds: int, *, strict: bool = False, groups: int = 1) -> lt.RunResult:
+    args = [np.zeros(64, np.float32), np.uint32(rounds)]
+    return _fastest(lambda: module.run("valu", grid=lanes * groups, block=lanes, args=args, strict=strict))
+
+
+def _rate(result: lt.RunResult, prefix: str) -> float:
+    """Millions a second of the instructions whose names begin so; the few others are not counted."""
+    return sum(n for name, n in result.histogram.items() if name.startswith(prefix)) / result.seconds / 1e6
+
+
+def arithmetic() -> dict[str, dict]:
+    """Vector instructions of whole waves on one core: all lanes active, and the last group's 40 of 64."""
+    module, unit = _load(HERE / "valu.hip"), "M wave64 VALU instructions/s, one core"
+    full, partial = _valu(module, 64, 200_000), _valu(module, 40, 100_000)
+    strict = _valu(module, 64, 50_000, strict=True)
+    plain_cost, strict_cost = full.seconds / full.instructions, strict.seconds / strict.instructions
+    return {
+        "emulate": _bound(_rate(full, "v_"), 60, unit),
+        "emulate, EXEC partial": _bound(_rate(partial, "v_"), 25, unit),
+        "strict mode, arithmetic": _at_most(strict_cost / plain_cost, 4, "x a plain run"),
+    }
+
+
+def _at_most(ours: float, bound: float, unit: str) -> dict:
+    return _row(ours, bound, bound / ours, unit, "the target", 1)
+
+
+def matrices() -> dict[str, dict]:
+    """A tiled matrix product, natively, on the device and in strict mode."""
+    a, b = (np.random.default_rng(seed).random((SIZE, SIZE), np.float32) for seed in (1, 2))
+    library = WORK / "matmul.so"
+    run("clang-22", "-O3", "-march=native", "-shared", "-fPIC", HERE / "matmul.c", "-o", library)
+    native, c = ctypes.CDLL(library).matmul, np.zeros((SIZE, SIZE), np.float32)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (a, b, c)]
+    seconds = float("inf")
+    for _ in range(10):
+        start = time.perf_counter()
+        native(*pointers, ctypes.c_uint(SIZE))
+        seconds = min(seconds, time.perf_counter() - start)
+    module = _load(ROOT / "tests/kernels/matmul.hip")
+
+    def launch(*, strict: bool = False) -> lt.RunResult:
+        out = np.zeros_like(c)
+        result = module.run("matmul", grid=(SIZE, SIZE), block=(16, 16), args=[a, b, out, np.uint32(SIZE)], strict=strict)
+        np.testing.assert_array_equal(out, c)
+        return result
+
+    plain, strict = _fastest(launch), _fastest(lambda: launch(strict=True))
+    return {
+        f"matrix product, {SIZE} x {SIZE}": _row(
+            plain.seconds * 1e3, seconds * 1e3, seconds / plain.seconds, "ms, one core", "the same loops, native", 1 / 30
+        ),
+        "strict mode, matrix product": _at_most(strict.seconds / plain.seconds, 4, "x a plain run"),
+    }
+
+
+def matrix_instructions() -> dict:
+    module = _load(HERE / "mfma.hip")
+    args = [np.zeros(64, np.float32), np.uint32(20_000)]
+    result = _fastest(lambda: module.run("mfma", grid=64, block=64, args=args))
+    return _bound(_rate(result, "v_mfma"), 2, "M v_mfma_f32_16x16x16f16/s, one core")
+
+
+def scaling() -> dict:
+    """The same hundred workgroups on one core and on all of them."""
+    cores = os.cpu_count() or 1
+    seconds = [_valu(_load(HERE / "valu.hip", threads), 64, 5_000, groups=100).seconds for threads in (1, cores)]
+    gained = seconds[0] / seconds[1]
+    return _row(gained, cores, gained / cores, "x the speed of one core", "the cores", 0.8)
+
+
+def launching() -> dict:
+    """A launch of one wave that does nothing, from Python, with a buffer as argument."""
+    module, buffer, count = _load(HERE / "nothing.hip"), np.zeros(64, np.uint32), 2_000
+    seconds = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        for _ in range(count):
+            module.run("nothing", grid=64, block=64, args=[buffer])
+        seconds = min(seconds, (time.perf_counter() - start) / count)
+    return _at_most(seconds * 1e6, 20, "microseconds a launch")
+
+
+def measured() -> dict[str, dict]:
+    return {
+        **arithmetic(),
+        **matrices(),
+        "matrix instructions": matrix_instructions(),
+        "all cores": scaling(),
+        "a launch": launching(),
+    }

@@ -1,0 +1,23 @@
+"""Where the bench works, and the kernels that it compiles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+WORK = TARGET / "bench"
+LLVM = Path(os.environ.get("LLVM_SYS_221_PREFIX", "/usr/lib/llvm-22"))
+
+
+def run(*command) -> str:
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+def compile_kernel(source: Path) -> Path:
+    out = WORK / f"{source.stem}.hsaco"
+    run("clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a", "--no-gpu-bundle-output",
+        "-O3", "-ffp-contract=fast", source, "-o", out)  # fmt: skip
+    return out
