@@ -13,7 +13,13 @@ from luthier.errors import ArgumentError
 
 class FakeMemory:
     def __init__(self):
-        self.blocks: dict[int, bytearray] = {}
+        self.blocks: dict[int, bytearray | memoryview] = {}
+
+    def share(self, address, size, owner):
+        assert address % 16 == 0 and owner.ctypes.data == address and owner.nbytes == size
+        place = 0x1000 * (len(self.blocks) + 1)
+        self.blocks[place] = memoryview(owner).cast("B")
+        return place
 
     def alloc(self, size):
         address = 0x1000 * (len(self.blocks) + 1)
@@ -46,8 +52,22 @@ def test_layout_and_buffers():
     assert (number, wide) == (1.5, 7)
     assert memory.blocks[address] == array.tobytes()
     memory.blocks[address][:2] = np.float16(9).tobytes()
+    assert array.tolist() == [9, 1, 2, 3]
     packed.fetch(memory)
     assert array.tolist() == [9, 1, 2, 3]
+    packed.free(memory)
+    assert not memory.blocks
+
+
+def test_an_array_that_begins_anywhere_is_copied_and_brought_back():
+    memory, array = FakeMemory(), np.arange(40, dtype=np.float16)[1:5]
+    assert array.ctypes.data % 16
+    packed = pack("k", FACTS, [array, np.float32(1.5), 7], memory)
+    (address,) = memory.blocks
+    memory.blocks[address][:2] = np.float16(9).tobytes()
+    assert array.tolist() == [1, 2, 3, 4]
+    packed.fetch(memory)
+    assert array.tolist() == [9, 2, 3, 4]
     packed.free(memory)
     assert not memory.blocks
 

@@ -661,8 +661,11 @@ class Device:
         """Address and size of a symbol of a loaded module."""
     def alloc(self, size: int) -> int:
         """The address of ``size`` bytes of zeros."""
+    def share(self, address: int, size: int, owner: object) -> int:
+        """The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long
+        as ``owner`` lives."""
     def free(self, address: int) -> None:
-        """Gives back what :meth:`alloc` gave."""
+        """Gives back what :meth:`alloc` or :meth:`share` gave."""
     def write(self, address: int, data: bytes) -> None:
         """Copies bytes to the device."""
     def read(self, address: int, size: int) -> bytes:

@@ -127,6 +127,7 @@ class Module:
             planner.ask(kernels)
             self.loaded = planner.finish(check)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
+        self._facts: dict[str, dict[str, Any] | None] = {}
         self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as
         if tools:
             planner.bind(self)
@@ -136,8 +137,10 @@ class Module:
     ) -> RunResult:
         """Runs a kernel: ``grid`` work-items in workgroups of ``block`` (an int, or up to three).
 
-        ``args`` are the kernel's explicit arguments: NumPy arrays for pointers (copied to the device and back), None for
-        a null pointer, an int for an address on the device; NumPy scalars, numbers or bytes for values. ``lds`` bytes
+        ``args`` are the kernel's explicit arguments: NumPy arrays for pointers, None for a null pointer, an int for an
+        address on the device; NumPy scalars, numbers or bytes for values. The kernel works on the arrays' own memory
+        (a read-only array, or one that does not begin at a multiple of 16 bytes, is copied); its address on the device
+        is good for this launch only. ``lds`` bytes
         of dynamic LDS are added to what the kernel declares. ``strict`` looks for mistakes that real hardware would
         hide, or make unpredictable: ``result.findings``. It may be the kinds of findings to look for, of
         :func:`finding_kinds`, instead of True for all of them.
@@ -179,7 +182,9 @@ class Module:
             raise
 
     def _prepare(self, kernel: str, grid: Any, block: Any, args: Sequence[Any], lds: int) -> tuple[Any, Any, Packed]:
-        facts = self.loaded.core.kernel(kernel)
+        if kernel not in self._facts:
+            self._facts[kernel] = self.loaded.core.kernel(kernel)
+        facts = self._facts[kernel]
         if facts is None:
             raise ArgumentError(no_kernel(self.code_object, kernel))
         sizes, group = dimensions("grid", grid), dimensions("block", block)

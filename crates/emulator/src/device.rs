@@ -8,8 +8,9 @@ use luthier_isa::Target;
 use luthier_loader::link::{ObjectId, Region};
 use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
+use crate::buffer::Buffer;
 use crate::error::EmuError;
-use crate::memory::{Buffer, Memory};
+use crate::memory::Memory;
 use crate::poison::Poison;
 use crate::program::Program;
 use crate::report::SourceFrame;
@@ -253,6 +254,12 @@ impl Device {
     /// `bytes` bytes of zero, at an address that is a multiple of 4096 and was never used before.
     pub fn alloc(&self, bytes: u64) -> Result<u64, EmuError> {
         lock(&self.state).memory.allocate(bytes, true).ok_or(EmuError::OutOfMemory(bytes))
+    }
+
+    /// The address at which kernels find these bytes of the host's, without a copy: what they write is there at once.
+    pub fn share(&self, buffer: Buffer) -> Result<u64, EmuError> {
+        let bytes = buffer.len();
+        lock(&self.state).memory.add(buffer, bytes, true).ok_or(EmuError::OutOfMemory(bytes))
     }
 
     pub fn free(&self, address: u64) -> Result<(), EmuError> {

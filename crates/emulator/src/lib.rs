@@ -75,7 +75,7 @@
 //! | [`registry`] | how families contribute operations |
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
 //! | [`scalar`] | scalar operations |
-//! | [`memory`], [`lds`] | device memory, a workgroup's LDS |
+//! | [`memory`], [`buffer`], [`lds`] | device memory, what backs it, a workgroup's LDS |
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |
@@ -84,6 +84,7 @@
 
 // Loops over lanes index several rows by lane.
 #![allow(clippy::needless_range_loop)]
+pub mod buffer;
 pub mod coverage;
 pub mod device;
 pub mod dispatch;

@@ -7,47 +7,23 @@
 //! The bytes are shared by all workers. Every access from a kernel is an atomic one, relaxed where the kernel's is
 //! not, so that a kernel's data race is no undefined behaviour of ours.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::buffer::Buffer;
 
 /// Distance between allocations: an overrun by less than this is caught for certain.
 const GUARD: u64 = 1 << 16;
 /// Allocations start at multiples of this.
 const ALIGN: u64 = 1 << 12;
+/// Freed allocations that are remembered, so that using one can be told from any other wild access.
+const FREED: usize = 1 << 12;
 /// The first address given out.
 const FIRST: u64 = 0x10_0000_0000;
 /// Flat addresses with these upper halves are LDS and scratch.
 pub const SHARED_BASE: u64 = 1 << 48;
 pub const PRIVATE_BASE: u64 = 2 << 48;
-
-/// The bytes of one allocation.
-pub struct Buffer {
-    words: Box<[AtomicU64]>,
-    len: u64,
-}
-
-impl Buffer {
-    /// `len` bytes of zero, or `None` if the host has no such memory.
-    pub fn zeroed(len: u64) -> Option<Buffer> {
-        let count = usize::try_from(len.div_ceil(8).max(1)).ok()?;
-        let layout = std::alloc::Layout::array::<u64>(count).ok()?.align_to(64).ok()?;
-        if layout.size() > isize::MAX as usize / 2 {
-            return None;
-        }
-        let mut words: Vec<u64> = Vec::new();
-        words.try_reserve_exact(count).ok()?;
-        drop(words);
-        // `vec![0; n]` asks the allocator for zeroed memory, which for large sizes costs nothing until touched.
-        let words = vec![0u64; count].into_boxed_slice();
-        let raw = Box::into_raw(words) as *mut [AtomicU64];
-        // SAFETY: AtomicU64 has the size, alignment (on the 64-bit hosts that we build for) and bit validity of u64.
-        let words = unsafe { Box::from_raw(raw) };
-        Some(Buffer { words, len })
-    }
-    fn ptr(&self) -> *const u8 {
-        self.words.as_ptr().cast()
-    }
-}
 
 /// An allocation: where it is and what backs it.
 #[derive(Clone)]
@@ -63,6 +39,8 @@ pub struct Allocation {
 pub struct Memory {
     allocations: Vec<Allocation>,
     next: u64,
+    /// Start and length, the latest last.
+    freed: Arc<Mutex<VecDeque<(u64, u64)>>>,
 }
 
 /// The allocation that a wave touched last.
@@ -90,33 +68,32 @@ pub enum BadAddress {
 
 impl Memory {
     pub fn new() -> Memory {
-        Memory { allocations: Vec::new(), next: FIRST }
+        Memory { next: FIRST, ..Memory::default() }
     }
-    /// The address that [`Memory::insert`] would choose for the next allocation.
+    /// The address that the next allocation gets.
     pub fn next_address(&self) -> u64 {
         self.next
     }
     /// Adds `len` zero bytes and returns their address; `None` if the host has no memory for them.
     pub fn allocate(&mut self, len: u64, writable: bool) -> Option<u64> {
+        self.add(Buffer::zeroed(len)?, len, writable)
+    }
+    /// Adds the first `len` bytes of a buffer; `None` if there are no addresses left.
+    pub fn add(&mut self, buffer: Buffer, len: u64, writable: bool) -> Option<u64> {
+        debug_assert!(buffer.len() >= len);
         let start = self.next;
         let end = start.checked_add(len)?.checked_add(GUARD + ALIGN)?;
         if end >= SHARED_BASE {
             return None;
         }
-        let buffer = Arc::new(Buffer::zeroed(len)?);
-        self.insert(start, len, writable, buffer);
-        Some(start)
-    }
-    /// Adds bytes at a chosen address at or above [`Memory::next_address`].
-    pub fn insert(&mut self, start: u64, len: u64, writable: bool, buffer: Arc<Buffer>) {
-        debug_assert!(start >= self.next && buffer.len >= len);
-        self.allocations.push(Allocation { start, len, writable, buffer });
+        self.allocations.push(Allocation { start, len, writable, buffer: Arc::new(buffer) });
         self.next = (start + len + GUARD).next_multiple_of(ALIGN);
+        Some(start)
     }
     /// Adds bytes at a chosen address, without the guard's distance: a code object's segments. False if another
     /// allocation has one of these addresses, or if they are none of memory's.
     pub fn insert_exact(&mut self, start: u64, len: u64, writable: bool, buffer: Arc<Buffer>) -> bool {
-        debug_assert!(buffer.len >= len);
+        debug_assert!(buffer.len() >= len);
         let Some(end) = start.checked_add(len).filter(|end| *end < SHARED_BASE - GUARD - ALIGN) else { return false };
         let after = self.allocations.partition_point(|a| a.start < start);
         let before = after.checked_sub(1).map(|i| &self.allocations[i]);
@@ -132,11 +109,21 @@ impl Memory {
     pub fn free(&mut self, start: u64) -> bool {
         match self.allocations.binary_search_by_key(&start, |a| a.start) {
             Ok(i) => {
-                self.allocations.remove(i);
+                let gone = self.allocations.remove(i);
+                let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+                if freed.len() == FREED {
+                    freed.pop_front();
+                }
+                freed.push_back((gone.start, gone.len));
                 true
             }
             Err(_) => false,
         }
+    }
+    /// Whether the address was in an allocation that has been freed (not too long ago).
+    pub fn was_freed(&self, address: u64) -> bool {
+        let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+        freed.iter().any(|&(start, len)| address.wrapping_sub(start) < len)
     }
     /// The allocation that holds `address`.
     pub fn find(&self, address: u64) -> Option<&Allocation> {
@@ -196,9 +183,7 @@ impl Memory {
         }
         let mut span = Span::NONE;
         let p = self.resolve(&mut span, address, out.len() as u64, false).map_err(|_| self.first_bad(address))?;
-        for (i, byte) in out.iter_mut().enumerate() {
-            *byte = p.at(i as u64).load8();
-        }
+        p.read(out);
         Ok(())
     }
     /// Copies bytes in, read-only allocations included (the host may write anything).
@@ -208,9 +193,7 @@ impl Memory {
         }
         let mut span = Span::NONE;
         let p = self.resolve(&mut span, address, bytes.len() as u64, false).map_err(|_| self.first_bad(address))?;
-        for (i, &byte) in bytes.iter().enumerate() {
-            p.at(i as u64).store8(byte);
-        }
+        p.write(bytes);
         Ok(())
     }
     fn first_bad(&self, address: u64) -> u64 {
@@ -291,6 +274,28 @@ impl HostPtr {
     pub fn is_aligned(self, to: usize) -> bool {
         self.aligned(to)
     }
+    /// Copies from here on, eight bytes at a time where that is possible.
+    fn read(self, out: &mut [u8]) {
+        let whole = if self.aligned(8) { out.len() / 8 * 8 } else { 0 };
+        let (words, rest) = out.split_at_mut(whole);
+        for (i, word) in words.chunks_exact_mut(8).enumerate() {
+            word.copy_from_slice(&self.at(8 * i as u64).a64().load(Relaxed).to_le_bytes());
+        }
+        for (i, byte) in rest.iter_mut().enumerate() {
+            *byte = self.at((whole + i) as u64).load8();
+        }
+    }
+    fn write(self, bytes: &[u8]) {
+        let whole = if self.aligned(8) { bytes.len() / 8 * 8 } else { 0 };
+        let (words, rest) = bytes.split_at(whole);
+        for (i, word) in words.chunks_exact(8).enumerate() {
+            let word = word.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            self.at(8 * i as u64).a64().store(word, Relaxed);
+        }
+        for (i, &byte) in rest.iter().enumerate() {
+            self.at((whole + i) as u64).store8(byte);
+        }
+    }
     #[inline(always)]
     pub fn load8(self) -> u8 {
         self.a8().load(Relaxed)
@@ -334,6 +339,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn copies_of_any_length_from_anywhere() {
+        let mut m = Memory::new();
+        let at = m.allocate(64, true).unwrap();
+        let bytes: Vec<u8> = (1..=40).collect();
+        for (offset, len) in [(0, 40), (3, 21), (8, 16), (5, 0), (16, 7)] {
+            m.write(at, &[0; 64]).unwrap();
+            m.write(at + offset, &bytes[..len]).unwrap();
+            let mut all = [0; 64];
+            m.read(at, &mut all).unwrap();
+            let first = offset as usize;
+            assert!(all[..first].iter().chain(&all[first + len..]).all(|&b| b == 0));
+            let mut out = vec![0; len];
+            m.read(at + offset, &mut out).unwrap();
+            assert_eq!((&out[..], &all[first..first + len]), (&bytes[..len], &bytes[..len]));
+        }
+    }
+
+    #[test]
     fn addresses_are_valid_inside_allocations_only() {
         let mut m = Memory::new();
         let a = m.allocate(10, true).unwrap();
@@ -350,5 +373,6 @@ mod tests {
         assert_eq!(out, [1, 2, 3]);
         assert!(m.free(a) && !m.free(a));
         assert_eq!(m.read(a, &mut out), Err(a));
+        assert!(m.was_freed(a + 9) && !m.was_freed(a + 10) && !m.was_freed(b));
     }
 }

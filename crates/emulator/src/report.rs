@@ -23,6 +23,8 @@ pub enum FindingKind {
     LdsRace,
     /// The waves of a workgroup do not all come to the same barrier.
     BarrierDivergence,
+    /// Memory that was freed.
+    UseAfterFree,
 }
 
 bitflags::bitflags! {
@@ -40,7 +42,7 @@ impl From<FindingKind> for Kinds {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 9] = [
+    pub const ALL: [FindingKind; 10] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -50,6 +52,7 @@ impl FindingKind {
         FindingKind::Unallocated,
         FindingKind::LdsRace,
         FindingKind::BarrierDivergence,
+        FindingKind::UseAfterFree,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -67,6 +70,7 @@ impl FindingKind {
             FindingKind::Unallocated => "unallocated-register",
             FindingKind::LdsRace => "lds-race",
             FindingKind::BarrierDivergence => "barrier-divergence",
+            FindingKind::UseAfterFree => "use-after-free",
         }
     }
 }

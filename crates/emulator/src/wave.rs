@@ -128,7 +128,11 @@ impl Wave {
     }
     /// A bad memory access: a finding in strict mode, else the end.
     #[cold]
-    pub fn bad_access(&mut self, kind: FindingKind, lane: Option<u32>, address: u64, message: String) -> Flow {
+    pub fn bad_access(&mut self, mut kind: FindingKind, lane: Option<u32>, address: u64, mut message: String) -> Flow {
+        if kind == FindingKind::OutOfBounds && self.memory.was_freed(address) {
+            kind = FindingKind::UseAfterFree;
+            message += ": it was freed before";
+        }
         if let Some(strict) = &mut self.strict {
             strict.report(kind, lane, Some(address), message);
             return Flow::Next;

@@ -1,5 +1,6 @@
 //! The mock device.
 
+use luthier_emulator::buffer::Buffer;
 use luthier_emulator::{
     Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, SourceFrame, Strict,
     TARGETS,
@@ -54,6 +55,18 @@ impl PyDevice {
 
     fn alloc(&self, py: Python<'_>, size: u64) -> PyResult<u64> {
         guard(py, || self.inner.alloc(size).map_err(device_error))
+    }
+
+    /// `address` and `size` are those of `owner`'s bytes, which stay there as long as it lives: a NumPy array that
+    /// somebody holds cannot be resized.
+    fn share(&self, py: Python<'_>, address: usize, size: u64, owner: Py<PyAny>) -> PyResult<u64> {
+        if !address.is_multiple_of(Buffer::HOST_ALIGN) {
+            return Err(Class::Argument.error(format!("host memory at {address:#x} is not aligned")));
+        }
+        let ptr = std::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: the caller, `luthier.arguments`, passes an array's own address and size; see above.
+        let buffer = unsafe { Buffer::shared(ptr, size, Box::new(owner)) };
+        guard(py, || self.inner.share(buffer).map_err(device_error))
     }
 
     fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {

@@ -1,0 +1,60 @@
+//! What backs device memory: bytes of our own, or the host's.
+
+use std::any::Any;
+use std::sync::atomic::AtomicU64;
+
+/// The bytes of one allocation.
+pub struct Buffer {
+    ptr: *const u8,
+    len: u64,
+    /// Keeps the bytes where they are.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: kernels and copies access the bytes through atomics only, and the owner can be sent and shared.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Bytes of the host's are shared if they begin at a multiple of this, so that atomics are aligned on both sides.
+    pub const HOST_ALIGN: usize = 16;
+
+    /// `len` bytes of zero, or `None` if the host has no such memory.
+    pub fn zeroed(len: u64) -> Option<Buffer> {
+        let count = usize::try_from(len.div_ceil(8).max(1)).ok()?;
+        let layout = std::alloc::Layout::array::<u64>(count).ok()?.align_to(64).ok()?;
+        if layout.size() > isize::MAX as usize / 2 {
+            return None;
+        }
+        let mut words: Vec<u64> = Vec::new();
+        words.try_reserve_exact(count).ok()?;
+        drop(words);
+        // `vec![0; n]` asks the allocator for zeroed memory, which for large sizes costs nothing until touched.
+        let words = vec![0u64; count].into_boxed_slice();
+        let raw = Box::into_raw(words) as *mut [AtomicU64];
+        // SAFETY: AtomicU64 has the size, alignment (on the 64-bit hosts that we build for) and bit validity of u64.
+        let words = unsafe { Box::from_raw(raw) };
+        Some(Buffer { ptr: words.as_ptr().cast(), len, _owner: Box::new(words) })
+    }
+
+    /// `len` bytes of the host's at `ptr`.
+    ///
+    /// # Safety
+    /// As long as `owner` lives, the bytes are there, and nobody holds a Rust reference to them. `ptr` is a multiple of
+    /// [`Buffer::HOST_ALIGN`].
+    pub unsafe fn shared(ptr: *mut u8, len: u64, owner: Box<dyn Any + Send + Sync>) -> Buffer {
+        assert!(ptr.addr().is_multiple_of(Buffer::HOST_ALIGN), "host memory at {ptr:?} is not aligned");
+        Buffer { ptr, len, _owner: owner }
+    }
+
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    pub fn ptr(&self) -> *const u8 {
+        self.ptr
+    }
+}
