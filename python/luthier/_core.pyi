@@ -309,6 +309,10 @@ class Mir:
     @property
     def left_out(self) -> list[tuple[Function, str]]:
         """Those that MIR cannot say, and why."""
+    @property
+    def normalized(self) -> list[Instruction]:
+        """Instructions that assembling gives back with other values in bits that have no effect: the text has the original
+        words behind them."""
     def line(self, instruction: Instruction) -> str | None:
         """The machine instruction; None if its function is left out. ArgumentError for another program's."""
     def place(self, instruction: Instruction) -> tuple[Function, int, int] | None:

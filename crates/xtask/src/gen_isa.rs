@@ -37,6 +37,11 @@ const fn twin(cpu: &'static str, of: &'static str, wave: u32, generation: Genera
 }
 
 impl Mode {
+    /// Has another mode the same instructions?
+    pub fn is_twin(&self) -> bool {
+        self.twin.is_some()
+    }
+
     /// What the prober asks LLVM for.
     pub fn request(&self) -> [&'static str; 3] {
         let features = match self.generation {

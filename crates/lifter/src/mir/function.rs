@@ -16,13 +16,15 @@ pub(super) struct Body {
     pub spans: Vec<Span>,
     /// Every global that it names, as in LLVM's text.
     pub globals: BTreeSet<String>,
+    /// See [`super::Mir::normalized`].
+    pub normalized: Vec<InstrId>,
 }
 
 /// # Errors
 /// Why MIR cannot say the function.
 pub(super) fn body(program: &Program, func: FuncId) -> Result<Body, String> {
     layout_is_plain(program, func)?;
-    let mut body = Body { text: String::new(), spans: Vec::new(), globals: BTreeSet::new() };
+    let mut body = Body { text: String::new(), spans: Vec::new(), globals: BTreeSet::new(), normalized: Vec::new() };
     let used: RegSet = program.used_registers(func).iter().filter(|reg| registers::is_followed(*reg)).collect();
     let emitter = Emitter { program, live: Liveness::of(program, func), used, symbols: symbols::of(program, func) };
     for block in program.function(func).blocks.iter() {
@@ -91,6 +93,11 @@ impl Emitter<'_> {
             let start = body.text.len();
             body.text += &made.text();
             body.spans.push(Span { instr, start: start as u32, end: body.text.len() as u32 });
+            if made.is_normalized {
+                let words: Vec<String> = program.inst(instr).words().iter().map(|w| format!("{w:#010x}")).collect();
+                let _ = write!(body.text, " ; encoded as {}", words.join(" "));
+                body.normalized.push(instr);
+            }
             body.text.push('\n');
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! One instruction as MIR.
 
-use luthier_isa::{DataType, Field, File, Flags, Format, Generation, Inst, Operand, OperandInfo, RegRange, RegSet};
+use luthier_isa::{
+    DataType, Field, File, Flags, Format, Generation, Inst, Operand, OperandInfo, Reg, RegRange, RegSet,
+};
 
 use super::registers;
 use super::table::{Shape, Slot, Table};
@@ -15,6 +17,8 @@ pub(super) struct Machine {
     pub implicit: Vec<String>,
     /// A global that stands for a literal.
     pub global: Option<String>,
+    /// Assembling it does not give all bits of the encoding: those without effect are LLVM's.
+    pub is_normalized: bool,
     /// What memory is accessed, where MIR insists on being told.
     memory: &'static str,
 }
@@ -70,10 +74,7 @@ pub(super) fn machine(
     defined: &mut RegSet,
 ) -> Result<Machine, String> {
     let info = inst.info();
-    let (opcode, shape) = Table::get().find(info).ok_or_else(|| format!("{} has no name in MIR", info.mnemonic))?;
-    if shape.hides(inst) || hides_destination(inst) {
-        return Err(format!("{} has bits set that assembly does not show", info.mnemonic));
-    }
+    let (opcode, shape) = Table::get().find(inst).ok_or_else(|| format!("{} has no name in MIR", info.mnemonic))?;
     let mut machine = Machine {
         opcode,
         is_terminator: shape.is_terminator,
@@ -81,6 +82,7 @@ pub(super) fn machine(
         operands: Vec::new(),
         implicit: Vec::new(),
         global: None,
+        is_normalized: shape.hides(inst) || hides_destination(inst),
         memory: memory(info.flags),
     };
     let mut written = Vec::new();
@@ -100,6 +102,7 @@ pub(super) fn machine(
                 registers::tuple(range)
             }
             Value::Register(range) => undef(range.units(), defined) + &registers::tuple(range),
+            Value::Fixed("none") => "$noreg".to_owned(),
             Value::Fixed(name) => format!("${}", name.to_lowercase()),
             Value::Special(name) => name.to_owned(),
             Value::Number(number) => number.to_string(),
@@ -116,6 +119,7 @@ pub(super) fn machine(
         if def { machine.defs.push(text) } else { machine.operands.push(text) }
     }
     implicit(shape, defined, &mut machine);
+    moved_register(&mut machine, shape, &values, defined);
     if let (Some(PRESERVE), [destination, ..]) = (inst.field(Field::DstUnused), &machine.defs[..])
         && !shape.operands.iter().any(|slot| matches!(slot, Slot::Tied(0)))
     {
@@ -124,6 +128,31 @@ pub(super) fn machine(
     }
     written.into_iter().for_each(|reg| defined.insert(reg));
     Ok(machine)
+}
+
+/// The moves that M0 indexes read or keep any register from the one on that they name. LLVM wants a tuple with it; which ones
+/// M0 may reach, it does not know.
+fn moved_register(machine: &mut Machine, shape: &Shape, values: &[Value], defined: &RegSet) {
+    let from = |value: Option<&Value>| match value {
+        Some(Value::Register(range)) => {
+            let last = range.first.number() == 255;
+            let first = if last { Reg::vgpr(254) } else { range.first };
+            Some(RegRange::new(first, 2))
+        }
+        _ => None,
+    };
+    let number = shape.operands.len() + machine.implicit.len();
+    match (machine.opcode, from(values.first()), from(values.get(1))) {
+        ("V_MOVRELS_B32_e32" | "V_MOVRELS_B32_e64", _, Some(source)) => {
+            machine.implicit.push(format!("implicit {}{}", undef(source.units(), defined), registers::tuple(source)));
+        }
+        ("V_MOVRELD_B32_e32" | "V_MOVRELD_B32_e64", Some(kept), _) => {
+            let (undef, kept) = (undef(kept.units(), defined), registers::tuple(kept));
+            machine.implicit.push(format!("implicit-def {kept}"));
+            machine.implicit.push(format!("implicit {undef}{kept}(tied-def {number})"));
+        }
+        _ => {}
+    }
 }
 
 /// To have it at an even number, LLVM takes the one register of these for a pair.
@@ -199,14 +228,16 @@ impl Value {
     /// The operand that lies in some of these bits.
     fn of(inst: &Inst, mask: u128) -> Result<Value, String> {
         let info = inst.info();
-        let mut encoded = info.operands.iter().filter(|operand| operand.fixed.is_none());
-        let lies_there = |operand: &&OperandInfo| {
-            info.layout()
-                .iter()
-                .any(|(field, low, width)| *field == operand.field && mask >> low & ((1 << width) - 1) != 0)
+        let common = |operand: &&OperandInfo| -> u32 {
+            let pieces = info.layout().iter().filter(|(field, ..)| *field == operand.field);
+            pieces.map(|(_, low, width)| (mask >> low & ((1 << width) - 1)).count_ones()).sum()
         };
+        // A bit may bear on two operands: the destinations of a dual operation lie in different halves of the register file,
+        // and only the first one's number is whole.
+        let encoded = info.operands.iter().filter(|operand| operand.fixed.is_none()).rev();
         let operand = encoded
-            .find(lies_there)
+            .max_by_key(common)
+            .filter(|operand| common(operand) > 0)
             .ok_or_else(|| format!("{}: no operand lies in the bits {mask:#x}", info.mnemonic))?;
         let ty = if operand.ty == DataType::None { DataType::B32 } else { operand.ty };
         Ok(match inst.operand(operand) {

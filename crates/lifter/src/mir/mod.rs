@@ -2,7 +2,7 @@
 //!
 //! The blocks and instructions are ours, one for one: MIR's `%bb.3` is the function's block number 3, and the n-th machine
 //! instruction of it is the block's n-th instruction. Assembling the text with LLVM from behind its last pass that changes
-//! code (`llc -start-after=branch-relaxation`) gives the original bytes.
+//! code (`llc -start-after=branch-relaxation`) gives the original bytes, but for [`Mir::normalized`].
 
 mod function;
 mod instruction;
@@ -12,6 +12,8 @@ mod table;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+
+use luthier_isa::Generation;
 
 use crate::{FuncId, FunctionKind, InstrId, Program};
 
@@ -32,6 +34,10 @@ pub struct Mir {
     pub functions: Vec<FuncId>,
     /// Those that MIR cannot say, and why.
     pub left_out: Vec<(FuncId, String)>,
+    /// Instructions that assembling gives back with other values in bits that have no effect and that no assembly shows;
+    /// the text has the original words behind them. Compilers disagree on what to put into the field of a source that an
+    /// operation does not have.
+    pub normalized: Vec<InstrId>,
     /// By instruction.
     spans: Vec<Span>,
 }
@@ -52,7 +58,13 @@ impl Mir {
         let mut funcs = functions.to_vec();
         funcs.sort_unstable();
         funcs.dedup();
-        let mut mir = Mir { text: String::new(), functions: Vec::new(), left_out: Vec::new(), spans: Vec::new() };
+        let mut mir = Mir {
+            text: String::new(),
+            functions: Vec::new(),
+            left_out: Vec::new(),
+            normalized: Vec::new(),
+            spans: Vec::new(),
+        };
         let mut bodies = Vec::new();
         let mut globals = BTreeSet::new();
         let mut names = BTreeSet::new();
@@ -65,6 +77,7 @@ impl Mir {
             match function::body(program, func) {
                 Ok(body) => {
                     globals.extend(body.globals.iter().cloned());
+                    mir.normalized.extend(&body.normalized);
                     mir.functions.push(func);
                     bodies.push(body);
                 }
@@ -128,6 +141,21 @@ fn module(program: &Program, mir: &Mir, globals: &BTreeSet<String>) -> String {
     for name in declared {
         let _ = writeln!(out, "  @{name} = external addrspace(1) global [0 x i8]");
     }
-    let _ = writeln!(out, "  attributes #0 = {{ \"target-cpu\"=\"{}\" }}\n...", program.target().name());
+    let (cpu, features) = (program.target().name(), features(program));
+    let _ = writeln!(out, "  attributes #0 = {{ \"target-cpu\"=\"{cpu}\"{features} }}\n...");
     out
+}
+
+/// What LLVM is to be told beside the processor's name.
+fn features(program: &Program) -> String {
+    let mode = program.mode();
+    let mut list = Vec::new();
+    if mode.wave() != mode.target().default_wave() {
+        list.push("+wavefrontsize64");
+    }
+    // Otherwise LLVM has no halves of vector registers as operands.
+    if matches!(mode.target().generation(), Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250) {
+        list.push("+real-true16");
+    }
+    if list.is_empty() { String::new() } else { format!(" \"target-features\"=\"{}\"", list.join(",")) }
 }

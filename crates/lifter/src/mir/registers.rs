@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use luthier_isa::{Reg, RegRange, RegSet};
+use luthier_isa::{Part, Reg, RegRange, RegSet};
 
-/// `$sgpr4_sgpr5`, `$vcc`, `$vgpr0`.
+/// `$sgpr4_sgpr5`, `$vcc`, `$vgpr0`, `$vgpr0_lo16`.
 pub(super) fn tuple(range: RegRange) -> String {
     let (first, count) = (range.first, u16::from(range.count));
     let named = match (first, count) {
@@ -38,7 +38,11 @@ pub(super) fn tuple(range: RegRange) -> String {
         // Writing to a String does not fail.
         let _ = write!(out, "{}{file}{}", if n == 0 { '$' } else { '_' }, first.number() + n);
     }
-    out
+    out + match range.part {
+        Part::Whole => "",
+        Part::Low => "_lo16",
+        Part::High => "_hi16",
+    }
 }
 
 /// A read-only special source, by its code and the number of units that the operand spans.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use luthier_isa::{Inst, OpcodeInfo};
+use luthier_isa::{Generation, Inst};
 
 /// Where one explicit operand of a machine instruction comes from.
 #[derive(Debug)]
@@ -59,21 +59,30 @@ pub(super) struct Shape {
     pub implicit_uses: Vec<&'static str>,
     /// What LLVM's assembler puts into bits that no operand shows: word, mask, value.
     hidden: Vec<(usize, u32, u32)>,
+    /// The same of bits that only another name for the opcode has operands for.
+    unsaid: Vec<(usize, u32, u32)>,
     pub is_terminator: bool,
 }
 
 impl Shape {
-    /// Has the instruction a bit that MIR cannot say?
+    /// Has the instruction a bit without effect that LLVM's assembler would not give it?
     pub fn hides(&self, inst: &Inst) -> bool {
-        self.hidden.iter().any(|(word, mask, value)| inst.words().get(*word).is_some_and(|w| w & mask != *value))
+        differs(&self.hidden, inst)
     }
+
+    fn can_say(&self, inst: &Inst) -> bool {
+        !differs(&self.unsaid, inst)
+    }
+}
+
+fn differs(bits: &[(usize, u32, u32)], inst: &Inst) -> bool {
+    bits.iter().any(|(word, mask, value)| inst.words().get(*word).is_some_and(|w| w & mask != *value))
 }
 
 pub(super) struct Table {
     shapes: Vec<Shape>,
-    /// Processor and wave size.
-    modes: Vec<(&'static str, u32)>,
-    /// By LLVM's name of the encoded opcode: the mask of the modes, MIR's name, the shape.
+    generations: Vec<Generation>,
+    /// By LLVM's name of the encoded opcode: the mask of the generations, MIR's name, the shape.
     rows: HashMap<&'static str, Vec<(u64, &'static str, usize)>>,
 }
 
@@ -84,24 +93,26 @@ impl Table {
         &TABLE
     }
 
-    /// MIR's name and the shape of an opcode.
-    pub fn find(&self, info: &OpcodeInfo) -> Option<(&'static str, &Shape)> {
-        let (cpu, wave) = (info.mode.target().name(), info.mode.wave().lanes());
-        let bit = self.modes.iter().position(|mode| *mode == (cpu, wave))?;
-        let (_, name, shape) = self.rows.get(info.llvm)?.iter().find(|(mask, ..)| mask >> bit & 1 != 0)?;
-        Some((name, &self.shapes[*shape]))
+    /// MIR's name for an instruction, and the shape.
+    pub fn find(&self, inst: &Inst) -> Option<(&'static str, &Shape)> {
+        let info = inst.info();
+        let generation = info.mode.target().generation();
+        let bit = self.generations.iter().position(|g| *g == generation)?;
+        let rows = self.rows.get(info.llvm)?.iter().filter(|(mask, ..)| mask >> bit & 1 != 0);
+        let rows = rows.map(|(_, name, shape)| (*name, &self.shapes[*shape])).filter(|(_, shape)| shape.can_say(inst));
+        // The plain name, if it says everything; the encoded opcode's own is the longest.
+        rows.min_by_key(|(name, _)| name.len())
     }
 
     fn parse(text: &'static str) -> Result<Table, String> {
-        let mut table = Table { shapes: Vec::new(), modes: Vec::new(), rows: HashMap::new() };
+        let mut table = Table { shapes: Vec::new(), generations: Vec::new(), rows: HashMap::new() };
         for line in text.lines().filter(|l| !l.starts_with("# ")) {
             let columns: Vec<&str> = line.split('\t').collect();
             let wrong = || format!("line {line}");
             match columns[..] {
-                [modes] if modes.starts_with("#modes ") => {
-                    let mode =
-                        |word: &'static str| word.split_once(':').and_then(|(cpu, n)| Some((cpu, n.parse().ok()?)));
-                    table.modes = words(modes).skip(1).map(mode).collect::<Option<_>>().ok_or_else(wrong)?;
+                [list] if list.starts_with("#generations ") => {
+                    let named = |word: &str| Generation::ALL.into_iter().find(|g| format!("{g:?}") == word);
+                    table.generations = words(list).skip(1).map(named).collect::<Option<_>>().ok_or_else(wrong)?;
                 }
                 [number, operands, implicit, hidden, flags] if number == format!("#shape {}", table.shapes.len()) => {
                     table.shapes.push(shape(operands, implicit, hidden, flags).ok_or_else(wrong)?);
@@ -109,6 +120,11 @@ impl Table {
                 [mask, llvm, name, number] => {
                     let (mask, number) = (u64::from_str_radix(mask, 16).ok(), number.parse().ok());
                     let (mask, number) = mask.zip(number.filter(|n| *n < table.shapes.len())).ok_or_else(wrong)?;
+                    // A number says how much shorter MIR's name is.
+                    let name = match name.parse::<usize>() {
+                        Ok(less) => llvm.len().checked_sub(less).and_then(|n| llvm.get(..n)).ok_or_else(wrong)?,
+                        Err(_) => name,
+                    };
                     table.rows.entry(llvm).or_default().push((mask, name, number));
                 }
                 _ => return Err(wrong()),
@@ -127,7 +143,8 @@ fn shape(operands: &'static str, implicit: &'static str, hidden: &'static str, f
         operands: words(operands).map(slot).collect::<Option<_>>()?,
         implicit_defs: words(implicit).filter_map(|w| w.strip_prefix('=')).collect(),
         implicit_uses: words(implicit).filter(|w| !w.starts_with('=')).collect(),
-        hidden: words(hidden).map(bits).collect::<Option<_>>()?,
+        hidden: words(hidden).filter(|w| !w.starts_with('!')).map(bits).collect::<Option<_>>()?,
+        unsaid: words(hidden).filter_map(|w| w.strip_prefix('!')).map(bits).collect::<Option<_>>()?,
         is_terminator: flags.contains('T'),
     })
 }

@@ -44,6 +44,11 @@ impl PyMir {
     fn left_out(&self) -> Vec<(PyFunction, &str)> {
         self.mir.left_out.iter().map(|(id, why)| (self.function(*id), why.as_str())).collect()
     }
+    #[getter]
+    fn normalized(&self) -> Vec<PyInstruction> {
+        let instruction = |&id| PyInstruction { program: self.program.clone(), id };
+        self.mir.normalized.iter().map(instruction).collect()
+    }
     fn line(&self, instruction: &PyInstruction) -> PyResult<Option<&str>> {
         self.own(&instruction.program)?;
         Ok(self.mir.line(instruction.id))

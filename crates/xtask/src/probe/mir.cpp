@@ -25,6 +25,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -57,19 +58,35 @@ bool long_literal(const Bytes &bytes) {
     return false;
 }
 
+// LLVM 22 takes the sources of matrix operations with formats for registers without looking, and crashes on constants.
+bool constant_source(const Bytes &bytes) {
+    uint32_t words[4];
+    memcpy(words, bytes.data(), 16);
+    for (unsigned i : {0, 2}) {
+        unsigned first = words[i] >> 16, second = words[i + 1];
+        if ((first == 0xd3ad || first == 0xd3ae) && !(second >> 8 & 1 && second >> 17 & 1)) return true;
+    }
+    return false;
+}
+
 struct Asker {
     const MCRegisterInfo *regs;
     const MCInstrInfo *instrs;
     const MCSubtargetInfo *subtarget;
     MCDisassembler *disassembler;
     MCCodeEmitter *emitter;
+    bool is_gfx9;
 
     std::optional<MCInst> decode(Bytes bytes, uint64_t *length = nullptr) const {
         bytes.resize(20);
-        if (long_literal(bytes)) return std::nullopt;
+        if (long_literal(bytes) || constant_source(bytes)) return std::nullopt;
         MCInst inst;
         uint64_t size;
-        if (disassembler->getInstruction(inst, size, bytes, 0, nulls()) != MCDisassembler::Success) return std::nullopt;
+        auto status = disassembler->getInstruction(inst, size, bytes, 0, nulls());
+        // What LLVM calls potentially undefined (v_cmpx with a destination that is not EXEC) it prints like any other.
+        if (status == MCDisassembler::Fail || (status == MCDisassembler::SoftFail && is_gfx9)) return std::nullopt;
+        // Where bits of OP_SEL are set that have no operand, it tries its forms that have no halves.
+        if (instrs->getName(inst.getOpcode()).contains("_fake16_")) return std::nullopt;
         if (length) *length = size;
         return inst;
     }
@@ -115,11 +132,19 @@ struct Row {
     MCInst inst;
     std::string error;
     std::vector<unsigned> hidden;
+    // Those that show in operands which the named opcode does not have.
+    std::vector<unsigned> unsaid;
+    // Bits that can change together only.
+    std::set<unsigned> joint;
 
     Bytes flipped(unsigned bit) const {
         Bytes b = base;
         b[bit / 8] ^= 1 << bit % 8;
         return b;
+    }
+
+    static bool differ(const MCOperand &a, const MCOperand &b) {
+        return !(a.isReg() && b.isReg() ? a.getReg() == b.getReg() : a.isImm() && b.isImm() && a.getImm() == b.getImm());
     }
 
     std::string operands(const MCInstrDesc &desc) {
@@ -140,15 +165,19 @@ struct Row {
             bool shown = false;
             for (unsigned i = 0; i < count && i < given; ++i) {
                 const MCOperand &a = inst.getOperand(i), &b = other->getOperand(i);
-                if (a.isReg() && b.isReg() ? a.getReg() == b.getReg() : a.isImm() && b.isImm() && a.getImm() == b.getImm()) continue;
+                if (!differ(a, b)) continue;
                 masks[i] |= (unsigned __int128)1 << bit;
                 immediates[i].bits[bit] = immediate(i, inst) ^ immediate(i, *other);
                 shown = true;
             }
-            if (!shown) hidden.push_back(bit);
+            bool beyond = false;
+            for (unsigned i = count; i < t.instrs->get(real).getNumOperands() && i < given && i < other->getNumOperands(); ++i)
+                beyond |= differ(inst.getOperand(i), other->getOperand(i));
+            if (beyond) unsaid.push_back(bit);
+            else if (!shown) hidden.push_back(bit);
         }
         forget_shown(count, free);
-        pairs(count, closed, immediates);
+        together(count, closed, free, immediates);
         for (unsigned i = 0; i < count && i < given; ++i) {
             int64_t now = immediates[i].value(base);
             immediates[i].fixed = immediate(i, inst) ^ now;
@@ -204,9 +233,7 @@ struct Row {
                 auto b = t.decode(other);
                 if (!b || b->getOpcode() != inst.getOpcode()) return false;
                 for (unsigned i = 0; i < count && i < a->getNumOperands() && i < b->getNumOperands(); ++i) {
-                    const MCOperand &x = a->getOperand(i), &y = b->getOperand(i);
-                    bool same = x.isReg() && y.isReg() ? x.getReg() == y.getReg() : x.isImm() && y.isImm() && x.getImm() == y.getImm();
-                    if (!same) return true;
+                    if (differ(a->getOperand(i), b->getOperand(i))) return true;
                 }
                 return false;
             };
@@ -215,51 +242,103 @@ struct Row {
     }
 
     // An image instruction's mask of channels bears on the number of its registers, and with it on the opcode: its bits can
-    // change only together. The weight of one of them may be chosen: so that all are powers of two, and as few as possible.
-    void pairs(unsigned count, const std::vector<unsigned> &closed, std::vector<Immediate> &immediates) {
-        for (unsigned i = 0; i < count && i < inst.getNumOperands(); ++i) {
-            if (!inst.getOperand(i).isImm()) continue;
-            std::map<unsigned, std::map<unsigned, int64_t>> deltas;
-            for (unsigned a : closed)
-                for (unsigned b : closed) {
-                    if (a >= b) continue;
-                    Bytes bytes = flipped(a);
-                    bytes[b / 8] ^= 1 << b % 8;
-                    auto other = t.decode(bytes);
-                    if (!other || other->getOpcode() != inst.getOpcode() || other->getNumOperands() != inst.getNumOperands()) continue;
-                    if (!other->getOperand(i).isImm() || other->getOperand(i).getImm() == inst.getOperand(i).getImm()) continue;
-                    deltas[a][b] = deltas[b][a] = other->getOperand(i).getImm() ^ inst.getOperand(i).getImm();
-                }
-            if (deltas.empty()) continue;
-            std::map<unsigned, int64_t> best;
-            auto used = [](const std::map<unsigned, int64_t> &weights) {
-                return std::count_if(weights.begin(), weights.end(), [](auto &w) { return w.second != 0; });
-            };
-            for (int64_t weight : {0, 1, 2, 4, 8, 16, 32, 64, 128}) {
-                std::map<unsigned, int64_t> weights{{deltas.begin()->first, weight}};
-                bool powers = true;
-                for (std::vector<unsigned> next{deltas.begin()->first}; !next.empty();) {
-                    unsigned from = next.back();
-                    next.pop_back();
-                    for (auto &[bit, delta] : deltas[from]) {
-                        auto [at, fresh] = weights.try_emplace(bit, weights[from] ^ delta);
-                        if (!fresh) continue;
-                        powers &= (at->second & (at->second - 1)) == 0;
-                        next.push_back(bit);
-                    }
-                }
-                if (powers && (best.empty() || used(weights) < used(best))) best = weights;
+    // change only together. What they weigh in an immediate follows from encodings that differ in several of them: a system
+    // of linear equations over bits, which leaves some choice. It is made so that as few bits as possible weigh anything.
+    void together(unsigned count, const std::vector<unsigned> &closed, const std::vector<unsigned> &free,
+                  std::vector<Immediate> &immediates) {
+        auto both = [&](unsigned a, unsigned b) {
+            Bytes bytes = flipped(a);
+            bytes[b / 8] ^= 1 << b % 8;
+            return same(t.decode(bytes));
+        };
+        std::set<unsigned> weighty;
+        for (Immediate &immediate : immediates)
+            for (auto &[bit, weight] : immediate.bits)
+                if (weight) weighty.insert(bit);
+        for (unsigned a : closed) {
+            for (unsigned b : closed)
+                if (a < b && both(a, b)) joint.insert({a, b});
+            for (unsigned b : weighty)
+                if (!joint.count(a) && both(a, b)) joint.insert(a);
+        }
+        if (joint.empty()) return;
+        struct Equation { uint64_t bits; std::vector<int64_t> change; };
+        auto add = [](Equation &to, const Equation &from) {
+            to.bits ^= from.bits;
+            for (size_t i = 0; i < to.change.size(); ++i) to.change[i] ^= from.change[i];
+        };
+        std::vector<unsigned> bits(joint.begin(), joint.end());
+        std::map<unsigned, Equation> solved; // by the bit that no other equation has
+        std::mt19937 random(real);
+        for (unsigned n = 0, news = 0; n < news + 700; ++n) {
+            Equation next{random() | uint64_t(random()) << 32, {}};
+            if (n % 2) next.bits &= random() & (random() | uint64_t(random()) << 32);
+            Bytes bytes = base;
+            for (unsigned k = 0; k < bits.size(); ++k)
+                if (next.bits >> k & 1) bytes[bits[k] / 8] ^= 1 << bits[k] % 8;
+            for (unsigned bit : free)
+                if (n % 3 && (random() & 3) == 0) bytes[bit / 8] ^= 1 << bit % 8;
+            if (bits.size() < 64) next.bits &= (uint64_t(1) << bits.size()) - 1;
+            auto other = t.decode(bytes);
+            if (!same(other)) continue;
+            for (unsigned i = 0; i < count && i < inst.getNumOperands(); ++i) {
+                const MCOperand &x = inst.getOperand(i), &y = other->getOperand(i);
+                next.change.push_back(x.isImm() && y.isImm() ? x.getImm() ^ y.getImm() ^ immediates[i].value(base) ^ immediates[i].value(bytes) : 0);
             }
-            for (auto &[bit, w] : best)
-                if (w) immediates[i].bits[bit] = w;
+            for (auto &[bit, equation] : solved)
+                if (next.bits >> bit & 1) add(next, equation);
+            if (next.bits == 0) continue; // what contradicts is found by `check`
+            unsigned pivot = __builtin_ctzll(next.bits);
+            for (auto &[bit, equation] : solved)
+                if (equation.bits >> pivot & 1) add(equation, next);
+            solved[pivot] = next;
+            news = n;
+        }
+        for (unsigned i = 0; i < count && i < inst.getNumOperands(); ++i) {
+            std::vector<int64_t> weights(bits.size());
+            for (auto &[bit, equation] : solved) weights[bit] = equation.change[i];
+            auto cost = [&] {
+                size_t sum = 0;
+                for (int64_t w : weights) sum += w == 0 ? 0 : w & (w - 1) ? 3 : 1;
+                return sum;
+            };
+            for (unsigned choice = 0; choice < bits.size(); ++choice) {
+                if (solved.count(choice)) continue;
+                // These may all weigh the same more.
+                std::vector<unsigned> alike{choice};
+                for (auto &[bit, equation] : solved)
+                    if (equation.bits >> choice & 1) alike.push_back(bit);
+                auto best = weights, before = weights;
+                size_t least = cost();
+                for (unsigned bit : alike) {
+                    for (unsigned k : alike) weights[k] = before[k] ^ before[bit];
+                    if (cost() < least) least = cost(), best = weights;
+                }
+                weights = best;
+            }
+            for (unsigned k = 0; k < bits.size(); ++k)
+                if (weights[k]) immediates[i].bits[bits[k]] = weights[k];
         }
     }
 
-    // What LLVM's assembler puts into the bits that nothing shows: word, mask, value.
+    bool same(const std::optional<MCInst> &other) const {
+        return other && other->getOpcode() == inst.getOpcode() && other->getNumOperands() == inst.getNumOperands();
+    }
+
+    // What LLVM's assembler puts into the bits that nothing shows: word, mask, value. Behind a `!`, what it puts into those
+    // that operands show which MIR's opcode does not have.
     std::string unseen(const MCInstrDesc &desc) {
-        if (hidden.empty()) return "-";
+        std::string out = bits(hidden, desc, ""), more = bits(unsaid, desc, "!");
+        if (out.empty() && more.empty()) return "-";
+        return out + (out.empty() || more.empty() ? "" : " ") + more;
+    }
+
+    std::string bits(const std::vector<unsigned> &list, const MCInstrDesc &desc, const char *mark) {
+        if (list.empty()) return "";
         MCInst whole = inst;
         whole.setOpcode(real);
+        for (unsigned i = desc.getNumOperands(); i < whole.getNumOperands(); ++i)
+            if (whole.getOperand(i).isImm()) whole.getOperand(i).setImm(0);
         for (unsigned i = whole.getNumOperands(); i < desc.getNumOperands(); ++i) {
             int tied = desc.getOperandConstraint(i, MCOI::TIED_TO);
             whole.addOperand(tied >= 0 ? inst.getOperand(tied) : MCOperand::createImm(0));
@@ -271,11 +350,11 @@ struct Row {
         std::string out;
         for (unsigned word = 0; word < 5; ++word) {
             uint32_t mask = 0, value;
-            for (unsigned bit : hidden)
+            for (unsigned bit : list)
                 if (bit / 32 == word) mask |= 1u << bit % 32;
             memcpy(&value, encoded.data() + 4 * word, 4);
             char text[32];
-            snprintf(text, sizeof text, "%s%u:%x:%x", out.empty() ? "" : " ", word, mask, value & mask);
+            snprintf(text, sizeof text, "%s%s%u:%x:%x", out.empty() ? "" : " ", mark, word, mask, value & mask);
             if (mask) out += text;
         }
         return out;
@@ -283,13 +362,15 @@ struct Row {
 
     void check(const MCInstrDesc &desc, const std::vector<Immediate> &immediates, const std::vector<unsigned> &free) {
         std::mt19937 random(real);
-        for (unsigned n = 0; n < 40; ++n) {
+        for (unsigned n = 0; n < (joint.empty() ? 40 : 300); ++n) {
             Bytes bytes = base;
             unsigned flips = 1 + random() % 12;
             for (unsigned k = 0; k < flips && !free.empty(); ++k) {
                 unsigned bit = free[random() % free.size()];
                 bytes[bit / 8] ^= 1 << bit % 8;
             }
+            for (unsigned bit : joint)
+                if (n % 2 == 0 && random() & 1) bytes[bit / 8] ^= 1 << bit % 8;
             auto other = t.decode(bytes);
             if (!other || other->getOpcode() != inst.getOpcode() || other->getNumOperands() < std::min<unsigned>(desc.getNumOperands(), inst.getNumOperands())) continue;
             for (unsigned i = 0; i < desc.getNumOperands() && i < inst.getNumOperands(); ++i) {
@@ -320,7 +401,7 @@ int main(int count, char **arguments) {
     auto *subtarget = target->createMCSubtargetInfo(triple, arguments[1], arguments[2]);
     MCContext context(triple, asm_info, regs, subtarget);
     Asker t{regs, instrs, subtarget, target->createMCDisassembler(*subtarget, context),
-            target->createMCCodeEmitter(*instrs, context)};
+            target->createMCCodeEmitter(*instrs, context), StringRef(arguments[1]).starts_with("gfx9")};
 
     std::map<std::string, unsigned> by_name;
     for (unsigned i = 0; i < instrs->getNumOpcodes(); ++i) by_name[instrs->getName(i).str()] = i;
@@ -346,6 +427,10 @@ int main(int count, char **arguments) {
         for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes.push_back(std::stoul(hex.substr(i, 2), nullptr, 16));
         // The destination of gfx9's SDWA comparisons is ignored unless a bit says that there is one.
         if (bytes[0] == 0xf9 && bytes[3] >> 1 == 0x3e) bytes[5] |= 0x80;
+        // LLVM 22 takes a small literal that both halves of a dual operation share for the code of a source.
+        const char *const literal = "\x78\x56\x34\x12";
+        if (name.find("_DUAL_FMAAK") != name.npos || name.find("_DUAL_FMAMK") != name.npos || name.find("_X_FMAAK") != name.npos || name.find("_X_FMAMK") != name.npos)
+            memcpy(bytes.data() + 8, literal, 4);
         uint64_t length = 0;
         auto inst = t.decode(bytes, &length);
         bytes.resize(length);
@@ -356,21 +441,27 @@ int main(int count, char **arguments) {
         if (!inst || real == by_name.end())
             return fprintf(stderr, "%s is not decoded\n", name.c_str()), 1;
         // Several pseudos may share an encoding (S_MOV_B32_sideeffects, BUFFER_LOAD_DWORD_OFFEN_exact): the plain one has
-        // the shortest name. Image opcodes have no pseudo.
+        // the shortest name, but that of a matrix operation which adds to any register says three addresses. Image opcodes
+        // have no pseudo.
         unsigned named = real->second;
-        if (auto at = pseudos.find(real->second); at != pseudos.end())
-            named = *std::min_element(at->second.begin(), at->second.end(), [&](unsigned a, unsigned b) {
-                return std::make_pair(instrs->getName(a).size(), a) < std::make_pair(instrs->getName(b).size(), b);
-            });
-        {
-            const MCInstrDesc &desc = instrs->get(named);
-            Row row{t, real->second, bytes, *inst, {}, {}};
+        auto rank = [&](unsigned opcode) {
+            StringRef name = instrs->getName(opcode);
+            return std::make_tuple(name.contains("_twoaddr_"), name.size(), opcode);
+        };
+        // Of two encodings with the same meaning, code generation has one; and it does not find its way to gfx9's of these.
+        bool own_name = families[0] == 5 && (StringRef(name).ends_with("_alt_gfx9") || StringRef(name).ends_with("_gfx9_gfx9"));
+        if (auto at = pseudos.find(real->second); at != pseudos.end() && !own_name)
+            named = *std::min_element(at->second.begin(), at->second.end(), [&](unsigned a, unsigned b) { return rank(a) < rank(b); });
+        std::vector<unsigned> names{named};
+        for (size_t n = 0; n < names.size(); ++n) {
+            const MCInstrDesc &desc = instrs->get(names[n]);
+            Row row{t, real->second, bytes, *inst, {}, {}, {}, {}};
             std::string operands = row.operands(desc);
             // A literal that an inline constant could express is no number to the disassembler.
             if (!row.error.empty() && bytes.size() >= 8) {
-                memcpy(bytes.data() + bytes.size() - 4, "\x78\x56\x34\x12", 4);
+                memcpy(bytes.data() + bytes.size() - 4, literal, 4);
                 if (auto again = t.decode(bytes)) {
-                    row = Row{t, real->second, bytes, *again, {}, {}};
+                    row = Row{t, real->second, bytes, *again, {}, {}, {}, {}};
                     operands = row.operands(desc);
                 }
             }
@@ -379,7 +470,9 @@ int main(int count, char **arguments) {
                 fprintf(stderr, "%s %s: %s\n", arguments[1], name.c_str(), row.error.c_str());
                 continue;
             }
-            printf("%s\t%s\t%s\t", name.c_str(), instrs->getName(named).str().c_str(), operands.empty() ? "-" : operands.c_str());
+            // Where the plain name does not say everything, the encoded opcode's own does.
+            if (!row.unsaid.empty() && names[n] != real->second) names.push_back(real->second);
+            printf("%s\t%s\t%s\t", name.c_str(), instrs->getName(names[n]).str().c_str(), operands.empty() ? "-" : operands.c_str());
             std::string implicit;
             for (MCPhysReg reg : desc.implicit_defs()) implicit += std::string(" =") + regs->getName(reg);
             for (MCPhysReg reg : desc.implicit_uses()) implicit += std::string(" ") + regs->getName(reg);
