@@ -6,11 +6,12 @@
 //!   ("Invalid register"), constants where only a register can be ("Invalid immediate"), or has registers past v255, which are a later processor's: no instructions to us.
 //! * image instructions with misaligned data registers, or with ones past v255: LLVM says they had one register, or two.
 //! * SDWA and DPP forms of v_nop, v_pipeflush and v_clrexcp with any other bits: LLVM takes them for v_nop with the mark as its source.
+//! * ds_gws_* with the bit that names an accumulation register, where memory instructions reach none (gfx900 to gfx908).
 //! * the scales of a matrix operation before something that is none: LLVM takes them for an instruction.
 //! * f8f6f4 matrix operations with constants in the place of their sources: LLVM crashes. They are not tried, and no
 //!   instructions to us.
-//! * a carry-in or condition mask (src2 of v_addc_co_u32_e64, v_cndmask_b32_e64 ...) in vector registers: LLVM prints it
-//!   without complaint, though the class of the operand is of scalar registers.
+//! * a carry-in or condition mask (src2 of v_addc_co_u32_e64, v_cndmask_b32_e64 ...) in vector registers or src_lds_direct:
+//!   LLVM prints it without complaint, though the class of the operand is of scalar registers.
 //! * VOP3 with bits of OP_SEL set that have no operand: LLVM falls back to its forms that have no halves (gfx11 on).
 //! * image address registers that end past v255: LLVM says that they were fewer.
 //! * a literal as the scalar offset of a buffer access: LLVM reads one behind the encoding, which has none (gfx10 on).
@@ -20,7 +21,8 @@
 //! * v_cndmask_b32 with DPP and an absolute value (gfx12): LLVM writes its mask between the bars.
 //! * a barrier's number in a literal (gfx12): LLVM crashes. Not tried, and no instructions to us.
 //! * a literal behind VOP3 with DPP, which has none: LLVM reads one (gfx1150 on).
-//! * DPP8 whose lanes, as a number, are the code of an inline constant: LLVM prints the lanes of the constant.
+//! * DPP8 whose lanes, as a number, are the code of an inline constant: LLVM prints the lanes of the constant; of that of a
+//!   literal: it reads one behind the encoding.
 //! * quad permutations of v_fma_mix*, v_cvt_pk_fp8_f32 and v_cvt_pk_bf8_f32 (VOP3 with DPP) that are, as a number, a
 //!   source's code of an inline constant: LLVM prints the constant; of that of a literal: it knows no instruction.
 //! * v_fmac_* with DPP and an inline constant (gfx1150 on): LLVM prints the constant's code.
@@ -98,7 +100,7 @@ fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
         let masked = w0 >> 16 & 0x3ff;
         let masked = masked == 0x101
             || if newer { matches!(masked, 0x120..=0x122 | 0x25d) } else { matches!(masked, 0x128..=0x12a) };
-        let carry = w0 >> 26 == 0x35 && masked && w1 >> 26 & 1 == 1;
+        let carry = w0 >> 26 == 0x35 && masked && (w1 >> 26 & 1 == 1 || w1 >> 18 & 0x1ff == 254);
         let lds_direct = w0 >> 24 == 0xd4 && w0 & 0xff == 254;
         let gfx9 = matches!(w0 >> 16, 0xd3a0..=0xd3a2);
         let operation = w0 >> 9 & 0xff;
@@ -120,7 +122,8 @@ fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
     let carry = matches!(w0 >> 16, 0xd100 | 0xd11c..=0xd11e) && w1 >> 26 & 1 == 1;
     let nothing = matches!(w0, 0x7e00_00f9 | 0x7e00_6af9 | 0x7e00_00fa | 0x7e00_6afa);
     let scales = w0 >> 16 == 0xd3ac;
-    odd_data || carry || nothing || scales
+    let accumulator = !has_acc && text.starts_with("ds_gws_") && w0 >> 25 & 1 == 1;
+    odd_data || carry || nothing || scales || accumulator
 }
 
 /// The same of gfx10 and gfx11 where memory is accessed.
@@ -151,10 +154,14 @@ fn between<'a>(text: &'a str, from: &str, to: char) -> Option<&'a str> {
     text.split_once(from).and_then(|(_, rest)| Some(rest.split_once(to)?.0))
 }
 
-/// Is a list of small numbers, this many bits each, the code of an inline constant?
+/// A list of small numbers, this many bits each, as one number.
+fn number(list: &str, bits: u32) -> Option<u32> {
+    list.split(',').rev().try_fold(0u32, |all, n| Some(all << bits | n.parse::<u32>().ok()?))
+}
+
+/// Is it the code of an inline constant?
 fn is_constants_code(list: &str, bits: u32) -> bool {
-    let code = list.split(',').rev().try_fold(0u32, |all, n| Some(all << bits | n.parse::<u32>().ok()?));
-    code.is_some_and(|n| matches!(n, 128..=208 | 240..=248))
+    number(list, bits).is_some_and(|n| matches!(n, 128..=208 | 240..=248))
 }
 
 /// Does LLVM take the lanes or the control of DPP, or the code of a constant, for what they are not?
@@ -163,7 +170,9 @@ fn is_misread(ours: &Option<(usize, String)>, theirs: &Option<(usize, String)>) 
     let controlled = ["v_fma_mixlo_f16", "v_fma_mixhi_f16", "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"];
     let controlled = controlled.iter().any(|name| ours.starts_with(name)) && ours.contains("_dpp");
     let Some((other, theirs)) = theirs else { return controlled && ours.contains("quad_perm:[3,3,3,3]") };
-    let is_lanes = between(ours, " dpp8:[", ']').is_some_and(|list| is_constants_code(list, 3));
+    let lanes = between(ours, " dpp8:[", ']');
+    let is_literal = lanes.is_some_and(|list| number(list, 3) == Some(255));
+    let is_lanes = is_literal || lanes.is_some_and(|list| is_constants_code(list, 3));
     let is_control = controlled && between(ours, " quad_perm:[", ']').is_some_and(|list| is_constants_code(list, 2));
     let is_constant = |word: &str| {
         let word = word.trim_matches(|c| c == '-' || c == '|' || c == ',');
@@ -176,7 +185,7 @@ fn is_misread(ours: &Option<(usize, String)>, theirs: &Option<(usize, String)>) 
             || fmac && is_constant(word))
     };
     let rest = |text: &str| text.split(' ').filter(is_same).collect::<Vec<_>>().join(" ");
-    size == other && rest(ours) == rest(theirs)
+    (size == other || is_literal) && rest(ours) == rest(theirs)
 }
 
 fn compare(mode: Mode, words: &[u32], kind: &str) -> usize {

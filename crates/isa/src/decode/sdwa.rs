@@ -12,7 +12,7 @@ pub fn has_no_destination(info: &OpcodeInfo, pair: u64) -> bool {
 
 /// Sources are vector registers, any, or scalar ones and constants, if their S bits say so.
 pub fn is_legal(info: &OpcodeInfo, pair: u64) -> bool {
-    let scalar = |code: u64| matches!(code, 0..=124 | 126..=208 | 230..=231 | 235..=248 | 251..=254);
+    let scalar = |code: u64| matches!(code, 0..=208 | 230..=231 | 235..=248 | 251..=254);
     let second = info.format != Format::Sdwa1;
     // Reserved: a selector of 7, a rule for the unused bits of 3. A comparison has a register in the latter's place.
     let select = |low: u32| pair >> low & 7 != 7;

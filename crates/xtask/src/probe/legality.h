@@ -55,10 +55,15 @@ class Legality {
         // Sources like src_scc are in no class.
         if (name.starts_with("SRC_") || name.starts_with("SGPR_NULL")) return true;
         size_t last = name.rfind("VGPR") == StringRef::npos ? name.rfind("AGPR") : name.rfind("VGPR");
+        bool is_vector = last != StringRef::npos;
         unsigned number;
-        if (last != StringRef::npos && !name.drop_front(last + 4).getAsInteger(10, number) && number > 255) return false;
+        if (is_vector && !name.drop_front(last + 4).getAsInteger(10, number) && number > 255) return false;
         int id = t.instrs->getOpRegClassID(desc.operands()[i], t.subtarget->getHwMode(MCSubtargetInfo::HwMode_RegInfo));
-        return id < 0 || t.regs->getRegClass(id).contains(AMDGPU::mc2PseudoReg(of.getOperand(i).getReg()));
+        if (id < 0) return true;
+        // Any scalar registers can be a lane mask: those that the compiler does not take for one the text shows like others.
+        bool is_mask = desc.operands()[i].isLookupRegClassByHwMode() && StringRef(t.regs->getRegClassName(&t.regs->getRegClass(id))).starts_with("S");
+        if (is_mask && !is_vector && name != "LDS_DIRECT") return true;
+        return t.regs->getRegClass(id).contains(AMDGPU::mc2PseudoReg(of.getOperand(i).getReg()));
     }
 
     unsigned violations(Word word) const {
