@@ -133,7 +133,15 @@ class Module:
             planner.bind(self)
 
     def run(
-        self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0, strict: Strict = False
+        self,
+        kernel: str,
+        *,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any] = (),
+        lds: int = 0,
+        strict: Strict = False,
+        cooperative: bool = False,
     ) -> RunResult:
         """Runs a kernel: ``grid`` work-items in workgroups of ``block`` (an int, or up to three).
 
@@ -143,9 +151,10 @@ class Module:
         is good for this launch only. ``lds`` bytes
         of dynamic LDS are added to what the kernel declares. ``strict`` looks for mistakes that real hardware would
         hide, or make unpredictable: ``result.findings``. It may be the kinds of findings to look for, of
-        :func:`finding_kinds`, instead of True for all of them.
+        :func:`finding_kinds`, instead of True for all of them. ``cooperative`` has all workgroups under way together,
+        so that each may wait for any other; a grid that no GPU could hold is a DeviceError.
         """
-        return self._launch(kernel, grid, block, args, lds, strict_kinds(strict), None)[0]
+        return self._launch(kernel, grid, block, args, lds, strict_kinds(strict), None, cooperative)[0]
 
     def trace(
         self,
@@ -194,12 +203,20 @@ class Module:
         return sizes, group, pack(kernel, facts, list(args), self.device.core)
 
     def _launch(
-        self, kernel: str, grid: Any, block: Any, args: Sequence[Any], lds: int, strict: list[str] | None, watched: Any
+        self,
+        kernel: str,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        lds: int,
+        strict: list[str] | None,
+        watched: Any,
+        cooperative: bool = False,
     ) -> tuple[RunResult, dict[str, Any]]:
         core = self.device.core
         sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
         try:
-            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict, watched)
+            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict, watched, cooperative)
             packed.fetch(core)
         finally:
             packed.free(core)

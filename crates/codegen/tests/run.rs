@@ -47,6 +47,7 @@ fn launch(object: &CodeObject, kernel: &str, workgroup: u32) -> Result<Ran, Stri
         kernarg,
         dynamic_lds: 0,
         strict: Strict::On,
+        cooperative: false,
     };
     let report = device.launch(&launch).map_err(text)?;
     let read = |address: u64, len: usize| {

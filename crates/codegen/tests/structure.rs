@@ -151,6 +151,7 @@ fn branches_reach_across_a_huge_kernel() {
                 kernarg: vec![],
                 dynamic_lds: 0,
                 strict: luthier_emulator::Strict::On,
+                cooperative: false,
             };
             (device.launch(&launch).unwrap(), module)
         };

@@ -84,7 +84,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let launch = Launch { module, kernel, grid, workgroup: block, kernarg, dynamic_lds: lds, strict };
+    let launch =
+        Launch { module, kernel, grid, workgroup: block, kernarg, dynamic_lds: lds, strict, cooperative: false };
     for _ in 0..repeat {
         let report = device.launch(&launch)?;
         println!(

@@ -40,6 +40,8 @@ pub enum EmuError {
         /// Where it is in the source, innermost call first; empty without DWARF.
         frames: Box<[SourceFrame]>,
     },
+    #[error("a cooperative launch of {groups} workgroups of this size does not fit: {most} do")]
+    Cooperative { groups: u64, most: u64 },
     #[error("kernel {kernel}: no progress after {instructions} instructions of a workgroup; waves are at {pcs}")]
     Watchdog { kernel: String, instructions: u64, pcs: String },
 }

@@ -53,7 +53,12 @@ pub struct Launch {
     /// Bytes of LDS beyond the kernel's own.
     pub dynamic_lds: u32,
     pub strict: Strict,
+    /// All workgroups are under way together, so that they may wait for one another; refused if they are too many.
+    pub cooperative: bool,
 }
+
+/// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
+const COOPERATIVE_WAVES: u64 = 4096;
 
 /// A launch that is ready to run.
 struct Ready {
@@ -125,7 +130,7 @@ impl Device {
             rayon::scope(|scope| {
                 for (i, (outcome, program)) in outcomes.iter_mut().zip(&mut programs).enumerate() {
                     let shared = &shared;
-                    scope.spawn(move |_| *outcome = Some(sched::work(shared, program, i * RESIDENT)));
+                    scope.spawn(move |_| *outcome = Some(sched::work(shared, program, i * shared.resident)));
                 }
             });
         }
@@ -186,15 +191,25 @@ impl Device {
         dispatch.packet = allocate(&packet, 64, false)?;
         let waves = u64::from(launch.workgroup.iter().product::<u32>().div_ceil(WAVE));
         let scratch_slot = dispatch.wave_scratch() * waves;
-        let slots = (self.workers() * RESIDENT) as u64;
+        let groups = dispatch.groups().iter().map(|&n| u64::from(n)).product();
+        let mut resident = RESIDENT;
+        if launch.cooperative {
+            let most = COOPERATIVE_WAVES / waves;
+            if groups > most {
+                return Err(EmuError::Cooperative { groups, most });
+            }
+            resident = resident.max(groups.div_ceil(self.workers() as u64) as usize);
+        }
+        let slots = (self.workers() * resident) as u64;
         let total = scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))?;
         let scratch = if scratch_slot == 0 { 0 } else { allocate(&[], total, true)? };
-        let groups = dispatch.groups().iter().map(|&n| u64::from(n)).product();
         Ok(Shared {
             dispatch,
             memory: Arc::new(memory),
             next_group: AtomicU64::new(0),
             groups,
+            resident,
+            cooperative: launch.cooperative,
             stop: AtomicBool::new(false),
             strict,
             watch,

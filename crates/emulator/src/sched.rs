@@ -17,11 +17,11 @@ use crate::strict::RawFinding;
 use crate::wave::Wave;
 use crate::workgroup::{Progress, Trouble, Workgroup};
 
-/// Instructions of a wave before the next one's turn.
-const SLICE: u64 = 20_000;
-/// Turns of a workgroup's waves before the next workgroup's.
-const TURNS: u32 = 16;
-/// Workgroups that a worker has under way at most.
+/// Instructions of a wave before the next one's turn, and turns of a workgroup's waves before the next workgroup's.
+const ALONE: (u64, u32) = (20_000, 16);
+/// The same while several workgroups are under way, which then mostly spin until another one gets somewhere.
+const TOGETHER: (u64, u32) = (1_000, 1);
+/// Workgroups that a worker has under way at most, unless all have to be.
 pub const RESIDENT: usize = 32;
 
 /// What the workers of a launch share.
@@ -30,6 +30,10 @@ pub struct Shared {
     pub memory: Arc<Memory>,
     pub next_group: AtomicU64,
     pub groups: u64,
+    /// Workgroups that a worker may have under way.
+    pub resident: usize,
+    /// All of them are, from the beginning.
+    pub cooperative: bool,
     pub stop: AtomicBool,
     /// What strict mode looks for, if it is on.
     pub strict: Option<Kinds>,
@@ -59,7 +63,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         program,
         slot0,
         free_waves: Vec::new(),
-        free_slots: (0..RESIDENT).rev().collect(),
+        free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
     };
     let mut resident: Vec<Workgroup> = Vec::new();
@@ -70,10 +74,12 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         if resident.is_empty() && !worker.admit(&mut resident) {
             break;
         }
+        while shared.cooperative && worker.admit(&mut resident) {}
         let mut all_finished = true;
         let mut at = 0;
+        let patience = if resident.len() == 1 { ALONE } else { TOGETHER };
         while at < resident.len() {
-            match worker.turns(&mut resident[at]) {
+            match worker.turns(&mut resident[at], patience) {
                 Ok(true) => {
                     let group = resident.swap_remove(at);
                     worker.retire(group);
@@ -91,7 +97,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
                 }
             }
         }
-        if !all_finished && resident.len() < RESIDENT {
+        if !all_finished && resident.len() < shared.resident {
             worker.admit(&mut resident);
         }
     }
@@ -126,10 +132,10 @@ impl Worker<'_> {
     }
 
     /// Gives a workgroup some turns; true when it is done.
-    fn turns(&mut self, group: &mut Workgroup) -> Result<bool, Trouble> {
-        for _ in 0..TURNS {
+    fn turns(&mut self, group: &mut Workgroup, (slice, turns): (u64, u32)) -> Result<bool, Trouble> {
+        for _ in 0..turns {
             for number in 0..group.waves.len() {
-                group.advance(self.program, number, SLICE)?;
+                group.advance(self.program, number, slice)?;
             }
             if group.settle() == Progress::Ended {
                 return Ok(true);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use luthier_emulator::{DeviceConfig, LaunchReport, Strict};
+use luthier_emulator::{DeviceConfig, Launch, LaunchReport, Strict};
 use support::{Loaded, hip, load, load_with};
 
 const LEVELS: [&str; 2] = ["-O0", "-O3"];
@@ -202,6 +202,35 @@ KERNEL wait_for_last(u32 *flag, u32 *count, u32 groups) {
         assert_eq!(loaded.words(count, 1), [20]);
         run(&loaded, "wait_for_last", [64 * 6, 1, 1], [64, 1, 1], &[word, count, 6]);
         assert_eq!(loaded.words(count, 1), [26]);
+    }
+}
+
+#[test]
+fn a_cooperative_grid_meets_at_a_barrier_of_its_own() {
+    let source = "
+KERNEL meet(u32 *arrived, u32 *sums, u32 groups) {
+    if (local_x != 0) return;
+    for (u32 round = 1; round <= 3; round++) {
+        __atomic_fetch_add(&sums[group_x], round, __ATOMIC_RELAXED);
+        __atomic_fetch_add(arrived, 1, __ATOMIC_RELEASE);
+        while (__atomic_load_n(arrived, __ATOMIC_ACQUIRE) < round * groups) {}
+        u32 next = (group_x + 1) % groups;
+        if (__atomic_load_n(&sums[next], __ATOMIC_RELAXED) < round * (round + 1) / 2) sums[next] = 1u << 31;
+    }
+}";
+    const GROUPS: usize = 150;
+    for threads in [1, 0] {
+        let loaded = load_with(&hip(source, "-O3"), DeviceConfig { threads, ..DeviceConfig::default() });
+        let (arrived, sums) = (loaded.buffer(&[0]), loaded.buffer(&[0; GROUPS]));
+        let launch = |groups: usize| {
+            let kernarg = [arrived, sums, groups as u64];
+            let launch = loaded.prepared("meet", [64 * groups as u32, 1, 1], [64, 1, 1], &kernarg, Strict::Off);
+            loaded.device.launch(&Launch { cooperative: true, ..launch })
+        };
+        launch(GROUPS).unwrap();
+        assert_eq!(loaded.words(sums, GROUPS), [6; GROUPS]);
+        let refused = launch(5000).unwrap_err().to_string();
+        assert!(refused.contains("cooperative launch of 5000 workgroups") && refused.contains("4096"), "{refused}");
     }
 }
 

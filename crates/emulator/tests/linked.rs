@@ -95,7 +95,16 @@ fn launch(
 ) -> Result<luthier_emulator::LaunchReport, EmuError> {
     let kernarg = out.to_le_bytes().to_vec();
     let (kernel, strict) = (kernel.into(), Strict::On);
-    device.launch(&Launch { module, kernel, grid: [1; 3], workgroup: [1; 3], kernarg, dynamic_lds: 0, strict })
+    device.launch(&Launch {
+        module,
+        kernel,
+        grid: [1; 3],
+        workgroup: [1; 3],
+        kernarg,
+        dynamic_lds: 0,
+        strict,
+        cooperative: false,
+    })
 }
 
 fn words<const N: usize>(device: &Device, address: u64) -> [u32; N] {

@@ -103,6 +103,7 @@ fn run(object: &CodeObject, kernel: &Kernel, dead: Option<HashMap<u64, Dead>>) -
         kernarg,
         dynamic_lds: 16 << 10,
         strict: Strict::Off,
+        cooperative: false,
     };
     device.launch(&launch).ok()?;
     let read = |address: u64| {

@@ -85,7 +85,7 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -98,9 +98,10 @@ impl PyDevice {
         lds: u32,
         strict: Option<Vec<String>>,
         watched: Option<Request>,
+        cooperative: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let strict = strict.map_or(Ok(Strict::Off), |names| kinds(&names))?;
-        let launch = launch(module, kernel, grid, block, kernarg, lds, strict);
+        let launch = Launch { cooperative, ..launch(module, kernel, grid, block, kernarg, lds, strict) };
         match watched {
             None => {
                 let report = guard(py, || self.inner.launch(&launch).map_err(device_error))?;
@@ -139,7 +140,7 @@ fn launch(
     strict: Strict,
 ) -> Launch {
     let (grid, workgroup) = (grid.into(), block.into());
-    Launch { module: ModuleId(module), kernel, grid, workgroup, kernarg, dynamic_lds: lds, strict }
+    Launch { module: ModuleId(module), kernel, grid, workgroup, kernarg, dynamic_lds: lds, strict, cooperative: false }
 }
 
 /// Strict mode for the kinds of findings with these names.

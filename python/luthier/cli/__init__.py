@@ -62,6 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
         default=[],
         help="one for each argument of the kernel: buf:TYPE[N]=INIT (zeros, ones, arange, random:SEED, FILE.npy), TYPE=VALUE, null",
     )
+    run.add_argument("--cooperative", action="store_true", help="all workgroups are under way together, and may wait for one another")
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
     run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")

@@ -47,7 +47,9 @@ def main(args: Any) -> int:
             module = Device(code_object.processor).load(code_object, tools=tools, kernels=[args.kernel])
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
-            result = module.run(args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=strict)
+            result = module.run(
+                args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=strict, cooperative=args.cooperative
+            )
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
         result, contents = interruptible(work)

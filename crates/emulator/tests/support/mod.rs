@@ -178,7 +178,18 @@ impl Loaded {
         kernarg: &[u64],
         strict: Strict,
     ) -> Result<LaunchReport, EmuError> {
-        self.device.launch(&Launch {
+        self.device.launch(&self.prepared(kernel, grid, workgroup, kernarg, strict))
+    }
+    /// The launch that [`Loaded::launch`] runs.
+    pub fn prepared(
+        &self,
+        kernel: &str,
+        grid: [u32; 3],
+        workgroup: [u32; 3],
+        kernarg: &[u64],
+        strict: Strict,
+    ) -> Launch {
+        Launch {
             module: self.module,
             kernel: kernel.into(),
             grid,
@@ -186,7 +197,8 @@ impl Loaded {
             kernarg: kernarg.iter().flat_map(|v| v.to_le_bytes()).collect(),
             dynamic_lds: 0,
             strict,
-        })
+            cooperative: false,
+        }
     }
 }
 
