@@ -22,6 +22,8 @@ pub struct ValuOp {
     pub merges: bool,
     /// For the handler, in `op.imm2`: which of several operations it is.
     pub variant: u64,
+    /// Modifiers ([`crate::op::RawMods`]) that no manual gives a meaning: the lowering refuses them.
+    pub refuses: u64,
 }
 
 impl ValuOp {
@@ -34,6 +36,7 @@ impl ValuOp {
             scalar_sources: false,
             merges: false,
             variant: 0,
+            refuses: 0,
         }
     }
     pub const fn raw_mods(mut self) -> ValuOp {
@@ -54,6 +57,10 @@ impl ValuOp {
     }
     pub const fn variant(mut self, variant: u64) -> ValuOp {
         self.variant = variant;
+        self
+    }
+    pub const fn refuses(mut self, mods: u64) -> ValuOp {
+        self.refuses = mods;
         self
     }
     pub const fn scalar_sources(mut self) -> ValuOp {

@@ -1,10 +1,11 @@
-//! Pairs of instructions that software has to keep apart on gfx90a: found when they are too close, and one wait state
-//! more makes them good.
+//! Pairs of instructions that software has to keep apart: found when they are too close, and one wait state more makes
+//! them good. The numbers are those that `llc-22 -run-pass post-RA-hazard-rec` fills up to.
 
 mod support;
 
-use luthier_emulator::{FindingKind, Strict};
-use support::{Asm, assemble, load};
+use luthier_emulator::{DeviceConfig, FindingKind, Strict};
+use luthier_isa::Target;
+use support::{Asm, assemble_for, load_for};
 
 /// What comes first, what comes too soon behind it, and the wait states that they need in between.
 const PAIRS: &[(&str, &str, u32)] = &[
@@ -46,6 +47,85 @@ const PAIRS: &[(&str, &str, u32)] = &[
     ("v_dot2_f32_f16 v4, v1, v1, v2", "v_mov_b32_e32 v4, 0", 3),
 ];
 
+/// The same on gfx942.
+const CDNA3: &[(&str, &str, u32)] = &[
+    ("v_mfma_f32_4x4x4_16b_f16 v[4:7], v[2:3], v[2:3], v[12:15]", "v_add_f32_e32 v2, v4, v4", 5),
+    ("v_mfma_f32_16x16x16_f16 v[4:7], v[2:3], v[2:3], v[12:15]", "v_add_f32_e32 v2, v4, v4", 7),
+    ("v_mfma_f32_16x16x8_xf32 v[4:7], v[2:3], v[2:3], v[12:15]", "global_store_dword v1, v5, s[2:3]", 7),
+    ("v_mfma_f32_32x32x16_fp8_fp8 v[20:35], v[2:3], v[2:3], v[4:19]", "v_mov_b32_e32 v21, 0", 11),
+    ("v_mfma_f32_32x32x8_f16 v[20:35], v[2:3], v[2:3], v[4:19]", "v_mov_b32_e32 v6, 0", 7),
+    ("v_mfma_f32_16x16x16_f16 v[12:15], v[2:3], v[2:3], v[4:7]", "v_mov_b32_e32 v6, 0", 3),
+    ("v_mfma_f32_4x4x1_16b_f32 v[4:7], v1, v1, v[12:15]", "v_add_f32_e32 v2, v4, v4", 4),
+    ("v_mfma_f32_16x16x4_f32 v[4:7], v1, v1, v[12:15]", "v_add_f32_e32 v2, v4, v4", 10),
+    ("v_mfma_f32_16x16x4_f32 v[4:7], v1, v1, v[12:15]", "v_mfma_f32_16x16x4_f32 v[8:11], v1, v1, v[6:9]", 8),
+    ("v_mfma_f32_32x32x2_f32 v[20:35], v1, v1, v[4:19]", "v_mfma_f32_16x16x4_f32 v[8:11], v20, v1, v[8:11]", 18),
+    ("v_mfma_f32_16x16x16_f16 v[4:7], v[2:3], v[2:3], 0", "v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[2:3], v[6:9]", 5),
+    ("v_mfma_f32_16x16x16_f16 v[4:7], v[2:3], v[2:3], 0", "v_mfma_f32_16x16x4_f32 v[8:11], v1, v1, v[6:9]", 5),
+    (
+        "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[2:3], v[2:3], 0",
+        "v_mfma_f32_4x4x4_16b_f16 v[8:11], v[2:3], v[2:3], v[4:7]",
+        2,
+    ),
+    (
+        "v_smfmac_f32_16x16x32_f16 v[4:7], v[2:3], v[8:11], v1",
+        "v_smfmac_f32_16x16x32_f16 v[12:15], v[2:3], v[8:11], v4",
+        7,
+    ),
+    (
+        "v_smfmac_f32_16x16x32_f16 v[4:7], v[2:3], v[8:11], v1",
+        "v_smfmac_f32_16x16x32_f16 v[6:9], v[2:3], v[10:13], v1",
+        5,
+    ),
+    ("v_mfma_f64_16x16x4_f64 v[4:11], v[2:3], v[2:3], 0", "v_mfma_f32_4x4x1_16b_f32 v[12:15], v1, v1, v[4:7]", 9),
+    ("v_mfma_f64_16x16x4_f64 v[4:11], v[2:3], v[2:3], 0", "global_store_dword v1, v5, s[2:3]", 18),
+    ("v_mfma_f64_4x4x4_4b_f64 v[4:5], v[2:3], v[2:3], 0", "v_add_f32_e32 v6, v4, v4", 6),
+    ("v_mov_b32_e32 v4, 0", "v_mfma_f32_16x16x4_f32 a[0:3], v4, v1, a[0:3]", 2),
+    ("v_exp_f32_e32 v4, v1", "v_add_f32_e32 v5, v4, v1", 1),
+    ("v_mov_b32_sdwa v4, v1 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0", "v_add_f32_e32 v5, v4, v1", 1),
+    ("v_cvt_pk_fp8_f32 v4, v1, v1 op_sel:[0,0,1]", "v_add_f32_e32 v5, v4, v1", 1),
+    ("v_readfirstlane_b32 s8, v1", "v_mov_b32_e32 v4, s8", 2),
+    ("v_cmp_eq_u32_e32 vcc, v1, v1", "v_cndmask_b32_e32 v4, v1, v1, vcc", 2),
+    ("v_mov_b32_e32 v4, 0", "v_readfirstlane_b32 s8, v4", 1),
+    ("v_cmpx_eq_u32_e32 vcc, v1, v1", "v_readfirstlane_b32 s8, v1", 4),
+    ("v_readfirstlane_b32 s8, v1", "global_load_dword v2, v1, s[8:9]", 5),
+    ("global_store_dwordx4 v1, v[4:7], s[2:3]", "v_mov_b32_e32 v5, 0", 2),
+];
+
+/// And on gfx950, where they differ.
+const CDNA4: &[(&str, &str, u32)] = &[
+    ("v_mfma_f32_16x16x32_f16 v[4:7], v[8:11], v[8:11], v[12:15]", "v_add_f32_e32 v2, v4, v4", 8),
+    ("v_mfma_f32_16x16x128_f8f6f4 v[4:7], v[8:15], v[8:15], v[12:15]", "v_add_f32_e32 v2, v4, v4", 12),
+    ("v_mfma_f32_32x32x64_f8f6f4 v[20:35], v[8:15], v[8:15], 0", "v_add_f32_e32 v2, v20, v20", 20),
+    (
+        "v_mfma_f32_16x16x32_f16 v[4:7], v[8:11], v[8:11], 0",
+        "v_mfma_f32_16x16x32_f16 v[12:15], v[8:11], v[8:11], v[6:9]",
+        6,
+    ),
+    (
+        "v_mfma_f32_4x4x4_16b_f16 v[4:7], v[2:3], v[2:3], 0",
+        "v_mfma_f32_4x4x4_16b_f16 v[8:11], v[2:3], v[2:3], v[6:9]",
+        4,
+    ),
+    ("v_mfma_f32_4x4x4_16b_f16 v[4:7], v[2:3], v[2:3], 0", "v_mfma_f32_4x4x1_16b_f32 v[8:11], v1, v1, v[6:9]", 3),
+    ("v_mfma_f32_16x16x4_f32 v[4:7], v1, v1, v[12:15]", "v_add_f32_e32 v2, v4, v4", 10),
+    ("v_mfma_f64_16x16x4_f64 v[4:11], v[2:3], v[2:3], 0", "v_add_f32_e32 v2, v4, v4", 19),
+    ("v_mfma_f64_16x16x4_f64 v[4:11], v[2:3], v[2:3], 0", "v_mov_b32_e32 v4, 0", 11),
+    ("v_mfma_f64_16x16x4_f64 v[4:11], v[2:3], v[2:3], 0", "v_mfma_f32_4x4x1_16b_f32 v[12:15], v1, v1, v[4:7]", 17),
+    ("v_mov_b32_e32 v4, 0", "v_permlane16_swap_b32_e32 v4, v5", 2),
+    ("v_cmpx_eq_u32_e32 vcc, v1, v1", "v_permlane32_swap_b32_e32 v4, v5", 4),
+];
+
+/// Pairs that need nothing in between, CDNA3 on.
+const CDNA3_CHAINS: &[(&str, &str)] = &[
+    ("v_mfma_f32_16x16x16_f16 v[4:7], v[2:3], v[2:3], 0", "v_mfma_f32_16x16x16_bf16 v[8:11], v[2:3], v[2:3], v[4:7]"),
+    ("v_mfma_f32_16x16x4_f32 v[4:7], v1, v1, 0", "v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[2:3], v[6:9]"),
+    ("v_mfma_f64_16x16x4_f64 v[4:11], v[2:3], v[2:3], 0", "v_mfma_f32_16x16x16_f16 v[12:15], v[2:3], v[2:3], v[4:7]"),
+    ("v_smfmac_f32_16x16x32_f16 v[4:7], v[2:3], v[8:11], v1", "v_smfmac_f32_16x16x32_bf16 v[4:7], v[2:3], v[8:11], v1"),
+    ("v_exp_f32_e32 v4, v1", "v_exp_f32_e32 v5, v4"),
+    ("v_exp_f32_e32 v4, v1", "global_store_dword v1, v4, s[2:3]"),
+    ("v_smfmac_f32_16x16x32_f16 v[4:7], v[2:3], v[8:11], v1", "v_mov_b32_e32 v1, 0"),
+];
+
 /// Pairs that need nothing in between.
 const CHAINS: &[(&str, &str)] = &[
     ("v_mfma_f32_16x16x4f32 a[0:3], v1, v1, a[0:3]", "v_mfma_f32_16x16x4f32 a[0:3], v1, v1, a[0:3]"),
@@ -72,8 +152,13 @@ fn nops(states: u32) -> String {
 
 /// The hazards that strict mode finds with so many wait states in between.
 fn hazards(first: &str, second: &str, states: u32) -> usize {
+    hazards_on(Target::Gfx90a, first, second, states)
+}
+
+fn hazards_on(target: Target, first: &str, second: &str, states: u32) -> usize {
     let body = format!("{}{first}\n{}{second}\ns_waitcnt vmcnt(0)\n", prelude(), nops(states));
-    let loaded = load(&assemble(&body, Asm { vgprs: 40, agprs: 20, ..Asm::default() }));
+    let object = assemble_for(target, &body, Asm { vgprs: 40, agprs: 20, ..Asm::default() });
+    let loaded = load_for(target, &object, DeviceConfig::default());
     let out = loaded.buffer(&[0; 4096]);
     let report = loaded.launch("k", [64, 1, 1], [64, 1, 1], &[out], Strict::On).expect("strict mode goes on");
     report.findings.iter().filter(|f| f.kind == FindingKind::Hazard).count()
@@ -86,6 +171,24 @@ fn too_close_is_found_and_far_enough_is_not() {
         assert_eq!(hazards(first, second, states - 1), 1, "{first}; {} wait states; {second}", states - 1);
         if states > 1 {
             assert_eq!(hazards(first, second, 0), 1, "{first}; {second}");
+        }
+    }
+}
+
+#[test]
+fn so_it_is_on_cdna3_and_cdna4() {
+    for (target, pairs) in [(Target::Gfx942, CDNA3), (Target::Gfx950, CDNA4)] {
+        for &(first, second, states) in pairs {
+            assert_eq!(
+                hazards_on(target, first, second, states),
+                0,
+                "{target:?}: {first}; {states} wait states; {second}"
+            );
+            let found = hazards_on(target, first, second, states - 1);
+            assert_eq!(found, 1, "{target:?}: {first}; {} wait states; {second}", states - 1);
+        }
+        for (first, second) in CDNA3_CHAINS {
+            assert_eq!(hazards_on(target, first, second, 0), 0, "{target:?}: {first}; {second}");
         }
     }
 }

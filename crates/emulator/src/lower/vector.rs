@@ -80,6 +80,9 @@ impl Builder {
             op.src[2] = dst;
         }
         op.dst = dst;
+        if raw_mods(inst) & valu.refuses != 0 {
+            return Err(format!("the mock device does not implement these modifiers of {}", info.mnemonic));
+        }
         if valu.raw_mods {
             // A truth table lies where other operations have modifiers.
             op.imm = inst.truth_table().map_or_else(|| raw_mods(inst), |t| u64::from(t) | raw_mods(inst) << 32);

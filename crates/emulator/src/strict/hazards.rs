@@ -1,11 +1,11 @@
 //! Wait states that the hardware leaves to software.
 //!
-//! A few pairs of instructions that touch the same register must be kept apart; gfx90a does not check. The distance is
+//! A few pairs of instructions that touch the same register must be kept apart; the hardware does not check. The distance is
 //! counted in wait states: one for each instruction in between, more for `s_nop`. Numbers: "Manually Inserted Wait
-//! States" in AMD's CDNA2 ISA manual, and LLVM's GCNHazardRecognizer. Those of matrix instructions are in
+//! States" in AMD's CDNA ISA manuals, and LLVM's GCNHazardRecognizer. Those of matrix instructions are in
 //! [`super::matrix_hazards`].
 
-use luthier_isa::{Field, Flags, Inst, Operand, Reg};
+use luthier_isa::{Field, Flags, Format, Generation, Inst, Operand, Reg};
 
 use super::Log;
 use super::matrix_hazards::{MatrixFacts, MatrixHazards};
@@ -16,8 +16,12 @@ use crate::report::FindingKind;
 struct Makes {
     /// Units that a VALU instruction writes.
     valu: Vec<Reg>,
-    /// Data of a store of more than 64 bits.
+    /// Data of a store of more than 64 bits, and how long it takes to read them.
     wide_store: Vec<Reg>,
+    wide_store_states: u32,
+    /// CDNA3 on: a transcendental result, or a part of a register, reaches other VALU instructions a wait state late.
+    transcendental: bool,
+    part: bool,
     /// The hardware register of `s_setreg`.
     setreg: Option<u32>,
     salu_m0: bool,
@@ -32,6 +36,8 @@ enum Needs {
     ValuBeforeDouble(Reg),
     /// A VALU write of this vector register other than by a dot product, which a matrix instruction reads.
     ValuForMatrix(Reg),
+    /// CDNA3 on: a late result ([`Makes`]); whether the reader is transcendental itself.
+    Late(Reg, bool),
     /// A wide store whose data this unit is.
     WideStore(Reg),
     Setreg(u32),
@@ -57,6 +63,8 @@ const VALU_THEN_ZERO_FLAG: u32 = 5;
 const VALU_THEN_MATRIX: u32 = 2;
 const VALU_THEN_MATRIX_EXEC: u32 = 4;
 const VALU_DOUBLE_MEMORY: u32 = 2;
+const VALU_THEN_SCALAR_READ: u32 = 2;
+const VALU_THEN_CROSSING_EXEC: u32 = 4;
 const SETREG: u32 = 2;
 const ONE: u32 = 1;
 
@@ -88,6 +96,32 @@ impl Facts {
                 }
             }
         });
+        let cdna3 = info.mode.target().generation() == Generation::Gfx940;
+        makes.wide_store_states = if cdna3 { 2 } else { ONE };
+        if cdna3 && flag(Flags::VALU) {
+            makes.transcendental = is_transcendental(info.base);
+            makes.part = inst.field(Field::DstSel).is_some_and(|select| select != 6)
+                || (info.format == Format::Vop3a && inst.field(Field::OpSel).is_some_and(|select| select & 8 != 0));
+            let crosses = info.base.contains("readlane") || info.base.contains("readfirstlane");
+            let swaps = info.base.starts_with("v_permlane");
+            inst.for_each_access(|a| {
+                let scalar = a.reg.is_sgpr() || matches!(a.reg, Reg::VCC_LO | Reg::VCC_HI);
+                match () {
+                    () if !a.access.reads() => {}
+                    () if vector(a.reg) => {
+                        needs.push(Needs::Late(a.reg, makes.transcendental));
+                        if crosses || swaps {
+                            needs.push(Needs::Valu(a.reg, if swaps { 2 } else { 1 }));
+                        }
+                    }
+                    () if scalar => needs.push(Needs::Valu(a.reg, VALU_THEN_SCALAR_READ)),
+                    () => {}
+                }
+            });
+            if crosses || swaps {
+                needs.extend([Reg::EXEC_LO, Reg::EXEC_HI].map(|r| Needs::Valu(r, VALU_THEN_CROSSING_EXEC)));
+            }
+        }
         if matrix.is_matrix() {
             needs.extend([Reg::EXEC_LO, Reg::EXEC_HI].map(|r| Needs::Valu(r, VALU_THEN_MATRIX_EXEC)));
         }
@@ -135,6 +169,14 @@ impl Facts {
     }
 }
 
+fn is_transcendental(base: &str) -> bool {
+    let name = base.strip_prefix("v_").and_then(|name| name.rsplit_once('_'));
+    name.is_some_and(|(operation, ty)| {
+        matches!(ty, "f32" | "f16")
+            && matches!(operation, "exp" | "log" | "rcp" | "rcp_iflag" | "rsq" | "sqrt" | "sin" | "cos")
+    })
+}
+
 /// When things last happened in a wave, in wait states since it began.
 pub struct Hazards {
     now: u64,
@@ -142,8 +184,13 @@ pub struct Hazards {
     valu: Box<[u64; Reg::COUNT]>,
     /// The same of dot products alone.
     dot: Box<[u64; Reg::COUNT]>,
+    /// The results of the last VALU instruction that come late, and whether it was transcendental.
+    late: Vec<Reg>,
+    late_transcendental: bool,
+    late_at: u64,
     matrix: MatrixHazards,
     wide_store: Vec<Reg>,
+    wide_store_states: u32,
     wide_store_at: u64,
     setreg: [u64; 64],
     salu_m0: u64,
@@ -158,8 +205,12 @@ impl Default for Hazards {
             now: LONG_AGO,
             valu: Box::new([0; Reg::COUNT]),
             dot: Box::new([0; Reg::COUNT]),
+            late: Vec::new(),
+            late_transcendental: false,
+            late_at: 0,
             matrix: MatrixHazards::default(),
             wide_store: Vec::new(),
+            wide_store_states: ONE,
             wide_store_at: 0,
             setreg: [0; 64],
             salu_m0: 0,
@@ -203,7 +254,10 @@ impl Hazards {
                 .map(|missing| {
                     (missing, format!("an f64 matrix instruction lies between the write of {reg} and this"))
                 }),
-            Needs::WideStore(reg) => short(ONE, self.wide_store_at)
+            Needs::Late(reg, transcendental) => short(ONE, self.late_at)
+                .filter(|_| self.late.contains(&reg) && !(transcendental && self.late_transcendental))
+                .map(|missing| (missing, format!("the result in {reg} is not there yet"))),
+            Needs::WideStore(reg) => short(self.wide_store_states, self.wide_store_at)
                 .filter(|_| self.wide_store.contains(&reg))
                 .map(|missing| (missing, format!("a wide store is still reading {reg}"))),
             Needs::Setreg(id) => short(SETREG, self.setreg[id as usize])
@@ -222,7 +276,12 @@ impl Hazards {
             makes.valu.iter().for_each(|r| self.dot[r.index()] = self.now);
         }
         self.matrix.note(&facts.matrix, self.now);
+        if makes.transcendental || makes.part {
+            self.late.clone_from(&makes.valu);
+            (self.late_transcendental, self.late_at) = (makes.transcendental, self.now);
+        }
         if !makes.wide_store.is_empty() {
+            self.wide_store_states = makes.wide_store_states;
             self.wide_store.clone_from(&makes.wide_store);
             self.wide_store_at = self.now;
         }

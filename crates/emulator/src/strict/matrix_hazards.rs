@@ -2,18 +2,22 @@
 //!
 //! A matrix instruction holds its accumulator and its result for as many passes as its shape takes. Another one may
 //! chain through the very same accumulator at once; everything else that touches those registers has to stay away.
-//! Only gfx90a's rules are here; other processors have other numbers.
-//! Numbers: "Manually Inserted Wait States" in AMD's CDNA2 ISA manual, and LLVM's GCNHazardRecognizer for gfx90a.
+//! The rules of gfx90a, gfx942 and gfx950 are here. Numbers: "Manually Inserted Wait States" in AMD's CDNA ISA manuals,
+//! and what LLVM's GCNHazardRecognizer inserts for each pair.
 
 use std::collections::VecDeque;
 
-use luthier_isa::{Field, Flags, Generation, Inst, Operand, RegRange};
+use luthier_isa::{Field, Flags, Generation, Inst, Operand, RegRange, Target};
 
 /// How long a matrix instruction takes, as the tables of wait states group them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pipe {
-    /// Single precision and narrower, with its passes.
+    /// gfx90a: single precision and narrower, with its passes.
     Single(u32),
+    /// CDNA3 on: f32, with its passes.
+    Slow(u32),
+    /// CDNA3 on: what is narrower than f32, with its passes, and whether this is gfx950, which takes a state more.
+    Fast(u32, bool),
     /// `v_mfma_f64_4x4x4f64`
     Double4,
     /// `v_mfma_f64_16x16x4f64`
@@ -53,6 +57,7 @@ pub struct MatrixFacts {
 #[derive(Clone, Copy, Debug)]
 struct Holder {
     pipe: Pipe,
+    target: Target,
     /// LLVM's name of the opcode tells one dot product from another.
     name: &'static str,
     result: RegRange,
@@ -61,9 +66,29 @@ struct Holder {
     at: u64,
 }
 
-fn pipe(base: &str) -> Option<Pipe> {
+/// CDNA3's and CDNA4's passes.
+fn cdna3_pipe(base: &str, target: Target) -> Option<Pipe> {
+    let big = base.contains("_32x32x");
+    let fast = |passes| Some(Pipe::Fast(passes, target == Target::Gfx950));
+    match () {
+        () if base.starts_with("v_smfmac_") => fast(if big { 8 } else { 4 }),
+        () if base.ends_with("_f32") => {
+            let passes = if big { 16 } else { 8 };
+            Some(Pipe::Slow(if base.contains("_4x4x") { 2 } else { passes }))
+        }
+        () if base.contains("_4x4x") => fast(2),
+        () if base.contains("b_") || base.ends_with("f8f6f4") => fast(if big { 16 } else { 8 }),
+        () => fast(if big { 8 } else { 4 }),
+    }
+}
+
+fn pipe(base: &str, target: Target) -> Option<Pipe> {
     if base.starts_with("v_dot") {
         return Some(Pipe::Dot);
+    }
+    let cdna3 = target.generation() == Generation::Gfx940;
+    if cdna3 && base.starts_with("v_smfmac_") {
+        return cdna3_pipe(base, target);
     }
     let shape = base.strip_prefix("v_mfma_")?;
     if shape.starts_with("f64_4x4") {
@@ -71,6 +96,9 @@ fn pipe(base: &str) -> Option<Pipe> {
     }
     if shape.starts_with("f64_16x16") {
         return Some(Pipe::Double16);
+    }
+    if cdna3 {
+        return cdna3_pipe(base, target);
     }
     let passes = [("_32x32x", 16), ("_16x16x", 8), ("_4x4x", 2)];
     passes.iter().find(|(shape, _)| base.contains(shape)).map(|&(_, passes)| Pipe::Single(passes))
@@ -93,11 +121,13 @@ impl MatrixFacts {
         let info = inst.info();
         let flag = |f| info.flags.contains(f);
         let memory = flag(Flags::VMEM) || flag(Flags::DS) || flag(Flags::FLAT);
-        let known = info.mode.target().generation() == Generation::Gfx90a;
+        let target = info.mode.target();
+        let known = matches!(target.generation(), Generation::Gfx90a | Generation::Gfx940);
         if !known || !memory && !flag(Flags::VALU) {
             return MatrixFacts::default();
         }
-        let pipe = pipe(info.base);
+        let pipe = pipe(info.base, target);
+        let sparse = info.base.starts_with("v_smfmac_");
         let matrix = pipe.is_some();
         let mut facts =
             MatrixFacts { fma64: info.base.starts_with("v_fma") && info.base.ends_with("_f64"), ..Default::default() };
@@ -114,15 +144,15 @@ impl MatrixFacts {
                 let how = match () {
                     () if memory => How::MemoryRead,
                     () if !matrix => How::ValuRead,
-                    () if operand.field == Field::Src2 || operand.access.writes() => How::Accumulator,
+                    () if operand.access.writes() || (operand.field == Field::Src2 && !sparse) => How::Accumulator,
                     () => How::Factor,
                 };
                 facts.uses.push(Use { regs, how });
             }
         }
         if let (Some(pipe), Some(result)) = (pipe, result) {
-            let accumulator = vector(inst.operand_in(Field::Src2));
-            facts.holds = Some(Holder { pipe, name: info.base, result, accumulator, at: 0 });
+            let accumulator = vector(inst.operand_in(Field::Src2)).filter(|_| !sparse);
+            facts.holds = Some(Holder { pipe, target, name: info.base, result, accumulator, at: 0 });
         }
         facts
     }
@@ -141,8 +171,53 @@ fn is_mfma(pipe: Option<Pipe>) -> bool {
     pipe.is_some_and(|p| p != Pipe::Dot)
 }
 
+/// As [`behind_result`], CDNA3 on.
+fn behind_cdna3(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
+    let same = first.result == usage.regs;
+    let next = second.holds.map(|h| h.pipe);
+    let double = matches!(next, Some(Pipe::Double4 | Pipe::Double16));
+    let into_fast = matches!(next, Some(Pipe::Fast(..)));
+    let gfx950 = first.target == Target::Gfx950;
+    match (first.pipe, usage.how) {
+        (Pipe::Slow(passes) | Pipe::Fast(passes, _), How::Accumulator) if same && is_mfma(next) && !double => {
+            if passes == 2 { 2 } else { 0 }
+        }
+        (Pipe::Slow(_), How::Accumulator) if into_fast => 0,
+        (Pipe::Slow(passes), How::Accumulator) if is_mfma(next) => passes,
+        (Pipe::Slow(passes), _) => passes + 2,
+        (Pipe::Fast(passes, late), How::Accumulator) if is_mfma(next) => {
+            passes + 1 + u32::from(late && (passes != 2 || into_fast))
+        }
+        (Pipe::Fast(passes, late), _) => passes + 3 + u32::from(late && passes != 2),
+        (_, How::Accumulator) if into_fast => 0,
+        (Pipe::Double16, How::Accumulator) if same && next == Some(Pipe::Double16) => 0,
+        (Pipe::Double4, How::Accumulator) if is_mfma(next) => 4,
+        (Pipe::Double16, How::Accumulator) if is_mfma(next) => {
+            if gfx950 {
+                17
+            } else {
+                9
+            }
+        }
+        (Pipe::Double4, How::MemoryRead) => 9,
+        (Pipe::Double16, How::MemoryRead) => 18,
+        (Pipe::Double4, _) => 6,
+        (_, How::Write) => 11,
+        _ => {
+            if gfx950 {
+                19
+            } else {
+                11
+            }
+        }
+    }
+}
+
 /// Wait states that a use needs behind the instruction that writes those registers.
 fn behind_result(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
+    if first.pipe != Pipe::Dot && first.target.generation() == Generation::Gfx940 {
+        return behind_cdna3(first, second, usage);
+    }
     let same = first.result == usage.regs;
     let next = second.holds.map(|h| h.pipe);
     let double = matches!(next, Some(Pipe::Double4 | Pipe::Double16));
@@ -169,12 +244,13 @@ fn behind_result(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
         (Pipe::Double4, How::MemoryRead) => 9,
         (Pipe::Double16, How::MemoryRead) => 18,
         (Pipe::Double4, _) => 6,
-        (Pipe::Double16, _) => 11,
+        // `behind_cdna3` has the others.
+        (Pipe::Double16 | Pipe::Slow(_) | Pipe::Fast(..), _) => 11,
     }
 }
 
 /// The longest distance that any rule asks for.
-const LONGEST: u64 = 19;
+const LONGEST: u64 = 20;
 const FMA64: u32 = 2;
 
 /// The matrix instructions and dot products of the last few wait states.
@@ -203,7 +279,7 @@ impl MatrixHazards {
             }
             if usage.how == How::Write {
                 for first in &self.recent {
-                    if let (Pipe::Single(passes), Some(c)) = (first.pipe, first.accumulator)
+                    if let (Pipe::Single(passes) | Pipe::Fast(passes, _), Some(c)) = (first.pipe, first.accumulator)
                         && overlap(c, usage.regs)
                     {
                         need(passes - 1, first.at, &|| format!("a matrix instruction is still reading {c}"));

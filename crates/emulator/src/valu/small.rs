@@ -5,7 +5,6 @@
 //! only whether numbers that are too large saturate; denormals are kept on both sides.
 
 use super::op;
-use crate::error::FaultKind;
 use crate::fp::small::{self, BF6, BF8, BF8_FNUZ, BF16, F16, FP4, FP6, FP8, FP8_FNUZ, Rounding, Small, next_random};
 use crate::fp::soft::{self, Format};
 use crate::lanes::map1;
@@ -77,9 +76,6 @@ fn narrow_pair(w: &mut Wave, op: &Op, bf8: bool) -> Flow {
 /// `v_cvt_sr_*_f32`: one number, stochastically, into the byte or half that OP_SEL selects.
 fn stochastic(w: &mut Wave, op: &Op, to: Small) -> Flow {
     let (mods, saturate) = (RawMods(op.imm), w.mode.fp16_ovfl());
-    if let Some(flow) = modified(w, mods, &[1]) {
-        return flow;
-    }
     let part = if to.bits() == 8 { byte(mods, 2) } else { u32::from(mods.op_sel(3)) };
     for lane in lanes(w.exec()) {
         let random = Rounding::Stochastic(w.row(op.src[1]).0[lane]);
@@ -92,10 +88,9 @@ fn stochastic(w: &mut Wave, op: &Op, to: Small) -> Flow {
     Flow::Next
 }
 
-/// Refuses modifiers where no manual says what they would do.
-fn modified(w: &mut Wave, mods: RawMods, sources: &[u32]) -> Option<Flow> {
-    let any = sources.iter().any(|&k| mods.neg(k) || mods.abs(k));
-    any.then(|| w.fault(FaultKind::Unsupported, "a conversion that negates bits which are no f32".to_string()))
+/// The bits of [`RawMods`] that change the sign of source `k`.
+const fn signs(k: u32) -> u64 {
+    1 << k | 8 << k
 }
 
 /// What a name says, in a micro-op's `imm2`.
@@ -153,6 +148,19 @@ impl Scaled {
             interleaved: flag(26),
         }
     }
+    /// Modifiers that no manual gives a meaning: those that would change the sign of bits which are no f32 (that of a
+    /// scale does not matter), and the choice of a half where OP_SEL already says where the result goes.
+    fn refuses(self) -> u64 {
+        let singles = self.narrows && self.wide == 0 && (self.count == 1 || (self.count == 2 && !self.stochastic));
+        let mut mods = if singles { 0 } else { signs(0) };
+        if self.stochastic || self.interleaved {
+            mods |= signs(1);
+        }
+        if self.narrows && self.count == 1 && self.wide != 0 {
+            mods |= 1 << 6;
+        }
+        mods
+    }
     /// Which source has the scale.
     fn scale(self) -> usize {
         if self.narrows && (self.stochastic || self.wide == 0) { 2 } else { 1 }
@@ -176,21 +184,6 @@ fn wide_element(w: &Wave, op: &Op, scaled: Scaled, k: usize, lane: usize) -> u64
 fn scaled_narrow(w: &mut Wave, op: &Op, scaled: Scaled) -> Flow {
     let (mods, saturate) = (RawMods(op.imm), w.mode.fp16_ovfl());
     let (to, from) = (SMALL[scaled.small].1, WIDE[scaled.wide].1);
-    let singles =
-        scaled.wide == 0 && !scaled.interleaved && (scaled.count == 1 || (scaled.count == 2 && !scaled.stochastic));
-    let checked: &[u32] = match (singles, scaled.stochastic) {
-        (true, true) => &[1],
-        (true, false) => &[],
-        (false, true) => &[0, 1],
-        (false, false) if scaled.wide == 0 => &[0, 1],
-        (false, false) => &[0],
-    };
-    if let Some(flow) = modified(w, mods, checked) {
-        return flow;
-    }
-    if scaled.count == 1 && scaled.wide != 0 && mods.op_sel(0) {
-        return w.fault(FaultKind::Unsupported, "a scaled conversion of the high half of its source".to_string());
-    }
     let mut results = [Row::ZERO; 6];
     for lane in lanes(w.exec()) {
         let scale = small::shared_exponent(w.row(op.src[scaled.scale()]).0[lane] >> 23);
@@ -221,9 +214,6 @@ fn scaled_narrow(w: &mut Wave, op: &Op, scaled: Scaled) -> Flow {
 
 fn scaled_widen(w: &mut Wave, op: &Op, scaled: Scaled) -> Flow {
     let mods = RawMods(op.imm);
-    if let Some(flow) = modified(w, mods, &[0]) {
-        return flow;
-    }
     let (from, to) = (SMALL[scaled.small].1, WIDE[scaled.wide].1);
     let bits = from.bits();
     // The first of the numbers within the source.
@@ -269,8 +259,9 @@ fn scaled(w: &mut Wave, op: &Op) -> Flow {
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
     if let Some(name) = base.strip_prefix("v_cvt_scalef32_") {
-        let variant = Scaled::parse(name)?.to_bits();
-        return Some(op!(scalar w, o => scaled(w, o)).raw_mods().merges().variant(variant));
+        let says = Scaled::parse(name)?;
+        let op = op!(scalar w, o => scaled(w, o)).raw_mods().merges();
+        return Some(op.variant(says.to_bits()).refuses(says.refuses()));
     }
     Some(match base {
         "v_cvt_f32_fp8" => op!(scalar w, o => widen8(w, o, false)),
@@ -279,10 +270,14 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_cvt_pk_f32_bf8" => op!(scalar w, o => widen_pair(w, o, true)),
         "v_cvt_pk_fp8_f32" => op!(scalar w, o => narrow_pair(w, o, false)).raw_mods().merges(),
         "v_cvt_pk_bf8_f32" => op!(scalar w, o => narrow_pair(w, o, true)).raw_mods().merges(),
-        "v_cvt_sr_fp8_f32" => op!(scalar w, o => stochastic(w, o, format8(o, false))).raw_mods().merges(),
-        "v_cvt_sr_bf8_f32" => op!(scalar w, o => stochastic(w, o, format8(o, true))).raw_mods().merges(),
-        "v_cvt_sr_f16_f32" => op!(scalar w, o => stochastic(w, o, F16)).raw_mods().merges(),
-        "v_cvt_sr_bf16_f32" => op!(scalar w, o => stochastic(w, o, BF16)).raw_mods().merges(),
+        "v_cvt_sr_fp8_f32" => {
+            op!(scalar w, o => stochastic(w, o, format8(o, false))).raw_mods().merges().refuses(signs(1))
+        }
+        "v_cvt_sr_bf8_f32" => {
+            op!(scalar w, o => stochastic(w, o, format8(o, true))).raw_mods().merges().refuses(signs(1))
+        }
+        "v_cvt_sr_f16_f32" => op!(scalar w, o => stochastic(w, o, F16)).raw_mods().merges().refuses(signs(1)),
+        "v_cvt_sr_bf16_f32" => op!(scalar w, o => stochastic(w, o, BF16)).raw_mods().merges().refuses(signs(1)),
         "v_prng_b32" => op!(w, o => map1(w, o, next_random)),
         _ => return None,
     })

@@ -142,6 +142,14 @@ amdhsa.kernels:
     )
 }
 
+/// As [`assemble`], for another processor.
+pub fn assemble_for(target: Target, body: &str, asm: Asm) -> CodeObject {
+    let name = target.name();
+    let processor = format!("-mcpu={name}");
+    let arguments = ["-target", "amdgcn-amd-amdhsa", &processor, "-x", "assembler"];
+    clang(&kernel_source("k", body, asm).replace("gfx90a", name), &arguments)
+}
+
 /// A device with one module.
 pub struct Loaded {
     pub device: Device,
@@ -153,7 +161,11 @@ pub fn load(object: &CodeObject) -> Loaded {
 }
 
 pub fn load_with(object: &CodeObject, config: DeviceConfig) -> Loaded {
-    let device = Device::new(Target::Gfx90a, config);
+    load_for(Target::Gfx90a, object, config)
+}
+
+pub fn load_for(target: Target, object: &CodeObject, config: DeviceConfig) -> Loaded {
+    let device = Device::new(target, config);
     let module = device.load(object).expect("the module loads");
     Loaded { device, module }
 }
