@@ -114,8 +114,12 @@ impl Builder {
         let high = !valu.raw_mods
             && matches!(info.format, Format::Vop3a)
             && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
-        let keep = valu.keep_high || high;
-        let indexed = self.index_mode & 8 != 0 && dst < rows::AGPR;
+        // Comparisons and lane reads have no row to keep a part of, whatever their other bits say.
+        let writes_rows = inst.operands().any(|(operand, value)| {
+            operand.access.writes() && matches!(value, Operand::Reg(range) if row_of(range.first).is_some())
+        });
+        let keep = writes_rows && (valu.keep_high || high);
+        let indexed = writes_rows && self.index_mode & 8 != 0 && dst < rows::AGPR;
         let mut at = dst;
         if modify.is_some() || select != 6 || keep || indexed {
             at = self.temp(units)?;

@@ -65,14 +65,19 @@ fn buffer(w: &Wave, op: &Op) -> (u64, u64) {
     (word(0) | (word(1) & 0xffff) << 32, if stride == 0 { word(2) } else { word(2) * stride })
 }
 
+/// Whether bytes at an offset, which may be a negative one, are in the buffer.
+fn fits(at: u64, bytes: u64, size: u64) -> bool {
+    at.checked_add(bytes).is_some_and(|end| end <= size)
+}
+
 fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
-    notice::scalar(w, false, base + first, 4 * op.imm2);
+    notice::scalar(w, false, base.wrapping_add(first), 4 * op.imm2);
     for k in 0..op.imm2 {
-        let at = first + 4 * k;
+        let at = first.wrapping_add(4 * k);
         let mut value = 0;
-        if at + 4 <= size {
+        if fits(at, 4, size) {
             match w.memory.resolve(&mut w.span, base + at, 4, false) {
                 Ok(p) => value = p.load32(),
                 Err(_) => {
@@ -91,10 +96,10 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
 fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
-    notice::scalar(w, true, base + first, 4 * op.imm2);
+    notice::scalar(w, true, base.wrapping_add(first), 4 * op.imm2);
     for k in 0..op.imm2 {
-        let at = first + 4 * k;
-        if at + 4 > size {
+        let at = first.wrapping_add(4 * k);
+        if !fits(at, 4, size) {
             continue;
         }
         match w.memory.resolve(&mut w.span, base + at, 4, true) {
@@ -153,7 +158,7 @@ fn buffer_atomic(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let at = offset(w, op) & !3;
     let encoded = Encoded(op.imm2);
-    if at + 4 * u64::from(encoded.words()) <= size {
+    if fits(at, 4 * u64::from(encoded.words()), size) {
         return atomic_at(w, op, base + at);
     }
     // Outside of the buffer nothing happens, and zero is returned.

@@ -1,0 +1,261 @@
+//! Random sequences of valid instructions: no panic, the same result every time, on one thread and on many.
+//!
+//! LUTHIER_SEQUENCES=N runs N sequences for each processor and wave size instead of a few.
+
+#[path = "../../isa/tests/common/mod.rs"]
+mod words;
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::process::Command;
+
+use luthier_emulator::{Device, DeviceConfig, Launch, Strict, TARGETS, coverage};
+use luthier_isa::{Flags, Generation, Inst, Mode, Operand, Reg, Wave};
+use luthier_loader::CodeObject;
+use words::{Rng, random_words};
+
+/// Room for a sequence, in `s_nop`s with a number that nothing else has.
+const ROOM: usize = 160;
+const MARK: u32 = 0xbf80_002a;
+const NOP: u32 = 0xbf80_0000;
+const LENGTH: usize = 24;
+const GROUPS: u32 = 5;
+/// Bytes that each workgroup may well hit: addresses begin in their middle.
+const REGION: u64 = 64 << 10;
+/// Registers that a sequence leaves alone: where its region and its results are.
+const KEPT: std::ops::Range<usize> = 96..100;
+/// Vector registers that are looked at in the end.
+const SHOWN: usize = 24;
+
+/// A kernel that gives even vector registers the lower half of an address and odd ones the upper, makes room for a
+/// sequence, and stores some registers.
+fn source(mode: Mode) -> String {
+    let target = mode.target();
+    let new = target.generation() >= Generation::Gfx11;
+    let wave64 = mode.wave() == Wave::W64;
+    let load = if new { "s_load_b128" } else { "s_load_dwordx4" };
+    let store = if new { "global_store_b32" } else { "global_store_dword" };
+    let wait = if target.generation() >= Generation::Gfx12 { "s_wait_kmcnt 0" } else { "s_waitcnt lgkmcnt(0)" };
+    let group = if target.generation() >= Generation::Gfx12 { "ttmp9" } else { "s2" };
+    let exec = if wave64 { "s_mov_b64 exec, -1" } else { "s_mov_b32 exec_lo, -1" };
+    let high = if wave64 { "v_mbcnt_hi_u32_b32 v31, -1, v31" } else { "" };
+    let mut text = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--{name}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n
+s_mul_i32 s4, {group}, {REGION}
+{load} s[96:99], s[0:1], 0x0\n{wait}
+s_add_u32 s96, s96, s4\ns_addc_u32 s97, s97, 0
+s_mul_i32 s4, {group}, {results}
+s_add_u32 s98, s98, s4\ns_addc_u32 s99, s99, 0
+v_mbcnt_lo_u32_b32 v31, -1, 0\n{high}\n",
+        name = target.name(),
+        results = SHOWN * 256,
+    );
+    for v in (0..30).step_by(2) {
+        let _ = writeln!(text, "v_lshl_add_u32 v{v}, v31, 4, s96\nv_mov_b32 v{}, s97", v + 1);
+    }
+    for s in (4..94).step_by(2) {
+        let _ = writeln!(text, "s_mov_b32 s{s}, s96\ns_mov_b32 s{}, s97", s + 1);
+    }
+    let _ = writeln!(text, ".rept {ROOM}\n.long {MARK:#x}\n.endr\n{exec}");
+    // What a sequence has set stays: clamped or flushed stores there are not.
+    let _ = writeln!(text, "v_mbcnt_lo_u32_b32 v31, -1, 0\n{high}\nv_lshlrev_b32 v31, 2, v31");
+    for v in 0..SHOWN {
+        let _ = writeln!(text, "{store} v31, v{v}, s[98:99] offset:{}", v % 8 * 256);
+        if v % 8 == 7 {
+            let _ = writeln!(text, "s_add_u32 s98, s98, 0x800\ns_addc_u32 s99, s99, 0");
+        }
+    }
+    let waves = if target.waves().len() > 1 {
+        format!(".amdhsa_wavefront_size32 {}\n", u32::from(!wave64))
+    } else {
+        String::new()
+    };
+    let generation = target.generation();
+    let accum =
+        if matches!(generation, Generation::Gfx90a | Generation::Gfx940) { ".amdhsa_accum_offset 32\n" } else { "" };
+    let agprs = if accum.is_empty() { 32 } else { 64 };
+    let _ = writeln!(
+        text,
+        "s_endpgm\n.Lend:\n.size k, .Lend-k\n.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.amdhsa_next_free_vgpr {agprs}\n.amdhsa_next_free_sgpr 102\n.amdhsa_group_segment_fixed_size 4096\n{accum}{waves}.end_amdhsa_kernel
+.amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.kernels:\n  - .name: k\n    .symbol: k.kd\n    .kernarg_segment_size: 16
+    .group_segment_fixed_size: 4096\n    .private_segment_fixed_size: 0\n    .kernarg_segment_align: 8
+    .wavefront_size: {lanes}\n    .sgpr_count: 102\n    .vgpr_count: {agprs}\n    .max_flat_workgroup_size: 64\n    .args:
+      - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
+      - {{.size: 8, .offset: 8, .value_kind: global_buffer, .address_space: global}}\n...\n.end_amdgpu_metadata",
+        lanes = mode.wave().lanes(),
+    );
+    text
+}
+
+fn template(mode: Mode) -> Vec<u8> {
+    let folder = words::scratch(&format!("sequences-{}-{}", mode.target().name(), mode.wave().lanes()));
+    let (input, output) = (folder.join("k.s"), folder.join("k.hsaco"));
+    std::fs::write(&input, source(mode)).unwrap();
+    let cpu = format!("-mcpu={}", mode.target().name());
+    let mut command = Command::new("clang-22");
+    command.args(["-target", "amdgcn-amd-amdhsa", &cpu, "-x", "assembler"]).arg(&input).arg("-o").arg(&output);
+    let done = command.output().expect("clang-22 is installed (make setup)");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let bytes = std::fs::read(&output).unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+    bytes
+}
+
+/// Whether a sequence may hold an instruction: it goes on to the next one, and does the same every time.
+fn is_wanted(inst: &Inst, refused: &HashSet<&str>, stores: bool) -> bool {
+    let info = inst.info();
+    let moves_on = !info.flags.contains(Flags::BRANCH)
+        && !["s_endpgm", "s_setpc", "s_swappc", "s_call", "s_cbranch", "s_rfe", "s_trap", "s_sethalt", "s_getpc"]
+            .iter()
+            .any(|name| info.base.starts_with(name));
+    // Clocks, and numbers of the hardware's.
+    let steady = !["time", "getreg", "waveid", "sendmsg_rtn"].iter().any(|name| info.base.contains(name));
+    let harmless = stores || !(info.flags.contains(Flags::STORE) || info.flags.contains(Flags::ATOMIC));
+    let local = info.base.starts_with("ds_") || harmless;
+    let mut keeps = true;
+    inst.for_each_access(|a| keeps &= !(a.access.writes() && KEPT.contains(&a.reg.index())));
+    // The kernel has these registers and no others.
+    let there = inst.operands().all(|(_, value)| match value {
+        Operand::Reg(range) => {
+            let last = range.first.index() + usize::from(range.count) - 1;
+            !(range.first.is_vgpr() || range.first.is_agpr()) || (last - Reg::vgpr(0).index()) % 256 < 31
+        }
+        _ => true,
+    });
+    moves_on && steady && local && keeps && there && !refused.contains(info.base)
+}
+
+/// One random instruction of a random opcode, its registers moved to where the kernel has some.
+fn instruction(mode: Mode, rng: &mut Rng, refused: &HashSet<&str>, stores: bool) -> Inst {
+    loop {
+        let opcodes = mode.opcodes();
+        let info = &opcodes[rng.below(opcodes.len() as u64) as usize];
+        let raw = random_words(info, rng);
+        let bytes: Vec<u8> = raw.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let Ok(mut inst) = Inst::decode(mode, &bytes) else { continue };
+        for index in 0..inst.info().operands.len() {
+            let operand = inst.operands().nth(index).map(|(_, value)| value);
+            if let Some(Operand::Reg(range)) = operand
+                && (range.first.is_vgpr() || range.first.is_agpr())
+            {
+                let file = range.first.index() - range.first.index() % 256;
+                let room = 31 - u64::from(range.count.min(30));
+                let first = Reg::from_index(file + (rng.below(room) & !1) as usize).expect("a register");
+                let moved = luthier_isa::RegRange { first, ..range };
+                let _ = inst.set_operand(index, Operand::Reg(moved));
+            }
+        }
+        let mut code = Vec::new();
+        inst.encode_into(&mut code);
+        if Inst::decode(mode, &code).is_ok_and(|again| is_wanted(&again, refused, stores)) {
+            return inst;
+        }
+    }
+}
+
+fn with_sequence(template: &[u8], sequence: &[Inst]) -> CodeObject {
+    let mut bytes = template.to_vec();
+    let mark = MARK.to_le_bytes();
+    let at = (0..bytes.len() - 8)
+        .step_by(4)
+        .find(|&at| bytes[at..at + 4] == mark && bytes[at + 4..at + 8] == mark)
+        .expect("the room for a sequence");
+    let mut code = Vec::new();
+    sequence.iter().for_each(|inst| inst.encode_into(&mut code));
+    assert!(code.len() <= 4 * ROOM);
+    code.resize(4 * ROOM, 0);
+    let used = sequence.iter().map(Inst::size).sum::<usize>();
+    code[used..].chunks_exact_mut(4).for_each(|word| word.copy_from_slice(&NOP.to_le_bytes()));
+    bytes[at..at + code.len()].copy_from_slice(&code);
+    CodeObject::parse(bytes).expect("the template's own structure")
+}
+
+/// All that a launch says, and leaves in memory.
+#[derive(PartialEq, Debug)]
+struct Result {
+    said: String,
+    memory: Vec<u8>,
+}
+
+fn run(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Strict) -> Result {
+    let device = Device::new(mode.target(), DeviceConfig { threads, watchdog: 10_000_000, ..DeviceConfig::default() });
+    let module = device.load(object).expect("the module loads");
+    let size = (REGION * u64::from(GROUPS)) as usize;
+    let data = device.alloc(size as u64).unwrap();
+    let pattern: Vec<u8> = (0..size as u32 / 4).flat_map(|i| (i % 251).to_le_bytes()).collect();
+    device.write(data, &pattern).unwrap();
+    // No offset reaches from one to the other.
+    device.alloc(64 << 20).unwrap();
+    let results = device.alloc(u64::from(GROUPS) * SHOWN as u64 * 256).unwrap();
+    let kernarg = [data + REGION / 2, results].iter().flat_map(|a| a.to_le_bytes()).collect();
+    let lanes = mode.wave().lanes();
+    let launch = Launch {
+        module,
+        kernel: "k".into(),
+        grid: [lanes * groups, 1, 1],
+        workgroup: [lanes, 1, 1],
+        kernarg,
+        dynamic_lds: 0,
+        strict,
+        cooperative: false,
+    };
+    let said = match device.launch(&launch) {
+        Ok(report) => {
+            let mut findings: Vec<String> = report.findings.iter().map(|f| format!("{:?}", f.kind)).collect();
+            findings.sort();
+            format!("{} {:?} {findings:?}", report.instructions, report.histogram)
+        }
+        // Which workgroup comes to it first is chance.
+        Err(_) if groups > 1 => "stopped".into(),
+        Err(error) => error.to_string(),
+    };
+    let mut memory = vec![0; if groups > 1 { 0 } else { size }];
+    device.read(data, &mut memory).unwrap();
+    let mut shown = vec![0; groups as usize * SHOWN * 256];
+    device.read(results, &mut shown).unwrap();
+    // An error stops the others wherever they are.
+    if groups == 1 || said != "stopped" {
+        memory.extend(shown);
+    }
+    Result { said, memory }
+}
+
+#[test]
+fn the_same_every_time_and_on_any_number_of_threads() {
+    let count = std::env::var("LUTHIER_SEQUENCES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    let wanted = std::env::var("LUTHIER_TARGETS").unwrap_or_default();
+    let (mut instructions, mut ended) = (0u64, 0u64);
+    for mode in Mode::all().filter(|mode| TARGETS.contains(&mode.target())) {
+        if !wanted.is_empty() && !wanted.split(',').any(|name| name == mode.target().name()) {
+            continue;
+        }
+        let coverage = coverage(mode.target());
+        let refused: HashSet<&str> = coverage.iter().filter(|c| c.refusal.is_some()).map(|c| c.base).collect();
+        let template = template(mode);
+        for number in 0..count {
+            let mut rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (number + 1));
+            let stores = number % 2 == 0;
+            let sequence: Vec<Inst> = (0..LENGTH).map(|_| instruction(mode, &mut rng, &refused, stores)).collect();
+            let object = with_sequence(&template, &sequence);
+            let text = || sequence.iter().map(|inst| format!("  {inst}\n")).collect::<String>();
+            for strict in [Strict::On, Strict::Off] {
+                let groups = if stores { 1 } else { GROUPS };
+                let first = run(&object, mode, 1, groups, strict);
+                let again = run(&object, mode, if stores { 1 } else { 3 }, groups, strict);
+                let what =
+                    format!("{} of {} lanes, {strict:?}, sequence {number}", mode.target().name(), mode.wave().lanes());
+                assert_eq!(first.said, again.said, "{what}:\n{}", text());
+                assert!(first.memory == again.memory, "{what}: memory differs:\n{}", text());
+                ended += u64::from(first.said.starts_with(|c: char| c.is_ascii_digit()));
+                instructions += LENGTH as u64;
+            }
+        }
+    }
+    assert!(
+        ended * 3 > instructions / LENGTH as u64,
+        "most sequences stop early: {ended} of {}",
+        instructions / LENGTH as u64
+    );
+    println!("{instructions} instructions, {ended} of {} launches ran to their ends", instructions / LENGTH as u64);
+}
