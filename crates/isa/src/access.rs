@@ -51,6 +51,8 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
                     Some(_) if indexed_swap(info.base) => Access::ReadCondWrite,
                     Some(by) if by.source && operand.field != by.destination_field() => Access::CondRead,
                     Some(by) if by.destination && operand.field == by.destination_field() => Access::CondWrite,
+                    // A scalar register keeps the half of EXEC whose turn it is not.
+                    _ if swaps_exec(info.base) => Access::ReadCondWrite,
                     _ if operand.access.writes() => written(inst, operand.access, operand.field, range),
                     _ => Access::Read,
                 };
@@ -78,8 +80,8 @@ pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
     let reads = info.implicit_reads.iter().filter(|r| !(is_matrix && [Reg::EXEC_LO, Reg::EXEC_HI].contains(r)));
     reads.for_each(|&reg| implicit(reg, Access::Read));
     for &reg in info.implicit_writes {
-        // The index and mode fields of M0 and MODE change, the rest stays.
-        let partly = info.base.starts_with("s_set_gpr_idx");
+        // The index and mode fields of M0 and MODE change, the rest stays; a half of EXEC changes, or none.
+        let partly = info.base.starts_with("s_set_gpr_idx") || swaps_exec(info.base);
         implicit(reg, if partly { Access::ReadCondWrite } else { Access::Write });
     }
     if let Some(by) = Indexed::of(info.base) {
@@ -102,9 +104,14 @@ fn reaches_hardware_registers(base: &str) -> bool {
     matches!(base, "s_getreg_b32" | "s_setreg_b32" | "s_setreg_imm32_b32")
 }
 
+/// Both halves of a wave of 64 lanes in turn (RDNA).
+fn swaps_exec(base: &str) -> bool {
+    base.starts_with("s_subvector_loop")
+}
+
 /// No immediate and no index register decides what such an operation touches.
 pub(crate) fn depends_on_operands_only(base: &str) -> bool {
-    Indexed::of(base).is_none() && !reaches_hardware_registers(base)
+    Indexed::of(base).is_none() && !reaches_hardware_registers(base) && !swaps_exec(base)
 }
 
 /// The moves whose source or destination M0 chooses among the registers from the operand on.

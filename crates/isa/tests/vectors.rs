@@ -214,6 +214,7 @@ const AUDITED: &[(&str, &str, &str, &str)] = &[
     ("v_movreld", "-r", "v*", "the operand is written; LLVM calls it an input"),
     ("v_swaprel", "+r", "v*", "M0 chooses the VGPRs that are swapped"),
     ("v_swaprel", "+w", "v*", "M0 chooses the VGPRs that are swapped"),
+    ("s_subvector_loop", "+w", "s*", "holds the half of EXEC whose turn it is not; LLVM calls it an input"),
     ("s_movrels", "+r", "s*", "M0 chooses the SGPR that is read"),
     ("s_movrelsd", "+w", "s*", "M0 chooses the SGPR that is written"),
     ("s_movreld", "+w", "s*", "M0 chooses the SGPR that is written"),

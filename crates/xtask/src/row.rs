@@ -43,8 +43,9 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
         // DPP opcodes name their old destination, which masked lanes keep; whether they do is for the access rules.
         // It is an operand of the computation only where it is one of the plain opcode's.
         let tied = tied && (!o.format.contains("Dpp") || accumulates);
-        // LLVM forgets what this one accumulates into.
-        let tied = tied || written && mnemonic.starts_with("v_pk_fmac_f16");
+        // LLVM forgets what these accumulate into, and what they leave of their destination.
+        let accumulates = ["v_pk_fmac_f16", "v_interp_p2_f32"].iter().any(|name| mnemonic.starts_with(name));
+        let tied = tied || written && field == Field::Vdst && (accumulates || keeps_upper_half(generation, mnemonic));
         let access = if tied {
             "RW"
         } else if written {
@@ -290,6 +291,20 @@ fn forgets_exec(mnemonic: &str) -> bool {
     mnemonic.starts_with("v_movrelsd_2_b32") || mnemonic.starts_with("v_swaprel_b32")
 }
 
+/// A result of 16 bits, of which RDNA1 and RDNA2 say that the upper half of the register stays. (GCN5 has a zero there, and
+/// later ones name halves.)
+fn keeps_upper_half(generation: Generation, mnemonic: &str) -> bool {
+    let wide = ["v_interp_p1", "v_sad_", "v_pack_", "v_cmp"].iter().any(|start| mnemonic.starts_with(start));
+    let parts = || mnemonic.split('_').skip(1);
+    let is_type =
+        |part: &&str| part.len() > 1 && part.starts_with(['b', 'f', 'i', 'u']) && part[1..].parse::<u32>().is_ok();
+    // That of the result is the first: v_cvt_f32_f16.
+    let narrow =
+        parts().find(is_type).is_some_and(|first| first.ends_with("16")) || mnemonic.starts_with("v_sat_pk_u8_i16");
+    let packed = parts().any(|part| part.starts_with("pk")) && !mnemonic.starts_with("v_sat_pk_");
+    generation == Generation::Gfx10 && mnemonic.starts_with("v_") && narrow && !packed && !wide
+}
+
 /// Register names of LLVM's implicit operands, as 32-bit units of ours. EXEC is left to the access rules.
 fn names(mode: &Mode, list: &[String], reads: bool) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
@@ -322,7 +337,10 @@ fn name_vcc(
     defs: &mut Vec<String>,
 ) {
     let Some(rest) = o.text.strip_prefix(mnemonic) else { return };
-    // SDWA's comparisons name their destination.
+    // SDWA's comparisons name their destination, which is VCC or another.
+    if format == Format::SdwaC && operands.iter().any(|operand| operand.starts_with("Sdst:")) {
+        defs.retain(|register| !register.starts_with("VCC"));
+    }
     if format == Format::SdwaC || !matches!(format.plain(), Format::Vop2 | Format::Vopc) {
         return;
     }

@@ -76,7 +76,7 @@ pub fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let format = inst.info().format;
     let halves = || inst.info().operands.iter().any(|o| o.half);
     let is_dpp_comparison = (format.is_dpp16() || format.is_dpp8()) && base.starts_with("v_cmp") && halves();
-    if base.starts_with("v_permlane") {
+    if base.starts_with("v_permlane") && !base.ends_with("_swap_b32") {
         // The two bits are other modifiers here: fetch from inactive lanes, zero for those out of bounds.
         if selected != 0 {
             write!(f, " op_sel:{}", bit_list(selected, 2))?;
