@@ -98,8 +98,7 @@ fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
     if !(reads || writes) || base.starts_with("s_waitcnt") || base.contains("_gws_") || base.contains("prefetch") {
         return None;
     }
-    // They call LDS stores atomic as well.
-    let atomic = flags.contains(Flags::ATOMIC) && reads && writes;
+    let atomic = flags.contains(Flags::ATOMIC);
     let lds = base.split('_').skip(1).any(|part| part == "lds");
     let width = if info.format == Format::Ldsdir { Some(4) } else { width(space, base, atomic) };
     Some(MemoryAccess { space, width, reads, writes, atomic, lds })

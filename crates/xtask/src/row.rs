@@ -375,7 +375,8 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|p| mnemonic.starts_with(p));
     let is = |names: &[&str]| names.contains(&mnemonic);
     let has = |list: &[String], name: &str| list.iter().any(|r| r == name);
-    let atomic = ts(57) || ts(58);
+    // LLVM takes LDS stores for atomics that return nothing.
+    let atomic = (ts(57) || ts(58)) && o.may_load && o.may_store;
     let indirect =
         is(&["s_setpc_b64", "s_swappc_b64", "s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_join"]);
     let call = is(&["s_call_b64", "s_swappc_b64"]);
@@ -386,7 +387,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("LOAD", o.may_load),
         ("STORE", o.may_store),
         ("ATOMIC", atomic),
-        ("ATOMIC_RETURN", ts(58)),
+        ("ATOMIC_RETURN", atomic && ts(58)),
         ("BRANCH", is(&["s_branch"]) || conditional || (indirect && !call)),
         ("COND_BRANCH", conditional),
         ("INDIRECT", indirect),

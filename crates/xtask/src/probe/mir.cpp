@@ -426,7 +426,11 @@ int main(int count, char **arguments) {
         Bytes bytes;
         for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes.push_back(std::stoul(hex.substr(i, 2), nullptr, 16));
         // The destination of gfx9's SDWA comparisons is ignored unless a bit says that there is one.
-        if (bytes[0] == 0xf9 && bytes[3] >> 1 == 0x3e) bytes[5] |= 0x80;
+        if (bytes[0] == 0xf9 && bytes[3] >> 1 == 0x3e) {
+            Bytes named = bytes;
+            named[5] |= 0x80;
+            if (t.decode(named)) bytes = named;
+        }
         // LLVM 22 takes a small literal that both halves of a dual operation share for the code of a source.
         const char *const literal = "\x78\x56\x34\x12";
         if (name.find("_DUAL_FMAAK") != name.npos || name.find("_DUAL_FMAMK") != name.npos || name.find("_X_FMAAK") != name.npos || name.find("_X_FMAMK") != name.npos)
