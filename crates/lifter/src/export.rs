@@ -5,13 +5,16 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::{
-    BlockId, FuncId, FunctionKind, Gap, Issue, Liveness, Place, Program, RegisterCounts, Resolution, Terminator,
+    BlockId, ExecStates, FuncId, FunctionKind, Gap, Issue, Liveness, Loop, LoopForest, LoopId, Place, Program,
+    RegisterCounts, Resolution, Terminator,
 };
 
 /// What `luthier lift --emit json` prints. Addresses are vaddrs, ids are dense numbers by address.
 #[derive(Serialize)]
 pub struct Document<'a> {
     pub target: &'static str,
+    /// Lanes of a wave.
+    pub wave: u32,
     pub instructions: usize,
     pub functions: Vec<FunctionRecord<'a>>,
     pub pc_values: Vec<PcRecord<'a>>,
@@ -35,6 +38,10 @@ pub struct FunctionRecord<'a> {
     pub unresolved_calls: bool,
     /// Register use of all functions that may share a wave with it.
     pub registers: RegisterCounts,
+    /// Outer loops before inner ones: a loop's number is its place here.
+    pub loops: Vec<Loop>,
+    /// Edges that go round without a loop's head.
+    pub irreducible: Vec<(BlockId, BlockId)>,
     pub blocks: Vec<BlockRecord>,
     pub calls: Vec<CallRecord>,
 }
@@ -51,6 +58,12 @@ pub struct BlockRecord {
     pub preds: Vec<BlockId>,
     /// Addresses outside of the function that control may go to without a call.
     pub exits: Vec<u64>,
+    /// The innermost loop around the block.
+    #[serde(rename = "loop")]
+    pub around: Option<LoopId>,
+    pub depth: u32,
+    /// What is known of EXEC at the start of the block.
+    pub exec: &'static str,
     pub live_in: Vec<String>,
     pub live_out: Vec<String>,
 }
@@ -89,6 +102,7 @@ pub fn document<'a>(program: &'a Program, only: Option<&[FuncId]>) -> Document<'
         .collect();
     Document {
         target: program.target().name(),
+        wave: program.mode().wave().lanes(),
         instructions: program.instrs().len(),
         functions,
         pc_values,
@@ -100,6 +114,7 @@ pub fn document<'a>(program: &'a Program, only: Option<&[FuncId]>) -> Document<'
 fn function(program: &Program, id: FuncId) -> FunctionRecord<'_> {
     let f = program.function(id);
     let live = Liveness::of(program, id);
+    let (loops, exec) = (LoopForest::of(program, id), ExecStates::of(program, id));
     let names = |set: luthier_isa::RegSet| set.iter().map(|r| r.to_string()).collect();
     let blocks = f.blocks.iter().map(|b| {
         let block = program.block(b);
@@ -114,6 +129,9 @@ fn function(program: &Program, id: FuncId) -> FunctionRecord<'_> {
             succs: program.succs(b).to_vec(),
             preds: program.preds(b).to_vec(),
             exits: program.exits_of(b).iter().map(|e| e.target).collect(),
+            around: loops.of_block(b),
+            depth: loops.depth(b),
+            exec: exec.points(b).first().map_or("unknown", |state| state.name()),
             live_in: names(live.live_in(b)),
             live_out: names(live.live_out(b)),
         }
@@ -138,6 +156,8 @@ fn function(program: &Program, id: FuncId) -> FunctionRecord<'_> {
         unresolved_calls: program.has_unresolved(id),
         registers: RegisterCounts::of(&program.used_registers(id)),
         blocks: blocks.collect(),
+        loops: loops.loops().to_vec(),
+        irreducible: loops.irreducible().to_vec(),
         calls: calls.collect(),
     }
 }

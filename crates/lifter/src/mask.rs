@@ -23,6 +23,18 @@ pub enum ExecState {
     Unknown,
 }
 
+impl ExecState {
+    /// `full`, `entry`, `partial` or `unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ExecState::Full => "full",
+            ExecState::Entry => "entry",
+            ExecState::Partial => "partial",
+            ExecState::Unknown => "unknown",
+        }
+    }
+}
+
 /// Where the lanes come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Root {

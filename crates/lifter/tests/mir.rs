@@ -277,9 +277,16 @@ corpus! {
     gfx942 Gfx942
     gfx950 Gfx950
     gfx9_4_generic Gfx9_4Generic
+    gfx1010 Gfx1010
+    gfx10_1_generic Gfx10_1Generic
+    gfx1030 Gfx1030
+    gfx10_3_generic Gfx10_3Generic
     gfx1100 Gfx1100
     gfx1151 Gfx1151
     gfx11_generic Gfx11Generic
+    gfx1200 Gfx1200
+    gfx1201 Gfx1201
+    gfx12_generic Gfx12Generic
 }
 
 /// A small generator of numbers that are the same in every run.
@@ -397,7 +404,7 @@ fn sampled(mode: Mode, step: usize) -> Input {
     for info in mode.opcodes().iter().filter(|info| !info.flags.intersects(leaves)).step_by(step) {
         for (i, inst) in samples(info).iter().enumerate() {
             let words: Vec<String> = inst.words().iter().map(|w| format!("{w:#x}")).collect();
-            let (name, words) = (format!("{}.{i}", info.llvm), words.join(","));
+            let (name, words) = (format!("{}.{}.{i}", info.llvm, info.id.0), words.join(","));
             let _ = writeln!(
                 source,
                 ".type {name},@function\n.globl {name}\n{name}: .long {words}\ns_endpgm\n.size {name}, .-{name}"

@@ -48,7 +48,9 @@ def build_parser() -> argparse.ArgumentParser:
     disasm.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
 
     lift = command("lift", "Show functions, blocks and edges for other programs.")
-    lift.add_argument("--emit", choices=("json", "dot", "mir"), required=True, help="JSON, a graph for Graphviz, or LLVM MIR")
+    lift.add_argument(
+        "--emit", choices=("text", "json", "dot", "mir"), default="text", help="text (the default), JSON, a graph for Graphviz, or LLVM MIR"
+    )
     lift.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
 
     run = command("run", "Run a kernel on the mock device.")

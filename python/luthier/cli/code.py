@@ -16,7 +16,7 @@ def main(args: Any) -> int:
         raise ArgumentError(no_kernel(code_object, args.kernel))
     program = code_object.program
     functions = program.select(args.kernel)
-    if args.command == "disasm":
+    if args.command == "disasm" or args.emit == "text":
         print(f"{args.file}: {code_object.target}")
         for function in functions:
             sys.stdout.write("\n" + program.disasm(function))

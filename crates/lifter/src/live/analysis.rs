@@ -132,7 +132,8 @@ pub struct Liveness<'a> {
     func: FuncId,
     modes: BlockModes,
     live_in: Vec<Live>,
-    live_out: Vec<Live>,
+    /// Live where the function returns to.
+    at_return: RegSet,
 }
 
 impl<'a> Liveness<'a> {
@@ -141,9 +142,7 @@ impl<'a> Liveness<'a> {
         let model = Model::of(program, func);
         let at_return = known.at_return(func);
         let live_in = model.solve(program, known, &at_return, true);
-        let blocks = program.function(func).blocks;
-        let live_out = blocks.iter().map(|b| after(program, b, &live_in, known, &at_return)).collect();
-        Liveness { program, func, modes: model.modes, live_in, live_out }
+        Liveness { program, func, modes: model.modes, live_in, at_return }
     }
     /// The liveness of every function, one after the other on all cores, each handed to `f` and then dropped.
     pub fn for_each<R: Send>(program: &'a Program, f: impl Fn(&Liveness<'a>) -> R + Sync) -> Vec<R> {
@@ -166,8 +165,8 @@ impl<'a> Liveness<'a> {
     }
     /// At the end of a block: behind its last instruction, over all the ways it may go on. Of a call, where it returns
     /// to.
-    pub fn at_end(&self, block: BlockId) -> &Live {
-        &self.live_out[self.index(block)]
+    pub fn at_end(&self, block: BlockId) -> Live {
+        after(self.program, block, &self.live_in, &self.program.summaries, &self.at_return)
     }
     /// Live in any lane at the start of a block.
     pub fn live_in(&self, block: BlockId) -> RegSet {
@@ -185,7 +184,7 @@ impl<'a> Liveness<'a> {
         modes_of_block(self.program, &self.modes, block, &mut states);
         let mut reads = Vec::new();
         let mut points = Vec::with_capacity(instrs.len());
-        let mut live = *self.at_end(block);
+        let mut live = self.at_end(block);
         for (i, modes) in instrs.iter().zip(&states).rev() {
             let after = live;
             if Some(i) == instrs.last() && self.program.block(block).terminator == Terminator::Call {

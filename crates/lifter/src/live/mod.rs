@@ -47,10 +47,13 @@ impl Live {
         any
     }
     pub(crate) fn union_with(&mut self, other: &Live) -> bool {
-        let before = *self;
-        self.active.union_with(&other.active);
-        self.inactive.union_with(&other.inactive);
-        before != *self
+        let adds = |to: &RegSet, from: &RegSet| to.words().iter().zip(from.words()).any(|(to, from)| from & !to != 0);
+        let grows = adds(&self.active, &other.active) || adds(&self.inactive, &other.inactive);
+        if grows {
+            self.active.union_with(&other.active);
+            self.inactive.union_with(&other.inactive);
+        }
+        grows
     }
     pub(crate) fn both(set: RegSet) -> Live {
         Live { active: set, inactive: set }
