@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::masks::unpack;
+use crate::op::{Level, level};
 use crate::wave::Row;
 
 /// Offsets that [`Lds::aligned`] has checked.
@@ -58,25 +58,26 @@ impl Lds {
     }
     /// The offsets with those of inactive lanes zero, if every active lane's `words` words are aligned and inside.
     pub fn aligned(&self, offsets: &[u32; 64], mask: u64, words: usize) -> Option<Aligned> {
-        let on = unpack(mask).0;
-        let mut at = [0; 64];
-        let (mut bits, mut most) = (0, 0);
-        for i in 0..64 {
-            at[i] = offsets[i] & on[i];
-            bits |= at[i];
-            most = most.max(at[i]);
-        }
-        (bits & 3 == 0 && most as usize / 4 + words <= self.words.len()).then_some(Aligned { at, words })
+        let mut lanes = Aligned { at: [0; 64], words };
+        let (bits, most) = survey(offsets, mask, &mut lanes.at);
+        (bits & 3 == 0 && most as usize / 4 + words <= self.words.len()).then_some(lanes)
     }
-    /// Word `k` of each lane's; inactive lanes get what is at the beginning.
-    pub fn gather(&self, lanes: &Aligned, k: usize) -> Row {
-        let mut out = Row::ZERO;
+    /// Word `k` of each lane's, into the lanes of the mask.
+    pub fn gather(&self, lanes: &Aligned, k: usize, out: &mut Row, mask: u64) {
         assert!(k < lanes.words);
-        for i in 0..64 {
+        #[cfg(target_arch = "x86_64")]
+        match level() {
+            // SAFETY: `level` says that the processor has the features, and `aligned` has checked that `words` words
+            // from each offset on are inside.
+            Level::Avx512 => return unsafe { gather_avx512(self.words[k..].as_ptr(), &lanes.at, out, mask) },
+            // SAFETY: as above.
+            Level::Avx2 if mask == !0 => return unsafe { gather_avx2(self.words[k..].as_ptr(), &lanes.at, out) },
+            _ => {}
+        }
+        for i in crate::mem::lanes(mask) {
             // SAFETY: `aligned` has checked that `words` words from each offset on are inside.
             out.0[i] = unsafe { self.words.get_unchecked(lanes.at[i] as usize / 4 + k) }.get();
         }
-        out
     }
     /// Stores word `k` of each lane of the mask, the highest lane last.
     pub fn scatter(&self, lanes: &Aligned, k: usize, value: &Row, mask: u64) {
@@ -103,6 +104,76 @@ impl Lds {
     }
 }
 
+/// Copies the offsets of active lanes, and gives all their bits and the largest.
+#[inline(always)]
+fn survey_lanes(offsets: &[u32; 64], mask: u64, at: &mut [u32; 64]) -> (u32, u32) {
+    let (mut bits, mut most) = (0, 0);
+    for i in 0..64 {
+        at[i] = offsets[i] & ((mask >> i) as u32 & 1).wrapping_neg();
+        bits |= at[i];
+        most = most.max(at[i]);
+    }
+    (bits, most)
+}
+
+fn survey(offsets: &[u32; 64], mask: u64, at: &mut [u32; 64]) -> (u32, u32) {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: `level` says that the processor has the features.
+        Level::Avx512 => return unsafe { survey_avx512(offsets, mask, at) },
+        // SAFETY: as above.
+        Level::Avx2 => return unsafe { survey_avx2(offsets, mask, at) },
+        Level::Base => {}
+    }
+    survey_lanes(offsets, mask, at)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn survey_avx512(offsets: &[u32; 64], mask: u64, at: &mut [u32; 64]) -> (u32, u32) {
+    survey_lanes(offsets, mask, at)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn survey_avx2(offsets: &[u32; 64], mask: u64, at: &mut [u32; 64]) -> (u32, u32) {
+    survey_lanes(offsets, mask, at)
+}
+
+/// # Safety
+/// The words at the byte offsets `at` from `base` are there.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn gather_avx512(base: *const Cell<u32>, at: &[u32; 64], out: &mut Row, mask: u64) {
+    use std::arch::x86_64::*;
+    for i in 0..4 {
+        // SAFETY: the `i`th 64 bytes of rows of 256 bytes; the words are there.
+        unsafe {
+            let p = out.0.as_mut_ptr().add(16 * i).cast();
+            let offsets = _mm512_loadu_si512(at.as_ptr().add(16 * i).cast());
+            let old = _mm512_loadu_si512(p);
+            let got = _mm512_mask_i32gather_epi32::<1>(old, (mask >> (16 * i)) as u16, offsets, base.cast());
+            _mm512_storeu_si512(p, got);
+        }
+    }
+}
+
+/// # Safety
+/// As [`gather_avx512`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn gather_avx2(base: *const Cell<u32>, at: &[u32; 64], out: &mut Row) {
+    use std::arch::x86_64::*;
+    for i in 0..8 {
+        // SAFETY: the `i`th 32 bytes of rows of 256 bytes; the words are there.
+        unsafe {
+            let offsets = _mm256_loadu_si256(at.as_ptr().add(8 * i).cast());
+            let got = _mm256_i32gather_epi32::<1>(base.cast(), offsets);
+            _mm256_storeu_si256(out.0.as_mut_ptr().add(8 * i).cast(), got);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +188,31 @@ mod tests {
         assert_eq!(lds.load32(5), None);
         assert_eq!(lds.store32(6, 1), None);
         assert_eq!(lds.load32(u32::MAX), None);
+    }
+
+    #[test]
+    fn words_of_all_lanes() {
+        let lds = Lds::new(4 * 100);
+        (0..100).for_each(|i| lds.store32(4 * i, i * i).unwrap());
+        let mut offsets: [u32; 64] = std::array::from_fn(|lane| (lane as u32 * 37 % 97) * 4);
+        for mask in [!0, 1 << 63, 0x5555_0000_ffff_1234, 0] {
+            let at = lds.aligned(&offsets, mask, 3).unwrap();
+            for k in 0..3 {
+                let mut out = Row([7; 64]);
+                lds.gather(&at, k, &mut out, mask);
+                for lane in 0..64 {
+                    let word = offsets[lane] / 4 + k as u32;
+                    let wanted = if mask >> lane & 1 != 0 { word * word } else { 7 };
+                    assert_eq!(out.0[lane], wanted, "lane {lane} of {mask:#x}");
+                }
+            }
+        }
+        let room = 100 - offsets.iter().max().unwrap() / 4;
+        assert!(lds.aligned(&offsets, !0, room as usize).is_some());
+        assert!(lds.aligned(&offsets, !0, room as usize + 1).is_none());
+        offsets[3] = 2;
+        assert!(lds.aligned(&offsets, !0, 1).is_none() && lds.aligned(&offsets, !8, 1).is_some());
+        offsets[3] = u32::MAX - 3;
+        assert!(lds.aligned(&offsets, !0, 1).is_none() && lds.aligned(&offsets, !8, 1).is_some());
     }
 }

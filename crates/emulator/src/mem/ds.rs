@@ -164,7 +164,7 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
     {
         for k in 0..words {
             if matches!(action, Action::Load(_)) {
-                w.write_masked((dst + k) as u16, &lds.gather(&at, k), mask);
+                lds.gather(&at, k, w.row_mut((dst + k) as u16), mask);
             } else {
                 lds.scatter(&at, k, w.row((data + k) as u16), mask);
             }
