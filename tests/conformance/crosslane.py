@@ -44,6 +44,36 @@ WAYS: dict[str, Way] = {
     "DS_BPERMUTE_B32": Way(
         f"ds_bpermute_b32 v{RESULT}, v{SOURCE}, v{OTHER} offset:20", {"ADDR": SOURCE, "DATA0": OTHER, "VDST": RESULT}, "VDST", 20
     ),
+    # OP_SEL's first bit reads inactive lanes, as the entries do without asking.
+    "V_PERMLANE16_B32": Way(
+        f"v_permlane16_b32 v{RESULT}, v{SOURCE}, s{sgpr('S1')}, s{sgpr('D0')} op_sel:[1,0]",
+        {"SRC0": SOURCE, "VDST": RESULT},
+        "VDST",
+    ),
+    "V_PERMLANEX16_B32": Way(
+        f"v_permlanex16_b32 v{RESULT}, v{SOURCE}, s{sgpr('S1')}, s{sgpr('D0')} op_sel:[1,0]",
+        {"SRC0": SOURCE, "VDST": RESULT},
+        "VDST",
+    ),
+    "V_PERMLANE16_VAR_B32": Way(
+        f"v_permlane16_var_b32 v{RESULT}, v{SOURCE}, v{OTHER} op_sel:[1,0]",
+        {"SRC0": SOURCE, "SRC1": OTHER, "VDST": RESULT},
+        "VDST",
+    ),
+    "V_PERMLANEX16_VAR_B32": Way(
+        f"v_permlanex16_var_b32 v{RESULT}, v{SOURCE}, v{OTHER} op_sel:[1,0]",
+        {"SRC0": SOURCE, "SRC1": OTHER, "VDST": RESULT},
+        "VDST",
+    ),
+    "DS_BPERMUTE_FI_B32": Way(
+        f"ds_bpermute_fi_b32 v{RESULT}, v{SOURCE}, v{OTHER} offset:20",
+        {"ADDR": SOURCE, "DATA0": OTHER, "VDST": RESULT},
+        "VDST",
+        20,
+    ),
+    "V_PERMLANE64_B32": Way(f"v_permlane64_b32 v{RESULT}, v{SOURCE}", {"SRC0": SOURCE, "VDST": RESULT}, "VDST"),
+    "DS_LOAD_ADDTID_B32": Way(f"ds_load_addtid_b32 v{RESULT} offset:24", {"VDST": RESULT}, "LDS", 24),
+    "DS_STORE_ADDTID_B32": Way(f"ds_store_addtid_b32 v{SOURCE} offset:24", {"DATA0": SOURCE}, "LDS", 24),
     "DS_READ_ADDTID_B32": Way(f"ds_read_addtid_b32 v{RESULT} offset:24", {"VDST": RESULT}, "LDS", 24),
     "DS_WRITE_ADDTID_B32": Way(f"ds_write_addtid_b32 v{SOURCE} offset:24", {"DATA0": SOURCE}, "LDS", 24),
 }
@@ -122,6 +152,7 @@ def _variables(way: Way, scalars: np.ndarray, exec_: np.ndarray) -> dict:
         "EXEC_LO": make("U", 32, exec_),
         "S0": constant("B", 32, CONSTANT),
         "S1": make("B", 32, scalars[:, SCALARS["S1"]].astype(np.uint64)),
+        "S2": make("B", 32, scalars[:, SCALARS["D0"]].astype(np.uint64)),
         "M0": make("B", 32, scalars[:, SCALARS["M0"]].astype(np.uint64)),
         "D0": constant("B", 32, 0),
         "OFFSET": constant("U", 16, way.offset),
@@ -135,11 +166,13 @@ def _whole_waves(
 ) -> np.ndarray:
     machine = Machine(len(scalars), _variables(way, scalars, exec_), arrays=arrays, library=library(target.table).get)
     machine.variables["WAVE64"] = constant("U", 1, int(target.lanes == 64))
+    machine.variables["wave32"] = constant("U", 1, int(target.lanes == 32))
     machine.variables["WAVE32"] = constant("U", 1, int(target.lanes == 32))
     first: Callable[..., object] = lambda x: make(  # noqa: E731
         "I", 32, [(int(b) & -int(b)).bit_length() - 1 for b in x.bits]
     )
     machine.variables["s_ff1_i32_b64()"] = machine.variables["s_ff1_i32_b32()"] = first
+    machine.variables["s_nop()"] = lambda *_: constant("U", 32, 0)
     machine.run(entry.pseudocode)
     if way.result == "D0":
         return np.broadcast_to(machine.variables["D0"].bits, len(scalars))

@@ -106,12 +106,18 @@ def vector(target: Target, waves: int, seed: int, plain: bool = False) -> Report
         runnable = [form for form in runnable if not form.modifiers]
     for some in _chunks(runnable, 400):
         batch = Batch(target, [valu.trial_of(form) for form in some])
-        report.outcomes += [valu.compare(batch, form, waves, seed, modes.ALL) for form in some]
+        report.outcomes += [valu.compare(batch, form, waves, seed, modes.of(target)) for form in some]
     _cross_lane(report, target, VECTOR, waves, seed)
     # An operation's entries of two encodings are one text: what runs as VOP2 e64 is the VOP3 entry.
     done = {key.split(".")[1] for key in report.compared}
     report.twins = {e.key for e in entries(target.table) if e.name in done and e.family in VECTOR}
     report.listed = {k: why for k, why in report.listed.items() if k not in report.twins}
+    for outcome in report.outcomes:
+        if outcome.reason and not outcome.reason.startswith("cannot"):
+            name = outcome.name.split()[0].split(".")[1]
+            same = (e.key for e in entries(target.table) if e.name == name and e.family in VECTOR)
+            refused = outcome.reason.startswith("the device refuses")
+            report.listed |= {k: REFUSED if refused else outcome.reason for k in same if k not in done and k not in report.twins}
     return _finish(report, VECTOR, target)
 
 
@@ -127,7 +133,7 @@ def memories(target: Target, waves: int, seed: int) -> Report:
     accesses, without = memory.accesses(target)
     report = Report(listed=without)
     batch = Batch(target, [memory.trial_of(target, access) for access in accesses])
-    report.outcomes += [memory.compare(batch, access, waves, seed, modes.ALL) for access in accesses]
+    report.outcomes += [memory.compare(batch, access, waves, seed, modes.of(target)) for access in accesses]
     _cross_lane(report, target, memory.FAMILIES, waves, seed)
     return _finish(report, memory.FAMILIES, target)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .assembly import FIRST_VGPR, MASK_RESULT, MASK_SOURCE, check_lines, tuple_of
-from .modifiers import dpp_variants, sdwa_variants, variants
+from .modifiers import dpp_variants, half_variants, sdwa_variants, variants
 from .targets import Entry, Operand, Target, entries, operands
 
 VECTOR = ("VOP1", "VOP2", "VOPC", "VOP3", "VOP3SD", "VOP3P")
@@ -104,6 +104,8 @@ def vector_form(target: Target, entry: Entry, kind: str, fields: dict[str, Opera
             texts.append(vcc)
         if "SIMM32" in text or "SIMM16.f16" in text:
             texts.insert(2 if "MK_" in entry.name else 3, f"{literal:#x}")
+    if entry.name in ("V_MOV_B16", "V_SWAP_B16"):  # LLVM's assembler wants to hear which halves
+        texts = [f"{text}.l" for text in texts]
     suffix = {"VOP3P": ""}.get(family, f"_{kind.split()[0]}")
     form.text = f"{mnemonic(entry, target)}{suffix} {', '.join(texts)}"
     if "TTBL" in entry.pseudocode:
@@ -122,6 +124,9 @@ def vector_forms(target: Target, with_modifiers: bool = True) -> tuple[list[Form
         if entry.family not in VECTOR:
             continue
         fields = known.get(entry.key)
+        if entry.name.startswith("V_S_"):
+            without[entry.key] = "V_EXP and its kin on a scalar: the device runs those, which are compared"
+            continue
         if fields is None:
             without[entry.key] = "the machine-readable specification has no operands for it"
             continue
@@ -146,9 +151,13 @@ def vector_forms(target: Target, with_modifiers: bool = True) -> tuple[list[Form
             candidates.append(form)
             if with_modifiers:
                 candidates += variants(target, form)
+                if kind == "e32" and target.major >= 11:
+                    candidates += half_variants(form)
                 if kind == "e32" and not form.literal_in_text:
                     candidates += sdwa_variants(target, form) if target.major == 9 else []
                     candidates += [] if form.mask else dpp_variants(target, form)
+                if kind == "e64" and target.major >= 11 and not form.mask:
+                    candidates += dpp_variants(target, form)
     complaints = check_lines(target, [form.text for form in candidates])
     bare = check_lines(target, [form.mnemonic for form in candidates])
     good, good_names, bad = [], set(), {}

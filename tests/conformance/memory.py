@@ -106,12 +106,12 @@ def accesses(target: Target) -> tuple[list[Access], dict[str, str]]:
         if entry.family not in FAMILIES:
             continue
         fields = known.get(entry.key)
-        if fields is None:
-            without[entry.key] = "the machine-readable specification has no operands for it"
-            continue
         listed = next((why for names, why in MEMORY_LISTED if re.fullmatch(names, entry.name)), None)
         if listed:
             without[entry.key] = listed
+            continue
+        if fields is None:
+            without[entry.key] = "the machine-readable specification has no operands for it"
             continue
         candidates += _ways(target, entry, fields)
     complaints = check_lines(target, [a.text for a in candidates])
@@ -446,9 +446,9 @@ def _bind(
     where = make("U", 32, place.astype(np.uint64))
     start = make("U", 32, (place - access.immediate).astype(np.uint64))
     text = access.entry.pseudocode
-    for name in ("ADDR", "ADDR_BASE", "VADDR", "vgpr_a", "v_addr"):
-        v[name] = start if "Calc" in text else where
-    for name in ("SADDR", "SRSRC", "SOFFSET", "s_saddr", "sgpr_o", "flat_scratch"):
+    for name in ("ADDR", "ADDR_BASE", "VADDR", "vgpr_a", "v_addr", "v_addr_off"):
+        v[name] = start if "Calc" in text or "OFFSET.u32" in text else where
+    for name in ("SADDR", "SRSRC", "SOFFSET", "s_saddr", "s_saddr_off", "sgpr_o", "flat_scratch"):
         v[name] = constant("U", 32, 0)
     v["OFFSET"] = v["offset"] = constant("U", 32, access.immediate)
     v["OFFSET0"], v["OFFSET1"] = (constant("U", 32, u) for u in access.units)

@@ -9,7 +9,7 @@ import numpy as np
 from .pcode import floats
 from .pcode.values import FLOATS
 from .samples import element
-from .targets import Operand
+from .targets import Operand, Target
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,13 @@ ALL = (
     Mode("nearest, denormal results flushed", 0x3F0 & ~0xA0),
     Mode("nearest, IEEE off, denormals flushed", 0x100),
 )
+
+
+def of(target: Target) -> tuple[Mode, ...]:
+    """The settings that a target has: RDNA4 neither chooses what clamping makes of NaNs nor knows IEEE mode."""
+    if target.major < 12:
+        return ALL
+    return tuple(Mode(mode.name, mode.bits & ~0x200 | 0x100) for mode in ALL)
 
 
 def flush(mode: Mode, operand: Operand, words: np.ndarray, result: bool) -> np.ndarray:

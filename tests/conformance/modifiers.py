@@ -54,6 +54,15 @@ DPP_WAYS_GFX9 = (
 )
 
 
+#: RDNA's; the last two read inactive lanes.
+DPP_WAYS_RDNA = (
+    ("row_share:6 row_mask:0xf bank_mask:0xf", ("newbcast", 6), 15, 15, False),
+    ("row_xmask:5 row_mask:0xf bank_mask:0xd bound_ctrl:1", ("xmask", 5), 15, 13, True),
+    ("row_shl:2 row_mask:0xf bank_mask:0xf fi:1", ("row_shl", 2), 15, 15, False),
+    ("dpp8:[6,0,3,3,1,7,2,5] fi:1", ("eight", (6, 0, 3, 3, 1, 7, 2, 5)), 15, 15, False),
+)
+
+
 def _is_float(form: Form, index: int) -> bool:
     return element(form.sources[index][1])[1] in ("F", "BF")
 
@@ -110,6 +119,10 @@ def variants(target: Target, form: Form) -> list[Form]:
             text = f"{form.text} op_sel:[{','.join(map(str, low))}] op_sel_hi:[{','.join(map(str, high))}]"
             bits = {"op_sel": _number(low), "op_sel_hi": _number(high)}
             add(f"op_sel {low}{high}", text, **bits)
+            if "_IU" in form.entry.name:
+                made.pop()
+                add(f"neg {low[:2]}", f"{form.text} neg_lo:[{low[0]},{low[1]},0]", neg=_number(low[:2]))
+                continue
             if _is_float(form, 0) or "MIX" in form.entry.name:
                 neg, neg_hi = (1, 0, 1)[:number], (0, 1, 1)[:number]
                 if "DOT" in form.entry.name:
@@ -162,10 +175,37 @@ def sdwa_variants(target: Target, form: Form) -> list[Form]:
 def dpp_variants(target: Target, form: Form) -> list[Form]:
     """Of an e32 form."""
     made = []
-    for index, (text, control, rows, banks, bound) in enumerate(DPP_WAYS + (DPP_WAYS_GFX9 if target.major == 9 else ())):
+    own = DPP_WAYS_GFX9 if target.major == 9 else DPP_WAYS_RDNA
+    for index, (text, control, rows, banks, bound) in enumerate(DPP_WAYS + own):
         other = copy.copy(form)
-        other.kind, other.text = f"dpp {index}", f"{form.text.replace('_e32', '_dpp')} {text}"
-        other.modifiers = {"dpp": (control, rows, banks, bound)}
+        if target.major >= 11:  # what zero means has changed
+            text = text.replace("bound_ctrl:0", "bound_ctrl:1")
+        kind = "dpp" if form.kind == "e32" else f"{form.kind}_dpp"
+        name = form.text.replace("_e32", "_dpp").replace("_e64", "_e64_dpp")
+        other.kind, other.text = f"{kind} {index}", f"{name} {text}"
+        other.modifiers = {"dpp": (control, rows, banks, bound, "fi:1" in text)}
+        made.append(other)
+    return made
+
+
+def half_variants(form: Form) -> list[Form]:
+    """Upper halves, named by the registers of an e32 form; ``op_sel`` says which, as elsewhere."""
+    made = []
+    narrow = [operand.bits == 16 for _, operand, _, _ in form.sources]
+    result = form.result is not None and form.result.bits == 16
+    if not any(narrow) and not result or "SWAP" in form.entry.name:
+        return made
+    for index, chosen in enumerate(((1, 0, 1), (0, 1, 0))):
+        halves = [bool(n and c) for n, c in zip(narrow, chosen)]
+        high = result and index == 0
+        other = copy.copy(form)
+        bare = form.text.replace(".l", "")
+        texts = [f"v{r}.{'h' if h else 'l'}" if n else f"v{r}" for (_, _, _, r), h, n in zip(form.sources, halves, narrow)]
+        other.text = _with_sources(replace(form, text=bare), texts)
+        if result:
+            other.text = other.text.replace(f"v{form.result_vgpr},", f"v{form.result_vgpr}.{'h' if high else 'l'},", 1)
+        other.kind = f"{form.kind} half {index}"
+        other.modifiers = {"op_sel": sum(h << k for k, h in enumerate(halves)) | 8 * high}
         made.append(other)
     return made
 
@@ -194,6 +234,8 @@ def prepare(form: Form, lanes: Lanes, how: Reading) -> tuple[Lanes, np.ndarray]:
         if "sdwa" in m:
             words = _selected(m["sdwa"][2][k], m["sdwa"][3][k], words, operand)
         pieces, kind, width = element(operand)
+        if "_IU" in form.entry.name:
+            continue  # NEG says whether they are signed
         packed = form.kind.startswith("vop3p") and "MIX" not in form.entry.name
         if "OPSEL" in form.entry.pseudocode and "MIX" not in form.entry.name and form.entry.family == "VOP3P":
             continue  # the text itself selects
@@ -243,7 +285,7 @@ def _selected(selection: str, change: str, words: np.ndarray, operand: object) -
 
 
 def _permuted(dpp: tuple, words: np.ndarray, lanes: Lanes, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    (kind, how), rows, banks, bound = dpp
+    (kind, how), rows, banks, bound, fetches = dpp
     width = lanes.target.lanes
     lane = lanes.lane.astype(np.int64)
     row, place = lane // 16 * 16, lane % 16
@@ -264,12 +306,16 @@ def _permuted(dpp: tuple, words: np.ndarray, lanes: Lanes, active: np.ndarray) -
     elif kind == "bcast":  # the last lane of a row (of the first half) to the next row (the second half)
         source = row - 1 if how == 15 else np.full(len(lane), 31)
         valid = lane >= 16 if how == 15 else lane >= 32
+    elif kind == "xmask":
+        source, valid = lane ^ how, np.ones(len(lane), bool)
+    elif kind == "eight":
+        source, valid = lane // 8 * 8 + np.array(how)[lane % 8], np.ones(len(lane), bool)
     else:
         source, valid = row + how, np.ones(len(lane), bool)
     source = np.clip(source, 0, width - 1)
     wave = np.arange(len(lane)) // width * width
     taken = words[wave + source]
-    valid = valid & active[wave + source]
+    valid = valid & (fetches | active[wave + source])
     enabled = (rows >> lane // 16 & 1 != 0) & (banks >> lane // 4 % 4 & 1 != 0)
     taken = np.where(valid[:, None], taken, np.uint32(0))
     return taken, enabled & (valid | bound)

@@ -223,6 +223,18 @@ FAULTS: tuple[Fault, ...] = (
         edits=(("in[0] * in[1] + in[2]", "fma(in[0], in[1], in[2])"),),
     ),
     Fault(
+        r"V_FMAC_DX9_ZERO_F32",
+        "an instruction of two sources has no S2",
+        "the entry's own last line, which adds to D0; V_FMA_DX9_ZERO_F32",
+        edits=(("D0.f32 = S2.f32", "D0.f32 = D0.f32"),),
+    ),
+    Fault(
+        r"V_CVT_PK_[IU]16_F32",
+        "it calls conversions that are no entries",
+        "V_CVT_I32_F32: towards zero, saturating",
+        edits=(("v_cvt_i16_f32", "f32_to_i16_saturating"), ("v_cvt_u16_f32", "f32_to_u16_saturating")),
+    ),
+    Fault(
         r"V_CVT_PK(ACCUM)?_U8_F32",
         "how f32_to_u8() rounds is not said",
         "the CLRX reference of the GCN instructions, and rocjitsu: as MODE says",
@@ -278,6 +290,10 @@ def _scaled(m: Machine, a: Any, b: Any, c: Any, power: Any) -> Any:
 
 def _byte(m: Machine, x: Any) -> Any:
     return make("U", 8, [floats.to_integer(x.format, int(b), 0, 255, m.round32) for b in x.bits])
+
+
+def _short(x: Any, low: int, high: int) -> Any:
+    return make("B", 16, [floats.to_integer(x.format, int(b), low, high, floats.ZERO) & 0xFFFF for b in x.bits])
 
 
 def _transcendental(function: Callable[[float], float]) -> Callable[[Machine, Entry], None]:
@@ -353,6 +369,10 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
     if mode is not None and "DIV_FIXUP" in name:
         variables |= _limits(mode, name)
     how = replace(how, variables=variables)
+    if re.match(r"V_(MOVREL|SWAPREL)", name):
+        return replace(how, listed="M0 says which registers: compared by the device's own tests")
+    if re.match(r"V_PERMLANE", name):
+        return replace(how, listed="moves data between lanes: compared by crosslane.py")
     if "SWAP" in name:
         how = replace(how, writes_sources=True)
     if "VGPR[laneId][VDST.u32]" in text or re.fullmatch(r"V_CVT_SCALEF32_F16_\w+|V_ASHR_PK_\w+|V_BITOP3_B16", name):
@@ -384,7 +404,7 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
         how = replace(how, retyped={"D0": Operand("NUM_PK2_F16", 32, "VGPR")})
     if "DIV_SCALE" in name:
         how = replace(how, nearest=True)
-    if "DOT2" in name and re.search("F32_B?F16", name):
+    if "DOT2" in name and re.search("F32_B?F16" if target.major == 9 else "F32_F16", name):
         how = replace(how, flushes_always=True)
     return how
 
@@ -394,6 +414,8 @@ def functions(machine: Machine) -> dict[str, Any]:
     return {
         "fma_scaled()": lambda *inside: _scaled(machine, *inside),
         "f32_to_u8_by_mode()": lambda x: _byte(machine, x),
+        "f32_to_i16_saturating()": lambda x: _short(x, -0x8000, 0x7FFF),
+        "f32_to_u16_saturating()": lambda x: _short(x, 0, 0xFFFF),
     }
 
 
@@ -410,6 +432,12 @@ SCALAR_LISTED = {
     "S_CBRANCH_I_FORK": _FLOW,
     "S_SETVSKIP": "skips the vector instructions after it",
     "S_SET_GPR_IDX_ON": "changes how the vector instructions after it address their registers",
+    **{
+        f"S_BARRIER_{what}": "barriers: the kernels of the other tests run the workgroup's"
+        for what in ("SIGNAL", "SIGNAL_ISFIRST", "INIT", "JOIN")
+    },
+    "S_GET_BARRIER_STATE": "barriers: the kernels of the other tests run the workgroup's",
+    "S_SLEEP_VAR": "waits",
     **{f"S_WAITCNT_{what}CNT": "waits" for what in ("VS", "VM", "EXP", "LGKM")},
     "S_VERSION": "does nothing",
     "S_GETREG_B32": "which bits hardware registers have is in another chapter",
@@ -421,7 +449,7 @@ SCALAR_LISTED = {
 MEMORY_LISTED = (
     (r".*_FORMAT_.*", "ConvertFromFormat() and ConvertToFormat() are in another chapter, one formula for each data format"),
     (r"DS_(ADD|SUB)_GS_REG_RTN", "streamout's registers, which the device does not have"),
-    (r"GLOBAL_(LOAD|STORE)_ADDTID_B32", "the machine-readable specification has no operands for it"),
+    (r"GLOBAL_(LOAD|STORE)_ADDTID_B32", "the device refuses it; AMD's specification has no operands for it either"),
     (r"DS_(APPEND|CONSUME)", "the entry is a formula: compared by test_conformance_addressing.py"),
     (r"DS_SWIZZLE_B32", "the entry is a picture of two of the patterns"),
     (r"DS_B?PERMUTE\w*", "moves data between lanes: compared by crosslane.py"),
@@ -439,20 +467,22 @@ def flush_of_atomic(target: Target, entry: Entry) -> str:
 
     LLVM (SITargetLowering::shouldExpandAtomicRMWInIR, and FeatureMemoryAtomicFAddF32DenormalSupport): LDS atomics respect
     the denormal mode; global f32 additions of targets without that feature flush, whatever MODE says (llc uses them for
-    gfx90a only where denormals may be ignored, for gfx942 always); other formats keep denormals. All round to nearest.
+    gfx90a only where denormals may be ignored, for gfx942 and gfx1100 always); other formats keep denormals. All round to nearest.
     """
     if "ADD" not in entry.name or entry.family == "SMEM":
         return "never"
     if entry.family == "DS":
         return "mode"
     if entry.name.endswith("ADD_F32"):
-        return "always" if target.processor in ("gfx90a", "gfx1100") else "never"
+        return "always" if target.processor == "gfx90a" else "never"
     return "never"
 
 
 def memory_text(entry: Entry, flushed: bool) -> str:
     """The pseudocode, with the sum taken of the flushed operands."""
     text = entry.pseudocode
+    if re.match(r"addr =", text):  # which some write in capitals
+        text = text.replace("MEM[ADDR]", "MEM[addr]")
     match = ATOMIC_MINMAX.search(entry.name)
     if match:
         for relation in "<>":
@@ -460,4 +490,5 @@ def memory_text(entry: Entry, flushed: bool) -> str:
     if flushed:
         text = re.sub(r"(MEM\[\w+\]\.(f\d+)) \+= DATA\.\2", r"\1 = FLUSHED.\2 + DATA.\2", text)
         text = re.sub(r"tmp(\[[^]]*\]\.b?f16) \+ src", r"FLUSHED\1 + src", text)
+        text = re.sub(r"(src\[[^]]*\]\.b?f16) \+ tmp", r"\1 + FLUSHED", text)
     return text

@@ -29,7 +29,7 @@ def smem_forms(target: Target) -> tuple[list[Form], dict[str, str]]:
         if entry.family != "SMEM":
             continue
         fields = known.get(entry.key)
-        if fields is None or "sdata" not in fields:
+        if fields is None or "sdata" not in fields or "PREFETCH" in entry.name:
             without[entry.key] = "it has no data: caches, clocks, prefetches"
             continue
         buffer = "BUFFER" in entry.name

@@ -75,6 +75,8 @@ _SUFFIX = re.compile(r"_E(32|64)$")
 @functools.cache
 def entries(table: str) -> tuple[Entry, ...]:
     found = importlib.import_module(f"tinygrad.runtime.autogen.amd.{table}.str_pcode").PCODE
+    # What an operation leaves in the trap status is not compared.
+    found = {op: text.replace("TRAPSTS.INVALID = 1", "invalid = 1") for op, text in found.items()}
     return tuple(
         Entry(type(op).__name__.removesuffix("Op"), _SUFFIX.sub("", op.name), op.value, text) for op, text in found.items()
     )

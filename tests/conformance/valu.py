@@ -84,11 +84,12 @@ def evaluate(target: Target, form: Form, lanes: Lanes, mode: Mode, how: Reading)
             words = modes.flush(mode_of_flushing, operand, words, result=False)
         v[name] = wide(words)
     v["S"] = [v.get(f"S{k}", constant("B", 32, 0)) for k in range(3)]
-    old = (
-        modes.flush(mode_of_flushing, form.result, lanes.old, result=False)
-        if how.flushes and form.result and how.accumulates
-        else lanes.old
-    )
+    old = lanes.old
+    by_name = "VGPR[laneId][VDST.u32]" in form.entry.pseudocode  # it says itself which bits
+    if how.accumulates and form.modifiers.get("op_sel", 0) & 8 and form.entry.family != "VOP3P" and not by_name:
+        old = old >> 16
+    if how.flushes and form.result and how.accumulates:
+        old = modes.flush(mode_of_flushing, form.result, old, result=False)
     v["D0"] = make("U", 64, [0] * count) if form.mask_only else wide(old)
     v["D"] = v["D0"]
     v["D1"] = make("U", 64, [0] * count)
@@ -105,6 +106,7 @@ def evaluate(target: Target, form: Form, lanes: Lanes, mode: Mode, how: Reading)
     v["WAVE_MODE"] = {"IEEE": constant("U", 1, mode.ieee)}
     v["SIMM32"] = constant("B", 32, form.literal)
     v["SIMM16"] = constant("B", 16, form.literal & 0xFFFF)
+    v["NEG"] = constant("U", 3, form.modifiers.get("neg", 0))
     v["OPSEL"] = constant("U", 4, form.modifiers.get("op_sel", 0))
     v["OPSEL_HI"] = constant("U", 3, form.modifiers.get("op_sel_hi", 0 if "MIX" in form.entry.name else 7))
     rounding = form.result is not None and form.result.format.endswith("F32")
@@ -140,7 +142,8 @@ def evaluate(target: Target, form: Form, lanes: Lanes, mode: Mode, how: Reading)
             turned = (result << 16 | result >> 16) if high else result
             flushed = modes.flush(mode_of_flushing, to, turned, result=True)
             result = (flushed << 16 | flushed >> 16) if high else flushed
-        if form.result.bits == 16 and (not how.keeps_high or "sdwa" in form.modifiers or form.modifiers.get("op_sel", 0) & 8):
+        upper = form.modifiers.get("op_sel", 0) & 8 and not by_name
+        if form.result.bits == 16 and (not how.keeps_high or "sdwa" in form.modifiers or upper):
             result = result & np.uint32(0xFFFF)
     after = {name: narrow(v[name], lanes.sources[name].shape[1], count) for name in lanes.sources} if how.writes_sources else {}
     return Expected(result, bit, exec_bit, machine.made_nan, after)
@@ -271,7 +274,7 @@ def judge(
         want = np.where(active[:, None], want, lanes.old)
         if "sdwa" in form.modifiers and form.modifiers["sdwa"][0] != "DWORD":  # a part of a NaN is not to be told from other bits
             wrong = (want != got).any(axis=1) & ~expected.any_nan
-        elif "MIXHI" in form.entry.name:
+        elif "MIXHI" in form.entry.name or form.result.bits == 16 and form.modifiers.get("op_sel", 0) & 8:
             halves = [(x << 16 | x >> 16) for x in (want, got)]
             wrong = different(form.result, *halves, expected.any_nan, how.ulps) & (want != got).any(axis=1)
         else:

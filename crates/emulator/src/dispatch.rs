@@ -3,17 +3,17 @@
 //! Source: LLVM "User Guide for AMDGPU Backend", Kernel Dispatch, Initial Kernel Execution State, and the metadata's
 //! hidden arguments.
 
+use luthier_isa::Generation;
 use luthier_loader::{Kernel, KernelDescriptor};
 
 use crate::error::EmuError;
-use crate::facts::Facts;
+use crate::facts::{Facts, ScratchBase};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::mode::Mode;
 use crate::op::Op;
 use crate::strict::ALWAYS_DEFINED;
 use crate::wave::{Place, Row, Wave, rows, scalar};
 
-pub const WAVE: u32 = 64;
 /// Scratch for a work-item of a kernel whose stack size is not known when it is compiled.
 const DYNAMIC_STACK: u32 = 16 << 10;
 
@@ -183,13 +183,40 @@ impl Dispatch {
     }
     /// Bytes of scratch of a wave.
     pub fn wave_scratch(&self) -> u64 {
-        u64::from(self.private) * u64::from(WAVE)
+        u64::from(self.private) * u64::from(self.lanes())
+    }
+    /// Lanes of a wave.
+    pub fn lanes(&self) -> u32 {
+        self.facts.lanes(&self.descriptor)
+    }
+    /// Waves of a workgroup of so many work-items.
+    pub fn waves(&self, items: u32) -> u32 {
+        items.div_ceil(self.lanes())
+    }
+    /// Work-items in one of the waves of a workgroup of so many.
+    pub fn wave_items(&self, items: u32, number: u32) -> u32 {
+        (items - number * self.lanes()).min(self.lanes())
+    }
+    /// MODE at the start: rounding and denormals are the descriptor's.
+    fn mode(&self) -> Mode {
+        let d = &self.descriptor;
+        let bits = d.compute_pgm_rsrc1();
+        let float = bits >> 12 & 0xff;
+        let fp16_overflow = (bits >> 26 & 1) << 23;
+        match self.facts.generation() {
+            // Nothing chooses here: clamping makes zeros of NaNs.
+            Generation::Gfx12 | Generation::Gfx1250 => Mode(float | 1 << 8 | fp16_overflow),
+            _ => Mode(float | (bits >> 21 & 1) << 8 | (bits >> 23 & 1) << 9 | fp16_overflow),
+        }
     }
     /// Puts a wave into its initial state. `scratch` is where the workgroup's scratch begins, of `scratch_len` bytes.
     pub fn start(&self, w: &mut Wave, id: [u32; 3], number: u32, scratch: u64, scratch_len: u64) {
         let d = &self.descriptor;
         w.place = Place { workgroup: id, wave_in_group: number };
         w.s[..scalar::FIRST_CONST.into()].fill(0);
+        w.set_lanes(self.lanes());
+        w.scratch_base = self.facts.scratch_code;
+        w.set_s64(w.scratch_base, 0);
         w.set_scc(false);
         for row in &mut w.rows[..usize::from(rows::TEMP)] {
             // Untouched pages stay untouched.
@@ -197,19 +224,20 @@ impl Dispatch {
                 *row = Row::ZERO;
             }
         }
-        let bits = d.compute_pgm_rsrc1();
-        // FLOAT_MODE, DX10_CLAMP, IEEE_MODE, FP16_OVFL
-        w.mode = Mode(bits >> 12 & 0xff | (bits >> 21 & 1) << 8 | (bits >> 23 & 1) << 9 | (bits >> 26 & 1) << 23);
+        w.mode = self.mode();
+        w.generation = self.facts.generation();
         w.fault = None;
 
         let wave_offset = u64::from(number) * self.wave_scratch();
-        let mut set = Setter { w, next: 0 };
+        let mut set = Setter { w, next: 0, end: self.facts.sgprs };
         if d.enable_sgpr_private_segment_buffer() {
-            // Base; swizzled; all of the scratch; 32-bit data, elements of 4 bytes, index stride 64, lane added.
+            // Base; swizzled; all of the scratch; 32-bit data, elements of 4 bytes, index stride a wave, lane added.
             set.put32(scratch as u32);
             set.put32((scratch >> 32) as u32 & 0xffff | 1 << 31);
             set.put32(scratch_len as u32);
-            set.put32(4 << 15 | 1 << 19 | 3 << 21 | 1 << 23);
+            let stride = if self.lanes() == 32 { 2 } else { 3 };
+            let data = if self.facts.generation().is_gfx9_family() { 4 << 15 | 1 << 19 } else { 22 << 12 | 3 << 28 };
+            set.put32(data | stride << 21 | 1 << 23);
         }
         if d.enable_sgpr_dispatch_ptr() {
             set.put64(self.packet);
@@ -235,28 +263,34 @@ impl Dispatch {
             set.put32(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes));
         }
         // System SGPRs come behind the user SGPRs, however many of those there are.
-        set.next = d.user_sgpr_count();
+        set.next = self.facts.user_sgprs(d);
         for (axis, enabled) in
             [d.enable_sgpr_workgroup_id_x(), d.enable_sgpr_workgroup_id_y(), d.enable_sgpr_workgroup_id_z()]
                 .into_iter()
                 .enumerate()
         {
-            if enabled {
+            if enabled && !self.facts.ids_in_ttmps {
                 set.put32(id[axis]);
             }
         }
         if d.enable_sgpr_workgroup_info() {
             set.put32(0);
         }
-        if d.enable_private_segment() {
+        if d.enable_private_segment() && self.facts.scratch != ScratchBase::Set {
             set.put32(wave_offset as u32);
+        }
+        if self.facts.ids_in_ttmps {
+            set.put_at(scalar::TTMP + 9, id[0]);
+            // The wave's number in its workgroup.
+            set.put_at(scalar::TTMP + 8, (number & 31) << 25);
+            set.put_at(scalar::TTMP + 7, id[1] & 0xffff | id[2] << 16);
         }
 
         let size = self.group_size(id);
         let items = size.iter().product::<u32>();
-        let first = number * WAVE;
-        let active = (items - first).min(WAVE);
-        let exec = if active == WAVE { !0 } else { (1u64 << active) - 1 };
+        let first = number * self.lanes();
+        let active = self.wave_items(items, number);
+        let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
         let dims = d.enable_vgpr_workitem_id();
         let mut ids = [Row::ZERO; 3];
         for lane in 0..active {
@@ -271,14 +305,15 @@ impl Dispatch {
         for (row, id) in ids.into_iter().take(used).enumerate() {
             *w.row_mut(rows::VGPR + row as u16) = id;
         }
-        if self.facts.flat_scratch_is_set {
-            w.set_s64(scalar::FLAT_SCRATCH, scratch + wave_offset);
+        let scratch_is_set = self.facts.scratch == ScratchBase::Set;
+        if scratch_is_set {
+            w.set_s64(w.scratch_base, scratch + wave_offset);
         }
         w.set_exec(exec);
         if let Some(strict) = &mut w.strict {
             (0..used).for_each(|row| strict.define_lanes(row, exec));
-            if self.facts.flat_scratch_is_set {
-                [scalar::FLAT_SCRATCH, scalar::FLAT_SCRATCH + 1].into_iter().for_each(|c| strict.define_scalar(c));
+            if scratch_is_set {
+                [w.scratch_base, w.scratch_base + 1].into_iter().for_each(|c| strict.define_scalar(c));
             }
             ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
         }
@@ -289,17 +324,22 @@ impl Dispatch {
 struct Setter<'a> {
     w: &'a mut Wave,
     next: u32,
+    /// How many there are.
+    end: u32,
 }
 
 impl Setter<'_> {
     fn put32(&mut self, value: u32) {
-        if self.next < 102 {
-            self.w.s[self.next as usize] = value;
-            if let Some(strict) = &mut self.w.strict {
-                strict.define_scalar(self.next as u8);
-            }
+        if self.next < self.end {
+            self.put_at(self.next as u8, value);
         }
         self.next += 1;
+    }
+    fn put_at(&mut self, code: u8, value: u32) {
+        self.w.s[usize::from(code)] = value;
+        if let Some(strict) = &mut self.w.strict {
+            strict.define_scalar(code);
+        }
     }
     fn put64(&mut self, value: u64) {
         self.put32(value as u32);

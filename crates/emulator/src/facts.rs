@@ -1,13 +1,14 @@
 //! What the device has to know of a processor beyond its instructions.
 
-use luthier_isa::{Generation, Target};
+use luthier_isa::{Generation, Mode, Target, Wave};
 use luthier_loader::KernelDescriptor;
 use luthier_loader::descriptor;
 
 use crate::lower::Limits;
+use crate::wave::scalar;
 
 /// The processors that the device can be.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 25] = [
     Target::Gfx90a,
     Target::Gfx900,
     Target::Gfx906,
@@ -16,7 +17,35 @@ pub const TARGETS: [Target; 8] = [
     Target::Gfx90c,
     Target::Gfx942,
     Target::Gfx950,
+    Target::Gfx1100,
+    Target::Gfx1101,
+    Target::Gfx1102,
+    Target::Gfx1103,
+    Target::Gfx1150,
+    Target::Gfx1151,
+    Target::Gfx1152,
+    Target::Gfx1153,
+    Target::Gfx1030,
+    Target::Gfx1031,
+    Target::Gfx1032,
+    Target::Gfx1033,
+    Target::Gfx1034,
+    Target::Gfx1035,
+    Target::Gfx1036,
+    Target::Gfx1200,
+    Target::Gfx1201,
 ];
+
+/// Who says where a wave's scratch memory begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScratchBase {
+    /// Code computes it from user SGPRs, into a pair of SGPRs.
+    Sgprs,
+    /// Code computes it from user SGPRs, into hardware registers.
+    Setreg,
+    /// The dispatch sets it. No SGPR tells the wave's offset.
+    Set,
+}
 
 /// How a processor starts waves, and what it has room for.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +53,14 @@ pub struct Facts {
     target: Target,
     /// The work-item's ids share v0, ten bits each; else they are in v0, v1 and v2.
     pub packed_ids: bool,
-    /// FLAT_SCRATCH holds where the wave's scratch begins, and no code has to set it.
-    pub flat_scratch_is_set: bool,
+    pub scratch: ScratchBase,
+    /// Code of the scalar pair that holds the scratch base.
+    pub scratch_code: u8,
+    /// The workgroup's ids are in TTMP9 (x) and TTMP7 (y in the low half, z in the high one), not in SGPRs; the wave's
+    /// number in its workgroup is in TTMP8 [29:25].
+    pub ids_in_ttmps: bool,
+    /// SGPRs by number.
+    pub sgprs: u32,
     /// Bytes of LDS that a workgroup may have.
     pub lds: u32,
 }
@@ -33,18 +68,58 @@ pub struct Facts {
 impl Facts {
     pub fn of(target: Target) -> Facts {
         let generation = target.generation();
+        let gfx9 = generation.is_gfx9_family();
         Facts {
             target,
-            packed_ids: generation != Generation::Gfx9,
-            flat_scratch_is_set: generation == Generation::Gfx940,
-            lds: if target == Target::Gfx950 { 160 << 10 } else { 64 << 10 },
+            packed_ids: !matches!(generation, Generation::Gfx9 | Generation::Gfx10),
+            scratch: match generation {
+                Generation::Gfx9 | Generation::Gfx90a => ScratchBase::Sgprs,
+                Generation::Gfx10 => ScratchBase::Setreg,
+                _ => ScratchBase::Set,
+            },
+            scratch_code: if gfx9 { scalar::FLAT_SCRATCH } else { scalar::FLAT_SCRATCH_BASE },
+            ids_in_ttmps: matches!(generation, Generation::Gfx12 | Generation::Gfx1250),
+            sgprs: if gfx9 { 102 } else { 106 },
+            lds: match generation {
+                _ if target == Target::Gfx950 => 160 << 10,
+                Generation::Gfx1250 => 320 << 10,
+                _ => 64 << 10,
+            },
+        }
+    }
+
+    pub fn generation(&self) -> Generation {
+        self.target.generation()
+    }
+
+    fn descriptor_generation(&self) -> descriptor::Generation {
+        // Every processor of TARGETS has a name that the loader knows.
+        descriptor::Generation::of(self.target.name()).unwrap_or(descriptor::Generation::Gfx90a)
+    }
+
+    /// The processor in the wave size that a kernel's code is for.
+    pub fn mode(&self, kernel: &KernelDescriptor) -> Mode {
+        let wave = if self.lanes(kernel) == 32 { Wave::W32 } else { Wave::W64 };
+        Mode::new(self.target, wave).unwrap_or_else(|| self.target.into())
+    }
+
+    /// Lanes of a kernel's waves.
+    pub fn lanes(&self, kernel: &KernelDescriptor) -> u32 {
+        if self.target.waves() == [Wave::W32] { 32 } else { kernel.wavefront_size(self.descriptor_generation()) }
+    }
+
+    /// The user SGPRs of a kernel.
+    pub fn user_sgprs(&self, kernel: &KernelDescriptor) -> u32 {
+        if self.generation() == Generation::Gfx1250 {
+            kernel.user_sgpr_count_gfx125()
+        } else {
+            kernel.user_sgpr_count()
         }
     }
 
     /// The vector registers that a descriptor allocates.
     pub fn registers(&self, kernel: &KernelDescriptor) -> Limits {
-        // Every processor of TARGETS has a name that the loader knows.
-        let generation = descriptor::Generation::of(self.target.name()).unwrap_or(descriptor::Generation::Gfx90a);
+        let generation = self.descriptor_generation();
         let total = kernel.vgpr_count(generation);
         let (vgprs, agprs) = match self.target {
             // A second file of the same size.

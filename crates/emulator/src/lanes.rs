@@ -116,7 +116,7 @@ pub fn compare(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> bool) -> Flow {
     let mut out = Row::ZERO;
     fill2(&mut out, w.row(op.src[0]), w.row(op.src[1]), |a, b| u32::from(f(a, b)).wrapping_neg());
     let mask = pack(&out.0) & w.exec();
-    w.set_s64(op.sdst, mask);
+    w.set_mask(op.sdst, mask);
     Flow::Next
 }
 
@@ -129,7 +129,7 @@ pub fn compare64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> bool) -> Flow {
         out.0[i] = u32::from(f(lane64(a, i), lane64(b, i))).wrapping_neg();
     }
     let mask = pack(&out.0) & w.exec();
-    w.set_s64(op.sdst, mask);
+    w.set_mask(op.sdst, mask);
     Flow::Next
 }
 
@@ -144,6 +144,6 @@ pub fn carry(w: &mut Wave, op: &Op, carry_in: bool, f: impl Fn(u32, u32, u32) ->
     fill3(&mut out, a, b, &cin, |a, b, c| f(a, b, c & 1).0);
     fill3(&mut cout, a, b, &cin, |a, b, c| u32::from(f(a, b, c & 1).1).wrapping_neg());
     w.write_masked(op.dst, &out, exec);
-    w.set_s64(op.sdst, pack(&cout.0) & exec);
+    w.set_mask(op.sdst, pack(&cout.0) & exec);
     Flow::Next
 }

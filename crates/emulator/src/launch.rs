@@ -8,7 +8,7 @@ use std::time::Instant;
 use luthier_loader::Kernel;
 
 use crate::device::{Device, Module, ModuleId};
-use crate::dispatch::{self, Dispatch, WAVE};
+use crate::dispatch::{self, Dispatch};
 use crate::error::EmuError;
 use crate::facts::Facts;
 use crate::lower::Limits;
@@ -84,7 +84,7 @@ impl Device {
     pub fn session(&self, launch: &Launch) -> Result<Session, EmuError> {
         let Ready { module, kernel, shared, limits } =
             self.ready(&Launch { strict: Strict::Off, ..launch.clone() }, None)?;
-        let program = Program::new(self.target(), limits, false, None);
+        let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, false, None);
         Ok(Session::new(module, kernel.name, shared, program))
     }
 
@@ -111,12 +111,13 @@ impl Device {
         let start = Instant::now();
         let Ready { module, kernel, shared, limits } = self.ready(launch, watch)?;
         let watched = shared.watch.is_some();
+        let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
         let workers = self.workers().min(shared.groups.min(1 << 16) as usize).max(1);
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
-            let program = Program::new(self.target(), limits, shared.strict.is_some(), self.poison());
+            let program = Program::new(mode, limits, shared.strict.is_some(), self.poison());
             programs.push(match &shared.watch {
                 Some(watch) => program.watched(Arc::clone(watch)),
                 None => program,
@@ -189,7 +190,7 @@ impl Device {
         }
         let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
         dispatch.packet = allocate(&packet, 64, false)?;
-        let waves = u64::from(launch.workgroup.iter().product::<u32>().div_ceil(WAVE));
+        let waves = u64::from(dispatch.waves(launch.workgroup.iter().product::<u32>()));
         let scratch_slot = dispatch.wave_scratch() * waves;
         let groups = dispatch.groups().iter().map(|&n| u64::from(n)).product();
         let mut resident = RESIDENT;

@@ -127,7 +127,7 @@ impl Registers {
             m0: w.s[usize::from(scalar::M0)],
             scc: w.scc(),
             mode: w.mode.0,
-            flat_scratch: w.s64(scalar::FLAT_SCRATCH),
+            flat_scratch: w.s64(w.scratch_base),
         }
     }
 }

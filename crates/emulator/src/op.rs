@@ -73,6 +73,8 @@ bitflags::bitflags! {
         const CDNA1 = 1 << 4;
         /// ... or as CDNA3 and CDNA4.
         const CDNA3 = 1 << 5;
+        /// LDS compare-and-swap: the new value comes before what to compare with.
+        const NEW_FIRST = 1 << 6;
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use luthier_isa::{Inst, Target};
+use luthier_isa::{Decoder, Inst, Mode};
 
 use crate::lower::{Builder, Ending, Limits};
 use crate::observe::{self, Seen, Watch};
@@ -63,7 +63,7 @@ pub enum Stop {
 
 /// The translated code that one worker uses.
 pub struct Program {
-    target: Target,
+    decoder: Decoder,
     limits: Limits,
     strict: bool,
     poison: Option<Poison>,
@@ -82,9 +82,9 @@ pub enum Cursor {
 }
 
 impl Program {
-    pub fn new(target: Target, limits: Limits, strict: bool, poison: Option<Poison>) -> Program {
+    pub fn new(mode: Mode, limits: Limits, strict: bool, poison: Option<Poison>) -> Program {
         Program {
-            target,
+            decoder: Decoder::new(mode),
             limits,
             strict,
             poison,
@@ -282,7 +282,7 @@ impl Program {
         let mut bytes = [0; MAX_SIZE as usize];
         let bytes = &mut bytes[..left.min(MAX_SIZE) as usize];
         w.memory.read(pc, bytes).map_err(|a| format!("execution reaches {a:#x}, which is in no allocation"))?;
-        Inst::decode(self.target, bytes).map_err(|e| e.to_string())
+        self.decoder.decode(bytes).map_err(|e| e.to_string())
     }
 
     /// Visits every instruction of every block that was executed, with its address and how often it was.

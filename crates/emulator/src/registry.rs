@@ -24,6 +24,8 @@ pub struct ValuOp {
     pub variant: u64,
     /// Modifiers ([`crate::op::RawMods`]) that no manual gives a meaning: the lowering refuses them.
     pub refuses: u64,
+    /// The handler itself puts its 16-bit results into the half of the register that they belong to.
+    pub places_halves: bool,
 }
 
 impl ValuOp {
@@ -37,6 +39,7 @@ impl ValuOp {
             merges: false,
             variant: 0,
             refuses: 0,
+            places_halves: false,
         }
     }
     pub const fn raw_mods(mut self) -> ValuOp {
@@ -61,6 +64,10 @@ impl ValuOp {
     }
     pub const fn refuses(mut self, mods: u64) -> ValuOp {
         self.refuses = mods;
+        self
+    }
+    pub const fn places_halves(mut self) -> ValuOp {
+        self.places_halves = true;
         self
     }
     pub const fn scalar_sources(mut self) -> ValuOp {

@@ -3,6 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use luthier_isa::Generation;
+
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::masks::blend;
@@ -42,9 +44,11 @@ pub mod rows {
     pub const COUNT: usize = (CONST_F16 + 9 + SLACK) as usize;
 }
 
-/// Scalar state by operand code.
+/// Scalar state by operand code. The numbers are gfx9's; where a generation moves a register, isa has found it again.
 pub mod scalar {
     pub const FLAT_SCRATCH: u8 = 102;
+    /// Where RDNA keeps the base of scratch memory: no SGPRs, but a source of their own.
+    pub const FLAT_SCRATCH_BASE: u8 = 230;
     pub const XNACK_MASK: u8 = 104;
     pub const VCC: u8 = 106;
     pub const TTMP: u8 = 108;
@@ -56,6 +60,8 @@ pub mod scalar {
     pub const EXECZ: u8 = 252;
     /// 0 or 1.
     pub const SCC: u8 = 253;
+    /// What is written to `null` goes here, and to the code behind it. (It is read as the constant zero.)
+    pub const NULL_SINK: u8 = 254;
 }
 
 /// Which wave of a launch this is.
@@ -73,6 +79,12 @@ pub struct Wave {
     /// inline constants, 253 holds SCC.
     pub s: [u32; 256],
     pub mode: Mode,
+    /// The lanes that the wave has: all 64, or the lower 32 of each row. See [`Wave::set_lanes`].
+    lane_mask: u64,
+    /// The processor's, where an instruction of one name does not do the same on all.
+    pub generation: Generation,
+    /// Code of the scalar pair that holds the base of the wave's scratch memory.
+    pub scratch_base: u8,
     /// EXEC as it was before a DPP micro-op narrowed it.
     pub saved_exec: u64,
     /// Where an indirect jump goes.
@@ -99,6 +111,9 @@ impl Wave {
             rows: zeroed_rows(),
             s: [0; 256],
             mode: Mode::default(),
+            lane_mask: !0,
+            generation: Generation::Gfx90a,
+            scratch_base: scalar::FLAT_SCRATCH,
             saved_exec: 0,
             pc: 0,
             place: Place::default(),
@@ -151,17 +166,51 @@ impl Wave {
         self.s[i] = value as u32;
         self.s[(i + 1) & 255] = (value >> 32) as u32;
     }
+    /// Waves of 32 lanes use the lower half of each row; their lane masks are one scalar register, and VCC_HI and
+    /// EXEC_HI are registers like others.
+    pub fn set_lanes(&mut self, lanes: u32) {
+        self.lane_mask = if lanes == 32 { 0xffff_ffff } else { !0 };
+    }
+    /// 64 or 32.
+    #[inline(always)]
+    pub fn lanes(&self) -> u32 {
+        if self.is_wave32() { 32 } else { 64 }
+    }
+    /// A mask of them.
+    #[inline(always)]
+    pub fn all_lanes(&self) -> u64 {
+        self.lane_mask
+    }
+    #[inline(always)]
+    pub fn is_wave32(&self) -> bool {
+        self.lane_mask >> 32 == 0
+    }
+    /// The active lanes.
     #[inline(always)]
     pub fn exec(&self) -> u64 {
-        self.s64(scalar::EXEC)
+        self.s64(scalar::EXEC) & self.lane_mask
     }
     #[inline(always)]
     pub fn set_exec(&mut self, exec: u64) {
-        self.set_s64(scalar::EXEC, exec);
+        let kept = self.s64(scalar::EXEC) & !self.lane_mask;
+        self.set_s64(scalar::EXEC, exec & self.lane_mask | kept);
+    }
+    /// A lane mask: one scalar register or two.
+    #[inline(always)]
+    pub fn mask(&self, code: u8) -> u64 {
+        self.s64(code) & self.lane_mask
+    }
+    /// Writes a lane mask: one scalar register or two.
+    #[inline(always)]
+    pub fn set_mask(&mut self, code: u8, mask: u64) {
+        self.s[usize::from(code)] = mask as u32;
+        if !self.is_wave32() {
+            self.s[(usize::from(code) + 1) & 255] = (mask >> 32) as u32;
+        }
     }
     #[inline(always)]
     pub fn vcc(&self) -> u64 {
-        self.s64(scalar::VCC)
+        self.mask(scalar::VCC)
     }
     #[inline(always)]
     pub fn scc(&self) -> bool {

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::dispatch::WAVE;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::lower::Limits;
@@ -62,7 +61,7 @@ impl Workgroup {
         let id = d.group_id(number);
         let items = d.group_size(id).iter().product::<u32>();
         let lds = d.lds.next_multiple_of(4) as usize;
-        let count = items.div_ceil(WAVE);
+        let count = d.waves(items);
         let split = d.descriptor.tg_split();
         let checks = shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split)));
         let lds = Rc::new(Lds::new(lds));
@@ -151,7 +150,7 @@ impl Workgroup {
             if let (Some(observer), Some(watch)) = (wave.observer.take(), &shared.watch) {
                 let mut seen = observer.seen;
                 let items = shared.dispatch.group_size(self.id).iter().product::<u32>();
-                let lanes = (items - number as u32 * WAVE).min(WAVE);
+                let lanes = shared.dispatch.wave_items(items, number as u32);
                 seen.waves.push(WaveEvent { workgroup: self.number, instructions, wave: number as u32, lanes });
                 outcome.observation.collect(seen, watch.limit);
             }

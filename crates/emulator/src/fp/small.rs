@@ -104,7 +104,7 @@ impl Small {
         let signed = if sign { self.sign_bit() } else { 0 };
         match self.top {
             // Of E5M2 the quiet one, of wider formats that of all ones.
-            Top::Ieee if self.bits() == 8 => signed | self.magnitudes() - 1,
+            Top::Ieee if self.bits() == 8 => signed | (self.magnitudes() - 1),
             Top::Fnuz => self.sign_bit(),
             Top::Ieee | Top::OneNan | Top::Numbers => signed | self.magnitudes(),
         }
@@ -114,7 +114,7 @@ impl Small {
         match self.top {
             Top::Numbers => signed | self.largest(),
             _ if saturate => signed | self.largest(),
-            Top::Ieee => signed | self.largest() + 1,
+            Top::Ieee => signed | (self.largest() + 1),
             Top::OneNan | Top::Fnuz => self.nan(sign),
         }
     }

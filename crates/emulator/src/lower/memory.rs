@@ -6,7 +6,7 @@ use super::{Builder, code_of, row_of};
 use crate::mem::atomic::Atomic;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{Action, action, buffer, ds, ds_lanes, ds_transpose, lookup_cache_control};
-use crate::op::Op;
+use crate::op::{Op, OpFlags};
 use crate::scalar::{IMM, NONE};
 
 /// Room for the widest access, a pair of quads.
@@ -56,6 +56,10 @@ impl Builder {
                 (Field::Soffset, Operand::Reg(range)) => {
                     fields.soffset = code_of(range.first).map_or(NONE, u16::from);
                 }
+                (Field::Soffset, Operand::Special(super::NULL)) => {
+                    fields.soffset = IMM;
+                    fields.soffset_value = Some(0);
+                }
                 (Field::Soffset, constant) => {
                     fields.soffset = IMM;
                     fields.soffset_value = constant.bits(luthier_isa::DataType::I32);
@@ -82,10 +86,18 @@ impl Builder {
             return Err(unknown());
         }
         let raw = inst.field(Field::Offset).unwrap_or(0);
-        let (run, offset) = match segment {
-            "flat" => (flat::flat as _, u64::from(raw & 0xfff)),
-            "global" => (flat::global as _, i64::from((raw << 19) as i32 >> 19) as u64),
-            "scratch" => (flat::scratch as _, i64::from((raw << 19) as i32 >> 19) as u64),
+        let signed = |bits: u32| i64::from((raw << (32 - bits)) as i32 >> (32 - bits)) as u64;
+        let offset = match info.mode.target().generation() {
+            Generation::Gfx12 | Generation::Gfx1250 => signed(24),
+            Generation::Gfx10 if segment == "flat" => u64::from(raw & 0x7ff),
+            Generation::Gfx10 => signed(12),
+            _ if segment == "flat" => u64::from(raw & 0xfff),
+            _ => signed(13),
+        };
+        let run = match segment {
+            "flat" => flat::flat as _,
+            "global" => flat::global as _,
+            "scratch" => flat::scratch as _,
             _ => return Err(unknown()),
         };
         if fields.addr == NO_ROW && segment != "scratch" {
@@ -108,6 +120,9 @@ impl Builder {
         let info = inst.info();
         let unknown = || format!("the mock device does not implement {}", info.mnemonic);
         let fields = self.operands(inst)?;
+        if inst.field(Field::Tfe) == Some(1) {
+            return Err(format!("{} with tfe is not modelled", info.mnemonic));
+        }
         let suffix = info.base.strip_prefix("buffer_").ok_or_else(unknown)?;
         let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
         let action = keeping_denormals(inst, action);
@@ -158,6 +173,7 @@ impl Builder {
             dst: fields.dst,
             src: [if fields.addr == NO_ROW { 0 } else { fields.addr }, fields.data, fields.data1],
             imm: offset.into(),
+            flags: if info.base.contains("cmpstore") { OpFlags::NEW_FIRST } else { OpFlags::empty() },
             ..Op::NOTHING
         };
         if let Some(run) = ds_lanes::lookup(info.base, offset).or_else(|| ds_transpose::lookup(info.base)) {
@@ -167,9 +183,9 @@ impl Builder {
         match info.base {
             "ds_append" => self.push_handler(ds::append, op, WIDEST),
             "ds_consume" => self.push_handler(ds::consume, op, WIDEST),
-            "ds_read_addtid_b32" | "ds_write_addtid_b32" => {
+            "ds_read_addtid_b32" | "ds_write_addtid_b32" | "ds_load_addtid_b32" | "ds_store_addtid_b32" => {
                 let transfer = crate::mem::Transfer::Words;
-                let load = info.base.contains("read");
+                let load = info.base.contains("read") || info.base.contains("load");
                 op.imm2 = Encoded::new(if load { Action::Load(transfer) } else { Action::Store(transfer) }, 1).0;
                 self.push_handler(ds::add_tid, op, WIDEST);
             }
@@ -197,11 +213,11 @@ fn m0_width(inst: &Inst) -> u32 {
     if inst.info().mode.target() == Target::Gfx950 { buffer::WIDE_M0 } else { 0 }
 }
 
-/// From CDNA3 on, f32 additions in global memory keep denormals.
+/// From CDNA3 and RDNA3 on, f32 additions in global memory keep denormals.
 fn keeping_denormals(inst: &Inst, action: Action) -> Action {
     match action {
         Action::Atomic(Atomic::FAddFlushed, returns)
-            if inst.info().mode.target().generation() == Generation::Gfx940 =>
+            if !matches!(inst.info().mode.target().generation(), Generation::Gfx9 | Generation::Gfx90a) =>
         {
             Action::Atomic(Atomic::FAdd, returns)
         }

@@ -3,16 +3,19 @@
 //! [`Builder::instruction`] appends the micro-ops of one instruction; what it cannot lower it says in words, and the
 //! block then ends in a micro-op that stops with them.
 
+mod dual;
 mod finish;
 mod memory;
 mod prepare;
 mod scalar;
+mod scalar_float;
 mod vector;
 
 pub(crate) use prepare::dpp_source;
 
-use luthier_isa::{Inst, Operand, Reg};
+use luthier_isa::{Flags, Inst, Operand, Reg};
 
+use crate::names;
 use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};
 use crate::scalar::NONE;
 use crate::wave::{Wave, rows};
@@ -75,9 +78,16 @@ impl Builder {
         self.inst = number;
         self.next_temp = rows::TEMP;
         self.check_limits(inst)?;
-        let base = inst.info().base;
+        if inst.info().flags.contains(Flags::DUAL) {
+            self.dual(inst)?;
+            return Ok(Ending::Open);
+        }
+        let base = names::on_gfx9(inst.info().base);
         if let Some(op) = crate::valu::lookup(base).or_else(|| crate::matrix::lookup(base)) {
             self.vector(inst, op)?;
+            return Ok(Ending::Open);
+        }
+        if self.scalar_float(inst)? {
             return Ok(Ending::Open);
         }
         if let Some(ending) = self.scalar(inst, pc)? {
@@ -151,6 +161,19 @@ fn row_of(reg: Reg) -> Option<u16> {
     } else {
         None
     }
+}
+
+/// `null` among the special operands, whatever its code.
+const NULL: u16 = 125;
+
+/// The scalar code of a destination: what is written to `null` is lost.
+fn destination_of(inst: &Inst, value: Operand) -> Result<u8, String> {
+    match value {
+        Operand::Reg(range) => code_of(range.first),
+        Operand::Special(NULL) => Some(crate::wave::scalar::NULL_SINK),
+        _ => None,
+    }
+    .ok_or_else(|| format!("{} cannot write {value:?}", inst.info().mnemonic))
 }
 
 /// The scalar code of a scalar register.

@@ -2,6 +2,9 @@
 
 use std::sync::LazyLock;
 
+use luthier_isa::Generation;
+
+use crate::error::FaultKind;
 use crate::op::{Flow, Kernel, Op};
 use crate::wave::{Row, Wave, rows, scalar};
 
@@ -22,6 +25,17 @@ impl Kernel for SplatImm {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         *w.row_mut(op.dst) = Row([op.imm as u32; 64]);
+        Flow::Next
+    }
+}
+
+/// dst = src0 in the lanes of EXEC.
+pub(super) struct Copy;
+impl Kernel for Copy {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let value = *w.row(op.src[0]);
+        w.write(op.dst, &value);
         Flow::Next
     }
 }
@@ -89,16 +103,24 @@ pub(crate) fn dpp_source(ctrl: u32, i: usize) -> Option<usize> {
         0x141 => Some(i & !7 | (7 - (i & 7))),
         0x142 => row.checked_sub(1),
         0x143 => (i >= 32).then_some(31),
-        // gfx90a: broadcast of one lane within each row.
+        // gfx90a and RDNA: broadcast of one lane within each row.
         0x150..=0x15f => Some(row | by),
+        // RDNA: exchange within each row.
+        0x160..=0x16f => Some(i ^ by),
         _ => None,
     }
 }
 
-/// Whether the control value is one that [`dpp_source`] knows.
-pub(super) fn dpp_known(ctrl: u32) -> bool {
-    matches!(ctrl, 0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f | 0x130 | 0x134 | 0x138 | 0x13c
-        | 0x140..=0x143 | 0x150..=0x15f)
+/// Whether the control value is one that a generation has.
+pub(super) fn dpp_known(generation: Generation, ctrl: u32) -> bool {
+    match ctrl {
+        0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f | 0x140..=0x141 => true,
+        // Across the whole wave.
+        0x130 | 0x134 | 0x138 | 0x13c | 0x142..=0x143 => generation.is_gfx9_family(),
+        0x150..=0x15f => true,
+        0x160..=0x16f => !generation.is_gfx9_family(),
+        _ => false,
+    }
 }
 
 /// A control value worked out for all lanes.
@@ -110,7 +132,7 @@ struct Moves {
 
 /// By control value.
 static MOVES: LazyLock<Vec<Moves>> = LazyLock::new(|| {
-    (0..0x160)
+    (0..0x170)
         .map(|ctrl| {
             let mut moves = Moves { from: [0; 64], valid: 0 };
             for i in 0..64 {
@@ -129,7 +151,8 @@ pub(super) fn dpp_enabled(row_mask: u32, bank_mask: u32) -> u64 {
     (0..64).filter(|i| row_mask >> (i / 16) & 1 != 0 && bank_mask >> (i % 16 / 4) & 1 != 0).fold(0, |m, i| m | 1 << i)
 }
 
-/// dst = src0 permuted by imm (the control field [15:0], bound_ctrl 16), on the lanes of imm2.
+/// dst = src0 permuted by imm (the control field [15:0], bound_ctrl 16, fetch from inactive lanes 17), on the lanes of
+/// imm2.
 /// Narrows EXEC to the lanes that are written; [`RestoreExec`] puts it back. `sdst` 0: the first of two rows, which
 /// leaves EXEC alone.
 pub(super) struct Permute;
@@ -151,7 +174,7 @@ fn permute(w: &mut Wave, op: &Op) {
     for i in 0..64 {
         out.0[i] = source.0[usize::from(moves.from[i] & 63)];
     }
-    if exec != !0 {
+    if exec != !0 && op.imm >> 17 & 1 == 0 {
         for i in 0..64 {
             readable &= !((!exec >> (moves.from[i] & 63) & 1) << i);
         }
@@ -165,6 +188,34 @@ fn permute(w: &mut Wave, op: &Op) {
     if op.sdst != 0 {
         w.saved_exec = exec;
         w.set_exec(exec & op.imm2 & if bound_zero { !0 } else { readable });
+    }
+}
+
+/// dst = src0 with the lanes of each eight permuted by imm, three bits each; imm2: from inactive lanes too. `sdst` as
+/// that of [`Permute`].
+pub(super) struct PermuteEight;
+impl Kernel for PermuteEight {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let exec = w.exec();
+        let from = |i: usize| i & !7 | (op.imm as usize >> (3 * (i & 7)) & 7);
+        let mut out = Row::ZERO;
+        let source = w.row(op.src[0]);
+        for i in 0..64 {
+            out.0[i] = source.0[from(i) & 63];
+        }
+        if op.imm2 == 0
+            && let Some(lane) = (0..64).find(|&i| exec >> i & 1 != 0 && exec >> from(i) & 1 == 0)
+        {
+            let message =
+                format!("lane {lane} reads the inactive lane {} by DPP8, which gives nobody says what", from(lane));
+            return w.fault(FaultKind::Unsupported, message);
+        }
+        *w.row_mut(op.dst) = out;
+        if op.sdst != 0 {
+            w.saved_exec = exec;
+        }
+        Flow::Next
     }
 }
 
@@ -227,7 +278,8 @@ mod tests {
 
     #[test]
     fn permutation_is_its_definition() {
-        for ctrl in (0..0x160).filter(|&ctrl| dpp_known(ctrl)) {
+        let known = |ctrl: &u32| [Generation::Gfx90a, Generation::Gfx11].iter().any(|&g| dpp_known(g, *ctrl));
+        for ctrl in (0..0x170).filter(known) {
             for exec in [!0u64, 0x0123_4567_89ab_cdef] {
                 for (row_mask, bank_mask, bound) in [(15, 15, 0), (15, 15, 1), (10, 15, 0), (15, 6, 1)] {
                     let mut w = Wave::new();

@@ -2,11 +2,12 @@
 
 use luthier_isa::{Field, Flags, Inst, Operand};
 
-use super::{Builder, Ending, code_of};
+use super::{Builder, Ending, code_of, destination_of};
 use crate::mem::atomic::Atomic;
 use crate::mem::flat::Encoded;
 use crate::mem::{Action, lookup_cache_control, smem};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::names;
 use crate::op::{Flow, Op};
 use crate::scalar::{self, IMM, IMM2, NONE};
 use crate::wave::{Wave, scalar as codes};
@@ -15,6 +16,7 @@ use crate::wave::{Wave, scalar as codes};
 pub(super) fn special_constant(code: u16) -> Option<u64> {
     match code {
         235 => Some(SHARED_BASE),
+        super::NULL => Some(0),
         // The limit's low half is all ones: 4 GB less one.
         236 => Some(SHARED_BASE | 0xffff_ffff),
         237 => Some(PRIVATE_BASE),
@@ -50,7 +52,9 @@ impl Builder {
         if info.flags.contains(Flags::SMEM) {
             return self.scalar_memory(inst);
         }
-        let Some(run) = scalar::lookup(info.base) else { return Ok(None) };
+        let base = names::on_gfx9(info.base);
+        let Some(run) = scalar::lookup(base) else { return Ok(None) };
+        let gfx9 = info.mode.target().generation().is_gfx9_family();
         let next = pc + inst.size() as u64;
         let mut op = Op { src: [NONE; 3], imm2: next, ..Op::NOTHING };
         if let Some(simm) = inst.field(Field::Simm16) {
@@ -62,9 +66,7 @@ impl Builder {
         for (operand, value) in inst.operands() {
             // The tables call the destination of s_movreld a source: which register is written depends on M0.
             if operand.access.writes() || (operand.field == Field::Sdst && info.base.starts_with("s_movreld")) {
-                if let Operand::Reg(range) = value {
-                    op.sdst = code_of(range.first).ok_or_else(|| format!("{} cannot write {range}", info.mnemonic))?;
-                }
+                op.sdst = destination_of(inst, value)?;
                 continue;
             }
             let source = match value {
@@ -76,6 +78,7 @@ impl Builder {
                     self.push_handler(flags, Op::NOTHING, 1);
                     code
                 }
+                Operand::Special(code @ 230..=231) if !gfx9 => code,
                 Operand::Special(code) => {
                     let value = special_constant(code)
                         .ok_or_else(|| format!("{}: source {code} is not modelled", info.mnemonic))?;
@@ -92,6 +95,11 @@ impl Builder {
                 }
                 Operand::Imm(value) => {
                     if operand.field == Field::Simm16 {
+                        continue;
+                    }
+                    if info.base.starts_with("s_sendmsg_rtn") {
+                        op.imm2 = value as u64;
+                        op.imm = if info.base.ends_with("64") { 64 } else { 32 };
                         continue;
                     }
                     // The index mode of s_set_gpr_idx_on, and fixed literals.
@@ -111,7 +119,7 @@ impl Builder {
         let ending = if info.flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) || info.base == "s_call_b64" {
             Ending::Branch { taken: inst.branch_target(pc) }
         } else if info.flags.intersects(Flags::INDIRECT | Flags::END | Flags::BARRIER)
-            || matches!(info.base, "s_sleep" | "s_setpc_b64" | "s_swappc_b64" | "s_barrier")
+            || matches!(info.base, "s_sleep" | "s_sleep_var" | "s_setpc_b64" | "s_swappc_b64" | "s_barrier")
             || info.base.starts_with("s_endpgm")
         {
             Ending::Stop
@@ -136,6 +144,9 @@ impl Builder {
         let mut op = Op { src: [NONE; 3], ..Op::NOTHING };
         for (operand, value) in inst.operands() {
             match (operand.field, value) {
+                (Field::Sdata, Operand::Special(super::NULL)) => {
+                    return Err(format!("{} to null is not modelled", info.mnemonic));
+                }
                 (Field::Sdata, Operand::Reg(range)) => {
                     op.sdst = code_of(range.first).ok_or_else(|| format!("{} on {range}", info.mnemonic))?;
                     op.imm2 = u64::from(range.count);

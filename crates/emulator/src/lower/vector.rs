@@ -1,40 +1,55 @@
 //! Vector ALU and matrix instructions: sources into rows, the handler, then what its modifiers ask for.
 
-use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, OperandInfo, Target};
+use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, OperandInfo, Part, Target, Wave};
 
 use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, result_type};
 use super::prepare::*;
 use super::scalar::{flags, special_constant};
-use super::{Builder, code_of, row_of};
+use super::{Builder, code_of, destination_of, row_of};
+use crate::names;
 use crate::op::{Op, OpFlags};
 use crate::registry::ValuOp;
-use crate::wave::{inline_constant_f16, inline_constant32, rows};
+use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
 
 impl Builder {
     pub(super) fn vector(&mut self, inst: &Inst, valu: ValuOp) -> Result<(), String> {
         let info = inst.info();
+        let rdna4 = matches!(info.mode.target().generation(), Generation::Gfx12 | Generation::Gfx1250);
+        if rdna4 && info.flags.contains(Flags::WMMA) && info.mode.wave() == Wave::W64 {
+            return Err(format!("{} in waves of 64 lanes is not modelled", info.mnemonic));
+        }
+        if info.base.starts_with("v_movrel") && info.flags.contains(Flags::DPP) {
+            return Err(format!("{}: DPP of an indexed register is not modelled", info.mnemonic));
+        }
         let dpp = info.flags.contains(Flags::DPP);
         let sdwa = info.flags.contains(Flags::SDWA);
+        let base = names::on_gfx9(info.base);
         let mut op = Op { imm2: valu.variant, flags: differences(inst), ..Op::NOTHING };
-        let (mut target, mut target_units) = (None, 1);
+        if base.starts_with("v_cmpx") {
+            op.sdst = scalar::EXEC;
+        }
+        let (mut target, mut target_units, mut part) = (None, 1, Part::Whole);
         let mut n = 0;
         for (operand, value) in inst.operands() {
             if operand.access.writes() {
-                let Operand::Reg(range) = value else { continue };
-                match row_of(range.first) {
-                    Some(row) if target.is_none() => {
+                let row = value.reg().and_then(|range| Some((row_of(range.first)?, range)));
+                match row {
+                    Some((row, range)) if target.is_none() => {
                         target = Some(row);
                         target_units = u16::from(range.count);
+                        part = range.part;
                     }
-                    Some(row) => op.src[2] = row, // a second vector result (v_swap_b32): both are read and written
-                    None => {
-                        op.sdst = code_of(range.first).ok_or_else(|| format!("{} writes {range}", info.mnemonic))?
+                    // A second vector result (v_swap_b32): both are read and written.
+                    Some((row, range)) => {
+                        op.src[2] = row;
+                        op.imm = u64::from(part == Part::High) | u64::from(range.part == Part::High) << 1;
                     }
+                    None => op.sdst = destination_of(inst, value)?,
                 }
                 continue;
             }
             // The selecting mask of v_cndmask and the carry in stay scalar.
-            let masks = takes_mask(info.base) && (operand.field == Field::Src2 || operand.fixed.is_some());
+            let masks = takes_mask(base) && (operand.field == Field::Src2 || operand.fixed.is_some());
             if let (Operand::Reg(range), true) = (value, masks) {
                 op.ssrc = code_of(range.first).ok_or_else(|| format!("{}: mask in {range}", info.mnemonic))?;
                 continue;
@@ -70,55 +85,67 @@ impl Builder {
                 row = self.permuted(inst, row, operand.units.max(1).into())?;
             }
             if !valu.raw_mods {
-                row = self.modified(inst, operand, position, row)?;
+                let half = operand.half && matches!(value, Operand::Reg(r) if r.first.is_vgpr());
+                row = self.modified(inst, operand, position, row, half)?;
             }
             op.src[n] = row;
             n += 1;
         }
         let dst = target.unwrap_or(op.dst);
         if valu.accumulates {
-            op.src[2] = dst;
+            op.src[2] = if part == Part::High { self.upper_half(dst)? } else { dst };
         }
         op.dst = dst;
         if raw_mods(inst) & valu.refuses != 0 {
             return Err(format!("the mock device does not implement these modifiers of {}", info.mnemonic));
         }
-        if valu.raw_mods {
+        if valu.raw_mods && op.imm == 0 {
             // A truth table lies where other operations have modifiers.
             op.imm = inst.truth_table().map_or_else(|| raw_mods(inst), |t| u64::from(t) | raw_mods(inst) << 32);
         }
-        self.finish_vector(inst, valu, op, target_units, dpp, sdwa)
+        self.finish_vector(inst, valu, op, target_units, part)
+    }
+
+    /// The upper half of each lane of a row, in the lower half of a row of its own.
+    fn upper_half(&mut self, row: u16) -> Result<u16, String> {
+        let temp = self.temp(1)?;
+        self.push_kernel::<Extract>(Op { dst: temp, src: [row, 0, 0], imm: 16, imm2: 16, ..Op::NOTHING }, 1);
+        Ok(temp)
     }
 
     /// The handler and the micro-ops after it.
-    fn finish_vector(
-        &mut self,
-        inst: &Inst,
-        valu: ValuOp,
-        mut op: Op,
-        units: u16,
-        dpp: bool,
-        sdwa: bool,
-    ) -> Result<(), String> {
+    fn finish_vector(&mut self, inst: &Inst, valu: ValuOp, mut op: Op, units: u16, part: Part) -> Result<(), String> {
         let info = inst.info();
+        let (dpp, sdwa) = (info.flags.contains(Flags::DPP), info.flags.contains(Flags::SDWA));
+        let base = names::on_gfx9(info.base);
         let dst = op.dst;
-        let float = result_type(info.base);
+        let float = result_type(base);
         let clamp = inst.field(Field::Clamp) == Some(1) && !valu.raw_mods;
         let omod = if valu.raw_mods { 0 } else { inst.field(Field::Omod).unwrap_or(0) };
-        let compares = info.base.starts_with("v_cmp");
+        let compares = base.starts_with("v_cmp");
         if clamp && float.is_none() {
             op.flags |= OpFlags::CLAMP;
         }
-        let modify = (float.is_some() && (clamp || omod != 0) && !compares).then_some(float).flatten();
+        let modify = if compares { None } else { float.filter(|_| clamp || omod != 0) };
         let select = if sdwa && !compares { inst.field(Field::DstSel).unwrap_or(6) } else { 6 };
-        let high = !valu.raw_mods
-            && matches!(info.format, Format::Vop3a)
-            && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
+        let high = part == Part::High
+            || part == Part::Whole
+                && !valu.raw_mods
+                && info.format.plain() == Format::Vop3a
+                && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
+        // From RDNA1 on all results of 16 bits leave the other half alone.
+        let keep = match info.mode.target().generation() {
+            _ if valu.places_halves => false,
+            g if g.is_gfx9_family() => valu.keep_high || high,
+            _ if valu.merges => false,
+            Generation::Gfx10 => high || !sdwa && !compares && target_is_half(base),
+            _ => high || part == Part::Low || part == Part::Whole && valu.keep_high,
+        };
         // Comparisons and lane reads have no row to keep a part of, whatever their other bits say.
         let writes_rows = inst.operands().any(|(operand, value)| {
             operand.access.writes() && matches!(value, Operand::Reg(range) if row_of(range.first).is_some())
         });
-        let keep = writes_rows && (valu.keep_high || high);
+        let keep = writes_rows && keep;
         let indexed = writes_rows && self.index_mode & 8 != 0 && dst < rows::AGPR;
         let mut at = dst;
         if modify.is_some() || select != 6 || keep || indexed {
@@ -135,18 +162,7 @@ impl Builder {
         self.push_handler(valu.variants.select(), op, rows::SLACK);
         if let Some(float) = modify {
             let to = if select != 6 || keep || indexed { at } else { dst };
-            let imm = u64::from(omod) | u64::from(clamp) << 2;
-            let op = Op { dst: to, src: [at, 0, 0], imm, ..Op::NOTHING };
-            match float {
-                FloatType::F32 => self.push_kernel::<Modify32>(op, 1),
-                FloatType::F16 => self.push_kernel::<Modify16>(op, 1),
-                FloatType::PackedF16 => self.push_kernel::<Modify16>(Op { imm: imm | 8, ..op }, 1),
-                FloatType::F64 => self.push_kernel::<Modify64>(op, 2),
-                FloatType::PackedF32 => {
-                    self.push_kernel::<Modify32>(op, 1);
-                    self.push_kernel::<Modify32>(Op { dst: to + 1, src: [at + 1, 0, 0], ..op }, 1);
-                }
-            }
+            self.modify(float, omod, clamp, at, to);
         }
         if select != 6 {
             let unused = inst.field(Field::DstUnused).unwrap_or(0);
@@ -166,19 +182,44 @@ impl Builder {
                 self.push_kernel::<StoreIndexed>(Op { dst: dst + k, src: [at + k, 0, 0], ..Op::NOTHING }, 1);
             }
         }
-        if dpp {
+        // What v_cmpx makes of EXEC stays; lanes that DPP has left out are off.
+        if dpp && !base.starts_with("v_cmpx") {
             self.push_kernel::<RestoreExec>(Op::NOTHING, 1);
         }
         Ok(())
     }
 
+    /// The rows from `to` on = those from `at` on, with omod and clamp.
+    fn modify(&mut self, float: FloatType, omod: u32, clamp: bool, at: u16, to: u16) {
+        let imm = u64::from(omod) | u64::from(clamp) << 2;
+        let op = Op { dst: to, src: [at, 0, 0], imm, ..Op::NOTHING };
+        match float {
+            FloatType::F32 => self.push_kernel::<Modify32>(op, 1),
+            FloatType::F16 => self.push_kernel::<Modify16>(op, 1),
+            FloatType::PackedF16 => self.push_kernel::<Modify16>(Op { imm: imm | 8, ..op }, 1),
+            FloatType::F64 => self.push_kernel::<Modify64>(op, 2),
+            FloatType::PackedF32 => {
+                self.push_kernel::<Modify32>(op, 1);
+                self.push_kernel::<Modify32>(Op { dst: to + 1, src: [at + 1, 0, 0], ..op }, 1);
+            }
+        }
+    }
+
+    /// The output modifiers of an operation of one name, in place.
+    pub(super) fn modify_result(&mut self, inst: &Inst, base: &str, row: u16) {
+        let (clamp, omod) = (inst.field(Field::Clamp) == Some(1), inst.field(Field::Omod).unwrap_or(0));
+        if let Some(float) = result_type(base).filter(|_| clamp || omod != 0) {
+            self.modify(float, omod, clamp, row, row);
+        }
+    }
+
     /// The row (the first of several) that holds a source's value.
-    fn source(&mut self, inst: &Inst, operand: &OperandInfo, value: Operand) -> Result<u16, String> {
+    pub(super) fn source(&mut self, inst: &Inst, operand: &OperandInfo, value: Operand) -> Result<u16, String> {
         let units = u16::from(operand.units.max(1));
         match value {
             Operand::Reg(range) => {
                 if let Some(row) = row_of(range.first) {
-                    return Ok(row);
+                    return if range.part == Part::High { self.upper_half(row) } else { Ok(row) };
                 }
                 let code = code_of(range.first).ok_or_else(|| format!("{} reads {range}", inst.info().mnemonic))?;
                 self.splat_scalars(code.into(), units)
@@ -186,6 +227,9 @@ impl Builder {
             Operand::Special(code @ 251..=253) => {
                 self.push_handler(flags, Op::NOTHING, 1);
                 self.splat_scalars(code, 1)
+            }
+            Operand::Special(code @ 230..=231) if !inst.info().mode.target().generation().is_gfx9_family() => {
+                self.splat_scalars(code, units)
             }
             Operand::Special(code) => {
                 let value = special_constant(code)
@@ -249,6 +293,7 @@ impl Builder {
             }
             // The scalar file holds every inline constant at its own code.
             Operand::Inline(code) => Ok(code),
+            Operand::Special(super::NULL) => Ok(128),
             Operand::Special(code @ 251..=253) => {
                 self.push_handler(flags, Op::NOTHING, 1);
                 Ok(code)
@@ -281,13 +326,24 @@ impl Builder {
 
     fn permuted(&mut self, inst: &Inst, row: u16, units: u16) -> Result<u16, String> {
         let field = |f| inst.field(f).unwrap_or(0);
-        let ctrl = field(Field::DppCtrl);
-        if !dpp_known(ctrl) {
-            return Err(format!("{}: DPP control {ctrl:#x} is not one of gfx90a", inst.info().mnemonic));
-        }
-        let imm = u64::from(ctrl | field(Field::BoundCtrl) << 16);
-        let imm2 = dpp_enabled(field(Field::RowMask), field(Field::BankMask));
         let temp = self.temp(units)?;
+        if inst.info().format.is_dpp8() {
+            let fetches = field(Field::Dpp8Mark) == 2;
+            for k in 0..units {
+                let narrows = u8::from(k + 1 == units);
+                let (imm, imm2) = (field(Field::Lanes).into(), fetches.into());
+                let op = Op { dst: temp + k, src: [row + k, 0, 0], imm, imm2, sdst: narrows, ..Op::NOTHING };
+                self.push_kernel::<PermuteEight>(op, 1);
+            }
+            return Ok(temp);
+        }
+        let ctrl = field(Field::DppCtrl);
+        let generation = inst.info().mode.target().generation();
+        if !dpp_known(generation, ctrl) {
+            return Err(format!("{}: DPP control {ctrl:#x} is not one of {generation:?}", inst.info().mnemonic));
+        }
+        let imm = u64::from(ctrl | field(Field::BoundCtrl) << 16 | field(Field::Fi) << 17);
+        let imm2 = dpp_enabled(field(Field::RowMask), field(Field::BankMask));
         for k in 0..units {
             let narrows = u8::from(k + 1 == units);
             let op = Op { dst: temp + k, src: [row + k, 0, 0], imm, imm2, sdst: narrows, ..Op::NOTHING };
@@ -296,9 +352,17 @@ impl Builder {
         Ok(temp)
     }
 
-    /// neg, abs, op_sel and op_sel_hi.
-    fn modified(&mut self, inst: &Inst, operand: &OperandInfo, position: usize, row: u16) -> Result<u16, String> {
-        if inst.info().format == Format::Vop3p {
+    /// neg, abs, op_sel and op_sel_hi. `half`: the operand itself has said which half it is.
+    fn modified(
+        &mut self,
+        inst: &Inst,
+        operand: &OperandInfo,
+        position: usize,
+        row: u16,
+        half: bool,
+    ) -> Result<u16, String> {
+        let format = inst.info().format.plain();
+        if format == Format::Vop3p {
             return self.packed_source(inst, operand, position, row);
         }
         let bit = |f| inst.field(f).unwrap_or(0) >> position & 1 != 0;
@@ -306,20 +370,23 @@ impl Builder {
         let negate = bit(Field::Neg) || own([Field::Src0Neg, Field::Src1Neg]);
         let absolute = bit(Field::Abs) || own([Field::Src0Abs, Field::Src1Abs]);
         let mut row = row;
-        if inst.info().format == Format::Vop3a && bit(Field::OpSel) {
+        if format == Format::Vop3a && !half && bit(Field::OpSel) {
+            row = self.upper_half(row)?;
+        }
+        if matches!(inst.info().base, "v_cvt_f32_fp8" | "v_cvt_f32_bf8")
+            && inst.field(Field::OpSel).unwrap_or(0) & 2 != 0
+        {
+            // RDNA4 selects a byte: the first bit of OP_SEL says of which half, the second which.
             let temp = self.temp(1)?;
-            self.push_kernel::<Extract>(Op { dst: temp, src: [row, 0, 0], imm: 16, imm2: 16, ..Op::NOTHING }, 1);
+            self.push_kernel::<Extract>(Op { dst: temp, src: [row, 0, 0], imm: 8, imm2: 8, ..Op::NOTHING }, 1);
             row = temp;
         }
         if !negate && !absolute {
             return Ok(row);
         }
         let units = u16::from(operand.units.max(1));
-        let sign = if matches!(operand.ty, DataType::F16 | DataType::B16 | DataType::I16) || is_half(inst) {
-            0x8000u32
-        } else {
-            0x8000_0000
-        };
+        let narrow = matches!(operand.ty, DataType::F16 | DataType::B16 | DataType::I16 | DataType::Bf16);
+        let sign = if narrow || operand.half || is_half(inst) { 0x8000u32 } else { 0x8000_0000 };
         let temp = self.temp(units)?;
         for k in 0..units {
             let last = k + 1 == units;
@@ -365,6 +432,15 @@ impl Builder {
     }
 }
 
+/// Whether a result has 16 bits, from the operation's name: the first type in it.
+pub(super) fn target_is_half(base: &str) -> bool {
+    let narrow = |part: &&str| matches!(*part, "f16" | "i16" | "u16" | "b16");
+    let wide =
+        |part: &&str| matches!(*part, "f32" | "i32" | "u32" | "b32" | "f64" | "i64" | "u64" | "b64" | "u8" | "i8");
+    let packed = base.split('_').any(|part| part.starts_with("pk") || part.starts_with("mix"));
+    base == "v_sat_pk_u8_i16" || !packed && base.split('_').find(|p| narrow(p) || wide(p)).is_some_and(|p| narrow(&p))
+}
+
 /// Shift and mask (in place) of an SDWA selection: bytes 0 to 3, words 4 and 5, 6 everything.
 fn selection(select: u32) -> (u64, u32) {
     match select {
@@ -377,7 +453,7 @@ fn selection(select: u32) -> (u64, u32) {
 
 /// Operations whose third source is a lane mask in scalar registers.
 fn takes_mask(base: &str) -> bool {
-    matches!(base, "v_cndmask_b32" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32")
+    matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32")
 }
 
 /// The sources are halves although the tables do not say so (DPP forms have no types).

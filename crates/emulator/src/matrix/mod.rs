@@ -33,6 +33,7 @@ pub mod scaled;
 pub mod sparse;
 pub mod sum;
 mod types;
+mod wmma;
 
 use accumulate::{Mfma, Mfma4};
 use dense::Dense;
@@ -47,7 +48,7 @@ use crate::registry::ValuOp;
 
 /// The operation of an isa `base` mnemonic (`v_mfma_f32_32x32x8f16`), if it is one of ours.
 pub fn lookup(base: &str) -> Option<ValuOp> {
-    if let Some(op) = moves::lookup(base) {
+    if let Some(op) = moves::lookup(base).or_else(|| wmma::lookup(base)) {
         return Some(op);
     }
     let op = match base {

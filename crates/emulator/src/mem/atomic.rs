@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::fp::flush32;
 use crate::fp::half::{bf16_to_f32, f32_to_bf16};
+use crate::fp::minmax::{Rules, max32, max64, min32, min64};
 use crate::memory::HostPtr;
 
 /// An operation on one 32-bit or 64-bit word.
@@ -37,6 +38,13 @@ pub enum Atomic {
     MaskOr,
     /// LDS only: old >= data ? old - data : old + data2.
     Wrap,
+    /// RDNA4's, which order zeros by their signs and quiet NaNs.
+    FMinNum,
+    FMaxNum,
+    /// old - data, or zero if that is negative.
+    SubClamp,
+    /// old - data, unless that is negative: then it stays.
+    CondSub,
     /// LDS only: bit 31 of each half of data says whether its other bits replace the half.
     CondSwap,
 }
@@ -44,6 +52,9 @@ pub enum Atomic {
 impl Atomic {
     /// From the end of a buffer, flat or global mnemonic (`add_x2`), with the width in words.
     pub fn from_name(name: &str) -> Option<(Atomic, u8)> {
+        if let Some(atomic) = Atomic::from_typed_name(name) {
+            return Some(atomic);
+        }
         let (name, words) = match name.strip_suffix("_x2") {
             Some(name) => (name, 2),
             None => (name, 1),
@@ -62,6 +73,10 @@ impl Atomic {
             "xor" => (Atomic::Xor, words),
             "inc" => (Atomic::Inc, words),
             "dec" => (Atomic::Dec, words),
+            "csub" => (Atomic::SubClamp, 1),
+            "fcmpswap" => (Atomic::FCmpSwap, words),
+            "fmin" => (Atomic::FMin, words),
+            "fmax" => (Atomic::FMax, words),
             "add_f32" => (Atomic::FAddFlushed, 1),
             "pk_add_f16" => (Atomic::PkAddF16, 1),
             "pk_add_bf16" => (Atomic::PkAddBf16, 1),
@@ -70,6 +85,47 @@ impl Atomic {
             "max_f64" => (Atomic::FMax, 2),
             _ => return None,
         })
+    }
+    /// The names since RDNA3, which say the type of all (`add_u64`, `max_i32`).
+    fn from_typed_name(name: &str) -> Option<(Atomic, u8)> {
+        let (operation, ty) = name.rsplit_once('_')?;
+        let words = match ty {
+            "b32" | "u32" | "i32" => 1,
+            "b64" | "u64" | "i64" => 2,
+            "f32" => {
+                // Additions here keep denormals, unlike CDNA 2's.
+                let atomic = match operation {
+                    "add" => return None,
+                    "min" => Atomic::FMin,
+                    "max" => Atomic::FMax,
+                    "min_num" => Atomic::FMinNum,
+                    "max_num" => Atomic::FMaxNum,
+                    "cmpswap" => Atomic::FCmpSwap,
+                    _ => return None,
+                };
+                return Some((atomic, 1));
+            }
+            _ => return None,
+        };
+        let atomic = match (operation, ty.as_bytes()[0]) {
+            ("swap", _) => Atomic::Swap,
+            ("cmpswap", _) => Atomic::CmpSwap,
+            ("add", _) => Atomic::Add,
+            ("sub", _) => Atomic::Sub,
+            ("min", b'i') => Atomic::SMin,
+            ("min", b'u') => Atomic::UMin,
+            ("max", b'i') => Atomic::SMax,
+            ("max", b'u') => Atomic::UMax,
+            ("and", _) => Atomic::And,
+            ("or", _) => Atomic::Or,
+            ("xor", _) => Atomic::Xor,
+            ("inc", _) => Atomic::Inc,
+            ("dec", _) => Atomic::Dec,
+            ("csub" | "sub_clamp", b'u') => Atomic::SubClamp,
+            ("cond_sub", b'u') => Atomic::CondSub,
+            _ => return None,
+        };
+        Some((atomic, words))
     }
     /// From the middle of a DS mnemonic (`add`, `cmpst`), given whether it is a float one.
     pub fn from_ds_name(name: &str, float: bool) -> Option<Atomic> {
@@ -84,16 +140,23 @@ impl Atomic {
             ("or", false) => Atomic::Or,
             ("xor", false) => Atomic::Xor,
             ("mskor", false) => Atomic::MaskOr,
-            ("cmpst", false) => Atomic::CmpSwap,
-            ("cmpst", true) => Atomic::FCmpSwap,
+            ("cmpst" | "cmpstore", false) => Atomic::CmpSwap,
+            ("cmpst" | "cmpstore", true) => Atomic::FCmpSwap,
             ("min", true) => Atomic::FMin,
             ("max", true) => Atomic::FMax,
-            ("wrxchg", false) => Atomic::Swap,
+            ("min_num", true) => Atomic::FMinNum,
+            ("max_num", true) => Atomic::FMaxNum,
+            ("wrxchg" | "storexchg", false) => Atomic::Swap,
+            ("sub_clamp", false) => Atomic::SubClamp,
+            ("cond_sub", false) => Atomic::CondSub,
             ("wrap", false) => Atomic::Wrap,
             ("condxchg32", false) => Atomic::CondSwap,
             _ => return None,
         })
     }
+    /// How [`Atomic::FMinNum`] treats NaNs.
+    const NUM: Rules = Rules { ieee: false, first: true, quiets: true };
+
     /// The new value of a 32-bit word. `compare` is the second operand of those that have two.
     pub fn apply32(self, old: u32, data: u32, compare: u32) -> u32 {
         let f = |v| f32::from_bits(v);
@@ -103,6 +166,8 @@ impl Atomic {
                 let read = |x| f(flush32(x, false));
                 flush32((read(old) + read(data)).to_bits(), false)
             }
+            Atomic::FMinNum => min32(Atomic::NUM, data, old),
+            Atomic::FMaxNum => max32(Atomic::NUM, data, old),
             Atomic::FMin => min_max(f(old).is_nan(), f(data).is_nan(), f(data) < f(old), old, data),
             Atomic::FMax => min_max(f(old).is_nan(), f(data).is_nan(), f(data) > f(old), old, data),
             Atomic::FCmpSwap => {
@@ -145,6 +210,8 @@ impl Atomic {
             Atomic::FAdd => (f(old) + f(data)).to_bits(),
             Atomic::FMin => min_max(f(old).is_nan(), f(data).is_nan(), f(data) < f(old), old, data),
             Atomic::FMax => min_max(f(old).is_nan(), f(data).is_nan(), f(data) > f(old), old, data),
+            Atomic::FMinNum => min64(Atomic::NUM, data, old),
+            Atomic::FMaxNum => max64(Atomic::NUM, data, old),
             Atomic::FCmpSwap => {
                 if f(old) == f(compare) {
                     data
@@ -188,6 +255,14 @@ impl Atomic {
                     0
                 } else {
                     old + 1
+                }
+            }
+            Atomic::SubClamp => old.saturating_sub(data),
+            Atomic::CondSub => {
+                if old >= data {
+                    old - data
+                } else {
+                    old
                 }
             }
             Atomic::Dec => {

@@ -4,6 +4,8 @@
 //! row, `sdst` the resource's first scalar, `src[2]` the scalar offset's code, `imm` the offset, `imm2` an
 //! [`Encoded`] action with [`OFFEN`], [`IDXEN`] and [`LDS`].
 
+use luthier_isa::Generation;
+
 use super::access::{self, Addresses, Rows};
 use super::flat::{Encoded, bytewise};
 use super::{Action, Transfer, lanes, notice};
@@ -18,7 +20,22 @@ pub const LDS: u32 = 4;
 /// M0 has 18 bits of an LDS address, not 16.
 pub const WIDE_M0: u32 = 8;
 
-/// A buffer resource descriptor of gfx9.
+/// What is outside of a buffer, by a descriptor's OOB_SELECT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Bounds {
+    /// gfx9 has no choice.
+    Gfx9,
+    /// Past the last record, or past its end.
+    Structured,
+    /// Past the last record.
+    Records,
+    /// Everything in a buffer of no records, else nothing.
+    Empty,
+    /// Past so many bytes.
+    Raw,
+}
+
+/// A buffer resource descriptor.
 #[derive(Clone, Copy, Debug)]
 struct Resource {
     base: u64,
@@ -28,11 +45,26 @@ struct Resource {
     element: u64,
     index_stride: u64,
     add_tid: bool,
+    bounds: Bounds,
 }
 
 impl Resource {
     fn read(w: &Wave, code: u8) -> Resource {
         let word = |i: u8| u64::from(w.s[usize::from(code.wrapping_add(i))]);
+        if !w.generation.is_gfx9_family() {
+            // RDNA1 and RDNA2 have one bit for swizzling, in elements of four bytes; later ones two, with their size.
+            let swizzle = if w.generation == Generation::Gfx10 { word(1) >> 31 & 1 } else { word(1) >> 30 & 3 };
+            return Resource {
+                base: word(0) | (word(1) & 0xffff) << 32,
+                stride: word(1) >> 16 & 0x3fff,
+                records: word(2),
+                swizzle: swizzle != 0,
+                element: 2 << swizzle.max(1),
+                index_stride: 8 << (word(3) >> 21 & 3),
+                add_tid: word(3) >> 23 & 1 != 0,
+                bounds: [Bounds::Structured, Bounds::Records, Bounds::Empty, Bounds::Raw][(word(3) >> 28 & 3) as usize],
+            };
+        }
         let add_tid = word(3) >> 23 & 1 != 0;
         // With ADD_TID the data format's bits extend the stride.
         let high_stride = if add_tid { (word(3) >> 15 & 15) << 14 } else { 0 };
@@ -45,6 +77,7 @@ impl Resource {
             element: 4,
             index_stride: 8 << (word(3) >> 21 & 3),
             add_tid,
+            bounds: Bounds::Gfx9,
         }
     }
     /// Offset of a byte from base plus scalar offset.
@@ -60,6 +93,18 @@ impl Resource {
     }
     /// Whether `size` bytes there are outside the buffer.
     fn outside(&self, index: u64, offset: u64, size: u64, soffset: u64) -> bool {
+        match self.bounds {
+            Bounds::Structured => return index >= self.records || offset + size > self.stride,
+            Bounds::Records => return index >= self.records,
+            Bounds::Empty => return self.records == 0,
+            Bounds::Raw if self.swizzle && self.stride != 0 => {
+                return index >= self.records || offset + size > self.stride;
+            }
+            Bounds::Raw => {
+                return index * self.stride + offset + size > self.records.saturating_sub(soffset);
+            }
+            Bounds::Gfx9 => {}
+        }
         if self.stride == 0 || !(self.swizzle || self.add_tid) {
             let place = if self.swizzle { offset } else { index * self.stride + offset };
             let limit = if self.stride == 0 { self.records } else { self.records.saturating_mul(self.stride) };

@@ -9,7 +9,7 @@ use super::access::Rows;
 use super::flat::Encoded;
 use super::{Action, Transfer, atomic::Atomic, lanes, notice};
 use crate::fp;
-use crate::op::{Flow, Op};
+use crate::op::{Flow, Op, OpFlags};
 use crate::report::FindingKind;
 use crate::wave::{Wave, scalar};
 
@@ -37,25 +37,28 @@ pub fn parse(base: &str) -> Option<DsOp> {
     };
     const LOAD: Action = Action::Load(Transfer::Words);
     const STORE: Action = Action::Store(Transfer::Words);
-    if let Some(ty) = name.strip_prefix("read2st64_") {
+    const SWAP: Action = Action::Atomic(Atomic::Swap, true);
+    // The name up to RDNA2 and the one since.
+    let after = |old: &str, new: &str| name.strip_prefix(old).or_else(|| name.strip_prefix(new));
+    if let Some(ty) = after("read2st64_", "load_2addr_stride64_") {
         return two(LOAD, ty, true);
     }
-    if let Some(ty) = name.strip_prefix("read2_") {
+    if let Some(ty) = after("read2_", "load_2addr_") {
         return two(LOAD, ty, false);
     }
-    if let Some(ty) = name.strip_prefix("write2st64_") {
+    if let Some(ty) = after("write2st64_", "store_2addr_stride64_") {
         return two(STORE, ty, true);
     }
-    if let Some(ty) = name.strip_prefix("write2_") {
+    if let Some(ty) = after("write2_", "store_2addr_") {
         return two(STORE, ty, false);
     }
-    if let Some(ty) = name.strip_prefix("wrxchg2st64_rtn_") {
-        return two(Action::Atomic(Atomic::Swap, true), ty, true);
+    if let Some(ty) = after("wrxchg2st64_rtn_", "storexchg_2addr_stride64_rtn_") {
+        return two(SWAP, ty, true);
     }
-    if let Some(ty) = name.strip_prefix("wrxchg2_rtn_") {
-        return two(Action::Atomic(Atomic::Swap, true), ty, false);
+    if let Some(ty) = after("wrxchg2_rtn_", "storexchg_2addr_rtn_") {
+        return two(SWAP, ty, false);
     }
-    if let Some(ty) = name.strip_prefix("read_") {
+    if let Some(ty) = after("read_", "load_") {
         let transfer = match ty {
             "u8" => Transfer::U8,
             "i8" => Transfer::I8,
@@ -71,7 +74,7 @@ pub fn parse(base: &str) -> Option<DsOp> {
         };
         return one(Action::Load(transfer), 1);
     }
-    if let Some(ty) = name.strip_prefix("write_") {
+    if let Some(ty) = after("write_", "store_") {
         let transfer = match ty {
             "b8" => Transfer::U8,
             "b16" => Transfer::U16,
@@ -219,8 +222,7 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
         Action::Atomic(atomic, ret) => {
             // FLAT operands: what to compare with is behind what to store.
             let second = rows.data + u16::from(rows.words);
-            let src = if atomic == Atomic::CmpSwap { [0, second, rows.data] } else { [0, rows.data, second] };
-            let op = Op { dst: rows.dst, src, ..Op::NOTHING };
+            let op = Op { dst: rows.dst, src: [0, rows.data, second], flags: OpFlags::NEW_FIRST, ..Op::NOTHING };
             return atomics(w, &op, atomic, ret, rows.words, offsets, mask);
         }
     }
@@ -229,9 +231,9 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
 
 fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets: &[u32; 64], mask: u64) -> Flow {
     let lds = Rc::clone(&w.lds);
-    // Compare-and-swap has what to compare with first.
+    // Compare-and-swap has what to compare with first, until RDNA3.
     let (data, second) = match atomic {
-        Atomic::CmpSwap | Atomic::FCmpSwap => (op.src[2], op.src[1]),
+        Atomic::CmpSwap | Atomic::FCmpSwap if !op.flags.contains(OpFlags::NEW_FIRST) => (op.src[2], op.src[1]),
         _ => (op.src[1], op.src[2]),
     };
     let second = if atomic.two_operands() { second } else { data };

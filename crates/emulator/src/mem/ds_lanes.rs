@@ -1,8 +1,21 @@
 //! DS instructions that exchange data between lanes and touch no memory.
 
+use luthier_isa::Generation;
+
 use super::lanes;
 use crate::op::{Flow, Handler, Op};
 use crate::wave::{Row, Wave};
+
+/// The lane that lane `i` reaches by an address. Up to RDNA3 the halves of a wave of RDNA stay among themselves (LLVM's
+/// GCNSubtarget::supportsWaveWideBPermute).
+#[inline(always)]
+fn reached(w: &Wave, i: usize, address: u32) -> usize {
+    let lane = (address >> 2) as usize;
+    match w.generation {
+        Generation::Gfx10 | Generation::Gfx11 => i & 32 | lane & 31,
+        _ => lane & (w.lanes() as usize - 1),
+    }
+}
 
 /// Lane `i` reads lane `address / 4`; inactive lanes read as zero.
 fn bpermute(w: &mut Wave, op: &Op) -> Flow {
@@ -10,8 +23,19 @@ fn bpermute(w: &mut Wave, op: &Op) -> Flow {
     let from = w.row(op.src[0]);
     let mut out = Row::ZERO;
     for i in 0..64 {
-        let source = (from.0[i].wrapping_add(op.imm as u32) >> 2 & 63) as usize;
+        let source = reached(w, i, from.0[i].wrapping_add(op.imm as u32));
         out.0[i] = if exec >> source & 1 != 0 { data.0[source] } else { 0 };
+    }
+    w.write(op.dst, &out);
+    Flow::Next
+}
+
+/// The same from inactive lanes too.
+fn bpermute_all(w: &mut Wave, op: &Op) -> Flow {
+    let (data, from) = (w.row(op.src[1]), w.row(op.src[0]));
+    let mut out = Row::ZERO;
+    for i in 0..64 {
+        out.0[i] = data.0[reached(w, i, from.0[i].wrapping_add(op.imm as u32))];
     }
     w.write(op.dst, &out);
     Flow::Next
@@ -23,7 +47,7 @@ fn permute(w: &mut Wave, op: &Op) -> Flow {
     let to = *w.row(op.src[0]);
     let mut out = Row::ZERO;
     for i in lanes(exec) {
-        out.0[(to.0[i].wrapping_add(op.imm as u32) >> 2 & 63) as usize] = data.0[i];
+        out.0[reached(w, i, to.0[i].wrapping_add(op.imm as u32))] = data.0[i];
     }
     w.write(op.dst, &out);
     Flow::Next
@@ -54,6 +78,7 @@ fn swizzle(w: &mut Wave, op: &Op) -> Flow {
 pub fn lookup(base: &str, offset: u32) -> Option<Handler> {
     match base {
         "ds_bpermute_b32" => Some(bpermute),
+        "ds_bpermute_fi_b32" => Some(bpermute_all),
         "ds_permute_b32" => Some(permute),
         // The FFT patterns, from 0xe000 on, are refused.
         "ds_swizzle_b32" if offset < 0xe000 => Some(swizzle),

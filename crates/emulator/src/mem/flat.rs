@@ -8,7 +8,7 @@ use super::{Action, Transfer, atomic::Atomic, buffer, lanes, notice};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
-use crate::wave::{Wave, scalar};
+use crate::wave::Wave;
 
 /// `ssrc` of an instruction without a scalar base.
 pub const NO_BASE: u8 = 255;
@@ -33,7 +33,7 @@ const TRANSFERS: [Transfer; 11] = [
     Transfer::B16Hi,
 ];
 
-const ATOMICS: [Atomic; 24] = [
+const ATOMICS: [Atomic; 28] = [
     Atomic::Swap,
     Atomic::CmpSwap,
     Atomic::Add,
@@ -58,6 +58,10 @@ const ATOMICS: [Atomic; 24] = [
     Atomic::MaskOr,
     Atomic::Wrap,
     Atomic::CondSwap,
+    Atomic::SubClamp,
+    Atomic::CondSub,
+    Atomic::FMinNum,
+    Atomic::FMaxNum,
 ];
 
 impl Encoded {
@@ -135,7 +139,7 @@ pub fn flat(w: &mut Wave, op: &Op) -> Flow {
         }
     }
     if let Some(strict) = &mut w.strict {
-        strict.flat_lanes(exec & !shared, shared);
+        strict.flat_lanes(exec & !shared, shared, !w.generation.is_gfx9_family());
     }
     if shared | private == 0 {
         return access::perform(w, encoded.action(), rows_of(op, encoded), &at);
@@ -170,26 +174,26 @@ pub fn scratch(w: &mut Wave, op: &Op) -> Flow {
     }
     let exec = w.exec();
     if encoded.extra() & buffer::LDS != 0 {
-        let base = w.s64(scalar::FLAT_SCRATCH);
-        let lane = std::array::from_fn(|i| private_place(base, offsets[i], i));
-        return buffer::to_lds(w, op, encoded.action(), &Addresses { lane, mask: exec, stride: 256 });
+        let (base, width) = (w.s64(w.scratch_base), w.lanes());
+        let lane = std::array::from_fn(|i| private_place(base, width, offsets[i], i));
+        return buffer::to_lds(w, op, encoded.action(), &Addresses { lane, mask: exec, stride: 4 * u64::from(width) });
     }
     private_access(w, encoded.action(), rows_of(op, encoded), &offsets, exec)
 }
 
-/// Private memory is interleaved: word `k` of lane `l` lies at `FLAT_SCRATCH + (64 k + l) * 4`.
-fn private_place(base: u64, offset: u32, lane: usize) -> u64 {
-    base.wrapping_add(u64::from(offset & !3) * 64 + 4 * lane as u64 + u64::from(offset & 3))
+/// Private memory is interleaved: word `k` of lane `l` lies at `FLAT_SCRATCH + (lanes * k + l) * 4`.
+fn private_place(base: u64, lanes: u32, offset: u32, lane: usize) -> u64 {
+    base.wrapping_add(u64::from(offset & !3) * u64::from(lanes) + 4 * lane as u64 + u64::from(offset & 3))
 }
 
 fn private_access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
-    let base = w.s64(scalar::FLAT_SCRATCH);
+    let (base, width) = (w.s64(w.scratch_base), w.lanes());
     let size = match action {
         Action::Load(t) | Action::Store(t) => t.bytes(rows.words),
         Action::Atomic(..) => 4 * u64::from(rows.words),
     };
-    let place = |offset: u32, lane: usize| private_place(base, offset, lane);
-    let mut at = Addresses { lane: [0; 64], mask, stride: 256 };
+    let place = |offset: u32, lane: usize| private_place(base, width, offset, lane);
+    let mut at = Addresses { lane: [0; 64], mask, stride: 4 * u64::from(width) };
     let mut straddling = 0u64;
     for lane in lanes(mask) {
         at.lane[lane] = place(offsets[lane], lane);

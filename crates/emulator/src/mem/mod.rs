@@ -77,34 +77,34 @@ pub enum Action {
 /// `atomic_add_x2`. `ret` is the glc bit of an atomic.
 pub fn action(suffix: &str, ret: bool) -> Option<(Action, u8)> {
     let words = |n: &str| match n {
-        "dword" => Some(1),
-        "dwordx2" => Some(2),
-        "dwordx3" => Some(3),
-        "dwordx4" => Some(4),
+        "dword" | "b32" => Some(1),
+        "dwordx2" | "b64" => Some(2),
+        "dwordx3" | "b96" => Some(3),
+        "dwordx4" | "b128" => Some(4),
         _ => None,
     };
     if let Some(what) = suffix.strip_prefix("load_") {
         let transfer = match what {
-            "ubyte" => Transfer::U8,
-            "sbyte" => Transfer::I8,
-            "ushort" => Transfer::U16,
-            "sshort" => Transfer::I16,
-            "ubyte_d16" => Transfer::U8Lo,
-            "ubyte_d16_hi" => Transfer::U8Hi,
-            "sbyte_d16" => Transfer::I8Lo,
-            "sbyte_d16_hi" => Transfer::I8Hi,
-            "short_d16" => Transfer::B16Lo,
-            "short_d16_hi" => Transfer::B16Hi,
+            "ubyte" | "u8" => Transfer::U8,
+            "sbyte" | "i8" => Transfer::I8,
+            "ushort" | "u16" => Transfer::U16,
+            "sshort" | "i16" => Transfer::I16,
+            "ubyte_d16" | "d16_u8" => Transfer::U8Lo,
+            "ubyte_d16_hi" | "d16_hi_u8" => Transfer::U8Hi,
+            "sbyte_d16" | "d16_i8" => Transfer::I8Lo,
+            "sbyte_d16_hi" | "d16_hi_i8" => Transfer::I8Hi,
+            "short_d16" | "d16_b16" => Transfer::B16Lo,
+            "short_d16_hi" | "d16_hi_b16" => Transfer::B16Hi,
             what => return words(what).map(|n| (Action::Load(Transfer::Words), n)),
         };
         return Some((Action::Load(transfer), 1));
     }
     if let Some(what) = suffix.strip_prefix("store_") {
         let transfer = match what {
-            "byte" => Transfer::U8,
-            "byte_d16_hi" => Transfer::U8Hi,
-            "short" => Transfer::U16,
-            "short_d16_hi" => Transfer::B16Hi,
+            "byte" | "b8" => Transfer::U8,
+            "byte_d16_hi" | "d16_hi_b8" => Transfer::U8Hi,
+            "short" | "b16" => Transfer::U16,
+            "short_d16_hi" | "d16_hi_b16" => Transfer::B16Hi,
             what => return words(what).map(|n| (Action::Store(Transfer::Words), n)),
         };
         return Some((Action::Store(transfer), 1));
@@ -137,6 +137,17 @@ pub fn lookup_cache_control(base: &str) -> Option<Handler> {
             | "buffer_wbl2"
             | "buffer_inv"
             | "buffer_invl2"
+            | "buffer_gl0_inv"
+            | "buffer_gl1_inv"
+            | "s_gl1_inv"
+            | "global_inv"
+            | "global_wb"
+            | "global_wbinv"
+            | "s_prefetch_inst"
+            | "s_prefetch_inst_pc_rel"
+            | "s_prefetch_data"
+            | "s_prefetch_data_pc_rel"
+            | "s_buffer_prefetch_data"
             | "s_dcache_inv"
             | "s_dcache_wb"
             | "s_dcache_inv_vol"

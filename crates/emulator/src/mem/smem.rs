@@ -42,6 +42,54 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// A byte or two, zero- or sign-extended, at an address.
+fn load_part(w: &mut Wave, op: &Op, address: u64, bytes: u64, signed: bool) -> Flow {
+    let address = address & !(bytes - 1);
+    notice::scalar(w, false, address, bytes);
+    let raw = match w.memory.resolve(&mut w.span, address, bytes, false) {
+        Ok(p) if bytes == 1 => u32::from(p.load8()),
+        Ok(p) => u32::from(p.load16()),
+        Err(_) => {
+            let message = format!("a scalar load of {bytes} bytes from {address:#x}, not all in an allocation");
+            if w.bad_access(FindingKind::OutOfBounds, None, address, message) == Flow::Fault {
+                return Flow::Fault;
+            }
+            0
+        }
+    };
+    w.s[usize::from(op.sdst)] = match (bytes, signed) {
+        (1, true) => raw as i8 as u32,
+        (_, true) => raw as i16 as u32,
+        _ => raw,
+    };
+    Flow::Next
+}
+
+fn part(w: &mut Wave, op: &Op, bytes: u64, signed: bool) -> Flow {
+    let address = base(w, op).wrapping_add(offset(w, op));
+    load_part(w, op, address, bytes, signed)
+}
+
+/// Outside of the buffer is zero.
+fn buffer_part(w: &mut Wave, op: &Op, bytes: u64, signed: bool) -> Flow {
+    let (base, size) = buffer(w, op);
+    let at = offset(w, op) & !(bytes - 1);
+    if at + bytes > size {
+        w.s[usize::from(op.sdst)] = 0;
+        return Flow::Next;
+    }
+    load_part(w, op, base + at, bytes, signed)
+}
+
+macro_rules! part_of {
+    ($read:ident, $bytes:literal, $signed:literal) => {{
+        fn run(w: &mut Wave, op: &Op) -> Flow {
+            $read(w, op, $bytes, $signed)
+        }
+        Some(run as Handler)
+    }};
+}
+
 fn store(w: &mut Wave, op: &Op) -> Flow {
     let address = base(w, op).wrapping_add(offset(w, op)) & !3;
     let words = op.imm2;
@@ -169,7 +217,7 @@ fn buffer_atomic(w: &mut Wave, op: &Op) -> Flow {
 }
 
 /// Nanoseconds since the first use of the clock.
-fn nanoseconds() -> u64 {
+pub fn nanoseconds() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
@@ -182,9 +230,17 @@ pub fn lookup(base: &str) -> Option<Handler> {
         "s_memrealtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds() / 10)),
         _ if base.starts_with("s_atomic_") => Some(atomic),
         _ if base.starts_with("s_buffer_atomic_") => Some(buffer_atomic),
-        _ if base.starts_with("s_load_dword") => Some(load),
+        "s_load_u8" => part_of!(part, 1, false),
+        "s_load_i8" => part_of!(part, 1, true),
+        "s_load_u16" => part_of!(part, 2, false),
+        "s_load_i16" => part_of!(part, 2, true),
+        "s_buffer_load_u8" => part_of!(buffer_part, 1, false),
+        "s_buffer_load_i8" => part_of!(buffer_part, 1, true),
+        "s_buffer_load_u16" => part_of!(buffer_part, 2, false),
+        "s_buffer_load_i16" => part_of!(buffer_part, 2, true),
+        _ if base.starts_with("s_load_dword") || base.starts_with("s_load_b") => Some(load),
         _ if base.starts_with("s_store_dword") => Some(store),
-        _ if base.starts_with("s_buffer_load_dword") => Some(buffer_load),
+        _ if base.starts_with("s_buffer_load_dword") || base.starts_with("s_buffer_load_b") => Some(buffer_load),
         _ if base.starts_with("s_buffer_store_dword") => Some(buffer_store),
         _ => None,
     }

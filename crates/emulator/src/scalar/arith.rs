@@ -152,6 +152,10 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         "s_sext_i32_i16" => next!(|w, op| set32(w, op, s32(w, op, 0) as i16 as u32)),
         "s_pack_ll_b32_b16" => next!(|w, op| set32(w, op, s32(w, op, 0) & 0xffff | s32(w, op, 1) << 16)),
         "s_pack_lh_b32_b16" => next!(|w, op| set32(w, op, s32(w, op, 0) & 0xffff | s32(w, op, 1) & 0xffff_0000)),
+        "s_add_nc_u64" => next!(|w, op| w.set_s64(op.sdst, s64(w, op, 0).wrapping_add(s64(w, op, 1)))),
+        "s_sub_nc_u64" => next!(|w, op| w.set_s64(op.sdst, s64(w, op, 0).wrapping_sub(s64(w, op, 1)))),
+        "s_mul_u64" => next!(|w, op| w.set_s64(op.sdst, s64(w, op, 0).wrapping_mul(s64(w, op, 1)))),
+        "s_pack_hl_b32_b16" => next!(|w, op| set32(w, op, s32(w, op, 0) >> 16 | s32(w, op, 1) << 16)),
         "s_pack_hh_b32_b16" => next!(|w, op| set32(w, op, s32(w, op, 0) >> 16 | s32(w, op, 1) & 0xffff_0000)),
 
         "s_brev_b32" => next!(|w, op| set32(w, op, s32(w, op, 0).reverse_bits())),

@@ -2,6 +2,7 @@
 
 use super::{getreg, next, s32, s64, set32, setreg};
 use crate::error::FaultKind;
+use crate::mode::Mode;
 use crate::op::{Flow, Handler, Op};
 use crate::wave::{Wave, scalar};
 
@@ -53,10 +54,49 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         }),
         "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done" => flow!(|_w, _op| Flow::End),
         "s_barrier" => flow!(|_w, _op| Flow::Barrier),
-        "s_sleep" => flow!(|_w, _op| Flow::Yield),
+        // The workgroup's barrier is number -1. Waves wait where they wait for it, having signalled before.
+        "s_barrier_signal" => flow!(|w, op| match s32(w, op, 0) as i32 {
+            -1 => Flow::Next,
+            number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
+        }),
+        "s_barrier_wait" => flow!(|w, op| match op.imm as i16 {
+            -1 => Flow::Barrier,
+            number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
+        }),
+        "s_sleep" | "s_sleep_var" => flow!(|_w, _op| Flow::Yield),
         // Memory operations complete at once and results are there; strict mode has its own micro-ops for waits.
-        "s_nop" | "s_waitcnt" | "s_setprio" | "s_icache_inv" | "s_incperflevel" | "s_decperflevel" | "s_ttracedata"
-        | "s_inst_prefetch" | "s_sethalt" | "s_wakeup" => next!(|_w, _op| ()),
+        "s_nop"
+        | "s_waitcnt"
+        | "s_setprio"
+        | "s_icache_inv"
+        | "s_incperflevel"
+        | "s_decperflevel"
+        | "s_ttracedata"
+        | "s_inst_prefetch"
+        | "s_sethalt"
+        | "s_wakeup"
+        | "s_set_inst_prefetch_distance"
+        | "s_clause"
+        | "s_delay_alu"
+        | "s_version"
+        | "s_waitcnt_depctr"
+        | "s_waitcnt_vscnt"
+        | "s_waitcnt_vmcnt"
+        | "s_waitcnt_expcnt"
+        | "s_waitcnt_lgkmcnt"
+        | "s_wait_idle"
+        | "s_wait_event"
+        | "s_ttracedata_imm"
+        | "s_wait_alu"
+        | "s_wait_loadcnt"
+        | "s_wait_storecnt"
+        | "s_wait_samplecnt"
+        | "s_wait_bvhcnt"
+        | "s_wait_expcnt"
+        | "s_wait_dscnt"
+        | "s_wait_kmcnt"
+        | "s_wait_loadcnt_dscnt"
+        | "s_wait_storecnt_dscnt" => next!(|_w, _op| ()),
         "s_trap" => flow!(|w, op| {
             w.fault(FaultKind::Unsupported, format!("trap {} is raised (2 is llvm.trap, 3 a debug trap)", op.imm & 255))
         }),
@@ -68,6 +108,23 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
                     w.fault(FaultKind::Unsupported, format!("message {other} is not one that a compute wave sends"))
                 }
             }
+        }),
+        "s_round_mode" => next!(|w, op| w.mode = Mode(w.mode.0 & !15 | op.imm as u32 & 15)),
+        "s_denorm_mode" => next!(|w, op| w.mode = Mode(w.mode.0 & !0xf0 | (op.imm as u32 & 15) << 4)),
+        // The lowering puts the message into imm2 and the width of the answer into imm.
+        "s_sendmsg_rtn_b32" | "s_sendmsg_rtn_b64" => flow!(|w, op| match op.imm2 & 0xff {
+            // GET_REALTIME, the 100 MHz clock.
+            131 => {
+                let now = crate::mem::smem::nanoseconds() / 10;
+                if op.imm == 64 {
+                    w.set_s64(op.sdst, now)
+                } else {
+                    set32(w, op, now as u32)
+                }
+                Flow::Next
+            }
+            other =>
+                w.fault(FaultKind::Unsupported, format!("message {other} that asks for an answer is not modelled")),
         }),
         "s_getreg_b32" => flow!(|w, op| match getreg(w, op.imm) {
             Ok(value) => {

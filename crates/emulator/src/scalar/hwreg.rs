@@ -1,17 +1,51 @@
 //! `s_getreg` and `s_setreg`: the hardware registers behind them.
 
+use luthier_isa::Generation;
+
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::mode::Mode;
-use crate::wave::Wave;
+use crate::wave::{Wave, scalar};
 
-const MODE: u64 = 1;
-const STATUS: u64 = 2;
-const TRAPSTS: u64 = 3;
-const HW_ID: u64 = 4;
-const GPR_ALLOC: u64 = 5;
-const LDS_ALLOC: u64 = 6;
-const IB_STS: u64 = 7;
-const SH_MEM_BASES: u64 = 15;
+/// A register, whatever its number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Register {
+    Mode,
+    Status,
+    /// Which wave it is among those of its workgroup.
+    WaveId,
+    MemoryBases,
+    ScratchBase(u8),
+    /// A clock: so many bits of it from this one on.
+    Cycles(u32, u32),
+    /// What is not modelled, and reads as zero.
+    Zero,
+    /// The same, and writing it does nothing.
+    Ignored,
+}
+
+/// Source: LLVM's AMDGPUAsmUtils (the tables of hardware registers).
+fn register(generation: Generation, id: u64) -> Option<Register> {
+    use Generation::{Gfx9, Gfx10, Gfx11, Gfx12, Gfx90a, Gfx940, Gfx1250};
+    use Register::*;
+    Some(match (generation, id) {
+        (_, 1) => Mode,
+        (_, 2) => Status,
+        (Gfx12 | Gfx1250, 4 | 17 | 18 | 19 | 26) => Ignored,
+        (Gfx1250, 28) => Zero,
+        (_, 3) => Ignored,
+        (Gfx9 | Gfx90a | Gfx940, 4) => WaveId,
+        (_, 5..=7) => Zero,
+        (_, 15) => MemoryBases,
+        (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 20) => ScratchBase(0),
+        (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 21) => ScratchBase(1),
+        (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 23) => WaveId,
+        (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 24) => Zero,
+        (Gfx10 | Gfx11, 29) => Cycles(0, 20),
+        (Gfx12 | Gfx1250, 29) => Cycles(0, 32),
+        (Gfx12 | Gfx1250, 30) => Cycles(32, 32),
+        _ => return None,
+    })
+}
 
 /// id [5:0], offset [10:6], size - 1 [15:11]
 fn field(simm: u64) -> (u64, u32, u32) {
@@ -22,17 +56,20 @@ fn field(simm: u64) -> (u64, u32, u32) {
 /// The field of a hardware register that `simm` names; `Err` is the register's id, if there is no such register.
 pub(crate) fn getreg(w: &Wave, simm: u64) -> Result<u32, u64> {
     let (id, offset, mask) = field(simm);
-    let value = match id {
-        MODE => w.mode.0,
-        STATUS => {
+    let value = match register(w.generation, id).ok_or(id)? {
+        Register::Mode => w.mode.0,
+        Register::Status => {
             let flag = |on: bool, bit: u32| u32::from(on) << bit;
             // scc, execz, vccz, in a workgroup, valid
             flag(w.scc(), 0) | flag(w.exec() == 0, 9) | flag(w.vcc() == 0, 10) | flag(true, 11) | flag(true, 16)
         }
-        TRAPSTS | GPR_ALLOC | LDS_ALLOC | IB_STS => 0,
-        HW_ID => w.place.wave_in_group & 15,
-        SH_MEM_BASES => ((SHARED_BASE >> 48) << 16 | PRIVATE_BASE >> 48) as u32,
-        other => return Err(other),
+        Register::WaveId => w.place.wave_in_group & if w.generation.is_gfx9_family() { 15 } else { 31 },
+        Register::MemoryBases => ((SHARED_BASE >> 48) << 16 | PRIVATE_BASE >> 48) as u32,
+        Register::ScratchBase(k) => w.s[usize::from(scalar::FLAT_SCRATCH_BASE + k)],
+        Register::Cycles(first, bits) => {
+            (crate::mem::smem::nanoseconds() >> first) as u32 & if bits == 32 { !0 } else { (1 << bits) - 1 }
+        }
+        Register::Zero | Register::Ignored => 0,
     };
     Ok(value >> offset & mask)
 }
@@ -40,10 +77,20 @@ pub(crate) fn getreg(w: &Wave, simm: u64) -> Result<u32, u64> {
 /// Writes a field of a hardware register; `Err` is the register's id, if it cannot be written.
 pub(crate) fn setreg(w: &mut Wave, simm: u64, value: u32) -> Result<(), u64> {
     let (id, offset, mask) = field(simm);
-    match id {
-        MODE => w.mode = Mode(w.mode.0 & !(mask << offset) | (value & mask) << offset),
-        TRAPSTS | STATUS => {}
-        other => return Err(other),
+    let change = |old: u32| old & !(mask << offset) | (value & mask) << offset;
+    match register(w.generation, id).ok_or(id)? {
+        Register::Mode => {
+            // RDNA4 does not let choose what becomes of NaNs.
+            let rdna4 = matches!(w.generation, Generation::Gfx12 | Generation::Gfx1250);
+            let new = change(w.mode.0);
+            w.mode = Mode(if rdna4 { new & !(1 << 9) | 1 << 8 } else { new });
+        }
+        Register::ScratchBase(k) if w.generation == Generation::Gfx10 => {
+            let code = usize::from(scalar::FLAT_SCRATCH_BASE + k);
+            w.s[code] = change(w.s[code]);
+        }
+        Register::Ignored | Register::Status => {}
+        _ => return Err(id),
     }
     Ok(())
 }

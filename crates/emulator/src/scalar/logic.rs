@@ -18,17 +18,34 @@ fn logic64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> u64) {
 
 /// sdst = EXEC; EXEC = f(source, EXEC); SCC = EXEC is not zero.
 fn saveexec(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> u64) {
-    let (source, exec) = (s64(w, op, 0), w.exec());
+    let (source, exec) = (s64(w, op, 0), w.s64(scalar::EXEC));
     let new = f(source, exec);
     w.set_s64(op.sdst, exec);
-    w.set_exec(new);
+    w.set_s64(scalar::EXEC, new);
+    w.set_scc(new != 0);
+}
+
+/// As [`saveexec`], of EXEC_LO.
+fn saveexec32(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) {
+    let (source, exec) = (s32(w, op, 0), w.s[usize::from(scalar::EXEC)]);
+    let new = f(source, exec);
+    set32(w, op, exec);
+    w.s[usize::from(scalar::EXEC)] = new;
+    w.set_scc(new != 0);
+}
+
+/// As [`wrexec`], of EXEC_LO.
+fn wrexec32(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) {
+    let new = f(s32(w, op, 0), w.s[usize::from(scalar::EXEC)]);
+    w.s[usize::from(scalar::EXEC)] = new;
+    set32(w, op, new);
     w.set_scc(new != 0);
 }
 
 /// EXEC = sdst = f(source, EXEC); SCC = it is not zero.
 fn wrexec(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> u64) {
-    let new = f(s64(w, op, 0), w.exec());
-    w.set_exec(new);
+    let new = f(s64(w, op, 0), w.s64(scalar::EXEC));
+    w.set_s64(scalar::EXEC, new);
     w.set_s64(op.sdst, new);
     w.set_scc(new != 0);
 }
@@ -125,6 +142,24 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         "s_xnor_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| !(s ^ e))),
         "s_andn1_wrexec_b64" => next!(|w, op| wrexec(w, op, |s, e| !s & e)),
         "s_andn2_wrexec_b64" => next!(|w, op| wrexec(w, op, |s, e| s & !e)),
+        "s_and_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s & e)),
+        "s_or_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s | e)),
+        "s_xor_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s ^ e)),
+        "s_andn1_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !s & e)),
+        "s_andn2_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s & !e)),
+        "s_orn1_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !s | e)),
+        "s_orn2_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s | !e)),
+        "s_nand_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !(s & e))),
+        "s_nor_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !(s | e))),
+        "s_xnor_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !(s ^ e))),
+        "s_andn1_wrexec_b32" => next!(|w, op| wrexec32(w, op, |s, e| !s & e)),
+        "s_andn2_wrexec_b32" => next!(|w, op| wrexec32(w, op, |s, e| s & !e)),
+        "s_movrelsd_2_b32" => next!(|w, op| {
+            let m0 = w.s[usize::from(scalar::M0)] as usize;
+            let place = |code: usize, by: usize| (code + (by & 0x3ff)).min(usize::from(scalar::EXEC));
+            let (from, to) = (place(usize::from(op.src[0] & 255), m0), place(usize::from(op.sdst), m0 >> 16));
+            w.s[to] = w.s[from]
+        }),
         "s_movrels_b32" => next!(|w, op| {
             let from = indexed(w, usize::from(op.src[0] & 255));
             set32(w, op, w.s[from])

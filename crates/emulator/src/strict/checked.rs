@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, Reg};
+use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, OperandInfo, Part, Reg};
 
+use super::counters::{counters, wait};
 use super::hazards::Facts;
+use super::waits::{Counters, Wait};
+use crate::lower::dpp_source;
+use crate::names;
 
 /// Where a value comes from or goes to, in the terms of the shadow state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +83,16 @@ pub enum Rule {
     Compare,
     /// Carry out (and perhaps in, from a scalar code) beside the result.
     Carry(Option<u8>),
+    /// Rows, or neighbouring rows, by lane numbers in the second and third source.
+    Permlane {
+        crosses: bool,
+        fetches: bool,
+        bound_zero: bool,
+    },
+    /// The halves of the wave.
+    Permlane64,
+    /// Any undefined bit of any source makes all results undefined.
+    AnyOfAll,
     ReadLane,
     ReadFirstLane,
     WriteLane,
@@ -103,13 +117,14 @@ pub struct Checked {
     pub rule: Rule,
     /// Registers that a load fills later.
     pub loaded: Arc<[Reg]>,
-    pub vm: bool,
-    pub lgkm: bool,
+    pub counters: Counters,
     pub unordered: bool,
-    /// vmcnt and lgkmcnt that `s_waitcnt` lets remain.
-    pub wait: Option<(usize, usize)>,
-    /// DPP: control, row mask, bank mask, bound_ctrl.
-    pub dpp: Option<(u32, u32, u32, bool)>,
+    pub wait: Option<Wait>,
+    pub dpp: Option<Dpp>,
+    /// Bits of a vector result that keep their value.
+    pub kept: u32,
+    /// The two operations of one instruction, in an order in which the first changes nothing that the second reads.
+    pub halves: Vec<Checked>,
     pub ignores_exec: bool,
     /// One source says how far the other is shifted.
     pub shifts: bool,
@@ -141,10 +156,13 @@ fn used_bits(inst: &Inst, ty: DataType, position: usize) -> u32 {
             _ => half_bits(info.base, ty),
         };
     }
-    if info.format == Format::Vop3a && inst.field(Field::OpSel).unwrap_or(0) >> position & 1 != 0 {
+    if info.format.plain() == Format::Vop3a
+        && !info.base.starts_with("v_permlane")
+        && inst.field(Field::OpSel).unwrap_or(0) >> position & 1 != 0
+    {
         return 0xffff_0000;
     }
-    if info.format == Format::Vop3p {
+    if info.format.plain() == Format::Vop3p {
         let bit = |f| inst.field(f).unwrap_or(0) >> position & 1;
         return match (ty, bit(Field::OpSel), bit(Field::OpSelHi)) {
             (DataType::V2F16 | DataType::V2I16 | DataType::V2Bf16, 0, 0) => 0xffff,
@@ -181,7 +199,10 @@ impl Checked {
         let memory = flag(Flags::VMEM) || flag(Flags::DS) || flag(Flags::FLAT) || flag(Flags::MUBUF);
         let (mut sources, mut data, mut results, mut loaded) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut mask = None;
-        let masked = matches!(info.base, "v_cndmask_b32" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32");
+        let mut kept = 0;
+        let base = names::on_gfx9(info.base);
+        let masked =
+            matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32");
         let mut position = 0;
         for (operand, value) in inst.operands() {
             let Some(at) = place(value) else { continue };
@@ -189,9 +210,17 @@ impl Checked {
                 results.push(at);
                 if let Operand::Reg(range) = value {
                     loaded.extend(range.units());
+                    kept = match range.part {
+                        Part::Whole => kept,
+                        Part::Low => 0xffff_0000,
+                        Part::High => 0xffff,
+                    };
                 }
-                // v_writelane and DPP keep what they do not write.
-                if info.base == "v_writelane_b32" || flag(Flags::DPP) || !operand.access.reads() {
+                // v_writelane, v_permlane and DPP keep what they do not write.
+                let keeps = info.base == "v_writelane_b32" || info.base.starts_with("v_permlane") || flag(Flags::DPP);
+                // A load of 16 bits keeps the others, which says nothing about its address.
+                let fills = memory && operand.field == Field::Vdst;
+                if keeps || fills || !operand.access.reads() {
                     continue;
                 }
             }
@@ -201,7 +230,12 @@ impl Checked {
                 }
                 continue;
             }
-            let source = Source { place: at, used: used_bits(inst, operand.ty, position) };
+            let used = match value {
+                Operand::Reg(range) if range.part == Part::Low => 0xffff,
+                Operand::Reg(range) if range.part == Part::High => 0xffff_0000,
+                _ => used_bits(inst, operand.ty, position),
+            };
+            let source = Source { place: at, used };
             position += 1;
             if memory && matches!(operand.field, Field::Vdata | Field::Data0 | Field::Data1) {
                 data.push(source);
@@ -212,20 +246,11 @@ impl Checked {
         if info.base.starts_with("v_div_fmas") {
             mask = Some(crate::wave::scalar::VCC);
         }
-        let counted = flag(Flags::VM_CNT) || flag(Flags::LGKM_CNT);
-        if !counted {
+        let counters = counters(inst);
+        if counters == 0 {
             loaded.clear();
         }
-        let wait = (info.base == "s_waitcnt").then(|| {
-            let simm = inst.field(Field::Simm16).unwrap_or(0);
-            // gfx9: vmcnt [15:14] and [3:0], expcnt [6:4], lgkmcnt [11:8].
-            ((simm & 15 | simm >> 10 & 0x30) as usize, (simm >> 8 & 15) as usize)
-        });
-        let field = |f| inst.field(f).unwrap_or(0);
-        let dpp = flag(Flags::DPP).then(|| {
-            (field(Field::DppCtrl), field(Field::RowMask), field(Field::BankMask), field(Field::BoundCtrl) != 0)
-        });
-        let rule = if memory { memory_rule(inst) } else { rule(inst, &sources, mask) };
+        let rule = if memory { memory_rule(inst) } else { rule(inst, base, &sources, &results, mask) };
         Checked {
             pc,
             hazards: Facts::of(inst),
@@ -235,19 +260,126 @@ impl Checked {
             results,
             rule,
             loaded: loaded.into(),
-            vm: flag(Flags::VM_CNT),
-            // A load straight into LDS counts as the vector memory access that it is, and there alone (LLVM's
-            // SIInsertWaitcnts waits with vmcnt for what it writes).
-            lgkm: flag(Flags::LGKM_CNT) && !(flag(Flags::VMEM) && info.implicit_reads.contains(&Reg::M0)),
+            counters,
             unordered: flag(Flags::SMEM),
-            wait,
-            dpp,
-            ignores_exec: flag(Flags::MFMA),
-            shifts: info.base.contains("_lshl_b")
-                || info.base.contains("_lshr_b")
-                || info.base.contains("_ashr_i")
-                || info.base.contains("shlrev")
-                || info.base.contains("shrrev"),
+            wait: wait(inst),
+            dpp: Dpp::of(inst),
+            kept,
+            halves: if flag(Flags::DUAL) { halves(inst, pc) } else { Vec::new() },
+            ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
+            shifts: shifts(base),
+        }
+    }
+
+    /// An operation by itself, that touches nothing in flight.
+    fn bare(pc: u64, sources: Vec<Source>, results: Vec<Place>, rule: Rule, shifts: bool) -> Checked {
+        Checked {
+            pc,
+            hazards: Facts::none(),
+            touched: Vec::new(),
+            sources,
+            data: Vec::new(),
+            results,
+            rule,
+            loaded: Arc::default(),
+            counters: 0,
+            unordered: false,
+            wait: None,
+            dpp: None,
+            kept: 0,
+            halves: Vec::new(),
+            ignores_exec: false,
+            shifts,
+        }
+    }
+}
+
+fn shifts(base: &str) -> bool {
+    ["_lshl_b", "_lshr_b", "_ashr_i", "shlrev", "shrrev"].iter().any(|part| base.contains(part))
+}
+
+/// The operations of VOPD.
+fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
+    let Some((first, second)) = inst.info().mnemonic.split_once(" :: ") else { return Vec::new() };
+    let operands: Vec<_> = inst.operands().collect();
+    let split = operands.iter().position(|(o, _)| o.field == Field::VdstY).unwrap_or(operands.len());
+    let one = |name: &str, operands: &[(&OperandInfo, Operand)]| {
+        let name = name.replacen("v_dual_", "v_", 1);
+        let base = names::on_gfx9(&name);
+        let (mut sources, mut results) = (Vec::new(), Vec::new());
+        for (operand, value) in operands {
+            let Some(at) = place(*value) else { continue };
+            if operand.access.writes() {
+                results.push(at);
+            }
+            if operand.access.reads() {
+                sources.push(Source { place: at, used: !0 });
+            }
+        }
+        let mask = (base == "v_cndmask_b32").then_some(crate::wave::scalar::VCC);
+        let rule = rule(inst, base, &sources, &results, mask);
+        Checked::bare(pc, sources, results, rule, shifts(base))
+    };
+    let (x, y) = (one(first, &operands[..split]), one(second, &operands[split..]));
+    let feeds = |from: &Checked, to: &Checked| {
+        let rows = |p: &Place| if let Place::Rows(row, n) = *p { row..row + u16::from(n) } else { 0..0 };
+        from.results.iter().any(|r| to.sources.iter().any(|s| rows(&s.place).any(|row| rows(r).contains(&row))))
+    };
+    match (feeds(&x, &y), feeds(&y, &x)) {
+        (false, _) => vec![x, y],
+        (true, false) => vec![y, x],
+        // Each reads what the other writes: what one of them does not know, neither does.
+        (true, true) => {
+            let join = |a: &[Source], b: &[Source]| [a, b].concat();
+            vec![Checked::bare(
+                pc,
+                join(&x.sources, &y.sources),
+                [&x.results[..], &y.results[..]].concat(),
+                Rule::AnyOfAll,
+                false,
+            )]
+        }
+    }
+}
+
+/// What DPP says of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Dpp {
+    /// Control, row mask, bank mask.
+    Rows { ctrl: u32, row_mask: u32, bank_mask: u32, bound_zero: bool, fetches: bool },
+    /// A lane of each eight, three bits each.
+    Eight(u32),
+}
+
+impl Dpp {
+    fn of(inst: &Inst) -> Option<Dpp> {
+        let field = |f| inst.field(f).unwrap_or(0);
+        let format = inst.info().format;
+        if format.is_dpp8() {
+            return Some(Dpp::Eight(field(Field::Lanes)));
+        }
+        format.is_dpp16().then(|| Dpp::Rows {
+            ctrl: field(Field::DppCtrl),
+            row_mask: field(Field::RowMask),
+            bank_mask: field(Field::BankMask),
+            bound_zero: field(Field::BoundCtrl) != 0,
+            fetches: field(Field::Fi) != 0,
+        })
+    }
+
+    /// Lanes without a source are written all the same.
+    pub fn bound_zero(self) -> bool {
+        matches!(self, Dpp::Rows { bound_zero: true, .. } | Dpp::Eight(_))
+    }
+
+    /// What a lane reads.
+    pub fn source(self, lane: usize, exec: u64) -> Option<usize> {
+        match self {
+            Dpp::Rows { ctrl, row_mask, bank_mask, fetches, .. } => {
+                let enabled = row_mask >> (lane / 16) & 1 != 0 && bank_mask >> (lane % 16 / 4) & 1 != 0;
+                dpp_source(ctrl, lane).filter(|&from| enabled && (fetches || exec >> from & 1 != 0))
+            }
+            Dpp::Eight(lanes) => Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize),
         }
     }
 }
@@ -259,8 +391,8 @@ fn memory_rule(inst: &Inst) -> Rule {
         return Rule::Any;
     }
     let keeps_half = match () {
-        () if base.ends_with("_d16_hi") => Some(0xffff),
-        () if base.ends_with("_d16") => Some(0xffff_0000),
+        () if base.contains("_d16_hi") && !base.contains("store") => Some(0xffff),
+        () if base.contains("_d16") && !base.contains("store") => Some(0xffff_0000),
         () => None,
     };
     // What a store writes may be undefined as long as it stays in LDS or scratch, which `memory` sees.
@@ -269,7 +401,9 @@ fn memory_rule(inst: &Inst) -> Rule {
 }
 
 fn is_ds_atomic(base: &str) -> bool {
-    !["ds_read", "ds_write", "ds_append", "ds_consume", "ds_nop"].iter().any(|other| base.starts_with(other))
+    !["ds_read", "ds_write_", "ds_write2", "ds_load", "ds_store_", "ds_append", "ds_consume", "ds_nop"]
+        .iter()
+        .any(|other| base.starts_with(other))
 }
 
 fn logic_of(name: &str) -> Option<(Logic, bool)> {
@@ -283,17 +417,19 @@ fn logic_of(name: &str) -> Option<(Logic, bool)> {
     })
 }
 
-fn rule(inst: &Inst, sources: &[Source], mask: Option<u8>) -> Rule {
+fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place], mask: Option<u8>) -> Rule {
     let info = inst.info();
-    let base = info.base;
     let plain = !info.flags.contains(Flags::SDWA);
-    if info.flags.contains(Flags::MFMA) {
+    if info.flags.intersects(Flags::MFMA | Flags::WMMA) {
         return Rule::Decides("a matrix operation");
     }
     if info.flags.contains(Flags::SMEM) {
         return Rule::Decides("a scalar memory access");
     }
     if info.flags.contains(Flags::VALU) {
+        if base.starts_with("v_cmpx") && results.is_empty() {
+            return Rule::Decides("which lanes are active");
+        }
         if base.starts_with("v_cmp") {
             return Rule::Compare;
         }
@@ -305,6 +441,17 @@ fn rule(inst: &Inst, sources: &[Source], mask: Option<u8>) -> Rule {
             _ => None,
         };
         return match base {
+            "v_permlane16_b32" | "v_permlanex16_b32" => {
+                let select = inst.field(Field::OpSel).unwrap_or(0);
+                Rule::Permlane {
+                    crosses: base == "v_permlanex16_b32",
+                    fetches: select & 1 != 0,
+                    bound_zero: select & 2 != 0,
+                }
+            }
+            "v_permlane64_b32" => Rule::Permlane64,
+            // Which registers they reach, M0 says.
+            "v_movrels_b32" | "v_movreld_b32" | "v_movrelsd_b32" | "v_movrelsd_2_b32" => Rule::Defines,
             "v_readlane_b32" => Rule::ReadLane,
             "v_readfirstlane_b32" => Rule::ReadFirstLane,
             "v_writelane_b32" => Rule::WriteLane,
@@ -328,7 +475,7 @@ fn rule(inst: &Inst, sources: &[Source], mask: Option<u8>) -> Rule {
             "v_lshrrev_b32" if plain && first_constant().is_some() => {
                 Rule::Shift { left: false, by: first_constant().unwrap_or(0) }
             }
-            "v_swap_b32" => Rule::Defines,
+            "v_swap_b32" | "v_swap_b16" | "v_swaprel_b32" => Rule::Defines,
             _ if base.starts_with("v_div_fmas") || base.starts_with("v_div_scale") => Rule::Carry(mask),
             _ if !plain => Rule::Any,
             _ if base.contains("_co_") => Rule::Up(mask),
@@ -340,7 +487,7 @@ fn rule(inst: &Inst, sources: &[Source], mask: Option<u8>) -> Rule {
         };
     }
     let stem = base.strip_prefix("s_").unwrap_or(base);
-    if let Some(name) = stem.strip_suffix("_saveexec_b64") {
+    if let Some(name) = stem.strip_suffix("_saveexec_b64").or_else(|| stem.strip_suffix("_saveexec_b32")) {
         let (op, invert_source, invert_exec) = match name {
             "andn1" => (Logic::And, true, false),
             "orn1" => (Logic::Or, true, false),

@@ -59,14 +59,17 @@ impl Shadow {
 
     /// Moves undefinedness through an instruction that is about to be executed.
     pub fn check(&mut self, w: &Wave, inst: &Checked, log: &mut Log) {
-        let exec = w.exec();
-        if self.only_defines(inst, exec) {
-            return self.define_results(inst, if inst.ignores_exec { !0 } else { exec });
+        if !inst.halves.is_empty() {
+            return inst.halves.iter().for_each(|half| self.check(w, half, log));
+        }
+        let (exec, all) = (w.exec(), w.all_lanes());
+        if self.only_defines(inst, exec, all) {
+            return self.define_results(inst, if inst.ignores_exec { all } else { exec });
         }
         match inst.rule {
             Rule::Defines => self.define_results(inst, exec),
             Rule::Decides(what) => {
-                let mask = if inst.ignores_exec { !0 } else { exec };
+                let mask = if inst.ignores_exec { all } else { exec };
                 inst.sources.iter().for_each(|s| self.demand(s, mask, what, log));
                 self.define_results(inst, mask);
             }
@@ -92,7 +95,7 @@ impl Shadow {
                 let (value, undefined) = self.scalar_source(w, source);
                 let (value, exec_value) =
                     (if invert_source { !value } else { value }, if invert_exec { !exec } else { exec });
-                let result = logic(op, value, undefined, exec_value, 0);
+                let result = logic(op, value, undefined, exec_value, 0) & all;
                 self.define_results(inst, exec);
                 demand_exec(result, log);
             }
@@ -101,7 +104,7 @@ impl Shadow {
                 let lane = match (&inst.rule, inst.sources.get(1)) {
                     (Rule::ReadLane, Some(select)) => {
                         self.demand(select, !0, "a lane", log);
-                        value(w, select.place, 0, 0) as usize & 63
+                        value(w, select.place, 0, 0) as usize & (w.lanes() as usize - 1)
                     }
                     _ => exec.trailing_zeros() as usize & 63,
                 };
@@ -111,9 +114,36 @@ impl Shadow {
             Rule::WriteLane => {
                 let [written, select] = &inst.sources[..] else { return };
                 self.demand(select, !0, "a lane", log);
-                let lane = value(w, select.place, 0, 0) as usize & 63;
+                let lane = value(w, select.place, 0, 0) as usize & (w.lanes() as usize - 1);
                 let undefined = self.word(written.place, 0, 0);
                 inst.results.iter().for_each(|&r| self.set(r, 0, lane, undefined));
+            }
+            Rule::Permlane { crosses, fetches, bound_zero } => {
+                let [moved, low, high] = &inst.sources[..] else { return };
+                [low, high].into_iter().for_each(|select| self.demand(select, exec, "a lane", log));
+                let word = |s: &Source| u64::from(value(w, s.place, 0, 0));
+                let select = word(low) | word(high) << 32;
+                let row = if crosses { 16 } else { 0 };
+                let from = |i: usize| (i & !15) ^ row | (select >> (4 * (i & 15)) & 15) as usize;
+                self.move_lanes(inst, moved, exec, |lane| {
+                    let from = Some(from(lane)).filter(|&from| fetches || exec >> from & 1 != 0);
+                    if from.is_none() && !bound_zero { None } else { Some(from) }
+                });
+            }
+            Rule::Permlane64 => {
+                let Some(moved) = inst.sources.first() else { return };
+                if !w.is_wave32() {
+                    self.move_lanes(inst, moved, exec, |lane| Some(Some(lane ^ 32)));
+                }
+            }
+            Rule::AnyOfAll => {
+                for lane in lanes(exec) {
+                    let any = inst.sources.iter().any(|s| self.undefined(s, lane));
+                    let undefined = if any { !0 } else { 0 };
+                    for &result in &inst.results {
+                        (0..result.words()).for_each(|k| self.set(result, k, lane, undefined));
+                    }
+                }
             }
             _ if matches!(inst.results.first(), Some(Place::Rows(..))) || matches!(inst.rule, Rule::Compare) => {
                 self.vector(w, inst, exec, log)
@@ -124,16 +154,16 @@ impl Shadow {
 
     /// Whether all that the instruction depends on is defined, and it writes every active lane: true as a rule.
     #[inline]
-    fn only_defines(&self, inst: &Checked, exec: u64) -> bool {
+    fn only_defines(&self, inst: &Checked, exec: u64, all: u64) -> bool {
         let data = match inst.rule {
-            Rule::WriteLane | Rule::Memory { keeps_half: Some(_), .. } => return false,
+            Rule::WriteLane | Rule::Permlane { .. } | Rule::Memory { keeps_half: Some(_), .. } => return false,
             Rule::Memory { data_matters: true, .. } => &inst.data[..],
             _ => &[],
         };
         // DPP keeps the lanes that it has no source for, and it and the lane reads look at inactive lanes.
         let mask = match inst.rule {
-            Rule::ReadLane | Rule::ReadFirstLane => !0,
-            _ if inst.ignores_exec || inst.dpp.is_some() => !0,
+            Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64 => all,
+            _ if inst.ignores_exec || inst.dpp.is_some() => all,
             _ => exec,
         };
         inst.sources.iter().chain(data).all(|s| self.fully_defined(s, mask))
@@ -142,7 +172,29 @@ impl Shadow {
                 || inst.results.iter().all(|&r| self.fully_defined(&Source { place: r, used: !0 }, exec)))
     }
 
+    /// The undefined bits of lanes move: `from` gives what each lane reads, if it is written, and if there is such a
+    /// lane.
+    fn move_lanes(&mut self, inst: &Checked, moved: &Source, exec: u64, from: impl Fn(usize) -> Option<Option<usize>>) {
+        let Some(&target) = inst.results.first() else { return };
+        let before: [u32; 64] = std::array::from_fn(|lane| self.word(moved.place, 0, lane));
+        for lane in lanes(exec) {
+            if let Some(from) = from(lane) {
+                self.set(target, 0, lane, from.map_or(0, |from| before[from & 63]));
+            }
+        }
+    }
+
     fn define_results(&mut self, inst: &Checked, mask: u64) {
+        if inst.kept != 0 {
+            for &result in &inst.results {
+                let some = match result {
+                    Place::Rows(row, words) => self.undefined_lanes(row, words.into()) & mask,
+                    _ => 0,
+                };
+                lanes(some).for_each(|lane| self.set(result, 0, lane, self.word(result, 0, lane) & inst.kept));
+            }
+            return;
+        }
         inst.results.iter().for_each(|&result| self.define(result, mask));
     }
 
@@ -183,7 +235,9 @@ impl Shadow {
         };
         for &result in &inst.results {
             match result {
-                Place::Scalars(scalar::EXEC, 2) => demand_exec(undefined, log),
+                Place::Scalars(scalar::EXEC, words) => {
+                    demand_exec(if words == 1 { undefined & 0xffff_ffff } else { undefined }, log)
+                }
                 Place::Scalars(code, 1) => self.scalars[usize::from(code)] = undefined as u32,
                 Place::Scalars(code, 2) => self.set_scalars(code, 2, undefined),
                 other => self.set(other, 0, 0, undefined as u32),

@@ -69,9 +69,18 @@ const SETREG: u32 = 2;
 const ONE: u32 = 1;
 
 impl Facts {
+    /// Of an instruction that has nothing to keep away from.
+    pub fn none() -> Facts {
+        Facts { makes: Makes::default(), needs: Vec::new(), matrix: MatrixFacts::default(), length: 1 }
+    }
+
     pub fn of(inst: &Inst) -> Facts {
         let info = inst.info();
         let flag = |f| info.flags.contains(f);
+        if !info.mode.target().generation().is_gfx9_family() {
+            // RDNA waits by itself.
+            return Facts::none();
+        }
         let vector = |r: Reg| r.is_vgpr() || r.is_agpr();
         let (mut makes, mut needs) = (Makes::default(), Vec::new());
         let matrix = MatrixFacts::of(inst);

@@ -16,6 +16,7 @@
 
 mod cells;
 mod checked;
+mod counters;
 mod flow;
 mod group;
 mod hazards;
@@ -143,8 +144,8 @@ impl Strict {
         self.shadow.define_lanes(n, lanes);
     }
     /// A FLAT instruction is about to access memory in some lanes and LDS in others: only those counters matter.
-    pub fn flat_lanes(&mut self, memory: u64, lds: u64) {
-        self.waits.flat_lanes(memory != 0, lds != 0);
+    pub fn flat_lanes(&mut self, memory: u64, lds: u64, in_order: bool) {
+        self.waits.flat_lanes(memory != 0, lds != 0, in_order);
         self.settle();
     }
     /// Tells the workgroup which accesses are done.

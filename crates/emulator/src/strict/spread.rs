@@ -4,7 +4,6 @@ use super::Log;
 use super::checked::{Checked, Place, Rule};
 use super::flow::{demand_exec, down, logic, up};
 use super::shadow::{Shadow, value};
-use crate::lower::dpp_source;
 use crate::mem::lanes;
 use crate::wave::{Wave, scalar};
 
@@ -84,6 +83,7 @@ impl Shadow {
     fn common_inputs(&self, inst: &Checked, exec: u64) -> Option<Inputs> {
         if matches!(inst.rule, Rule::Logic { .. } | Rule::VectorSelect(_))
             || inst.dpp.is_some()
+            || inst.kept != 0
             || inst.sources.len() > 4
         {
             return None;
@@ -113,9 +113,9 @@ impl Shadow {
         let moved = self.moved_source(inst, exec);
         let mut mask = 0;
         for lane in lanes(exec) {
-            if let (Some(moved), Some((.., bound_zero))) = (&moved, inst.dpp)
+            if let (Some(moved), Some(dpp)) = (&moved, inst.dpp)
                 && moved[lane].is_none()
-                && !bound_zero
+                && !dpp.bound_zero()
             {
                 continue;
             }
@@ -137,6 +137,10 @@ impl Shadow {
                     outcome.words = [chosen; 2];
                 }
                 _ => {}
+            }
+            if inst.kept != 0 {
+                let new = if outcome.mask { !inst.kept } else { 0 };
+                outcome.words = [self.word(target, 0, lane) & inst.kept | new; 2];
             }
             mask |= u64::from(outcome.mask) << lane;
             if matches!(target, Place::Rows(..)) {
@@ -177,12 +181,8 @@ impl Shadow {
     }
 
     fn moved_source(&self, inst: &Checked, exec: u64) -> Moved {
-        let (ctrl, row_mask, bank_mask, _) = inst.dpp?;
+        let dpp = inst.dpp?;
         let source = inst.sources.first()?;
-        Some(std::array::from_fn(|lane| {
-            let enabled = row_mask >> (lane / 16) & 1 != 0 && bank_mask >> (lane % 16 / 4) & 1 != 0;
-            let from = dpp_source(ctrl, lane).filter(|&from| enabled && exec >> from & 1 != 0)?;
-            Some(self.word(source.place, 0, from))
-        }))
+        Some(std::array::from_fn(|lane| Some(self.word(source.place, 0, dpp.source(lane, exec)?))))
     }
 }

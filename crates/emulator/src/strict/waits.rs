@@ -1,7 +1,8 @@
 //! Loads in flight: what they will still write, and what a wait guarantees.
 //!
 //! vmcnt counts in order. Of lgkmcnt's, DS operations complete in order among themselves, scalar loads in any order;
-//! so a wait for more than zero guarantees only those DS operations that must be done however the rest went.
+//! so a wait for more than zero guarantees only those DS operations that must be done however the rest went. RDNA counts
+//! stores apart, RDNA4 scalar loads too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +13,44 @@ use super::order::AccessId;
 use super::{Checked, Log};
 use crate::report::FindingKind;
 
+/// Counters, one bit each.
+pub type Counters = u8;
+/// vmcnt, or loadcnt.
+pub const LOADS: Counters = 1;
+/// lgkmcnt, or dscnt.
+pub const LDS: Counters = 2;
+/// vscnt, or storecnt.
+pub const STORES: Counters = 4;
+/// kmcnt.
+pub const SCALAR: Counters = 8;
+
+/// What an instruction lets remain of each counter's operations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wait {
+    pub counters: Counters,
+    /// By the counter's bit.
+    pub limits: [u16; 4],
+}
+
+impl Wait {
+    /// At most so many of one counter's.
+    pub fn of(counter: Counters, limit: u32) -> Wait {
+        let mut wait = Wait { counters: counter, limits: [0; 4] };
+        wait.limits[counter.trailing_zeros() as usize & 3] = limit.min(0xffff) as u16;
+        wait
+    }
+    pub fn and(self, other: Wait) -> Wait {
+        let limit = |k: usize| if other.counters >> k & 1 != 0 { other.limits[k] } else { self.limits[k] };
+        Wait { counters: self.counters | other.counters, limits: std::array::from_fn(limit) }
+    }
+}
+
 struct InFlight {
     regs: Arc<[Reg]>,
-    vm: bool,
-    lgkm: bool,
+    /// The counters that still count it.
+    counters: Counters,
+    /// Those of them that guarantee that it is done.
+    needs: Counters,
     /// Completes in any order.
     unordered: bool,
     /// The access to memory shared with other waves that it makes; zero for none.
@@ -39,24 +74,19 @@ impl Default for Waits {
 
 impl Waits {
     pub fn check(&mut self, inst: &Checked, log: &mut Log) {
-        if let Some((vm, lgkm)) = inst.wait {
-            self.wait(vm, lgkm);
+        if let Some(wait) = inst.wait {
+            self.wait(wait);
             return;
         }
         if self.any {
             self.check_pending(inst, log);
         }
-        if inst.vm || inst.lgkm {
+        if inst.counters != 0 {
             let regs = inst.loaded.clone();
             regs.iter().for_each(|r| self.pending[r.index()] = self.pending[r.index()].saturating_add(1));
             self.any |= !regs.is_empty();
-            self.in_flight.push_back(InFlight {
-                regs,
-                vm: inst.vm,
-                lgkm: inst.lgkm,
-                unordered: inst.unordered,
-                access: 0,
-            });
+            let (counters, unordered) = (inst.counters, inst.unordered);
+            self.in_flight.push_back(InFlight { regs, counters, needs: counters, unordered, access: 0 });
         }
     }
 
@@ -67,7 +97,7 @@ impl Waits {
             }
             // A later load of the same counter returns after the earlier one.
             if written && inst.loaded.contains(&reg) && !inst.unordered {
-                let same = |i: &InFlight| !i.regs.contains(&reg) || (i.vm == inst.vm && i.lgkm == inst.lgkm);
+                let same = |i: &InFlight| !i.regs.contains(&reg) || i.counters == inst.counters;
                 if self.in_flight.iter().all(same) {
                     continue;
                 }
@@ -78,11 +108,16 @@ impl Waits {
         }
     }
 
-    pub fn flat_lanes(&mut self, memory: bool, lds: bool) {
+    /// `in_order`: the counters of what the operation does not touch go down in their turn (RDNA: LLVM's
+    /// hasFlatLgkmVMemCountInOrder), not at once.
+    pub fn flat_lanes(&mut self, memory: bool, lds: bool, in_order: bool) {
         if let Some(last) = self.in_flight.back_mut() {
-            last.vm &= memory;
-            last.lgkm &= lds;
-            if !last.vm && !last.lgkm {
+            let touched = if memory { LOADS | STORES } else { 0 } | if lds { LDS } else { 0 };
+            last.needs &= touched;
+            if !in_order {
+                last.counters &= touched;
+            }
+            if last.needs == 0 {
                 self.retire();
             }
         }
@@ -107,37 +142,36 @@ impl Waits {
     /// Forgets what no counter holds any more.
     fn retire(&mut self) {
         let (pending, finished) = (&mut self.pending, &mut self.finished);
-        self.in_flight.retain(|item| {
-            let done = !item.vm && !item.lgkm;
-            if done {
+        self.in_flight.retain_mut(|item| {
+            if item.needs == 0 {
                 finished.extend(Some(item.access).filter(|&a| a != 0));
                 item.regs.iter().for_each(|r| pending[r.index()] = pending[r.index()].saturating_sub(1));
+                item.access = 0;
+                item.regs = Arc::default();
             }
-            !done
+            item.counters != 0
         });
         self.any = self.in_flight.iter().any(|i| !i.regs.is_empty());
     }
 
-    /// At most `vm` and `lgkm` operations remain.
-    fn wait(&mut self, vm: usize, lgkm: usize) {
-        let mut left = self.in_flight.iter().filter(|i| i.vm).count().saturating_sub(vm);
-        for item in self.in_flight.iter_mut().filter(|i| i.vm) {
-            if left == 0 {
-                break;
+    /// No more operations than these remain.
+    fn wait(&mut self, wait: Wait) {
+        for (k, &limit) in wait.limits.iter().enumerate() {
+            let counter = 1 << k;
+            if wait.counters & counter == 0 {
+                continue;
             }
-            item.vm = false;
-            left -= 1;
-        }
-        // The adversary picks which of the unordered ones remain, so only zero guarantees those; an ordered one is
-        // done once it and its successors of the same order are more than may remain.
-        let ordered = self.in_flight.iter().filter(|i| i.lgkm && !i.unordered).count();
-        let mut left = ordered.saturating_sub(lgkm);
-        for item in self.in_flight.iter_mut().filter(|i| i.lgkm) {
-            if lgkm == 0 {
-                item.lgkm = false;
-            } else if !item.unordered && left > 0 {
-                item.lgkm = false;
-                left -= 1;
+            // The adversary picks which of the unordered ones remain, so only zero guarantees those; an ordered one is
+            // done once it and its successors of the same order are more than may remain.
+            let ordered = self.in_flight.iter().filter(|i| i.counters & counter != 0 && !i.unordered).count();
+            let mut left = ordered.saturating_sub(limit.into());
+            for item in self.in_flight.iter_mut().filter(|i| i.counters & counter != 0) {
+                if limit != 0 && (item.unordered || left == 0) {
+                    continue;
+                }
+                left = left.saturating_sub(1);
+                item.counters &= !counter;
+                item.needs &= !counter;
             }
         }
         self.retire();
@@ -148,31 +182,66 @@ impl Waits {
 mod tests {
     use super::*;
 
-    fn load(waits: &mut Waits, reg: Reg, vm: bool, unordered: bool) {
+    fn load(waits: &mut Waits, reg: Reg, counters: Counters, unordered: bool) {
         waits.pending[reg.index()] += 1;
         waits.any = true;
-        waits.in_flight.push_back(InFlight { regs: [reg].into(), vm, lgkm: !vm, unordered, access: 0 });
+        waits.in_flight.push_back(InFlight { regs: [reg].into(), counters, needs: counters, unordered, access: 0 });
+    }
+
+    fn both(loads: u32, lds: u32) -> Wait {
+        Wait::of(LOADS, loads).and(Wait::of(LDS, lds))
     }
 
     #[test]
     fn vector_memory_completes_in_order() {
         let mut w = Waits::default();
-        load(&mut w, Reg::vgpr(1), true, false);
-        load(&mut w, Reg::vgpr(2), true, false);
-        w.wait(1, 15);
+        load(&mut w, Reg::vgpr(1), LOADS, false);
+        load(&mut w, Reg::vgpr(2), LOADS, false);
+        w.wait(both(1, 15));
         assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::vgpr(2).index()]), (0, 1));
-        w.wait(0, 15);
+        w.wait(both(0, 15));
         assert!(!w.any);
     }
 
     #[test]
     fn scalar_loads_are_only_done_at_zero() {
         let mut w = Waits::default();
-        load(&mut w, Reg::vgpr(1), false, false);
-        load(&mut w, Reg::sgpr(1), false, true);
-        w.wait(63, 1);
+        load(&mut w, Reg::vgpr(1), LDS, false);
+        load(&mut w, Reg::sgpr(1), LDS, true);
+        w.wait(both(63, 1));
         assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::sgpr(1).index()]), (1, 1));
-        w.wait(63, 0);
+        w.wait(both(63, 0));
         assert!(!w.any);
+    }
+
+    #[test]
+    fn an_access_to_lds_counts_where_it_went_nowhere_too() {
+        let flat = |w: &mut Waits, in_order| {
+            load(w, Reg::vgpr(1), LOADS, false);
+            load(w, Reg::vgpr(2), LOADS | LDS, false);
+            w.flat_lanes(false, true, in_order);
+            load(w, Reg::vgpr(3), LOADS, false);
+        };
+        for (in_order, left) in [(true, [0, 1, 1]), (false, [1, 1, 1])] {
+            let mut w = Waits::default();
+            flat(&mut w, in_order);
+            w.wait(Wait::of(LOADS, 2));
+            assert_eq!([1, 2, 3].map(|n| w.pending[Reg::vgpr(n).index()]), left, "in order: {in_order}");
+            w.wait(Wait::of(LDS, 0));
+            assert_eq!(w.pending[Reg::vgpr(2).index()], 0);
+            w.wait(Wait::of(LOADS, 0));
+            assert!(w.in_flight.is_empty() && !w.any);
+        }
+    }
+
+    #[test]
+    fn a_wait_for_one_counter_leaves_the_others() {
+        let mut w = Waits::default();
+        load(&mut w, Reg::vgpr(1), LOADS, false);
+        load(&mut w, Reg::sgpr(1), SCALAR, true);
+        w.wait(Wait::of(STORES, 0));
+        assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::sgpr(1).index()]), (1, 1));
+        w.wait(Wait::of(SCALAR, 0));
+        assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::sgpr(1).index()]), (1, 0));
     }
 }

@@ -49,7 +49,7 @@ fn class64(w: &mut Wave, op: &Op) -> Flow {
         out[i] = wanted.0[i] >> kind64(a[i]) & 1;
     }
     let result = mask(&out) & w.exec();
-    w.set_s64(op.sdst, result);
+    w.set_mask(op.sdst, result);
     Flow::Next
 }
 

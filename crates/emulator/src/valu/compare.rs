@@ -57,7 +57,7 @@ fn i64s(w: &mut Wave, op: &Op, f: impl Fn(i64, i64) -> bool) -> Flow {
 /// EXEC becomes the mask too.
 #[inline(always)]
 pub(super) fn to_exec(w: &mut Wave, op: &Op, flow: Flow) -> Flow {
-    let mask = w.s64(op.sdst);
+    let mask = w.mask(op.sdst);
     w.set_exec(mask);
     flow
 }

@@ -4,7 +4,7 @@ use super::op;
 use crate::fp::{self, flush16, flush32, half, soft};
 use crate::lanes::map3;
 use crate::mode::Round;
-use crate::op::{Flow, Op, OpFlags};
+use crate::op::{Flow, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
 
@@ -65,12 +65,45 @@ fn bhalves<const ACCUMULATES: bool>(w: &mut Wave, op: &Op) -> Flow {
     })
 }
 
+/// Bytes or nibbles, of which NEG says whether the sources' are signed; the sum is.
+#[inline(always)]
+fn mixed<const N: u32>(w: &mut Wave, op: &Op) -> Flow {
+    let mods = RawMods(op.imm);
+    let (clamp, signed) = (mods.clamp(), [mods.neg(0), mods.neg(1)]);
+    let pick = |x: u32, k: u32, signed: bool| {
+        if signed { element::<N, true>(x, k) } else { element::<N, false>(x, k) }
+    };
+    map3(w, op, |a, b, c| {
+        let start = i64::from(c as i32);
+        let sum = (0..N).fold(start, |s, k| s + pick(a, k, signed[0]) * pick(b, k, signed[1]));
+        if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32 } else { sum as u32 }
+    })
+}
+
+/// RDNA's form of [`bhalves`], with denormals as MODE has them. A product that is too large for f32 is infinite.
+#[inline(always)]
+fn bf16s(w: &mut Wave, op: &Op) -> Flow {
+    let (m, round) = (w.mode, w.mode.round32());
+    let read = |h: u32| u64::from(flush32(h << 16, m.denorm_in16_64()));
+    let add =
+        |sum: u64, a: u32, b: u32| soft::add(soft::F32, round, sum, soft::mul(soft::F32, round, read(a), read(b)));
+    map3(w, op, |a, b, c| {
+        let sum = add(fp::in32(m, c).into(), a, b);
+        fp::out32(m, add(sum, a >> 16, b >> 16) as u32)
+    })
+}
+
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
         "v_dot2_f32_f16" => op!(w, o => halves(w, o)),
         "v_dot2c_f32_f16" => op!(w, o => halves(w, o)).accumulates(),
-        "v_dot2_f32_bf16" => op!(w, o => bhalves::<false>(w, o)),
+        "v_dot2_f32_bf16" => op!(w, o => {
+            if w.generation.is_gfx9_family() { bhalves::<false>(w, o) } else { bf16s(w, o) }
+        }),
         "v_dot2c_f32_bf16" => op!(w, o => bhalves::<true>(w, o)).accumulates(),
+        "v_dot2acc_f32_bf16" => op!(scalar w, o => bf16s(w, o)).accumulates(),
+        "v_dot4_i32_iu8" => op!(w, o => mixed::<4>(w, o)).raw_mods(),
+        "v_dot8_i32_iu4" => op!(w, o => mixed::<8>(w, o)).raw_mods(),
         "v_dot2_i32_i16" => op!(w, o => integer::<2, true>(w, o)),
         "v_dot2c_i32_i16" => op!(w, o => integer::<2, true>(w, o)).accumulates(),
         "v_dot2_u32_u16" => op!(w, o => integer::<2, false>(w, o)),

@@ -3,6 +3,7 @@
 use super::float32::{cos_all, exp2_all, log2_all, sin_all};
 use super::op;
 use super::shapes::{float16, fma_f16};
+use crate::fp::minmax::Rules;
 use crate::fp::{self, division, half, minmax, quiet16, scale, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::Mode;
@@ -42,17 +43,17 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f32) -> f32) -> Flow {
 }
 
 #[inline(always)]
-fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
+fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (ieee, keep) = (m.ieee(), m.denorm_in16_64() && m.denorm_out16_64());
+    let (rules, keep) = (Rules::of(w), m.denorm_in16_64() && m.denorm_out16_64());
     let read = |x: u32| fp::flush16(x & 0xffff, keep);
-    map2(w, op, |a, b| f(ieee, read(a), read(b)))
+    map2(w, op, |a, b| f(rules, read(a), read(b)))
 }
 #[inline(always)]
-fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32, u32) -> u32) -> Flow {
+fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let ieee = m.ieee();
-    map3(w, op, |a, b, c| fp::out16(m, f(ieee, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c))))
+    let rules = Rules::of(w);
+    map3(w, op, |a, b, c| fp::out16(m, f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c))))
 }
 
 /// Rounded once from f64, so as close as can be.

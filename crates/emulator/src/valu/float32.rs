@@ -2,6 +2,7 @@
 
 use super::op;
 use super::shapes::{float32, mask};
+use crate::fp::minmax::Rules;
 use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::{Mode, Round};
@@ -57,16 +58,16 @@ fn ldexp(w: &mut Wave, op: &Op) -> Flow {
 }
 
 #[inline(always)]
-fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
+fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (ieee, keep) = (m.ieee(), m.denorm_in32() && m.denorm_out32());
-    map2(w, op, |a, b| f(ieee, fp::flush32(a, keep), fp::flush32(b, keep)))
+    let (rules, keep) = (Rules::of(w), m.denorm_in32() && m.denorm_out32());
+    map2(w, op, |a, b| f(rules, fp::flush32(a, keep), fp::flush32(b, keep)))
 }
 #[inline(always)]
-fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32, u32) -> u32) -> Flow {
+fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let ieee = m.ieee();
-    map3(w, op, |a, b, c| fp::out32(m, f(ieee, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c))))
+    let rules = Rules::of(w);
+    map3(w, op, |a, b, c| fp::out32(m, f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c))))
 }
 
 /// The transcendental unit: denormals are zero on both sides, whatever MODE says.
@@ -124,7 +125,7 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     }
     w.write(op.dst, &out);
     let mask = mask(&vcc) & w.exec();
-    w.set_s64(op.sdst, mask);
+    w.set_mask(op.sdst, mask);
     Flow::Next
 }
 
@@ -160,6 +161,9 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_mul_legacy_f32" => {
             op!(w, o => { let m = w.mode; map2(w, o, |a, b| mul_legacy(m, a, b, 0)) })
         }
+        "v_mac_legacy_f32" => {
+            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| mad_legacy(m, a, b, c)) }).accumulates()
+        }
         "v_mad_legacy_f32" => {
             op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| mad_legacy(m, a, b, c)) })
         }
@@ -168,10 +172,18 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_min3_f32" => op!(w, o => minmax3(w, o, minmax::min3_32)),
         "v_max3_f32" => op!(w, o => minmax3(w, o, minmax::max3_32)),
         "v_minimum3_f32" => {
-            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c)))
+            op!(w, o => if w.generation.is_gfx9_family() {
+                minmax3(w, o, |_, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c))
+            } else {
+                minmax3(w, o, |_, a, b, c| minmax::lowest32(minmax::lowest32(a, b), c))
+            })
         }
         "v_maximum3_f32" => {
-            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c)))
+            op!(w, o => if w.generation.is_gfx9_family() {
+                minmax3(w, o, |_, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c))
+            } else {
+                minmax3(w, o, |_, a, b, c| minmax::highest32(minmax::highest32(a, b), c))
+            })
         }
         "v_med3_f32" => op!(w, o => minmax3(w, o, minmax::med3_32)),
         "v_trunc_f32" => op!(w, o => integral(w, o, f32::trunc)),

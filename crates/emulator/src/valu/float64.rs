@@ -3,6 +3,7 @@
 
 use super::op;
 use super::shapes::{float64, mask, read64, write64};
+use crate::fp::minmax::Rules;
 use crate::fp::{self, division, minmax, quiet64, scale, soft, trig};
 use crate::lanes::{map1_64, map2_64, map3_64};
 use crate::mode::Mode;
@@ -21,10 +22,10 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
 }
 
 #[inline(always)]
-fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u64, u64) -> u64) -> Flow {
+fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u64, u64) -> u64) -> Flow {
     let m = w.mode;
-    let (ieee, keep) = (m.ieee(), m.denorm_in16_64() && m.denorm_out16_64());
-    map2_64(w, op, |a, b| f(ieee, fp::flush64(a, keep), fp::flush64(b, keep)))
+    let (rules, keep) = (Rules::of(w), m.denorm_in16_64() && m.denorm_out16_64());
+    map2_64(w, op, |a, b| f(rules, fp::flush64(a, keep), fp::flush64(b, keep)))
 }
 
 #[inline(always)]
@@ -104,7 +105,7 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     }
     write64(w, op.dst, &out);
     let mask = mask(&vcc) & w.exec();
-    w.set_s64(op.sdst, mask);
+    w.set_mask(op.sdst, mask);
     Flow::Next
 }
 

@@ -47,7 +47,7 @@ fn mad64(w: &mut Wave, op: &Op, saturate: impl Fn(u64) -> u64, f: impl Fn(u32, u
     }
     write64(w, op.dst, &out);
     let mask = mask(&carry) & w.exec();
-    w.set_s64(op.sdst, mask);
+    w.set_mask(op.sdst, mask);
     Flow::Next
 }
 

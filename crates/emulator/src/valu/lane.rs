@@ -69,6 +69,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             op!(w, o => map1(w, o, |a| a))
         }
         "v_cndmask_b32" => op!(w, o => cndmask(w, o)),
+        "v_cndmask_b16" => op!(w, o => cndmask(w, o)).keep_high(),
         "v_swap_b32" => op!(w, o => swap(w, o)),
         "v_permlane16_swap_b32" => op!(w, o => swap_groups(w, o, 16)).raw_mods(),
         "v_permlane32_swap_b32" => op!(w, o => swap_groups(w, o, 32)).raw_mods(),
@@ -81,13 +82,13 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         })
         .scalar_sources(),
         "v_readlane_b32" => op!(scalar w, o => {
-            let lane = scalar_of(w, o.src[1]) as usize & 63;
+            let lane = (scalar_of(w, o.src[1]) & (w.lanes() - 1)) as usize;
             w.s[usize::from(o.sdst)] = w.row(o.src[0]).0[lane];
             Flow::Next
         })
         .scalar_sources(),
         "v_writelane_b32" => op!(scalar w, o => {
-            let (value, lane) = (scalar_of(w, o.src[0]), scalar_of(w, o.src[1]) as usize & 63);
+            let (value, lane) = (scalar_of(w, o.src[0]), (scalar_of(w, o.src[1]) & (w.lanes() - 1)) as usize);
             w.row_mut(o.dst).0[lane] = value;
             Flow::Next
         })

@@ -14,7 +14,8 @@
 //! | [`packed`] | VOP3P on halves and on pairs of f32 |
 //! | [`dot`], [`mix`] | dot products; fma with f16 and f32 sources mixed |
 //! | [`cube`] | cube map coordinates |
-//! | [`lane`] | moves, select, readlane and its kin |
+//! | [`lane`], [`permlane`] | moves, select, readlane and its kin |
+//! | [`rdna`], [`rdna4`] | what RDNA has beyond gfx9, RDNA4 beyond RDNA3 |
 
 pub mod class;
 pub mod compare;
@@ -30,6 +31,9 @@ pub mod int64;
 pub mod lane;
 pub mod mix;
 pub mod packed;
+pub mod permlane;
+pub mod rdna;
+pub mod rdna4;
 pub(crate) mod shapes;
 pub mod small;
 
@@ -83,4 +87,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         .or_else(|| dot::lookup(base))
         .or_else(|| mix::lookup(base))
         .or_else(|| cube::lookup(base))
+        .or_else(|| rdna::lookup(base))
+        .or_else(|| rdna4::lookup(base))
+        .or_else(|| permlane::lookup(base))
 }

@@ -5,6 +5,7 @@
 use super::float16::negated;
 use super::op;
 use super::shapes::{fma_f16, packed16};
+use crate::fp::minmax::Rules;
 use crate::fp::{self, half, minmax, soft};
 use crate::lanes::{map2, map3};
 use crate::mode::{Mode, Round};
@@ -43,11 +44,11 @@ fn shifts(w: &mut Wave, op: &Op, f: impl Fn(u16, u32) -> u16) -> Flow {
     map2(w, op, |a, b| both(f(b as u16, a & 15).into(), f((b >> 16) as u16, a >> 16 & 15).into()))
 }
 #[inline(always)]
-fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(bool, u32, u32) -> u32) -> Flow {
+fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (ieee, keep) = (m.ieee(), m.denorm_in16_64() && m.denorm_out16_64());
+    let (rules, keep) = (Rules::of(w), m.denorm_in16_64() && m.denorm_out16_64());
     let read = |x: u32| fp::flush16(x & 0xffff, keep);
-    map2(w, op, |a, b| both(f(ieee, read(a), read(b)), f(ieee, read(a >> 16), read(b >> 16))))
+    map2(w, op, |a, b| both(f(rules, read(a), read(b)), f(rules, read(a >> 16), read(b >> 16))))
 }
 
 #[inline(always)]

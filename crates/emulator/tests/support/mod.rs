@@ -161,7 +161,8 @@ pub fn load(object: &CodeObject) -> Loaded {
 }
 
 pub fn load_with(object: &CodeObject, config: DeviceConfig) -> Loaded {
-    load_for(Target::Gfx90a, object, config)
+    let target = Target::from_name(&object.target().processor).expect("a known processor");
+    load_for(target, object, config)
 }
 
 pub fn load_for(target: Target, object: &CodeObject, config: DeviceConfig) -> Loaded {
@@ -212,6 +213,33 @@ impl Loaded {
             cooperative: false,
         }
     }
+}
+
+/// A kernel of RDNA as [`assemble`] makes them, with waves of 32 or 64 lanes.
+pub fn assemble_rdna(processor: &str, lanes: u32, body: &str) -> CodeObject {
+    let source = kernel_source("k", body, Asm { vgprs: 64, ..Asm::default() })
+        .replace("gfx90a", processor)
+        .replace(".amdhsa_accum_offset 64", &format!(".amdhsa_wavefront_size32 {}", u32::from(lanes == 32)))
+        .replace(".wavefront_size: 64", &format!(".wavefront_size: {lanes}"));
+    let (cpu, size) = (format!("-mcpu={processor}"), format!("-mwavefrontsize{lanes}"));
+    let size = if lanes == 64 { &size[..] } else { "-mno-wavefrontsize64" };
+    clang(&source, &["-target", "amdgcn-amd-amdhsa", &cpu, size, "-x", "assembler"])
+}
+
+/// Runs a body on RDNA as one wave on a buffer of these words and gives the buffer back. The buffer's address is in
+/// s[2:3], the lane's number times 4 in v1.
+pub fn run_rdna(processor: &str, lanes: u32, body: &str, words: &[u32]) -> Vec<u32> {
+    let start = "
+  s_load_b64 s[2:3], s[0:1], 0x0
+  v_and_b32_e32 v1, 0x3ff, v0
+  v_lshlrev_b32_e32 v1, 2, v1
+  s_waitcnt lgkmcnt(0)
+";
+    let loaded = load(&assemble_rdna(processor, lanes, &format!("{start}{body}")));
+    let buffer = loaded.buffer(words);
+    let report = loaded.launch("k", [lanes, 1, 1], [lanes, 1, 1], &[buffer], Strict::On).expect("the kernel runs");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    loaded.words(buffer, words.len())
 }
 
 /// Runs an assembled body as one wave on a zeroed buffer of `words` words and gives the buffer back.

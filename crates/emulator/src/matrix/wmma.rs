@@ -1,0 +1,254 @@
+//! WMMA: 16 x 16 matrices.
+//!
+//! # Where the elements are
+//!
+//! *RDNA3.* A lane holds a row of A, and one of B's columns: sixteen elements along K, the low ones in the low registers;
+//! the lanes of each further sixteen hold the same again. The result has one column a lane, `lane % 16`: register `r`
+//! holds row `r * N + lane / 16`, N being the lanes by sixteen. Results of 16 bits lie in the half of each register that
+//! OP_SEL's third bit says; the other half stays.
+//!
+//! *RDNA4, waves of 32 lanes.* Nothing is held twice: the first sixteen lanes have the first half of K, the others the
+//! second. Register `r` of the result holds row `8 * (lane / 16) + r`; results of 16 bits are two to a register.
+//!
+//! # What the arithmetic is
+//!
+//! EXEC is ignored. NEG negates the even elements of A and B, NEG_HI the odd ones; C is negated by NEG's third bit, its
+//! sign dropped by that of NEG_HI. Of integers NEG says whether A's and B's are signed.
+//!
+//! Products are added to C one after the other, k ascending, each step an f32 fused multiply-add; a 16-bit result is
+//! rounded once, at the end. AMD does not document the order. Source: "Wave Matrix Multiply Accumulate" in AMD's RDNA3
+//! and RDNA4 ISA manuals, and AMD's matrix instruction calculator.
+
+use std::marker::PhantomData;
+
+use luthier_isa::Generation;
+
+use crate::fp::{half, small};
+use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::registry::ValuOp;
+use crate::wave::{Row, Wave};
+
+const SIZE: usize = 16;
+
+/// A type of A's or B's elements.
+trait Element {
+    const BITS: usize;
+    fn widen(bits: u32) -> f32;
+}
+/// One that results may have.
+trait Half: Element {
+    fn narrow(value: f32) -> u32;
+}
+
+struct F16;
+struct Bf16;
+struct Fp8;
+struct Bf8;
+
+impl Element for F16 {
+    const BITS: usize = 16;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        half::f16_to_f32(bits)
+    }
+}
+impl Half for F16 {
+    #[inline(always)]
+    fn narrow(value: f32) -> u32 {
+        half::f32_to_f16(value)
+    }
+}
+impl Element for Bf16 {
+    const BITS: usize = 16;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        half::bf16_to_f32(bits)
+    }
+}
+impl Half for Bf16 {
+    #[inline(always)]
+    fn narrow(value: f32) -> u32 {
+        half::f32_to_bf16(value)
+    }
+}
+impl Element for Fp8 {
+    const BITS: usize = 8;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        small::FP8.to_f32(bits)
+    }
+}
+impl Element for Bf8 {
+    const BITS: usize = 8;
+    #[inline(always)]
+    fn widen(bits: u32) -> f32 {
+        small::BF8.to_f32(bits)
+    }
+}
+
+#[inline(always)]
+fn is_rdna3(w: &Wave) -> bool {
+    w.generation == Generation::Gfx11
+}
+
+/// Element `k` of `size` along K of a row of A, or of a column of B.
+#[inline(always)]
+fn code(w: &Wave, op: &Op, source: usize, bits: usize, size: usize, k: usize, row: usize) -> u32 {
+    let (at, lane) = if is_rdna3(w) { (k, row) } else { (k % (size / 2), row + SIZE * (k / (size / 2))) };
+    let per_word = 32 / bits;
+    let word = w.row(op.src[source] + (at / per_word) as u16).0[lane];
+    word >> (bits * (at % per_word)) & ((1u64 << bits) - 1) as u32
+}
+
+#[inline(always)]
+fn flipped(value: f32, flip: bool) -> f32 {
+    if flip { -value } else { value }
+}
+
+#[inline(always)]
+fn element<T: Element>(w: &Wave, op: &Op, source: usize, k: usize, row: usize) -> f32 {
+    let (mods, number) = (RawMods(op.imm), source as u32);
+    let negative = if k.is_multiple_of(2) { mods.neg(number) } else { mods.abs(number) };
+    flipped(T::widen(code(w, op, source, T::BITS, SIZE, k, row)), negative)
+}
+
+type Sums = [[f32; SIZE]; SIZE];
+
+/// A * B, added to what `sums` has, by row and column.
+#[inline(always)]
+fn multiply<A: Element, B: Element>(w: &Wave, op: &Op, sums: &mut Sums) {
+    let mut b = [[0f32; SIZE]; SIZE];
+    for (k, row) in b.iter_mut().enumerate() {
+        for (column, b) in row.iter_mut().enumerate() {
+            *b = element::<B>(w, op, 1, k, column);
+        }
+    }
+    for (row, sums) in sums.iter_mut().enumerate() {
+        for (k, b) in b.iter().enumerate() {
+            let a = element::<A>(w, op, 0, k, row);
+            for column in 0..SIZE {
+                sums[column] = a.mul_add(b[column], sums[column]);
+            }
+        }
+    }
+}
+
+/// Calls `f` with each place of a 32-bit result: register, lane, row and column.
+#[inline(always)]
+fn places(w: &Wave, mut f: impl FnMut(usize, usize, usize, usize)) {
+    let (lanes, parts) = (w.lanes() as usize, w.lanes() as usize / SIZE);
+    for register in 0..SIZE / parts {
+        for lane in 0..lanes {
+            let row =
+                if is_rdna3(w) { register * parts + lane / SIZE } else { SIZE / parts * (lane / SIZE) + register };
+            f(register, lane, row, lane % SIZE);
+        }
+    }
+}
+
+/// C with its sign as NEG and NEG_HI have it.
+#[inline(always)]
+fn addend(mods: RawMods, value: f32) -> f32 {
+    flipped(if mods.abs(2) { value.abs() } else { value }, mods.neg(2))
+}
+
+/// f32 = A * B + C.
+struct ToSingle<A, B>(PhantomData<(A, B)>);
+impl<A: Element, B: Element> Kernel for ToSingle<A, B> {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let mods = RawMods(op.imm);
+        let mut sums: Sums = [[0.0; SIZE]; SIZE];
+        places(w, |register, lane, row, column| {
+            sums[row][column] = addend(mods, f32::from_bits(w.row(op.src[2] + register as u16).0[lane]));
+        });
+        multiply::<A, B>(w, op, &mut sums);
+        let mut out = [Row::ZERO; SIZE];
+        places(w, |register, lane, row, column| out[register].0[lane] = sums[row][column].to_bits());
+        store(w, op, &out, !0);
+        Flow::Next
+    }
+}
+
+/// 16-bit floats = A * B + C.
+struct ToHalf<T>(PhantomData<T>);
+impl<T: Half> Kernel for ToHalf<T> {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let mods = RawMods(op.imm);
+        let packed = !is_rdna3(w);
+        let half = u32::from(mods.op_sel(2)) * 16;
+        // Register and shift of what would be register `r` of a 32-bit result.
+        let place = |r: usize| if packed { (r / 2, 16 * (r % 2) as u32) } else { (r, half) };
+        let mut sums: Sums = [[0.0; SIZE]; SIZE];
+        places(w, |r, lane, row, column| {
+            let (register, shift) = place(r);
+            let word = w.row(op.src[2] + register as u16).0[lane];
+            sums[row][column] = addend(mods, T::widen(word >> shift & 0xffff));
+        });
+        multiply::<T, T>(w, op, &mut sums);
+        let mut out = [Row::ZERO; SIZE];
+        places(w, |r, lane, row, column| {
+            let (register, shift) = place(r);
+            out[register].0[lane] |= T::narrow(sums[row][column]) << shift;
+        });
+        if packed {
+            store(w, op, &out[..SIZE * SIZE / 2 / w.lanes() as usize], !0);
+        } else {
+            store(w, op, &out, 0xffff << half);
+        }
+        Flow::Next
+    }
+}
+
+/// Integers of `BITS` bits, `K` of them in a row, to 32 bits.
+struct ToInteger<const BITS: usize, const K: usize>;
+impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let mods = RawMods(op.imm);
+        let value = |source: usize, k: usize, row: usize| {
+            let top = code(w, op, source, BITS, K, k, row) << (32 - BITS);
+            if mods.neg(source as u32) { i64::from(top as i32 >> (32 - BITS)) } else { i64::from(top >> (32 - BITS)) }
+        };
+        let mut out = [Row::ZERO; SIZE];
+        places(w, |register, lane, row, column| {
+            let c = w.row(op.src[2] + register as u16).0[lane] as i32;
+            let sum = (0..K).fold(i64::from(c), |sum, k| sum + value(0, k, row) * value(1, k, column));
+            let limited = if mods.clamp() { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+            out[register].0[lane] = limited as u32;
+        });
+        store(w, op, &out, !0);
+        Flow::Next
+    }
+}
+
+/// The bits of `bits` in all lanes of the wave.
+#[inline(always)]
+fn store(w: &mut Wave, op: &Op, out: &[Row], bits: u32) {
+    let lanes = w.lanes() as usize;
+    for (register, out) in out.iter().take(SIZE * SIZE / lanes).enumerate() {
+        let row = w.row_mut(op.dst + register as u16);
+        for lane in 0..lanes {
+            row.0[lane] = row.0[lane] & !bits | out.0[lane] & bits;
+        }
+    }
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    let op = match base {
+        "v_wmma_f32_16x16x16_f16" => ValuOp::of::<ToSingle<F16, F16>>(),
+        "v_wmma_f32_16x16x16_bf16" => ValuOp::of::<ToSingle<Bf16, Bf16>>(),
+        "v_wmma_f32_16x16x16_fp8_fp8" => ValuOp::of::<ToSingle<Fp8, Fp8>>(),
+        "v_wmma_f32_16x16x16_fp8_bf8" => ValuOp::of::<ToSingle<Fp8, Bf8>>(),
+        "v_wmma_f32_16x16x16_bf8_fp8" => ValuOp::of::<ToSingle<Bf8, Fp8>>(),
+        "v_wmma_f32_16x16x16_bf8_bf8" => ValuOp::of::<ToSingle<Bf8, Bf8>>(),
+        "v_wmma_f16_16x16x16_f16" => ValuOp::of::<ToHalf<F16>>().places_halves(),
+        "v_wmma_bf16_16x16x16_bf16" => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
+        "v_wmma_i32_16x16x16_iu8" => ValuOp::of::<ToInteger<8, 16>>(),
+        "v_wmma_i32_16x16x16_iu4" => ValuOp::of::<ToInteger<4, 16>>(),
+        "v_wmma_i32_16x16x32_iu4" => ValuOp::of::<ToInteger<4, 32>>(),
+        _ => return None,
+    };
+    Some(op.raw_mods())
+}

@@ -1,0 +1,139 @@
+//! Operations that RDNA has and gfx9 has not.
+
+use super::op;
+use super::shapes::{float16, fma_f16};
+use crate::error::FaultKind;
+use crate::fp::minmax::Rules;
+use crate::fp::{self, minmax, soft};
+use crate::lanes::{map1, map2, map3};
+use crate::mode::Mode;
+use crate::op::{Flow, Op};
+use crate::registry::ValuOp;
+use crate::wave::{Row, Wave, rows, scalar};
+
+#[inline(always)]
+fn float3_32(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
+    let m = w.mode;
+    let rules = Rules::of(w);
+    map3(w, op, |a, b, c| fp::out32(m, f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c))))
+}
+#[inline(always)]
+fn float3_16(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
+    let m = w.mode;
+    let rules = Rules::of(w);
+    map3(w, op, |a, b, c| fp::out16(m, f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c))))
+}
+
+/// DX9 rules: zero times anything is zero, and adds nothing.
+fn fma_legacy(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let zero = |x: u32| fp::in32(m, x) << 1 == 0;
+    if zero(a) || zero(b) { fp::out32(m, fp::in32(m, c)) } else { soft::fma32(m, a, b, c) }
+}
+
+/// The lighting instruction: the product, unless the second or third source says that there is no light.
+fn mullit(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let (y, z) = (f32::from_bits(fp::in32(m, b)), f32::from_bits(fp::in32(m, c)));
+    if y == -f32::MAX || y == f32::NEG_INFINITY || y.is_nan() || z <= 0.0 || z.is_nan() {
+        (-f32::MAX).to_bits()
+    } else {
+        soft::mul32(m, a, b)
+    }
+}
+
+/// The row of a VGPR that M0 leads to from the row `base`, if there is such a register.
+fn indexed(base: u16, by: u32) -> Option<u16> {
+    u16::try_from(u32::from(base).checked_add(by)?).ok().filter(|&row| row < rows::AGPR)
+}
+
+/// Moves between VGPRs that M0 chooses: `from` and `to` say which of its bits.
+fn moved(w: &mut Wave, op: &Op, from: impl Fn(u32) -> u32, to: impl Fn(u32) -> u32, swaps: bool) -> Flow {
+    let m0 = w.s[usize::from(scalar::M0)];
+    // A swap has its second register where others have a third source.
+    let source = if swaps { op.src[2] } else { op.src[0] };
+    let (Some(source), Some(target)) = (indexed(source, from(m0)), indexed(op.dst, to(m0))) else {
+        return w.fault(FaultKind::Unsupported, format!("m0 ({m0:#x}) leads past the last VGPR"));
+    };
+    let (value, old) = (*w.row(source), *w.row(target));
+    w.write(target, &value);
+    if swaps {
+        w.write(source, &old);
+    }
+    Flow::Next
+}
+
+fn low_index(m0: u32) -> u32 {
+    m0 & 0x3ff
+}
+fn high_index(m0: u32) -> u32 {
+    m0 >> 16 & 0x3ff
+}
+
+/// Halves of two registers change places; imm says of each whether it is the upper one.
+fn swap16(w: &mut Wave, op: &Op) -> Flow {
+    let (a, b) = (*w.row(op.dst), *w.row(op.src[2]));
+    let shifts = [16 * (op.imm & 1) as u32, 16 * (op.imm >> 1 & 1) as u32];
+    let with = |old: &Row, shift: u32, other: &Row, from: u32| {
+        Row(std::array::from_fn(|i| old.0[i] & !(0xffff << shift) | (other.0[i] >> from & 0xffff) << shift))
+    };
+    if op.dst == op.src[2] {
+        let both = if shifts[0] == shifts[1] { a } else { Row(a.0.map(|x| x.rotate_left(16))) };
+        w.write(op.dst, &both);
+        return Flow::Next;
+    }
+    let (new_a, new_b) = (with(&a, shifts[0], &b, shifts[1]), with(&b, shifts[1], &a, shifts[0]));
+    w.write(op.dst, &new_a);
+    w.write(op.src[2], &new_b);
+    Flow::Next
+}
+
+pub fn lookup(base: &str) -> Option<ValuOp> {
+    Some(match base {
+        "v_xor3_b32" => op!(w, o => map3(w, o, |a, b, c| a ^ b ^ c)),
+        "v_and_b16" => op!(w, o => map2(w, o, |a, b| a & b & 0xffff)).keep_high(),
+        "v_or_b16" => op!(w, o => map2(w, o, |a, b| (a | b) & 0xffff)).keep_high(),
+        "v_xor_b16" => op!(w, o => map2(w, o, |a, b| (a ^ b) & 0xffff)).keep_high(),
+        "v_not_b16" => op!(w, o => map1(w, o, |a| !a & 0xffff)).keep_high(),
+        "v_mov_b16" => op!(w, o => map1(w, o, |a| a & 0xffff)).keep_high(),
+        "v_cvt_i32_i16" => op!(w, o => map1(w, o, |a| a as i16 as u32)),
+        "v_cvt_u32_u16" => op!(w, o => map1(w, o, |a| a & 0xffff)),
+        "v_minmax_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).min(b as i32).max(c as i32) as u32)),
+        "v_maxmin_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).max(b as i32).min(c as i32) as u32)),
+        "v_minmax_u32" => op!(w, o => map3(w, o, |a, b, c| a.min(b).max(c))),
+        "v_maxmin_u32" => op!(w, o => map3(w, o, |a, b, c| a.max(b).min(c))),
+        "v_minmax_f32" => {
+            op!(w, o => float3_32(w, o, |e, a, b, c| minmax::max32(e, minmax::min32(e, a, b), c)))
+        }
+        "v_maxmin_f32" => {
+            op!(w, o => float3_32(w, o, |e, a, b, c| minmax::min32(e, minmax::max32(e, a, b), c)))
+        }
+        "v_minmax_f16" => {
+            op!(w, o => float3_16(w, o, |e, a, b, c| minmax::max16(e, minmax::min16(e, a, b), c))).keep_high()
+        }
+        "v_maxmin_f16" => {
+            op!(w, o => float3_16(w, o, |e, a, b, c| minmax::min16(e, minmax::max16(e, a, b), c))).keep_high()
+        }
+        "v_fma_legacy_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| fma_legacy(m, a, b, c)) }),
+        "v_fmac_legacy_f32" => {
+            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| fma_legacy(m, a, b, c)) }).accumulates()
+        }
+        "v_mullit_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| mullit(m, a, b, c)) }),
+        "v_fmac_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).accumulates().keep_high(),
+        "v_fmaak_f16" | "v_fmamk_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).keep_high(),
+        "v_cvt_pk_i16_f32" => op!(w, o => map2(w, o, |a, b| {
+            let half = |x: u32| f32::from_bits(x) as i16 as u16 as u32;
+            half(a) | half(b) << 16
+        })),
+        "v_cvt_pk_u16_f32" => op!(w, o => map2(w, o, |a, b| {
+            let half = |x: u32| u32::from(f32::from_bits(x) as u16);
+            half(a) | half(b) << 16
+        })),
+        "v_movrels_b32" => op!(scalar w, o => moved(w, o, |m0| m0, |_| 0, false)),
+        "v_movreld_b32" => op!(scalar w, o => moved(w, o, |_| 0, |m0| m0, false)),
+        "v_movrelsd_b32" => op!(scalar w, o => moved(w, o, |m0| m0, |m0| m0, false)),
+        "v_movrelsd_2_b32" => op!(scalar w, o => moved(w, o, low_index, high_index, false)),
+        "v_swaprel_b32" => op!(scalar w, o => moved(w, o, low_index, high_index, true)),
+        "v_swap_b16" => op!(scalar w, o => swap16(w, o)).raw_mods().places_halves(),
+        "v_pipeflush" => op!(scalar _w, _o => Flow::Next),
+        _ => return None,
+    })
+}
