@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::{env, fs, path::Path};
 
 /// One file of `tables/` each. A row's mask says which of the file's modes have the opcode.
-const FAMILIES: [&str; 4] = ["gfx9", "gfx10", "gfx11", "gfx12"];
+const FAMILIES: [&str; 5] = ["gfx9", "gfx10", "gfx11", "gfx12", "gfx1250"];
 
 /// Distinct Rust expressions of one type, numbered as they are met.
 struct Pool {

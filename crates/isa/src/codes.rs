@@ -15,6 +15,8 @@ pub enum Code {
     Special(u16),
     /// A literal follows.
     Literal,
+    /// A literal of 64 bits follows.
+    Literal64,
     Nothing,
 }
 
@@ -40,7 +42,10 @@ pub fn meaning(generation: Generation, code: u32) -> Code {
             255 => Code::Literal,
             _ => Code::Nothing,
         },
-        Generation::Gfx1250 => Code::Nothing,
+        Generation::Gfx1250 => match code {
+            254 => Code::Literal64,
+            _ => meaning(Generation::Gfx12, code),
+        },
     }
 }
 

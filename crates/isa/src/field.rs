@@ -39,6 +39,11 @@ pub enum Field {
     Src0Y,
     Vsrc1Y,
     VdstY,
+    // and what VOPD3 adds; the third source of the second operation may hold the truth table of `v_dual_bitop2_b32`
+    Vsrc2X,
+    Vsrc2Y,
+    NegX,
+    NegY,
     // an image instruction's address registers after the first, each named on its own (NSA)
     Vaddr1,
     Vaddr2,
@@ -78,6 +83,13 @@ pub enum Field {
     AccCd,
     ScaleOpSel,
     ScaleOpSelHi,
+    // gfx1250's matrices A and B: which half of the scales, their format, and whether the matrix is used again
+    ScaleA,
+    ScaleB,
+    ScaleFormatA,
+    ScaleFormatB,
+    ReuseA,
+    ReuseB,
     // DPP
     DppCtrl,
     BoundCtrl,

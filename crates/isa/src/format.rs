@@ -18,6 +18,8 @@ pub enum Format {
     Mai,
     /// A matrix operation behind an encoding that holds its block scales (gfx950): 16 bytes.
     MaiScaled,
+    /// The same of gfx1250.
+    WmmaScaled,
     Vintrp,
     /// VOP1/VOP2/VOPC with an SDWA or DPP second word.
     Sdwa1,
@@ -39,6 +41,8 @@ pub enum Format {
     Vop3pDpp8,
     /// Two operations at once.
     Vopd,
+    /// The same with third sources and negations (gfx1250): 12 bytes.
+    Vopd3,
     Vinterp,
     Ldsdir,
     Ds,
@@ -52,16 +56,19 @@ pub enum Format {
     MimgNsa3,
     /// An image instruction with a sampler, where that has an encoding of its own (RDNA4).
     Vsample,
+    /// A transfer of a tensor between memory and LDS (gfx1250).
+    Tensor,
     Exp,
 }
 
 impl Format {
-    pub const ALL: [Format; 43] = {
+    pub const ALL: [Format; 46] = {
         use Format::*;
         [
-            Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, MaiScaled, Vintrp, Sdwa1,
-            Sdwa2, SdwaC, Dpp1, Dpp2, DppC, Dpp8_1, Dpp8_2, Dpp8C, Vop3aDpp, Vop3bDpp, Vop3pDpp, Vop3aDpp8, Vop3bDpp8,
-            Vop3pDpp8, Vopd, Vinterp, Ldsdir, Ds, Flat, Mubuf, Mtbuf, Mimg, MimgNsa, MimgNsa2, MimgNsa3, Vsample, Exp,
+            Sop1, Sop2, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3a, Vop3b, Vop3p, Mai, MaiScaled, WmmaScaled,
+            Vintrp, Sdwa1, Sdwa2, SdwaC, Dpp1, Dpp2, DppC, Dpp8_1, Dpp8_2, Dpp8C, Vop3aDpp, Vop3bDpp, Vop3pDpp,
+            Vop3aDpp8, Vop3bDpp8, Vop3pDpp8, Vopd, Vopd3, Vinterp, Ldsdir, Ds, Flat, Mubuf, Mtbuf, Mimg, MimgNsa,
+            MimgNsa2, MimgNsa3, Vsample, Tensor, Exp,
         ]
     };
 }

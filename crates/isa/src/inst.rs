@@ -56,7 +56,8 @@ impl Inst {
     /// registers, DPP masks enable all lanes, and an absent scalar address says so.
     pub fn new(info: &'static OpcodeInfo) -> Inst {
         let Legality { template, fixed, value, checks, .. } = info.legality;
-        let size = info.size + if info.flags.contains(Flags::FIXED_LITERAL) { 4 } else { 0 };
+        let literal = if info.flags.contains(Flags::LITERAL_64) { 8 } else { 4 };
+        let size = info.size + if info.flags.contains(Flags::FIXED_LITERAL) { literal } else { 0 };
         let mut inst = Inst { info, words: [0; 5], size };
         inst.set_bits(template);
         for field in [Field::DstSel, Field::Src0Sel, Field::Src1Sel] {
@@ -246,7 +247,7 @@ impl Inst {
         let info = self.info.operands.get(index).ok_or(EncodeError::NoOperand { mnemonic, has, index })?;
         let mut changed = *self;
         operand::write(&mut changed, info, value).ok_or_else(|| self.misfit(info, value))?;
-        if changed.literal().is_some() && !decode::has_literal(changed.info, changed.bits() as u64) {
+        if changed.size > self.info.size && decode::literal_bytes(changed.info, changed.bits() as u64) == 0 {
             changed.set_literal(None);
         }
         // The change may not reach another operand through bits that they share.
@@ -258,15 +259,30 @@ impl Inst {
         Ok(())
     }
 
-    /// The trailing literal.
+    /// The trailing literal, unless it is one of 64 bits.
     pub fn literal(&self) -> Option<u32> {
-        (self.size > self.info.size).then(|| self.words[usize::from(self.info.size) / 4])
+        (self.size == self.info.size + 4).then(|| self.words[usize::from(self.info.size) / 4])
+    }
+
+    /// The trailing literal of 64 bits (gfx1250).
+    pub fn literal64(&self) -> Option<u64> {
+        let at = usize::from(self.info.size) / 4;
+        (self.size == self.info.size + 8).then(|| u64::from(self.words[at]) | u64::from(self.words[at + 1]) << 32)
     }
 
     /// Replaces the trailing literal, or adds or drops it.
     pub(crate) fn set_literal(&mut self, literal: Option<u32>) {
-        self.words[usize::from(self.info.size) / 4] = literal.unwrap_or(0);
+        let at = usize::from(self.info.size) / 4;
+        self.words[at] = literal.unwrap_or(0);
+        // where one of 64 bits has been
+        self.words[at + 1..].fill(0);
         self.size = self.info.size + if literal.is_some() { 4 } else { 0 };
+    }
+
+    pub(crate) fn set_literal64(&mut self, literal: u64) {
+        let at = usize::from(self.info.size) / 4;
+        (self.words[at], self.words[at + 1]) = (literal as u32, (literal >> 32) as u32);
+        self.size = self.info.size + 8;
     }
 
     /// Where a direct branch or call goes, given its own address.

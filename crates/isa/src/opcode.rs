@@ -133,6 +133,8 @@ bitflags::bitflags! {
         const WMMA = 1 << 38;
         /// Two operations at once (VOPD); the mnemonic has both: `v_dual_mul_f32 :: v_dual_add_f32`.
         const DUAL = 1 << 39;
+        /// The mandatory literal has 64 bits (`v_fmaak_f64`).
+        const LITERAL_64 = 1 << 40;
     }
 }
 

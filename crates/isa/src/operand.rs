@@ -2,7 +2,7 @@
 
 use crate::codes::{self, Code};
 use crate::half;
-use crate::{DataType, Field, File, Format, Inst, OperandInfo, Reg, RegRange};
+use crate::{DataType, Field, File, Flags, Format, Inst, OperandInfo, Reg, RegRange};
 
 /// The value of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -12,6 +12,8 @@ pub enum Operand {
     Inline(u16),
     /// The 32-bit literal that follows the instruction.
     Literal(u32),
+    /// The 64-bit literal that follows the instruction (gfx1250). An operation on fewer bits takes the low ones.
+    Literal64(u64),
     /// A read-only special source, by code: shared_base (235) to pops_exiting_wave_id (239), vccz (251), execz (252),
     /// scc (253), lds_direct (254); null (125, whatever its code) and flat_scratch_base (230, 231), which LLVM names although
     /// only later processors have them.
@@ -44,6 +46,7 @@ impl Operand {
                 F64 => u64::from(value) << 32,
                 _ => narrow(u64::from(value)),
             }),
+            Operand::Literal64(value) => Some(narrow(value)),
             Operand::Inline(code @ 128..=192) => Some(u64::from(code) - 128),
             Operand::Inline(code @ 193..=208) => Some(narrow((192 - i64::from(code)) as u64)),
             Operand::Inline(code @ 240..=248) => {
@@ -82,6 +85,7 @@ const SINGLES: [u32; 9] = [
 const HALVES: [u16; 9] = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
 
 const LITERAL: u32 = 255;
+const LITERAL_64: u32 = 254;
 const VGPR: u32 = 256;
 
 /// How many register units one step of the field's value is: resource descriptors count in fours.
@@ -139,6 +143,7 @@ fn scalar(inst: &Inst, code: u32, units: u8) -> Option<Operand> {
         Code::Inline => Some(Operand::Inline(code as u16)),
         Code::Special(special) => Some(Operand::Special(special)),
         Code::Literal => Some(Operand::Literal(inst.literal()?)),
+        Code::Literal64 => Some(Operand::Literal64(inst.literal64()?)),
         Code::Nothing => None,
     }
 }
@@ -153,7 +158,8 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
         return Some(Operand::Reg(RegRange::new(first, info.units)));
     }
     if info.field == Field::Literal {
-        return Some(Operand::Literal(inst.literal()?));
+        let wide = inst.info().flags.contains(Flags::LITERAL_64);
+        return if wide { inst.literal64().map(Operand::Literal64) } else { inst.literal().map(Operand::Literal) };
     }
     let format = inst.info().format;
     let (raw, width) = inst.raw_field(info.field)?;
@@ -162,7 +168,7 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
     }
     match info.file {
         // The second operation's destination is odd where the first one's is even.
-        _ if info.field == Field::VdstY => {
+        _ if info.field == Field::VdstY && format == Format::Vopd => {
             let lowest = !inst.field(Field::VdstX)? & 1;
             vector(Reg::vgpr((raw << 1 | lowest) as u16), info.units)
         }
@@ -201,8 +207,11 @@ pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> 
         return (value == Operand::Reg(RegRange::new(first, info.units))).then_some(());
     }
     if info.field == Field::Literal {
-        let Operand::Literal(literal) = value else { return None };
-        inst.set_literal(Some(literal));
+        match (value, inst.info().flags.contains(Flags::LITERAL_64)) {
+            (Operand::Literal(literal), false) => inst.set_literal(Some(literal)),
+            (Operand::Literal64(literal), true) => inst.set_literal64(literal),
+            _ => return None,
+        }
         return Some(());
     }
     let format = inst.info().format;
@@ -225,6 +234,14 @@ pub fn write(inst: &mut Inst, info: &OperandInfo, value: Operand) -> Option<()> 
         Operand::Literal(literal) if accepts_codes(info, width) && !inst.info().legality.literals.is_empty() => {
             inst.set_literal(Some(literal));
             LITERAL
+        }
+        Operand::Literal64(literal)
+            if accepts_codes(info, width)
+                && !inst.info().legality.literals.is_empty()
+                && codes::meaning(generation, LITERAL_64) == Code::Literal64 =>
+        {
+            inst.set_literal64(literal);
+            LITERAL_64
         }
         _ => return None,
     };
@@ -260,7 +277,7 @@ fn register(inst: &mut Inst, info: &OperandInfo, first: Reg, width: u32) -> Opti
             _ => (width == 9 || sdwa_scalar(format, info.field).is_some()).then_some(code),
         };
     }
-    if info.field == Field::VdstY {
+    if info.field == Field::VdstY && format == Format::Vopd {
         let fits = first.is_vgpr() && number & 1 != inst.field(Field::VdstX)? & 1;
         return fits.then_some(number >> 1);
     }

@@ -7,7 +7,7 @@
 //! * image instructions with misaligned data registers, or with ones past v255: LLVM says they had one register, or two.
 //! * SDWA and DPP forms of v_nop, v_pipeflush and v_clrexcp with any other bits: LLVM takes them for v_nop with the mark as its source.
 //! * ds_gws_* with the bit that names an accumulation register, where memory instructions reach none (gfx900 to gfx908).
-//! * the scales of a matrix operation before something that is none: LLVM takes them for an instruction.
+//! * the scales of a matrix operation (gfx950, gfx1250) before something that is none: LLVM takes them for an instruction.
 //! * f8f6f4 matrix operations with constants in the place of their sources: LLVM crashes. They are not tried, and no
 //!   instructions to us.
 //! * a carry-in or condition mask (src2 of v_addc_co_u32_e64, v_cndmask_b32_e64 ...) in vector registers or src_lds_direct:
@@ -21,6 +21,10 @@
 //! * v_cndmask_b32 with DPP and an absolute value (gfx12): LLVM writes its mask between the bars.
 //! * a barrier's number in a literal (gfx12): LLVM crashes. Not tried, and no instructions to us.
 //! * a literal behind VOP3 with DPP, which has none: LLVM reads one (gfx1150 on).
+//! * a literal behind VOPD3, which has none, and a second one where the opcode has its own (gfx1250): LLVM reads both.
+//! * literals and constants of v_cvt_pk_fp8_f16 and v_cvt_pk_bf8_f16 (gfx1250): LLVM does not mark those, and prints bits of these.
+//! * matrix operations with formats, and the scales before them, with a literal, or with a constant in the place of a
+//!   matrix (gfx1250): LLVM crashes. Not tried.
 //! * DPP8 whose lanes, as a number, are the code of an inline constant: LLVM prints the lanes of the constant; of that of a
 //!   literal: it reads one behind the encoding.
 //! * quad permutations of v_fma_mix*, v_cvt_pk_fp8_f32 and v_cvt_pk_bf8_f32 (VOP3 with DPP) that are, as a number, a
@@ -53,7 +57,11 @@ fn is_hazard(mode: Mode, w0: u32, w1: u32) -> bool {
         return is_sdwa && reserved();
     }
     if generation >= Generation::Gfx12 {
-        return w0 & 0xff80_00ff == 0xbe80_00ff && matches!(w0 >> 8 & 0xff, 0x4e..=0x57);
+        let barrier = w0 & 0xff80_00ff == 0xbe80_00ff && matches!(w0 >> 8 & 0xff, 0x4e..=0x57);
+        let scales = matches!(w0 >> 16, 0xcc33 | 0xcc35 | 0xcc3a | 0xcc88);
+        let literal = [0, 9, 18].iter().any(|low| w1 >> low & 0x1ff == 255);
+        let formats = w0 >> 16 == 0xcc33 && (w1 >> 8 & 1 == 0 || w1 >> 17 & 1 == 0);
+        return barrier || generation == Generation::Gfx1250 && (scales && literal || formats);
     }
     if !generation.is_gfx9_family() {
         return false;
@@ -109,6 +117,13 @@ fn past_the_file(text: &str) -> bool {
     })
 }
 
+/// Without the remarks that LLVM makes after `s_set_vgpr_msb`: which register is meant, past v255.
+fn without_remarks(text: &str) -> String {
+    let mut parts = text.split(" /*v");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |all, part| all + part.split_once("*/").map_or(part, |(_, rest)| rest))
+}
+
 /// Words that are no instructions to us, whatever LLVM says.
 fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
     let (w0, w1) = (words[0], words[1]);
@@ -129,11 +144,22 @@ fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
         let form = newer && w0 >> 26 == 0x35 && matches!(w1 & 0x1ff, 233 | 234 | 250);
         let marked = marked || form && matches!(w0 >> 16 & 0x3ff, 0x180 | 0x19b);
         let dpp_literal = form && (w1 >> 9 & 0x1ff == 255 || w1 >> 18 & 0x1ff == 255);
+        // Another literal where the opcode has one: LLVM takes both for the same.
+        let two = generation == Generation::Gfx1250
+            && match w0 >> 25 {
+                0x23 | 0x24 => w0 & 0x1ff == 255,
+                0x64..=0x67 => [w0, w1].iter().any(|w| w & 0x1ff == 254),
+                0x16 | 0x2c | 0x2d | 0x37 | 0x38 => w0 & 0x1ff == 254,
+                _ => w0 >> 30 == 2 && [w0, w0 >> 8].iter().any(|w| w & 0xff == 254),
+            };
+        let two = two || w0 >> 24 == 0xcf && [w0, w1].iter().any(|w| matches!(w & 0x1ff, 254 | 255));
+        let scaled = words[2] >> 24 == 0xcc && matches!(words[2] >> 16 & 0xff, 0x33 | 0x88);
+        let two = two || matches!(w0 >> 16, 0xcc35 | 0xcc3a) && scaled;
         let memory = match generation {
             Generation::Gfx12 | Generation::Gfx1250 => is_fault_of_gfx12s_images(w0, w1, words[2]),
             _ => is_fault_of_memory(newer, w0, w1, words[2]),
         };
-        return newer && whole || lds_direct || carry || gfx9 || marked || dpp_literal || memory;
+        return newer && whole || lds_direct || carry || gfx9 || marked || dpp_literal || two || memory;
     }
     let has_acc = generation != Generation::Gfx9;
     // image data registers: misaligned, or past v255
@@ -165,6 +191,10 @@ fn is_fault_of_gfx12s_images(w0: u32, w1: u32, w2: u32) -> bool {
 /// Does LLVM print a literal as if it were an inline constant?
 fn is_unmarked_literal(mode: Mode, words: &[u32], text: &str) -> bool {
     let dual = mode.target().generation() >= Generation::Gfx11 && words[0] >> 26 == 0x32;
+    let packed = ["v_cvt_pk_fp8_f16 ", "v_cvt_pk_bf8_f16 "].iter().any(|name| text.starts_with(name));
+    if packed && matches!(words[1] & 0x1ff, 255 | 240..=248) {
+        return true;
+    }
     dual && words[1] & 0x1ff == 255 && text.matches("_fma").count() == 2 && !text.contains("lit(")
 }
 
@@ -216,7 +246,7 @@ fn compare(mode: Mode, encodings: &Encodings, kind: &str) -> usize {
     for &start in &encodings.starts {
         let Some(line) = at.get(&((start * 4) as u64)) else { continue };
         let chunk = &encodings.words[start..start + LONGEST];
-        let mut theirs = line.text.clone().map(|t| (line.size, t));
+        let mut theirs = line.text.as_ref().map(|t| (line.size, without_remarks(t)));
         if theirs.as_ref().is_some_and(|(_, t)| {
             t.contains("/*Invalid register") || t.contains("/*Invalid immediate") || past_the_file(t)
         }) {

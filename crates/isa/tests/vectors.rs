@@ -45,7 +45,9 @@ fn sample(info: &'static OpcodeInfo) -> Inst {
         let candidates = match (operand.file, operand.field) {
             _ if operand.fixed.is_some() => continue,
             // Of two operations with a literal both have the same.
-            (_, Field::Literal) => vec![Operand::Literal(0x1234_5678), Operand::Literal(0)],
+            (_, Field::Literal) => {
+                vec![Operand::Literal(0x1234_5678), Operand::Literal(0), Operand::Literal64(0x1234_5678_9abc_def0)]
+            }
             (File::Immediate, _) => vec![Operand::Imm(5)],
             _ if operand.half => vec![half(vectors % 2 == 1), half(false)],
             (File::Scalar, _) => vec![registers(Reg::sgpr(8 + 16 * scalars))],

@@ -49,6 +49,7 @@ impl Mode {
             Generation::Gfx10 if self.wave == 32 => "+wavefrontsize32",
             Generation::Gfx10 => "+wavefrontsize64",
             // Otherwise LLVM pretends that 16-bit operands cannot be the high halves of registers.
+            Generation::Gfx1250 => "+real-true16",
             _ if self.wave == 32 => "+wavefrontsize32,+real-true16",
             _ => "+wavefrontsize64,+real-true16",
         };
@@ -124,7 +125,15 @@ const GFX12: Family = Family {
     ],
 };
 
-pub const FAMILIES: &[Family] = &[GFX9, GFX10, GFX11, GFX12];
+const GFX1250: Family = Family {
+    name: "gfx1250",
+    modes: &[
+        mode("gfx1250", 32, Generation::Gfx1250, "12,13,11"),
+        mode("gfx1251", 32, Generation::Gfx1250, "12,13,11"),
+    ],
+};
+
+pub const FAMILIES: &[Family] = &[GFX9, GFX10, GFX11, GFX12, GFX1250];
 
 const GFX9: Family = Family {
     name: "gfx9",

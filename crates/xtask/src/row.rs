@@ -71,7 +71,7 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
         let order = ["Vdata", "Vaddr", "Vaddr1", "Vaddr2", "Vaddr3", "Vaddr4"];
         operands.sort_by_key(|o| order.iter().position(|f| o.split(':').next() == Some(f)).unwrap_or(order.len()));
     }
-    if format == Format::Vopd {
+    if matches!(format, Format::Vopd | Format::Vopd3) {
         order_dual(mnemonic, &mut operands);
     }
     if mnemonic.starts_with("s_subvector_loop") {
@@ -91,7 +91,7 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
         operands.push("M0:1:R".to_string());
         uses.retain(|r| r != "M0");
     }
-    let literal = if has_literal(format, o, mnemonic) { 4 } else { 0 };
+    let literal = literal_bytes(format, o, mnemonic);
     let keys = ranges(&o.keys);
     let mut legal = String::new();
     for (i, word) in o.legal.split_whitespace().enumerate() {
@@ -114,7 +114,7 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
         operands.join(" "),
         uses.join(" "),
         defs.join(" "),
-        flags(o, mnemonic, literal != 0).join(" "),
+        flags(o, mnemonic, literal).join(" "),
         legal,
     ];
     Ok(columns.map(|c| if c.is_empty() { "-".to_string() } else { c }).join("\t"))
@@ -129,7 +129,8 @@ fn is_dpp_control(generation: Generation, format: Format, low: &str) -> bool {
 fn order_dual(mnemonic: &str, operands: &mut Vec<String>) {
     // It lies behind the encoding, where the prober does not look.
     let literal = "Literal:0:R:Immediate:F32";
-    let halves = mnemonic.split(" :: ").zip([["VdstX", "Src0X", "Vsrc1X"], ["VdstY", "Src0Y", "Vsrc1Y"]]);
+    let halves =
+        mnemonic.split(" :: ").zip([["VdstX", "Src0X", "Vsrc1X", "Vsrc2X"], ["VdstY", "Src0Y", "Vsrc1Y", "Vsrc2Y"]]);
     let mut out: Vec<String> = Vec::new();
     for (name, fields) in halves {
         let from = out.len();
@@ -152,7 +153,7 @@ fn order_dual(mnemonic: &str, operands: &mut Vec<String>) {
 
 /// Image opcodes are not in LLVM's pseudo map; their pseudo name is the real one without its encoding family.
 fn strip_suffix(llvm: &str) -> String {
-    ["_gfx90a", "_gfx940", "_gfx9", "_vi", "_gfx10", "_gfx11", "_gfx12"]
+    ["_gfx90a", "_gfx940", "_gfx9", "_vi", "_gfx10", "_gfx11", "_gfx1250", "_gfx12"]
         .iter()
         .find_map(|s| llvm.strip_suffix(s))
         .unwrap_or(llvm)
@@ -186,12 +187,12 @@ fn format(o: &Opcode) -> Result<Format, String> {
     Format::ALL.into_iter().find(|f| format!("{f:?}") == o.format).ok_or_else(|| format!("format {}", o.format))
 }
 
-/// A 32-bit literal always follows.
-fn has_literal(format: Format, o: &Opcode, mnemonic: &str) -> bool {
+/// The size of the literal that always follows; 0 if none does.
+fn literal_bytes(format: Format, o: &Opcode, mnemonic: &str) -> u8 {
     match format {
-        Format::Sop2 | Format::Vop2 | Format::Sopk => o.size == 8,
-        Format::Vopd => mnemonic.contains("_fmaak_") || mnemonic.contains("_fmamk_"),
-        _ => false,
+        Format::Sop2 | Format::Vop2 | Format::Sopk => o.size - 4,
+        Format::Vopd if mnemonic.contains("_fmaak_") || mnemonic.contains("_fmamk_") => 4,
+        _ => 0,
     }
 }
 
@@ -200,7 +201,7 @@ fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOper
     // s_atc_probe has a number where others have the data register.
     const IMMEDIATES: [Field; 5] = [Field::Simm16, Field::Offset, Field::Ssrc0, Field::Ssrc1, Field::Sdata];
     let behind = if format == Format::Vopd { 64 } else { 32 };
-    if operand.mask.from(behind) != 0 && has_literal(format, o, &mnemonic(o)?) && operand.class.is_none() {
+    if operand.mask.from(behind) != 0 && literal_bytes(format, o, &mnemonic(o)?) != 0 && operand.class.is_none() {
         return Ok(Some(Field::Literal));
     }
     let pieces = layout(generation, format).iter().filter(|(_, low, width)| operand.mask.touches(*low, *width));
@@ -225,7 +226,7 @@ fn field_of(generation: Generation, format: Format, o: &Opcode, operand: &McOper
         })
         .collect();
     fields.dedup();
-    if fields.contains(&Field::VdstY) {
+    if format == Format::Vopd && fields.contains(&Field::VdstY) {
         // Its lowest bit is the opposite of the other destination's.
         fields.retain(|f| *f != Field::VdstX);
     }
@@ -257,7 +258,7 @@ fn data_type(kind: u8) -> Result<&'static str, String> {
         14 | 29 => "I64",
         15 | 27 | 39 => "I16",
         16 | 32 | 38 | 42 => "F32",
-        17 | 33 | 43 => "F64",
+        17 | 33 | 40 | 43 => "F64",
         18 | 30 => "Bf16",
         19 | 31 => "F16",
         20 | 35 => "V2Bf16",
@@ -320,6 +321,8 @@ fn names(mode: &Mode, list: &[String], reads: bool) -> Result<Vec<String>, Strin
             }
             "FLAT_SCR" => out.extend(["FLAT_SCRATCH_LO", "FLAT_SCRATCH_HI"].map(String::from)),
             "VCCZ" | "EXECZ" if reads => {}
+            // counters, which waiting reads
+            "ASYNCcnt" | "TENSORcnt" | "XCNT" => {}
             other => return Err(format!("implicit register {other}")),
         }
     }
@@ -363,23 +366,41 @@ fn source_modifiers(generation: Generation, format: Format, modifiers: &McOperan
     };
     Ok(if touches(&[Field::Src0Sext, Field::Src1Sext]) {
         "Sext"
-    } else if touches(&[Field::Neg, Field::Abs, Field::Src0Neg, Field::Src1Neg, Field::Src0Abs, Field::Src1Abs]) {
+    } else if touches(&[
+        Field::Neg,
+        Field::NegX,
+        Field::NegY,
+        Field::Abs,
+        Field::Src0Neg,
+        Field::Src1Neg,
+        Field::Src0Abs,
+        Field::Src1Abs,
+    ]) {
         "Float"
     } else {
         "Plain"
     })
 }
 
-fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
+fn flags(o: &Opcode, mnemonic: &str, literal: u8) -> Vec<&'static str> {
     let ts = |bit: u32| o.ts_flags >> bit & 1 != 0;
     let starts = |prefixes: &[&str]| prefixes.iter().any(|p| mnemonic.starts_with(p));
     let is = |names: &[&str]| names.contains(&mnemonic);
     let has = |list: &[String], name: &str| list.iter().any(|r| r == name);
     // LLVM takes LDS stores for atomics that return nothing.
     let atomic = (ts(57) || ts(58)) && o.may_load && o.may_store;
-    let indirect =
-        is(&["s_setpc_b64", "s_swappc_b64", "s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_g_fork", "s_cbranch_join"]);
-    let call = is(&["s_call_b64", "s_swappc_b64"]);
+    let indirect = is(&[
+        "s_setpc_b64",
+        "s_swappc_b64",
+        "s_set_pc_i64",
+        "s_swap_pc_i64",
+        "s_add_pc_i64",
+        "s_rfe_b64",
+        "s_rfe_restore_b64",
+        "s_cbranch_g_fork",
+        "s_cbranch_join",
+    ]);
+    let call = is(&["s_call_b64", "s_swappc_b64", "s_call_i64", "s_swap_pc_i64"]);
     let conditional = starts(&["s_cbranch_", "s_subvector_loop_"]);
     let matrix = ts(54) && starts(&["v_mfma", "v_smfmac"]);
     let dual = mnemonic.contains(" :: ");
@@ -393,7 +414,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("INDIRECT", indirect),
         ("CALL", call),
         ("END", starts(&["s_endpgm"])),
-        ("BARRIER", starts(&["s_barrier"])),
+        ("BARRIER", starts(&["s_barrier", "s_wakeup_barrier"])),
         ("WAIT", starts(&["s_waitcnt", "s_wait_alu"]) || starts(&["s_wait_"]) && mnemonic.contains("cnt")),
         ("VALU", ts(1) || dual),
         ("SALU", ts(0)),
@@ -413,10 +434,11 @@ fn flags(o: &Opcode, mnemonic: &str, literal: bool) -> Vec<&'static str> {
         ("LGKM_CNT", ts(34)),
         ("EXP_CNT", ts(33)),
         ("D16_PRESERVE", mnemonic.contains("_d16") && o.may_load && o.operands.iter().any(|p| p.tied)),
-        ("FIXED_LITERAL", literal),
+        ("FIXED_LITERAL", literal != 0),
+        ("LITERAL_64", literal == 8),
         ("SDWA", ts(14)),
         ("DPP", ts(15)),
-        ("GETPC", is(&["s_getpc_b64"])),
+        ("GETPC", is(&["s_getpc_b64", "s_get_pc_i64"])),
         ("FP_MODE", ts(1) && has(&o.implicit_uses, "MODE")),
         ("MUBUF", ts(17)),
         ("MTBUF", ts(18)),

@@ -84,9 +84,10 @@ impl Builder {
                         .ok_or_else(|| format!("{}: source {code} is not modelled", info.mnemonic))?;
                     constant(&mut op, &mut free, if operand.units == 2 { value } else { value >> 32 })?
                 }
-                Operand::Inline(_) | Operand::Literal(_) => {
+                Operand::Inline(_) | Operand::Literal(_) | Operand::Literal64(_) => {
                     let value = value.bits(operand.ty).or(match value {
                         Operand::Literal(l) => Some(l.into()),
+                        Operand::Literal64(l) => Some(l),
                         Operand::Inline(code) => crate::wave::inline_constant32(code as u8).map(u64::from),
                         _ => None,
                     });

@@ -263,6 +263,10 @@ impl Builder {
                 let bits = value.bits(operand.ty).unwrap_or(literal.into());
                 self.splat_constant(bits, units)
             }
+            Operand::Literal64(literal) => {
+                let bits = value.bits(operand.ty).unwrap_or(literal);
+                self.splat_constant(bits, units)
+            }
             Operand::Imm(value) => self.splat_constant(value as u64, units),
         }
     }

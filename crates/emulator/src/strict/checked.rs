@@ -139,6 +139,7 @@ fn place(value: Operand) -> Option<Place> {
         Operand::Reg(range) => Place::Scalars(u8::try_from(range.first.index()).ok()?, range.count),
         Operand::Inline(code) => Place::Constant(crate::wave::inline_constant32(code as u8).unwrap_or(0)),
         Operand::Literal(value) => Place::Constant(value),
+        Operand::Literal64(value) => Place::Constant(value as u32),
         Operand::Special(_) => Place::Constant(0),
         Operand::Imm(value) => Place::Constant(value as u32),
     })

@@ -16,7 +16,7 @@ const EXP: usize = MTBUF + (1 << 7);
 /// SOP1 with M0 for its source: the barriers' opcodes depend on it.
 const SOP1_M0: usize = EXP + (1 << 2);
 /// Behind all others, because they are the largest and the least used.
-const MIMG: usize = SOP1_M0 + (1 << 8);
+pub(super) const MIMG: usize = SOP1_M0 + (1 << 8);
 const VSAMPLE: usize = MIMG + (1 << 16);
 const END: usize = VSAMPLE + (1 << 16);
 

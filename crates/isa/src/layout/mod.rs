@@ -13,6 +13,7 @@ mod dpp;
 mod gfx10;
 mod gfx11;
 mod gfx12;
+mod gfx1250;
 mod gfx9;
 
 /// A piece of a field: name, lowest bit, width.
@@ -25,6 +26,6 @@ pub const fn layout(generation: Generation, format: Format) -> &'static [Piece] 
         Generation::Gfx11 => gfx11::layout(format),
         Generation::Gfx10 => gfx10::layout(format),
         Generation::Gfx12 => gfx12::layout(format),
-        Generation::Gfx1250 => &[],
+        Generation::Gfx1250 => gfx1250::layout(format),
     }
 }

@@ -21,7 +21,7 @@ pub fn notation(inst: &Inst, raw: u32) -> Option<String> {
 }
 
 /// The hardware registers of `s_getreg` and `s_setreg`.
-fn hardware_register(id: u32) -> &'static str {
+pub(super) fn hardware_register(id: u32) -> &'static str {
     match id {
         1 => "HW_REG_WAVE_MODE",
         2 => "HW_REG_WAVE_STATUS",
@@ -72,9 +72,7 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let selected = inst.field(Field::OpSel).unwrap_or(0);
             let source = selected << 1 & 2 | selected >> 1 & 1;
             let byte = if inst.info().base.starts_with("v_cvt_sr_") { selected >> 2 } else { source };
-            if byte != 0 {
-                write!(f, " byte_sel:{byte}")?;
-            }
+            self::byte(byte, f)?;
             clamp_and_omod(inst, f)
         }
         Format::Vop3a | Format::Vop3b => vop3(inst, f),
@@ -103,6 +101,12 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Format::Exp => flags(inst, f, &[(Field::Done, "done"), (Field::RowEn, "row_en")]),
         _ => Ok(()),
     }?;
+    dpp(inst, f)
+}
+
+/// The word behind, where there is one.
+pub(super) fn dpp(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let format = inst.info().format;
     if format.is_dpp16() {
         dpp16(inst, f)
     } else if format.is_dpp8() {
@@ -110,6 +114,11 @@ pub fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     } else {
         Ok(())
     }
+}
+
+/// The byte of a register, unless it is the lowest.
+pub(super) fn byte(number: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if number == 0 { Ok(()) } else { write!(f, " byte_sel:{number}") }
 }
 
 /// Conversions that read one byte of a register, or write one.
@@ -125,14 +134,16 @@ fn offset(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// How soon the data are needed again, and who has to see them.
-fn cache(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(super) fn cache(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const NEAR: [&str; 8] = ["", "NT", "HT", "", "NT_RT", "RT_NT", "NT_HT", ""];
     const SYSTEM: u32 = 3;
     flags(inst, f, &[(Field::ScaleOffset, "scale_offset")])?;
     let hint = inst.field(Field::TemporalHint).unwrap_or(0);
     let scope = inst.field(Field::Scope).unwrap_or(0);
     let has = inst.info().flags;
-    let store = has.contains(Flags::STORE);
+    // What is loaded into LDS is stored there.
+    let store =
+        has.contains(Flags::STORE) && !["_load_", "_prefetch_"].iter().any(|load| inst.info().base.contains(load));
     match hint {
         0 => {}
         _ if has.intersects(Flags::ATOMIC) => write!(f, " th:{}", atomic_hint(hint, scope))?,

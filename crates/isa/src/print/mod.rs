@@ -7,6 +7,7 @@ use crate::{DataType, Field, File, Flags, Format, Generation, Inst, Modifiers, O
 mod gfx10;
 mod gfx11;
 mod gfx12;
+mod gfx1250;
 mod gfx9;
 mod notation;
 mod rdna;
@@ -24,7 +25,7 @@ fn modifiers(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Generation::Gfx11 => gfx11::modifiers(inst, f),
         Generation::Gfx10 => gfx10::modifiers(inst, f),
         Generation::Gfx12 => gfx12::modifiers(inst, f),
-        Generation::Gfx1250 => Ok(()),
+        Generation::Gfx1250 => gfx1250::modifiers(inst, f),
     }
 }
 
@@ -35,7 +36,7 @@ fn notation(inst: &Inst, raw: u32) -> Option<String> {
         Generation::Gfx11 => gfx11::notation(inst, raw),
         Generation::Gfx10 => gfx10::notation(inst, raw),
         Generation::Gfx12 => gfx12::notation(inst, raw),
-        Generation::Gfx1250 => None,
+        Generation::Gfx1250 => gfx1250::notation(inst, raw),
     }
 }
 
@@ -101,7 +102,8 @@ pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         put(f, &Shown { inst, operand })?;
     }
     // RDNA4's cache operations are global memory instructions without any address.
-    let flat = info.format == Format::Flat && info.flags.intersects(Flags::LOAD | Flags::STORE);
+    let accesses = info.flags.intersects(Flags::LOAD | Flags::STORE) && !info.base.starts_with("tensor_");
+    let flat = info.format == Format::Flat && accesses;
     if flat && info.flags.intersects(Flags::GLOBAL | Flags::SCRATCH) && !has(inst, Field::Saddr) {
         // Scratch at a constant offset has neither address; that of the lane's own number never has a vector one.
         if !is_by_lane(inst) && !has(inst, Field::Addr) && !has(inst, Field::Vdata) {
@@ -133,12 +135,16 @@ fn dual(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{separator}{}", Shown { inst, operand })?;
         separator = ", ";
     }
-    Ok(())
+    modifiers(inst, f)
 }
 
 /// An image instruction whose address registers need not follow each other.
 fn names_addresses(inst: &Inst) -> bool {
-    matches!(inst.info().format, Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3) || has(inst, Field::Vaddr1)
+    match inst.info().format {
+        Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3 => true,
+        Format::Mimg | Format::Vsample => has(inst, Field::Vaddr1),
+        _ => false,
+    }
 }
 
 fn is_address(field: Field) -> bool {
@@ -171,7 +177,7 @@ fn absent_address_before(inst: &Inst, field: Field) -> bool {
         // scratch_load v0, off, s0 and scratch_store off, v0, s0
         Format::Flat => {
             let first = if has(inst, Field::Vdata) { Field::Vdata } else { Field::Saddr };
-            field == first && !has(inst, Field::Addr) && !is_by_lane(inst)
+            field == first && !has(inst, Field::Addr) && !is_by_lane(inst) && !info.base.starts_with("tensor_")
         }
         _ => false,
     }
@@ -209,7 +215,7 @@ impl fmt::Display for Shown<'_> {
         let text = plain(inst, operand, value);
         match (negative, absolute) {
             (false, false) => f.write_str(&text),
-            (true, false) if constant && !text.starts_with("lit(") => write!(f, "neg({text})"),
+            (true, false) if constant && !text.starts_with("lit") => write!(f, "neg({text})"),
             (true, false) => write!(f, "-{text}"),
             (false, true) => write!(f, "|{text}|"),
             (true, true) => write!(f, "-|{text}|"),
@@ -220,13 +226,24 @@ impl fmt::Display for Shown<'_> {
 /// Negation, absolute value, sign extension of a source.
 fn source_modifiers(inst: &Inst, operand: &OperandInfo) -> (bool, bool, bool) {
     let info = inst.info();
+    let bit = |field: Field, at: u32| inst.field(field).unwrap_or(0) >> at & 1 != 0;
+    if info.format == Format::Vopd3 && operand.modifiers == Modifiers::Float {
+        let negated = match operand.field {
+            Field::Src0X => bit(Field::NegX, 0),
+            Field::Vsrc1X => bit(Field::NegX, 1),
+            Field::Vsrc2X => bit(Field::NegX, 2),
+            Field::Src0Y => bit(Field::NegY, 0),
+            Field::Vsrc1Y => bit(Field::NegY, 1),
+            _ => bit(Field::NegY, 2),
+        };
+        return (negated, false, false);
+    }
     let index = match operand.field {
         Field::Src0 => 0,
         Field::Src1 | Field::Vsrc1 => 1,
         Field::Src2 => 2,
         _ => return (false, false, false),
     };
-    let bit = |field: Field, at: u32| inst.field(field).unwrap_or(0) >> at & 1 != 0;
     match (operand.modifiers, info.format.plain()) {
         (Modifiers::Float, Format::Vop3a | Format::Vop3b | Format::Vinterp) => {
             (bit(Field::Neg, index), bit(Field::Abs, index), false)
@@ -251,6 +268,7 @@ fn plain(inst: &Inst, operand: &OperandInfo, value: Operand) -> String {
         Operand::Inline(code @ 193..=208) => (192 - i32::from(code)).to_string(),
         Operand::Inline(code) => float_constant(code, operand.ty),
         Operand::Literal(word) => literal(inst, word, operand),
+        Operand::Literal64(value) => gfx1250::literal(inst, value, operand),
         Operand::Special(code) => codes::special_name(code).to_string(),
         Operand::Imm(value) => immediate(inst, operand, value),
     }
@@ -294,6 +312,7 @@ fn literal(inst: &Inst, word: u32, operand: &OperandInfo) -> String {
         DataType::F64 if word == 0 => "0".into(),
         DataType::F64 => format!("0x{word:x}"),
         _ if inline.is_some() && operand.file != File::Immediate => format!("lit(0x{word:x})"),
+        DataType::Bf16 if generation(inst) == Generation::Gfx1250 => format!("0x{word:x}"),
         DataType::I16 | DataType::B16 | DataType::F16 | DataType::Bf16 if half => format!("0x{:x}", word & 0xffff),
         _ => format!("0x{word:x}"),
     }
@@ -302,7 +321,7 @@ fn literal(inst: &Inst, word: u32, operand: &OperandInfo) -> String {
 fn immediate(inst: &Inst, operand: &OperandInfo, value: i64) -> String {
     match (inst.info().format, operand.field) {
         (Format::Sopk, Field::Simm16) => match inst.info().base {
-            "s_call_b64" | "s_cbranch_i_fork" | "s_subvector_loop_begin" | "s_subvector_loop_end" => {
+            "s_call_b64" | "s_call_i64" | "s_cbranch_i_fork" | "s_subvector_loop_begin" | "s_subvector_loop_end" => {
                 (value as u16).to_string()
             }
             _ => notation(inst, value as u32 & 0xffff).unwrap_or_else(|| format!("0x{:x}", value as u16)),

@@ -3,14 +3,20 @@
 use std::fmt;
 
 use super::shared::{flags, on};
-use crate::{Field, Inst};
+use crate::{Field, File, Inst};
 
 /// DPP16: where each lane reads, which rows and banks are written.
 pub fn dpp16(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let value = |field| inst.field(field).unwrap_or(0);
     let control = value(Field::DppCtrl);
     let n = control & 0xf;
+    // On 64 bits, and for multiplications, which gfx1251 has.
+    let info = inst.info();
+    let multiplies = matches!(info.base, "v_mad_u32" | "v_mul_lo_u32" | "v_mul_hi_u32" | "v_mul_hi_i32");
+    let double = multiplies || info.operands.iter().any(|o| o.units == 2 && o.file == File::Vgpr);
     match control {
+        0x150..=0x15f => write!(f, " row_share:{n}")?,
+        _ if double => f.write_str(" /* DP ALU dpp only supports row_share */")?,
         0..=0xff => {
             let lane = |i: u32| control >> (2 * i) & 3;
             write!(f, " quad_perm:[{},{},{},{}]", lane(0), lane(1), lane(2), lane(3))?;
@@ -25,7 +31,6 @@ pub fn dpp16(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         0x140 => f.write_str(" row_mirror")?,
         0x141 => f.write_str(" row_half_mirror")?,
         0x142 | 0x143 => f.write_str(" /* row_bcast is not supported starting from GFX10 */")?,
-        0x150..=0x15f => write!(f, " row_share:{n}")?,
         0x160..=0x16f => write!(f, " row_xmask:{n}")?,
         _ => f.write_str(" /* Invalid dpp_ctrl value */")?,
     }

@@ -101,7 +101,7 @@ pub fn vop3(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " op_sel:{bits}{last}")?;
     }
     // OP_SEL's bits say something else here.
-    if ["v_permlane16_swap_b32", "v_permlane32_swap_b32"].contains(&inst.info().base) {
+    if ["v_permlane16_swap_b32", "v_permlane32_swap_b32"].contains(&base) {
         if selected & 2 != 0 {
             f.write_str(" bound_ctrl:1")?;
         }

@@ -247,6 +247,7 @@ impl Value {
             }
             Operand::Imm(number) => Value::Number(number),
             value @ Operand::Inline(_) => Value::Number(constant(value, ty)?),
+            Operand::Literal64(_) => return Err("a literal of 64 bits".to_owned()),
             Operand::Literal(word) => {
                 let number = if ty == DataType::F64 { i64::from(word) << 32 } else { i64::from(word) };
                 Value::Literal { word, needless: is_needless(word, operand, ty), number }

@@ -107,7 +107,7 @@ impl PyOperand {
         match self.operand() {
             Operand::Reg(_) => "register",
             Operand::Inline(_) => "inline",
-            Operand::Literal(_) => "literal",
+            Operand::Literal(_) | Operand::Literal64(_) => "literal",
             Operand::Special(_) => "special",
             Operand::Imm(_) => "immediate",
         }
@@ -124,6 +124,7 @@ impl PyOperand {
         let value = match self.operand() {
             Operand::Imm(value) => value,
             Operand::Literal(value) => value.into(),
+            Operand::Literal64(value) => return Ok(Some(value.into_pyobject(py)?.into_any())),
             Operand::Inline(code @ 128..=192) => i64::from(code) - 128,
             Operand::Inline(code @ 193..=208) => 192 - i64::from(code),
             constant @ Operand::Inline(_) => {
@@ -178,6 +179,7 @@ impl PyOperand {
             Operand::Reg(range) => range.to_string(),
             Operand::Imm(value) => value.to_string(),
             Operand::Literal(value) => format!("{value:#x}"),
+            Operand::Literal64(value) => format!("{value:#x}"),
             Operand::Inline(code @ 128..=192) => (i64::from(code) - 128).to_string(),
             Operand::Inline(code @ 193..=208) => (192 - i64::from(code)).to_string(),
             constant @ Operand::Inline(_) => {

@@ -15,12 +15,8 @@ inline void probe_image_gfx12(Prober &t) {
         }
 }
 
-// The keys are those of the decoder's variant selection (crates/isa/src/decode/gfx12.rs).
-inline void probe_gfx12(Prober &t) {
+inline void probe_memory_gfx12(Prober &t) {
     const uint64_t null = 124;
-    probe_registers_gfx11(t, true);
-    // Matrix operations must have OP_SEL_HI set.
-    probe_vop3_gfx11(t, "Vop3p", nullptr, nullptr, 0xCC000000 | at(1, 14) | at(3, 59), 128);
     for (unsigned op = 0; op < 64; ++op)
         for (uint64_t key = 0; key < 2; ++key)
             for (uint64_t data : {0, 4})
@@ -36,6 +32,14 @@ inline void probe_gfx12(Prober &t) {
             else if (key < 8) t.probe("Mtbuf", op & 15, key, buffer | at(op, 14));
         }
     }
+}
+
+// The keys are those of the decoder's variant selection (crates/isa/src/decode/gfx12.rs).
+inline void probe_gfx12(Prober &t) {
+    probe_registers_gfx11(t, true);
+    // Matrix operations must have OP_SEL_HI set.
+    probe_vop3_gfx11(t, "Vop3p", nullptr, nullptr, 0xCC000000 | at(1, 14) | at(3, 59), 128);
+    probe_memory_gfx12(t);
     probe_image_gfx12(t);
     for (uint64_t key = 0; key < 4; ++key) t.probe("Exp", 0, key, 0xF8000001 | at(key & 1, 11) | at(key >> 1, 13));
 }

@@ -125,6 +125,10 @@ class Legality {
             if (code < 1 << p.width && !(literal && code == 255)) {
                 Outcome o = outcome(with(p, code));
                 ok = o != Illegal && !(o == Other && closed);
+                // A destination is no literal, nor can VOPD3 have one: LLVM reads one all the same.
+                auto d = code == 254 ? t.decode(with(p, code)) : std::nullopt;
+                if (d && p.low == 0 && t.format.rfind("Vop3", 0) == 0 && d->second != size) ok = false;
+                if (d && p.width == 9 && t.format == "Vopd3") ok = false;
                 found.effect |= o == Differs;
                 found.mine |= (o == Differs || o == Same) && with(p, code) != base;
             }
@@ -160,7 +164,7 @@ public:
 
     static bool is_closed(const std::string &format) {
         bool is_dpp = format.find("Dpp") != std::string::npos;
-        return format.rfind("Mimg", 0) == 0 || format == "Vsample" || format == "MaiScaled" || format.rfind("Sdwa", 0) == 0 || is_dpp;
+        return format.rfind("Mimg", 0) == 0 || format == "Vsample" || format == "MaiScaled" || format == "WmmaScaled" || format.rfind("Sdwa", 0) == 0 || is_dpp;
     }
 
     Legal run(const std::string &format, const std::vector<Piece> &pieces) {

@@ -4,7 +4,7 @@
 // which bits is found by flipping each bit of a valid encoding and watching the operands.
 
 #include "gfx10.h"
-#include "gfx12.h"
+#include "gfx1250.h"
 #include "gfx9.h"
 #include "legality.h"
 
@@ -116,6 +116,7 @@ int main(int count, char **arguments) {
     t.long_literals = !cpu.starts_with("gfx9");
     if (cpu.starts_with("gfx10")) probe_gfx10(t);
     else if (cpu.starts_with("gfx11")) probe_gfx11(t);
+    else if (cpu.starts_with("gfx125")) probe_gfx1250(t);
     else if (cpu.starts_with("gfx12")) probe_gfx12(t);
     else probe_gfx9(t);
     if (extent == "found") return print_found(t), 0;

@@ -96,7 +96,7 @@ struct Prober {
     // Longer than one word.
     bool long_format = false;
     // Two encodings in a row.
-    bool is_scaled = false;
+    bool is_scaled = false, is_wmma_scaled = false;
     std::string format = {};
     // A literal may follow VOP3 and its like, and is read from behind any encoding whose source says so.
     bool long_literals = false;
@@ -117,10 +117,12 @@ struct Prober {
         words = std::clamp((bits + 31) / 32, 2u, MOST_WORDS);
         long_format = bits > 32;
         is_scaled = format == "MaiScaled";
+        is_wmma_scaled = format == "WmmaScaled";
     }
 
     // Bits that make the encoding one of its format.
     bool is_mark(unsigned bit) const {
+        if (is_wmma_scaled && ((bit >= 16 && bit < 26) || (bit >= 80 && bit < 96))) return true;
         return (bit >= 26 && bit < 32) || (is_scaled && ((bit >= 16 && bit < 32) || (bit >= 75 && bit < 79) || (bit >= 87 && bit < 96)));
     }
 
@@ -128,10 +130,16 @@ struct Prober {
     bool is_crash(Word word) const {
         // It looks for a barrier's number in a literal that is none.
         unsigned op = word >> 8 & 0xff;
-        if (subtarget->getCPU().starts_with("gfx12")) return (word & 0xFF8000FF) == 0xBE8000FF && op >= 0x4E && op < 0x58;
+        bool is_rdna4 = subtarget->getCPU().starts_with("gfx12");
+        if (is_rdna4 && (word & 0xFF8000FF) == 0xBE8000FF && op >= 0x4E && op < 0x58) return true;
         for (unsigned low : {0, 64}) {
             unsigned first = unsigned(word >> low) >> 16, second = unsigned(word >> (low + 32));
-            if ((first == 0xd3ad || first == 0xd3ae) && !(second >> 8 & 1 && second >> 17 & 1)) return true;
+            bool has_formats = is_rdna4 ? first == 0xcc33 : first == 0xd3ad || first == 0xd3ae;
+            if (has_formats && !(second >> 8 & 1 && second >> 17 & 1)) return true;
+            // Literals where none can be.
+            bool scales = first == 0xcc35 || first == 0xcc3a || first == 0xcc33 || first == 0xcc88;
+            for (unsigned source : {0, 9, 18})
+                if (is_rdna4 && scales && (second >> source & 511) == 255) return true;
         }
         return false;
     }
