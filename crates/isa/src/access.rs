@@ -39,7 +39,8 @@ pub struct RegAccess {
 /// Calls `f` for every unit that `inst` touches.
 ///
 /// What no instruction tells: between `s_set_gpr_idx_on` and `_off`, vector operands are indexed by M0, and may be any
-/// VGPR. Code that follows accesses must treat such a region on its own; [`Reg::GPR_IDX`] shows where one begins.
+/// VGPR. Code that follows accesses must treat such a region on its own; [`Reg::GPR_IDX`] shows where one begins. The same
+/// holds behind `s_set_vgpr_msb` (gfx1250), see [`crate::Target::vgprs`].
 pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
     let info = inst.info();
     let indexed = Indexed::of(info.base);

@@ -18,6 +18,7 @@ pub enum Generation {
     Gfx11,
     /// RDNA4.
     Gfx12,
+    /// gfx1250 and gfx1251: literals of 64 bits, VOPD3, more matrix operations, no images.
     Gfx1250,
 }
 

@@ -81,7 +81,7 @@ fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
         Space::Lds
     } else if flags.contains(Flags::SCRATCH) || base.starts_with("s_scratch_") {
         Space::Scratch
-    } else if flags.contains(Flags::GLOBAL) {
+    } else if flags.contains(Flags::GLOBAL) || info.format == Format::Tensor {
         Space::Global
     } else if flags.contains(Flags::FLAT) {
         Space::Flat
@@ -95,7 +95,12 @@ fn of_opcode(info: &OpcodeInfo) -> Option<MemoryAccess> {
         return None;
     };
     // The tables go by what LLVM must not reorder: global wave synchronisation stands there as an access.
-    if !(reads || writes) || base.starts_with("s_waitcnt") || base.contains("_gws_") || base.contains("prefetch") {
+    if !(reads || writes)
+        || base.starts_with("s_waitcnt")
+        || base.contains("_gws_")
+        || base.contains("prefetch")
+        || base == "tensor_stop"
+    {
         return None;
     }
     let atomic = flags.contains(Flags::ATOMIC);
