@@ -48,7 +48,7 @@ impl Family for Gfx1250 {
         // OP_SEL and OP_SEL_HI hold the formats of A and B.
         let formats = |key: u128| (key & 7) << 11 | (key >> 3 & 3) << 59 | (key >> 5 & 1) << 14;
         let (op, key_bits) = (u128::from(opcode), u128::from(key));
-        let mark = match format {
+        match format {
             Format::Vop3p => 0xcc << 24 | op << 16 | formats(key_bits),
             Format::Vop3pDpp => 0xcc << 24 | op << 16 | 250 << 32,
             Format::Vop3pDpp8 => 0xcc << 24 | op << 16 | 233 << 32,
@@ -60,9 +60,8 @@ impl Family for Gfx1250 {
             Format::Vopd3 => 0xcf << 24 | op << 12,
             Format::Tensor if key == 0 => 0xd0 << 24 | op << 14 | ((NULL << 8 | NULL) as u128) << 80,
             Format::Tensor => 0xd0 << 24 | op << 14,
-            _ => return Gfx12::template(generation, format, opcode, key),
-        };
-        mark
+            _ => Gfx12::template(generation, format, opcode, key),
+        }
     }
 
     fn literal_places(format: Format, operands: &[OperandInfo]) -> &'static [(u8, u16)] {

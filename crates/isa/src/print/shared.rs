@@ -153,7 +153,8 @@ pub fn sdwa(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// ds_swizzle's pattern: four lanes permuted, or lane numbers masked, or-ed and xor-ed within 32 lanes.
+/// ds_swizzle's pattern: four lanes permuted, 32 rotated or in the order of an FFT, or lane numbers masked, or-ed and
+/// xor-ed within 32 lanes.
 pub fn swizzle(pattern: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if pattern == 0 {
         return Ok(());
@@ -163,8 +164,11 @@ pub fn swizzle(pattern: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lane = |i: u32| pattern >> (2 * i) & 3;
         return write!(f, "swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
     }
-    if pattern & 0x8000 != 0 {
-        return write!(f, "{pattern}");
+    match pattern {
+        0xe000.. => return write!(f, "swizzle(FFT,{})", pattern & 31),
+        0xc000.. => return write!(f, "swizzle(ROTATE,{},{})", pattern >> 10 & 1, pattern >> 5 & 31),
+        0x8000.. => return write!(f, "{pattern}"),
+        _ => {}
     }
     let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
     let group = 32 - and;
