@@ -153,6 +153,11 @@ fn is_llvms_fault(mode: Mode, words: &[u32], text: &str) -> bool {
                 _ => w0 >> 30 == 2 && [w0, w0 >> 8].iter().any(|w| w & 0xff == 254),
             };
         let two = two || w0 >> 24 == 0xcf && [w0, w1].iter().any(|w| matches!(w & 0x1ff, 254 | 255));
+        // A scalar result in the place of a literal; a literal of each size.
+        let source = |code: u32| [0, 9, 18].iter().any(|low| w1 >> low & 0x1ff == code);
+        let scalar = matches!(w0 >> 16, 0xd680..=0xd68f) && w0 & 0xff == 254;
+        let two =
+            two || generation == Generation::Gfx1250 && (scalar || w0 >> 26 == 0x35 && source(254) && source(255));
         let scaled = words[2] >> 24 == 0xcc && matches!(words[2] >> 16 & 0xff, 0x33 | 0x88);
         let two = two || matches!(w0 >> 16, 0xcc35 | 0xcc3a) && scaled;
         let memory = match generation {
