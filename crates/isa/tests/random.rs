@@ -347,10 +347,10 @@ fn is_example(mode: Mode) -> bool {
     std::env::var("LUTHIER_RANDOM").is_ok() || examples.contains(&name(mode).as_str())
 }
 
-/// The immediates of scalar instructions that have a notation of their own: messages, hardware registers, counters.
+/// The immediates that have a notation of their own: messages, hardware registers, counters, patterns of lanes.
 #[test]
 fn immediates_agree_with_objdump() {
-    const NAMES: [&str; 5] = ["s_waitcnt", "s_sendmsg", "s_getreg_b32", "s_delay_alu", "s_version"];
+    const NAMES: [&str; 6] = ["s_waitcnt", "s_sendmsg", "s_getreg_b32", "s_delay_alu", "s_version", "ds_swizzle_b32"];
     let step = if std::env::var("LUTHIER_RANDOM").is_ok() { 1 } else { 17 };
     let mut wrong = 0;
     for mode in chosen() {
@@ -361,8 +361,14 @@ fn immediates_agree_with_objdump() {
         for info in mode.opcodes().iter().filter(|info| NAMES.iter().any(|name| info.base.starts_with(name))) {
             for raw in (0..0x10000).step_by(step) {
                 let mut inst = Inst::new(info);
-                if inst.set_field(Field::Simm16, raw).is_ok() {
-                    words.push(mode, [inst.words()[0], NOP, NOP, NOP, NOP]);
+                let set = match inst.field(Field::Simm16) {
+                    Some(_) => inst.set_field(Field::Simm16, raw),
+                    None => inst.set_fields(&[(Field::Offset0, raw & 0xff), (Field::Offset1, raw >> 8)]),
+                };
+                if set.is_ok() {
+                    let mut own = [NOP; LONGEST];
+                    own[..inst.words().len()].copy_from_slice(inst.words());
+                    words.push(mode, own);
                 }
             }
         }

@@ -22,8 +22,11 @@ inline void probe_image_gfx10(Prober &t) {
         for (unsigned op = 0; op < 256; ++op)
             for (uint64_t key = 0; key < 256; ++key) {
                 Word dmask = (Word(2) << (key & 3)) - 1;
-                t.probe(formats[nsa], op, key, 0xF0000000 | at(op & 127, 18) | op >> 7 | nsa << 1 | at(key >> 5, 3) |
-                                                   dmask << 8 | at(key >> 2 & 1, 16) | at(key >> 3 & 3, 62) | at(1, 12));
+                // Ray intersections have their descriptors' size set.
+                for (uint64_t r128 : {0, 1})
+                    t.probe(formats[nsa], op, key, 0xF0000000 | at(op & 127, 18) | op >> 7 | nsa << 1 | at(key >> 5, 3) |
+                                                       dmask << 8 | at(key >> 2 & 1, 16) | at(key >> 3 & 3, 62) |
+                                                       at(1, 12) | at(r128, 15));
             }
 }
 

@@ -25,8 +25,11 @@ inline void probe_image_gfx11(Prober &t) {
         for (unsigned op = 0; op < 256; ++op)
             for (uint64_t key = 0; key < 256; ++key) {
                 Word dmask = (Word(2) << (key & 3)) - 1, nsa = strcmp(format, "Mimg") != 0;
-                t.probe(format, op, key, 0xF0000000 | at(op, 18) | nsa | at(key >> 5, 2) | dmask << 8 | at(key >> 4 & 1, 16) |
-                                             at(key >> 3 & 1, 17) | at(key >> 2 & 1, 53) | at(1, 7));
+                // Ray intersections have their descriptors' size set.
+                for (uint64_t r128 : {0, 1})
+                    t.probe(format, op, key, 0xF0000000 | at(op, 18) | nsa | at(key >> 5, 2) | dmask << 8 |
+                                                 at(key >> 4 & 1, 16) | at(key >> 3 & 1, 17) | at(key >> 2 & 1, 53) |
+                                                 at(1, 7) | at(r128, 15));
             }
 }
 
