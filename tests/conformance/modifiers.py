@@ -109,7 +109,7 @@ def variants(target: Target, form: Form) -> list[Form]:
         add(
             "op_sel",
             f"{form.text} op_sel:[{','.join(map(str, halves))}]",
-            op_sel=sum(b << k for k, b in zip((0, 1, 2), halves[:-1])) | 8,
+            op_sel=_number(halves) if target.major == 9 and _stores_byte(form) else _number(halves[:-1]) | 8,
         )
     elif form.kind == "vop3p":
         for low, high in (((1, 0, 1), (0, 1, 0)), ((1, 1, 1), (0, 0, 1)), ((0, 1, 0), (1, 1, 0))):
@@ -319,6 +319,22 @@ def _permuted(dpp: tuple, words: np.ndarray, lanes: Lanes, active: np.ndarray) -
     enabled = (rows >> lane // 16 & 1 != 0) & (banks >> lane // 4 % 4 & 1 != 0)
     taken = np.where(valid[:, None], taken, np.uint32(0))
     return taken, enabled & (valid | bound)
+
+
+def _stores_byte(form: Form) -> bool:
+    """One of four, which bits 2 and 3 of op_sel choose."""
+    return "OPSEL[3 : 2]" in form.entry.pseudocode
+
+
+def place(form: Form) -> int:
+    """The bit of its register at which the result begins."""
+    op_sel = form.modifiers.get("op_sel", 0)
+    if "MIXHI" in form.entry.name:
+        return 16
+    pieces, _, width = element(form.result)
+    if form.entry.family == "VOP3P" or pieces * width > 16:
+        return 0
+    return (op_sel >> 2 & 3) * 8 if _stores_byte(form) else (op_sel >> 3 & 1) * 16
 
 
 def finish(form: Form, mode: Mode, result: np.ndarray, old: np.ndarray, how: Reading) -> np.ndarray:

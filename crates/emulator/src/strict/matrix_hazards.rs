@@ -66,8 +66,8 @@ struct Holder {
     at: u64,
 }
 
-/// CDNA3's and CDNA4's passes.
-fn cdna3_pipe(base: &str, target: Target) -> Option<Pipe> {
+/// CDNA3's and CDNA4's passes. `narrow`: both factors have less than 8 bits.
+fn cdna3_pipe(base: &str, narrow: bool, target: Target) -> Option<Pipe> {
     let big = base.contains("_32x32x");
     let fast = |passes| Some(Pipe::Fast(passes, target == Target::Gfx950));
     match () {
@@ -77,18 +77,19 @@ fn cdna3_pipe(base: &str, target: Target) -> Option<Pipe> {
             Some(Pipe::Slow(if base.contains("_4x4x") { 2 } else { passes }))
         }
         () if base.contains("_4x4x") => fast(2),
-        () if base.contains("b_") || base.ends_with("f8f6f4") => fast(if big { 16 } else { 8 }),
+        () if base.contains("b_") || (base.ends_with("f8f6f4") && !narrow) => fast(if big { 16 } else { 8 }),
         () => fast(if big { 8 } else { 4 }),
     }
 }
 
-fn pipe(base: &str, target: Target) -> Option<Pipe> {
+fn pipe(inst: &Inst, target: Target) -> Option<Pipe> {
+    let base = inst.info().base;
     if base.starts_with("v_dot") {
         return Some(Pipe::Dot);
     }
     let cdna3 = target.generation() == Generation::Gfx940;
     if cdna3 && base.starts_with("v_smfmac_") {
-        return cdna3_pipe(base, target);
+        return cdna3_pipe(base, false, target);
     }
     let shape = base.strip_prefix("v_mfma_")?;
     if shape.starts_with("f64_4x4") {
@@ -98,7 +99,8 @@ fn pipe(base: &str, target: Target) -> Option<Pipe> {
         return Some(Pipe::Double16);
     }
     if cdna3 {
-        return cdna3_pipe(base, target);
+        let narrow = |format| inst.field(format).is_some_and(|f| f >= 2);
+        return cdna3_pipe(base, narrow(Field::Cbsz) && narrow(Field::Blgp), target);
     }
     let passes = [("_32x32x", 16), ("_16x16x", 8), ("_4x4x", 2)];
     passes.iter().find(|(shape, _)| base.contains(shape)).map(|&(_, passes)| Pipe::Single(passes))
@@ -126,7 +128,7 @@ impl MatrixFacts {
         if !known || !memory && !flag(Flags::VALU) {
             return MatrixFacts::default();
         }
-        let pipe = pipe(info.base, target);
+        let pipe = pipe(inst, target);
         let sparse = info.base.starts_with("v_smfmac_");
         let matrix = pipe.is_some();
         let mut facts =

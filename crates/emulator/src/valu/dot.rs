@@ -48,20 +48,17 @@ fn halves(w: &mut Wave, op: &Op) -> Flow {
     })
 }
 
-/// As [`halves`], bf16. CDNA4's three-source form adds the accumulator last.
+/// As [`halves`], bf16, whose products are rounded themselves. CDNA4's three-source form adds the accumulator last.
 #[inline(always)]
 fn bhalves<const ACCUMULATES: bool>(w: &mut Wave, op: &Op) -> Flow {
     let read = |h: u32| flush32(h << 16, false);
     let round = w.mode.round32();
-    let fma = |a: u32, b: u32, c: u32| flush32(soft::fma(soft::F32, round, a.into(), b.into(), c.into()) as u32, false);
-    const ONE: u32 = 0x3f80_0000;
+    let multiply = |a: u32, b: u32| soft::mul(soft::F32, round, read(a).into(), read(b).into());
+    let add = |a: u64, b: u64| soft::add(soft::F32, round, a, b);
     map3(w, op, |a, b, c| {
-        let c = flush32(c, false);
-        if ACCUMULATES {
-            return fma(read(a >> 16), read(b >> 16), fma(read(a), read(b), c));
-        }
-        let sum = fma(read(a >> 16), read(b >> 16), fma(read(a), read(b), fp::SIGN32));
-        fma(sum, ONE, c)
+        let (c, low, high) = (flush32(c, false).into(), multiply(a, b), multiply(a >> 16, b >> 16));
+        let sum = if ACCUMULATES { add(add(c, low), high) } else { add(add(low, high), c) };
+        flush32(sum as u32, false)
     })
 }
 
