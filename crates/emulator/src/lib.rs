@@ -59,6 +59,11 @@
 //! ran, from which the reports' instruction counts and histograms follow. In strict mode every instruction has a
 //! micro-op before it that checks its registers ([`strict`]).
 //!
+//! RDNA's waves of 32 lanes use the lower half of each row; their lane masks are one scalar register
+//! ([`wave::Wave::set_mask`]). Strict mode knows RDNA's wait counters. It judges none of RDNA's
+//! wait states, nor waits for the answers of s_sendmsg_rtn; what lies between the signal of a barrier and the wait for
+//! it counts as before the barrier.
+//!
 //! What is not there: GDS and its barriers, images, typed buffers, traps and messages to a host. An instruction that
 //! is not implemented stops the launch with its name and address.
 //!
