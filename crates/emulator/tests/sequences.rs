@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::process::Command;
 
+use luthier_emulator::observe::Registers;
 use luthier_emulator::{Device, DeviceConfig, Launch, Strict, TARGETS, coverage};
 use luthier_isa::{Flags, Generation, Inst, Mode, Operand, Reg, Wave};
 use luthier_loader::CodeObject;
@@ -88,8 +89,9 @@ v_mbcnt_lo_u32_b32 v31, -1, 0\n{high}\n",
     text
 }
 
-fn template(mode: Mode) -> Vec<u8> {
-    let folder = words::scratch(&format!("sequences-{}-{}", mode.target().name(), mode.wave().lanes()));
+/// The kernel, assembled; `what` names the folder that this takes.
+fn template(mode: Mode, what: &str) -> Vec<u8> {
+    let folder = words::scratch(&format!("{what}-{}-{}", mode.target().name(), mode.wave().lanes()));
     let (input, output) = (folder.join("k.s"), folder.join("k.hsaco"));
     std::fs::write(&input, source(mode)).unwrap();
     let cpu = format!("-mcpu={}", mode.target().name());
@@ -178,7 +180,8 @@ struct Result {
     memory: Vec<u8>,
 }
 
-fn run(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Strict) -> Result {
+/// A launch of the kernel, and where its data and its results are.
+fn prepare(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Strict) -> (Device, Launch, [u64; 2]) {
     let device = Device::new(mode.target(), DeviceConfig { threads, watchdog: 10_000_000, ..DeviceConfig::default() });
     let module = device.load(object).expect("the module loads");
     let size = (REGION * u64::from(GROUPS)) as usize;
@@ -200,6 +203,11 @@ fn run(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Str
         strict,
         cooperative: false,
     };
+    (device, launch, [data, results])
+}
+
+fn run(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Strict) -> Result {
+    let (device, launch, [data, results]) = prepare(object, mode, threads, groups, strict);
     let said = match device.launch(&launch) {
         Ok(report) => {
             let mut findings: Vec<String> = report.findings.iter().map(|f| format!("{:?}", f.kind)).collect();
@@ -210,7 +218,7 @@ fn run(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Str
         Err(_) if groups > 1 => "stopped".into(),
         Err(error) => error.to_string(),
     };
-    let mut memory = vec![0; if groups > 1 { 0 } else { size }];
+    let mut memory = vec![0; if groups > 1 { 0 } else { REGION as usize * GROUPS as usize }];
     device.read(data, &mut memory).unwrap();
     let mut shown = vec![0; groups as usize * SHOWN * 256];
     device.read(results, &mut shown).unwrap();
@@ -221,18 +229,26 @@ fn run(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Str
     Result { said, memory }
 }
 
-#[test]
-fn the_same_every_time_and_on_any_number_of_threads() {
+/// The processors and wave sizes to try, and how many sequences of each.
+fn tried() -> (Vec<Mode>, u64) {
     let count = std::env::var("LUTHIER_SEQUENCES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     let wanted = std::env::var("LUTHIER_TARGETS").unwrap_or_default();
+    let is_wanted = |mode: &Mode| wanted.is_empty() || wanted.split(',').any(|name| name == mode.target().name());
+    (Mode::all().filter(|mode| TARGETS.contains(&mode.target())).filter(is_wanted).collect(), count)
+}
+
+/// What the device refuses to execute.
+fn refused(mode: Mode) -> HashSet<&'static str> {
+    coverage(mode.target()).iter().filter(|c| c.refusal.is_some()).map(|c| c.base).collect()
+}
+
+#[test]
+fn the_same_every_time_and_on_any_number_of_threads() {
+    let (modes, count) = tried();
     let (mut instructions, mut ended) = (0u64, 0u64);
-    for mode in Mode::all().filter(|mode| TARGETS.contains(&mode.target())) {
-        if !wanted.is_empty() && !wanted.split(',').any(|name| name == mode.target().name()) {
-            continue;
-        }
-        let coverage = coverage(mode.target());
-        let refused: HashSet<&str> = coverage.iter().filter(|c| c.refusal.is_some()).map(|c| c.base).collect();
-        let template = template(mode);
+    for mode in modes {
+        let refused = refused(mode);
+        let template = template(mode, "sequences");
         for number in 0..count {
             let mut rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (number + 1));
             let stores = number % 2 == 0;
@@ -258,4 +274,81 @@ fn the_same_every_time_and_on_any_number_of_threads() {
         instructions / LENGTH as u64
     );
     println!("{instructions} instructions, {ended} of {} launches ran to their ends", instructions / LENGTH as u64);
+}
+
+/// The registers that differ.
+fn changed(before: &Registers, after: &Registers) -> Vec<Reg> {
+    let mut found = Vec::new();
+    let mut note = |reg: Reg, differs: bool| found.extend(differs.then_some(reg));
+    for (i, (a, b)) in before.sgprs.iter().zip(&after.sgprs).enumerate() {
+        note(Reg::sgpr(i as u16), a != b);
+    }
+    for (i, (a, b)) in before.vgprs.iter().zip(&after.vgprs).enumerate() {
+        note(Reg::vgpr(i as u16), a != b);
+    }
+    for (i, (a, b)) in before.agprs.iter().zip(&after.agprs).enumerate() {
+        note(Reg::agpr(i as u16), a != b);
+    }
+    for (low, high, a, b) in
+        [(Reg::EXEC_LO, Reg::EXEC_HI, before.exec, after.exec), (Reg::VCC_LO, Reg::VCC_HI, before.vcc, after.vcc)]
+    {
+        note(low, a as u32 != b as u32);
+        note(high, a >> 32 != b >> 32);
+    }
+    note(Reg::M0, before.m0 != after.m0);
+    note(Reg::SCC, before.scc != after.scc);
+    note(Reg::MODE, before.mode != after.mode);
+    found
+}
+
+/// The tables' reads and writes, which liveness rests on, against what the device does.
+#[test]
+fn an_instruction_changes_only_what_it_is_said_to_write() {
+    let (modes, count) = tried();
+    let (mut steps, mut wrong) = (0, Vec::<String>::new());
+    for mode in modes {
+        let (refused, template) = (refused(mode), template(mode, "writes"));
+        let text = source(mode);
+        let body =
+            text.split("k:\n").nth(1).and_then(|rest| rest.split(".rept").next()).expect("the kernel's beginning");
+        let prologue = body.lines().filter(|line| !line.is_empty()).count();
+        for number in 0..4 * count {
+            let mut rng = Rng(0xd1b5_4a32_d192_ed03 ^ (number + 1));
+            let sequence: Vec<Inst> = std::iter::repeat_with(|| instruction(mode, &mut rng, &refused, true))
+                // Registers by number, and instructions that are skipped.
+                .filter(|inst| !["gpr_idx", "movrel", "vskip"].iter().any(|name| inst.info().base.contains(name)))
+                .take(LENGTH)
+                .collect();
+            let (device, launch, _) = prepare(&with_sequence(&template, &sequence), mode, 1, 1, Strict::Off);
+            let mut session = device.session(&launch).expect("a session");
+            for _ in 0..prologue {
+                session.step(0).expect("the prologue runs");
+            }
+            for inst in &sequence {
+                let before = session.registers(0).expect("a wave");
+                if session.step(0).is_err() {
+                    break;
+                }
+                let mut written = HashSet::new();
+                inst.for_each_access(|a| {
+                    if a.access.writes() {
+                        written.insert(a.reg);
+                    }
+                });
+                let after = session.registers(0).expect("a wave");
+                let others: Vec<Reg> =
+                    changed(&before, &after).into_iter().filter(|reg| !written.contains(reg)).collect();
+                let (name, lanes) = (mode.target().name(), mode.wave().lanes());
+                if !others.is_empty() {
+                    wrong.push(format!(
+                        "{name}, {lanes} lanes: {inst} changes {others:?}; it is said to write {written:?}"
+                    ));
+                }
+                steps += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {steps}:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
+    assert!(steps > 100 * count, "{steps} instructions ran");
+    println!("{steps} instructions");
 }
