@@ -16,16 +16,23 @@ pub(super) enum FloatType {
     PackedF32,
 }
 
-/// The type of an operation's result if it is a floating-point one, from its name: the first type in it.
+/// The first type in an operation's name, which is its result's: `f32`, `u16`, `bf16`.
+fn first_type(base: &str) -> Option<&str> {
+    base.split('_').find(|part| {
+        let digits = part.strip_prefix("bf").or_else(|| part.strip_prefix(['f', 'i', 'u', 'b'])).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+/// Whether the result is a bf16, or a pair of them.
+pub(super) fn makes_bf16(base: &str) -> bool {
+    first_type(base) == Some("bf16")
+}
+
+/// The type of an operation's result if output modifiers apply to it.
 pub(super) fn result_type(base: &str) -> Option<FloatType> {
     let packed = base.starts_with("v_pk_") || base.starts_with("v_cvt_pk");
-    let first = base.split('_').find(|part| {
-        let mut bytes = part.bytes();
-        matches!(bytes.next(), Some(b'f' | b'i' | b'u' | b'b')) && {
-            let rest = &part[1..];
-            !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())
-        }
-    })?;
+    let first = first_type(base)?;
     Some(match (first, packed) {
         ("f16", false) => FloatType::F16,
         ("f16", true) => FloatType::PackedF16,
@@ -186,6 +193,8 @@ mod tests {
         assert_eq!(result_type("v_pk_fma_f16"), Some(FloatType::PackedF16));
         assert_eq!(result_type("v_add_u32"), None);
         assert_eq!(result_type("v_fma_f64"), Some(FloatType::F64));
+        assert_eq!(result_type("v_cvt_pk_bf16_f32"), None);
+        assert!(makes_bf16("v_cvt_pk_bf16_f32") && !makes_bf16("v_dot2_f32_bf16"));
     }
 
     #[test]

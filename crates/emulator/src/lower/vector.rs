@@ -2,7 +2,7 @@
 
 use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, OperandInfo, Part, Target, Wave};
 
-use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, result_type};
+use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, makes_bf16, result_type};
 use super::prepare::*;
 use super::scalar::{flags, special_constant};
 use super::{Builder, code_of, destination_of, row_of};
@@ -20,6 +20,15 @@ impl Builder {
         }
         if info.base.starts_with("v_movrel") && info.flags.contains(Flags::DPP) {
             return Err(format!("{}: DPP of an indexed register is not modelled", info.mnemonic));
+        }
+        if matches!(info.base, "v_nop" | "v_clrexcp") {
+            // Whatever lanes DPP names: nothing is read.
+            self.push_handler(valu.variants.select(), Op::NOTHING, rows::SLACK);
+            return Ok(());
+        }
+        let modified = |field| inst.field(field).unwrap_or(0) != 0;
+        if makes_bf16(info.base) && (modified(Field::Clamp) || modified(Field::Omod)) {
+            return Err(format!("{}: clamp and omod of a bf16 result are not modelled", info.mnemonic));
         }
         let dpp = info.flags.contains(Flags::DPP);
         let sdwa = info.flags.contains(Flags::SDWA);
