@@ -383,7 +383,7 @@ impl Builder {
         let negate = bit(Field::Neg) || own([Field::Src0Neg, Field::Src1Neg]);
         let absolute = bit(Field::Abs) || own([Field::Src0Abs, Field::Src1Abs]);
         let mut row = row;
-        if format == Format::Vop3a && !half && bit(Field::OpSel) {
+        if format == Format::Vop3a && !half && operand.units <= 1 && bit(Field::OpSel) {
             row = self.upper_half(row)?;
         }
         if matches!(inst.info().base, "v_cvt_f32_fp8" | "v_cvt_f32_bf8")
