@@ -64,10 +64,15 @@ bool constant_source(const Bytes &bytes, bool is_gfx12) {
     uint32_t words[4];
     memcpy(words, bytes.data(), 16);
     unsigned op = words[0] >> 8 & 0xff;
-    if (is_gfx12) return (words[0] & 0xff8000ff) == 0xbe8000ff && op >= 0x4e && op < 0x58;
+    if (is_gfx12 && (words[0] & 0xff8000ff) == 0xbe8000ff && op >= 0x4e && op < 0x58) return true;
     for (unsigned i : {0, 2}) {
         unsigned first = words[i] >> 16, second = words[i + 1];
-        if ((first == 0xd3ad || first == 0xd3ae) && !(second >> 8 & 1 && second >> 17 & 1)) return true;
+        bool has_formats = is_gfx12 ? first == 0xcc33 : first == 0xd3ad || first == 0xd3ae;
+        if (has_formats && !(second >> 8 & 1 && second >> 17 & 1)) return true;
+        // Literals where none can be.
+        bool scales = first == 0xcc35 || first == 0xcc3a || first == 0xcc33 || first == 0xcc88;
+        for (unsigned source : {0, 9, 18})
+            if (is_gfx12 && scales && (second >> source & 511) == 255) return true;
     }
     return false;
 }
