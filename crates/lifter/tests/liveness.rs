@@ -139,7 +139,10 @@ fn compile(source: &Path, target: Target, level: &str, out: &Path) {
 }
 
 /// The processors that the device can be, beside gfx90a, whose kernels are compiled and run at every level.
-const OTHERS: [Target; 5] = [Target::Gfx900, Target::Gfx906, Target::Gfx908, Target::Gfx942, Target::Gfx950];
+const OTHERS: [Target; 8] = {
+    use Target::*;
+    [Gfx900, Gfx906, Gfx908, Gfx942, Gfx950, Gfx1030, Gfx1100, Gfx1201]
+};
 
 /// The kernels for a processor: those named for a generation are about its matrix operations.
 fn sources(target: Target) -> Vec<PathBuf> {
