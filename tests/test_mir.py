@@ -14,7 +14,8 @@ import luthier as lt
 
 LLC = shutil.which("llc-22") or "/usr/lib/llvm-22/bin/llc"
 OBJDUMP = shutil.which("llvm-objdump-22") or "/usr/lib/llvm-22/bin/llvm-objdump"
-KERNELS = sorted(path.stem for path in compiled.SOURCES.glob("*.hip"))
+# Those named for a generation are about its matrix operations.
+KERNELS = sorted(path.stem for path in compiled.SOURCES.glob("*.hip") if not path.stem.startswith("cdna"))
 
 
 def _disassembly(path) -> dict[str, list[str]]:

@@ -295,7 +295,7 @@ fn classify(info: &OpcodeInfo) -> Kind {
     if flags.contains(Flags::TRAP) {
         return Kind::Trap;
     }
-    if flags.intersects(Flags::MFMA | Flags::IGNORES_EXEC) && !flags.contains(Flags::SALU) {
+    if flags.intersects(Flags::MFMA | Flags::WMMA | Flags::IGNORES_EXEC) && !flags.contains(Flags::SALU) {
         return Kind::CrossLane;
     }
     Kind::Plain
