@@ -352,7 +352,7 @@ const ILLEGAL: [&str; 10] = [
     "Invalid dpp_ctrl value",
     "violates constant bus restriction",
     "= V_FMAC_F16_t16_e64_dpp8_gfx11 ",
-    "= V_MOVRELSD_2_B32_e64_dpp_gfx11 ",
+    "= V_MOVRELSD_2_B32_e64_dpp",
     "agpr loads and stores not supported on this GPU",
     // LLVM's disassembler gives these other operands than its encoder wants.
     "v_fma_mixhi_f16_e64_dpp has no name in MIR",
