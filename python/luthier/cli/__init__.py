@@ -49,7 +49,10 @@ def build_parser() -> argparse.ArgumentParser:
 
     lift = command("lift", "Show functions, blocks and edges for other programs.")
     lift.add_argument(
-        "--emit", choices=("text", "json", "dot", "mir"), default="text", help="text (the default), JSON, a graph for Graphviz, or LLVM MIR"
+        "--emit",
+        choices=("text", "json", "dot", "mir"),
+        default="text",
+        help="text (the default), JSON, a graph for Graphviz, or LLVM MIR",
     )
     lift.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
 
@@ -64,7 +67,9 @@ def build_parser() -> argparse.ArgumentParser:
         default=[],
         help="one for each argument of the kernel: buf:TYPE[N]=INIT (zeros, ones, arange, random:SEED, FILE.npy), TYPE=VALUE, null",
     )
-    run.add_argument("--cooperative", action="store_true", help="all workgroups are under way together, and may wait for one another")
+    run.add_argument(
+        "--cooperative", action="store_true", help="all workgroups are under way together, and may wait for one another"
+    )
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
     run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
