@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::accumulate::{a_block, b_lane};
 use super::sum::{Rule, Span};
 use super::types::{Element, Side};
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Kernel, Op, OpFlags, RawMods};
 use crate::wave::{Row, Wave};
 
 /// `BLOCKS` products of M x K and K x M elements, of which a lane holds `PER_LANE`.
@@ -68,6 +68,13 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
         let (mut a, mut b) = (Side::<PER_LANE>::new(), Side::<PER_LANE>::new());
         a.load::<A>(op, &w.rows[usize::from(op.src[0])..], |lane| lane, place);
         b.load::<B>(op, &w.rows[usize::from(op.src[1])..], |lane| b_lane(mods.blgp(), lane), place);
+        if R::IN_PARTS {
+            a.split::<A>(op);
+            b.split::<B>(op);
+        } else if !op.flags.contains(OpFlags::CDNA1) {
+            a.flush();
+            b.flush();
+        }
         let (a, b) = (a.view(), b.view());
         rows::<M, BLOCKS>(w, op.dst, op.src[2], |block, row, c| {
             let from = a_block(mods, BLOCKS, block);

@@ -35,6 +35,7 @@ fn load<const M: usize>(side: &mut Side, format: u32, op: &Op, registers: &[Row]
                 k * M + lane % M
             },
         );
+        side.split::<E>(op);
     }
     match format {
         0 => of::<Fp8, M>(side, op, registers),

@@ -117,6 +117,8 @@ impl<A: Element, B: Element, R: Rule, L: Layout, const M: usize, const PER_LANE:
         let (a_rows, b_rows) = (&w.rows[usize::from(op.src[0])..], &w.rows[usize::from(op.src[1])..]);
         a.load::<A>(op, a_rows, |l| l, |lane, e| a_place[e][lane / M] * M + lane % M);
         b.load::<B>(op, b_rows, |l| l, |lane, e| b_place[e][lane / M] * M + lane % M);
+        a.split::<A>(op);
+        b.split::<B>(op);
         let (a, b) = (a.view(), b.view());
         // The rows of B that a row of A meets.
         let mut met = Side::<PER_LANE>::new();

@@ -26,6 +26,8 @@ pub struct Span {
 
 /// Adds the products of a row of A and `M` columns of B to `M` accumulators.
 pub trait Rule {
+    /// It works on significands and exponents; else on values, without denormals since CDNA2.
+    const IN_PARTS: bool = true;
     fn add<const M: usize>(op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]);
 }
 
@@ -46,41 +48,51 @@ fn flushed(x: f32) -> f32 {
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// Denormal operands become positive zeros.
-#[inline(always)]
-fn read(x: f32, least: f32) -> f32 {
-    if x.abs() < least { 0.0 } else { x }
-}
-
 impl<const GROUP: usize> Rule for Pairs<GROUP> {
+    const IN_PARTS: bool = false;
     #[inline(always)]
     fn add<const M: usize>(op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
         if op.flags.contains(OpFlags::CDNA1) {
             return exactly::<GROUP, M>(a, b, at, c);
         }
-        // The order of summation shows in a NaN's payload only, of which there is one.
-        let mut sum = [0f32; M];
-        for j in 0..M {
-            sum[j] = read(f32::from_bits(c[j]), f32::MIN_POSITIVE);
+        // Products of halves, and sums of them, are multiples of 2^-48: never denormal.
+        if a.least * b.least >= SAFE {
+            in_pairs::<GROUP, M, false>(a, b, at, c);
+        } else {
+            in_pairs::<GROUP, M, true>(a, b, at, c);
         }
-        for first in (0..at.k).step_by(GROUP) {
-            let mut group = [0f32; M];
-            for pair in (0..GROUP).step_by(2) {
-                let (k, l) = (first + pair, first + pair + 1);
-                let (x, y) = (read(a.value[at.a + k * at.step], a.least), read(a.value[at.a + l * at.step], a.least));
-                let (p, q) = (&b.value[at.b + k * M..][..M], &b.value[at.b + l * M..][..M]);
-                for j in 0..M {
-                    let two = flushed(flushed(x * read(p[j], b.least)) + flushed(y * read(q[j], b.least)));
-                    group[j] = if pair == 0 { two } else { flushed(group[j] + two) };
-                }
-            }
+    }
+}
+
+/// The least normal numbers of two halves, multiplied.
+const SAFE: f32 = 1.0 / (1u32 << 28) as f32;
+
+#[inline(always)]
+fn in_pairs<const GROUP: usize, const M: usize, const FLUSH: bool>(a: View, b: View, at: Span, c: &mut [u32; M]) {
+    let keep = |x: f32| if FLUSH { flushed(x) } else { x };
+    // The order of summation shows in a NaN's payload only, of which there is one.
+    let mut sum = [0f32; M];
+    for j in 0..M {
+        let c = f32::from_bits(c[j]);
+        sum[j] = if c.abs() < f32::MIN_POSITIVE { 0.0 } else { c };
+    }
+    for first in (0..at.k).step_by(GROUP) {
+        let mut group = [0f32; M];
+        for pair in (0..GROUP).step_by(2) {
+            let (k, l) = (first + pair, first + pair + 1);
+            let (x, y) = (a.value[at.a + k * at.step], a.value[at.a + l * at.step]);
+            let (p, q) = (&b.value[at.b + k * M..][..M], &b.value[at.b + l * M..][..M]);
             for j in 0..M {
-                sum[j] = flushed(sum[j] + group[j]);
+                let two = keep(keep(x * p[j]) + keep(y * q[j]));
+                group[j] = if pair == 0 { two } else { keep(group[j] + two) };
             }
         }
         for j in 0..M {
-            c[j] = if sum[j].is_nan() { NAN } else { sum[j].to_bits() };
+            sum[j] = flushed(sum[j] + group[j]);
         }
+    }
+    for j in 0..M {
+        c[j] = if sum[j].is_nan() { NAN } else { sum[j].to_bits() };
     }
 }
 

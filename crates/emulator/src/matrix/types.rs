@@ -180,7 +180,7 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
     }
 
     /// Reads the elements of all lanes; `place` says where element `e` of a lane belongs, `from` which lane the elements
-    /// of a lane are really in.
+    /// of a lane are really in. Values only: [`Side::split`] adds significands and exponents.
     #[inline(always)]
     pub fn load<E: Element>(
         &mut self,
@@ -208,8 +208,23 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
                 };
             }
         }
+    }
+
+    /// Zeros in the place of denormals.
+    #[inline(always)]
+    pub fn flush(&mut self) {
+        let least = self.least;
+        for value in self.value.as_flattened_mut() {
+            *value = if value.abs() < least { 0.0 } else { *value };
+        }
+    }
+
+    /// Takes the values apart.
+    #[inline(always)]
+    pub fn split<E: Element>(&mut self, op: &Op) {
         if E::INTEGER {
-            for (significand, value) in self.significand.as_flattened_mut().iter_mut().zip(&*value) {
+            let value = self.value.as_flattened();
+            for (significand, value) in self.significand.as_flattened_mut().iter_mut().zip(value) {
                 *significand = *value as i32;
             }
         } else {
