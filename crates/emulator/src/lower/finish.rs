@@ -17,7 +17,7 @@ pub(super) enum FloatType {
 }
 
 /// The first type in an operation's name, which is its result's: `f32`, `u16`, `bf16`.
-fn first_type(base: &str) -> Option<&str> {
+pub(super) fn first_type(base: &str) -> Option<&str> {
     base.split('_').find(|part| {
         let digits = part.strip_prefix("bf").or_else(|| part.strip_prefix(['f', 'i', 'u', 'b'])).unwrap_or_default();
         !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())

@@ -2,7 +2,7 @@
 
 use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, OperandInfo, Part, Target, Wave};
 
-use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, makes_bf16, result_type};
+use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, first_type, makes_bf16, result_type};
 use super::prepare::*;
 use super::scalar::{flags, special_constant};
 use super::{Builder, code_of, destination_of, row_of};
@@ -112,7 +112,7 @@ impl Builder {
             // A truth table lies where other operations have modifiers.
             op.imm = inst.truth_table().map_or_else(|| raw_mods(inst), |t| u64::from(t) | raw_mods(inst) << 32);
         }
-        self.finish_vector(inst, valu, op, target_units, part)
+        self.finish_vector(inst, valu, op, target.map(|_| target_units), part)
     }
 
     /// The upper half of each lane of a row, in the lower half of a row of its own.
@@ -122,8 +122,16 @@ impl Builder {
         Ok(temp)
     }
 
-    /// The handler and the micro-ops after it.
-    fn finish_vector(&mut self, inst: &Inst, valu: ValuOp, mut op: Op, units: u16, part: Part) -> Result<(), String> {
+    /// The handler and the micro-ops after it. `written`: how many rows from `op.dst` on, if it has such a result.
+    fn finish_vector(
+        &mut self,
+        inst: &Inst,
+        valu: ValuOp,
+        mut op: Op,
+        written: Option<u16>,
+        part: Part,
+    ) -> Result<(), String> {
+        let units = written.unwrap_or(1);
         let info = inst.info();
         let (dpp, sdwa) = (info.flags.contains(Flags::DPP), info.flags.contains(Flags::SDWA));
         let base = names::on_gfx9(info.base);
@@ -151,11 +159,8 @@ impl Builder {
             _ => high || part == Part::Low || part == Part::Whole && valu.keep_high,
         };
         // Comparisons and lane reads have no row to keep a part of, whatever their other bits say.
-        let writes_rows = inst.operands().any(|(operand, value)| {
-            operand.access.writes() && matches!(value, Operand::Reg(range) if row_of(range.first).is_some())
-        });
-        let keep = writes_rows && keep;
-        let indexed = writes_rows && self.index_mode & 8 != 0 && dst < rows::AGPR;
+        let keep = written.is_some() && keep;
+        let indexed = written.is_some() && self.index_mode & 8 != 0 && dst < rows::AGPR;
         let mut at = dst;
         if modify.is_some() || select != 6 || keep || indexed {
             at = self.temp(units)?;
@@ -447,11 +452,8 @@ impl Builder {
 
 /// Whether a result has 16 bits, from the operation's name: the first type in it.
 pub(super) fn target_is_half(base: &str) -> bool {
-    let narrow = |part: &&str| matches!(*part, "f16" | "i16" | "u16" | "b16");
-    let wide =
-        |part: &&str| matches!(*part, "f32" | "i32" | "u32" | "b32" | "f64" | "i64" | "u64" | "b64" | "u8" | "i8");
     let packed = base.split('_').any(|part| part.starts_with("pk") || part.starts_with("mix"));
-    base == "v_sat_pk_u8_i16" || !packed && base.split('_').find(|p| narrow(p) || wide(p)).is_some_and(|p| narrow(&p))
+    base == "v_sat_pk_u8_i16" || !packed && matches!(first_type(base), Some("f16" | "i16" | "u16" | "b16"))
 }
 
 /// Shift and mask (in place) of an SDWA selection: bytes 0 to 3, words 4 and 5, 6 everything.
