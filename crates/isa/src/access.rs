@@ -1,6 +1,6 @@
 //! Which register units an instruction touches, and how surely.
 
-use crate::{Field, Flags, Format, Inst, OpcodeInfo, Operand, Reg, RegRange};
+use crate::{Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, VgprMsb, msb};
 
 /// How one unit is touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -39,9 +39,10 @@ pub struct RegAccess {
 /// Calls `f` for every unit that `inst` touches.
 ///
 /// What no instruction tells: between `s_set_gpr_idx_on` and `_off`, vector operands are indexed by M0, and may be any
-/// VGPR. Code that follows accesses must treat such a region on its own; [`Reg::GPR_IDX`] shows where one begins. The same
-/// holds behind `s_set_vgpr_msb` (gfx1250), see [`crate::Target::vgprs`].
-pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
+/// VGPR. Code that follows accesses must treat such a region on its own; [`Reg::GPR_IDX`] shows where one begins.
+///
+/// `msb` are the upper bits of VGPR numbers (gfx1250), `None` if they are not known.
+pub fn for_each(inst: &Inst, msb: Option<VgprMsb>, mut f: impl FnMut(RegAccess)) {
     let info = inst.info();
     let indexed = Indexed::of(info.base);
     for (operand, value) in inst.operands() {
@@ -57,7 +58,11 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
                     _ if operand.access.writes() => written(inst, operand.access, operand.field, range),
                     _ => Access::Read,
                 };
-                range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false }));
+                if msb == Some(VgprMsb::ZERO) || !range.first.is_vgpr() {
+                    range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false }));
+                } else {
+                    upper(info, operand.field, msb, range, access, &mut f);
+                }
             }
             Operand::Special(code) => special_units(code).iter().for_each(|&reg| {
                 f(RegAccess { reg, access: Access::Read, implicit: false });
@@ -73,6 +78,34 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
     implicit(info, f);
 }
 
+/// The units of a vector operand whose upper bits are not zero, or not known.
+#[cold]
+fn upper(
+    info: &OpcodeInfo,
+    field: Field,
+    msb: Option<VgprMsb>,
+    named: RegRange,
+    access: Access,
+    f: &mut impl FnMut(RegAccess),
+) {
+    let meant = match (msb::slot(info, field), msb) {
+        (None, _) => Some(named),
+        (Some(slot), Some(msb)) => msb.range(slot, named),
+        (Some(_), None) => None,
+    };
+    let mut touch = |reg, access| f(RegAccess { reg, access, implicit: false });
+    if let Some(range) = meant {
+        return range.units().for_each(|reg| touch(reg, access));
+    }
+    // Any of the four, none of them surely.
+    let access = if access.writes() { Access::ReadCondWrite } else { Access::CondRead };
+    let first = named.first.number();
+    for quarter in 0..4 {
+        let numbers = (first..first + u16::from(named.count)).map(|n| n + 256 * quarter);
+        numbers.filter(|n| *n < 1024).for_each(|n| touch(Reg::vgpr(n), access));
+    }
+}
+
 /// The units that an opcode touches without naming them, apart from the hardware registers of s_getreg and s_setreg.
 pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
     let mut implicit = |reg, access| f(RegAccess { reg, access, implicit: true });
@@ -82,14 +115,25 @@ pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
     reads.for_each(|&reg| implicit(reg, Access::Read));
     for &reg in info.implicit_writes {
         // The index and mode fields of M0 and MODE change, the rest stays; a half of EXEC changes, or none.
-        let partly = info.base.starts_with("s_set_gpr_idx") || swaps_exec(info.base);
+        let partly = info.base.starts_with("s_set_gpr_idx") || info.base == "s_set_vgpr_msb" || swaps_exec(info.base);
         implicit(reg, if partly { Access::ReadCondWrite } else { Access::Write });
+    }
+    // The upper bits of the VGPRs' numbers are there.
+    let is_vector = |o: &OperandInfo| matches!(o.file, File::Vgpr | File::Vector | File::Source);
+    let has_slot = |o: &OperandInfo| is_vector(o) && msb::slot(info, o.field).is_some();
+    if info.mode.target().vgprs() > 256
+        && info.operands.iter().any(has_slot)
+        && !info.implicit_reads.contains(&Reg::MODE)
+    {
+        implicit(Reg::MODE, Access::Read);
     }
     if let Some(by) = Indexed::of(info.base) {
         // Where gfx9 keeps FLAT_SCRATCH and XNACK_MASK, later ones have four more SGPRs.
         let scalars = if info.mode.target().generation().is_gfx9_family() { 102 } else { 106 };
-        let registers =
-            || (0..if by.vector { 256 } else { scalars }).map(|n| if by.vector { Reg::vgpr(n) } else { Reg::sgpr(n) });
+        let vectors = info.mode.target().vgprs();
+        let registers = || {
+            (0..if by.vector { vectors } else { scalars }).map(|n| if by.vector { Reg::vgpr(n) } else { Reg::sgpr(n) })
+        };
         if by.source {
             registers().for_each(|reg| implicit(reg, Access::CondRead));
         }

@@ -5,7 +5,9 @@
 //! several times as fast. Opcodes whose accesses do depend on more (SDWA, DPP, register indexing) have no plan of their
 //! own, and are asked one by one.
 
-use crate::{Access, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, access};
+use crate::{
+    Access, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, VgprMsb, access,
+};
 
 /// What [`Inst::for_each_access`] does for the instructions of one opcode.
 pub struct AccessPlan {
@@ -46,6 +48,14 @@ const NO_CODE: u16 = 255;
 impl AccessPlan {
     pub fn of(info: &'static OpcodeInfo) -> AccessPlan {
         AccessPlan { known: known(info) }
+    }
+
+    /// The same as `inst.for_each_access_at(msb, f)`, in the same order. `inst` must be of the plan's opcode.
+    pub fn for_each_at(&self, inst: &Inst, msb: Option<VgprMsb>, f: impl FnMut(RegAccess)) {
+        match msb {
+            Some(VgprMsb::ZERO) => self.for_each(inst, f),
+            msb => inst.for_each_access_at(msb, f),
+        }
     }
 
     /// The same as `inst.for_each_access(f)`, in the same order. `inst` must be of the plan's opcode.

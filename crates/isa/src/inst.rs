@@ -6,7 +6,9 @@ use crate::decode::Decoder;
 use crate::opcode::Legality;
 use crate::operand::{self, Operand};
 use crate::tables::class;
-use crate::{DataType, Field, Flags, Format, Mode, OpcodeInfo, OperandInfo, RegAccess, Target, access, decode, print};
+use crate::{
+    DataType, Field, Flags, Format, Mode, OpcodeInfo, OperandInfo, RegAccess, Target, VgprMsb, access, decode, print,
+};
 
 /// One decoded instruction. 32 bytes.
 #[derive(Clone, Copy)]
@@ -301,9 +303,22 @@ impl Inst {
     }
 
     /// Every register unit touched, explicit and implicit, conditional kinds resolved. A unit may occur more than once
-    /// (once read, once written).
+    /// (once read, once written). On gfx1250, where the upper bits of VGPR numbers are zero; see
+    /// [`Inst::for_each_access_at`].
     pub fn for_each_access(&self, f: impl FnMut(RegAccess)) {
-        access::for_each(self, f);
+        access::for_each(self, Some(VgprMsb::ZERO), f);
+    }
+
+    /// The same where the upper bits of VGPR numbers are these (gfx1250), or, with `None`, are not known: a vector operand
+    /// may then be any of four registers, each of which may be read, and none of which is surely written.
+    pub fn for_each_access_at(&self, msb: Option<VgprMsb>, f: impl FnMut(RegAccess)) {
+        access::for_each(self, msb, f);
+    }
+
+    /// The text, with a remark on each register that is not the one it is written as, because of these upper bits of VGPR
+    /// numbers: `v_mov_b32_e32 v1 /*v257*/, s0`. As llvm-objdump prints it.
+    pub fn text_at(&self, msb: VgprMsb) -> impl fmt::Display + '_ {
+        fmt::from_fn(move |f| print::print(self, msb, f))
     }
 
     /// The bits that a constant operand supplies, by its own type; `None` for registers.
@@ -322,7 +337,7 @@ impl Eq for Inst {}
 impl fmt::Display for Inst {
     /// As llvm-objdump prints it (branch targets as the raw 16-bit immediate).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print::print(self, f)
+        print::print(self, VgprMsb::ZERO, f)
     }
 }
 

@@ -26,6 +26,7 @@
 //! | `decode`, `codes`, `print` | choosing the opcode, what source codes name, the text; with a module for each family |
 //! | [`access`], `access_plan` | which register units an instruction reads and writes, and how surely |
 //! | [`memory`] | which memory an instruction reaches, and how many bytes of it |
+//! | [`msb`] | which of gfx1250's 1024 VGPRs an operand is |
 //! | [`target`] | the processors, and the wave sizes that code is made for |
 
 pub mod access;
@@ -39,6 +40,7 @@ mod half;
 pub mod inst;
 pub mod layout;
 pub mod memory;
+pub mod msb;
 pub mod opcode;
 mod operand;
 mod places;
@@ -54,6 +56,7 @@ pub use field::Field;
 pub use generation::Generation;
 pub use inst::{DecodeError, EncodeError, Inst};
 pub use memory::{MemoryAccess, Space};
+pub use msb::{MsbChange, VgprMsb};
 pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo};
 pub use operand::Operand;
 pub use reg::{Part, Reg, RegRange, RegSet};

@@ -148,8 +148,10 @@ fn scalar(inst: &Inst, code: u32, units: u8) -> Option<Operand> {
     }
 }
 
-fn vector(first: Reg, units: u8) -> Option<Operand> {
-    (first.number() + u16::from(units) <= 256).then_some(Operand::Reg(RegRange::new(first, units)))
+fn vector(inst: &Inst, first: Reg, units: u8) -> Option<Operand> {
+    // Where there are more, a tuple may begin with one of the first 256 and run on.
+    let end = if first.is_vgpr() { inst.info().mode.target().vgprs() } else { 256 };
+    (first.number() + u16::from(units) <= end).then_some(Operand::Reg(RegRange::new(first, units)))
 }
 
 /// The operand's value; `None` if the field's bits name nothing.
@@ -170,7 +172,7 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
         // The second operation's destination is odd where the first one's is even.
         _ if info.field == Field::VdstY && format == Format::Vopd => {
             let lowest = !inst.field(Field::VdstX)? & 1;
-            vector(Reg::vgpr((raw << 1 | lowest) as u16), info.units)
+            vector(inst, Reg::vgpr((raw << 1 | lowest) as u16), info.units)
         }
         File::Immediate if matches!(info.field, Field::Simm16 | Field::Offset) => {
             Some(Operand::Imm(sign_extend(raw, width)))
@@ -184,9 +186,9 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
         File::Scalar if info.field == Field::Offset => scalar(inst, raw & 0x7f, info.units),
         // Whatever the operand's register file, codes below 256 are scalar ones: an accumulator may be a constant.
         _ if width == 9 && raw < VGPR => scalar(inst, raw, info.units),
-        File::Scalar if width == 9 => vector(Reg::vgpr((raw & 0xff) as u16), info.units),
+        File::Scalar if width == 9 => vector(inst, Reg::vgpr((raw & 0xff) as u16), info.units),
         File::Scalar => scalar(inst, raw * scale(info.field, width), info.units),
-        File::Agpr => vector(Reg::agpr((raw & 0xff) as u16), info.units),
+        File::Agpr => vector(inst, Reg::agpr((raw & 0xff) as u16), info.units),
         File::Vgpr | File::Vector | File::Source => {
             if let Some(flag) = sdwa_scalar(format, info.field)
                 && inst.field(flag) == Some(1)
@@ -196,7 +198,7 @@ pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
             let number = (raw & 0xff) as u16;
             let accumulator = info.file == File::Vector
                 && acc_bit(inst, info.field).is_some_and(|(f, bit)| inst.field(f).unwrap_or(0) >> bit & 1 != 0);
-            vector(if accumulator { Reg::agpr(number) } else { Reg::vgpr(number) }, info.units)
+            vector(inst, if accumulator { Reg::agpr(number) } else { Reg::vgpr(number) }, info.units)
         }
     }
 }

@@ -1,10 +1,15 @@
 //! Register units: the 32-bit pieces that every architectural register is made of.
 //!
 //! The numbering follows the hardware's source-operand codes where those exist (SGPRs from 0, VCC at 106, M0 at 124,
-//! EXEC at 126, VGPRs from 256), continues with the AGPRs at 512, and gives the registers that have no code of their
-//! own numbers from 768 on.
+//! EXEC at 126, VGPRs from 256) and continues with the AGPRs at 512. The registers that have no code of their own take
+//! the numbers from 128 on, which are constants as codes. Last come v256 to v1023, which only gfx1250 has: sets of the
+//! other processors' registers stay short.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// The number of v256.
+const HIGH: u16 = 768;
 
 /// One 32-bit register unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,7 +17,7 @@ pub struct Reg(u16);
 
 impl Reg {
     /// One past the largest unit number.
-    pub const COUNT: usize = 784;
+    pub const COUNT: usize = 1536;
 
     pub const FLAT_SCRATCH_LO: Reg = Reg(102); // gfx9: the codes of s102 and s103
     pub const FLAT_SCRATCH_HI: Reg = Reg(103);
@@ -26,15 +31,15 @@ impl Reg {
     /// The scalar condition code, one bit.
     pub const SCC: Reg = Reg(253);
     /// Rounding, denormal, clamp and exception modes (`s_setreg`'s MODE).
-    pub const MODE: Reg = Reg(768);
+    pub const MODE: Reg = Reg(128);
     /// VGPR-indexing mode (`s_set_gpr_idx_*`), kept by the hardware in MODE and M0.
-    pub const GPR_IDX: Reg = Reg(769);
+    pub const GPR_IDX: Reg = Reg(129);
     /// Trap and status bits, reached only by `s_getreg`/`s_setreg`.
-    pub const STATUS: Reg = Reg(770);
-    pub const TRAPSTS: Reg = Reg(771);
+    pub const STATUS: Reg = Reg(130);
+    pub const TRAPSTS: Reg = Reg(131);
     /// From RDNA1 on the base of scratch memory is no pair of SGPRs, but two hardware registers.
-    pub const FLAT_SCRATCH_BASE_LO: Reg = Reg(772);
-    pub const FLAT_SCRATCH_BASE_HI: Reg = Reg(773);
+    pub const FLAT_SCRATCH_BASE_LO: Reg = Reg(132);
+    pub const FLAT_SCRATCH_BASE_HI: Reg = Reg(133);
 
     /// SGPR `n`, 0 to 105; on gfx9 102 to 105 are FLAT_SCRATCH and XNACK_MASK.
     pub const fn sgpr(n: u16) -> Reg {
@@ -46,10 +51,10 @@ impl Reg {
         assert!(n < 16);
         Reg(108 + n)
     }
-    /// VGPR `n`, 0 to 255.
+    /// VGPR `n`, 0 to 1023 ([`crate::Target::vgprs`] tells how many there are).
     pub const fn vgpr(n: u16) -> Reg {
-        assert!(n < 256);
-        Reg(256 + n)
+        assert!(n < 1024);
+        Reg(if n < 256 { 256 + n } else { HIGH - 256 + n })
     }
     /// Accumulation VGPR `n`, 0 to 255.
     pub const fn agpr(n: u16) -> Reg {
@@ -71,23 +76,30 @@ impl Reg {
         self.0 >= 108 && self.0 < 124
     }
     pub const fn is_vgpr(self) -> bool {
-        self.0 >= 256 && self.0 < 512
+        self.0 >= 256 && !self.is_agpr()
     }
     pub const fn is_agpr(self) -> bool {
-        self.0 >= 512 && self.0 < 768
+        self.0 >= 512 && self.0 < HIGH
+    }
+    /// MODE, STATUS and the like, which no operand names.
+    pub const fn is_state(self) -> bool {
+        self.0 >= Reg::MODE.0 && self.0 <= Reg::FLAT_SCRATCH_BASE_HI.0
     }
     /// The number within its file: 3 for s3, v3 and a3.
     pub const fn number(self) -> u16 {
         match self.0 {
             108..=123 => self.0 - 108,
             256..=511 => self.0 - 256,
-            512..=767 => self.0 - 512,
+            512..HIGH => self.0 - 512,
+            HIGH.. => self.0 - HIGH + 256,
             n => n,
         }
     }
     /// The unit `by` places further on in the same file.
     pub const fn offset(self, by: u16) -> Reg {
-        Reg(self.0 + by)
+        let to = self.0 + by;
+        // v256 does not follow v255.
+        Reg(if self.0 >= 256 && self.0 < 512 && to >= 512 { to - 512 + HIGH } else { to })
     }
 }
 
@@ -186,47 +198,77 @@ impl fmt::Display for RegRange {
 }
 
 const WORDS: usize = Reg::COUNT.div_ceil(64);
+/// The words that hold all units but v256 and up.
+const LOW: usize = HIGH as usize / 64;
 
 /// A set of register units: one bit each, so that data flow is a few wide operations.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RegSet([u64; WORDS]);
+///
+/// Only code for gfx1250 has members in the upper half of the words. As long as a set never had any, the operations leave
+/// that half alone: all other code does not pay for it.
+#[derive(Clone, Copy)]
+pub struct RegSet {
+    words: [u64; WORDS],
+    /// The words from [`LOW`] on may not be zero.
+    high: bool,
+}
 
 impl RegSet {
-    pub const EMPTY: RegSet = RegSet([0; WORDS]);
+    pub const EMPTY: RegSet = RegSet { words: [0; WORDS], high: false };
 
     pub fn insert(&mut self, reg: Reg) {
-        self.0[reg.index() / 64] |= 1 << (reg.index() % 64);
+        self.high |= reg.0 >= HIGH;
+        self.words[reg.index() / 64] |= 1 << (reg.index() % 64);
     }
     pub fn remove(&mut self, reg: Reg) {
-        self.0[reg.index() / 64] &= !(1 << (reg.index() % 64));
+        self.words[reg.index() / 64] &= !(1 << (reg.index() % 64));
     }
     pub fn contains(&self, reg: Reg) -> bool {
-        self.0[reg.index() / 64] >> (reg.index() % 64) & 1 != 0
+        self.words[reg.index() / 64] >> (reg.index() % 64) & 1 != 0
     }
     pub fn insert_range(&mut self, range: RegRange) {
         range.units().for_each(|r| self.insert(r));
     }
     pub fn union_with(&mut self, other: &RegSet) {
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+        self.combine(other, other.high, |a, b| a | b);
+        self.high |= other.high;
     }
     pub fn subtract(&mut self, other: &RegSet) {
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
+        self.combine(other, self.high && other.high, |a, b| a & !b);
+    }
+    /// Word by word; those of the upper half only if it matters.
+    fn combine(&mut self, other: &RegSet, high: bool, f: impl Fn(u64, u64) -> u64) {
+        let each = |to: &mut [u64], from: &[u64]| to.iter_mut().zip(from).for_each(|(a, b)| *a = f(*a, *b));
+        each(&mut self.words[..LOW], &other.words[..LOW]);
+        if high {
+            each(&mut self.words[LOW..], &other.words[LOW..]);
+        }
     }
     pub fn intersects(&self, other: &RegSet) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+        let any = |a: &[u64], b: &[u64]| a.iter().zip(b).any(|(a, b)| a & b != 0);
+        any(&self.words[..LOW], &other.words[..LOW])
+            || self.high && other.high && any(&self.words[LOW..], &other.words[LOW..])
+    }
+    /// Has every member of the other.
+    pub fn contains_all(&self, other: &RegSet) -> bool {
+        let all = |a: &[u64], b: &[u64]| a.iter().zip(b).all(|(a, b)| b & !a == 0);
+        all(&self.words[..LOW], &other.words[..LOW]) && (!other.high || all(&self.words[LOW..], &other.words[LOW..]))
     }
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|w| *w == 0)
+        self.used().iter().all(|w| *w == 0)
     }
     /// The bits themselves: unit n is bit n % 64 of word n / 64.
     pub fn words(&self) -> &[u64] {
-        &self.0
+        &self.words
+    }
+    /// The words that may not be zero.
+    fn used(&self) -> &[u64] {
+        &self.words[..if self.high { WORDS } else { LOW }]
     }
     pub fn len(&self) -> usize {
-        self.0.iter().map(|w| w.count_ones() as usize).sum()
+        self.used().iter().map(|w| w.count_ones() as usize).sum()
     }
     pub fn iter(&self) -> impl Iterator<Item = Reg> + '_ {
-        self.0.iter().enumerate().flat_map(|(i, &word)| {
+        self.used().iter().enumerate().flat_map(|(i, &word)| {
             let mut rest = word;
             std::iter::from_fn(move || {
                 let bit = rest.trailing_zeros();
@@ -234,6 +276,20 @@ impl RegSet {
                 (bit < 64).then(|| Reg((i * 64) as u16 + bit as u16))
             })
         })
+    }
+}
+
+impl PartialEq for RegSet {
+    fn eq(&self, other: &RegSet) -> bool {
+        self.words[..LOW] == other.words[..LOW]
+            && (!(self.high || other.high) || self.words[LOW..] == other.words[LOW..])
+    }
+}
+impl Eq for RegSet {}
+
+impl Hash for RegSet {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.words[..LOW].hash(state);
     }
 }
 

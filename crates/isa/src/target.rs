@@ -175,11 +175,7 @@ impl Target {
         matches!(self, Target::Gfx908) || matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
     }
 
-    /// VGPRs that code can reach, AGPRs not counted. On gfx1250 an instruction's fields name 256 of its 1024: operands are
-    /// decoded as encoded, and the last `s_set_vgpr_msb` says to which quarter each belongs: bits 0 and 1 of its immediate
-    /// for the first source (or address), 2 and 3 for the second (or data), 4 and 5 for the third (or second data), 6 and 7
-    /// for the destination (or a buffer's data). Code that follows registers through such a region must add that; tuples that run past v255 are no
-    /// instructions to us.
+    /// VGPRs that code can reach, AGPRs not counted. Of gfx1250's 1024 an instruction's fields name 256: see [`crate::msb`].
     pub const fn vgprs(self) -> u16 {
         if matches!(self.generation(), Generation::Gfx1250) { 1024 } else { 256 }
     }

@@ -37,7 +37,7 @@
 
 mod common;
 
-use common::{Rng, modes, name, objdump, random_words, scratch};
+use common::{Rng, modes, name, objdump, random_words, scratch, without_remarks};
 use luthier_isa::{Field, Generation, Inst, Mode, Operand};
 
 /// Words of the longest instruction.
@@ -109,19 +109,16 @@ fn ours(mode: Mode, words: &[u32]) -> Option<(usize, String)> {
     Some((inst.size(), inst.to_string()))
 }
 
-/// A register past v255 or a255.
-fn past_the_file(text: &str) -> bool {
+/// A register past the last of its file.
+fn past_the_file(mode: Mode, text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '[' && c != ':').any(|word| {
         let Some(range) = word.strip_prefix("v[").or_else(|| word.strip_prefix("a[")) else { return false };
-        range.split(':').next_back().and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n > 255)
+        range
+            .split(':')
+            .next_back()
+            .and_then(|n| n.parse::<u32>().ok())
+            .is_some_and(|n| n >= mode.target().vgprs().into())
     })
-}
-
-/// Without the remarks that LLVM makes after `s_set_vgpr_msb`: which register is meant, past v255.
-fn without_remarks(text: &str) -> String {
-    let mut parts = text.split(" /*v");
-    let first = parts.next().unwrap_or_default().to_string();
-    parts.fold(first, |all, part| all + part.split_once("*/").map_or(part, |(_, rest)| rest))
 }
 
 /// Words that are no instructions to us, whatever LLVM says.
@@ -253,7 +250,7 @@ fn compare(mode: Mode, encodings: &Encodings, kind: &str) -> usize {
         let chunk = &encodings.words[start..start + LONGEST];
         let mut theirs = line.text.as_ref().map(|t| (line.size, without_remarks(t)));
         if theirs.as_ref().is_some_and(|(_, t)| {
-            t.contains("/*Invalid register") || t.contains("/*Invalid immediate") || past_the_file(t)
+            t.contains("/*Invalid register") || t.contains("/*Invalid immediate") || past_the_file(mode, t)
         }) {
             theirs = None;
         }

@@ -192,7 +192,7 @@ impl Checked {
         let mut touched = Vec::new();
         inst.for_each_access(|a| {
             // EXEC, MODE and SCC are always there.
-            if !matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI | Reg::SCC) && a.reg.index() < 768 {
+            if !matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI | Reg::SCC) && !a.reg.is_state() {
                 touched.push((a.reg, a.access.writes()));
             }
         });

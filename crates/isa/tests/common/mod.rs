@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use luthier_isa::{Generation, Inst, Mode, OpcodeInfo, Target, Wave};
+use luthier_isa::{Field, File, Generation, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange, Target, Wave};
 
 /// Xorshift: the same words on every run.
 pub struct Rng(pub u64);
@@ -59,6 +59,39 @@ pub fn random_words(info: &'static OpcodeInfo, rng: &mut Rng) -> [u32; 5] {
         *word = base[i] ^ (rng.next() & rng.next() & rng.next() & rng.next()) as u32;
     }
     w
+}
+
+/// The opcode with different registers in all its operands.
+pub fn sample(info: &'static OpcodeInfo) -> Inst {
+    let mut inst = Inst::new(info);
+    let (mut vectors, mut scalars) = (0, 0);
+    // An image instruction names up to thirteen addresses.
+    let apart = if info.operands.len() > 8 { 16 } else { 32 };
+    for (index, operand) in info.operands.iter().enumerate() {
+        let registers = |first: Reg| Operand::Reg(RegRange::new(first, operand.units));
+        // Of VOPD's destinations one is even, one odd.
+        let vector = if operand.field == Field::VdstY { 103 } else { apart * vectors + 2 };
+        let half = |high: bool| Operand::Reg(RegRange::half(Reg::vgpr(vector % 128), high));
+        let candidates = match (operand.file, operand.field) {
+            _ if operand.fixed.is_some() => continue,
+            // Of two operations with a literal both have the same.
+            (_, Field::Literal) => {
+                vec![Operand::Literal(0x1234_5678), Operand::Literal(0), Operand::Literal64(0x1234_5678_9abc_def0)]
+            }
+            (File::Immediate, _) => vec![Operand::Imm(5)],
+            _ if operand.half => vec![half(vectors % 2 == 1), half(false)],
+            (File::Scalar, _) => vec![registers(Reg::sgpr(8 + 16 * scalars))],
+            _ => vec![registers(Reg::vgpr(vector)), registers(Reg::agpr(vector))],
+        };
+        if matches!(operand.file, File::Scalar) {
+            scalars += 1;
+        } else {
+            vectors += 1;
+        }
+        let set = candidates.into_iter().any(|value| inst.set_operand(index, value).is_ok());
+        assert!(set, "{inst}: operand {index}");
+    }
+    inst
 }
 
 /// One line of llvm-objdump: address, size in bytes, text; `None` as text where it knows no instruction.
@@ -126,4 +159,11 @@ pub fn scratch(name: &str) -> std::path::PathBuf {
     let folder = std::env::temp_dir().join(format!("luthier-isa-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
+}
+
+/// Without the remarks that LLVM makes after `s_set_vgpr_msb`: which register is meant, past v255.
+pub fn without_remarks(text: &str) -> String {
+    let mut parts = text.split(" /*v");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |all, part| all + part.split_once("*/").map_or(part, |(_, rest)| rest))
 }

@@ -47,8 +47,7 @@ impl Live {
         any
     }
     pub(crate) fn union_with(&mut self, other: &Live) -> bool {
-        let adds = |to: &RegSet, from: &RegSet| to.words().iter().zip(from.words()).any(|(to, from)| from & !to != 0);
-        let grows = adds(&self.active, &other.active) || adds(&self.inactive, &other.inactive);
+        let grows = !self.active.contains_all(&other.active) || !self.inactive.contains_all(&other.inactive);
         if grows {
             self.active.union_with(&other.active);
             self.inactive.union_with(&other.inactive);
@@ -65,7 +64,8 @@ pub(crate) fn all_units() -> RegSet {
     static ALL: std::sync::OnceLock<RegSet> = std::sync::OnceLock::new();
     *ALL.get_or_init(|| {
         let scalars = (0..128).chain([Reg::SCC.index()]);
-        let rest = 256..=Reg::TRAPSTS.index();
-        scalars.chain(rest).filter_map(Reg::from_index).filter(|r| *r != Reg::M0.offset(1)).collect()
+        let state = Reg::MODE.index()..=Reg::TRAPSTS.index();
+        let vectors = Reg::vgpr(0).index()..=Reg::agpr(255).index();
+        scalars.chain(state).chain(vectors).filter_map(Reg::from_index).filter(|r| *r != Reg::M0.offset(1)).collect()
     })
 }

@@ -50,14 +50,14 @@ class Legality {
     bool in_class(const MCInst &of, unsigned i) const {
         const MCInstrDesc &desc = t.instrs->get(opcode);
         if (i >= desc.getNumOperands() || !of.getOperand(i).isReg() || !of.getOperand(i).getReg()) return true;
-        // LLVM has registers past v255 for a later processor, and names them for this one too.
+        // LLVM has registers past v255 for gfx1250, and names them for others too.
         StringRef name = t.regs->getName(of.getOperand(i).getReg());
         // Sources like src_scc are in no class.
         if (name.starts_with("SRC_") || name.starts_with("SGPR_NULL")) return true;
         size_t last = name.rfind("VGPR") == StringRef::npos ? name.rfind("AGPR") : name.rfind("VGPR");
         bool is_vector = last != StringRef::npos;
         unsigned number;
-        if (is_vector && !name.drop_front(last + 4).getAsInteger(10, number) && number > 255) return false;
+        if (is_vector && !name.drop_front(last + 4).getAsInteger(10, number) && number > (t.subtarget->getCPU().starts_with("gfx125") ? 1023u : 255u)) return false;
         int id = t.instrs->getOpRegClassID(desc.operands()[i], t.subtarget->getHwMode(MCSubtargetInfo::HwMode_RegInfo));
         if (id < 0) return true;
         // Any scalar registers can be a lane mask: those that the compiler does not take for one the text shows like others.
