@@ -64,7 +64,7 @@
 //! wait states, nor waits for the answers of s_sendmsg_rtn; what lies between the signal of a barrier and the wait for
 //! it counts as before the barrier.
 //!
-//! What is not there: GDS and its barriers, images, typed buffers, traps and messages to a host. An instruction that
+//! What is not there (docs/device-coverage.md has every name): GDS, images, exports, traps and messages to a host. An instruction that
 //! is not implemented stops the launch with its name and address.
 //!
 //! | module | one idea |

@@ -13,7 +13,7 @@ mod vector;
 
 pub(crate) use prepare::dpp_source;
 
-use luthier_isa::{Flags, Inst, Operand, Reg};
+use luthier_isa::{Flags, Format, Inst, OpcodeInfo, Operand, Reg};
 
 use crate::names;
 use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};
@@ -96,7 +96,7 @@ impl Builder {
         if self.memory(inst)? {
             return Ok(Ending::Open);
         }
-        Err(format!("the mock device does not implement {}", inst.info().mnemonic))
+        Err(absent(inst.info()))
     }
 
     /// A micro-op that stops; its message is the block's.
@@ -179,4 +179,15 @@ fn destination_of(inst: &Inst, value: Operand) -> Result<u8, String> {
 /// The scalar code of a scalar register.
 fn code_of(reg: Reg) -> Option<u8> {
     u8::try_from(reg.index()).ok().filter(|&c| c < 128 || c == 253)
+}
+
+/// Why an operation that no family knows is refused.
+fn absent(info: &OpcodeInfo) -> String {
+    let what = match info.format {
+        Format::Mimg | Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3 | Format::Vsample => "images",
+        Format::Exp => "exports",
+        Format::Vintrp | Format::Vinterp | Format::Ldsdir => "attributes to interpolate",
+        _ => return format!("the mock device does not implement {}", info.mnemonic),
+    };
+    format!("{}: the mock device has no {what}", info.mnemonic)
 }
