@@ -40,9 +40,7 @@ pub struct RegAccess {
 ///
 /// What no instruction tells: between `s_set_gpr_idx_on` and `_off`, vector operands are indexed by M0, and may be any
 /// VGPR. Code that follows accesses must treat such a region on its own; [`Reg::GPR_IDX`] shows where one begins.
-///
-/// `msb` are the upper bits of VGPR numbers (gfx1250), `None` if they are not known.
-pub fn for_each(inst: &Inst, msb: Option<VgprMsb>, mut f: impl FnMut(RegAccess)) {
+pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
     let info = inst.info();
     let indexed = Indexed::of(info.base);
     for (operand, value) in inst.operands() {
@@ -58,10 +56,13 @@ pub fn for_each(inst: &Inst, msb: Option<VgprMsb>, mut f: impl FnMut(RegAccess))
                     _ if operand.access.writes() => written(inst, operand.access, operand.field, range),
                     _ => Access::Read,
                 };
-                if msb == Some(VgprMsb::ZERO) || !range.first.is_vgpr() {
-                    range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false }));
-                } else {
-                    upper(info, operand.field, msb, range, access, &mut f);
+                let certain = inst.msb() == Some(VgprMsb::ZERO)
+                    || !range.first.is_vgpr()
+                    || inst.msb().is_some_and(|msb| msb.operand(inst, operand).is_some())
+                    || msb::slot(info, operand.field).is_none();
+                match certain {
+                    true => range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false })),
+                    false => any_of_four(range, access, &mut f),
                 }
             }
             Operand::Special(code) => special_units(code).iter().for_each(|&reg| {
@@ -78,31 +79,15 @@ pub fn for_each(inst: &Inst, msb: Option<VgprMsb>, mut f: impl FnMut(RegAccess))
     implicit(info, f);
 }
 
-/// The units of a vector operand whose upper bits are not zero, or not known.
+/// The units of a vector operand whose upper bits are not known: any of four registers, and none of them surely.
 #[cold]
-fn upper(
-    info: &OpcodeInfo,
-    field: Field,
-    msb: Option<VgprMsb>,
-    named: RegRange,
-    access: Access,
-    f: &mut impl FnMut(RegAccess),
-) {
-    let meant = match (msb::slot(info, field), msb) {
-        (None, _) => Some(named),
-        (Some(slot), Some(msb)) => msb.range(slot, named),
-        (Some(_), None) => None,
-    };
-    let mut touch = |reg, access| f(RegAccess { reg, access, implicit: false });
-    if let Some(range) = meant {
-        return range.units().for_each(|reg| touch(reg, access));
-    }
-    // Any of the four, none of them surely.
+fn any_of_four(named: RegRange, access: Access, f: &mut impl FnMut(RegAccess)) {
     let access = if access.writes() { Access::ReadCondWrite } else { Access::CondRead };
     let first = named.first.number();
     for quarter in 0..4 {
         let numbers = (first..first + u16::from(named.count)).map(|n| n + 256 * quarter);
-        numbers.filter(|n| *n < 1024).for_each(|n| touch(Reg::vgpr(n), access));
+        let units = numbers.filter(|n| *n < 1024).map(Reg::vgpr);
+        units.for_each(|reg| f(RegAccess { reg, access, implicit: false }));
     }
 }
 

@@ -50,17 +50,10 @@ impl AccessPlan {
         AccessPlan { known: known(info) }
     }
 
-    /// The same as `inst.for_each_access_at(msb, f)`, in the same order. `inst` must be of the plan's opcode.
-    pub fn for_each_at(&self, inst: &Inst, msb: Option<VgprMsb>, f: impl FnMut(RegAccess)) {
-        match msb {
-            Some(VgprMsb::ZERO) => self.for_each(inst, f),
-            msb => inst.for_each_access_at(msb, f),
-        }
-    }
-
     /// The same as `inst.for_each_access(f)`, in the same order. `inst` must be of the plan's opcode.
     pub fn for_each(&self, inst: &Inst, mut f: impl FnMut(RegAccess)) {
-        let Some(known) = &self.known else { return inst.for_each_access(f) };
+        let known = self.known.as_ref().filter(|_| inst.msb() == Some(VgprMsb::ZERO));
+        let Some(known) = known else { return inst.for_each_access(f) };
         let words = inst.words();
         let pair = u64::from(words[0]) | u64::from(words.get(1).copied().unwrap_or(0)) << 32;
         for slot in &known.slots {

@@ -11,11 +11,15 @@ use crate::{
 };
 
 /// One decoded instruction. 32 bytes.
+///
+/// On gfx1250 which VGPRs it names depends on what ran before: see [`Inst::at`].
 #[derive(Clone, Copy)]
 pub struct Inst {
     info: &'static OpcodeInfo,
     words: [u32; 5],
     size: u8,
+    msb: VgprMsb,
+    msb_is_known: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +55,7 @@ impl Inst {
     }
 
     pub(crate) fn from_words(info: &'static OpcodeInfo, words: [u32; 5], size: u8) -> Inst {
-        Inst { info, words, size }
+        Inst { info, words, size, msb: VgprMsb::ZERO, msb_is_known: true }
     }
 
     /// A fresh instruction: format, opcode and variant set, every other bit zero, except that SDWA selects whole
@@ -60,7 +64,7 @@ impl Inst {
         let Legality { template, fixed, value, checks, .. } = info.legality;
         let literal = if info.flags.contains(Flags::LITERAL_64) { 8 } else { 4 };
         let size = info.size + if info.flags.contains(Flags::FIXED_LITERAL) { literal } else { 0 };
-        let mut inst = Inst { info, words: [0; 5], size };
+        let mut inst = Inst::from_words(info, [0; 5], size);
         inst.set_bits(template);
         for field in [Field::DstSel, Field::Src0Sel, Field::Src1Sel] {
             inst.set_default(field, 6);
@@ -136,6 +140,23 @@ impl Inst {
 
     pub fn info(&self) -> &'static OpcodeInfo {
         self.info
+    }
+
+    /// The same instruction where the upper bits of VGPR numbers are these (gfx1250); `None` if they are not known. As
+    /// decoded, an instruction takes them for zero.
+    ///
+    /// Operands, accesses and text are those of the registers that are meant. If the bits are not known, operands and text
+    /// have them as encoded, but among the accesses are all that may be meant, none of them surely written.
+    #[must_use]
+    pub fn at(mut self, msb: Option<VgprMsb>) -> Inst {
+        (self.msb, self.msb_is_known) = (msb.unwrap_or_default(), msb.is_some());
+        self
+    }
+
+    /// The upper bits of VGPR numbers that it has been put [`Inst::at`].
+    #[inline]
+    pub fn msb(&self) -> Option<VgprMsb> {
+        self.msb_is_known.then_some(self.msb)
     }
 
     /// Bytes, literal included.
@@ -223,6 +244,11 @@ impl Inst {
         operand::read(self, info).unwrap_or(Operand::Imm(0))
     }
 
+    /// The same with the register as it is encoded and written, whatever the upper bits of its number.
+    pub fn named(&self, info: &'static OperandInfo) -> Operand {
+        operand::named(self, info).unwrap_or(Operand::Imm(0))
+    }
+
     /// The operand in `field`, if the opcode has one there.
     pub fn operand_in(&self, field: Field) -> Option<Operand> {
         self.info.operands.iter().find(|o| o.field == field).map(|o| self.operand(o))
@@ -303,22 +329,9 @@ impl Inst {
     }
 
     /// Every register unit touched, explicit and implicit, conditional kinds resolved. A unit may occur more than once
-    /// (once read, once written). On gfx1250, where the upper bits of VGPR numbers are zero; see
-    /// [`Inst::for_each_access_at`].
+    /// (once read, once written).
     pub fn for_each_access(&self, f: impl FnMut(RegAccess)) {
-        access::for_each(self, Some(VgprMsb::ZERO), f);
-    }
-
-    /// The same where the upper bits of VGPR numbers are these (gfx1250), or, with `None`, are not known: a vector operand
-    /// may then be any of four registers, each of which may be read, and none of which is surely written.
-    pub fn for_each_access_at(&self, msb: Option<VgprMsb>, f: impl FnMut(RegAccess)) {
-        access::for_each(self, msb, f);
-    }
-
-    /// The text, with a remark on each register that is not the one it is written as, because of these upper bits of VGPR
-    /// numbers: `v_mov_b32_e32 v1 /*v257*/, s0`. As llvm-objdump prints it.
-    pub fn text_at(&self, msb: VgprMsb) -> impl fmt::Display + '_ {
-        fmt::from_fn(move |f| print::print(self, msb, f))
+        access::for_each(self, f);
     }
 
     /// The bits that a constant operand supplies, by its own type; `None` for registers.
@@ -329,15 +342,16 @@ impl Inst {
 
 impl PartialEq for Inst {
     fn eq(&self, other: &Inst) -> bool {
-        self.info == other.info && self.words() == other.words()
+        self.info == other.info && self.words() == other.words() && self.msb() == other.msb()
     }
 }
 impl Eq for Inst {}
 
 impl fmt::Display for Inst {
-    /// As llvm-objdump prints it (branch targets as the raw 16-bit immediate).
+    /// As llvm-objdump prints it (branch targets as the raw 16-bit immediate), with its remarks on registers that are
+    /// other ones than they are written as (gfx1250): `v_mov_b32_e32 v1 /*v257*/, s0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print::print(self, VgprMsb::ZERO, f)
+        print::print(self, f)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A wave of gfx1250 has up to 1024 VGPRs, but an operand field names 256. The two bits above come from the MODE register:
 //! a pair of them for each of four *slots*, to which the operands of every format are assigned. `s_set_vgpr_msb` sets all
-//! four pairs. An [`Inst`] alone names registers as if they were zero; whoever follows the code asks [`VgprMsb::operand`],
-//! or [`Inst::for_each_access_at`], with the bits of that place.
+//! four pairs. An [`Inst`] as decoded takes them for zero; whoever follows the code puts it [`Inst::at`] those of the
+//! place.
 //!
 //! Sources: the "VGPR MSB" paragraphs of LLVM's `AMDGPULowerVGPREncoding` pass, and llvm-objdump, which remarks on the
 //! registers: the tests compare with it.
@@ -67,14 +67,19 @@ impl VgprMsb {
     /// The operand's value, with the register that it is under these bits. `None` if a tuple runs past v1023, of which
     /// nobody says what it means.
     pub fn operand(self, inst: &Inst, info: &'static OperandInfo) -> Option<Operand> {
-        let value = inst.operand(info);
-        if self == VgprMsb::ZERO {
-            return Some(value);
-        }
-        match (value, slot(inst.info(), info.field)) {
+        self.meant(inst.info(), info.field, inst.named(info))
+    }
+
+    pub(crate) fn meant(self, info: &OpcodeInfo, field: Field, named: Operand) -> Option<Operand> {
+        match (named, slot(info, field)) {
             (Operand::Reg(range), Some(slot)) if range.first.is_vgpr() => self.range(slot, range).map(Operand::Reg),
-            _ => Some(value),
+            _ => Some(named),
         }
+    }
+
+    /// Under these bits every operand of the instruction is a register that there is.
+    pub fn fits(self, inst: &Inst) -> bool {
+        self == VgprMsb::ZERO || inst.info().operands.iter().all(|o| self.operand(inst, o).is_some())
     }
 
     /// What the registers that an operand of the slot names are under these bits; `None` past v1023.

@@ -2,7 +2,7 @@
 
 use crate::codes::{self, Code};
 use crate::half;
-use crate::{DataType, Field, File, Flags, Format, Inst, OperandInfo, Reg, RegRange};
+use crate::{DataType, Field, File, Flags, Format, Inst, OperandInfo, Reg, RegRange, VgprMsb};
 
 /// The value of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -155,7 +155,18 @@ fn vector(inst: &Inst, first: Reg, units: u8) -> Option<Operand> {
 }
 
 /// The operand's value; `None` if the field's bits name nothing.
+#[inline]
 pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
+    let named = named(inst, info)?;
+    match inst.msb() {
+        Some(VgprMsb::ZERO) | None => Some(named),
+        // What runs past the last register is shown as it is encoded.
+        Some(msb) => Some(msb.meant(inst.info(), info.field, named).unwrap_or(named)),
+    }
+}
+
+/// The same if the upper bits of VGPR numbers are zero.
+pub fn named(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
     if let Some(first) = info.fixed {
         return Some(Operand::Reg(RegRange::new(first, info.units)));
     }
@@ -266,7 +277,7 @@ fn accepts_codes(info: &OperandInfo, width: u32) -> bool {
 }
 
 fn register(inst: &mut Inst, info: &OperandInfo, first: Reg, width: u32) -> Option<u32> {
-    let number = u32::from(first.number());
+    let number = u32::from(first.number()) & 0xff;
     let format = inst.info().format;
     if let Some(code) = codes::of(inst.info().mode.target().generation(), first) {
         return match info.file {

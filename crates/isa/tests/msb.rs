@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Rng, name, objdump, random_words, sample, scratch, without_remarks};
-use luthier_isa::{Field, Inst, Mode, MsbChange, Operand, Reg, RegSet, Target, VgprMsb, msb};
+use luthier_isa::{Field, Inst, Mode, MsbChange, Operand, Reg, RegRange, RegSet, Target, VgprMsb, msb};
 
 /// No two slots have the same bits, and each has each of the four; and all ones.
 const STATES: [u8; 5] = [0b00_11_10_01, 0b01_00_11_10, 0b10_01_00_11, 0b11_10_01_00, 0xff];
@@ -37,7 +37,7 @@ fn compare(mode: Mode, what: &str, instructions: &[(Inst, u8)]) {
     let (mut wrong, mut remarks, mut other) = (Vec::new(), 0, 0);
     for (at, (inst, bits)) in (4..).step_by(4 * CELL).zip(instructions) {
         let theirs = lines[&at].text.as_deref().unwrap_or("(no instruction)");
-        let ours = inst.text_at(VgprMsb::from_bits(*bits)).to_string();
+        let ours = inst.at(Some(VgprMsb::from_bits(*bits))).to_string();
         remarks += usize::from(ours.contains("/*v"));
         // What else LLVM prints is the matter of other tests, which list its faults.
         if without_remarks(theirs) != inst.to_string() {
@@ -89,7 +89,7 @@ fn accesses_follow_the_text() {
     };
     let touched = |inst: &Inst, bits: Option<u8>| {
         let (mut reads, mut kills) = (RegSet::EMPTY, RegSet::EMPTY);
-        inst.for_each_access_at(bits.map(VgprMsb::from_bits), |a| {
+        inst.at(bits.map(VgprMsb::from_bits)).for_each_access(|a| {
             if a.access.reads() && a.reg.is_vgpr() {
                 reads.insert(a.reg);
             } else if a.access.writes() && a.reg.is_vgpr() {
@@ -112,6 +112,14 @@ fn accesses_follow_the_text() {
     assert_eq!(touched(&load, Some(0b10_00_00_01)), ("v257".into(), "v766 v767 v768 v769".into()));
     let vdst = load.info().operands.iter().find(|o| o.field == Field::Vdst).unwrap();
     assert_eq!(VgprMsb::from_bits(0xff).operand(&load, vdst), None, "past v1023");
+    assert!(!VgprMsb::from_bits(0xff).fits(&load) && VgprMsb::from_bits(0x3f).fits(&load));
+    // Changing an operand to what the bits allow.
+    let mut changed = add.at(Some(VgprMsb::from_bits(0b10_00_00_01)));
+    let one = |n| Operand::Reg(RegRange::new(Reg::vgpr(n), 1));
+    changed.set_operand(0, one(515)).unwrap();
+    assert_eq!(changed.to_string(), "v_add_f32_e32 v3 /*v515*/, v1 /*v257*/, v2");
+    assert!(changed.set_operand(0, one(3)).is_err() && changed.set_operand(1, one(515)).is_err());
+    assert_eq!(changed.words(), [0x0606_0501]);
 }
 
 #[test]

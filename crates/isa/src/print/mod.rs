@@ -2,9 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::{
-    DataType, Field, File, Flags, Format, Generation, Inst, Modifiers, Operand, OperandInfo, RegRange, VgprMsb, codes,
-};
+use crate::{DataType, Field, File, Flags, Format, Generation, Inst, Modifiers, Operand, OperandInfo, RegRange, codes};
 
 mod gfx10;
 mod gfx11;
@@ -62,11 +60,10 @@ fn export(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// With a remark on each register that is another one than its name under the upper bits `msb` (gfx1250).
-pub fn print(inst: &Inst, msb: VgprMsb, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub fn print(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (inst, info) = (&inst.effective(), inst.info());
     if info.flags.contains(Flags::DUAL) {
-        return dual(inst, msb, f);
+        return dual(inst, f);
     }
     f.write_str(info.mnemonic)?;
     if info.format == Format::Exp {
@@ -102,7 +99,7 @@ pub fn print(inst: &Inst, msb: VgprMsb, f: &mut fmt::Formatter<'_>) -> fmt::Resu
             }
             continue;
         }
-        put(f, &Shown { inst, operand, msb })?;
+        put(f, &Shown { inst, operand })?;
     }
     // RDNA4's cache operations are global memory instructions without any address.
     let accesses = info.flags.intersects(Flags::LOAD | Flags::STORE) && !info.base.starts_with("tensor_");
@@ -126,7 +123,7 @@ pub fn print(inst: &Inst, msb: VgprMsb, f: &mut fmt::Formatter<'_>) -> fmt::Resu
 }
 
 /// Two operations at once, each with its own operands.
-fn dual(inst: &Inst, msb: VgprMsb, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn dual(inst: &Inst, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut names = inst.info().mnemonic.split(" :: ");
     let mut separator = "";
     for operand in inst.info().operands {
@@ -135,7 +132,7 @@ fn dual(inst: &Inst, msb: VgprMsb, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(names.next().unwrap_or_default())?;
             separator = " ";
         }
-        write!(f, "{separator}{}", Shown { inst, operand, msb })?;
+        write!(f, "{separator}{}", Shown { inst, operand })?;
         separator = ", ";
     }
     modifiers(inst, f)
@@ -157,8 +154,7 @@ fn is_address(field: Field) -> bool {
 /// `[v1, v[4:5], v3]`: address registers that need not follow each other.
 fn addresses(inst: &Inst) -> String {
     let operands = inst.info().operands.iter().filter(|o| is_address(o.field));
-    let shown = |operand| Shown { inst, operand, msb: VgprMsb::ZERO };
-    let names: Vec<String> = operands.map(|operand| shown(operand).to_string()).collect();
+    let names: Vec<String> = operands.map(|operand| Shown { inst, operand }.to_string()).collect();
     format!("[{}]", names.join(", "))
 }
 
@@ -205,20 +201,19 @@ fn sopp_immediate(inst: &Inst) -> Option<String> {
 struct Shown<'a> {
     inst: &'a Inst,
     operand: &'static OperandInfo,
-    msb: VgprMsb,
 }
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (inst, operand) = (self.inst, self.operand);
-        let value = inst.operand(operand);
+        let value = inst.named(operand);
         let (negative, absolute, extended) = source_modifiers(inst, operand);
         if extended {
             return write!(f, "sext({})", plain(inst, operand, value));
         }
         let constant = !matches!(value, Operand::Reg(_) | Operand::Special(_));
         let mut text = plain(inst, operand, value);
-        if let Some(Operand::Reg(meant)) = self.msb.operand(inst, operand)
+        if let Operand::Reg(meant) = inst.operand(operand)
             && value != Operand::Reg(meant)
         {
             let _ = write!(text, " /*{meant}*/");
