@@ -12,34 +12,7 @@ import compiled
 import numpy as np
 import proof
 import pytest
-
-
-def _values(exponent: int, fraction: int, bias: int, top: str) -> np.ndarray:
-    """The number of each code."""
-    codes = np.arange(1 << (1 + exponent + fraction))
-    e, f = codes >> fraction & ((1 << exponent) - 1), codes & ((1 << fraction) - 1)
-    magnitude = np.where(e == 0, f * 2.0 ** (1 - bias - fraction), (f / 2**fraction + 1) * 2.0 ** (e - bias))
-    sign = codes >> (exponent + fraction)
-    values = np.where(sign, -magnitude, magnitude)
-    largest = (1 << (exponent + fraction)) - 1
-    if top == "one nan":
-        values[codes & largest == largest] = np.nan
-    elif top == "ieee":
-        values[e == (1 << exponent) - 1] = np.nan  # infinities too: they are not used here
-    elif top == "fnuz":
-        values[largest + 1] = np.nan
-    return values
-
-
-FP8, BF8 = _values(4, 3, 7, "one nan"), _values(5, 2, 15, "ieee")
-FP8_FNUZ, BF8_FNUZ = _values(4, 3, 8, "fnuz"), _values(5, 2, 16, "fnuz")
-FP6, BF6, FP4 = _values(2, 3, 1, ""), _values(3, 2, 3, ""), _values(2, 1, 1, "")
-
-
-def _codes(rng: np.random.Generator, table: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Codes of numbers that are not too far apart."""
-    usable = np.flatnonzero(np.isfinite(table) & (np.abs(table) <= 16) & (np.abs(table) >= 1 / 64))
-    return rng.choice(usable, shape)
+from formats import BF6, BF8, BF8_FNUZ, FP4, FP6, FP8, FP8_FNUZ, codes
 
 
 def _packed(lanes: np.ndarray, bits: int, words: int) -> np.ndarray:
@@ -85,7 +58,7 @@ def _close(c: np.ndarray, m: int, a: np.ndarray, b: np.ndarray) -> None:
 
 def test_eight_bits():
     rng = np.random.default_rng(1)
-    a, b = _codes(rng, BF8_FNUZ, (32, 16)), _codes(rng, FP8_FNUZ, (32, 16))
+    a, b = codes(rng, BF8_FNUZ, (32, 16)), codes(rng, FP8_FNUZ, (32, 16))
     c = np.zeros((64, 16), np.float32)
     _run("cdna3", "gfx942", "eight_bits", _gathered(a, 8, 8, 2), _gathered(b, 8, 8, 2), c)
     _close(c, 32, BF8_FNUZ[a], FP8_FNUZ[b])
@@ -102,7 +75,7 @@ def test_nineteen_bits():
 
 def test_sparse():
     rng = np.random.default_rng(3)
-    stored, b = _codes(rng, FP8_FNUZ, (16, 32)), _codes(rng, FP8_FNUZ, (16, 64))
+    stored, b = codes(rng, FP8_FNUZ, (16, 32)), codes(rng, FP8_FNUZ, (16, 64))
     picks = np.sort([[rng.permutation(4)[:2] for _ in range(16)] for _ in range(16)])  # row, group of four, which two
     a = np.zeros((16, 64))
     index = np.zeros(64, np.uint32)
@@ -144,10 +117,10 @@ def test_scaled(kernel, m, k, a_format, b_format, bytes_):
     rng = np.random.default_rng(k)
     sides, registers, scales = [], [], []
     for (table, bits), byte in zip((a_format, b_format), bytes_):
-        codes = _codes(rng, table, (m, k))
+        side = codes(rng, table, (m, k))
         exponents = rng.integers(120, 134, (m, k // 32))
-        sides.append(table[codes] * np.repeat(2.0 ** (exponents - 127), 32, axis=1))
-        registers.append(_gathered(codes, 32, bits, 8, piece=16 if bits == 8 else 32))
+        sides.append(table[side] * np.repeat(2.0 ** (exponents - 127), 32, axis=1))
+        registers.append(_gathered(side, 32, bits, 8, piece=16 if bits == 8 else 32))
         word = rng.integers(0, 1 << 32, 64, np.uint32) & np.uint32(~(0xFF << 8 * byte) & 0xFFFFFFFF)
         scales.append(word | (exponents.T.reshape(-1) << 8 * byte).astype(np.uint32))
     c = np.zeros((64, m * m // 64), np.float32)

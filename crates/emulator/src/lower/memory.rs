@@ -1,11 +1,11 @@
 //! Vector memory and LDS instructions.
 
-use luthier_isa::{Field, Flags, Generation, Inst, Operand, Target};
+use luthier_isa::{Field, Flags, Generation, Inst, Operand, Target, Wave};
 
 use super::{Builder, code_of, row_of};
 use crate::mem::atomic::Atomic;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
-use crate::mem::{Action, action, buffer, ds, ds_lanes, ds_transpose, lookup_cache_control};
+use crate::mem::{Action, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, lookup_cache_control};
 use crate::op::{Op, OpFlags};
 use crate::scalar::{IMM, NONE};
 
@@ -75,6 +75,21 @@ impl Builder {
         let unknown = || format!("the mock device does not implement {}", info.mnemonic);
         let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
         let fields = self.operands(inst)?;
+        if let Some((run, action, widest)) = flat_lanes::lookup(info.base) {
+            if info.base.starts_with("global_load_tr") && info.mode.wave() == Wave::W64 {
+                return Err(format!("how {} exchanges in waves of 64 lanes is not documented", info.mnemonic));
+            }
+            let op = Op {
+                dst: fields.dst,
+                src: [fields.addr, fields.data, 0],
+                ssrc: fields.saddr.unwrap_or(NO_BASE),
+                imm: flat_offset(info.mode.target().generation(), segment, inst),
+                imm2: Encoded::new(action, 1).0,
+                ..Op::NOTHING
+            };
+            self.push_handler(run, op, widest);
+            return Ok(());
+        }
         // CDNA3 on: an opcode of its own where others have a bit.
         let (suffix, to_lds) = match suffix.strip_prefix("load_lds_") {
             Some(what) => (&*format!("load_{what}"), true),
@@ -85,15 +100,7 @@ impl Builder {
         if to_lds && (!matches!(action, Action::Load(_)) || segment == "flat") {
             return Err(unknown());
         }
-        let raw = inst.field(Field::Offset).unwrap_or(0);
-        let signed = |bits: u32| i64::from((raw << (32 - bits)) as i32 >> (32 - bits)) as u64;
-        let offset = match info.mode.target().generation() {
-            Generation::Gfx12 | Generation::Gfx1250 => signed(24),
-            Generation::Gfx10 if segment == "flat" => u64::from(raw & 0x7ff),
-            Generation::Gfx10 => signed(12),
-            _ if segment == "flat" => u64::from(raw & 0xfff),
-            _ => signed(13),
-        };
+        let offset = flat_offset(info.mode.target().generation(), segment, inst);
         let run = match segment {
             "flat" => flat::flat as _,
             "global" => flat::global as _,
@@ -205,6 +212,19 @@ impl Builder {
             }
         }
         Ok(())
+    }
+}
+
+/// The offset of a FLAT, GLOBAL or SCRATCH instruction.
+fn flat_offset(generation: Generation, segment: &str, inst: &Inst) -> u64 {
+    let raw = inst.field(Field::Offset).unwrap_or(0);
+    let signed = |bits: u32| i64::from((raw << (32 - bits)) as i32 >> (32 - bits)) as u64;
+    match generation {
+        Generation::Gfx12 | Generation::Gfx1250 => signed(24),
+        Generation::Gfx10 if segment == "flat" => u64::from(raw & 0x7ff),
+        Generation::Gfx10 => signed(12),
+        _ if segment == "flat" => u64::from(raw & 0xfff),
+        _ => signed(13),
     }
 }
 

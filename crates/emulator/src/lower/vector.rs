@@ -1,6 +1,6 @@
 //! Vector ALU and matrix instructions: sources into rows, the handler, then what its modifiers ask for.
 
-use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, OperandInfo, Part, Target, Wave};
+use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, OperandInfo, Part, Target};
 
 use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, first_type, makes_bf16, result_type};
 use super::prepare::*;
@@ -14,10 +14,6 @@ use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
 impl Builder {
     pub(super) fn vector(&mut self, inst: &Inst, valu: ValuOp) -> Result<(), String> {
         let info = inst.info();
-        let rdna4 = matches!(info.mode.target().generation(), Generation::Gfx12 | Generation::Gfx1250);
-        if rdna4 && info.flags.contains(Flags::WMMA) && info.mode.wave() == Wave::W64 {
-            return Err(format!("{} in waves of 64 lanes is not modelled", info.mnemonic));
-        }
         if info.base.starts_with("v_movrel") && info.flags.contains(Flags::DPP) {
             return Err(format!("{}: DPP of an indexed register is not modelled", info.mnemonic));
         }

@@ -28,10 +28,12 @@ mod accumulate;
 mod dense;
 mod double;
 mod elements;
+mod layout;
 mod moves;
 pub mod scaled;
 pub mod sparse;
 pub mod sum;
+mod swmmac;
 mod types;
 mod wmma;
 

@@ -1,14 +1,6 @@
 //! WMMA: 16 x 16 matrices.
 //!
-//! # Where the elements are
-//!
-//! *RDNA3.* A lane holds a row of A, and one of B's columns: sixteen elements along K, the low ones in the low registers;
-//! the lanes of each further sixteen hold the same again. The result has one column a lane, `lane % 16`: register `r`
-//! holds row `r * N + lane / 16`, N being the lanes by sixteen. Results of 16 bits lie in the half of each register that
-//! OP_SEL's third bit says; the other half stays.
-//!
-//! *RDNA4, waves of 32 lanes.* Nothing is held twice: the first sixteen lanes have the first half of K, the others the
-//! second. Register `r` of the result holds row `8 * (lane / 16) + r`; results of 16 bits are two to a register.
+//! Where the elements are: [`layout`]. `v_swmmac`, whose A has half of its elements, is in [`swmmac`].
 //!
 //! # What the arithmetic is
 //!
@@ -21,29 +13,29 @@
 
 use std::marker::PhantomData;
 
-use luthier_isa::Generation;
-
+use super::layout::{self, is_rdna3, places};
+use super::swmmac;
 use crate::fp::{half, small};
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
-const SIZE: usize = 16;
+pub(super) const SIZE: usize = 16;
 
 /// A type of A's or B's elements.
-trait Element {
+pub(super) trait Element {
     const BITS: usize;
     fn widen(bits: u32) -> f32;
 }
 /// One that results may have.
-trait Half: Element {
+pub(super) trait Half: Element {
     fn narrow(value: f32) -> u32;
 }
 
-struct F16;
-struct Bf16;
-struct Fp8;
-struct Bf8;
+pub(super) struct F16;
+pub(super) struct Bf16;
+pub(super) struct Fp8;
+pub(super) struct Bf8;
 
 impl Element for F16 {
     const BITS: usize = 16;
@@ -87,32 +79,23 @@ impl Element for Bf8 {
 }
 
 #[inline(always)]
-fn is_rdna3(w: &Wave) -> bool {
-    w.generation == Generation::Gfx11
-}
-
-/// Element `k` of `size` along K of a row of A, or of a column of B.
-#[inline(always)]
-fn code(w: &Wave, op: &Op, source: usize, bits: usize, size: usize, k: usize, row: usize) -> u32 {
-    let (at, lane) = if is_rdna3(w) { (k, row) } else { (k % (size / 2), row + SIZE * (k / (size / 2))) };
-    let per_word = 32 / bits;
-    let word = w.row(op.src[source] + (at / per_word) as u16).0[lane];
-    word >> (bits * (at % per_word)) & ((1u64 << bits) - 1) as u32
-}
-
-#[inline(always)]
 fn flipped(value: f32, flip: bool) -> f32 {
     if flip { -value } else { value }
 }
 
 #[inline(always)]
 fn element<T: Element>(w: &Wave, op: &Op, source: usize, k: usize, row: usize) -> f32 {
-    let (mods, number) = (RawMods(op.imm), source as u32);
-    let negative = if k.is_multiple_of(2) { mods.neg(number) } else { mods.abs(number) };
-    flipped(T::widen(code(w, op, source, T::BITS, SIZE, k, row)), negative)
+    signed::<T>(op, source, k, layout::code(w, op, source, layout::dense(w, T::BITS, SIZE, k), T::BITS, row))
 }
 
-type Sums = [[f32; SIZE]; SIZE];
+/// Element `k` along K, with its sign as NEG and NEG_HI have it.
+#[inline(always)]
+pub(super) fn signed<T: Element>(op: &Op, source: usize, k: usize, code: u32) -> f32 {
+    let (mods, number) = (RawMods(op.imm), source as u32);
+    flipped(T::widen(code), if k.is_multiple_of(2) { mods.neg(number) } else { mods.abs(number) })
+}
+
+pub(super) type Sums = [[f32; SIZE]; SIZE];
 
 /// A * B, added to what `sums` has, by row and column.
 #[inline(always)]
@@ -133,23 +116,74 @@ fn multiply<A: Element, B: Element>(w: &Wave, op: &Op, sums: &mut Sums) {
     }
 }
 
-/// Calls `f` with each place of a 32-bit result: register, lane, row and column.
-#[inline(always)]
-fn places(w: &Wave, mut f: impl FnMut(usize, usize, usize, usize)) {
-    let (lanes, parts) = (w.lanes() as usize, w.lanes() as usize / SIZE);
-    for register in 0..SIZE / parts {
-        for lane in 0..lanes {
-            let row =
-                if is_rdna3(w) { register * parts + lane / SIZE } else { SIZE / parts * (lane / SIZE) + register };
-            f(register, lane, row, lane % SIZE);
-        }
-    }
-}
-
 /// C with its sign as NEG and NEG_HI have it.
 #[inline(always)]
 fn addend(mods: RawMods, value: f32) -> f32 {
     flipped(if mods.abs(2) { value.abs() } else { value }, mods.neg(2))
+}
+
+/// `c`, an f32 matrix, with what `f` adds to it.
+#[inline(always)]
+pub(super) fn single(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, &mut Sums)) -> Flow {
+    let mods = RawMods(op.imm);
+    let mut sums: Sums = [[0.0; SIZE]; SIZE];
+    places(w, |register, lane, row, column| {
+        sums[row][column] = addend(mods, f32::from_bits(w.row(c + register as u16).0[lane]));
+    });
+    f(w, &mut sums);
+    let mut out = [Row::ZERO; SIZE];
+    places(w, |register, lane, row, column| out[register].0[lane] = sums[row][column].to_bits());
+    store(w, op, &out, !0);
+    Flow::Next
+}
+
+/// The same of 16-bit floats.
+#[inline(always)]
+pub(super) fn halves<T: Half>(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, &mut Sums)) -> Flow {
+    let mods = RawMods(op.imm);
+    let packed = !is_rdna3(w);
+    let half = u32::from(mods.op_sel(2)) * 16;
+    // Register and shift of what would be register `r` of a 32-bit result.
+    let place = |r: usize| if packed { (r / 2, 16 * (r % 2) as u32) } else { (r, half) };
+    let mut sums: Sums = [[0.0; SIZE]; SIZE];
+    places(w, |r, lane, row, column| {
+        let (register, shift) = place(r);
+        let word = w.row(c + register as u16).0[lane];
+        sums[row][column] = addend(mods, T::widen(word >> shift & 0xffff));
+    });
+    f(w, &mut sums);
+    let mut out = [Row::ZERO; SIZE];
+    places(w, |r, lane, row, column| {
+        let (register, shift) = place(r);
+        out[register].0[lane] |= T::narrow(sums[row][column]) << shift;
+    });
+    if packed {
+        store(w, op, &out[..SIZE * SIZE / 2 / w.lanes() as usize], !0);
+    } else {
+        store(w, op, &out, 0xffff << half);
+    }
+    Flow::Next
+}
+
+/// The same of 32-bit integers: `f` gives what is added at a row and column.
+#[inline(always)]
+pub(super) fn integers(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, usize, usize) -> i64) -> Flow {
+    let clamp = RawMods(op.imm).clamp();
+    let mut out = [Row::ZERO; SIZE];
+    places(w, |register, lane, row, column| {
+        let sum = i64::from(w.row(c + register as u16).0[lane] as i32) + f(w, row, column);
+        let limited = if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+        out[register].0[lane] = limited as u32;
+    });
+    store(w, op, &out, !0);
+    Flow::Next
+}
+
+/// An integer of `bits` bits, signed if the source's NEG says so.
+#[inline(always)]
+pub(super) fn integer(op: &Op, source: usize, bits: usize, code: u32) -> i64 {
+    let top = code << (32 - bits);
+    if RawMods(op.imm).neg(source as u32) { i64::from(top as i32 >> (32 - bits)) } else { i64::from(code) }
 }
 
 /// f32 = A * B + C.
@@ -157,16 +191,7 @@ struct ToSingle<A, B>(PhantomData<(A, B)>);
 impl<A: Element, B: Element> Kernel for ToSingle<A, B> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let mods = RawMods(op.imm);
-        let mut sums: Sums = [[0.0; SIZE]; SIZE];
-        places(w, |register, lane, row, column| {
-            sums[row][column] = addend(mods, f32::from_bits(w.row(op.src[2] + register as u16).0[lane]));
-        });
-        multiply::<A, B>(w, op, &mut sums);
-        let mut out = [Row::ZERO; SIZE];
-        places(w, |register, lane, row, column| out[register].0[lane] = sums[row][column].to_bits());
-        store(w, op, &out, !0);
-        Flow::Next
+        single(w, op, op.src[2], |w, sums| multiply::<A, B>(w, op, sums))
     }
 }
 
@@ -175,29 +200,7 @@ struct ToHalf<T>(PhantomData<T>);
 impl<T: Half> Kernel for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let mods = RawMods(op.imm);
-        let packed = !is_rdna3(w);
-        let half = u32::from(mods.op_sel(2)) * 16;
-        // Register and shift of what would be register `r` of a 32-bit result.
-        let place = |r: usize| if packed { (r / 2, 16 * (r % 2) as u32) } else { (r, half) };
-        let mut sums: Sums = [[0.0; SIZE]; SIZE];
-        places(w, |r, lane, row, column| {
-            let (register, shift) = place(r);
-            let word = w.row(op.src[2] + register as u16).0[lane];
-            sums[row][column] = addend(mods, T::widen(word >> shift & 0xffff));
-        });
-        multiply::<T, T>(w, op, &mut sums);
-        let mut out = [Row::ZERO; SIZE];
-        places(w, |r, lane, row, column| {
-            let (register, shift) = place(r);
-            out[register].0[lane] |= T::narrow(sums[row][column]) << shift;
-        });
-        if packed {
-            store(w, op, &out[..SIZE * SIZE / 2 / w.lanes() as usize], !0);
-        } else {
-            store(w, op, &out, 0xffff << half);
-        }
-        Flow::Next
+        halves::<T>(w, op, op.src[2], |w, sums| multiply::<T, T>(w, op, sums))
     }
 }
 
@@ -206,20 +209,10 @@ struct ToInteger<const BITS: usize, const K: usize>;
 impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let mods = RawMods(op.imm);
-        let value = |source: usize, k: usize, row: usize| {
-            let top = code(w, op, source, BITS, K, k, row) << (32 - BITS);
-            if mods.neg(source as u32) { i64::from(top as i32 >> (32 - BITS)) } else { i64::from(top >> (32 - BITS)) }
+        let value = |w: &Wave, source, k, row| {
+            integer(op, source, BITS, layout::code(w, op, source, layout::dense(w, BITS, K, k), BITS, row))
         };
-        let mut out = [Row::ZERO; SIZE];
-        places(w, |register, lane, row, column| {
-            let c = w.row(op.src[2] + register as u16).0[lane] as i32;
-            let sum = (0..K).fold(i64::from(c), |sum, k| sum + value(0, k, row) * value(1, k, column));
-            let limited = if mods.clamp() { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-            out[register].0[lane] = limited as u32;
-        });
-        store(w, op, &out, !0);
-        Flow::Next
+        integers(w, op, op.src[2], |w, row, column| (0..K).map(|k| value(w, 0, k, row) * value(w, 1, k, column)).sum())
     }
 }
 
@@ -248,7 +241,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_wmma_i32_16x16x16_iu8" => ValuOp::of::<ToInteger<8, 16>>(),
         "v_wmma_i32_16x16x16_iu4" => ValuOp::of::<ToInteger<4, 16>>(),
         "v_wmma_i32_16x16x32_iu4" => ValuOp::of::<ToInteger<4, 32>>(),
-        _ => return None,
+        _ => swmmac::lookup(base)?,
     };
     Some(op.raw_mods())
 }

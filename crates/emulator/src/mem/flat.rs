@@ -109,7 +109,7 @@ pub fn global(w: &mut Wave, op: &Op) -> Flow {
     access::perform(w, encoded.action(), rows_of(op, encoded), &at)
 }
 
-fn global_addresses(w: &Wave, op: &Op, out: &mut [u64; 64]) {
+pub(super) fn global_addresses(w: &Wave, op: &Op, out: &mut [u64; 64]) {
     if op.ssrc != NO_BASE {
         let base = w.s64(op.ssrc).wrapping_add(op.imm);
         let row = &w.row(op.src[0]).0;
@@ -164,14 +164,7 @@ pub fn flat(w: &mut Wave, op: &Op) -> Flow {
 /// SCRATCH: an offset into the lane's private memory, from a row, a scalar or neither.
 pub fn scratch(w: &mut Wave, op: &Op) -> Flow {
     let encoded = Encoded(op.imm2);
-    let base = (op.imm as u32).wrapping_add(if op.ssrc == NO_BASE { 0 } else { w.s[usize::from(op.ssrc)] });
-    let mut offsets = [base; 64];
-    if op.src[0] != NO_ROW {
-        let row = &w.row(op.src[0]).0;
-        for i in 0..64 {
-            offsets[i] = base.wrapping_add(row[i]);
-        }
-    }
+    let offsets = scratch_offsets(w, op);
     let exec = w.exec();
     if encoded.extra() & buffer::LDS != 0 {
         let (base, width) = (w.s64(w.scratch_base), w.lanes());
@@ -181,12 +174,20 @@ pub fn scratch(w: &mut Wave, op: &Op) -> Flow {
     private_access(w, encoded.action(), rows_of(op, encoded), &offsets, exec)
 }
 
+pub(super) fn scratch_offsets(w: &Wave, op: &Op) -> [u32; 64] {
+    let base = (op.imm as u32).wrapping_add(if op.ssrc == NO_BASE { 0 } else { w.s[usize::from(op.ssrc)] });
+    if op.src[0] == NO_ROW {
+        return [base; 64];
+    }
+    w.row(op.src[0]).0.map(|offset| base.wrapping_add(offset))
+}
+
 /// Private memory is interleaved: word `k` of lane `l` lies at `FLAT_SCRATCH + (lanes * k + l) * 4`.
 fn private_place(base: u64, lanes: u32, offset: u32, lane: usize) -> u64 {
     base.wrapping_add(u64::from(offset & !3) * u64::from(lanes) + 4 * lane as u64 + u64::from(offset & 3))
 }
 
-fn private_access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
+pub(super) fn private_access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
     let (base, width) = (w.s64(w.scratch_base), w.lanes());
     let size = match action {
         Action::Load(t) | Action::Store(t) => t.bytes(rows.words),

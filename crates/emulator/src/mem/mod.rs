@@ -7,6 +7,7 @@ pub mod ds;
 pub mod ds_lanes;
 pub mod ds_transpose;
 pub mod flat;
+pub mod flat_lanes;
 pub mod notice;
 pub mod smem;
 

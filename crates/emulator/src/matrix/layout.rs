@@ -1,0 +1,78 @@
+//! Where the elements of WMMA's matrices are. A *part* is sixteen lanes, one for each row of A, or each column of B.
+//!
+//! *RDNA3.* A lane holds all elements along K, the low ones in the low registers; each part holds the same. The result
+//! has one column a lane, `lane % 16`: register `r` holds row `r * N + lane / 16`, N being the number of parts. Results
+//! of 16 bits lie in the half of each register that OP_SEL's third bit says; the other half stays.
+//!
+//! *RDNA4.* Nothing is held twice. Elements of 16 bits go to the parts in turns, four by four (eight by eight the B of a
+//! sparse operation); of narrower ones each part has all of its at once, and if there are four parts, the second has the
+//! third quarter of K, the third the second. Where a quarter would not fill a register, only two parts have any. Register
+//! `r` of the result holds row `8 * (lane / 16) + r`, in waves of 64 lanes `8 * (lane / 16 % 2) + 4 * (lane / 32) + r`;
+//! results of 16 bits are two to a register.
+//!
+//! Source: AMD's matrix instruction calculator.
+
+use luthier_isa::Generation;
+
+use super::wmma::SIZE;
+use crate::op::Op;
+use crate::wave::Wave;
+
+#[inline(always)]
+pub fn is_rdna3(w: &Wave) -> bool {
+    w.generation == Generation::Gfx11
+}
+
+/// How many of a source's `size` elements along K, of `bits` bits, a lane has.
+#[inline(always)]
+pub fn per_lane(w: &Wave, bits: usize, size: usize) -> usize {
+    if is_rdna3(w) { size } else { (size * SIZE / w.lanes() as usize).max(32 / bits) }
+}
+
+/// Part and element within the lane of element `k` of `size`, handed out in turns of `turn` if they have 16 bits.
+#[inline(always)]
+fn place(w: &Wave, bits: usize, size: usize, turn: usize, k: usize) -> (usize, usize) {
+    if is_rdna3(w) {
+        return (0, k);
+    }
+    let parts = w.lanes() as usize / SIZE;
+    if bits == 16 {
+        return (k / turn % parts, k / (turn * parts) * turn + k % turn);
+    }
+    let each = per_lane(w, bits, size);
+    let quarter = k / each;
+    (if size / each == 4 { quarter % 2 * 2 + quarter / 2 } else { quarter }, k % each)
+}
+
+/// Part and element within the lane of element `k` of `size` along K.
+#[inline(always)]
+pub fn dense(w: &Wave, bits: usize, size: usize, k: usize) -> (usize, usize) {
+    place(w, bits, size, 4, k)
+}
+
+/// The same for the B of a sparse operation.
+#[inline(always)]
+pub fn sparse(w: &Wave, bits: usize, size: usize, k: usize) -> (usize, usize) {
+    place(w, bits, size, 8, k)
+}
+
+/// The bits of a row's element (or a column's), which is in a part at a place.
+#[inline(always)]
+pub fn code(w: &Wave, op: &Op, source: usize, (part, at): (usize, usize), bits: usize, row: usize) -> u32 {
+    let per_word = 32 / bits;
+    let word = w.row(op.src[source] + (at / per_word) as u16).0[row + SIZE * part];
+    word >> (bits * (at % per_word)) & ((1u64 << bits) - 1) as u32
+}
+
+/// Calls `f` with each place of a 32-bit result: register, lane, row and column.
+#[inline(always)]
+pub fn places(w: &Wave, mut f: impl FnMut(usize, usize, usize, usize)) {
+    let (lanes, parts) = (w.lanes() as usize, w.lanes() as usize / SIZE);
+    for register in 0..SIZE / parts {
+        for lane in 0..lanes {
+            let part = lane / SIZE;
+            let row = if is_rdna3(w) { register * parts + part } else { 8 * (part % 2) + 4 * (part / 2) + register };
+            f(register, lane, row, lane % SIZE);
+        }
+    }
+}

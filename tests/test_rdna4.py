@@ -1,0 +1,201 @@
+"""RDNA4's matrix operations and transposing loads: clang's builtins on the mock device, against NumPy.
+
+Layouts are written here once more, from AMD's matrix instruction calculator; sums of floats are compared within what 24
+bits (or those of the result) lose. For the loads, see :func:`test_transposing_loads`.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import compiled
+import numpy as np
+import proof
+import pytest
+from formats import BF8, FP8, codes
+
+with np.errstate(invalid="ignore"):
+    BF16 = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32).astype(float)
+F16 = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(float)
+SIGNED = {8: np.arange(256).astype(np.int8).astype(float), 4: (np.arange(16) ^ 8) - 8.0}
+#: What each type's codes mean, and how many bits they have. Of integers A's are signed, B's are not.
+TYPES = {"f16": (F16, 16), "bf16": (BF16, 16), "fp8": (FP8, 8), "bf8": (BF8, 8), "iu8": (None, 8), "iu4": (None, 4)}
+
+
+def _dense(wave: int, bits: int, size: int, k: int) -> tuple[int, int]:
+    """Sixteen lanes and element of each lane, for element k of a row of A, or of a column of B."""
+    if wave == 32:
+        if bits == 16:
+            return k // 4 % 2, k // 8 * 4 + k % 4
+        return (k // 16, k % 16) if size == 32 else (k // 8, k % 8)
+    if bits == 16:
+        return k // 8 % 2 * 2 + k // 4 % 2, k % 4
+    if bits == 8:
+        return k // 4 % 2 * 2 + k // 8 % 2, k % 4
+    return (k // 8 % 2 * 2 + k // 16 % 2, k % 8) if size == 32 else (k // 8, k % 8)
+
+
+def _sparse_b(wave: int, bits: int, size: int, k: int) -> tuple[int, int]:
+    """The same for the B of a sparse operation."""
+    if wave == 32:
+        if bits == 16:
+            return k // 8 % 2, k // 16 * 8 + k % 8
+        return (k // 32, k % 32) if size == 64 else (k // 16, k % 16)
+    if bits == 16:
+        return k // 8, k % 8
+    return (k // 16 % 2 * 2 + k // 32, k % 16) if size == 64 else (k // 8 % 2 * 2 + k // 16, k % 8)
+
+
+def _registers(matrix: np.ndarray, wave: int, bits: int, words: int, place) -> np.ndarray:
+    """A matrix (16, k) of codes in the lanes' registers."""
+    size = matrix.shape[1]
+    lanes = np.zeros((wave, words * 32 // bits), np.uint64)
+    for k in range(size):
+        part, element = place(wave, bits, size, k)
+        lanes[16 * part : 16 * part + 16, element] = matrix[:, k]
+    per_word = 32 // bits
+    shifted = lanes.reshape(wave, words, per_word) << (bits * np.arange(per_word, dtype=np.uint64))
+    return shifted.sum(axis=2, dtype=np.uint64).astype(np.uint32)
+
+
+def _row(wave: int, lane: int, register: int) -> int:
+    """The row of a result's register."""
+    return 8 * (lane // 16) + register if wave == 32 else 8 * (lane // 16 % 2) + 4 * (lane // 32) + register
+
+
+def _matrix(c: np.ndarray, wave: int) -> np.ndarray:
+    out = np.zeros((16, 16), c.dtype)
+    for lane in range(wave):
+        for register in range(c.shape[1]):
+            out[_row(wave, lane, register), lane % 16] = c[lane, register]
+    return out
+
+
+def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, ...], signed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Codes, and what they mean."""
+    table, bits = TYPES[kind]
+    if table is None:
+        drawn = rng.integers(0, 1 << bits, shape)
+        return drawn, (SIGNED[bits][drawn] if signed else drawn.astype(float))
+    drawn = codes(rng, table, shape)
+    return drawn, table[drawn]
+
+
+def _result(rng: np.random.Generator, kind: str, wave: int) -> np.ndarray:
+    """What the result is added to, in lanes."""
+    shape = (wave, 256 // wave)
+    if kind == "i32":
+        return rng.integers(-1000, 1000, shape).astype(np.int32)
+    numbers = rng.standard_normal(shape).astype(np.float32)
+    return {"f32": numbers, "f16": numbers.astype(np.float16), "bf16": (numbers.view(np.uint32) >> 16).astype(np.uint16)}[kind]
+
+
+def _numbers(c: np.ndarray, kind: str) -> np.ndarray:
+    return (c.astype(np.uint32) << 16).view(np.float32).astype(float) if kind == "bf16" else c.astype(float)
+
+
+def _check(kind: str, wave: int, before: np.ndarray, after: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+    """``a`` is (16, k), ``b`` (16 columns, k)."""
+    start, got = (_matrix(_numbers(c, kind), wave) for c in (before, after))
+    want = a @ b.T + start
+    if kind == "i32":
+        np.testing.assert_array_equal(got, want)
+        return
+    size = np.abs(a) @ np.abs(b).T + np.abs(start)
+    lost = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}[kind]
+    assert (np.abs(got - want) <= size * 2.0**-20 + np.abs(want) * lost).all()
+
+
+def _run(target: str, wave: int, kernel: str, *args: np.ndarray) -> None:
+    launch = SimpleNamespace(kernel=kernel, grid=(wave,), block=(wave,), args=list(args))
+    flags = ("-mwavefrontsize64", "-DWAVE64") if wave == 64 else ()
+    proof.run(compiled.code_object("rdna4", target=target, flags=flags), [launch], target=target)
+
+
+DENSE = [
+    "f32_16x16x16_f16", "f32_16x16x16_bf16", "f16_16x16x16_f16", "bf16_16x16x16_bf16", "f32_16x16x16_fp8_fp8",
+    "f32_16x16x16_fp8_bf8", "f32_16x16x16_bf8_fp8", "f32_16x16x16_bf8_bf8", "i32_16x16x16_iu8", "i32_16x16x16_iu4",
+    "i32_16x16x32_iu4",
+]  # fmt: skip
+SPARSE = [
+    "f32_16x16x32_f16", "f32_16x16x32_bf16", "f16_16x16x32_f16", "bf16_16x16x32_bf16", "f32_16x16x32_fp8_fp8",
+    "f32_16x16x32_fp8_bf8", "f32_16x16x32_bf8_fp8", "f32_16x16x32_bf8_bf8", "i32_16x16x32_iu8", "i32_16x16x32_iu4",
+    "i32_16x16x64_iu4",
+]  # fmt: skip
+
+
+def _parts(name: str) -> tuple[str, int, str, str, int]:
+    """Type of the result, size of K, types of A and B, and their bits."""
+    result, shape, *kinds = name.split("_")
+    return result, int(shape.split("x")[2]), kinds[0], kinds[-1], TYPES[kinds[0]][1]
+
+
+@pytest.mark.parametrize("wave", (32, 64))
+@pytest.mark.parametrize("name", DENSE)
+def test_products(name: str, wave: int) -> None:
+    rng = np.random.default_rng(len(name))
+    result, size, a_kind, b_kind, bits = _parts(name)
+    a, a_values = _operand(rng, a_kind, (16, size), signed=True)
+    b, b_values = _operand(rng, b_kind, (16, size), signed=False)
+    words = max(16 * size * bits // (32 * wave), 1)
+    sides = [_registers(x, wave, bits, words, _dense) for x in (a, b)]
+    before = _result(rng, result, wave)
+    after = before.copy()
+    if result != "i32":
+        _run("gfx1201", wave, name, *sides, after)
+    else:
+        # Nothing is large enough to be limited unless it starts there.
+        limits = np.where(rng.integers(0, 2, before.shape), np.int32(2**31 - 1), np.int32(-(2**31)))
+        limited = limits.copy()
+        _run("gfx1201", wave, name, *sides, after, limited)
+        want = _matrix(limits, wave) + a_values @ b_values.T
+        np.testing.assert_array_equal(_matrix(limited, wave), np.clip(want, -(2**31), 2**31 - 1))
+    _check(result, wave, before, after, a_values, b_values)
+
+
+@pytest.mark.parametrize("wave", (32, 64))
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_products(name: str, wave: int) -> None:
+    rng = np.random.default_rng(len(name))
+    result, size, a_kind, b_kind, bits = _parts(name)
+    stored, values = _operand(rng, a_kind, (16, size // 2), signed=True)
+    b, b_values = _operand(rng, b_kind, (16, size), signed=False)
+    a_words, b_words = (max(16 * n * bits // (32 * wave), 1) for n in (size // 2, size))
+    sides = [_registers(stored, wave, bits, a_words, _dense), _registers(b, wave, bits, b_words, _sparse_b)]
+    # As many bits of indices as a lane has elements, twice; of the parts the first and the last are used.
+    used = 2 * a_words * 32 // bits
+    index = np.zeros(wave, np.uint64)
+    expanded = []
+    for shift in dict.fromkeys((0, 32 - used)):
+        a = np.zeros((16, size))
+        for row in range(16):
+            for q in range(size // 4):
+                picks = np.sort(rng.permutation(4)[:2])
+                a[row, 4 * q + picks] = values[row, 2 * q : 2 * q + 2]
+                part, element = _dense(wave, bits, size // 2, 2 * q)
+                index[row + 16 * part] |= np.uint64(int(picks[0] | picks[1] << 2) << shift + 2 * element)
+        expanded.append(a)
+    before = [_result(rng, result, wave) for _ in range(2)]
+    after = [c.copy() for c in before]
+    _run("gfx1201", wave, f"sparse_{name}", *sides, index.astype(np.uint32), *after)
+    for k in range(2):
+        _check(result, wave, before[k], after[k], expanded[k % len(expanded)], b_values)
+
+
+def test_transposing_loads() -> None:
+    """Of a matrix (16, 16) in memory, each lane gets half a column: the fragment that a matrix operation wants.
+
+    The addresses that lanes give for that were found on gfx1201 by trial, for elements of 16 and of 8 bits: with others,
+    columns would be torn apart.
+    """
+    rng = np.random.default_rng(7)
+    halves, bytes_ = rng.permutation(256).astype(np.uint16).reshape(16, 16), rng.integers(0, 256, (16, 16), np.uint8)
+    lane = np.arange(32)
+    wide_at = (8 * (lane // 16) + lane % 8) * 32 + lane // 8 % 2 * 16
+    narrow_at = 512 + (lane // 8 * 4 + lane % 4) * 16 + lane // 4 % 2 * 8
+    memory = np.frombuffer(halves.tobytes() + bytes_.tobytes(), np.uint8).copy()
+    wide, narrow = np.zeros((32, 8), np.uint16), np.zeros((32, 8), np.uint8)
+    _run("gfx1201", 32, "transposed", memory, wide_at.astype(np.uint32), narrow_at.astype(np.uint32), wide, narrow)
+    for got, matrix in ((wide, halves), (narrow, bytes_)):
+        want = [matrix[8 * (n // 16) : 8 * (n // 16) + 8, n % 16] for n in lane]
+        np.testing.assert_array_equal(got, want)
