@@ -449,7 +449,9 @@ SCALAR_LISTED = {
 MEMORY_LISTED = (
     (r".*_FORMAT_.*", "ConvertFromFormat() and ConvertToFormat() are in another chapter, one formula for each data format"),
     (r"DS_(ADD|SUB)_GS_REG_RTN", "streamout's registers, which the device does not have"),
-    (r"GLOBAL_(LOAD|STORE)_ADDTID_B32", "the device refuses it; AMD's specification has no operands for it either"),
+    (r"GLOBAL_(LOAD|STORE)_ADDTID_B32", "AMD's specification has no operands for it: compared by test_addressing_rdna.py"),
+    (r"(GLOBAL|SCRATCH)_(LOAD|STORE)_BLOCK", "32 registers of each lane, by M0: compared by test_addressing_rdna.py"),
+    (r"GLOBAL_LOAD_TR_B(64|128)", "has no pseudocode: compared by test_rdna4.py"),
     (r"DS_(APPEND|CONSUME)", "the entry is a formula: compared by test_conformance_addressing.py"),
     (r"DS_SWIZZLE_B32", "the entry is a picture of two of the patterns"),
     (r"DS_B?PERMUTE\w*", "moves data between lanes: compared by crosslane.py"),
