@@ -8,15 +8,28 @@ use crate::lower::Limits;
 use crate::wave::scalar;
 
 /// The processors that the device can be.
-pub const TARGETS: [Target; 25] = [
+pub const TARGETS: [Target; 31] = [
     Target::Gfx90a,
     Target::Gfx900,
+    Target::Gfx902,
+    Target::Gfx904,
     Target::Gfx906,
     Target::Gfx908,
     Target::Gfx909,
     Target::Gfx90c,
     Target::Gfx942,
     Target::Gfx950,
+    Target::Gfx1010,
+    Target::Gfx1011,
+    Target::Gfx1012,
+    Target::Gfx1013,
+    Target::Gfx1030,
+    Target::Gfx1031,
+    Target::Gfx1032,
+    Target::Gfx1033,
+    Target::Gfx1034,
+    Target::Gfx1035,
+    Target::Gfx1036,
     Target::Gfx1100,
     Target::Gfx1101,
     Target::Gfx1102,
@@ -25,13 +38,6 @@ pub const TARGETS: [Target; 25] = [
     Target::Gfx1151,
     Target::Gfx1152,
     Target::Gfx1153,
-    Target::Gfx1030,
-    Target::Gfx1031,
-    Target::Gfx1032,
-    Target::Gfx1033,
-    Target::Gfx1034,
-    Target::Gfx1035,
-    Target::Gfx1036,
     Target::Gfx1200,
     Target::Gfx1201,
 ];
