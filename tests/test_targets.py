@@ -13,7 +13,21 @@ import triton
 import luthier as lt
 from luthier import _core
 
-TARGETS = ("gfx900", "gfx902", "gfx904", "gfx1010", "gfx906", "gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1200", "gfx1201")
+TARGETS = (
+    "gfx900",
+    "gfx902",
+    "gfx904",
+    "gfx1010",
+    "gfx906",
+    "gfx908",
+    "gfx942",
+    "gfx950",
+    "gfx1030",
+    "gfx1100",
+    "gfx1151",
+    "gfx1200",
+    "gfx1201",
+)
 # Triton was not asked for these.
 WITHOUT_TRITON = ("gfx900", "gfx902", "gfx904", "gfx1010", "gfx1030")
 
@@ -42,6 +56,36 @@ def test_our_kernels_in_waves_of_64(name, target):
     _run(path, target, launches)
     for launch in launches:
         launch.check(launch.args)
+
+
+GENERIC = {
+    "gfx9-generic": "gfx906",
+    "gfx9-4-generic": "gfx950",
+    "gfx10-1-generic": "gfx1012",
+    "gfx10-3-generic": "gfx1036",
+    "gfx11-generic": "gfx1151",
+    "gfx12-generic": "gfx1201",
+}
+
+
+@pytest.mark.parametrize("generic", GENERIC)
+@pytest.mark.parametrize("name", kernel_cases.CASES)
+def test_generic_code_runs_on_its_members(name, generic):
+    launches = kernel_cases.launches(name)
+    path = compiled.code_object(name, "O3", target=generic, flags=("-mcode-object-version=6",))
+    _run(path, GENERIC[generic], launches)
+    for launch in launches:
+        launch.check(launch.args)
+
+
+def test_generic_code_on_the_command_line():
+    path = compiled.code_object("vecadd", "O3", target="gfx11-generic", flags=("-mcode-object-version=6",))
+    launch = ("--kernel", "vecadd", "--grid", "64", "--block", "64", *("--arg", "buf:f32[64]=ones") * 3, "--arg", "u32=64")
+    for chosen in ((), ("--target", "gfx1151")):
+        cli.succeeds("run", path, *launch, *chosen)
+    assert "gfx1201" in cli.fails("run", path, *launch, "--target", "gfx1201")
+    with pytest.raises(lt.DeviceError, match=r"for gfx11-generic, the device is gfx1201"):
+        lt.Device("gfx1201").load(lt.CodeObject.open(path))
 
 
 def _check_xf32(launch) -> None:

@@ -731,6 +731,9 @@ class Session:
     def run_to(self, pc: int, limit: int) -> int | None:
         """Steps all waves until one is about to execute the instruction at ``pc``; gives the wave."""
 
+def devices_for(processor: str) -> list[str]:
+    """The processors of the mock device that run code for a processor: itself, or the members of a generic one."""
+
 def coverage(processor: str) -> list[tuple[str, str | None]]:
     """Every operation of a processor that the mock device can be, and why it is refused if it is."""
 

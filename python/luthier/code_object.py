@@ -80,6 +80,11 @@ class CodeObject:
         return self.core.processor
 
     @property
+    def devices(self) -> list[str]:
+        """The processors of the mock device that the code runs on: its own, or the members of a generic one."""
+        return _core.devices_for(self.processor)
+
+    @property
     def target_id(self) -> _core.TargetId:
         """The target id, taken apart."""
         return self.core.target_id

@@ -10,6 +10,7 @@ use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
 use crate::buffer::Buffer;
 use crate::error::EmuError;
+use crate::facts::devices_for;
 use crate::memory::Memory;
 use crate::poison::Poison;
 use crate::program::Program;
@@ -180,10 +181,7 @@ impl Device {
 
     /// Loads a code object: its segments get addresses and are relocated.
     pub fn load(&self, object: &CodeObject) -> Result<ModuleId, EmuError> {
-        let found = &object.target().processor;
-        if *found != self.target.name() {
-            return Err(EmuError::WrongTarget { found: found.clone(), device: self.target.name() });
-        }
+        self.check_target(object)?;
         let failed = |e: LinkError| EmuError::Load(e.to_string());
         let mut state = lock(&self.state);
         let mut loader = MockLoader::at(state.memory.next_address());
@@ -191,6 +189,15 @@ impl Device {
         let id = loader.load(object.clone(), &LoadOptions { name, ..LoadOptions::default() }).map_err(failed)?;
         loader.finalize().map_err(failed)?;
         state.adopt(&loader, &[id]).map(|modules| modules[0])
+    }
+
+    /// That the code is for this processor, or for a generic one that it belongs to.
+    fn check_target(&self, object: &CodeObject) -> Result<(), EmuError> {
+        let processor = &object.target().processor;
+        if devices_for(processor).any(|target| target == self.target) {
+            return Ok(());
+        }
+        Err(EmuError::WrongTarget { found: processor.clone(), device: self.target.name() })
     }
 
     /// Loads the objects of a finalized loader that are for this device, at the addresses that they have there, with
@@ -204,13 +211,10 @@ impl Device {
         }
         let mut ids = Vec::new();
         for (number, object) in loader.objects().iter().enumerate() {
-            let found = &object.object().target().processor;
             if loader.agents()[object.agent().0 as usize].processor != self.target.name() {
                 continue;
             }
-            if *found != self.target.name() {
-                return Err(EmuError::WrongTarget { found: found.clone(), device: self.target.name() });
-            }
+            self.check_target(object.object())?;
             ids.push(ObjectId(number as u32));
         }
         if ids.is_empty() {

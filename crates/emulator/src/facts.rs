@@ -1,8 +1,7 @@
 //! What the device has to know of a processor beyond its instructions.
 
 use luthier_isa::{Generation, Mode, Target, Wave};
-use luthier_loader::KernelDescriptor;
-use luthier_loader::descriptor;
+use luthier_loader::{KernelDescriptor, TargetId, descriptor};
 
 use crate::lower::Limits;
 use crate::wave::scalar;
@@ -41,6 +40,13 @@ pub const TARGETS: [Target; 31] = [
     Target::Gfx1200,
     Target::Gfx1201,
 ];
+
+/// Those of [`TARGETS`] that run code for a processor: itself, or the members of a generic one (`gfx11-generic`).
+pub fn devices_for(processor: &str) -> impl Iterator<Item = Target> {
+    TARGETS.into_iter().filter(move |target| {
+        target.name() == processor || TargetId::of_processor(target.name()).generic() == Some(processor)
+    })
+}
 
 /// Who says where a wave's scratch memory begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -125,7 +125,7 @@ pub mod workgroup;
 pub use coverage::{Coverage, coverage};
 pub use device::{Device, DeviceConfig, ModuleId};
 pub use error::EmuError;
-pub use facts::TARGETS;
+pub use facts::{TARGETS, devices_for};
 pub use launch::{Launch, Strict};
 pub use poison::{Dead, Poison};
 pub use report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, SourceFrame};

@@ -164,6 +164,12 @@ pub fn coverage(processor: &str) -> PyResult<Vec<(&'static str, Option<String>)>
     Ok(luthier_emulator::coverage(target).into_iter().map(|c| (c.base, c.refusal)).collect())
 }
 
+/// The processors of the mock device that run code for a processor: itself, or the members of a generic one.
+#[pyfunction]
+pub fn devices_for(processor: &str) -> Vec<&'static str> {
+    luthier_emulator::devices_for(processor).map(Target::name).collect()
+}
+
 /// The names of all kinds of findings.
 #[pyfunction]
 pub fn finding_kinds() -> Vec<&'static str> {

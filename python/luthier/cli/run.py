@@ -44,7 +44,7 @@ def main(args: Any) -> int:
         arrays = [(outputs.open(path), values[index]) for index, path in dumps]
 
         def work() -> tuple[RunResult, list[tuple[str, Any]]]:
-            module = Device(code_object.processor).load(code_object, tools=tools, kernels=[args.kernel])
+            module = Device(_processor(code_object, args.target)).load(code_object, tools=tools, kernels=[args.kernel])
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
             result = module.run(
@@ -70,6 +70,12 @@ def main(args: Any) -> int:
     for rejected in (data["instrumentation"] or {}).get("rejected", ()):
         print(f"luthier: not instrumented: {rejected['address']:#x}: {rejected['reason']}", file=sys.stderr)
     return 1 if result.findings else 0
+
+
+def _processor(code_object: CodeObject, wanted: str | None) -> str:
+    """What the mock device is: the processor of ``--target``, else the first that the code runs on."""
+    named = (wanted or "").partition(":")[0]
+    return named if named in code_object.devices else next(iter(code_object.devices), code_object.processor)
 
 
 def interruptible(work: Callable[[], Any]) -> Any:
