@@ -245,7 +245,7 @@ impl Inst {
     }
 
     /// The same with the register as it is encoded and written, whatever the upper bits of its number.
-    pub fn named(&self, info: &'static OperandInfo) -> Operand {
+    pub fn named(&self, info: &OperandInfo) -> Operand {
         operand::named(self, info).unwrap_or(Operand::Imm(0))
     }
 

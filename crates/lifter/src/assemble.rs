@@ -72,7 +72,7 @@ pub(crate) fn assemble(
         gaps,
         issues,
         graph: Default::default(),
-        summaries: Summaries::default(),
+        summaries: Summaries::none(code.mode.target()),
     };
     p.succ_start.push(0);
     let mut parts = Parts::default();

@@ -68,6 +68,8 @@ pub(crate) enum Kind {
     GprIdxOn,
     GprIdxOff,
     GprIdxMode,
+    /// `s_set_vgpr_msb` (gfx1250).
+    VgprMsb,
     Setreg,
     ScalarRelative,
     VectorRelative,
@@ -205,8 +207,7 @@ fn classify(info: &OpcodeInfo) -> Kind {
         "s_call_b64" | "s_call_i64" => return Kind::CallDirect,
         "s_swappc_b64" | "s_swap_pc_i64" => return Kind::Swappc,
         "s_setpc_b64" | "s_set_pc_i64" => return Kind::Setpc,
-        // Registers beyond v255 are named by bits that an earlier instruction sets.
-        "s_set_vgpr_msb" => return Kind::Unsupported,
+        "s_set_vgpr_msb" => return Kind::VgprMsb,
         "s_trap" => return Kind::Trap,
         "s_cbranch_i_fork"
         | "s_cbranch_g_fork"

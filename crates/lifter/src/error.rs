@@ -63,6 +63,9 @@ pub enum IssueKind {
     OutsideFunctions { size: u64 },
     /// A kernel whose waves do not have as many lanes as those of the object's first kernel. It is not decoded.
     OtherWaveSize { lanes: u32 },
+    /// The upper bits of VGPR numbers (gfx1250) are not known: of so many instructions of the function, from here on, any
+    /// of four registers may be meant by each vector operand.
+    UnknownVgprs { instructions: usize },
     /// An instruction that cannot be followed (`s_cbranch_g_fork` and its kin).
     Unsupported { mnemonic: String },
 }
@@ -86,6 +89,9 @@ impl fmt::Display for IssueKind {
             }
             IssueKind::OutsideFunctions { size } => write!(f, "{size} bytes outside of every function"),
             IssueKind::OtherWaveSize { lanes } => write!(f, "the kernel's waves do not have {lanes} lanes"),
+            IssueKind::UnknownVgprs { instructions } => {
+                write!(f, "which VGPRs {instructions} instructions name is not known")
+            }
             IssueKind::Unsupported { mnemonic } => write!(f, "{mnemonic} cannot be followed"),
         }
     }

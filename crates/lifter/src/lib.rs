@@ -21,6 +21,7 @@
 //! | `flow` | a function's instructions to blocks and edges |
 //! | `class` | what the analyses need to know of an opcode |
 //! | `values`, `track`, `sums`, `scratch`, `clobbers` | value tracking: calls and jumps through registers, PC-relative values |
+//! | `upper` | which of gfx1250's 1024 VGPRs the instructions name |
 //! | `place`, [`pcrel`] | what lies at an address; which addresses code forms |
 //! | `assemble` | functions' tables to the program's |
 //! | [`why`] | why a target is not known |
@@ -59,6 +60,7 @@ mod seeds;
 mod sums;
 mod taken;
 mod track;
+mod upper;
 mod values;
 pub mod wait;
 pub mod why;

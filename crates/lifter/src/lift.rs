@@ -55,8 +55,9 @@ impl<'a> Code<'a> {
             }
         }
         let generation = Generation::of(&object.target().processor);
-        let vgprs = |g| object.kernels().iter().map(move |k| k.descriptor.vgpr_count(g).min(256) as u16).max();
-        let allocated_vgprs = generation.and_then(vgprs).unwrap_or(256);
+        let all = u32::from(target.vgprs());
+        let vgprs = |g| object.kernels().iter().map(move |k| k.descriptor.vgpr_count(g).min(all) as u16).max();
+        let allocated_vgprs = generation.and_then(vgprs).unwrap_or(target.vgprs());
         Ok(Code { mode, classes: Classes::of_mode(mode), ranges, allocated_vgprs })
     }
     pub fn base(&self) -> u64 {
@@ -86,6 +87,15 @@ pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
         drafts.par_iter_mut().zip(&dirty).filter(|(_, dirty)| **dirty).for_each(|(draft, _)| settle(draft, &context));
         dirty.iter_mut().for_each(|d| *d = false);
         let new = discover(&mut drafts, &mut dirty, &code);
+        let renamed = crate::upper::follow(&mut drafts, code.classes);
+        let renamed = (0..).zip(renamed).filter(|(_, renamed)| *renamed).map(|(i, _)| i);
+        let renamed: Vec<usize> = renamed.filter(|i| drafts[*i].needs_tracking).collect();
+        if round < MAX_ROUNDS {
+            renamed.into_iter().for_each(|i| dirty[i] = true);
+        } else if !renamed.is_empty() {
+            renamed.into_iter().for_each(|i| give_up(&mut drafts[i], code.classes));
+            crate::upper::follow(&mut drafts, code.classes);
+        }
         let known = crate::clobbers::written_by_calls(&drafts, code.classes);
         if known != clobbers && round < 3 {
             for (draft, dirty) in drafts.iter().zip(&mut dirty) {
@@ -101,6 +111,7 @@ pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
             break;
         }
     }
+    crate::upper::report(&mut drafts, code.classes);
     drafts.sort_by_key(|d| d.entry);
     let gaps = crate::gaps::gaps(&drafts, &code, &mut issues);
     Ok(crate::assemble::assemble(drafts, &code, &places, gaps, issues))
@@ -121,10 +132,14 @@ fn settle(draft: &mut Draft, context: &Context<'_>) {
         }
         draft.build_flow(context.classes);
     }
-    // Not settled: jumps found in the last round may rest on edges that are gone.
+    give_up(draft, context.classes);
+}
+
+/// Not settled: jumps found in the last round may rest on edges, or names of registers, that are gone.
+fn give_up(draft: &mut Draft, classes: &Classes) {
     draft.targets.clear();
     draft.returns.clear();
-    draft.build_flow(context.classes);
+    draft.build_flow(classes);
     draft.refusal.get_or_insert_with(|| "its computed jumps do not settle".to_owned());
 }
 

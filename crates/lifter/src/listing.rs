@@ -100,6 +100,9 @@ impl Program {
                 _ => format!("{} = pc, used in a way that is not followed", value.pair),
             });
         }
+        if crate::upper::is_open(inst) {
+            notes.push("which VGPRs are meant is not known".to_owned());
+        }
         let text = match (self.kind(instr), target) {
             (Kind::Branch | Kind::CondBranch | Kind::CallDirect, Some(target)) => {
                 let mnemonic = inst.info().mnemonic;

@@ -15,16 +15,15 @@ pub(crate) type Frame = (Option<u16>, Option<u16>, u32);
 pub(crate) struct Place {
     pub frame: Frame,
     offset: u32,
-    /// Index of the first register unit.
-    first: usize,
-    units: usize,
+    data: RegRange,
 }
 
 impl Place {
     /// VGPR and address of each dword.
     pub fn dwords(&self) -> impl Iterator<Item = (usize, u32)> {
-        let (first, offset) = (self.first, self.offset);
-        (0..self.units).map(move |n| (first + n, offset.wrapping_add(4 * n as u32)))
+        let offset = self.offset;
+        let dword = move |(n, reg): (u32, Reg)| (reg.index(), offset.wrapping_add(4 * n));
+        (0..).zip(self.data.units()).map(dword)
     }
 }
 
@@ -70,7 +69,7 @@ pub(crate) fn place(inst: &Inst, generation: Generation, value: impl Fn(Operand)
         ((Some(descriptor as u16), unit, plus), u32::try_from(offset).ok()?)
     };
     let data = data.filter(|_| offset % 4 == 0)?;
-    Some(Place { frame, offset, first: data.first.index(), units: data.count.into() })
+    Some(Place { frame, offset, data })
 }
 
 /// The immediate offset, in bytes.

@@ -220,7 +220,18 @@ impl Tracker<'_> {
     /// The known values after instruction `i`.
     fn step(&self, i: usize, values: &mut Values) {
         let inst = &self.draft.insts()[i];
-        let kind = self.context.classes.of(inst);
+        let kind = match (self.context.classes.of(inst), inst.msb()) {
+            (
+                Kind::Writelane
+                | Kind::Readlane
+                | Kind::Readfirstlane
+                | Kind::VectorMov
+                | Kind::VectorLoad
+                | Kind::VectorStore,
+                None,
+            ) => Kind::Plain,
+            (kind, _) => kind,
+        };
         let mut results: [Option<(Slot, Value)>; 3] = [None; 3];
         let mut loaded = Vec::new();
         match kind {

@@ -72,7 +72,7 @@ pub(crate) fn unresolved(program: &Program, block: BlockId) -> Unresolved {
             Kind::MovB32 | Kind::MovB64 | Kind::VectorMov | Kind::Readfirstlane | Kind::Readlane => {
                 let (to, source) = (inst.operands().next(), inst.operands().nth(1));
                 if let (Some((_, Operand::Reg(to))), Some((_, Operand::Reg(source)))) = (to, source) {
-                    unit = source.first.offset(unit.index().saturating_sub(to.first.index()) as u16);
+                    unit = source.first.offset(unit.number().saturating_sub(to.first.number()));
                     from = at;
                     continue;
                 }

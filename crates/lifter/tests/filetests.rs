@@ -169,13 +169,18 @@ fn only_vector(set: RegSet) -> RegSet {
 /// Ranges of registers, as short as can be.
 fn set(set: &RegSet) -> String {
     if set.len() > 500 {
-        return format!("all but {}", 775 - set.len());
+        // Upper VGPRs are only there on gfx1250.
+        let all = if set.contains(Reg::vgpr(1023)) { 775 + 768 } else { 775 };
+        return format!("all but {}", all - set.len());
     }
     let mut out = Vec::new();
-    let mut regs = set.iter().peekable();
+    // MODE and the like last.
+    let mut regs: Vec<Reg> = set.iter().collect();
+    regs.sort_by_key(|r| r.is_state());
+    let mut regs = regs.into_iter().peekable();
     while let Some(first) = regs.next() {
         let mut last = first;
-        while let Some(next) = regs.next_if(|r| numbered(first) && numbered(*r) && r.index() == last.index() + 1) {
+        while let Some(next) = regs.next_if(|r| numbered(first) && numbered(*r) && *r == last.offset(1)) {
             last = next;
         }
         out.push(if first == last { first.to_string() } else { format!("{first}-{}", last.number()) });

@@ -2,10 +2,10 @@
 
 use luthier_isa::RegSet;
 
-use super::Live;
 use super::effects::{effects, effects_with};
 use super::summary::Summaries;
 use super::transfer::{Crossing, Sides, Transfer};
+use super::{Live, all_units};
 use crate::class::ExecEffect;
 use crate::exec::{BlockModes, Modes};
 use crate::{BlockId, FuncId, InstrId, Program, Terminator};
@@ -34,7 +34,7 @@ impl Model {
                     }
                     return Transfer::Sides(sides);
                 }
-                let mut transfer = Box::new(Crossing::identity());
+                let mut transfer = Box::new(Crossing::identity(program.target()));
                 modes_of_block(program, &modes, block, &mut states);
                 for (inst, modes) in program.insts[instrs.indices()].iter().zip(&states).rev() {
                     effects(inst, program.classes, *modes, &mut reads, transfer.as_mut());
@@ -92,7 +92,7 @@ pub(super) fn after(
             live.union_with(known.at_unproven_return());
             Live::both(live)
         }
-        Terminator::UnknownJump | Terminator::Unsupported => Live::all(),
+        Terminator::UnknownJump | Terminator::Unsupported => Live::both(*all_units(program.target())),
         _ => Live::NONE,
     };
     for succ in program.succs(block) {

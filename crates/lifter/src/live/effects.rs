@@ -1,6 +1,6 @@
 //! What one instruction does to liveness.
 
-use luthier_isa::{Access, Flags, Inst, Reg, RegSet};
+use luthier_isa::{Access, Flags, Inst, Reg, RegSet, Target};
 
 use super::transfer::Sink;
 use crate::class::{Classes, ExecEffect, Kind};
@@ -52,12 +52,12 @@ pub(crate) fn effects_with(
     }
     match kind {
         // The handler, and the debugger behind it, see everything.
-        Kind::Trap | Kind::Unsupported => return sink.read_set(&super::all_units()),
+        Kind::Trap | Kind::Unsupported => return sink.read_set(super::all_units(classes.mode.target())),
         Kind::ScalarRelative => sink.read_set(&scalars()),
         _ => {}
     }
     if indexed {
-        sink.read_set(&vectors());
+        sink.read_set(&vectors(classes.mode.target()));
     }
     let crosses = matches!(kind, Kind::CrossLane | Kind::Readlane | Kind::Readfirstlane);
     for &reg in reads.iter() {
@@ -77,6 +77,6 @@ fn scalars() -> RegSet {
     (0..106).map(Reg::sgpr).collect()
 }
 
-fn vectors() -> RegSet {
-    (0..256).map(Reg::vgpr).collect()
+fn vectors(target: Target) -> RegSet {
+    (0..target.vgprs()).map(Reg::vgpr).collect()
 }

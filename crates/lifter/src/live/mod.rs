@@ -23,7 +23,7 @@ mod transfer;
 pub use analysis::{Liveness, Point};
 pub(crate) use summary::Summaries;
 
-use luthier_isa::{Reg, RegSet};
+use luthier_isa::{Reg, RegSet, Target};
 
 /// The live units at a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,11 +35,6 @@ pub struct Live {
 impl Live {
     pub const NONE: Live = Live { active: RegSet::EMPTY, inactive: RegSet::EMPTY };
 
-    /// Every unit there is.
-    pub fn all() -> Live {
-        let all = all_units();
-        Live { active: all, inactive: all }
-    }
     /// Live in any lane.
     pub fn any(&self) -> RegSet {
         let mut any = self.active;
@@ -59,13 +54,21 @@ impl Live {
     }
 }
 
-/// Every register unit that a program can name: SGPRs, VCC, M0, EXEC, SCC, VGPRs, AGPRs, MODE and the like.
-pub(crate) fn all_units() -> RegSet {
-    static ALL: std::sync::OnceLock<RegSet> = std::sync::OnceLock::new();
-    *ALL.get_or_init(|| {
+/// Every register unit that a program can name: SGPRs, VCC, M0, EXEC, SCC, VGPRs, AGPRs, MODE and the like. What the
+/// processor has not, nothing names.
+pub(crate) fn all_units(target: Target) -> &'static RegSet {
+    static ALL: [std::sync::OnceLock<RegSet>; 2] = [const { std::sync::OnceLock::new() }; 2];
+    ALL[usize::from(target.vgprs() > 256)].get_or_init(|| {
+        let upper = (256..target.vgprs()).map(Reg::vgpr);
         let scalars = (0..128).chain([Reg::SCC.index()]);
         let state = Reg::MODE.index()..=Reg::TRAPSTS.index();
         let vectors = Reg::vgpr(0).index()..=Reg::agpr(255).index();
-        scalars.chain(state).chain(vectors).filter_map(Reg::from_index).filter(|r| *r != Reg::M0.offset(1)).collect()
+        scalars
+            .chain(state)
+            .chain(vectors)
+            .filter_map(Reg::from_index)
+            .filter(|r| *r != Reg::M0.offset(1))
+            .chain(upper)
+            .collect()
     })
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use luthier_isa::{Reg, RegSet};
+use luthier_isa::{Reg, RegSet, Target};
 
 use super::analysis::{Model, after};
 use super::{Live, all_units};
@@ -23,16 +23,15 @@ struct Summary {
     at_return: RegSet,
 }
 
-impl Default for Summary {
+impl Summary {
     /// Of the unknown: everything may be.
-    fn default() -> Self {
-        let all = all_units();
+    fn of_the_unknown(target: Target) -> Summary {
+        let all = *all_units(target);
         Summary { reads: all, passes: all, at_return: all }
     }
 }
 
 /// Summaries of the functions that are called, or left for others.
-#[derive(Default)]
 pub(crate) struct Summaries {
     of: HashMap<FuncId, Summary>,
     callers: HashMap<FuncId, BTreeSet<FuncId>>,
@@ -47,9 +46,20 @@ pub(crate) struct Summaries {
 const LINK: Reg = Reg::sgpr(30);
 
 impl Summaries {
+    /// Nothing is known of any function.
+    pub fn none(target: Target) -> Summaries {
+        Summaries {
+            of: HashMap::new(),
+            callers: HashMap::new(),
+            models: HashMap::new(),
+            world: *all_units(target),
+            nothing_known: Summary::of_the_unknown(target),
+        }
+    }
+
     /// The first half: what callees do. Nothing is said yet of what is live behind calls.
     pub fn of_callees(program: &Program) -> Summaries {
-        let all = all_units();
+        let all = *all_units(program.target());
         let empty = Summary { reads: RegSet::EMPTY, passes: RegSet::EMPTY, at_return: RegSet::EMPTY };
         let mut callers: HashMap<FuncId, BTreeSet<FuncId>> = HashMap::new();
         let calls = program.calls().iter().map(|c| (c.block, c.callee));
@@ -60,11 +70,9 @@ impl Summaries {
             }
         }
         let mut known = Summaries {
-            callers: HashMap::new(),
-            models: HashMap::new(),
             of: callers.keys().map(|&f| (f, empty.clone())).collect(),
             world: world(program, &callers),
-            nothing_known: Summary::default(),
+            ..Summaries::none(program.target())
         };
         let mut models: HashMap<FuncId, Model> = HashMap::new();
         // Callees to callers. Ids are in address order, which says nothing; the work list sorts it out.
@@ -87,7 +95,7 @@ impl Summaries {
 
     /// The second half, from callers to callees. May be done again when more addresses turn out to be taken.
     pub fn look_behind_calls(&mut self, program: &Program, taken: &[bool]) {
-        let all = all_units();
+        let all = *all_units(program.target());
         let mut models = std::mem::take(&mut self.models);
         for (&func, summary) in &mut self.of {
             let function = program.function(func);
@@ -161,7 +169,7 @@ impl Summaries {
     pub fn before_tail(&self, exit: &Exit, at_return: &RegSet) -> Live {
         match exit.callee {
             Some(_) => Live::both(self.enter(exit.callee, *at_return, true)),
-            None => Live::all(),
+            None => Live::both(self.nothing_known.reads),
         }
     }
     fn enter(&self, callee: Option<FuncId>, behind: RegSet, with_reads: bool) -> RegSet {
@@ -206,7 +214,9 @@ fn world(program: &Program, callers: &HashMap<FuncId, BTreeSet<FuncId>>) -> RegS
                 }
             });
             match program.kind(i) {
-                Kind::GprIdxOn | Kind::GprIdxMode | Kind::VectorRelative | Kind::ScalarRelative => return all_units(),
+                Kind::GprIdxOn | Kind::GprIdxMode | Kind::VectorRelative | Kind::ScalarRelative => {
+                    return *all_units(program.target());
+                }
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! What a block does to liveness, as one function from its end to its start.
 
-use luthier_isa::{Reg, RegSet};
+use luthier_isa::{Reg, RegSet, Target};
 
 use super::{Live, all_units};
 
@@ -138,8 +138,8 @@ pub(crate) struct Crossing {
 }
 
 impl Crossing {
-    pub fn identity() -> Crossing {
-        let all = all_units();
+    pub fn identity(target: Target) -> Crossing {
+        let all = *all_units(target);
         Crossing {
             reads: Live::NONE,
             not_from_active: Live { active: RegSet::EMPTY, inactive: all },
@@ -240,7 +240,7 @@ mod tests {
         };
         for _ in 0..5000 {
             let effects: Vec<u64> = (0..next() % 12).map(|_| next()).collect();
-            let mut transfer = Crossing::identity();
+            let mut transfer = Crossing::identity(Target::Gfx90a);
             effects.iter().for_each(|&n| effect(&mut transfer, n));
             let mut live = Live::NONE;
             for v in 0..4 {

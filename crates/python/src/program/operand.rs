@@ -46,9 +46,12 @@ impl PyRegister {
         }
     }
     fn overlaps(&self, other: &PyRegister) -> bool {
-        let range = |r: &PyRegister| r.first.index()..r.first.index() + usize::from(r.count);
+        let range = |r: &PyRegister| match r.index() {
+            Some(number) => usize::from(number)..usize::from(number + r.count),
+            None => r.first.index()..r.first.index() + usize::from(r.count),
+        };
         let (a, b) = (range(self), range(other));
-        a.start < b.end && b.start < a.end
+        self.file() == other.file() && a.start < b.end && b.start < a.end
     }
     fn __str__(&self) -> String {
         self.name()
@@ -76,9 +79,7 @@ impl PyRegister {
             let one = PyRegister { first: reg, count: 1 };
             match found.last_mut() {
                 Some(last)
-                    if last.file() == one.file()
-                        && one.file() != "special"
-                        && last.first.index() + usize::from(last.count) == reg.index() =>
+                    if last.file() == one.file() && one.file() != "special" && last.first.offset(last.count) == reg =>
                 {
                     last.count += 1;
                 }
