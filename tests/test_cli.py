@@ -174,8 +174,9 @@ def test_broken_pipe(corpus):
     assert done.stderr == "" and done.stdout.count("\n") == 1
 
 
-def test_interrupt(tmp_path):
-    """Ctrl-C while the device computes: the process ends at once and leaves no file."""
+@pytest.fixture
+def forever(tmp_path):
+    """A kernel that does not end."""
     source = tmp_path / "forever.hip"
     source.write_text(
         'extern "C" __attribute__((global)) void forever(volatile unsigned *p) { while (*p == 0) __builtin_amdgcn_s_sleep(1); }\n'
@@ -193,9 +194,24 @@ def test_interrupt(tmp_path):
         "-O1",
     ]
     subprocess.run([*command, str(source), "-o", str(path)], check=True)
+    return path
+
+
+def test_a_kernel_that_does_not_end_is_given_up(forever):
+    run = ("run", forever, "--kernel", "forever", "--grid", "64", "--block", "64", "--arg", "buf:u32[1]=zeros")
+    done = luthier(*run, "--watchdog", "100000")
+    assert done.returncode == 2 and "no progress after 100" in done.stderr and "0x" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    for wrong in ("0", "-1", "many"):
+        done = luthier(*run, f"--watchdog={wrong}")
+        assert done.returncode == 2 and "is not a number of instructions" in done.stderr or "expected a number" in done.stderr
+
+
+def test_interrupt(forever, tmp_path):
+    """Ctrl-C while the device computes: the process ends at once and leaves no file."""
     out = tmp_path / "out"
     out.mkdir()
-    run = [sys.executable, "-m", "luthier", "run", path, "--kernel", "forever", "--grid", "64", "--block", "64"]
+    run = [sys.executable, "-m", "luthier", "run", forever, "--kernel", "forever", "--grid", "64", "--block", "64"]
     child = subprocess.Popen(
         [*run, "--arg", "buf:u32[1]=zeros", "--json", out / "a.json", "--dump", f"0={out}/a.npy"],
         stderr=subprocess.PIPE,

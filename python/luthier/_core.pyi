@@ -655,8 +655,9 @@ def flag_bits() -> dict[str, int]:
 class Device:
     """The mock device; see :class:`luthier.Device`. Addresses are the device's."""
 
-    def __new__(cls, processor: str, threads: int = 0) -> Device:
-        """``threads``: CPU threads that run workgroups, 0 for one on each core."""
+    def __new__(cls, processor: str, threads: int = 0, watchdog: int | None = None) -> Device:
+        """``threads``: CPU threads that run workgroups, 0 for one on each core. ``watchdog``: instructions of one workgroup
+        after which a launch is given up."""
     def load(self, code_object: CodeObject) -> int:
         """Loads it and gives the module's number."""
     def load_linked(self, loader: MockLoader) -> list[tuple[int, int]]:

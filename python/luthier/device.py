@@ -266,13 +266,17 @@ class Module:
 
 
 class Device:
-    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core)."""
+    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core). A launch is given up, with a
+    DeviceError that says where all waves are, when one workgroup has run ``watchdog`` instructions (100 billion unless
+    told)."""
 
-    def __init__(self, processor: str = "gfx90a", *, threads: int = 0):
+    def __init__(self, processor: str = "gfx90a", *, threads: int = 0, watchdog: int | None = None):
+        if watchdog is not None and not 0 < watchdog < 1 << 64:
+            raise ArgumentError(f"watchdog: {watchdog} is not a number of instructions")
         if processor not in _core.TARGETS:
             raise DeviceError(f"there is no mock device for {processor}: there is one for {', '.join(_core.TARGETS)}")
         self.processor = processor
-        self.core = _core.Device(processor, threads)
+        self.core = _core.Device(processor, threads, watchdog)
         self._modules: dict[tuple[int, ...], tuple[Module, Any]] = {}
 
     @overload

@@ -28,12 +28,14 @@ pub struct PyDevice {
 #[pymethods]
 impl PyDevice {
     #[new]
-    #[pyo3(signature = (processor, threads=0))]
-    fn new(py: Python<'_>, processor: &str, threads: usize) -> PyResult<PyDevice> {
+    #[pyo3(signature = (processor, threads=0, watchdog=None))]
+    fn new(py: Python<'_>, processor: &str, threads: usize, watchdog: Option<u64>) -> PyResult<PyDevice> {
         guard(py, || {
             let target = Target::from_name(processor).filter(|target| TARGETS.contains(target));
             let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
-            Ok(PyDevice { inner: Device::new(target, DeviceConfig { threads, ..DeviceConfig::default() }) })
+            let config = DeviceConfig::default();
+            let config = DeviceConfig { threads, watchdog: watchdog.unwrap_or(config.watchdog), ..config };
+            Ok(PyDevice { inner: Device::new(target, config) })
         })
     }
 

@@ -134,6 +134,17 @@ def parse_sizes(option: str, text: str) -> tuple[int, ...]:
         raise ArgumentError(f"{option} {text}: expected X, X,Y or X,Y,Z in whole numbers") from None
 
 
+def parse_number(option: str, text: str, of: str) -> int:
+    """A whole number, not negative, ``of`` something."""
+    try:
+        number = int(text, 0)
+    except ValueError:
+        number = -1
+    if not 0 <= number < 1 << 64:
+        raise ArgumentError(f"{option} {text}: expected a number of {of}")
+    return number
+
+
 def parse_dump(text: str) -> tuple[int, str]:
     """``INDEX=FILE.npy``."""
     index, equals, path = text.partition("=")

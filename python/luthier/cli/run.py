@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..outputs import Outputs
 from ..planning import no_kernel
 from ..tools import load
-from .argspec import parse_argument, parse_dump, parse_sizes, parse_symbol
+from .argspec import parse_argument, parse_dump, parse_number, parse_sizes, parse_symbol
 
 
 def main(args: Any) -> int:
@@ -25,9 +25,8 @@ def main(args: Any) -> int:
     grid = dimensions("--grid", parse_sizes("--grid", args.grid))
     block = dimensions("--block", parse_sizes("--block", args.block))
     strict = args.strict if args.strict_kinds is None else parse_kinds(args.strict_kinds)
-    lds = parse_sizes("--lds", args.lds)
-    if len(lds) != 1 or lds[0] < 0:
-        raise ArgumentError(f"--lds {args.lds}: expected a number of bytes")
+    lds = parse_number("--lds", args.lds, "bytes")
+    watchdog = None if args.watchdog is None else parse_number("--watchdog", args.watchdog, "instructions")
     dumps = [parse_dump(text) for text in args.dump]
     symbols = [parse_symbol(text) for text in args.symbol]
     code_object = CodeObject.open(args.file, target=args.target, kernel=args.kernel)
@@ -44,11 +43,13 @@ def main(args: Any) -> int:
         arrays = [(outputs.open(path), values[index]) for index, path in dumps]
 
         def work() -> tuple[RunResult, list[tuple[str, Any]]]:
-            module = Device(_processor(code_object, args.target)).load(code_object, tools=tools, kernels=[args.kernel])
+            module = Device(_processor(code_object, args.target), watchdog=watchdog).load(
+                code_object, tools=tools, kernels=[args.kernel]
+            )
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
             result = module.run(
-                args.kernel, grid=grid, block=block, args=values, lds=lds[0], strict=strict, cooperative=args.cooperative
+                args.kernel, grid=grid, block=block, args=values, lds=lds, strict=strict, cooperative=args.cooperative
             )
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
