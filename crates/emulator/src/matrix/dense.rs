@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::accumulate::{a_block, b_lane};
+use super::accumulate::a_block;
 use super::sum::{Rule, Span};
-use super::types::{Element, Side};
+use super::types::{Element, Side, View};
 use crate::op::{Flow, Kernel, Op, OpFlags, RawMods};
 use crate::wave::{Row, Wave};
 
@@ -26,31 +26,50 @@ pub const fn result_registers(m: usize, blocks: usize) -> usize {
     m * m * blocks / 64
 }
 
-/// Computes each row of the result from the accumulator's.
+/// What makes a row of a result from the accumulator's. (A closure would be compiled once, for the baseline processor.)
+pub trait Product<const M: usize> {
+    /// `add` is to be inlined, always.
+    fn add(&mut self, block: usize, row: usize, c: &mut [u32; M]);
+}
+
+/// Computes each row of the result.
 #[inline(always)]
 pub fn rows<const M: usize, const BLOCKS: usize>(
     w: &mut Wave,
     dst: u16,
     accumulator: u16,
-    mut row_of: impl FnMut(usize, usize, &mut [u32; M]),
+    product: &mut impl Product<M>,
 ) {
-    let mut results = [Row::ZERO; 32];
-    let n = result_registers(M, BLOCKS);
-    for (k, result) in results.iter_mut().enumerate().take(n) {
-        *result = *w.row(accumulator + k as u16);
+    match const { result_registers(M, BLOCKS) } {
+        4 => rows_in::<M, BLOCKS, 4>(w, dst, accumulator, product),
+        16 => rows_in::<M, BLOCKS, 16>(w, dst, accumulator, product),
+        _ => rows_in::<M, BLOCKS, 32>(w, dst, accumulator, product),
     }
+}
+
+/// The same with the number of registers that the result has.
+#[inline(always)]
+fn rows_in<const M: usize, const BLOCKS: usize, const REGISTERS: usize>(
+    w: &mut Wave,
+    dst: u16,
+    accumulator: u16,
+    product: &mut impl Product<M>,
+) {
+    if REGISTERS != const { result_registers(M, BLOCKS) } {
+        return;
+    }
+    let mut results = [Row::ZERO; REGISTERS];
+    results.copy_from_slice(&w.rows[usize::from(accumulator)..][..REGISTERS]);
     for block in 0..BLOCKS {
         for row in 0..M {
             let (register, lane) = result_row(M, block, row);
             let mut c = [0; M];
             c.copy_from_slice(&results[register].0[lane..lane + M]);
-            row_of(block, row, &mut c);
+            product.add(block, row, &mut c);
             results[register].0[lane..lane + M].copy_from_slice(&c);
         }
     }
-    for (k, result) in results.iter().enumerate().take(n) {
-        *w.row_mut(dst + k as u16) = *result;
-    }
+    w.rows[usize::from(dst)..][..REGISTERS].copy_from_slice(&results);
 }
 
 impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Kernel
@@ -63,11 +82,11 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
         // By block, then k, then row or column.
         let place = |lane: usize, e: usize| {
             let (block, slice) = (lane / M % BLOCKS, lane / (M * BLOCKS));
-            (block * k + slice * PER_LANE + e) * M + lane % M
+            (block * k + slice * PER_LANE + e) * M
         };
         let (mut a, mut b) = (Side::<PER_LANE>::new(), Side::<PER_LANE>::new());
-        a.load::<A>(op, &w.rows[usize::from(op.src[0])..], |lane| lane, place);
-        b.load::<B>(op, &w.rows[usize::from(op.src[1])..], |lane| b_lane(mods.blgp(), lane), place);
+        a.load::<A, M>(op, &w.rows[usize::from(op.src[0])..], 0, place);
+        b.load::<B, M>(op, &w.rows[usize::from(op.src[1])..], mods.blgp(), place);
         if R::IN_PARTS {
             a.split::<A>(op);
             b.split::<B>(op);
@@ -75,11 +94,25 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
             a.flush();
             b.flush();
         }
-        let (a, b) = (a.view(), b.view());
-        rows::<M, BLOCKS>(w, op.dst, op.src[2], |block, row, c| {
-            let from = a_block(mods, BLOCKS, block);
-            R::add(op, a, b, Span { a: from * k * M + row, b: block * k * M, k, step: M }, c);
-        });
+        let mut product = Full::<R, M, BLOCKS> { op: *op, a: a.view(), b: b.view(), k, rule: PhantomData };
+        rows::<M, BLOCKS>(w, op.dst, op.src[2], &mut product);
         Flow::Next
+    }
+}
+
+struct Full<'a, R, const M: usize, const BLOCKS: usize> {
+    op: Op,
+    a: View<'a>,
+    b: View<'a>,
+    k: usize,
+    rule: PhantomData<R>,
+}
+
+impl<R: Rule, const M: usize, const BLOCKS: usize> Product<M> for Full<'_, R, M, BLOCKS> {
+    #[inline(always)]
+    fn add(&mut self, block: usize, row: usize, c: &mut [u32; M]) {
+        let from = a_block(RawMods(self.op.imm), BLOCKS, block);
+        let at = Span { a: from * self.k * M + row, b: block * self.k * M, k: self.k, step: M };
+        R::add(&self.op, self.a, self.b, at, c);
     }
 }

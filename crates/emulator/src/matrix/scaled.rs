@@ -5,9 +5,9 @@
 //! sixteen, so that the first registers hold the first half of K. The lanes of a row hold its scales in the order of its
 //! blocks, each in the byte of its register that OP_SEL (low bit) and OP_SEL_HI (high bit) select.
 
-use super::dense::rows;
+use super::dense::{Product, rows};
 use super::sum::{NAN, Rule, Span, TwoSums};
-use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8};
+use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8, View};
 use crate::error::FaultKind;
 use crate::fp::small::shared_exponent;
 use crate::op::{Flow, Kernel, Op, RawMods};
@@ -25,16 +25,11 @@ pub struct Mixed<const M: usize, const SCALED: bool>;
 fn load<const M: usize>(side: &mut Side, format: u32, op: &Op, registers: &[Row]) -> bool {
     fn of<E: Element, const M: usize>(side: &mut Side, op: &Op, registers: &[Row]) {
         let groups = 64 / M;
-        side.load::<E>(
-            op,
-            registers,
-            |lane| lane,
-            |lane, e| {
-                let group = lane / M;
-                let k = if E::BITS == 8 { (e / 16 * groups + group) * 16 + e % 16 } else { group * PER_LANE + e };
-                k * M + lane % M
-            },
-        );
+        side.load::<E, M>(op, registers, 0, |lane, e| {
+            let group = lane / M;
+            let k = if E::BITS == 8 { (e / 16 * groups + group) * 16 + e % 16 } else { group * PER_LANE + e };
+            k * M
+        });
         side.split::<E>(op);
     }
     match format {
@@ -83,15 +78,29 @@ impl<const M: usize, const SCALED: bool> Kernel for Mixed<M, SCALED> {
             a_nans = scale::<M>(&mut a, w.row(op.sdst.into()), byte(0));
             b_nans = scale::<M>(&mut b, w.row(op.ssrc.into()), byte(1));
         }
-        let (a, b) = (a.view(), b.view());
-        rows::<M, 1>(w, op.dst, op.src[2], |_, row, c| {
-            TwoSums::add(op, a, b, Span { a: row, b: 0, k: 2048 / M, step: M }, c);
-            for (j, c) in c.iter_mut().enumerate() {
-                if a_nans >> row & 1 != 0 || b_nans >> j & 1 != 0 {
-                    *c = NAN;
-                }
-            }
-        });
+        let mut product = Scaled { op: *op, a: a.view(), b: b.view(), a_nans, b_nans };
+        rows::<M, 1>(w, op.dst, op.src[2], &mut product);
         Flow::Next
+    }
+}
+
+struct Scaled<'a> {
+    op: Op,
+    a: View<'a>,
+    b: View<'a>,
+    /// Rows and columns that are NaNs by their scales.
+    a_nans: u64,
+    b_nans: u64,
+}
+
+impl<const M: usize> Product<M> for Scaled<'_> {
+    #[inline(always)]
+    fn add(&mut self, _block: usize, row: usize, c: &mut [u32; M]) {
+        TwoSums::add(&self.op, self.a, self.b, Span { a: row, b: 0, k: 2048 / M, step: M }, c);
+        for (j, c) in c.iter_mut().enumerate() {
+            if self.a_nans >> row & 1 != 0 || self.b_nans >> j & 1 != 0 {
+                *c = NAN;
+            }
+        }
     }
 }

@@ -8,9 +8,9 @@
 
 use std::marker::PhantomData;
 
-use super::dense::rows;
+use super::dense::{Product, rows};
 use super::sum::{Rule, Span};
-use super::types::{Element, Side};
+use super::types::{Element, Side, View};
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::wave::{Row, Wave};
 
@@ -115,25 +115,42 @@ impl<A: Element, B: Element, R: Rule, L: Layout, const M: usize, const PER_LANE:
         }
         let (mut a, mut b) = (Side::<PER_LANE>::new(), Side::<TWICE>::new());
         let (a_rows, b_rows) = (&w.rows[usize::from(op.src[0])..], &w.rows[usize::from(op.src[1])..]);
-        a.load::<A>(op, a_rows, |l| l, |lane, e| a_place[e][lane / M] * M + lane % M);
-        b.load::<B>(op, b_rows, |l| l, |lane, e| b_place[e][lane / M] * M + lane % M);
+        a.load::<A, M>(op, a_rows, 0, |lane, e| a_place[e][lane / M] * M);
+        b.load::<B, M>(op, b_rows, 0, |lane, e| b_place[e][lane / M] * M);
         a.split::<A>(op);
         b.split::<B>(op);
         let (a, b) = (a.view(), b.view());
-        // The rows of B that a row of A meets.
         let mut met = Side::<PER_LANE>::new();
         (met.fraction, met.special) = (b.fraction, b.special);
-        rows::<M, 1>(w, op.dst, op.dst, |_, row, c| {
-            for q in 0..stored / 2 {
-                let (group, nibble) = L::index(groups, PER_LANE, q);
-                let places = index.0[group * M + row] >> (4 * nibble);
-                for half in 0..2 {
-                    let k = 4 * q + (places >> (2 * half) & 3) as usize;
-                    met.copy((2 * q + half) * M, b, k * M, M);
-                }
-            }
-            R::add(op, a, met.view(), Span { a: row, b: 0, k: stored, step: M }, c);
-        });
+        let mut product = Picked::<R, L, M, PER_LANE> { op: *op, a, b, met, index, rule: PhantomData };
+        rows::<M, 1>(w, op.dst, op.dst, &mut product);
         Flow::Next
+    }
+}
+
+struct Picked<'a, R, L, const M: usize, const PER_LANE: usize> {
+    op: Op,
+    a: View<'a>,
+    b: View<'a>,
+    /// The rows of B that a row of A meets.
+    met: Side<PER_LANE>,
+    index: Row,
+    rule: PhantomData<(R, L)>,
+}
+
+impl<R: Rule, L: Layout, const M: usize, const PER_LANE: usize> Product<M> for Picked<'_, R, L, M, PER_LANE> {
+    #[inline(always)]
+    fn add(&mut self, _block: usize, row: usize, c: &mut [u32; M]) {
+        let groups = 64 / M;
+        let stored = PER_LANE * groups;
+        for q in 0..stored / 2 {
+            let (group, nibble) = L::index(groups, PER_LANE, q);
+            let places = self.index.0[group * M + row] >> (4 * nibble);
+            for half in 0..2 {
+                let k = 4 * q + (places >> (2 * half) & 3) as usize;
+                self.met.copy((2 * q + half) * M, self.b, k * M, M);
+            }
+        }
+        R::add(&self.op, self.a, self.met.view(), Span { a: row, b: 0, k: stored, step: M }, c);
     }
 }

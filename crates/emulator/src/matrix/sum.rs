@@ -232,8 +232,24 @@ fn finish(sum: f64, exponent: i32, c: u32, forgets: bool) -> u32 {
     (rounded + 0.0).to_bits()
 }
 
-/// The result where some operand is infinite or a NaN, or a product too large: `None` if it is finite after all.
+/// Replaces those results that are not finite. `before` are the accumulators.
 #[cold]
+fn specials<const M: usize>(
+    a: View,
+    b: View,
+    at: Span,
+    ks: impl Iterator<Item = usize> + Clone,
+    before: &[u32; M],
+    c: &mut [u32; M],
+) {
+    for j in 0..M {
+        if let Some(other) = special(a, b, at, ks.clone(), M, j, before[j]) {
+            c[j] = other;
+        }
+    }
+}
+
+/// The result where some operand is infinite or a NaN, or a product too large: `None` if it is finite after all.
 fn special(
     a: View,
     b: View,
@@ -275,9 +291,12 @@ impl<const GROUP: usize> Rule for Aligned<GROUP> {
             let ks = first..(first + GROUP).min(at.k);
             aligned(a, b, at, ks.clone(), &mut sum, &mut largest);
             let odd = a.special || b.special || not_finite(c) || largest.iter().fold(0, |m, &e| m.max(e)) >= 127;
+            let before = *c;
             for j in 0..M {
-                let other = if odd { special(a, b, at, ks.clone(), M, j, c[j]) } else { None };
-                c[j] = other.unwrap_or_else(|| finish(f64::from(sum[j]), largest[j], c[j], false));
+                c[j] = finish(f64::from(sum[j]), largest[j], c[j], false);
+            }
+            if odd {
+                specials(a, b, at, ks, &before, c);
             }
         }
     }
@@ -292,12 +311,15 @@ impl Rule for TwoSums {
             aligned(a, b, at, ks.clone().step_by(2), &mut even, &mut even_top);
             aligned(a, b, at, ks.clone().skip(1).step_by(2), &mut odd, &mut odd_top);
             let unusual = a.special || b.special || not_finite(c);
+            let before = *c;
             for j in 0..M {
                 let top = even_top[j].max(odd_top[j]);
                 let part = |sum: i32, own: i32| (f64::from(sum) * power(own - top)).floor();
                 let sum = part(even[j], even_top[j]) + part(odd[j], odd_top[j]);
-                let other = if unusual { special(a, b, at, ks.clone(), M, j, c[j]) } else { None };
-                c[j] = other.unwrap_or_else(|| finish(sum, top, c[j], true));
+                c[j] = finish(sum, top, c[j], true);
+            }
+            if unusual {
+                specials(a, b, at, ks, &before, c);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The types of floating-point elements: how they lie in registers, and their significands and exponents.
 
+use super::accumulate::b_lane;
 use crate::fp::half::f16_to_f32;
 use crate::fp::small::{BF6, BF8, BF8_FNUZ, FP4, FP6, FP8, FP8_FNUZ, Small, packed};
 use crate::op::{Op, OpFlags};
@@ -179,14 +180,14 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
         self.exponent.as_flattened_mut()[to..to + n].copy_from_slice(&from.exponent[at..at + n]);
     }
 
-    /// Reads the elements of all lanes; `place` says where element `e` of a lane belongs, `from` which lane the elements
-    /// of a lane are really in. Values only: [`Side::split`] adds significands and exponents.
+    /// Reads the elements of all lanes, those of B after BLGP has permuted them. `place` says where element `e` of the
+    /// first of `M` lanes belongs; those of the others follow. Values only: [`Side::split`] adds significands and exponents.
     #[inline(always)]
-    pub fn load<E: Element>(
+    pub fn load<E: Element, const M: usize>(
         &mut self,
         op: &Op,
         rows: &[Row],
-        from: impl Fn(usize) -> usize,
+        blgp: u32,
         place: impl Fn(usize, usize) -> usize,
     ) {
         self.fraction = E::FRACTION;
@@ -194,18 +195,30 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
         let table = E::table(op);
         let value = self.value.as_flattened_mut();
         for e in 0..PER_LANE {
+            let mut codes = [0; 64];
             for lane in 0..64 {
-                let source = from(lane);
-                let code = match E::BITS {
-                    32 => rows[e].0[source],
-                    16 => rows[e / 2].0[source] >> (16 * (e % 2)) & 0xffff,
-                    8 => rows[e / 4].0[source] >> (8 * (e % 4)) & 0xff,
-                    bits => packed(|i| rows[i].0[source], bits as u32, e),
+                codes[lane] = match E::BITS {
+                    32 => rows[e].0[lane],
+                    16 => rows[e / 2].0[lane] >> (16 * (e % 2)) & 0xffff,
+                    8 => rows[e / 4].0[lane] >> (8 * (e % 4)) & 0xff,
+                    bits => packed(|i| rows[i].0[lane], bits as u32, e),
                 };
-                value[place(lane, e)] = match table {
-                    Some(table) => table[code as usize],
-                    None => E::value(op, code),
+            }
+            if blgp != 0 {
+                let straight = codes;
+                for lane in 0..64 {
+                    codes[lane] = straight[b_lane(blgp, lane)];
+                }
+            }
+            let mut values = [0.0; 64];
+            for lane in 0..64 {
+                values[lane] = match table {
+                    Some(table) => table[codes[lane] as usize],
+                    None => E::value(op, codes[lane]),
                 };
+            }
+            for (group, values) in values.as_chunks::<M>().0.iter().enumerate() {
+                value[place(M * group, e)..][..M].copy_from_slice(values);
             }
         }
     }
