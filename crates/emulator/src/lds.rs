@@ -56,6 +56,11 @@ impl Lds {
         value.iter().enumerate().for_each(|(i, &v)| self.set_byte(address + i as u32, v));
         Some(())
     }
+    /// `count` words from the `first` on; `None` if any is outside.
+    #[inline(always)]
+    pub fn words_from(&self, (first, count): (usize, usize)) -> Option<&[Cell<u32>]> {
+        self.words.get(first..first + count)
+    }
     /// The offsets with those of inactive lanes zero, if every active lane's `words` words are aligned and inside.
     pub fn aligned(&self, offsets: &[u32; 64], mask: u64, words: usize) -> Option<Aligned> {
         let mut lanes = Aligned { at: [0; 64], words };

@@ -4,8 +4,11 @@ use luthier_isa::{Field, Flags, Generation, Inst, Operand, Target, Wave};
 
 use super::{Builder, code_of, row_of};
 use crate::mem::atomic::Atomic;
+use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
-use crate::mem::{Action, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, lookup_cache_control};
+use crate::mem::{
+    Action, Transfer, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, global_words, lookup_cache_control,
+};
 use crate::op::{Op, OpFlags};
 use crate::scalar::{IMM, NONE};
 
@@ -119,7 +122,14 @@ impl Builder {
                 | if to_lds { u64::from(buffer::LDS | m0_width(inst)) << 32 } else { 0 },
             ..Op::NOTHING
         };
-        self.push_handler(run, op, WIDEST);
+        if segment == "global"
+            && !to_lds
+            && matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
+        {
+            self.push_kernel::<global_words::Words>(op, WIDEST);
+        } else {
+            self.push_handler(run, op, WIDEST);
+        }
         Ok(())
     }
 
@@ -191,7 +201,7 @@ impl Builder {
             "ds_append" => self.push_handler(ds::append, op, WIDEST),
             "ds_consume" => self.push_handler(ds::consume, op, WIDEST),
             "ds_read_addtid_b32" | "ds_write_addtid_b32" | "ds_load_addtid_b32" | "ds_store_addtid_b32" => {
-                let transfer = crate::mem::Transfer::Words;
+                let transfer = Transfer::Words;
                 let load = info.base.contains("read") || info.base.contains("load");
                 op.imm2 = Encoded::new(if load { Action::Load(transfer) } else { Action::Store(transfer) }, 1).0;
                 self.push_handler(ds::add_tid, op, WIDEST);
@@ -202,12 +212,20 @@ impl Builder {
                     return Err(unknown());
                 }
                 op.imm2 = Encoded::new(parsed.action, parsed.words).0;
-                if parsed.pair_unit == 0 {
-                    self.push_handler(ds::single, op, WIDEST);
-                } else {
-                    let unit = u64::from(parsed.pair_unit);
+                let unit = u64::from(parsed.pair_unit);
+                let twice = unit != 0;
+                if twice {
                     op.imm = (u64::from(offset & 255) * unit) | ((u64::from(offset >> 8) * unit) << 32);
-                    self.push_handler(ds::double, op, WIDEST);
+                }
+                match (parsed.action, twice) {
+                    (Action::Load(Transfer::Words) | Action::Store(Transfer::Words), false) => {
+                        self.push_kernel::<Words<false>>(op, WIDEST)
+                    }
+                    (Action::Load(Transfer::Words) | Action::Store(Transfer::Words), true) => {
+                        self.push_kernel::<Words<true>>(op, WIDEST)
+                    }
+                    (_, false) => self.push_handler(ds::single, op, WIDEST),
+                    (_, true) => self.push_handler(ds::double, op, WIDEST),
                 }
             }
         }

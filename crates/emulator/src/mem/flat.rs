@@ -84,6 +84,10 @@ impl Encoded {
         }
     }
     #[inline(always)]
+    pub fn is_load(self) -> bool {
+        self.0 & 255 == 0
+    }
+    #[inline(always)]
     pub fn words(self) -> u8 {
         (self.0 >> 16) as u8
     }

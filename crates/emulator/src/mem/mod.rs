@@ -6,9 +6,12 @@ pub mod buffer;
 pub mod ds;
 pub mod ds_lanes;
 pub mod ds_transpose;
+pub mod ds_words;
 pub mod flat;
 pub mod flat_lanes;
+pub mod global_words;
 pub mod notice;
+pub mod pieces;
 pub mod smem;
 
 use crate::op::{Flow, Handler, Op};

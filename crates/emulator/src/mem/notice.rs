@@ -2,6 +2,7 @@
 
 use super::Action;
 use super::access::{Addresses, Rows};
+use super::pieces::Pieces;
 use crate::observe;
 use crate::strict::memory as strict;
 use crate::wave::Wave;
@@ -13,6 +14,20 @@ pub fn lds(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: 
         strict::lds(w, action, rows, offsets, mask);
         observe::lds(w, action, rows, offsets, mask);
     }
+}
+
+/// An access to whole words of LDS by lanes that lie regularly: `offset` bytes behind `base`.
+pub fn lds_words(w: &mut Wave, action: Action, rows: Rows, base: &[u32; 64], offset: u32, pieces: &Pieces) {
+    let mask = w.exec();
+    let checked = w.strict.as_mut().is_some_and(|strict| strict.lds_words(action, rows, pieces, offset, mask));
+    if checked && w.observer.is_none() {
+        return;
+    }
+    let offsets = base.map(|at| at.wrapping_add(offset));
+    if !checked {
+        strict::lds(w, action, rows, &offsets, mask);
+    }
+    observe::lds(w, action, rows, &offsets, mask);
 }
 
 /// An access to device memory: global or scratch.

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use super::order::{Access, AccessId, Order, Relation};
+use crate::op::{Level, level};
 
 /// How an access touches bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,15 +35,18 @@ pub struct Conflict {
 struct Cell {
     writer: AccessId,
     readers: [AccessId; 2],
-    waves: [u16; 2],
+    waves: [u32; 2],
 }
 
 /// In place of a writer: the word's bytes have records of their own.
 const SPLIT: AccessId = AccessId::MAX;
 
+/// The records of all words, each field by itself: what touches neighbouring words is noted in all of them at once.
 #[derive(Default)]
 pub struct Cells {
-    words: Vec<Cell>,
+    writer: Vec<AccessId>,
+    readers: [Vec<AccessId>; 2],
+    waves: [Vec<u32>; 2],
     split: HashMap<u32, [Cell; 4]>,
 }
 
@@ -61,6 +65,7 @@ impl Judge<'_> {
     /// The reader in the slot of this wave, else the older one, makes room.
     fn note_reader(&self, cell: &mut Cell) {
         let Toucher { id, wave, .. } = self.by;
+        let wave = u32::from(wave);
         let free = |slot: usize| cell.waves[slot] == wave || self.order.is_settled(cell.readers[slot]);
         let slot = match () {
             () if free(0) => 0,
@@ -122,9 +127,90 @@ impl Judge<'_> {
     }
 }
 
+/// [`Judge::note_reader`] for neighbouring words, without branches.
+#[inline(always)]
+fn note_readers(
+    (id, wave): (AccessId, u32),
+    unsettled: AccessId,
+    [r0, r1]: [&mut [AccessId]; 2],
+    [w0, w1]: [&mut [u32]; 2],
+) {
+    for (((r0, r1), w0), w1) in r0.iter_mut().zip(r1).zip(w0).zip(w1) {
+        let first = *w0 == wave || *r0 < unsettled;
+        let second = *w1 == wave || *r1 < unsettled;
+        let (reader, owner) = if second { (*r0, *w0) } else { (*r1, *w1) };
+        let (last, last_owner) = if first { (*r1, *w1) } else { (id, wave) };
+        (*r0, *w0) = if first { (id, wave) } else { (reader, owner) };
+        (*r1, *w1) = (last, last_owner);
+    }
+}
+
 impl Cells {
     pub fn new(words: usize) -> Cells {
-        Cells { words: vec![Cell::default(); words], split: HashMap::new() }
+        let none = || vec![0; words];
+        Cells {
+            writer: none(),
+            readers: [none(), none()],
+            waves: [vec![0; words], vec![0; words]],
+            split: HashMap::new(),
+        }
+    }
+
+    fn get(&self, word: usize) -> Option<Cell> {
+        let writer = *self.writer.get(word)?;
+        let (readers, waves) = ([0, 1].map(|k| self.readers[k][word]), [0, 1].map(|k| self.waves[k][word]));
+        Some(Cell { writer, readers, waves })
+    }
+
+    fn set(&mut self, word: usize, cell: Cell) {
+        self.writer[word] = cell.writer;
+        for k in 0..2 {
+            self.readers[k][word] = cell.readers[k];
+            self.waves[k][word] = cell.waves[k];
+        }
+    }
+
+    /// Notes an access to `count` words, all of them there, if everything that touched them before is settled; else
+    /// notes nothing, and gives false.
+    pub fn touch_words(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if level() != Level::Base {
+            // SAFETY: `level` says that the processor has the features.
+            return unsafe { self.touch_words_avx2(order, by, first, count) };
+        }
+        self.touch_words_in(order, by, first, count)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn touch_words_avx2(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
+        self.touch_words_in(order, by, first, count)
+    }
+
+    #[inline(always)]
+    fn touch_words_in(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
+        let Some(end) = first.checked_add(count).filter(|&end| end <= self.writer.len()) else { return false };
+        let words = first..end;
+        let Cells { writer, readers: [r0, r1], waves: [w0, w1], .. } = self;
+        let (writer, r0, r1) = (&mut writer[words.clone()], &mut r0[words.clone()], &mut r1[words.clone()]);
+        let (w0, w1) = (&mut w0[words.clone()], &mut w1[words]);
+        let mut latest = writer.iter().fold(0, |latest, &id| latest.max(id));
+        if by.touch != Touch::Read {
+            latest = r0.iter().chain(&*r1).fold(latest, |latest, &id| latest.max(id));
+        }
+        if !order.is_settled(latest) {
+            return false;
+        }
+        if by.touch != Touch::Read {
+            writer.fill(by.id);
+            r0.fill(0);
+            r1.fill(0);
+            w0.fill(0);
+            w1.fill(0);
+            return true;
+        }
+        note_readers((by.id, by.wave.into()), order.first_unsettled(), [r0, r1], [w0, w1]);
+        true
     }
 
     /// Notes an access of some lanes to `bytes` bytes each, all of them there, and tells which earlier accesses it
@@ -150,8 +236,7 @@ impl Cells {
             let first = address as usize / 4;
             if address.is_multiple_of(4)
                 && bytes.is_multiple_of(4)
-                && let Some(cells) = self.words.get_mut(first..first + bytes as usize / 4)
-                && cells.iter_mut().all(|cell| judge.visit_quickly(cell))
+                && (first..first + bytes as usize / 4).all(|word| self.visit_quickly(&judge, word))
             {
                 continue;
             }
@@ -170,24 +255,37 @@ impl Cells {
         }
     }
 
+    #[inline(always)]
+    fn visit_quickly(&mut self, judge: &Judge, word: usize) -> bool {
+        let Some(mut cell) = self.get(word) else { return false };
+        let harmless = judge.visit_quickly(&mut cell);
+        if harmless {
+            self.set(word, cell);
+        }
+        harmless
+    }
+
     /// From `at` to `end`, which lie in one word.
     #[inline(never)]
     fn touch_word(&mut self, judge: &mut Judge, at: u32, end: u32, same: &dyn Fn(u32) -> bool) -> Option<Conflict> {
         let word = at / 4;
-        let cell = self.words.get_mut(word as usize)?;
+        let old = self.get(word as usize)?;
+        let mut cell = old;
         let whole = end - at == 4;
         if whole && cell.writer != SPLIT {
-            return judge.visit(cell, || (at..end).all(same));
+            let found = judge.visit(&mut cell, || (at..end).all(same));
+            self.set(word as usize, cell);
+            return found;
         }
-        let old = *cell;
-        cell.writer = SPLIT;
+        self.writer[word as usize] = SPLIT;
         let bytes = self.split.entry(word).or_insert([old; 4]);
         let mut found = None;
         for byte in at..end {
             found = found.or(judge.visit(&mut bytes[(byte % 4) as usize], || same(byte)));
         }
         if whole && judge.by.touch != Touch::Read {
-            *cell = bytes[0];
+            let joined = bytes[0];
+            self.set(word as usize, joined);
             self.split.remove(&word);
         }
         found
@@ -223,6 +321,39 @@ mod tests {
         assert_eq!(touch(&mut cells, &mut order, 1, Touch::Atomic, 0, 4), [0]);
         order.barrier();
         assert!(touch(&mut cells, &mut order, 2, Touch::Write, 0, 16).is_empty());
+    }
+
+    /// Neighbouring words at once, and each by itself, leave the same records.
+    #[test]
+    fn words_together_are_words_apart() {
+        let (mut together, mut apart, mut order) = (Cells::new(64), Cells::new(64), Order::new(4));
+        let mut seed = 7u32;
+        let mut random = |below: u32| {
+            seed = seed.wrapping_mul(0x9e37_79b1).wrapping_add(0x1234_5677);
+            (seed >> 16) % below
+        };
+        let mut quick = 0;
+        for step in 0..4000 {
+            let (wave, first) = (random(4) as u16, random(48));
+            let touch = [Touch::Read, Touch::Read, Touch::Write][random(3) as usize];
+            let id = order.begin(wave, step, false);
+            let by = Toucher { id, wave, touch };
+            let mut found = [0, 0];
+            let lanes = || (0..16).map(|lane| (lane, 4 * (first + lane as u32)));
+            if together.touch_words(&order, by, first as usize, 16) {
+                quick += 1;
+            } else {
+                together.touch(&order, by, lanes(), 4, &|_, _| false, &mut |_, _| found[0] += 1);
+            }
+            apart.touch(&order, by, lanes(), 4, &|_, _| false, &mut |_, _| found[1] += 1);
+            assert_eq!(found[0], found[1], "step {step}");
+            assert!((0..64).all(|word| together.get(word) == apart.get(word)), "step {step}");
+            order.finish(id);
+            if random(4) == 0 {
+                order.barrier();
+            }
+        }
+        assert!(quick > 500 && quick < 3500, "{quick} at once");
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! What the checks need to know of an instruction, worked out when its block is translated.
 
-use std::sync::Arc;
-
 use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, OperandInfo, Part, Reg};
 
 use super::counters::{counters, wait};
 use super::hazards::Facts;
-use super::waits::{Counters, Wait};
+use super::quick::Quick;
+use super::waits::{Counters, Loaded, Wait};
 use crate::lower::dpp_source;
 use crate::names;
 
@@ -108,15 +107,15 @@ pub enum Rule {
 /// An instruction as the checks see it.
 pub struct Checked {
     pub pc: u64,
-    /// Every unit touched, with whether it is written.
-    pub touched: Vec<(Reg, bool)>,
+    /// Numbers of the units touched, with whether they are written.
+    pub touched: Vec<(u16, bool)>,
     pub sources: Vec<Source>,
     /// Of a memory access: what is stored.
     pub data: Vec<Source>,
     pub results: Vec<Place>,
     pub rule: Rule,
     /// Registers that a load fills later.
-    pub loaded: Arc<[Reg]>,
+    pub loaded: Loaded,
     pub counters: Counters,
     pub unordered: bool,
     pub wait: Option<Wait>,
@@ -129,6 +128,7 @@ pub struct Checked {
     /// One source says how far the other is shifted.
     pub shifts: bool,
     pub hazards: Facts,
+    pub quick: Option<Quick>,
 }
 
 fn place(value: Operand) -> Option<Place> {
@@ -193,12 +193,13 @@ impl Checked {
         inst.for_each_access(|a| {
             // EXEC, MODE and SCC are always there.
             if !matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI | Reg::SCC) && !a.reg.is_state() {
-                touched.push((a.reg, a.access.writes()));
+                touched.push((a.reg.index() as u16, a.access.writes()));
             }
         });
         let flag = |f| info.flags.contains(f);
         let memory = flag(Flags::VMEM) || flag(Flags::DS) || flag(Flags::FLAT) || flag(Flags::MUBUF);
-        let (mut sources, mut data, mut results, mut loaded) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut sources, mut data, mut results) = (Vec::new(), Vec::new(), Vec::new());
+        let mut loaded = Loaded::default();
         let mut mask = None;
         let mut kept = 0;
         let base = names::on_gfx9(info.base);
@@ -210,7 +211,7 @@ impl Checked {
             if operand.access.writes() {
                 results.push(at);
                 if let Operand::Reg(range) = value {
-                    loaded.extend(range.units());
+                    loaded.add(range.first, range.count);
                     kept = match range.part {
                         Part::Whole => kept,
                         Part::Low => 0xffff_0000,
@@ -249,10 +250,10 @@ impl Checked {
         }
         let counters = counters(inst);
         if counters == 0 {
-            loaded.clear();
+            loaded = Loaded::default();
         }
         let rule = if memory { memory_rule(inst) } else { rule(inst, base, &sources, &results, mask) };
-        Checked {
+        let mut checked = Checked {
             pc,
             hazards: Facts::of(inst),
             touched,
@@ -260,7 +261,7 @@ impl Checked {
             data,
             results,
             rule,
-            loaded: loaded.into(),
+            loaded,
             counters,
             unordered: flag(Flags::SMEM),
             wait: wait(inst),
@@ -269,7 +270,10 @@ impl Checked {
             halves: if flag(Flags::DUAL) { halves(inst, pc) } else { Vec::new() },
             ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
             shifts: shifts(base),
-        }
+            quick: None,
+        };
+        checked.quick = Quick::of(&checked);
+        checked
     }
 
     /// An operation by itself, that touches nothing in flight.
@@ -282,7 +286,7 @@ impl Checked {
             data: Vec::new(),
             results,
             rule,
-            loaded: Arc::default(),
+            loaded: Loaded::default(),
             counters: 0,
             unordered: false,
             wait: None,
@@ -291,6 +295,7 @@ impl Checked {
             halves: Vec::new(),
             ignores_exec: false,
             shifts,
+            quick: None,
         }
     }
 }

@@ -94,6 +94,23 @@ impl Group {
             })
     }
 
+    /// Whether these words, which are there, are written and defined.
+    pub fn words_defined(&self, first: usize, count: usize) -> bool {
+        self.dubious == 0 || self.written[first..first + count].iter().all(|&written| written == WRITTEN | DEFINED)
+    }
+
+    /// These words, which are there, are written and have no undefined bits.
+    pub fn define_words(&mut self, first: usize, count: usize) {
+        if !self.words_defined(first, count) {
+            (first..first + count).for_each(|word| self.define(4 * word as u32, 4, 0));
+        }
+    }
+
+    /// Notes an access to words of LDS, as [`Cells::touch_words`].
+    pub fn touch_words(&mut self, by: Toucher, first: usize, count: usize) -> bool {
+        self.cells.touch_words(&self.order, by, first, count)
+    }
+
     fn set_written(&mut self, word: usize, bytes: u8) {
         let written = bytes | if self.undefined[word] == 0 { DEFINED } else { 0 };
         let dubious = |written: u8| usize::from(written != WRITTEN | DEFINED);

@@ -263,7 +263,12 @@ pub struct MatrixHazards {
 
 impl MatrixHazards {
     /// The wait states that are missing before an instruction at `now`, and why.
+    #[inline(always)]
     pub fn missing(&self, facts: &MatrixFacts, now: u64) -> Option<(u64, String)> {
+        if self.recent.is_empty() { None } else { self.missing_behind(facts, now) }
+    }
+
+    fn missing_behind(&self, facts: &MatrixFacts, now: u64) -> Option<(u64, String)> {
         let mut worst: Option<(u64, String)> = None;
         let mut need = |states: u32, at: u64, why: &dyn Fn() -> String| {
             let have = now.saturating_sub(at + 1);
@@ -297,6 +302,7 @@ impl MatrixHazards {
         worst
     }
 
+    #[inline]
     pub fn note(&mut self, facts: &MatrixFacts, now: u64) {
         while self.recent.front().is_some_and(|h| h.at + LONGEST < now) {
             self.recent.pop_front();

@@ -12,6 +12,7 @@ use super::{Party, Strict};
 use crate::lds::Lds;
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
+use crate::mem::pieces::Pieces;
 use crate::mem::{Action, Transfer, lanes};
 use crate::report::FindingKind;
 use crate::wave::Wave;
@@ -200,6 +201,46 @@ impl Strict {
         {
             lanes(mask).for_each(|lane| group.atomic(by.wave, offsets[lane].into(), returns));
         }
+    }
+
+    /// An access to whole words of LDS by lanes that lie regularly, `offset` bytes behind these pieces and all inside, if
+    /// there is nothing to say about it: what is read or stored is defined, and what touched it before is settled. Else
+    /// false, and [`lds`] has to look.
+    pub fn lds_words(&mut self, action: Action, rows: Rows, pieces: &Pieces, offset: u32, mask: u64) -> bool {
+        let stores = match action {
+            Action::Load(Transfer::Words) => false,
+            Action::Store(Transfer::Words) => true,
+            _ => return false,
+        };
+        if stores && self.shadow.undefined_lanes(rows.data, rows.words.into()) & mask != 0 {
+            return false;
+        }
+        // Parts of a wave often read the same.
+        let (reaches, n) = pieces.reaches(offset, rows.words);
+        let reaches = &reaches[..n];
+        let shared = self.group.clone();
+        let is_watched = {
+            let group = shared.borrow();
+            if !stores && !reaches.iter().all(|&(first, count)| group.words_defined(first, count)) {
+                return false;
+            }
+            group.is_watched()
+        };
+        if is_watched {
+            let touch = if stores { Touch::Write } else { Touch::Read };
+            let by = Toucher { id: self.access(false), wave: self.wave, touch };
+            let mut group = shared.borrow_mut();
+            for &(first, count) in reaches {
+                if !group.touch_words(by, first, count) {
+                    return false;
+                }
+            }
+        }
+        if stores {
+            let mut group = shared.borrow_mut();
+            reaches.iter().for_each(|&(first, count)| group.define_words(first, count));
+        }
+        true
     }
 
     fn load_to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], words: u32, mask: u64) {

@@ -23,6 +23,7 @@ mod hazards;
 mod matrix_hazards;
 pub mod memory;
 mod order;
+mod quick;
 mod shadow;
 mod spread;
 mod waits;
@@ -168,7 +169,10 @@ pub fn before(w: &mut Wave, op: &Op) -> Flow {
     strict.waits.check(checked, &mut strict.log);
     strict.settle();
     strict.hazards.check(&checked.hazards, &mut strict.log);
-    strict.shadow.check(w, checked, &mut strict.log);
+    let passes = checked.quick.as_ref().is_some_and(|quick| strict.shadow.passes(quick, w.exec(), w.all_lanes()));
+    if !passes {
+        strict.shadow.check(w, checked, &mut strict.log);
+    }
     w.strict = Some(strict);
     Flow::Next
 }

@@ -94,6 +94,11 @@ impl Order {
         id < self.first
     }
 
+    /// The first access that something may not be ordered behind.
+    pub fn first_unsettled(&self) -> AccessId {
+        self.first
+    }
+
     /// How what a wave does now relates to an earlier access.
     pub fn relation(&self, earlier: &Access, wave: u16) -> Relation {
         let seen = self.clocks[usize::from(wave)][usize::from(earlier.wave)];

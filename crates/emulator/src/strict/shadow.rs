@@ -9,13 +9,13 @@ use crate::mem::lanes;
 use crate::wave::Wave;
 
 /// The rows that are registers: v0 to v255, a0 to a255.
-const ROWS: usize = 512;
+pub(super) const ROWS: usize = 512;
 
 pub(super) struct Shadow {
     /// One set bit for each undefined bit.
     pub(super) scalars: [u32; 256],
     /// The lanes with undefined bits.
-    lanes: [u64; ROWS],
+    pub(super) lanes: [u64; ROWS],
     /// The undefined bits of each of these lanes, unless the row is in `mixed`.
     same: [u32; ROWS],
     mixed: [u64; ROWS / 64],

@@ -5,7 +5,6 @@
 //! stores apart, RDNA4 scalar loads too.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use luthier_isa::Reg;
 
@@ -45,8 +44,33 @@ impl Wait {
     }
 }
 
+/// The units that a load fills: a few runs of them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Loaded([(u16, u16); 4]);
+
+impl Loaded {
+    /// Adds neighbouring units. No instruction has more results than there is room for.
+    pub fn add(&mut self, first: Reg, count: u8) {
+        let free = self.0.iter_mut().find(|(_, count)| *count == 0);
+        debug_assert!(free.is_some());
+        if let Some(free) = free {
+            *free = (first.index() as u16, count.into());
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.0[0].1 == 0
+    }
+    fn contains(&self, unit: u16) -> bool {
+        self.0.iter().any(|&(first, count)| unit.wrapping_sub(first) < count)
+    }
+    fn units(self) -> impl Iterator<Item = usize> {
+        let some = self.0.into_iter().take_while(|(_, count)| *count != 0);
+        some.flat_map(|(first, count)| usize::from(first)..usize::from(first) + usize::from(count))
+    }
+}
+
 struct InFlight {
-    regs: Arc<[Reg]>,
+    loaded: Loaded,
     /// The counters that still count it.
     counters: Counters,
     /// Those of them that guarantee that it is done.
@@ -73,35 +97,38 @@ impl Default for Waits {
 }
 
 impl Waits {
+    #[inline]
     pub fn check(&mut self, inst: &Checked, log: &mut Log) {
-        if let Some(wait) = inst.wait {
+        if let Some(wait) = &inst.wait {
             self.wait(wait);
             return;
         }
-        if self.any {
+        if self.any && inst.touched.iter().any(|&(unit, _)| self.pending[usize::from(unit)] != 0) {
             self.check_pending(inst, log);
         }
         if inst.counters != 0 {
-            let regs = inst.loaded.clone();
-            regs.iter().for_each(|r| self.pending[r.index()] = self.pending[r.index()].saturating_add(1));
-            self.any |= !regs.is_empty();
+            let loaded = inst.loaded;
+            loaded.units().for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
+            self.any |= !loaded.is_empty();
             let (counters, unordered) = (inst.counters, inst.unordered);
-            self.in_flight.push_back(InFlight { regs, counters, needs: counters, unordered, access: 0 });
+            self.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, access: 0 });
         }
     }
 
+    #[cold]
     fn check_pending(&mut self, inst: &Checked, log: &mut Log) {
-        for &(reg, written) in &inst.touched {
-            if self.pending[reg.index()] == 0 {
+        for &(unit, written) in &inst.touched {
+            if self.pending[usize::from(unit)] == 0 {
                 continue;
             }
             // A later load of the same counter returns after the earlier one.
-            if written && inst.loaded.contains(&reg) && !inst.unordered {
-                let same = |i: &InFlight| !i.regs.contains(&reg) || i.counters == inst.counters;
+            if written && inst.loaded.contains(unit) && !inst.unordered {
+                let same = |i: &InFlight| !i.loaded.contains(unit) || i.counters == inst.counters;
                 if self.in_flight.iter().all(same) {
                     continue;
                 }
             }
+            let Some(reg) = Reg::from_index(unit.into()) else { continue };
             let what = if written { "written" } else { "read" };
             let message = format!("{reg} is {what} while a load may still write it: no s_waitcnt guarantees the load");
             log.report(FindingKind::MissingWait, None, None, message);
@@ -145,20 +172,22 @@ impl Waits {
         self.in_flight.retain_mut(|item| {
             if item.needs == 0 {
                 finished.extend(Some(item.access).filter(|&a| a != 0));
-                item.regs.iter().for_each(|r| pending[r.index()] = pending[r.index()].saturating_sub(1));
+                item.loaded.units().for_each(|unit| pending[unit] = pending[unit].saturating_sub(1));
                 item.access = 0;
-                item.regs = Arc::default();
+                item.loaded = Loaded::default();
             }
             item.counters != 0
         });
-        self.any = self.in_flight.iter().any(|i| !i.regs.is_empty());
+        self.any = self.in_flight.iter().any(|i| !i.loaded.is_empty());
     }
 
     /// No more operations than these remain.
-    fn wait(&mut self, wait: Wait) {
+    fn wait(&mut self, wait: &Wait) {
+        let mut some = false;
         for (k, &limit) in wait.limits.iter().enumerate() {
             let counter = 1 << k;
-            if wait.counters & counter == 0 {
+            // So few cannot be too many.
+            if wait.counters & counter == 0 || self.in_flight.len() <= limit.into() {
                 continue;
             }
             // The adversary picks which of the unordered ones remain, so only zero guarantees those; an ordered one is
@@ -172,9 +201,12 @@ impl Waits {
                 left = left.saturating_sub(1);
                 item.counters &= !counter;
                 item.needs &= !counter;
+                some = true;
             }
         }
-        self.retire();
+        if some {
+            self.retire();
+        }
     }
 }
 
@@ -185,7 +217,9 @@ mod tests {
     fn load(waits: &mut Waits, reg: Reg, counters: Counters, unordered: bool) {
         waits.pending[reg.index()] += 1;
         waits.any = true;
-        waits.in_flight.push_back(InFlight { regs: [reg].into(), counters, needs: counters, unordered, access: 0 });
+        let mut loaded = Loaded::default();
+        loaded.add(reg, 1);
+        waits.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, access: 0 });
     }
 
     fn both(loads: u32, lds: u32) -> Wait {
@@ -197,9 +231,9 @@ mod tests {
         let mut w = Waits::default();
         load(&mut w, Reg::vgpr(1), LOADS, false);
         load(&mut w, Reg::vgpr(2), LOADS, false);
-        w.wait(both(1, 15));
+        w.wait(&both(1, 15));
         assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::vgpr(2).index()]), (0, 1));
-        w.wait(both(0, 15));
+        w.wait(&both(0, 15));
         assert!(!w.any);
     }
 
@@ -208,9 +242,9 @@ mod tests {
         let mut w = Waits::default();
         load(&mut w, Reg::vgpr(1), LDS, false);
         load(&mut w, Reg::sgpr(1), LDS, true);
-        w.wait(both(63, 1));
+        w.wait(&both(63, 1));
         assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::sgpr(1).index()]), (1, 1));
-        w.wait(both(63, 0));
+        w.wait(&both(63, 0));
         assert!(!w.any);
     }
 
@@ -225,11 +259,11 @@ mod tests {
         for (in_order, left) in [(true, [0, 1, 1]), (false, [1, 1, 1])] {
             let mut w = Waits::default();
             flat(&mut w, in_order);
-            w.wait(Wait::of(LOADS, 2));
+            w.wait(&Wait::of(LOADS, 2));
             assert_eq!([1, 2, 3].map(|n| w.pending[Reg::vgpr(n).index()]), left, "in order: {in_order}");
-            w.wait(Wait::of(LDS, 0));
+            w.wait(&Wait::of(LDS, 0));
             assert_eq!(w.pending[Reg::vgpr(2).index()], 0);
-            w.wait(Wait::of(LOADS, 0));
+            w.wait(&Wait::of(LOADS, 0));
             assert!(w.in_flight.is_empty() && !w.any);
         }
     }
@@ -239,9 +273,9 @@ mod tests {
         let mut w = Waits::default();
         load(&mut w, Reg::vgpr(1), LOADS, false);
         load(&mut w, Reg::sgpr(1), SCALAR, true);
-        w.wait(Wait::of(STORES, 0));
+        w.wait(&Wait::of(STORES, 0));
         assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::sgpr(1).index()]), (1, 1));
-        w.wait(Wait::of(SCALAR, 0));
+        w.wait(&Wait::of(SCALAR, 0));
         assert_eq!((w.pending[Reg::vgpr(1).index()], w.pending[Reg::sgpr(1).index()]), (1, 0));
     }
 }

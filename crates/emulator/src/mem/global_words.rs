@@ -1,0 +1,138 @@
+//! GLOBAL loads and stores of whole words by lanes that lie regularly ([`super::pieces`]); others go the long way, through
+//! [`super::flat`].
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::access::{Addresses, Rows};
+use super::flat::{self, Encoded, NO_BASE};
+use super::notice;
+use super::pieces::{COUNT, LANES, Piece, Pieces, is_same, part, part_mut};
+use crate::memory::HostPtr;
+use crate::op::{Flow, Kernel, Op};
+use crate::wave::Wave;
+
+pub struct Words;
+
+/// What sixteen lanes access: the first word, and whether the lanes are at neighbouring ones.
+type Place = Option<(HostPtr, bool)>;
+
+impl Kernel for Words {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        let encoded = Encoded(op.imm2);
+        let Some(places) = places(w, op, encoded) else { return flat::global(w, op) };
+        let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
+        if w.is_watched {
+            let mut at = Addresses { lane: [0; 64], mask: w.exec(), stride: 4 };
+            flat::global_addresses(w, op, &mut at.lane);
+            notice::device(w, encoded.action(), rows, &at);
+        }
+        for (k, place) in places.iter().enumerate() {
+            let Some((at, is_run)) = *place else { continue };
+            for word in 0..usize::from(rows.words) {
+                let at = at.at(4 * word as u64);
+                if !encoded.is_load() {
+                    let from = part(&w.rows[usize::from(rows.data) + word].0, k);
+                    if is_run {
+                        (0..LANES).for_each(|i| at.at(4 * i as u64).a32().store(from[i], Relaxed));
+                    } else {
+                        // The highest lane's stays.
+                        at.a32().store(from[LANES - 1], Relaxed);
+                    }
+                    continue;
+                }
+                let to = part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k);
+                if is_run {
+                    (0..LANES).for_each(|i| to[i] = at.at(4 * i as u64).a32().load(Relaxed));
+                } else {
+                    *to = [at.a32().load(Relaxed); LANES];
+                }
+            }
+        }
+        Flow::Next
+    }
+}
+
+/// Where the lanes' words are, if they lie regularly, aligned and in allocations, and the order in which lanes store
+/// does not show.
+#[inline(always)]
+fn places(w: &mut Wave, op: &Op, encoded: Encoded) -> Option<[Place; COUNT]> {
+    let exec = w.exec();
+    let words = encoded.words();
+    let pieces = Pieces::of(&w.row(op.src[0]).0, exec)?;
+    let mut places = [None; COUNT];
+    for (k, place) in places.iter_mut().enumerate() {
+        let (Piece::Same(first) | Piece::Run(first)) = pieces.get(k) else { continue };
+        let is_run = matches!(pieces.get(k), Piece::Run(_));
+        let base = if op.ssrc != NO_BASE {
+            w.s64(op.ssrc)
+        } else {
+            let high = part(&w.row(op.src[0] + 1).0, k);
+            if !is_same(high) {
+                return None;
+            }
+            u64::from(high[0]) << 32
+        };
+        if is_run && words > 1 && !encoded.is_load() {
+            return None;
+        }
+        let address = base.wrapping_add(op.imm).wrapping_add(first.into());
+        let (_, count) = pieces.reach(k, 0, words)?;
+        let at = w.memory.resolve(&mut w.span, address, 4 * count as u64, !encoded.is_load()).ok()?;
+        if !at.is_aligned(4) {
+            return None;
+        }
+        *place = Some((at, is_run));
+    }
+    Some(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::mem::{Action, Transfer};
+    use crate::memory::Memory;
+    use crate::wave::Row;
+
+    /// What the registers and the memory hold after an access, the short or the long way.
+    fn after(short: bool, offset: impl Fn(u32) -> u32, exec: u64, words: u8, load: bool, base: u8) -> (Flow, Vec<u32>) {
+        let mut memory = Memory::new();
+        let start = memory.allocate(1024, true).unwrap();
+        (0..256u32).for_each(|k| memory.write(start + 4 * u64::from(k), &(0x100 + k).to_le_bytes()).unwrap());
+        let mut w = Wave::new();
+        w.memory = Arc::new(memory);
+        w.set_exec(exec);
+        (0..20).for_each(|r| *w.row_mut(r) = Row(std::array::from_fn(|i| u32::from(r) * 100 + i as u32)));
+        let own = if base == NO_BASE { start } else { 0 };
+        *w.row_mut(0) = Row(std::array::from_fn(|i| (own as u32).wrapping_add(offset(i as u32))));
+        *w.row_mut(1) = Row([(own >> 32) as u32; 64]);
+        w.set_s64(4, start);
+        let transfer = Transfer::Words;
+        let action = if load { Action::Load(transfer) } else { Action::Store(transfer) };
+        let op = Op { dst: 20, src: [0, 2, 0], ssrc: base, imm: 8, imm2: Encoded::new(action, words).0, ..Op::NOTHING };
+        let flow = if short { Words::run(&mut w, &op) } else { flat::global(&mut w, &op) };
+        let mut held: Vec<u32> = w.rows[..30].iter().flat_map(|r| r.0).collect();
+        let mut bytes = [0; 1024];
+        w.memory.read(start, &mut bytes).unwrap();
+        held.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
+        (flow, held)
+    }
+
+    #[test]
+    fn both_ways_agree() {
+        let patterns: [fn(u32) -> u32; 6] =
+            [|i| 4 * i, |_| 64, |i| 16 * (i / 16), |i| 8 * i, |i| 4 * i + 2, |i| if i < 60 { 4 * i } else { 2000 }];
+        for (number, pattern) in patterns.into_iter().enumerate() {
+            for exec in [!0, 0xffff_ffff, 0xffff_0000_0000_ffff, 0x7fff_ffff_ffff_ffff, 0] {
+                for (words, load) in (1..=4).flat_map(|words| [(words, true), (words, false)]) {
+                    for base in [NO_BASE, 4] {
+                        let [short, long] = [true, false].map(|short| after(short, pattern, exec, words, load, base));
+                        assert!(short == long, "pattern {number}, exec {exec:#x}, {words} words, load {load}");
+                    }
+                }
+            }
+        }
+    }
+}
