@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::poison::Poison;
 use crate::program::Program;
 use crate::report::SourceFrame;
+use crate::sched::Spare;
 use crate::source::Sources;
 use crate::workgroup::Trouble;
 
@@ -112,6 +113,7 @@ pub struct Device {
     config: DeviceConfig,
     state: Mutex<State>,
     programs: Mutex<Programs>,
+    spare: Arc<Spare>,
 }
 
 impl State {
@@ -172,7 +174,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Device {
     pub fn new(target: Target, config: DeviceConfig) -> Device {
         let state = State { memory: Memory::new(), modules: Vec::new() };
-        Device { target, config, state: Mutex::new(state), programs: Mutex::default() }
+        Device { target, config, state: Mutex::new(state), programs: Mutex::default(), spare: Arc::default() }
     }
 
     pub fn target(&self) -> Target {
@@ -281,6 +283,10 @@ impl Device {
     pub(crate) fn workers(&self) -> usize {
         let cores = rayon::current_num_threads();
         if self.config.threads == 0 { cores } else { self.config.threads.min(cores) }
+    }
+
+    pub(crate) fn spare(&self) -> Arc<Spare> {
+        Arc::clone(&self.spare)
     }
 
     pub(crate) fn poison(&self) -> Option<Poison> {

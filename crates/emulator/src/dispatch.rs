@@ -12,7 +12,7 @@ use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::mode::Mode;
 use crate::op::Op;
 use crate::strict::ALWAYS_DEFINED;
-use crate::wave::{Place, Row, Wave, rows, scalar};
+use crate::wave::{Place, Registers, Row, Wave, rows, scalar};
 
 /// Scratch for a work-item of a kernel whose stack size is not known when it is compiled.
 const DYNAMIC_STACK: u32 = 16 << 10;
@@ -218,12 +218,7 @@ impl Dispatch {
         w.scratch_base = self.facts.scratch_code;
         w.set_s64(w.scratch_base, 0);
         w.set_scc(false);
-        for row in &mut w.rows[..usize::from(rows::TEMP)] {
-            // Untouched pages stay untouched.
-            if row.0 != Row::ZERO.0 {
-                *row = Row::ZERO;
-            }
-        }
+        w.clear_registers();
         w.mode = self.mode();
         w.generation = self.facts.generation();
         w.fault = None;
@@ -293,18 +288,27 @@ impl Dispatch {
         let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
         let dims = d.enable_vgpr_workitem_id();
         let mut ids = [Row::ZERO; 3];
-        for lane in 0..active {
-            let item = first + lane;
-            let (x, y, z) = (item % size[0], item / size[0] % size[1], item / size[0] / size[1]);
+        let (mut x, mut y, mut z) = (first % size[0], first / size[0] % size[1], first / size[0] / size[1]);
+        for lane in 0..active as usize {
             // Only what the kernel asks for.
-            let (y, z) = (if dims >= 1 { y } else { 0 }, if dims >= 2 { z } else { 0 });
-            let own = if self.facts.packed_ids { [x | y << 10 | z << 20, 0, 0] } else { [x, y, z] };
-            own.into_iter().zip(&mut ids).for_each(|(id, row)| row.0[lane as usize] = id);
+            let (own_y, own_z) = (if dims >= 1 { y } else { 0 }, if dims >= 2 { z } else { 0 });
+            let own = if self.facts.packed_ids { [x | own_y << 10 | own_z << 20, 0, 0] } else { [x, own_y, own_z] };
+            own.into_iter().zip(&mut ids).for_each(|(id, row)| row.0[lane] = id);
+            x += 1;
+            if x == size[0] {
+                (x, y) = (0, y + 1);
+            }
+            if y == size[1] {
+                (y, z) = (0, z + 1);
+            }
         }
         let used = if self.facts.packed_ids { 1 } else { (dims as usize + 1).min(3) };
         for (row, id) in ids.into_iter().take(used).enumerate() {
             *w.row_mut(rows::VGPR + row as u16) = id;
         }
+        let mut ids = Registers::default();
+        ids[0] = 7;
+        w.note_written(&ids);
         let scratch_is_set = self.facts.scratch == ScratchBase::Set;
         if scratch_is_set {
             w.set_s64(w.scratch_base, scratch + wave_offset);

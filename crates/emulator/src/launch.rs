@@ -63,7 +63,8 @@ const COOPERATIVE_WAVES: u64 = 4096;
 /// A launch that is ready to run.
 struct Ready {
     module: Arc<Module>,
-    kernel: Kernel,
+    /// Which of the module's; a copy would have to decode its metadata again.
+    kernel: usize,
     shared: Shared,
     limits: Limits,
 }
@@ -84,32 +85,36 @@ impl Device {
     pub fn session(&self, launch: &Launch) -> Result<Session, EmuError> {
         let Ready { module, kernel, shared, limits } =
             self.ready(&Launch { strict: Strict::Off, ..launch.clone() }, None)?;
+        let kernel = &module.object.kernels()[kernel];
         let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, false, None);
-        Ok(Session::new(module, kernel.name, shared, program))
+        let name = kernel.name.clone();
+        Ok(Session::new(module, name, shared, program))
     }
 
     fn ready(&self, launch: &Launch, watch: Option<Watch>) -> Result<Ready, EmuError> {
         let module = self.module(launch.module)?;
-        let kernel = module.object.kernel(&launch.kernel).ok_or_else(|| EmuError::NoKernel {
+        let named = |kernel: &Kernel| kernel.name == launch.kernel.strip_suffix(".kd").unwrap_or(&launch.kernel);
+        let number = module.object.kernels().iter().position(named).ok_or_else(|| EmuError::NoKernel {
             name: launch.kernel.clone(),
             known: match module.object.kernels() {
                 [] => "none".into(),
                 kernels => kernels.iter().map(|k| k.name.as_str()).collect::<Vec<_>>().join(", "),
             },
         })?;
-        let kernel = kernel.clone();
+        let kernel = &module.object.kernels()[number];
         let lds = kernel.descriptor.group_segment_fixed_size().saturating_add(launch.dynamic_lds);
         let facts = Facts::of(self.target());
-        dispatch::check_geometry(&kernel, launch.grid, launch.workgroup, lds, &facts)?;
+        dispatch::check_geometry(kernel, launch.grid, launch.workgroup, lds, &facts)?;
         let watch = watch.map(|watch| Arc::new(watch.relocated(|vaddr| module.address(vaddr))));
-        let shared = self.prepare(&module, &kernel, launch, lds, launch.strict.kinds(), watch)?;
+        let shared = self.prepare(&module, kernel, launch, lds, launch.strict.kinds(), watch)?;
         let limits = facts.registers(&kernel.descriptor);
-        Ok(Ready { module, kernel, shared, limits })
+        Ok(Ready { module, kernel: number, shared, limits })
     }
 
     fn run(&self, launch: &Launch, watch: Option<Watch>) -> Result<Observed, EmuError> {
         let start = Instant::now();
         let Ready { module, kernel, shared, limits } = self.ready(launch, watch)?;
+        let kernel = &module.object.kernels()[kernel];
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
@@ -136,7 +141,7 @@ impl Device {
             });
         }
         let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
-        let observed = self.report(&module, &kernel, &mut programs, outcomes, start, watched);
+        let observed = self.report(&module, kernel, &mut programs, outcomes, start, watched);
         if !watched {
             self.keep_programs(key, programs);
         }
@@ -217,6 +222,7 @@ impl Device {
             watchdog: self.watchdog(),
             scratch,
             scratch_slot,
+            spare: self.spare(),
         })
     }
 

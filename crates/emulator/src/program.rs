@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use luthier_isa::{Decoder, Inst, Mode};
 
-use crate::lower::{Builder, Ending, Limits};
+use crate::lower::{Builder, Ending, Limits, row_of};
 use crate::observe::{self, Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison, poison};
 use crate::strict::{Checked, before};
-use crate::wave::Wave;
+use crate::wave::{Registers, Wave};
 
 /// Instructions of one block at most.
 const LONGEST: usize = 512;
@@ -72,6 +72,8 @@ pub struct Program {
     longest: usize,
     blocks: Vec<Block>,
     by_address: HashMap<(u64, u8), u32>,
+    /// Registers that the code translated so far writes.
+    written: Registers,
 }
 
 /// Where a wave is between two blocks.
@@ -92,6 +94,7 @@ impl Program {
             longest: LONGEST,
             blocks: Vec::new(),
             by_address: HashMap::new(),
+            written: Registers::default(),
         }
     }
 
@@ -139,23 +142,26 @@ impl Program {
                 Flow::Next | Flow::Fall if block.next != UNKNOWN => block.next,
                 Flow::Next | Flow::Fall | Flow::Yield | Flow::Barrier => {
                     let (pc, mode) = (block.next_pc, block.index_mode);
+                    if block.next == UNKNOWN {
+                        match self.block_at(w, pc, mode) {
+                            Ok(next) => self.blocks[at as usize].next = next,
+                            Err(stop) if matches!(flow, Flow::Next | Flow::Fall) => return (stop, done),
+                            // Where the wave waits there is no fault yet.
+                            Err(_) => {}
+                        }
+                    }
+                    let next = self.blocks[at as usize].next;
+                    let after = if next == UNKNOWN { Cursor::Address(pc, mode) } else { Cursor::Block(next) };
                     match flow {
                         Flow::Yield => {
-                            *cursor = Cursor::Address(pc, mode);
+                            *cursor = after;
                             return (Stop::Quantum, done);
                         }
                         Flow::Barrier => {
-                            *cursor = Cursor::Address(pc, mode);
+                            *cursor = after;
                             return (Stop::Barrier, done);
                         }
-                        _ => {}
-                    }
-                    match self.block_at(w, pc, mode) {
-                        Ok(next) => {
-                            self.blocks[at as usize].next = next;
-                            next
-                        }
-                        Err(stop) => return (stop, done),
+                        _ => next,
                     }
                 }
                 Flow::Taken => {
@@ -192,10 +198,30 @@ impl Program {
             return Ok(at);
         }
         let block = self.translate(w, pc, mode)?;
+        block.insts.iter().for_each(|(_, inst)| self.note_written(inst, mode));
         let at = self.blocks.len() as u32;
         self.blocks.push(block);
         self.by_address.insert((pc, mode), at);
         Ok(at)
+    }
+
+    fn note_written(&mut self, inst: &Inst, mode: u8) {
+        let base = inst.info().base;
+        // What an index in M0 leads to, the tables do not know; nor what is poisoned.
+        let anywhere = base.starts_with("v_movrel") || base.starts_with("v_swaprel") || base.contains("gpr_idx");
+        if anywhere || mode != 0 || self.poison.is_some() {
+            self.written.fill(!0);
+        }
+        inst.for_each_access(|access| {
+            if let Some(row) = row_of(access.reg).map(usize::from).filter(|_| access.access.writes()) {
+                self.written[row / 64] |= 1 << (row % 64);
+            }
+        });
+    }
+
+    /// Registers that the code which has run so far may have written.
+    pub fn written(&self) -> &Registers {
+        &self.written
     }
 
     fn translate(&self, w: &Wave, start: u64, mode: u8) -> Result<Block, Stop> {

@@ -5,8 +5,8 @@
 //! further workgroup in and runs all that it has in turns: every workgroup that was started keeps making progress,
 //! and those that were not get started as long as there is room.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::dispatch::Dispatch;
 use crate::memory::Memory;
@@ -14,7 +14,7 @@ use crate::observe::{Observation, Watch};
 use crate::program::Program;
 use crate::report::Kinds;
 use crate::strict::RawFinding;
-use crate::wave::Wave;
+use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
 
 /// Instructions of a wave before the next one's turn, and turns of a workgroup's waves before the next workgroup's.
@@ -44,6 +44,28 @@ pub struct Shared {
     /// Where scratch begins, and the bytes of one workgroup's.
     pub scratch: u64,
     pub scratch_slot: u64,
+    /// Where waves get their vector files.
+    pub spare: Arc<Spare>,
+}
+
+/// Vector files that no wave uses: making one takes longer than a small launch.
+#[derive(Default)]
+pub struct Spare(Mutex<Vec<VectorFile>>);
+
+/// Files that are kept, of 180 KB each.
+const MOST_SPARE: usize = 64;
+
+impl Spare {
+    /// One of them, or a new one.
+    pub fn take(&self) -> VectorFile {
+        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_default()
+    }
+    fn give(&self, waves: impl Iterator<Item = Box<Wave>>) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MOST_SPARE.saturating_sub(files.len());
+        files.extend(waves.take(room).map(|wave| wave.into_file()));
+    }
 }
 
 /// What a worker brings home.
@@ -101,6 +123,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
             worker.admit(&mut resident);
         }
     }
+    shared.spare.give(worker.free_waves.into_iter());
     worker.outcome
 }
 
@@ -152,6 +175,11 @@ impl Worker<'_> {
 
     fn retire(&mut self, group: Workgroup) {
         self.free_slots.push(group.slot - self.slot0);
-        self.free_waves.extend(group.retire(self.shared, &mut self.outcome));
+        let written = self.program.written();
+        let waves = group.retire(self.shared, &mut self.outcome).into_iter();
+        self.free_waves.extend(waves.map(|mut wave| {
+            wave.note_written(written);
+            wave
+        }));
     }
 }

@@ -71,10 +71,42 @@ pub struct Place {
     pub wave_in_group: u32,
 }
 
+/// Some of the rows that are registers, one bit each.
+pub type Registers = [u64; rows::TEMP as usize / 64];
+
+/// A vector file without a wave: its constants are in place, and so is what the last wave left.
+pub struct VectorFile {
+    rows: Box<[Row; rows::COUNT]>,
+    written: Registers,
+}
+
+impl VectorFile {
+    /// Nothing but zeros and constants.
+    pub fn new() -> VectorFile {
+        let mut file = zeroed_rows();
+        for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
+            let value = inline_constant32(code).unwrap_or(0);
+            file[usize::from(rows::CONST + u16::from(code - scalar::FIRST_CONST))] = Row([value; 64]);
+            if let Some(value) = inline_constant_f16(code) {
+                file[usize::from(rows::CONST_F16 + u16::from(code - 240))] = Row([value; 64]);
+            }
+        }
+        VectorFile { rows: file, written: Registers::default() }
+    }
+}
+
+impl Default for VectorFile {
+    fn default() -> VectorFile {
+        VectorFile::new()
+    }
+}
+
 /// A wave: its registers, and where it is.
 pub struct Wave {
     /// The vector file, [`rows::COUNT`] rows.
     pub rows: Box<[Row; rows::COUNT]>,
+    /// Registers that may hold something else than zeros, [`Wave::clear_registers`] having been told.
+    written: Registers,
     /// Scalar registers by operand code: SGPRs from 0, VCC 106, M0 124, EXEC 126; codes 128 to 248 hold the 32-bit
     /// inline constants, 253 holds SCC.
     pub s: [u32; 256],
@@ -107,8 +139,13 @@ pub struct Wave {
 impl Wave {
     /// A wave with all registers zero and no memory.
     pub fn new() -> Wave {
+        Wave::with_file(VectorFile::new())
+    }
+    /// The same on a file that was used before.
+    pub fn with_file(file: VectorFile) -> Wave {
         let mut wave = Wave {
-            rows: zeroed_rows(),
+            rows: file.rows,
+            written: file.written,
             s: [0; 256],
             mode: Mode::default(),
             lane_mask: !0,
@@ -126,14 +163,24 @@ impl Wave {
             is_watched: false,
         };
         for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
-            let value = inline_constant32(code).unwrap_or(0);
-            wave.s[usize::from(code)] = value;
-            wave.rows[usize::from(rows::CONST + u16::from(code - scalar::FIRST_CONST))] = Row([value; 64]);
-            if let Some(value) = inline_constant_f16(code) {
-                wave.rows[usize::from(rows::CONST_F16 + u16::from(code - 240))] = Row([value; 64]);
-            }
+            wave.s[usize::from(code)] = inline_constant32(code).unwrap_or(0);
         }
         wave
+    }
+    pub fn into_file(self) -> VectorFile {
+        VectorFile { rows: self.rows, written: self.written }
+    }
+    /// These registers may have been written.
+    pub fn note_written(&mut self, registers: &Registers) {
+        self.written.iter_mut().zip(registers).for_each(|(all, more)| *all |= more);
+    }
+    /// Zeros in all registers that were written.
+    pub fn clear_registers(&mut self) {
+        for (word, written) in self.written.iter_mut().enumerate() {
+            for bit in crate::mem::lanes(std::mem::take(written)) {
+                self.rows[64 * word + bit] = Row::ZERO;
+            }
+        }
     }
     /// Records why the wave cannot go on.
     #[cold]
@@ -244,10 +291,11 @@ impl Wave {
     #[inline(always)]
     pub fn write_masked(&mut self, dst: u16, value: &Row, mask: u64) {
         let d = self.row_mut(dst);
-        if mask == !0 {
-            *d = *value;
-        } else {
-            blend(d, value, mask);
+        match mask {
+            u64::MAX => *d = *value,
+            // A whole wave of 32 lanes.
+            0xffff_ffff => d.0[..32].copy_from_slice(&value.0[..32]),
+            _ => blend(d, value, mask),
         }
     }
     /// The row pair at `index`, low words first.

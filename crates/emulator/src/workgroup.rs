@@ -68,7 +68,7 @@ impl Workgroup {
         let scratch = shared.scratch + shared.scratch_slot * slot as u64;
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
-                let mut wave = Box::new(Wave::new());
+                let mut wave = Box::new(Wave::with_file(shared.spare.take()));
                 wave.memory = Arc::clone(&shared.memory);
                 wave
             });

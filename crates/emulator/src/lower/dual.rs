@@ -26,10 +26,22 @@ impl Builder {
         let operands: Vec<_> = inst.operands().collect();
         let x = self.half(inst, first, &operands[..split])?;
         let y = self.half(inst, second, &operands[split..])?;
+        let reads = |part: &Part, row: u16| part.op.src.contains(&row);
+        let (x_op, y_op) = (Op { dst: x.dst, ..x.op }, Op { dst: y.dst, ..y.op });
+        if !reads(&y, x.dst) && x.dst != y.dst {
+            self.push(x_op, 1);
+            self.push(y_op, 1);
+            return Ok(());
+        }
+        if !reads(&x, y.dst) {
+            self.push(y_op, 1);
+            self.push(x_op, 1);
+            return Ok(());
+        }
         // The first one's result waits in a row of its own until the second one has read its sources.
         let temp = self.temp(1)?;
         self.push(Op { dst: temp, ..x.op }, 1);
-        self.push(Op { dst: y.dst, ..y.op }, 1);
+        self.push(y_op, 1);
         self.push_kernel::<Copy>(Op { dst: x.dst, src: [temp, 0, 0], ..Op::NOTHING }, 1);
         Ok(())
     }

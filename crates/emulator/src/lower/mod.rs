@@ -153,7 +153,7 @@ impl Builder {
 }
 
 /// The first row of a vector register.
-fn row_of(reg: Reg) -> Option<u16> {
+pub(crate) fn row_of(reg: Reg) -> Option<u16> {
     if reg.is_vgpr() {
         Some(rows::VGPR + reg.number())
     } else if reg.is_agpr() {

@@ -133,7 +133,9 @@ impl Builder {
             "s_set_gpr_idx_off" => self.index_mode = 0,
             _ => {}
         }
-        self.push_handler(run, op, 1);
+        if !scalar::is_idle(info.base) {
+            self.push_handler(run, op, 1);
+        }
         Ok(Some(ending))
     }
 

@@ -24,6 +24,46 @@ macro_rules! flow {
     }};
 }
 
+/// Whether an operation has nothing to do here: memory operations complete at once and results are there; strict mode has
+/// its own micro-ops for waits.
+pub fn is_idle(base: &str) -> bool {
+    matches!(
+        base,
+        "s_nop"
+            | "s_waitcnt"
+            | "s_setprio"
+            | "s_icache_inv"
+            | "s_incperflevel"
+            | "s_decperflevel"
+            | "s_ttracedata"
+            | "s_inst_prefetch"
+            | "s_sethalt"
+            | "s_wakeup"
+            | "s_set_inst_prefetch_distance"
+            | "s_clause"
+            | "s_delay_alu"
+            | "s_version"
+            | "s_waitcnt_depctr"
+            | "s_waitcnt_vscnt"
+            | "s_waitcnt_vmcnt"
+            | "s_waitcnt_expcnt"
+            | "s_waitcnt_lgkmcnt"
+            | "s_wait_idle"
+            | "s_wait_event"
+            | "s_ttracedata_imm"
+            | "s_wait_alu"
+            | "s_wait_loadcnt"
+            | "s_wait_storecnt"
+            | "s_wait_samplecnt"
+            | "s_wait_bvhcnt"
+            | "s_wait_expcnt"
+            | "s_wait_dscnt"
+            | "s_wait_kmcnt"
+            | "s_wait_loadcnt_dscnt"
+            | "s_wait_storecnt_dscnt"
+    )
+}
+
 pub(super) fn lookup(base: &str) -> Option<Handler> {
     match base {
         "s_branch" => flow!(|_w, _op| Flow::Taken),
@@ -64,39 +104,6 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
             number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
         }),
         "s_sleep" | "s_sleep_var" => flow!(|_w, _op| Flow::Yield),
-        // Memory operations complete at once and results are there; strict mode has its own micro-ops for waits.
-        "s_nop"
-        | "s_waitcnt"
-        | "s_setprio"
-        | "s_icache_inv"
-        | "s_incperflevel"
-        | "s_decperflevel"
-        | "s_ttracedata"
-        | "s_inst_prefetch"
-        | "s_sethalt"
-        | "s_wakeup"
-        | "s_set_inst_prefetch_distance"
-        | "s_clause"
-        | "s_delay_alu"
-        | "s_version"
-        | "s_waitcnt_depctr"
-        | "s_waitcnt_vscnt"
-        | "s_waitcnt_vmcnt"
-        | "s_waitcnt_expcnt"
-        | "s_waitcnt_lgkmcnt"
-        | "s_wait_idle"
-        | "s_wait_event"
-        | "s_ttracedata_imm"
-        | "s_wait_alu"
-        | "s_wait_loadcnt"
-        | "s_wait_storecnt"
-        | "s_wait_samplecnt"
-        | "s_wait_bvhcnt"
-        | "s_wait_expcnt"
-        | "s_wait_dscnt"
-        | "s_wait_kmcnt"
-        | "s_wait_loadcnt_dscnt"
-        | "s_wait_storecnt_dscnt" => next!(|_w, _op| ()),
         "s_trap" => flow!(|w, op| {
             w.fault(FaultKind::Unsupported, format!("trap {} is raised (2 is llvm.trap, 3 a debug trap)", op.imm & 255))
         }),
@@ -154,6 +161,7 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
             w.s[m0] = w.s[m0] & !0xf000 | ((op.imm as u32 & 15) << 12)
         }),
         "s_set_gpr_idx_off" => next!(|_w, _op| ()),
+        base if is_idle(base) => next!(|_w, _op| ()),
         _ => None,
     }
 }

@@ -48,6 +48,7 @@ pub fn lookup(base: &str) -> Option<Handler> {
     arith::lookup(base).or_else(|| logic::lookup(base)).or_else(|| control::lookup(base))
 }
 
+pub use control::is_idle;
 pub(crate) use hwreg::{getreg, setreg};
 
 /// A handler from a closure that always goes on to the next micro-op.
