@@ -57,35 +57,59 @@ def explicit(kernel: str, facts: dict[str, Any]) -> list[dict[str, Any]]:
     return [arg for arg in facts["args"] if not arg["hidden"]]
 
 
-def pack(kernel: str, facts: dict[str, Any], values: list[Any], memory: Memory) -> Packed:
-    """Checks ``values`` and packs them. On an error nothing stays allocated.
+class Signature:
+    """What a kernel takes, worked out once for all launches."""
 
-    The device shares the memory of arrays that can be written and begin at a multiple of 16 bytes, as NumPy's own do;
-    others are copied.
-    """
-    wanted = explicit(kernel, facts)
-    if len(values) != len(wanted):
-        kinds = ", ".join(_describe(i, arg) for i, arg in enumerate(wanted))
-        given = f"{len(values)} {'was' if len(values) == 1 else 'were'} given"
-        raise ArgumentError(f"kernel {kernel} takes {len(wanted)} arguments ({kinds}), {given}")
-    out = bytearray(max((arg["offset"] + arg["size"] for arg in wanted), default=0))
-    packed = Packed(b"")
-    known: dict[int, int] = {}  # one array passed twice is one buffer
-    try:
-        for index, (arg, value) in enumerate(zip(wanted, values)):
-            where = _Where(kernel, index, arg)
-            if arg["kind"] in _POINTERS:
-                data = _pointer(where, value, memory, packed, known)
-            elif arg["kind"] == "by_value":
-                data = _by_value(where, value, arg["size"])
-            else:
-                raise ArgumentError(f"{where}: arguments of kind {arg['kind']} are not supported")
-            out[arg["offset"] : arg["offset"] + len(data)] = data
-    except BaseException:
-        packed.free(memory)
-        raise
-    packed.kernarg = bytes(out)
-    return packed
+    def __init__(self, kernel: str, facts: dict[str, Any]):
+        self.kernel = kernel
+        self._args = explicit(kernel, facts)
+        #: Kind, offset and size of each.
+        self._wanted = [(arg["kind"], arg["offset"], arg["size"]) for arg in self._args]
+        self._size = max((offset + size for _, offset, size in self._wanted), default=0)
+
+    def pack(self, values: list[Any], memory: Memory) -> Packed:
+        """Checks ``values`` and packs them. On an error nothing stays allocated.
+
+        The device shares the memory of arrays that can be written and begin at a multiple of 16 bytes, as NumPy's own do;
+        others are copied.
+        """
+        wanted = self._wanted
+        if len(values) != len(wanted):
+            kinds = ", ".join(_describe(i, arg) for i, arg in enumerate(self._args))
+            given = f"{len(values)} {'was' if len(values) == 1 else 'were'} given"
+            raise ArgumentError(f"kernel {self.kernel} takes {len(wanted)} arguments ({kinds}), {given}")
+        out = bytearray(self._size)
+        packed = Packed(b"")
+        known: dict[int, int] = {}  # one array passed twice is one buffer
+        done = 0
+        try:
+            for (kind, offset, size), value in zip(wanted, values):
+                if kind in _POINTERS:
+                    data = _pointer(value, memory, packed, known)
+                elif kind == "by_value":
+                    data = _by_value(value, size)
+                else:
+                    raise _Refused(f"arguments of kind {kind} are not supported")
+                out[offset : offset + len(data)] = data
+                done += 1
+        except _Refused as refused:
+            packed.free(memory)
+            where = f"kernel {self.kernel}, argument {_describe(done, self._args[done])}"
+            raise ArgumentError(f"{where}: {refused}") from None
+        except BaseException:
+            packed.free(memory)
+            raise
+        packed.kernarg = bytes(out)
+        return packed
+
+
+def pack(kernel: str, facts: dict[str, Any], values: list[Any], memory: Memory) -> Packed:
+    """As :meth:`Signature.pack`, for one launch."""
+    return Signature(kernel, facts).pack(values, memory)
+
+
+class _Refused(Exception):
+    """Why a value is no argument; which one it is, the caller knows."""
 
 
 def _describe(index: int, arg: dict[str, Any]) -> str:
@@ -93,22 +117,9 @@ def _describe(index: int, arg: dict[str, Any]) -> str:
     return f"{index}{' ' + arg['name'] if arg['name'] else ''}: {kind}"
 
 
-@dataclass
-class _Where:
-    """An argument as errors name it; the text is made for them only."""
-
-    kernel: str
-    index: int
-    arg: dict[str, Any]
-
-    def __str__(self) -> str:
-        return f"kernel {self.kernel}, argument {_describe(self.index, self.arg)}"
-
-
-def _place(array: Any, memory: Memory, packed: Packed) -> int:
+def _place(array: Any, host: int, memory: Memory, packed: Packed) -> int:
     """The address at which the device finds an array's bytes."""
-    host = array.__array_interface__["data"][0]
-    if array.nbytes and array.flags.writeable and host % _SHARED_ALIGN == 0:
+    if host % _SHARED_ALIGN == 0 and array.nbytes and array.flags.writeable:
         address = memory.share(host, array.nbytes, array)
         packed.addresses.append(address)
         return address
@@ -120,63 +131,70 @@ def _place(array: Any, memory: Memory, packed: Packed) -> int:
     return address
 
 
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "__array_interface__") and hasattr(value, "flags") and getattr(value, "shape", ()) != ()
+def _interface(value: Any) -> dict[str, Any] | None:
+    """NumPy's description of an array; None for everything else, scalars among it."""
+    interface = getattr(value, "__array_interface__", None)
+    if interface is None or not hasattr(value, "flags") or getattr(value, "shape", ()) == ():
+        return None
+    return interface
 
 
-def _pointer(where: _Where, value: Any, memory: Memory, packed: Packed, known: dict[int, int]) -> bytes:
+def _pointer(value: Any, memory: Memory, packed: Packed, known: dict[int, int]) -> bytes:
     if value is None:
         return bytes(8)
-    if _is_array(value):
+    address = known.get(id(value))
+    if address is not None:
+        return address.to_bytes(8, "little")
+    if (interface := _interface(value)) is not None:
         if not value.flags.c_contiguous:
-            raise ArgumentError(f"{where}: the array is not contiguous (numpy.ascontiguousarray makes a copy that is)")
+            raise _Refused("the array is not contiguous (numpy.ascontiguousarray makes a copy that is)")
         if value.dtype.hasobject:
-            raise ArgumentError(f"{where}: an array of Python objects has no bytes that a kernel could read")
-        address = known.get(id(value))
-        if address is None:
-            address = known[id(value)] = _place(value, memory, packed)
-        return struct.pack("<Q", address)
+            raise _Refused("an array of Python objects has no bytes that a kernel could read")
+        address = known[id(value)] = _place(value, interface["data"][0], memory, packed)
+        return address.to_bytes(8, "little")
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < 1 << 64:
-            raise ArgumentError(f"{where}: {value} is not an address")
-        return struct.pack("<Q", value)
-    raise ArgumentError(f"{where}: needs an array, None or a device address, not {_kind(value)}")
+            raise _Refused(f"{value} is not an address")
+        return value.to_bytes(8, "little")
+    raise _Refused(f"needs an array, None or a device address, not {_kind(value)}")
 
 
-def _by_value(where: _Where, value: Any, size: int) -> bytes:
+def _by_value(value: Any, size: int) -> bytes:
     if isinstance(value, (bytes, bytearray)):
         data = bytes(value)
     elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():  # a NumPy scalar
         data = value.tobytes()
     elif isinstance(value, int):  # bool included
         if size > 8 or not -(1 << (8 * size - 1)) <= value < 1 << (8 * size):
-            raise ArgumentError(f"{where}: {value} does not fit")
+            raise _Refused(f"{value} does not fit")
         return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
     elif isinstance(value, float):
         code = {2: "<e", 4: "<f", 8: "<d"}.get(size)
         if code is None:
-            raise ArgumentError(f"{where}: a float has 2, 4 or 8 bytes")
+            raise _Refused("a float has 2, 4 or 8 bytes")
         try:
             return struct.pack(code, value)
         except OverflowError:
-            raise ArgumentError(f"{where}: {value} does not fit") from None
+            raise _Refused(f"{value} does not fit") from None
     else:
-        raise ArgumentError(f"{where}: needs a number or bytes, not {_kind(value)}")
+        raise _Refused(f"needs a number or bytes, not {_kind(value)}")
     if len(data) != size:
-        raise ArgumentError(f"{where}: {_kind(value)} of {len(data)} bytes was given")
+        raise _Refused(f"{_kind(value)} of {len(data)} bytes was given")
     return data
 
 
 def _kind(value: Any) -> str:
     if value is None:
         return "None"
-    if _is_array(value):
+    if _interface(value) is not None:
         return f"an array of {value.dtype}"
     return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
 
 
 def dimensions(what: str, value: Any) -> tuple[int, int, int]:
     """One to three sizes as three: an int or a sequence; none may be zero."""
+    if type(value) is int and 0 < value < 1 << 32:
+        return value, 1, 1
     sizes = [value] if hasattr(value, "__index__") else list(value)
     if not 1 <= len(sizes) <= 3:
         raise ArgumentError(f"{what}: one to three sizes, not {len(sizes)}")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from . import _core
-from .arguments import Packed, check_workgroup, dimensions, pack
+from .arguments import Packed, Signature, check_workgroup, dimensions
 from .code_object import CodeObject
 from .errors import ArgumentError, DeviceError
 from .linked import Linked
@@ -127,7 +127,7 @@ class Module:
             planner.ask(kernels)
             self.loaded = planner.finish(check)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
-        self._facts: dict[str, dict[str, Any] | None] = {}
+        self._kernels: dict[str, tuple[dict[str, Any], Signature]] = {}
         self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as
         if tools:
             planner.bind(self)
@@ -178,8 +178,7 @@ class Module:
         come for nothing.
         """
         wanted = request(events, snapshots, only, limit)
-        result, report = self._launch(kernel, grid, block, args, lds, None, wanted)
-        return Trace(result, report["seen"])
+        return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted))
 
     def session(self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0) -> Session:
         """A launch that goes on only when it is told to, one instruction of one wave at a time."""
@@ -191,16 +190,17 @@ class Module:
             raise
 
     def _prepare(self, kernel: str, grid: Any, block: Any, args: Sequence[Any], lds: int) -> tuple[Any, Any, Packed]:
-        if kernel not in self._facts:
-            self._facts[kernel] = self.loaded.core.kernel(kernel)
-        facts = self._facts[kernel]
-        if facts is None:
-            raise ArgumentError(no_kernel(self.code_object, kernel))
+        if kernel not in self._kernels:
+            facts = self.loaded.core.kernel(kernel)
+            if facts is None:
+                raise ArgumentError(no_kernel(self.code_object, kernel))
+            self._kernels[kernel] = facts, Signature(kernel, facts)
+        facts, signature = self._kernels[kernel]
         sizes, group = dimensions("grid", grid), dimensions("block", block)
         check_workgroup(kernel, facts, group)
         if not 0 <= lds < 1 << 32:
             raise ArgumentError(f"lds: {lds} is not a number of bytes")
-        return sizes, group, pack(kernel, facts, list(args), self.device.core)
+        return sizes, group, signature.pack(list(args), self.device.core)
 
     def _launch(
         self,
@@ -212,7 +212,7 @@ class Module:
         strict: list[str] | None,
         watched: Any,
         cooperative: bool = False,
-    ) -> tuple[RunResult, dict[str, Any]]:
+    ) -> tuple[RunResult, Any]:
         core = self.device.core
         sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
         try:
@@ -220,8 +220,8 @@ class Module:
             packed.fetch(core)
         finally:
             packed.free(core)
-        facts = {name: value for name, value in report.items() if name != "seen"}
-        return RunResult(self, kernel, sizes, group, list(args), **facts), report
+        seen = report.pop("seen", None)
+        return RunResult(self, kernel, sizes, group, list(args), **report), seen
 
     def reports(self) -> list[Report]:
         """Every tool's report on all launches so far."""
