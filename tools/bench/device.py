@@ -26,8 +26,8 @@ def _bound(ours: float, bound: float, unit: str, **more) -> dict:
     return _row(ours, bound, ours / bound, unit, "the target", 1, **more)
 
 
-def _load(source: Path, threads: int = 1) -> lt.Module:
-    return lt.Device("gfx90a", threads=threads).load(lt.CodeObject.open(compile_kernel(source)))
+def _load(source: Path, threads: int = 1, processor: str = "gfx90a") -> lt.Module:
+    return lt.Device(processor, threads=threads).load(lt.CodeObject.open(compile_kernel(source, processor)))
 
 
 def _fastest(launch: Callable[[], lt.RunResult], repeat: int = 3) -> lt.LaunchResult:
@@ -45,14 +45,16 @@ def _rate(result: lt.RunResult, prefix: str) -> float:
 
 
 def arithmetic() -> dict[str, dict]:
-    """Vector instructions of whole waves on one core: all lanes active, and the last group's 40 of 64."""
+    """Vector instructions of whole waves on one core: all lanes active, the last group's 40 of 64, RDNA's 32."""
     module, unit = _load(HERE / "valu.hip"), "M wave64 VALU instructions/s, one core"
     full, partial = _valu(module, 64, 200_000), _valu(module, 40, 100_000)
     strict = _valu(module, 64, 50_000, strict=True)
+    narrow = _valu(_load(HERE / "valu.hip", processor="gfx1100"), 32, 200_000)
     plain_cost, strict_cost = full.seconds / full.instructions, strict.seconds / strict.instructions
     return {
         "emulate": _bound(_rate(full, "v_"), 60, unit),
         "emulate, EXEC partial": _bound(_rate(partial, "v_"), 25, unit),
+        "emulate, waves of 32 lanes": _bound(_rate(narrow, "v_"), 60, "M wave32 VALU instructions/s, one core"),
         "strict mode, arithmetic": _at_most(strict_cost / plain_cost, 4, "x a plain run"),
     }
 

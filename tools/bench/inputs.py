@@ -16,8 +16,8 @@ def run(*command) -> str:
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
 
 
-def compile_kernel(source: Path) -> Path:
-    out = WORK / f"{source.stem}.hsaco"
-    run("clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a", "--no-gpu-bundle-output",
+def compile_kernel(source: Path, processor: str = "gfx90a") -> Path:
+    out = WORK / f"{source.stem}-{processor}.hsaco"
+    run("clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={processor}", "--no-gpu-bundle-output",
         "-O3", "-ffp-contract=fast", source, "-o", out)  # fmt: skip
     return out
