@@ -213,8 +213,10 @@ impl Program {
             self.written.fill(!0);
         }
         inst.for_each_access(|access| {
-            if let Some(row) = row_of(access.reg).map(usize::from).filter(|_| access.access.writes()) {
-                self.written[row / 64] |= 1 << (row % 64);
+            if let Some(row) = row_of(access.reg).map(usize::from).filter(|_| access.access.writes())
+                && let Some(word) = self.written.get_mut(row / 64)
+            {
+                *word |= 1 << (row % 64);
             }
         });
     }
