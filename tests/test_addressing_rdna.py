@@ -98,3 +98,104 @@ def test_blocks_of_registers(space: str) -> None:
             np.testing.assert_array_equal(bytes_of(batch, base, memory.nbytes).view(np.uint32).reshape(32, 32), want)
         else:
             np.testing.assert_array_equal(got[0, -32:].T, want)
+
+
+def _swizzled(index: np.ndarray, offset: np.ndarray, stride: int, element: int, index_stride: int) -> np.ndarray:
+    """``element`` bytes of each of ``index_stride`` structures lie side by side."""
+    high = index // index_stride * stride + offset // element * element
+    return high * index_stride + index % index_stride * element + offset % element
+
+
+def _outside(mode: int, index, offset, size: int, records: int, stride: int, soffset: int, swizzled: bool) -> np.ndarray:
+    """OOB_SELECT's conditions."""
+    beyond = offset + size > stride
+    if mode == 0 or (mode == 3 and swizzled and stride):
+        return (index >= records) | beyond
+    if mode == 1:
+        return index >= records
+    if mode == 2:
+        return np.full(index.shape, records == 0)
+    return offset + size > records - soffset
+
+
+#: SWIZZLE_EN's values, and the bytes of an element that they mean.
+SWIZZLES = {10: {0: 0, 1: 4}, 11: {0: 0, 1: 4, 3: 16}, 12: {0: 0, 1: 4, 3: 16}}
+ADDRESSING = {"offen": "v4, ", "idxen": "v4, ", "idxen offen": "v[4:5], ", "": "off, "}
+
+
+@pytest.mark.parametrize("oob", range(4), ids=lambda k: f"oob{k}")
+@pytest.mark.parametrize("target", RDNA, ids=lambda t: t.processor)
+def test_buffers(target: Target, oob: int) -> None:
+    """Structured, raw, and swizzled with and without the lane's number; inside and outside.
+
+    The scalar offset belongs to the base, on RDNA4 to what is swizzled; RDNA4 has a factor for the stride as well. Each
+    word of an access is in or out by itself.
+    """
+    cases = [
+        (swizzle, width, add_tid, mode, scale)
+        for swizzle in SWIZZLES[target.major]
+        for width in (0, 2)
+        for add_tid in (False, True)
+        for mode in ADDRESSING
+        for scale in ((0, 1) if target.major == 12 else (0,))
+    ]
+    word, short, byte = ("dword", "ushort", "byte") if target.major == 10 else ("b32", "u16", "b8")
+    wide = "dwordx2" if target.major == 10 else "b64"
+    wait = "s_wait_loadcnt 0x0" if target.major == 12 else "s_waitcnt vmcnt(0)"
+    soffset, immediate, records = 32, 4, 40 if oob != 3 else 1100
+    trials = []
+    for swizzle, width, add_tid, mode, scale in cases:
+        stride = 32 >> (2 * scale)
+        resource = [
+            f"s_mov_b64 s[52:53], s[{sgpr('S0')}:{sgpr('S0') + 1}]",
+            f"s_or_b32 s53, s53, {stride << 16 | swizzle << (31 if target.major == 10 else 30):#x}",
+            f"s_mov_b32 s54, {records}",
+            f"s_mov_b32 s55, {oob << 28 | width << 21 | int(add_tid) << 23 | scale << 18 | 0xFAC:#x}",
+        ]
+        tail = f"{ADDRESSING[mode]}s[52:55], s{sgpr('S1')} {mode} offset:{immediate}"
+        lines = [f"buffer_load_{word} v8, {tail}", f"buffer_load_{short} v9, {tail}", f"buffer_load_{wide} v[10:11], {tail}"]
+        lines += [wait, f"buffer_store_{byte} v6, {tail}"]
+        name = f"{swizzle} {width} {add_tid} {mode} {scale}"
+        trials.append(Trial(name, lines, [4, 5, 6, 8, 9, 10, 11], [8, 9, 10, 11], before=resource))
+    batch = Batch(target, trials)
+    lanes = np.arange(32)
+    for trial, (swizzle, width, add_tid, mode, scale) in zip(trials, cases):
+        element, stride = SWIZZLES[target.major][swizzle], 32
+        memory = RNG.integers(0, 256, 8192, np.uint8)
+        base = batch.buffer(memory)
+        given = RNG.permutation(48)[:32] if "idxen" in mode else np.zeros(32, int)
+        vector = RNG.integers(0, 10, 32) * 4 if "offen" in mode else np.zeros(32, int)
+        data = RNG.integers(0, 1 << 32, 32, np.uint32)
+        old = RNG.integers(0, 1 << 32, (4, 32), np.uint32)
+        first = given if "idxen" in mode else vector
+        rows = np.concatenate([np.stack([first, vector, data]).astype(np.uint32), old])[None]
+        record = scalars(target)
+        pointer(record, "S0", base)
+        record[0, SCALARS["S1"]] = soffset
+        _, got = batch.run(trial, record, rows)
+        after = bytes_of(batch, base, memory.size)
+        index, offset = given + lanes * add_tid, vector + immediate
+        outside = [
+            _outside(oob, index, offset + 4 * k, size, records, stride, soffset, element != 0)
+            for k, size in ((0, 4), (0, 2), (0, 4), (1, 4), (0, 1))
+        ]
+
+        def place(k: int) -> np.ndarray:
+            if element == 0:
+                return soffset + index * stride + offset + k
+            if target.major == 12:
+                return _swizzled(index, offset + soffset + k, stride, element, 8 << width)
+            return soffset + _swizzled(index, offset + k, stride, element, 8 << width)
+
+        def loaded(start: int, size: int) -> np.ndarray:
+            return sum(memory[place(start + k)].astype(np.uint32) << np.uint32(8 * k) for k in range(size))
+
+        want = [np.where(out, 0, loaded(*at)) for out, at in zip(outside, ((0, 4), (0, 2), (0, 4), (4, 4)))]
+        where = f"{trial.name}: index {index}, offset {offset}"
+        np.testing.assert_array_equal(got[0, :2], want[:2], where)
+        # Across elements of sixteen bytes the manual has no word on the second half.
+        whole = np.ones(32, bool) if element != 16 else (offset + (soffset if target.major == 12 else 0)) % 16 <= 8
+        np.testing.assert_array_equal(got[0, 2:][:, whole], np.array(want[2:])[:, whole], where)
+        for lane in np.flatnonzero(~outside[4]):
+            memory[place(0)[lane]] = data[lane] & 255
+        np.testing.assert_array_equal(after, memory, where)

@@ -31,7 +31,7 @@ enum Bounds {
     Records,
     /// Everything in a buffer of no records, else nothing.
     Empty,
-    /// Past so many bytes.
+    /// Past so many bytes, whatever the index.
     Raw,
 }
 
@@ -46,6 +46,8 @@ struct Resource {
     index_stride: u64,
     add_tid: bool,
     bounds: Bounds,
+    /// RDNA4: the scalar offset is part of what is swizzled, not of the base.
+    swizzles_soffset: bool,
 }
 
 impl Resource {
@@ -54,15 +56,18 @@ impl Resource {
         if !w.generation.is_gfx9_family() {
             // RDNA1 and RDNA2 have one bit for swizzling, in elements of four bytes; later ones two, with their size.
             let swizzle = if w.generation == Generation::Gfx10 { word(1) >> 31 & 1 } else { word(1) >> 30 & 3 };
+            let rdna4 = matches!(w.generation, Generation::Gfx12 | Generation::Gfx1250);
+            let scale = if rdna4 { [1, 4, 8, 32][(word(3) >> 18 & 3) as usize] } else { 1 };
             return Resource {
                 base: word(0) | (word(1) & 0xffff) << 32,
-                stride: word(1) >> 16 & 0x3fff,
+                stride: (word(1) >> 16 & 0x3fff) * scale,
                 records: word(2),
                 swizzle: swizzle != 0,
                 element: 2 << swizzle.max(1),
                 index_stride: 8 << (word(3) >> 21 & 3),
                 add_tid: word(3) >> 23 & 1 != 0,
                 bounds: [Bounds::Structured, Bounds::Records, Bounds::Empty, Bounds::Raw][(word(3) >> 28 & 3) as usize],
+                swizzles_soffset: rdna4,
             };
         }
         let add_tid = word(3) >> 23 & 1 != 0;
@@ -78,18 +83,25 @@ impl Resource {
             index_stride: 8 << (word(3) >> 21 & 3),
             add_tid,
             bounds: Bounds::Gfx9,
+            swizzles_soffset: false,
         }
     }
-    /// Offset of a byte from base plus scalar offset.
-    fn place(&self, index: u64, offset: u64) -> u64 {
+    /// Address of a byte.
+    fn place(&self, index: u64, offset: u64, soffset: u64) -> u64 {
         if !self.swizzle {
-            return index.wrapping_mul(self.stride).wrapping_add(offset);
+            return (self.base.wrapping_add(soffset)).wrapping_add(index.wrapping_mul(self.stride)).wrapping_add(offset);
         }
+        let (start, offset) = if self.swizzles_soffset {
+            (self.base, (offset + soffset) & 0xffff_ffff)
+        } else {
+            (self.base.wrapping_add(soffset), offset)
+        };
         let (index_msb, index_lsb) = (index / self.index_stride, index % self.index_stride);
         let (offset_msb, offset_lsb) = (offset / self.element, offset % self.element);
-        (index_msb.wrapping_mul(self.stride) + offset_msb * self.element)
+        let within = (index_msb.wrapping_mul(self.stride) + offset_msb * self.element)
             .wrapping_mul(self.index_stride)
-            .wrapping_add(index_lsb * self.element + offset_lsb)
+            .wrapping_add(index_lsb * self.element + offset_lsb);
+        start.wrapping_add(within)
     }
     /// Whether `size` bytes there are outside the buffer.
     fn outside(&self, index: u64, offset: u64, size: u64, soffset: u64) -> bool {
@@ -101,7 +113,7 @@ impl Resource {
                 return index >= self.records || offset + size > self.stride;
             }
             Bounds::Raw => {
-                return index * self.stride + offset + size > self.records.saturating_sub(soffset);
+                return offset + size > self.records.saturating_sub(soffset);
             }
             Bounds::Gfx9 => {}
         }
@@ -141,7 +153,6 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
             }
         }
     }
-    let start = resource.base.wrapping_add(soffset);
     let swizzled = resource.swizzle;
     let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
     if swizzled && resource.element == 4 {
@@ -150,7 +161,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     // Lanes to be done a byte at a time: words across swizzled pieces, and loads that are partly outside.
     let (mut odd, mut partly) = (0u64, 0u64);
     for lane in lanes(exec) {
-        at.lane[lane] = start.wrapping_add(resource.place(index[lane], offset[lane]));
+        at.lane[lane] = resource.place(index[lane], offset[lane], soffset);
         if resource.outside(index[lane], offset[lane], size, soffset) {
             let some = matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
                 && rows.words > 1
@@ -158,7 +169,8 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
             partly |= u64::from(some) << lane;
             continue;
         }
-        let within = offset[lane] % resource.element;
+        let swizzled_soffset = if resource.swizzles_soffset { soffset } else { 0 };
+        let within = (offset[lane] + swizzled_soffset) % resource.element;
         let splits = swizzled && (within + size.min(4) > resource.element || (size > 4 && resource.element != 4))
             || swizzled && size >= 4 && !within.is_multiple_of(4);
         odd |= u64::from(splits) << lane;
@@ -184,7 +196,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     }
     if flow == Flow::Next && odd != 0 {
         flow = bytewise(w, action, rows, odd, |lane, byte| {
-            start.wrapping_add(resource.place(index[lane], offset[lane] + u64::from(byte)))
+            resource.place(index[lane], offset[lane] + u64::from(byte), soffset)
         });
     }
     // Each word of a multi-word access is checked by itself.
@@ -195,7 +207,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
         let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
         for lane in lanes(partly) {
             if !resource.outside(index[lane], offset[lane] + 4 * k, 4, soffset) {
-                at.lane[lane] = start.wrapping_add(resource.place(index[lane], offset[lane] + 4 * k));
+                at.lane[lane] = resource.place(index[lane], offset[lane] + 4 * k, soffset);
                 at.mask |= 1 << lane;
             }
         }
