@@ -48,7 +48,7 @@ MATRIX = "the entry is a formula of matrices, D = A * B + C: nothing about lanes
 #: Encodings of which no entry is compared.
 OTHERS = {
     "SOPP": "branches, waits, messages: there is no result to compare; the kernels of the other tests run them",
-    "MTBUF": "ConvertFromFormat() and ConvertToFormat() are in another chapter",
+    "MTBUF": "ConvertFromFormat() and ConvertToFormat() are in another chapter: compared by test_typed_buffers.py",
     "MIMG": "images",
     "VIMAGE": "images",
     "VSAMPLE": "images",

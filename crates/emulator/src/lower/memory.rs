@@ -7,16 +7,16 @@ use crate::mem::atomic::Atomic;
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{
-    Action, Transfer, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, global_words, lookup_cache_control,
+    Action, Transfer, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, global_words, lookup_cache_control, typed,
 };
-use crate::op::{Op, OpFlags};
+use crate::op::{Handler, Op, OpFlags};
 use crate::scalar::{IMM, NONE};
 
 /// Room for the widest access, a pair of quads.
 const WIDEST: u16 = 8;
 
 impl Builder {
-    /// FLAT, MUBUF and DS instructions; false if it is none of them.
+    /// FLAT, MUBUF, MTBUF and DS instructions; false if it is none of them.
     pub(super) fn memory(&mut self, inst: &Inst) -> Result<bool, String> {
         let info = inst.info();
         if let Some(run) = lookup_cache_control(info.base) {
@@ -25,7 +25,7 @@ impl Builder {
             self.ds(inst)?;
         } else if info.flags.intersects(Flags::FLAT | Flags::GLOBAL | Flags::SCRATCH) {
             self.flat(inst)?;
-        } else if info.flags.contains(Flags::MUBUF) {
+        } else if info.flags.intersects(Flags::MUBUF | Flags::MTBUF) {
             self.buffer(inst)?;
         } else {
             return Ok(false);
@@ -140,17 +140,29 @@ impl Builder {
         if inst.field(Field::Tfe) == Some(1) {
             return Err(format!("{} with tfe is not modelled", info.mnemonic));
         }
-        let suffix = info.base.strip_prefix("buffer_").ok_or_else(unknown)?;
-        let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
-        let action = keeping_denormals(inst, action);
         let flag = |field, bit| if inst.field(field) == Some(1) { bit } else { 0 };
         let extra = flag(Field::Offen, buffer::OFFEN)
             | flag(Field::Idxen, buffer::IDXEN)
             | flag(Field::Lds, buffer::LDS)
             | m0_width(inst);
-        if extra & buffer::LDS != 0 && !matches!(action, Action::Load(_)) {
-            return Err(unknown());
-        }
+        let (run, words): (Handler, u64) = match typed::Shape::parse(info.base) {
+            Some(_) if extra & buffer::LDS != 0 => return Err(unknown()),
+            Some(shape) => {
+                let field = |f| u64::from(inst.field(f).unwrap_or(0));
+                let format = field(Field::BufFormat) | field(Field::Dfmt) | field(Field::Nfmt) << 4;
+                let format = if shape.has_own_format() { format } else { 0 };
+                (typed::typed, shape.0 | u64::from(extra & (buffer::OFFEN | buffer::IDXEN)) | format << 16)
+            }
+            None => {
+                let suffix = info.base.strip_prefix("buffer_").ok_or_else(unknown)?;
+                let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
+                let action = keeping_denormals(inst, action);
+                if extra & buffer::LDS != 0 && !matches!(action, Action::Load(_)) {
+                    return Err(unknown());
+                }
+                (buffer::buffer, Encoded::new(action, words).0 | u64::from(extra) << 32)
+            }
+        };
         let addr = if fields.addr == NO_ROW { 0 } else { fields.addr };
         if fields.addr == NO_ROW && extra & (buffer::OFFEN | buffer::IDXEN) != 0 {
             return Err(unknown());
@@ -170,10 +182,10 @@ impl Builder {
             src: [addr, fields.data, soffset],
             sdst: fields.resource.ok_or_else(unknown)?,
             imm: u64::from(inst.field(Field::Offset).unwrap_or(0)),
-            imm2: Encoded::new(action, words).0 | u64::from(extra) << 32,
+            imm2: words,
             ..Op::NOTHING
         };
-        self.push_handler(buffer::buffer, op, WIDEST);
+        self.push_handler(run, op, WIDEST);
         Ok(())
     }
 

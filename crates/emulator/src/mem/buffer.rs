@@ -37,7 +37,7 @@ enum Bounds {
 
 /// A buffer resource descriptor.
 #[derive(Clone, Copy, Debug)]
-struct Resource {
+pub(super) struct Resource {
     base: u64,
     stride: u64,
     records: u64,
@@ -51,7 +51,7 @@ struct Resource {
 }
 
 impl Resource {
-    fn read(w: &Wave, code: u8) -> Resource {
+    pub fn read(w: &Wave, code: u8) -> Resource {
         let word = |i: u8| u64::from(w.s[usize::from(code.wrapping_add(i))]);
         if !w.generation.is_gfx9_family() {
             // RDNA1 and RDNA2 have one bit for swizzling, in elements of four bytes; later ones two, with their size.
@@ -86,10 +86,16 @@ impl Resource {
             swizzles_soffset: false,
         }
     }
+    /// Whether the lane's number is added to its index.
+    pub fn adds_lane(&self) -> bool {
+        self.add_tid
+    }
     /// Address of a byte.
-    fn place(&self, index: u64, offset: u64, soffset: u64) -> u64 {
+    pub fn place(&self, index: u64, offset: u64, soffset: u64) -> u64 {
         if !self.swizzle {
-            return (self.base.wrapping_add(soffset)).wrapping_add(index.wrapping_mul(self.stride)).wrapping_add(offset);
+            return (self.base.wrapping_add(soffset))
+                .wrapping_add(index.wrapping_mul(self.stride))
+                .wrapping_add(offset);
         }
         let (start, offset) = if self.swizzles_soffset {
             (self.base, (offset + soffset) & 0xffff_ffff)
@@ -104,7 +110,7 @@ impl Resource {
         start.wrapping_add(within)
     }
     /// Whether `size` bytes there are outside the buffer.
-    fn outside(&self, index: u64, offset: u64, size: u64, soffset: u64) -> bool {
+    pub fn outside(&self, index: u64, offset: u64, size: u64, soffset: u64) -> bool {
         match self.bounds {
             Bounds::Structured => return index >= self.records || offset + size > self.stride,
             Bounds::Records => return index >= self.records,
@@ -127,6 +133,24 @@ impl Resource {
     }
 }
 
+/// The lanes' indices and offsets, the scalar one apart.
+pub(super) fn indices(w: &Wave, op: &Op, extra: u32, add_tid: bool) -> ([u64; 64], [u64; 64]) {
+    let (mut index, mut offset) = ([0u64; 64], [op.imm; 64]);
+    let offset_row = op.src[0].wrapping_add(u16::from(extra & (IDXEN | OFFEN) == IDXEN | OFFEN));
+    for lane in lanes(w.exec()) {
+        if extra & IDXEN != 0 {
+            index[lane] = u64::from(w.row(op.src[0]).0[lane]);
+        }
+        if extra & OFFEN != 0 {
+            offset[lane] += u64::from(w.row(offset_row).0[lane]);
+        }
+        if add_tid {
+            index[lane] += lane as u64;
+        }
+    }
+    (index, offset)
+}
+
 pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     let encoded = Encoded(op.imm2);
     let (action, extra) = (encoded.action(), encoded.extra());
@@ -138,21 +162,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
         Action::Load(t) | Action::Store(t) => t.bytes(rows.words),
         Action::Atomic(..) => 4 * u64::from(rows.words),
     };
-    let (mut index, mut offset) = ([0u64; 64], [op.imm; 64]);
-    {
-        let offset_row = op.src[0].wrapping_add(u16::from(extra & (IDXEN | OFFEN) == IDXEN | OFFEN));
-        for lane in lanes(exec) {
-            if extra & IDXEN != 0 {
-                index[lane] = u64::from(w.row(op.src[0]).0[lane]);
-            }
-            if extra & OFFEN != 0 {
-                offset[lane] += u64::from(w.row(offset_row).0[lane]);
-            }
-            if resource.add_tid {
-                index[lane] += lane as u64;
-            }
-        }
-    }
+    let (index, offset) = indices(w, op, extra, resource.add_tid);
     let swizzled = resource.swizzle;
     let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
     if swizzled && resource.element == 4 {

@@ -9,10 +9,12 @@ pub mod ds_transpose;
 pub mod ds_words;
 pub mod flat;
 pub mod flat_lanes;
+pub mod format;
 pub mod global_words;
 pub mod notice;
 pub mod pieces;
 pub mod smem;
+pub mod typed;
 
 use crate::op::{Flow, Handler, Op};
 use crate::wave::Wave;
