@@ -54,12 +54,14 @@ DPP_WAYS_GFX9 = (
 )
 
 
-#: RDNA's; the last two read inactive lanes.
+#: RDNA's; the last but one of each kind reads inactive lanes. (Without fi, DPP8 has zeros of them: LLVM's "Syntax of AMDGPU
+#: Instruction Modifiers".)
 DPP_WAYS_RDNA = (
     ("row_share:6 row_mask:0xf bank_mask:0xf", ("newbcast", 6), 15, 15, False),
     ("row_xmask:5 row_mask:0xf bank_mask:0xd bound_ctrl:1", ("xmask", 5), 15, 13, True),
     ("row_shl:2 row_mask:0xf bank_mask:0xf fi:1", ("row_shl", 2), 15, 15, False),
     ("dpp8:[6,0,3,3,1,7,2,5] fi:1", ("eight", (6, 0, 3, 3, 1, 7, 2, 5)), 15, 15, False),
+    ("dpp8:[6,0,3,3,1,7,2,5]", ("eight", (6, 0, 3, 3, 1, 7, 2, 5)), 15, 15, True),
 )
 
 

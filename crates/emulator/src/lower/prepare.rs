@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use luthier_isa::Generation;
 
-use crate::error::FaultKind;
 use crate::op::{Flow, Kernel, Op};
 use crate::wave::{Row, Wave, rows, scalar};
 
@@ -191,8 +190,8 @@ fn permute(w: &mut Wave, op: &Op) {
     }
 }
 
-/// dst = src0 with the lanes of each eight permuted by imm, three bits each; imm2: from inactive lanes too. `sdst` as
-/// that of [`Permute`].
+/// dst = src0 with the lanes of each eight permuted by imm, three bits each; imm2: from inactive lanes too, which give
+/// zero otherwise (so LLVM's "Syntax of AMDGPU Instruction Modifiers" says). `sdst` as that of [`Permute`].
 pub(super) struct PermuteEight;
 impl Kernel for PermuteEight {
     #[inline(always)]
@@ -204,12 +203,10 @@ impl Kernel for PermuteEight {
         for i in 0..64 {
             out.0[i] = source.0[from(i) & 63];
         }
-        if op.imm2 == 0
-            && let Some(lane) = (0..64).find(|&i| exec >> i & 1 != 0 && exec >> from(i) & 1 == 0)
-        {
-            let message =
-                format!("lane {lane} reads the inactive lane {} by DPP8, which gives nobody says what", from(lane));
-            return w.fault(FaultKind::Unsupported, message);
+        if op.imm2 == 0 {
+            for i in 0..64 {
+                out.0[i] &= ((exec >> from(i)) as u32 & 1).wrapping_neg();
+            }
         }
         *w.row_mut(op.dst) = out;
         if op.sdst != 0 {
