@@ -197,3 +197,27 @@ def test_buffers(target: Target, oob: int) -> None:
         for lane in np.flatnonzero(~outside[4]):
             memory[places[0][lane]] = data[lane] & 255
         np.testing.assert_array_equal(after, memory, where)
+
+
+@pytest.mark.parametrize("target", [Target("gfx900", "", 64, 9), *RDNA], ids=lambda t: t.processor)
+def test_the_word_after_is_written_by_failures_only(target: Target) -> None:
+    """TFE: where a load finds no memory behind an address, the register after its result says so. It finds it here."""
+    resource = [
+        f"s_mov_b64 s[52:53], s[{sgpr('S0')}:{sgpr('S0') + 1}]",
+        "s_mov_b32 s54, 1024",
+        f"s_mov_b32 s55, {0x27FAC if target.major == 9 else 0x31014FAC:#x}",
+    ]
+    name = "buffer_load_b64" if target.major >= 11 else "buffer_load_dwordx2"
+    trial = Trial("tfe", [f"{name} v[8:10], v4, s[52:55], 0 offen tfe"], [4, 8, 9, 10], [8, 9, 10], before=resource)
+    if target.major == 12:
+        trial.lines = [f"{name} v[8:10], v4, s[52:55], null offen tfe"]
+    batch = Batch(target, [trial])
+    memory = RNG.integers(0, 1 << 32, 256, np.uint32)
+    record = scalars(target)
+    record[0, SCALARS["EXEC"] + 1] = 0xFFFFFFFF
+    pointer(record, "S0", batch.buffer(memory))
+    place = RNG.permutation(64)[: target.lanes] * 4
+    rows = RNG.integers(0, 1 << 32, (1, 4, target.lanes), np.uint32)
+    rows[0, 0] = place
+    _, got = batch.run(trial, record, rows)
+    np.testing.assert_array_equal(got[0], [memory[place // 4], memory[place // 4 + 1], rows[0, 3]])

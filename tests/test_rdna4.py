@@ -199,3 +199,16 @@ def test_transposing_loads() -> None:
     for got, matrix in ((wide, halves), (narrow, bytes_)):
         want = [matrix[8 * (n // 16) : 8 * (n // 16) + 8, n % 16] for n in lane]
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("wave", (32, 64))
+def test_signals(wave: int) -> None:
+    """One wave of four is told that it was the first to signal; afterwards nobody has."""
+    first, state = np.zeros(3, np.uint32), np.zeros(4 * wave, np.uint32)
+    launch = SimpleNamespace(kernel="signals", grid=(4 * wave,), block=(4 * wave,), args=[first, state])
+    flags = ("-mwavefrontsize64", "-DWAVE64") if wave == 64 else ()
+    proof.run(compiled.code_object("rdna4", target="gfx1201", flags=flags), [launch], target="gfx1201")
+    # Every lane of the first wave adds one.
+    np.testing.assert_array_equal(first, [wave] * 3)
+    # Signals in bits 22 to 16, members in 10 to 4, valid.
+    np.testing.assert_array_equal(state & 0x7FF, 4 << 4 | 1)

@@ -99,3 +99,17 @@ KERNEL transposed(const char *matrix, const u32 *wide_at, const u32 *narrow_at, 
     narrow[lane] = __builtin_amdgcn_global_load_tr_b64_v2i32((Narrow)(matrix + narrow_at[lane]));
 }
 #endif
+
+// Which wave signals first, three times over; what the barrier has to say once all have.
+KERNEL signals(u32 *first, u32 *state) {
+    for (u32 round = 0; round < 3; round++) {
+        bool is_first = __builtin_amdgcn_s_barrier_signal_isfirst(-1);
+        __builtin_amdgcn_s_barrier_wait(-1);
+        if (is_first)
+            __atomic_fetch_add(first + round, 1, __ATOMIC_RELAXED);
+    }
+    u32 after = __builtin_amdgcn_s_get_barrier_state(-1);
+    __builtin_amdgcn_s_barrier_signal(-1);
+    __builtin_amdgcn_s_barrier_wait(-1);
+    state[local_x()] = after;
+}

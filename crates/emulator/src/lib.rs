@@ -82,6 +82,7 @@
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
 //! | [`scalar`] | scalar operations |
 //! | [`memory`], [`buffer`], [`lds`] | device memory, what backs it, a workgroup's LDS |
+//! | [`barrier`] | what code can ask of its workgroup's barrier |
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |
@@ -90,6 +91,7 @@
 
 // Loops over lanes index several rows by lane.
 #![allow(clippy::needless_range_loop)]
+pub mod barrier;
 pub mod buffer;
 pub mod coverage;
 pub mod device;

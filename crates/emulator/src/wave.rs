@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use luthier_isa::Generation;
 
+use crate::barrier::Barrier;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::masks::blend;
@@ -126,6 +127,8 @@ pub struct Wave {
     /// The allocation touched last.
     pub span: Span,
     pub lds: Rc<Lds>,
+    /// Its workgroup's.
+    pub barrier: Rc<Barrier>,
     /// Why the wave cannot go on, after [`Flow::Fault`].
     pub fault: Option<Box<Fault>>,
     /// Present in strict mode.
@@ -157,6 +160,7 @@ impl Wave {
             memory: Arc::new(Memory::new()),
             span: Span::NONE,
             lds: Rc::new(Lds::new(0)),
+            barrier: Rc::default(),
             fault: None,
             strict: None,
             observer: None,

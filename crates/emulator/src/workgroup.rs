@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::barrier::Barrier;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::lower::Limits;
@@ -65,6 +66,7 @@ impl Workgroup {
         let split = d.descriptor.tg_split();
         let checks = shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split)));
         let lds = Rc::new(Lds::new(lds));
+        let barrier = Rc::new(Barrier::new(count));
         let scratch = shared.scratch + shared.scratch_slot * slot as u64;
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
@@ -73,6 +75,7 @@ impl Workgroup {
                 wave
             });
             wave.lds = Rc::clone(&lds);
+            wave.barrier = Rc::clone(&barrier);
             wave.strict = checks.as_ref().map(|(kinds, group)| {
                 let own = scratch + u64::from(wave_number) * d.wave_scratch();
                 let own = own..own + d.wave_scratch();
@@ -98,7 +101,10 @@ impl Workgroup {
         match stop {
             Stop::Quantum => {}
             Stop::Barrier => running.state = State::AtBarrier,
-            Stop::End => running.state = State::Ended,
+            Stop::End => {
+                running.state = State::Ended;
+                running.wave.barrier.leave();
+            }
             Stop::Fault { pc, text, refusal } => {
                 let fault = match (running.wave.fault.take(), refusal) {
                     (Some(fault), _) => *fault,

@@ -94,10 +94,31 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         }),
         "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done" => flow!(|_w, _op| Flow::End),
         "s_barrier" => flow!(|_w, _op| Flow::Barrier),
-        // The workgroup's barrier is number -1. Waves wait where they wait for it, having signalled before.
+        // The workgroup's barrier is number -1; number 0 is none. Waves wait where they wait for it, having signalled
+        // before.
         "s_barrier_signal" => flow!(|w, op| match s32(w, op, 0) as i32 {
-            -1 => Flow::Next,
+            -1 => {
+                w.barrier.signal();
+                Flow::Next
+            }
+            0 => Flow::Next,
             number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
+        }),
+        "s_barrier_signal_isfirst" => flow!(|w, op| match s32(w, op, 0) as i32 {
+            number @ (-1 | 0) => {
+                let first = number != 0 && w.barrier.signal();
+                w.set_scc(first);
+                Flow::Next
+            }
+            number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
+        }),
+        "s_get_barrier_state" => flow!(|w, op| match s32(w, op, 0) as i32 {
+            -1 => {
+                let state = w.barrier.state();
+                set32(w, op, state);
+                Flow::Next
+            }
+            number => w.fault(FaultKind::Unsupported, format!("the state of barrier {number} is not modelled")),
         }),
         "s_barrier_wait" => flow!(|w, op| match op.imm as i16 {
             -1 => Flow::Barrier,
