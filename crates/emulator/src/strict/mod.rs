@@ -7,7 +7,7 @@
 //!   moves, logic and arithmetic ([`flow`], [`spread`]), as it may (compilers copy, merge and spill undefined values
 //!   freely); it is a finding where it decides something: an address, EXEC, a branch, a matrix operation, what is
 //!   stored to global memory.
-//! * Some pairs of instructions must be kept apart by software ([`hazards`], [`matrix_hazards`]); a pair that is not is
+//! * Some pairs of instructions must be kept apart by software ([`hazards`]); a pair that is not is
 //!   a finding.
 //!
 //! Where memory is accessed, undefined bits go along into LDS and scratch and come back from there ([`memory`]), and
@@ -20,7 +20,6 @@ mod counters;
 mod flow;
 mod group;
 mod hazards;
-mod matrix_hazards;
 pub mod memory;
 mod order;
 mod quick;
@@ -168,7 +167,7 @@ pub fn before(w: &mut Wave, op: &Op) -> Flow {
     strict.access = 0;
     strict.waits.check(checked, &mut strict.log);
     strict.settle();
-    strict.hazards.check(&checked.hazards, &mut strict.log);
+    strict.hazards.check(&checked.hazards, strict.wave, &mut strict.log);
     let passes = checked.quick.as_ref().is_some_and(|quick| strict.shadow.passes(quick, w.exec(), w.all_lanes()));
     if !passes {
         strict.shadow.check(w, checked, &mut strict.log);

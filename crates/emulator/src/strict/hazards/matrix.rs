@@ -2,16 +2,20 @@
 //!
 //! A matrix instruction holds its accumulator and its result for as many passes as its shape takes. Another one may
 //! chain through the very same accumulator at once; everything else that touches those registers has to stay away.
-//! The rules of gfx90a, gfx942 and gfx950 are here. Numbers: "Manually Inserted Wait States" in AMD's CDNA ISA manuals,
-//! and what LLVM's GCNHazardRecognizer inserts for each pair.
+//! On CDNA1 only moves from and to accumulators and other matrix instructions can touch them. Numbers: "Manually Inserted
+//! Wait States" in AMD's CDNA ISA manuals, and what LLVM's GCNHazardRecognizer inserts for each pair.
 
 use std::collections::VecDeque;
 
 use luthier_isa::{Field, Flags, Generation, Inst, Operand, RegRange, Target};
 
+use super::{Missing, wait_states};
+
 /// How long a matrix instruction takes, as the tables of wait states group them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pipe {
+    /// gfx908, with its passes.
+    First(u32),
     /// gfx90a: single precision and narrower, with its passes.
     Single(u32),
     /// CDNA3 on: f32, with its passes.
@@ -36,6 +40,9 @@ enum How {
     ValuRead,
     MemoryRead,
     Write,
+    /// gfx908's v_accvgpr_read and v_accvgpr_write.
+    MoveFrom,
+    MoveTo,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +69,9 @@ struct Holder {
     name: &'static str,
     result: RegRange,
     accumulator: Option<RegRange>,
-    /// When it was issued.
+    /// When it was issued, and where it is.
     at: u64,
+    pc: u64,
 }
 
 /// CDNA3's and CDNA4's passes. `narrow`: both factors have less than 8 bits.
@@ -102,8 +110,19 @@ fn pipe(inst: &Inst, target: Target) -> Option<Pipe> {
         let narrow = |format| inst.field(format).is_some_and(|f| f >= 2);
         return cdna3_pipe(base, narrow(Field::Cbsz) && narrow(Field::Blgp), target);
     }
+    let kind = if target == Target::Gfx908 { Pipe::First } else { Pipe::Single };
     let passes = [("_32x32x", 16), ("_16x16x", 8), ("_4x4x", 2)];
-    passes.iter().find(|(shape, _)| base.contains(shape)).map(|&(_, passes)| Pipe::Single(passes))
+    passes.iter().find(|(shape, _)| base.contains(shape)).map(|&(_, passes)| kind(passes))
+}
+
+/// Whether this is a matrix instruction, which the rules for other VALU instructions leave out.
+pub fn is_mfma(inst: &Inst) -> bool {
+    ["v_mfma_", "v_smfmac_"].iter().any(|start| inst.info().base.starts_with(start))
+}
+
+/// Of f64.
+pub fn is_double(inst: &Inst) -> bool {
+    inst.info().base.starts_with("v_mfma_f64_")
 }
 
 fn vector(operand: Option<Operand>) -> Option<RegRange> {
@@ -124,11 +143,13 @@ impl MatrixFacts {
         let flag = |f| info.flags.contains(f);
         let memory = flag(Flags::VMEM) || flag(Flags::DS) || flag(Flags::FLAT);
         let target = info.mode.target();
-        let known = matches!(target.generation(), Generation::Gfx90a | Generation::Gfx940);
+        let first = target == Target::Gfx908;
+        let known = first || matches!(target.generation(), Generation::Gfx90a | Generation::Gfx940);
         if !known || !memory && !flag(Flags::VALU) {
             return MatrixFacts::default();
         }
-        let pipe = pipe(inst, target);
+        // CDNA1's dot products are through in time.
+        let pipe = pipe(inst, target).filter(|&pipe| !first || pipe != Pipe::Dot);
         let sparse = info.base.starts_with("v_smfmac_");
         let matrix = pipe.is_some();
         let mut facts =
@@ -138,13 +159,15 @@ impl MatrixFacts {
             let Some(regs) = vector(Some(value)) else { continue };
             if operand.access.writes() {
                 result.get_or_insert(regs);
-                if !is_mfma(pipe) {
-                    facts.uses.push(Use { regs, how: How::Write });
+                let moves = first && info.base == "v_accvgpr_write_b32";
+                if !is_matrix(pipe) {
+                    facts.uses.push(Use { regs, how: if moves { How::MoveTo } else { How::Write } });
                 }
             }
             if operand.access.reads() {
                 let how = match () {
                     () if memory => How::MemoryRead,
+                    () if first && info.base == "v_accvgpr_read_b32" => How::MoveFrom,
                     () if !matrix => How::ValuRead,
                     () if operand.access.writes() || (operand.field == Field::Src2 && !sparse) => How::Accumulator,
                     () => How::Factor,
@@ -154,23 +177,27 @@ impl MatrixFacts {
         }
         if let (Some(pipe), Some(result)) = (pipe, result) {
             let accumulator = vector(inst.operand_in(Field::Src2)).filter(|_| !sparse);
-            facts.holds = Some(Holder { pipe, target, name: info.base, result, accumulator, at: 0 });
+            facts.holds = Some(Holder { pipe, target, name: info.base, result, accumulator, at: 0, pc: 0 });
         }
         facts
     }
-
-    /// Whether this is a matrix instruction, which the rules for other VALU instructions leave out.
-    pub fn is_matrix(&self) -> bool {
-        is_mfma(self.holds.map(|h| h.pipe))
-    }
-
-    pub fn is_dot(&self) -> bool {
-        self.holds.is_some_and(|h| h.pipe == Pipe::Dot)
-    }
 }
 
-fn is_mfma(pipe: Option<Pipe>) -> bool {
+fn is_matrix(pipe: Option<Pipe>) -> bool {
     pipe.is_some_and(|p| p != Pipe::Dot)
+}
+
+/// As [`behind_result`], CDNA1.
+fn behind_cdna1(passes: u32, first: &Holder, usage: Use) -> u32 {
+    match usage.how {
+        How::Accumulator if first.result == usage.regs => 0,
+        How::Accumulator => 2,
+        How::MoveFrom => passes + 2,
+        How::MoveTo => passes - 1,
+        How::Factor => 4,
+        // Accumulators are out of the reach of all others.
+        How::ValuRead | How::MemoryRead | How::Write => 0,
+    }
 }
 
 /// As [`behind_result`], CDNA3 on.
@@ -181,20 +208,24 @@ fn behind_cdna3(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
     let into_fast = matches!(next, Some(Pipe::Fast(..)));
     let gfx950 = first.target == Target::Gfx950;
     match (first.pipe, usage.how) {
-        (Pipe::Slow(passes) | Pipe::Fast(passes, _), How::Accumulator) if same && is_mfma(next) && !double => {
-            if passes == 2 { 2 } else { 0 }
+        (Pipe::Slow(passes) | Pipe::Fast(passes, _), How::Accumulator) if same && is_matrix(next) && !double => {
+            if passes == 2 {
+                2
+            } else {
+                0
+            }
         }
         (Pipe::Slow(_), How::Accumulator) if into_fast => 0,
-        (Pipe::Slow(passes), How::Accumulator) if is_mfma(next) => passes,
+        (Pipe::Slow(passes), How::Accumulator) if is_matrix(next) => passes,
         (Pipe::Slow(passes), _) => passes + 2,
-        (Pipe::Fast(passes, late), How::Accumulator) if is_mfma(next) => {
+        (Pipe::Fast(passes, late), How::Accumulator) if is_matrix(next) => {
             passes + 1 + u32::from(late && (passes != 2 || into_fast))
         }
         (Pipe::Fast(passes, late), _) => passes + 3 + u32::from(late && passes != 2),
         (_, How::Accumulator) if into_fast => 0,
         (Pipe::Double16, How::Accumulator) if same && next == Some(Pipe::Double16) => 0,
-        (Pipe::Double4, How::Accumulator) if is_mfma(next) => 4,
-        (Pipe::Double16, How::Accumulator) if is_mfma(next) => {
+        (Pipe::Double4, How::Accumulator) if is_matrix(next) => 4,
+        (Pipe::Double16, How::Accumulator) if is_matrix(next) => {
             if gfx950 {
                 17
             } else {
@@ -217,6 +248,9 @@ fn behind_cdna3(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
 
 /// Wait states that a use needs behind the instruction that writes those registers.
 fn behind_result(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
+    if let Pipe::First(passes) = first.pipe {
+        return behind_cdna1(passes, first, usage);
+    }
     if first.pipe != Pipe::Dot && first.target.generation() == Generation::Gfx940 {
         return behind_cdna3(first, second, usage);
     }
@@ -226,15 +260,15 @@ fn behind_result(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
     match (first.pipe, usage.how) {
         (Pipe::Dot, how) => {
             let itself = second.holds.is_some_and(|h| h.name == first.name);
-            if is_mfma(next) || (itself && how != How::Factor) { 0 } else { 3 }
+            if is_matrix(next) || (itself && how != How::Factor) { 0 } else { 3 }
         }
-        (Pipe::Single(passes), How::Accumulator) if is_mfma(next) => match () {
+        (Pipe::Single(passes), How::Accumulator) if is_matrix(next) => match () {
             () if same => 0,
             () if double => passes + 1,
             () => passes,
         },
         (Pipe::Single(passes), _) => passes + 3,
-        (Pipe::Double4 | Pipe::Double16, How::Accumulator) if is_mfma(next) && !double => 0,
+        (Pipe::Double4 | Pipe::Double16, How::Accumulator) if is_matrix(next) && !double => 0,
         (Pipe::Double4, How::Accumulator) if double => 4,
         (Pipe::Double16, How::Accumulator) if double => {
             if same {
@@ -247,7 +281,7 @@ fn behind_result(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
         (Pipe::Double16, How::MemoryRead) => 18,
         (Pipe::Double4, _) => 6,
         // `behind_cdna3` has the others.
-        (Pipe::Double16 | Pipe::Slow(_) | Pipe::Fast(..), _) => 11,
+        (Pipe::Double16 | Pipe::Slow(_) | Pipe::Fast(..) | Pipe::First(_), _) => 11,
     }
 }
 
@@ -264,56 +298,58 @@ pub struct MatrixHazards {
 impl MatrixHazards {
     /// The wait states that are missing before an instruction at `now`, and why.
     #[inline(always)]
-    pub fn missing(&self, facts: &MatrixFacts, now: u64) -> Option<(u64, String)> {
+    pub fn missing(&self, facts: &MatrixFacts, now: u64) -> Option<Missing> {
         if self.recent.is_empty() { None } else { self.missing_behind(facts, now) }
     }
 
-    fn missing_behind(&self, facts: &MatrixFacts, now: u64) -> Option<(u64, String)> {
-        let mut worst: Option<(u64, String)> = None;
-        let mut need = |states: u32, at: u64, why: &dyn Fn() -> String| {
-            let have = now.saturating_sub(at + 1);
+    fn missing_behind(&self, facts: &MatrixFacts, now: u64) -> Option<Missing> {
+        let mut worst: Option<(u64, Missing)> = None;
+        let mut need = |rule: &'static str, states: u32, first: &Holder, why: &dyn Fn() -> String| {
+            let have = now.saturating_sub(first.at + 1);
             let missing = u64::from(states).saturating_sub(have);
             if missing > worst.as_ref().map_or(0, |w| w.0) {
-                worst = Some((missing, why()));
+                worst = Some((missing, Missing { rule, what: why(), remedy: wait_states(missing), first: first.pc }));
             }
         };
         // The latest writer of a register is the one to wait for.
         for usage in &facts.uses {
             if let Some(first) = self.recent.iter().rev().find(|h| overlap(h.result, usage.regs)) {
-                let what = if first.pipe == Pipe::Dot { "a dot product" } else { "a matrix instruction" };
+                let (rule, what) = match first.pipe {
+                    Pipe::Dot => ("dot-result", "a dot product"),
+                    _ => ("matrix-result", "a matrix instruction"),
+                };
                 let states = behind_result(first, facts, *usage);
-                need(states, first.at, &|| format!("{what} is still writing {}", first.result));
+                need(rule, states, first, &|| format!("{what} is still writing {}", first.result));
             }
-            if usage.how == How::Write {
-                for first in &self.recent {
-                    if let (Pipe::Single(passes) | Pipe::Fast(passes, _), Some(c)) = (first.pipe, first.accumulator)
-                        && overlap(c, usage.regs)
-                    {
-                        need(passes - 1, first.at, &|| format!("a matrix instruction is still reading {c}"));
-                    }
-                }
+            // So is its latest reader.
+            let reads = |h: &&Holder| h.accumulator.is_some_and(|c| overlap(c, usage.regs));
+            if let Some(first) = self.recent.iter().rev().find(reads) {
+                let states = match (first.pipe, usage.how) {
+                    (Pipe::Single(passes) | Pipe::Fast(passes, _), How::Write) => passes - 1,
+                    (Pipe::First(passes), How::MoveTo) => passes.saturating_sub(3),
+                    _ => continue,
+                };
+                let why =
+                    || format!("a matrix instruction is still reading {}", first.accumulator.unwrap_or(usage.regs));
+                need("matrix-accumulator-overwrite", states, first, &why);
             }
         }
         if facts.fma64
             && let Some(first) = self.recent.iter().rev().find(|h| matches!(h.pipe, Pipe::Double4 | Pipe::Double16))
         {
-            need(FMA64, first.at, &|| "an f64 matrix instruction has just been issued".into());
+            let why = || "an f64 matrix instruction has just been issued".into();
+            need("double-matrix-fma", FMA64, first, &why);
         }
-        worst
+        worst.map(|(_, missing)| missing)
     }
 
     #[inline]
-    pub fn note(&mut self, facts: &MatrixFacts, now: u64) {
+    pub fn note(&mut self, facts: &MatrixFacts, now: u64, pc: u64) {
         while self.recent.front().is_some_and(|h| h.at + LONGEST < now) {
             self.recent.pop_front();
         }
         if let Some(holder) = facts.holds {
-            self.recent.push_back(Holder { at: now, ..holder });
+            self.recent.push_back(Holder { at: now, pc, ..holder });
         }
-    }
-
-    /// When the last f64 matrix instruction was issued.
-    pub fn last_double(&self) -> Option<u64> {
-        self.recent.iter().rev().find(|h| matches!(h.pipe, Pipe::Double4 | Pipe::Double16)).map(|h| h.at)
     }
 }

@@ -1,0 +1,209 @@
+//! Pairs of instructions that the hardware leaves it to software to keep apart.
+//!
+//! The rules are rows of a table ([`rules`]), which say what the first instruction does to a register, what the second
+//! does to it, how far apart they have to be, and what in between makes it good; [`view`] tells what an instruction
+//! does. Distances are counted in wait states (one for each instruction in between, more for `s_nop`) or in VALU
+//! instructions. CDNA's matrix instructions hold their registers for as long as their shape takes ([`matrix`]); some
+//! of RDNA's hazards take three instructions ([`scalars`], [`forwarding`]).
+
+mod forwarding;
+mod matrix;
+mod rules;
+mod scalars;
+mod view;
+
+use luthier_isa::{Inst, Reg};
+
+use self::forwarding::{Forwarding, ForwardingFacts};
+use self::matrix::{MatrixFacts, MatrixHazards};
+use self::rules::{Apart, First, Marks, RULES, Rule};
+use self::scalars::{ScalarFacts, Scalars};
+use self::view::View;
+use super::{Log, Party};
+use crate::report::FindingKind;
+
+/// An instruction as the hazard checks see it.
+#[derive(Debug)]
+pub struct Facts {
+    makes: Vec<(First, Reg)>,
+    needs: Vec<(&'static Rule, Reg)>,
+    marks: Marks,
+    vector: bool,
+    transcendental: bool,
+    matrix: MatrixFacts,
+    scalars: Option<Box<ScalarFacts>>,
+    forwarding: Option<Box<ForwardingFacts>>,
+    /// Wait states that it takes itself.
+    length: u32,
+}
+
+impl Facts {
+    /// Of an instruction that has nothing to keep away from.
+    pub fn none() -> Facts {
+        Facts {
+            makes: Vec::new(),
+            needs: Vec::new(),
+            marks: Marks::empty(),
+            vector: false,
+            transcendental: false,
+            matrix: MatrixFacts::default(),
+            scalars: None,
+            forwarding: None,
+            length: 1,
+        }
+    }
+
+    pub fn of(inst: &Inst) -> Facts {
+        let view = View::new(inst);
+        let here = || RULES.iter().filter(|rule| (rule.on)(view.target, view.wave));
+        let wanted = First::ALL.into_iter().filter(|&first| here().any(|rule| rule.first == first));
+        let makes = wanted.flat_map(|first| view.first(first).into_iter().map(move |reg| (first, reg))).collect();
+        let needs = here().flat_map(|rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg))).collect();
+        let length =
+            if view.base == "s_nop" { inst.field(luthier_isa::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+        Facts {
+            makes,
+            needs,
+            marks: view.marks(),
+            vector: view.is_vector(),
+            transcendental: view.is_transcendental(),
+            matrix: MatrixFacts::of(inst),
+            scalars: ScalarFacts::of(&view).map(Box::new),
+            forwarding: ForwardingFacts::of(&view).map(Box::new),
+            length,
+        }
+    }
+}
+
+/// When and where something was done to a register.
+#[derive(Clone, Copy, Default)]
+struct Stamp {
+    /// Wait states since the wave began; zero for never.
+    at: u64,
+    pc: u64,
+    /// VALU instructions up to and with this one, and transcendental ones of them.
+    vectors: u32,
+    transcendentals: u32,
+}
+
+/// What is missing before an instruction.
+struct Missing {
+    rule: &'static str,
+    what: String,
+    /// How much, and of what.
+    remedy: String,
+    /// Where the other instruction is.
+    first: u64,
+}
+
+fn wait_states(missing: u64) -> String {
+    format!("{missing} more wait state{} needed before this", if missing == 1 { " is" } else { "s are" })
+}
+
+/// What a wave has done lately, as far as hazards are concerned.
+pub struct Hazards {
+    now: u64,
+    vectors: u32,
+    transcendentals: u32,
+    /// By [`First`], then by unit.
+    stamps: [Option<Box<[Stamp; Reg::COUNT]>>; First::ALL.len()],
+    /// When an instruction last had each mark.
+    marked: [u64; Marks::all().bits().count_ones() as usize],
+    matrix: MatrixHazards,
+    scalars: Scalars,
+    forwarding: Forwarding,
+}
+
+/// Long enough ago for everything.
+const LONG_AGO: u64 = 64;
+
+impl Default for Hazards {
+    fn default() -> Hazards {
+        Hazards {
+            now: LONG_AGO,
+            vectors: 0,
+            transcendentals: 0,
+            stamps: [const { None }; First::ALL.len()],
+            marked: [0; Marks::all().bits().count_ones() as usize],
+            matrix: MatrixHazards::default(),
+            scalars: Scalars::default(),
+            forwarding: Forwarding::default(),
+        }
+    }
+}
+
+impl Hazards {
+    /// Checks one instruction of this wave and notes what it does.
+    pub fn check(&mut self, facts: &Facts, wave: u16, log: &mut Log) {
+        let report = |log: &mut Log, missing: Missing| {
+            let Missing { rule, what, remedy, first } = missing;
+            let other = Some(Party { pc: first, wave: wave.into() });
+            log.report_pair(FindingKind::Hazard, None, None, format!("{rule}: {what}: {remedy}"), other);
+        };
+        let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
+        if let Some((_, missing)) = worst {
+            report(log, missing);
+        }
+        if let Some(missing) = self.matrix.missing(&facts.matrix, self.now) {
+            report(log, missing);
+        }
+        if let Some(scalars) = &facts.scalars
+            && let Some(missing) = self.scalars.check(scalars, log.pc)
+        {
+            report(log, missing);
+        }
+        if let Some(forwarding) = &facts.forwarding
+            && let Some(missing) = self.forwarding.check(forwarding, log.pc)
+        {
+            report(log, missing);
+        }
+        self.note(facts, log.pc);
+    }
+
+    /// How much of the distance is missing, if any.
+    #[inline]
+    fn missing(&self, rule: &'static Rule, reg: Reg) -> Option<(u64, Missing)> {
+        let stamp = self.stamps[rule.first as usize].as_ref()?[reg.index()];
+        if stamp.at == 0 {
+            return None;
+        }
+        let (much, remedy) = match rule.apart {
+            // An instruction right behind another one has no wait states in between.
+            Apart::States(states) => {
+                let much = u64::from(states).checked_sub(self.now - (stamp.at + 1)).filter(|&much| much > 0)?;
+                (much, wait_states(much))
+            }
+            Apart::Vectors { any, transcendental } => {
+                if self.transcendentals - stamp.transcendentals >= transcendental {
+                    return None;
+                }
+                let much = any.checked_sub(self.vectors - stamp.vectors).filter(|&much| much > 0)?;
+                (much.into(), format!("{much} more VALU instructions or {} are needed before this", rule.cure))
+            }
+            Apart::Any => (1, format!("{} is needed before this", rule.cure)),
+        };
+        let since =
+            |marks: Marks| (0..self.marked.len()).any(|k| marks.bits() >> k & 1 != 0 && self.marked[k] > stamp.at);
+        if since(rule.ends) || !rule.since.is_empty() && !since(rule.since) {
+            return None;
+        }
+        Some((much, Missing { rule: rule.name, what: rule.first.phrase(reg), remedy, first: stamp.pc }))
+    }
+
+    fn note(&mut self, facts: &Facts, pc: u64) {
+        self.vectors += u32::from(facts.vector);
+        self.transcendentals += u32::from(facts.transcendental);
+        let stamp = Stamp { at: self.now, pc, vectors: self.vectors, transcendentals: self.transcendentals };
+        for &(first, reg) in &facts.makes {
+            let stamps = &mut self.stamps[first as usize];
+            stamps.get_or_insert_with(|| Box::new([Stamp::default(); Reg::COUNT]))[reg.index()] = stamp;
+        }
+        for (k, at) in self.marked.iter_mut().enumerate() {
+            if facts.marks.bits() >> k & 1 != 0 {
+                *at = self.now;
+            }
+        }
+        self.matrix.note(&facts.matrix, self.now, pc);
+        self.now += u64::from(facts.length);
+    }
+}
