@@ -6,21 +6,13 @@ That it finds nothing in good kernels is part of every proof (proof.py).
 from __future__ import annotations
 
 import json
-import struct
 import subprocess
 
 import cli
-import compiled
-import kernel_cases
 import numpy as np
 import pytest
 
 import luthier as lt
-
-# Each wait of these is needed whenever they run. The other kernels have some that are not: behind a branch that has
-# waited already, at the entry of functions, or before a barrier behind which one wave works on its own data.
-WAITING = ("vecadd", "saxpy", "matmul", "histogram", "collatz", "scratch", "half", "double", "wide", "table", "pair")
-S_NOP = 0xBF800000
 
 SOURCE = """
 #define DEVICE __attribute__((device))
@@ -37,36 +29,6 @@ extern "C" __attribute__((global)) void turn(unsigned *out) {
 """
 FENCED = """__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");"""
-
-
-def _waits(data: bytes, code_object: lt.CodeObject) -> list[int]:
-    """File offsets of the s_waitcnt instructions."""
-    (text,) = [s for s in code_object.inspect()["sections"] if s["name"] == ".text"]
-    words = struct.unpack_from(f"<{text['size'] // 4}I", data, text["offset"])
-    starts = {i.address for f in code_object.program.functions for b in f.blocks for i in b.instructions}
-    places = range(text["offset"], text["offset"] + text["size"], 4)
-    is_wait = [w >> 16 == 0xBF8C and text["address"] + at - text["offset"] in starts for at, w in zip(places, words)]
-    return [at for at, wait in zip(places, is_wait) if wait]
-
-
-@pytest.mark.parametrize("name", WAITING)
-def test_every_wait_is_missed(name):
-    path = compiled.code_object(name, "O3")
-    data = path.read_bytes()
-    waits = _waits(data, lt.CodeObject.open(path))
-    assert waits
-    for at in waits:
-        broken = bytearray(data)
-        struct.pack_into("<I", broken, at, S_NOP)
-        module = lt.Device("gfx90a").load(lt.CodeObject.open(bytes(broken)))
-        findings = []
-        try:
-            for launch in kernel_cases.launches(name):
-                result = module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args, strict=True)
-                findings += result.findings
-        except lt.DeviceError:
-            continue  # it went astray, which is hard to miss
-        assert any(f["kind"] == "missing-wait" for f in findings), f"the wait at file offset {at:#x}"
 
 
 def _turn(tmp_path, sync: str):

@@ -89,7 +89,7 @@ pub struct Finding {
     pub lane: Option<u32>,
     pub address: Option<u64>,
     pub message: String,
-    /// Of a race: who else has a part in it.
+    /// Of a race: who else has a part in it. Of a hazard: the first of the instructions.
     pub other: Option<OtherParty>,
     /// In an instrumented code object: where the instruction is in the original.
     pub original_pc: Option<u64>,

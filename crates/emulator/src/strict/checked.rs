@@ -1,12 +1,13 @@
 //! What the checks need to know of an instruction, worked out when its block is translated.
 
-use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, OperandInfo, Part, Reg};
+use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, Part, Reg};
 
 use super::counters::{counters, wait};
+use super::dpp::Dpp;
+use super::dual::halves;
 use super::hazards::Facts;
 use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};
-use crate::lower::dpp_source;
 use crate::names;
 
 /// Where a value comes from or goes to, in the terms of the shadow state.
@@ -131,7 +132,7 @@ pub struct Checked {
     pub quick: Option<Quick>,
 }
 
-fn place(value: Operand) -> Option<Place> {
+pub(super) fn place(value: Operand) -> Option<Place> {
     Some(match value {
         Operand::Reg(range) if range.first.is_vgpr() || range.first.is_agpr() => {
             Place::Rows(range.first.index() as u16 - 256, range.count)
@@ -277,7 +278,7 @@ impl Checked {
     }
 
     /// An operation by itself, that touches nothing in flight.
-    fn bare(pc: u64, sources: Vec<Source>, results: Vec<Place>, rule: Rule, shifts: bool) -> Checked {
+    pub(super) fn bare(pc: u64, sources: Vec<Source>, results: Vec<Place>, rule: Rule, shifts: bool) -> Checked {
         Checked {
             pc,
             hazards: Facts::none(),
@@ -300,94 +301,8 @@ impl Checked {
     }
 }
 
-fn shifts(base: &str) -> bool {
+pub(super) fn shifts(base: &str) -> bool {
     ["_lshl_b", "_lshr_b", "_ashr_i", "shlrev", "shrrev"].iter().any(|part| base.contains(part))
-}
-
-/// The operations of VOPD.
-fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
-    let Some((first, second)) = inst.info().mnemonic.split_once(" :: ") else { return Vec::new() };
-    let operands: Vec<_> = inst.operands().collect();
-    let split = operands.iter().position(|(o, _)| o.field == Field::VdstY).unwrap_or(operands.len());
-    let one = |name: &str, operands: &[(&OperandInfo, Operand)]| {
-        let name = name.replacen("v_dual_", "v_", 1);
-        let base = names::on_gfx9(&name);
-        let (mut sources, mut results) = (Vec::new(), Vec::new());
-        for (operand, value) in operands {
-            let Some(at) = place(*value) else { continue };
-            if operand.access.writes() {
-                results.push(at);
-            }
-            if operand.access.reads() {
-                sources.push(Source { place: at, used: !0 });
-            }
-        }
-        let mask = (base == "v_cndmask_b32").then_some(crate::wave::scalar::VCC);
-        let rule = rule(inst, base, &sources, &results, mask);
-        Checked::bare(pc, sources, results, rule, shifts(base))
-    };
-    let (x, y) = (one(first, &operands[..split]), one(second, &operands[split..]));
-    let feeds = |from: &Checked, to: &Checked| {
-        let rows = |p: &Place| if let Place::Rows(row, n) = *p { row..row + u16::from(n) } else { 0..0 };
-        from.results.iter().any(|r| to.sources.iter().any(|s| rows(&s.place).any(|row| rows(r).contains(&row))))
-    };
-    match (feeds(&x, &y), feeds(&y, &x)) {
-        (false, _) => vec![x, y],
-        (true, false) => vec![y, x],
-        // Each reads what the other writes: what one of them does not know, neither does.
-        (true, true) => {
-            let join = |a: &[Source], b: &[Source]| [a, b].concat();
-            vec![Checked::bare(
-                pc,
-                join(&x.sources, &y.sources),
-                [&x.results[..], &y.results[..]].concat(),
-                Rule::AnyOfAll,
-                false,
-            )]
-        }
-    }
-}
-
-/// What DPP says of an instruction.
-#[derive(Clone, Copy, Debug)]
-pub enum Dpp {
-    /// Control, row mask, bank mask.
-    Rows { ctrl: u32, row_mask: u32, bank_mask: u32, bound_zero: bool, fetches: bool },
-    /// A lane of each eight, three bits each.
-    Eight(u32),
-}
-
-impl Dpp {
-    fn of(inst: &Inst) -> Option<Dpp> {
-        let field = |f| inst.field(f).unwrap_or(0);
-        let format = inst.info().format;
-        if format.is_dpp8() {
-            return Some(Dpp::Eight(field(Field::Lanes)));
-        }
-        format.is_dpp16().then(|| Dpp::Rows {
-            ctrl: field(Field::DppCtrl),
-            row_mask: field(Field::RowMask),
-            bank_mask: field(Field::BankMask),
-            bound_zero: field(Field::BoundCtrl) != 0,
-            fetches: field(Field::Fi) != 0,
-        })
-    }
-
-    /// Lanes without a source are written all the same.
-    pub fn bound_zero(self) -> bool {
-        matches!(self, Dpp::Rows { bound_zero: true, .. } | Dpp::Eight(_))
-    }
-
-    /// What a lane reads.
-    pub fn source(self, lane: usize, exec: u64) -> Option<usize> {
-        match self {
-            Dpp::Rows { ctrl, row_mask, bank_mask, fetches, .. } => {
-                let enabled = row_mask >> (lane / 16) & 1 != 0 && bank_mask >> (lane % 16 / 4) & 1 != 0;
-                dpp_source(ctrl, lane).filter(|&from| enabled && (fetches || exec >> from & 1 != 0))
-            }
-            Dpp::Eight(lanes) => Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize),
-        }
-    }
 }
 
 fn memory_rule(inst: &Inst) -> Rule {
@@ -406,6 +321,7 @@ fn memory_rule(inst: &Inst) -> Rule {
     Rule::Memory { data_matters: atomic, keeps_half }
 }
 
+/// By name: the tables do not say of all of them (ds_wrxchg2, ds_storexchg_2addr) that they are.
 fn is_ds_atomic(base: &str) -> bool {
     !["ds_read", "ds_write_", "ds_write2", "ds_load", "ds_store_", "ds_append", "ds_consume", "ds_nop"]
         .iter()
@@ -423,7 +339,7 @@ fn logic_of(name: &str) -> Option<(Logic, bool)> {
     })
 }
 
-fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place], mask: Option<u8>) -> Rule {
+pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place], mask: Option<u8>) -> Rule {
     let info = inst.info();
     let plain = !info.flags.contains(Flags::SDWA);
     if info.flags.intersects(Flags::MFMA | Flags::WMMA) {

@@ -17,6 +17,8 @@
 mod cells;
 mod checked;
 mod counters;
+mod dpp;
+mod dual;
 mod flow;
 mod group;
 mod hazards;
@@ -49,11 +51,11 @@ pub struct RawFinding {
     pub lane: Option<u32>,
     pub address: Option<u64>,
     pub message: String,
-    /// The other party of a race.
+    /// The other party of a race, or the first instruction of a hazard.
     pub other: Option<Party>,
 }
 
-/// Another wave of the workgroup, and its instruction.
+/// A wave of the workgroup, and its instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Party {
     pub pc: u64,

@@ -1,0 +1,50 @@
+//! The two operations of one VOPD instruction, each checked as if it stood alone.
+
+use luthier_isa::{Field, Inst, Operand, OperandInfo};
+
+use super::checked::{Checked, Place, Rule, Source, place, rule, shifts};
+use crate::names;
+
+/// In an order in which the first changes nothing that the second reads.
+pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
+    let Some((first, second)) = inst.info().mnemonic.split_once(" :: ") else { return Vec::new() };
+    let operands: Vec<_> = inst.operands().collect();
+    let split = operands.iter().position(|(o, _)| o.field == Field::VdstY).unwrap_or(operands.len());
+    let one = |name: &str, operands: &[(&OperandInfo, Operand)]| {
+        let name = name.replacen("v_dual_", "v_", 1);
+        let base = names::on_gfx9(&name);
+        let (mut sources, mut results) = (Vec::new(), Vec::new());
+        for (operand, value) in operands {
+            let Some(at) = place(*value) else { continue };
+            if operand.access.writes() {
+                results.push(at);
+            }
+            if operand.access.reads() {
+                sources.push(Source { place: at, used: !0 });
+            }
+        }
+        let mask = (base == "v_cndmask_b32").then_some(crate::wave::scalar::VCC);
+        let rule = rule(inst, base, &sources, &results, mask);
+        Checked::bare(pc, sources, results, rule, shifts(base))
+    };
+    let (x, y) = (one(first, &operands[..split]), one(second, &operands[split..]));
+    let feeds = |from: &Checked, to: &Checked| {
+        let rows = |p: &Place| if let Place::Rows(row, n) = *p { row..row + u16::from(n) } else { 0..0 };
+        from.results.iter().any(|r| to.sources.iter().any(|s| rows(&s.place).any(|row| rows(r).contains(&row))))
+    };
+    match (feeds(&x, &y), feeds(&y, &x)) {
+        (false, _) => vec![x, y],
+        (true, false) => vec![y, x],
+        // Each reads what the other writes: what one of them does not know, neither does.
+        (true, true) => {
+            let join = |a: &[Source], b: &[Source]| [a, b].concat();
+            vec![Checked::bare(
+                pc,
+                join(&x.sources, &y.sources),
+                [&x.results[..], &y.results[..]].concat(),
+                Rule::AnyOfAll,
+                false,
+            )]
+        }
+    }
+}
