@@ -144,7 +144,9 @@ impl Builder {
             | flag(Field::Lds, buffer::LDS)
             | m0_width(inst);
         let (run, words): (Handler, u64) = match typed::Shape::parse(info.base) {
-            Some(_) if extra & buffer::LDS != 0 => return Err(unknown()),
+            Some(_) if extra & buffer::LDS != 0 => {
+                return Err(format!("{} straight into LDS is not modelled", info.mnemonic));
+            }
             Some(shape) => {
                 let field = |f| u64::from(inst.field(f).unwrap_or(0));
                 let format = field(Field::BufFormat) | field(Field::Dfmt) | field(Field::Nfmt) << 4;

@@ -187,7 +187,16 @@ fn absent(info: &OpcodeInfo) -> String {
         Format::Mimg | Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3 | Format::Vsample => "images",
         Format::Exp => "exports",
         Format::Vintrp | Format::Vinterp | Format::Ldsdir => "attributes to interpolate",
-        _ => return format!("the mock device does not implement {}", info.mnemonic),
+        _ => {
+            let why = match info.base {
+                "v_dot2_f16_f16" | "v_dot2_bf16_bf16" => "how it rounds is not documented",
+                "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" => "only the workgroup's own barrier is",
+                "s_alloc_vgpr" => "a wave keeps the registers that it starts with",
+                "s_code_end" | "v_illegal" => "it is not meant to be carried out",
+                _ => return format!("the mock device does not implement {}", info.mnemonic),
+            };
+            return format!("{} is not modelled: {why}", info.mnemonic);
+        }
     };
     format!("{}: the mock device has no {what}", info.mnemonic)
 }
