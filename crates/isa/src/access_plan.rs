@@ -6,7 +6,8 @@
 //! own, and are asked one by one.
 
 use crate::{
-    Access, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, VgprMsb, access,
+    Access, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, RegRange, VgprMsb,
+    access,
 };
 
 /// What [`Inst::for_each_access`] does for the instructions of one opcode.
@@ -18,6 +19,11 @@ pub struct AccessPlan {
 struct Known {
     slots: Box<[Slot]>,
     implicit: Box<[RegAccess]>,
+    /// How many slots there are up to the last one that may write, and up to the first one that may read.
+    written: usize,
+    unread: usize,
+    implicit_writes: Box<[(RegRange, Access)]>,
+    implicit_reads: Box<[RegRange]>,
 }
 
 /// An operand that may be a register.
@@ -54,28 +60,62 @@ impl AccessPlan {
     pub fn for_each(&self, inst: &Inst, mut f: impl FnMut(RegAccess)) {
         let known = self.known.as_ref().filter(|_| inst.msb() == Some(VgprMsb::ZERO));
         let Some(known) = known else { return inst.for_each_access(f) };
-        let words = inst.words();
-        let pair = u64::from(words[0]) | u64::from(words.get(1).copied().unwrap_or(0)) << 32;
+        let pair = inst.pair();
         for slot in &known.slots {
-            let code = slot.code(pair);
-            let (first, access) = match code {
-                VGPR.. if code + slot.units <= 2 * VGPR => (code, slot.vector),
-                // What means the same on every processor: s0 to s101, vcc, exec, the inline constants.
-                0..VGPR if code + slot.units <= 102 => (code & !(slot.align - 1), slot.scalar),
-                128..=208 | 240..=247 => continue,
-                106 | 126 if slot.units <= 2 => (code, slot.scalar),
-                _ => {
-                    slot.read(inst, &mut f);
-                    continue;
-                }
-            };
-            for unit in first..first + slot.units {
-                let Some(reg) = Reg::from_index(unit.into()) else { break };
-                f(RegAccess { reg, access, implicit: false });
+            if let Some((range, access)) = slot.touched(inst, pair) {
+                range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false }));
             }
         }
         known.implicit.iter().for_each(|a| f(*a));
     }
+
+    /// What `inst.for_each_access(f)` says of written units, as ranges of units that are numbered in a row, 64 at
+    /// most: cheaper where these stay whole.
+    #[inline(always)]
+    pub fn for_each_write(&self, inst: &Inst, mut f: impl FnMut(RegRange, Access)) {
+        let Some(known) = self.known.as_ref().filter(|_| inst.msb() == Some(VgprMsb::ZERO)) else {
+            return one_by_one(inst, &mut |unit, access| {
+                if access.writes() {
+                    f(unit, access)
+                }
+            });
+        };
+        let pair = inst.pair();
+        for slot in &known.slots[..known.written] {
+            if let Some((range, access)) = slot.touched(inst, pair)
+                && access.writes()
+            {
+                f(range, access);
+            }
+        }
+        known.implicit_writes.iter().for_each(|(range, access)| f(*range, *access));
+    }
+
+    /// The same of units that are read.
+    #[inline(always)]
+    pub fn for_each_read(&self, inst: &Inst, mut f: impl FnMut(RegRange)) {
+        let Some(known) = self.known.as_ref().filter(|_| inst.msb() == Some(VgprMsb::ZERO)) else {
+            return one_by_one(inst, &mut |unit, access| {
+                if access.reads() {
+                    f(unit)
+                }
+            });
+        };
+        let pair = inst.pair();
+        for slot in &known.slots[known.unread..] {
+            if let Some((range, access)) = slot.touched(inst, pair)
+                && access.reads()
+            {
+                f(range);
+            }
+        }
+        known.implicit_reads.iter().for_each(|range| f(*range));
+    }
+}
+
+#[cold]
+fn one_by_one(inst: &Inst, f: &mut dyn FnMut(RegRange, Access)) {
+    inst.for_each_access(|a| f(RegRange::new(a.reg, 1), a.access));
 }
 
 fn known(info: &'static OpcodeInfo) -> Option<Known> {
@@ -93,10 +133,28 @@ fn known(info: &'static OpcodeInfo) -> Option<Known> {
         return None;
     }
     let registers = info.operands.iter().filter(|o| o.file != File::Immediate && o.field != Field::Literal);
-    let slots = registers.map(|operand| Slot::of(info, operand)).collect();
+    let slots: Box<[Slot]> = registers.map(|operand| Slot::of(info, operand)).collect();
     let mut implicit = Vec::new();
     access::implicit(info, |access| implicit.push(access));
-    Some(Known { slots, implicit: implicit.into() })
+    let written = slots.iter().rposition(|s| s.scalar.writes() || s.vector.writes()).map_or(0, |last| last + 1);
+    let unread = slots.iter().position(|s| s.scalar.reads() || s.vector.reads()).unwrap_or(slots.len());
+    let implicit_writes = ranges(implicit.iter().filter(|a| a.access.writes())).collect();
+    let implicit_reads = ranges(implicit.iter().filter(|a| a.access.reads())).map(|(range, _)| range).collect();
+    Some(Known { slots, implicit: implicit.into(), written, unread, implicit_writes, implicit_reads })
+}
+
+/// The accesses with neighbours that are touched alike taken together.
+fn ranges<'a>(accesses: impl Iterator<Item = &'a RegAccess>) -> impl Iterator<Item = (RegRange, Access)> {
+    let mut ranges: Vec<(RegRange, Access)> = Vec::new();
+    for a in accesses {
+        match ranges.last_mut() {
+            Some((range, access)) if *access == a.access && range.first.offset(range.count.into()) == a.reg => {
+                range.count += 1;
+            }
+            _ => ranges.push((RegRange::new(a.reg, 1), a.access)),
+        }
+    }
+    ranges.into_iter()
 }
 
 /// Where an opcode has a field: its low bit and width, if it is in one piece within the first two words.
@@ -157,19 +215,35 @@ impl Slot {
         ((pair >> self.low) as u16 & self.mask) * self.scale + self.first
     }
 
+    /// The registers that the operand is, if it is some, and how they are touched.
+    #[inline(always)]
+    fn touched(&self, inst: &Inst, pair: u64) -> Option<(RegRange, Access)> {
+        let code = self.code(pair);
+        let (first, access) = match code {
+            VGPR.. if code + self.units <= 2 * VGPR => (code, self.vector),
+            // What means the same on every processor: s0 to s101, vcc, exec, the inline constants.
+            0..VGPR if code + self.units <= 102 => (code & !(self.align - 1), self.scalar),
+            128..=208 | 240..=247 => return None,
+            106 | 126 if self.units <= 2 => (code, self.scalar),
+            _ => return self.read(inst),
+        };
+        Some((RegRange::new(Reg::from_index(first.into())?, self.units as u8), access))
+    }
+
     /// By the operand's value.
     #[cold]
-    fn read(&self, inst: &Inst, f: &mut impl FnMut(RegAccess)) {
+    fn read(&self, inst: &Inst) -> Option<(RegRange, Access)> {
         match inst.operand(self.info) {
             Operand::Reg(range) => {
                 let vector = range.first.is_vgpr() || range.first.is_agpr();
-                let access = if vector { self.vector } else { self.scalar };
-                range.units().for_each(|reg| f(RegAccess { reg, access, implicit: false }));
+                Some((range, if vector { self.vector } else { self.scalar }))
             }
-            Operand::Special(code) => access::special_units(code)
-                .iter()
-                .for_each(|&reg| f(RegAccess { reg, access: Access::Read, implicit: false })),
-            _ => {}
+            // What it depends on is one unit, or two beside each other.
+            Operand::Special(code) => {
+                let units = access::special_units(code);
+                Some((RegRange::new(*units.first()?, units.len() as u8), Access::Read))
+            }
+            _ => None,
         }
     }
 }

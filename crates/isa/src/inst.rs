@@ -138,6 +138,7 @@ impl Inst {
         Decoder::new(self.info.mode).decode(&bytes).is_ok_and(|i| i.info == self.info && i.size == self.size)
     }
 
+    #[inline]
     pub fn info(&self) -> &'static OpcodeInfo {
         self.info
     }
@@ -160,12 +161,19 @@ impl Inst {
     }
 
     /// Bytes, literal included.
+    #[inline]
     pub fn size(&self) -> usize {
         usize::from(self.size)
     }
 
     pub fn words(&self) -> &[u32] {
         &self.words[..self.size() / 4]
+    }
+
+    /// The first two words; the second is zero where the instruction has only one.
+    #[inline]
+    pub fn pair(&self) -> u64 {
+        u64::from(self.words[0]) | u64::from(self.words[1]) << 32
     }
 
     /// The encoding, appended to `out`.

@@ -260,6 +260,13 @@ impl RegSet {
     pub fn words(&self) -> &[u64] {
         &self.words
     }
+    /// The set with these words, which are as many as [`RegSet::words`] gives, or the first of them.
+    pub fn from_words(words: &[u64]) -> RegSet {
+        let mut set = RegSet::EMPTY;
+        set.words[..words.len()].copy_from_slice(words);
+        set.high = set.words[LOW..].iter().any(|w| *w != 0);
+        set
+    }
     /// The words that may not be zero.
     fn used(&self) -> &[u64] {
         &self.words[..if self.high { WORDS } else { LOW }]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Rng, random_words};
-use luthier_isa::{AccessPlan, Flags, Inst, RegAccess, Target};
+use luthier_isa::{Access, AccessPlan, Flags, Inst, Reg, RegAccess, Target, VgprMsb};
 
 #[test]
 fn plans_agree_with_instructions() {
@@ -31,6 +31,18 @@ fn plans_agree_with_instructions() {
                 plans[id].for_each(&inst, |a| planned.push(a));
                 inst.for_each_access(|a| asked.push(a));
                 assert_eq!(planned, asked, "{} {inst} {words:x?}", target.name());
+                for msb in [Some(VgprMsb::ZERO), Some(VgprMsb::from_bits(0xe4)), None] {
+                    let inst = inst.at(msb);
+                    let (mut written, mut read): (Vec<(Reg, Access)>, Vec<Reg>) = Default::default();
+                    plans[id].for_each_write(&inst, |range, a| written.extend(range.units().map(|r| (r, a))));
+                    plans[id].for_each_read(&inst, |range| read.extend(range.units()));
+                    asked.clear();
+                    inst.for_each_access(|a| asked.push(a));
+                    let writes = asked.iter().filter(|a| a.access.writes()).map(|a| (a.reg, a.access));
+                    assert_eq!(written, writes.collect::<Vec<_>>(), "{} {inst} {words:x?}", target.name());
+                    let reads = asked.iter().filter(|a| a.access.reads()).map(|a| a.reg);
+                    assert_eq!(read, reads.collect::<Vec<_>>(), "{} {inst} {words:x?}", target.name());
+                }
                 seen[id] += 1;
             }
         }

@@ -11,7 +11,7 @@ use crate::class::Kind;
 use crate::decode::Pool;
 use crate::flow::Draft;
 use crate::lift::{Code, call_target};
-use crate::live::Summaries;
+use crate::live::{Models, NARROW, Summaries, WIDE, is_narrow};
 use crate::pcrel::{PcValue, pair};
 use crate::place::{Place, Places};
 use crate::why::unresolved;
@@ -64,6 +64,7 @@ pub(crate) fn assemble(
         preds: Vec::new(),
         insts: Vec::new(),
         offsets: Vec::new(),
+        roles: Vec::new(),
         calls: Vec::new(),
         exits: Vec::new(),
         pc_values: Vec::new(),
@@ -77,12 +78,15 @@ pub(crate) fn assemble(
     p.succ_start.push(0);
     let mut parts = Parts::default();
     for (index, draft) in drafts.into_iter().enumerate() {
-        add(&mut p, &mut parts, FuncId(index as u32), draft, &function_at, &place_of, code);
+        add(&mut p, &mut parts, FuncId(index as u32), draft, &function_at, &place_of);
     }
-    Pool { insts: p.insts, offsets: p.offsets } = parts.join();
+    Pool { insts: p.insts, offsets: p.offsets, roles: p.roles } = parts.join();
     connect_back(&mut p);
     p.wild_jumps = has_wild_jumps(&p);
-    settle_calls(&mut p, places);
+    match is_narrow(code.mode.target()) {
+        true => settle_calls::<NARROW>(&mut p, places),
+        false => settle_calls::<WIDE>(&mut p, places),
+    }
     p.graph = crate::graph::CallGraph::of(&p);
     report(&mut p, code);
     p.issues.sort_by_key(|i| i.vaddr);
@@ -96,7 +100,6 @@ fn add(
     draft: Draft,
     function_at: &impl Fn(u64) -> Option<FuncId>,
     place_of: &impl Fn(u64) -> Place,
-    code: &Code<'_>,
 ) {
     let (first_block, first_instr) = (p.blocks.len() as u32, parts.len as u32);
     let flow = &draft.flow;
@@ -108,7 +111,7 @@ fn add(
         if flow.terminators[block] == Terminator::Call {
             let last = flow.starts[block + 1] as usize - 1;
             let inst = &draft.insts()[last];
-            let target = call_target(&draft, last, code.classes);
+            let target = call_target(&draft, last);
             let link = match inst.operand_in(Field::Sdst) {
                 Some(Operand::Reg(range)) => range,
                 _ => RegRange::new(Reg::sgpr(30), 2),
@@ -116,7 +119,7 @@ fn add(
             p.calls.push(Call {
                 block: BlockId(first_block + block as u32),
                 instr: InstrId(first_instr + last as u32),
-                resolution: match (code.classes.of(inst), target) {
+                resolution: match (draft.roles()[last].kind, target) {
                     (Kind::CallDirect, Some(_)) => Resolution::Direct,
                     (_, Some(_)) => Resolution::Tracked,
                     (_, None) => Resolution::Unresolved,
@@ -178,7 +181,7 @@ impl Parts {
     /// One table. Where there is only one piece, it is taken as it is: copying it would take as long as decoding it.
     fn join(mut self) -> Pool {
         if let [(pool, range)] = self.pieces.as_mut_slice()
-            && *range == (0..pool.insts.len())
+            && *range == (0..pool.len())
             && let Some(pool) = Arc::get_mut(pool)
         {
             return std::mem::take(pool);
@@ -186,12 +189,8 @@ impl Parts {
         // A few large pieces are copied on all cores, many small ones in a row.
         if self.len < 1 << 14 || self.pieces.len() > 64 {
             let mut all = Pool::default();
-            all.insts.reserve_exact(self.len);
-            all.offsets.reserve_exact(self.len);
-            for (pool, range) in self.pieces {
-                all.insts.extend_from_slice(&pool.insts[range.clone()]);
-                all.offsets.extend_from_slice(&pool.offsets[range]);
-            }
+            all.reserve(self.len);
+            self.pieces.into_iter().for_each(|(pool, range)| all.extend(&pool, range));
             return all;
         }
         let mut ends = Vec::with_capacity(self.pieces.len());
@@ -204,7 +203,8 @@ impl Parts {
         let all = (0..self.len).into_par_iter();
         Pool {
             insts: all.clone().map(&place).map(|(pool, at)| pool.insts[at]).collect(),
-            offsets: all.map(&place).map(|(pool, at)| pool.offsets[at]).collect(),
+            offsets: all.clone().map(&place).map(|(pool, at)| pool.offsets[at]).collect(),
+            roles: all.map(&place).map(|(pool, at)| pool.roles[at]).collect(),
         }
     }
 }
@@ -224,11 +224,12 @@ fn has_wild_jumps(p: &Program) -> bool {
 
 /// Address-taken functions and summaries depend on each other: the more is live behind calls, the more addresses may
 /// have a reader there; the more addresses are taken, the more is live behind calls.
-fn settle_calls(p: &mut Program, places: &Places<'_>) {
-    let mut summaries = Summaries::of_callees(p);
+fn settle_calls<const WORDS: usize>(p: &mut Program, places: &Places<'_>) {
+    let mut models = Models::<WORDS>::new();
+    let mut summaries = Summaries::of_callees(p, &mut models);
     let (mut taken, uses) = crate::taken::uses(p, places, &summaries);
     loop {
-        summaries.look_behind_calls(p, &taken);
+        summaries.look_behind_calls(p, &taken, &mut models);
         let before = taken.clone();
         for u in uses.iter().filter(|u| u.at_return.intersects(&summaries.at_return(u.func))) {
             u.names.iter().for_each(|f| taken[f.index()] = true);
@@ -237,7 +238,7 @@ fn settle_calls(p: &mut Program, places: &Places<'_>) {
             break;
         }
     }
-    p.summaries = summaries.finish();
+    p.summaries = summaries;
     p.address_taken = taken;
 }
 

@@ -1,5 +1,5 @@
 //! What the analyses need to know of an opcode beyond its flags, looked up once per opcode instead of once per
-//! instruction.
+//! instruction; and what they ask of every instruction, looked up once when it is decoded.
 
 use std::sync::OnceLock;
 
@@ -85,20 +85,33 @@ impl Kind {
     }
 }
 
+/// The part that an instruction plays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Role {
+    pub kind: Kind,
+    pub exec: ExecEffect,
+}
+
 /// What is worked out once for every opcode of a target.
 pub(crate) struct Classes {
     pub mode: Mode,
     /// By opcode.
     rows: Vec<Row>,
+    /// By opcode; made when first asked for: a small object has few opcodes.
+    plans: Vec<OnceLock<AccessPlan>>,
 }
 
 struct Row {
     kind: Kind,
-    exec: WritesExec,
-    info: &'static OpcodeInfo,
-    /// Made when first asked for: a small object has few opcodes.
-    plan: OnceLock<AccessPlan>,
+    /// Of the destination that may be EXEC: where the field lies in the first two words, its bits, and how many units it
+    /// names. Zeros where there is none; where it takes more to tell, so many units that EXEC is always among them.
+    low: u8,
+    mask: u8,
+    units: u8,
 }
+
+/// See [`Row::units`].
+const MANY_UNITS: u8 = 255;
 
 /// A scalar operation of a lane mask's width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,17 +124,6 @@ pub(crate) enum MaskOp {
     Other,
 }
 
-/// Whether instructions of an opcode write EXEC.
-#[derive(Clone, Copy)]
-enum WritesExec {
-    Never,
-    Always,
-    /// If the destination in this field, of so many units, is EXEC or reaches it.
-    In(Field, u32),
-    /// If some destination is.
-    Somewhere,
-}
-
 impl Classes {
     pub(crate) fn of_mode(mode: Mode) -> &'static Classes {
         const MODES: usize = 2 * Target::ALL.len();
@@ -129,8 +131,8 @@ impl Classes {
         ALL[mode.target() as usize * 2 + mode.wave() as usize].get_or_init(|| Classes::new(mode))
     }
     fn new(mode: Mode) -> Classes {
-        let row = |info| Row { kind: classify(info), exec: writes_exec(info), info, plan: OnceLock::new() };
-        Classes { mode, rows: mode.opcodes().iter().map(row).collect() }
+        let plans = mode.opcodes().iter().map(|_| OnceLock::new()).collect();
+        Classes { mode, rows: mode.opcodes().iter().map(Row::of).collect(), plans }
     }
     /// The units of a lane mask.
     pub(crate) fn mask_units(&self) -> u8 {
@@ -154,49 +156,72 @@ impl Classes {
             _ => MaskOp::Other,
         }
     }
-    fn row(&self, inst: &Inst) -> Option<&Row> {
-        self.rows.get(usize::from(inst.info().id.0))
+    pub(crate) fn role(&self, inst: &Inst) -> Role {
+        let row = &self.rows[usize::from(inst.info().id.0)];
+        let exec = match row.may_write_exec(inst) && writes_exec(inst) {
+            true => exec_effect(self, row.kind, inst),
+            false => ExecEffect::None,
+        };
+        Role { kind: row.kind, exec }
     }
-    pub(crate) fn of(&self, inst: &Inst) -> Kind {
-        self.row(inst).map_or(Kind::Plain, |row| row.kind)
+    fn plan(&self, inst: &Inst) -> &AccessPlan {
+        self.plans[usize::from(inst.info().id.0)].get_or_init(|| AccessPlan::of(inst.info()))
     }
     /// As [`Inst::for_each_access`].
     pub(crate) fn for_each_access(&self, inst: &Inst, f: impl FnMut(RegAccess)) {
-        match self.row(inst) {
-            Some(row) => row.plan.get_or_init(|| AccessPlan::of(row.info)).for_each(inst, f),
-            None => inst.for_each_access(f),
-        }
+        self.plan(inst).for_each(inst, f);
     }
-    /// Some unit of EXEC gets a new value.
-    pub(crate) fn writes_exec(&self, inst: &Inst) -> bool {
-        /// Registers below are SGPRs, whatever the processor.
-        const SGPRS: u32 = 102;
-        match self.row(inst).map(|row| &row.exec) {
-            Some(WritesExec::Never) => false,
-            Some(WritesExec::Always) => true,
-            Some(WritesExec::In(field, units)) if inst.field(*field).is_some_and(|raw| raw + units <= SGPRS) => false,
-            _ => inst.operands().take_while(|(o, _)| o.access != Access::Read).any(|(_, value)| match value {
-                Operand::Reg(range) => {
-                    let (first, end) = (range.first.index(), range.first.index() + usize::from(range.count));
-                    first <= Reg::EXEC_HI.index() && end > Reg::EXEC_LO.index()
-                }
-                _ => false,
-            }),
-        }
+    /// As [`AccessPlan::for_each_write`].
+    #[inline(always)]
+    pub(crate) fn for_each_write(&self, inst: &Inst, f: impl FnMut(RegRange, Access)) {
+        self.plan(inst).for_each_write(inst, f);
+    }
+    /// As [`AccessPlan::for_each_read`].
+    #[inline(always)]
+    pub(crate) fn for_each_read(&self, inst: &Inst, f: impl FnMut(RegRange)) {
+        self.plan(inst).for_each_read(inst, f);
     }
 }
 
-fn writes_exec(info: &OpcodeInfo) -> WritesExec {
-    if info.implicit_writes.iter().any(|r| *r == Reg::EXEC_LO || *r == Reg::EXEC_HI) {
-        return WritesExec::Always;
+impl Row {
+    fn of(info: &OpcodeInfo) -> Row {
+        let row = |low, mask, units| Row { kind: classify(info), low, mask, units };
+        let scalar = |o: &&OperandInfo| o.access.writes() && o.file == File::Scalar && o.fixed.is_none();
+        let mut destinations = info.operands.iter().filter(scalar);
+        match (destinations.next(), destinations.next()) {
+            _ if info.implicit_writes.iter().any(is_exec) => row(0, 0, MANY_UNITS),
+            (None, _) => row(0, 0, 0),
+            (Some(only), None) => {
+                let mut pieces = info.layout().iter().filter(|piece| piece.0 == only.field);
+                match (pieces.next(), pieces.next()) {
+                    (Some(&(_, low, width @ 1..=8)), None) if low + width <= 64 => {
+                        row(low, u8::MAX >> (8 - width), only.units)
+                    }
+                    _ => row(0, 0, MANY_UNITS),
+                }
+            }
+            _ => row(0, 0, MANY_UNITS),
+        }
     }
-    let scalar = |o: &&OperandInfo| o.access.writes() && o.file == File::Scalar && o.fixed.is_none();
-    let mut destinations = info.operands.iter().filter(scalar);
-    match (destinations.next(), destinations.next()) {
-        (None, _) => WritesExec::Never,
-        (Some(only), None) => WritesExec::In(only.field, only.units.into()),
-        _ => WritesExec::Somewhere,
+
+    /// Some unit of EXEC may get a new value.
+    #[inline]
+    fn may_write_exec(&self, inst: &Inst) -> bool {
+        /// The codes of EXEC's halves, on every processor.
+        const EXEC: std::ops::Range<u32> = 126..128;
+        let first = u32::from((inst.pair() >> self.low) as u8 & self.mask);
+        first < EXEC.end && first + u32::from(self.units) > EXEC.start
     }
+}
+
+fn is_exec(reg: &Reg) -> bool {
+    *reg == Reg::EXEC_LO || *reg == Reg::EXEC_HI
+}
+
+fn writes_exec(inst: &Inst) -> bool {
+    let destinations = inst.operands().take_while(|(o, _)| o.access != Access::Read);
+    let mut named = destinations.filter_map(|(_, value)| value.reg()).flat_map(RegRange::units);
+    inst.info().implicit_writes.iter().any(is_exec) || named.any(|reg| is_exec(&reg))
 }
 
 fn classify(info: &OpcodeInfo) -> Kind {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use luthier_isa::RegSet;
 
-use crate::class::{Classes, Kind};
+use crate::class::{Classes, Kind, Role};
 use crate::flow::Draft;
 use crate::lift::{call_target, leaves_for};
 
@@ -20,12 +20,12 @@ pub(crate) struct Written {
 pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<u64, Written> {
     let mut called: BTreeSet<u64> = BTreeSet::new();
     let by_entry: BTreeMap<u64, usize> = drafts.iter().enumerate().map(|(i, d)| (d.entry, i)).collect();
-    let mut work: Vec<u64> = drafts.iter().flat_map(|d| leaves_for(d, classes).0).collect();
+    let mut work: Vec<u64> = drafts.iter().flat_map(|d| leaves_for(d).0).collect();
     while let Some(vaddr) = work.pop() {
         if let Some(&i) = by_entry.get(&vaddr)
             && called.insert(vaddr)
         {
-            let (calls, exits) = leaves_for(&drafts[i], classes);
+            let (calls, exits) = leaves_for(&drafts[i]);
             work.extend(calls.into_iter().chain(exits));
         }
     }
@@ -34,12 +34,12 @@ pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<
     for vaddr in &called {
         let draft = &drafts[by_entry[vaddr]];
         let open = draft.flow.terminators.iter().enumerate().any(|(b, t)| match t {
-            crate::Terminator::Call => call_target(draft, draft.flow.starts[b + 1] as usize - 1, classes).is_none(),
+            crate::Terminator::Call => call_target(draft, draft.flow.starts[b + 1] as usize - 1).is_none(),
             crate::Terminator::UnknownJump | crate::Terminator::Unsupported => true,
             _ => false,
         });
-        let relative = |i| matches!(classes.of(i), Kind::ScalarRelative | Kind::VectorRelative | Kind::GprIdxOn);
-        if open || draft.insts().iter().any(relative) {
+        let relative = |r: &Role| matches!(r.kind, Kind::ScalarRelative | Kind::VectorRelative | Kind::GprIdxOn);
+        if open || draft.roles().iter().any(relative) {
             continue;
         }
         let mut written = Written::default();
@@ -51,7 +51,7 @@ pub(crate) fn written_by_calls(drafts: &[Draft], classes: &Classes) -> BTreeMap<
             });
             written.scratch |= crate::scratch::may_write(inst);
         }
-        let (calls, exits) = leaves_for(draft, classes);
+        let (calls, exits) = leaves_for(draft);
         known.insert(*vaddr, (written, calls.into_iter().chain(exits).collect()));
     }
     // Take out whatever depends on something unknown, then add up until nothing changes.

@@ -3,17 +3,52 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use luthier_isa::{DecodeError, Inst, Mode};
+use luthier_isa::{DecodeError, Decoder, Inst};
 
-use crate::class::{Classes, Kind};
+use crate::class::{Classes, Kind, Role};
 
-/// Instructions of a stretch of code, one after the other: the functions in it share the two tables, and those of the
-/// whole program come to be without each function having had its own.
+/// Instructions of a stretch of code, one after the other: the functions in it share the tables, and those of the whole
+/// program come to be without each function having had its own.
 #[derive(Default)]
 pub(crate) struct Pool {
     pub insts: Vec<Inst>,
     /// Distances from the base address of the code.
     pub offsets: Vec<u32>,
+    pub roles: Vec<Role>,
+}
+
+impl Pool {
+    pub fn len(&self) -> usize {
+        self.insts.len()
+    }
+    pub fn reserve(&mut self, more: usize) {
+        self.insts.reserve_exact(more);
+        self.offsets.reserve_exact(more);
+        self.roles.reserve_exact(more);
+    }
+    fn truncate(&mut self, to: usize) {
+        self.insts.truncate(to);
+        self.offsets.truncate(to);
+        self.roles.truncate(to);
+    }
+    fn push(&mut self, inst: Inst, offset: u32, classes: &Classes) {
+        self.roles.push(classes.role(&inst));
+        self.insts.push(inst);
+        self.offsets.push(offset);
+    }
+    pub fn extend(&mut self, other: &Pool, range: Range<usize>) {
+        self.insts.extend_from_slice(&other.insts[range.clone()]);
+        self.offsets.extend_from_slice(&other.offsets[range.clone()]);
+        self.roles.extend_from_slice(&other.roles[range]);
+    }
+    pub fn view(&self, base: u64, range: Range<usize>) -> View<'_> {
+        View {
+            base,
+            insts: &self.insts[range.clone()],
+            offsets: &self.offsets[range.clone()],
+            roles: &self.roles[range],
+        }
+    }
 }
 
 /// A function's part of a pool.
@@ -22,6 +57,7 @@ pub(crate) struct View<'a> {
     pub base: u64,
     pub insts: &'a [Inst],
     pub offsets: &'a [u32],
+    pub roles: &'a [Role],
 }
 
 impl View<'_> {
@@ -58,45 +94,40 @@ pub(crate) struct Decoded {
 
 /// Decodes one instruction after the other into the pool. At the first bytes that are none, leaves the pool as it was,
 /// and gives their place.
-pub(crate) fn sweep(mode: Mode, bytes: &[u8], offset: u32, pool: &mut Pool) -> Result<(), usize> {
-    let before = pool.insts.len();
-    let mut at = 0;
-    while at < bytes.len() {
-        match Inst::decode(mode, &bytes[at..]) {
-            // A literal cut off by the end of the bytes is an error of `decode`; this is for a decoder that pads.
-            Ok(inst) if at + inst.size() <= bytes.len() => {
-                pool.insts.push(inst);
-                pool.offsets.push(offset + at as u32);
-                at += inst.size();
-            }
-            _ => {
-                pool.insts.truncate(before);
-                pool.offsets.truncate(before);
-                return Err(at);
-            }
-        }
+pub(crate) fn sweep(classes: &Classes, bytes: &[u8], offset: u32, pool: &mut Pool) -> Result<(), usize> {
+    let before = pool.len();
+    if let Err((at, _)) = Decoder::new(classes.mode).decode_all(bytes, &mut pool.insts) {
+        pool.truncate(before);
+        return Err(at);
     }
+    let mut next = offset;
+    pool.offsets.extend(pool.insts[before..].iter().map(|inst| {
+        let at = next;
+        next += inst.size() as u32;
+        at
+    }));
+    pool.roles.extend(pool.insts[before..].iter().map(|inst| classes.role(inst)));
     Ok(())
 }
 
 /// Decodes what direct control flow reaches from `entries` without leaving `range`, whose bytes these are. Addresses
 /// in `stops` belong to somebody else.
 pub(crate) fn traverse(
-    mode: Mode,
+    classes: &Classes,
     base: u64,
     bytes: &[u8],
     range: Range<u64>,
     entries: impl IntoIterator<Item = u64>,
     stops: impl Fn(u64) -> bool,
 ) -> Decoded {
-    let classes = Classes::of_mode(mode);
+    let decoder = Decoder::new(classes.mode);
     let mut found: BTreeMap<u64, Inst> = BTreeMap::new();
     let mut bad: BTreeMap<u64, DecodeError> = BTreeMap::new();
     let mut work: Vec<u64> = entries.into_iter().collect();
     let firsts: BTreeSet<u64> = work.iter().copied().collect();
     while let Some(mut at) = work.pop() {
         while range.contains(&at) && !found.contains_key(&at) && (firsts.contains(&at) || !stops(at)) {
-            let inst = match Inst::decode(mode, &bytes[(at - range.start) as usize..]) {
+            let inst = match decoder.decode(&bytes[(at - range.start) as usize..]) {
                 Ok(inst) => inst,
                 Err(error) => {
                     bad.insert(at, error);
@@ -104,7 +135,7 @@ pub(crate) fn traverse(
                 }
             };
             found.insert(at, inst);
-            let kind = classes.of(&inst);
+            let kind = classes.role(&inst).kind;
             if matches!(kind, Kind::Branch | Kind::CondBranch) {
                 work.extend(inst.branch_target(at));
             }
@@ -124,8 +155,9 @@ pub(crate) fn traverse(
         }
         before = Some((vaddr, vaddr + inst.size() as u64));
     }
-    let (offsets, insts) = found.into_iter().map(|(vaddr, inst)| ((vaddr - base) as u32, inst)).unzip();
-    Decoded { pool: Pool { insts, offsets }, bad: bad.into_iter().collect(), overlaps }
+    let mut pool = Pool::default();
+    found.into_iter().for_each(|(vaddr, inst)| pool.push(inst, (vaddr - base) as u32, classes));
+    Decoded { pool, bad: bad.into_iter().collect(), overlaps }
 }
 
 /// `s_nop`, `s_code_end` or zero: what assemblers and linkers fill code with.

@@ -6,7 +6,8 @@
 
 use luthier_isa::Inst;
 
-use crate::class::{Classes, ExecEffect, Kind, exec_effect};
+use crate::class::{Classes, ExecEffect, Kind, Role};
+use crate::worklist::WorkList;
 use crate::{BlockId, FuncId, Program};
 
 /// The part of the wave's state that decides what a vector register operand means.
@@ -18,15 +19,14 @@ pub(crate) struct Modes {
 }
 
 impl Modes {
-    const LOST: Modes = Modes { exec_full: false, indexed: false };
+    pub const LOST: Modes = Modes { exec_full: false, indexed: false };
 
     fn meet(self, other: Modes) -> Modes {
         Modes { exec_full: self.exec_full && other.exec_full, indexed: self.indexed || other.indexed }
     }
     /// After an instruction.
-    pub fn step(&mut self, classes: &Classes, inst: &Inst) {
-        let kind = classes.of(inst);
-        match kind {
+    pub fn step(&mut self, classes: &Classes, role: Role, inst: &Inst) {
+        match role.kind {
             // Compiled code never calls with indexing on, and returns with it off.
             Kind::CallDirect | Kind::Swappc => *self = Modes::LOST,
             Kind::GprIdxOn | Kind::GprIdxMode => self.indexed = true,
@@ -37,7 +37,7 @@ impl Modes {
             }
             _ => {}
         }
-        match effect_of(classes, inst) {
+        match role.exec {
             ExecEffect::Full => self.exec_full = true,
             ExecEffect::None | ExecEffect::Grow => {}
             ExecEffect::Shrink | ExecEffect::Unknown => self.exec_full = false,
@@ -45,11 +45,9 @@ impl Modes {
     }
 }
 
-/// [`Modes::step`] is not certain to do nothing.
-fn changes_modes(classes: &Classes, inst: &Inst) -> bool {
-    let kind = classes.of(inst);
-    matches!(kind, Kind::CallDirect | Kind::Swappc | Kind::GprIdxOn | Kind::GprIdxMode | Kind::GprIdxOff | Kind::Setreg)
-        || classes.writes_exec(inst)
+/// Where nothing is known, something may be after an instruction in this role.
+fn tells_something(role: &Role) -> bool {
+    role.exec == ExecEffect::Full || matches!(role.kind, Kind::GprIdxOn | Kind::GprIdxMode | Kind::Setreg)
 }
 
 /// MODE bit 27 enables VGPR indexing on GCN5 and CDNA (Vega ISA, "MODE register").
@@ -60,20 +58,11 @@ fn sets_index_mode(inst: &Inst) -> bool {
     id == MODE && offset <= 27 && 27 < offset + width
 }
 
-/// How an instruction changes EXEC.
-pub(crate) fn effect_of(classes: &Classes, inst: &Inst) -> ExecEffect {
-    match classes.writes_exec(inst) {
-        true => exec_effect(classes, classes.of(inst), inst),
-        false => ExecEffect::None,
-    }
-}
-
 /// The modes at the start of every block of a function.
 pub(crate) struct BlockModes {
     first: BlockId,
+    /// Empty: nothing is known anywhere in the function.
     at_start: Vec<Modes>,
-    /// Some instruction of the block may change them.
-    changes: Vec<bool>,
 }
 
 impl BlockModes {
@@ -81,15 +70,14 @@ impl BlockModes {
         let function = program.function(func);
         let blocks = function.blocks;
         let first = blocks.first;
-        let changes: Vec<bool> = blocks
-            .iter()
-            .map(|b| program.block(b).instrs.iter().any(|i| changes_modes(program.classes, program.inst(i))))
-            .collect();
+        if !program.roles[program.function_instrs(func).indices()].iter().any(tells_something) {
+            return BlockModes { first, at_start: Vec::new() };
+        }
         let mut states: Vec<Option<Modes>> = vec![None; blocks.len()];
-        let mut work = std::collections::BTreeSet::new();
+        let mut work = WorkList::new(blocks.len());
         let mut start = |block: BlockId| {
             states[(block.0 - first.0) as usize] = Some(Modes::LOST);
-            work.insert(block);
+            work.insert((block.0 - first.0) as usize);
         };
         if !blocks.is_empty() {
             start(function.entry);
@@ -99,28 +87,28 @@ impl BlockModes {
                 start(block);
             }
         }
-        while let Some(block) = work.pop_first() {
-            let Some(mut modes) = states[(block.0 - first.0) as usize] else { continue };
-            if changes[(block.0 - first.0) as usize] {
-                program.block(block).instrs.iter().for_each(|i| modes.step(program.classes, program.inst(i)));
-            }
+        while let Some(index) = work.pop_first() {
+            let Some(mut modes) = states[index] else { continue };
+            let block = first.offset(index as u32);
+            let instrs = program.block(block).instrs;
+            instrs.iter().for_each(|i| modes.step(program.classes, program.role(i), program.inst(i)));
             for &succ in program.succs(block) {
                 let state = &mut states[(succ.0 - first.0) as usize];
                 let met = state.map_or(modes, |old| old.meet(modes));
                 if *state != Some(met) {
                     *state = Some(met);
-                    work.insert(succ);
+                    work.insert((succ.0 - first.0) as usize);
                 }
             }
         }
         // What nothing is seen to reach may still be jumped to.
-        BlockModes { first, at_start: states.into_iter().map(|s| s.unwrap_or(Modes::LOST)).collect(), changes }
+        BlockModes { first, at_start: states.into_iter().map(|s| s.unwrap_or(Modes::LOST)).collect() }
     }
-    /// They are the same at every point of the block.
-    pub fn constant(&self, block: BlockId) -> bool {
-        !self.changes[(block.0 - self.first.0) as usize]
+    /// Nothing is known at any point.
+    pub fn are_lost(&self) -> bool {
+        self.at_start.is_empty()
     }
     pub fn at_start(&self, block: BlockId) -> Modes {
-        self.at_start[(block.0 - self.first.0) as usize]
+        self.at_start.get((block.0 - self.first.0) as usize).copied().unwrap_or(Modes::LOST)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use luthier_isa::Inst;
 
-use crate::class::{Classes, Kind};
+use crate::class::{Kind, Role};
 use crate::decode::{Pool, View};
 use crate::{Issue, IssueKind, Terminator};
 
@@ -26,8 +26,8 @@ pub(crate) struct Draft {
     pub pool: Arc<Pool>,
     pub instrs: Range<usize>,
     pub base: u64,
-    /// The pool is one for many functions.
-    pub shares_pool: bool,
+    /// All its bytes were decoded in a row, into a pool that many functions share.
+    pub swept: bool,
     /// The blocks have yet to take account of what was found since.
     pub flow_is_old: bool,
     pub issues: Vec<Issue>,
@@ -85,18 +85,21 @@ impl Flow {
     pub fn block_starting_at(&self, instr: u32) -> Option<u32> {
         self.starts[..self.starts.len() - 1].binary_search(&instr).ok().map(|b| b as u32)
     }
+    fn block_at(&self, view: View<'_>, vaddr: u64) -> Option<u32> {
+        let starts = &self.starts[..self.starts.len() - 1];
+        starts.binary_search_by_key(&vaddr, |&i| view.vaddr(i as usize)).ok().map(|b| b as u32)
+    }
 }
 
 impl Draft {
     pub fn view(&self) -> View<'_> {
-        View {
-            base: self.base,
-            insts: &self.pool.insts[self.instrs.clone()],
-            offsets: &self.pool.offsets[self.instrs.clone()],
-        }
+        self.pool.view(self.base, self.instrs.clone())
     }
     pub fn insts(&self) -> &[Inst] {
         &self.pool.insts[self.instrs.clone()]
+    }
+    pub fn roles(&self) -> &[Role] {
+        &self.pool.roles[self.instrs.clone()]
     }
     pub fn vaddr(&self, instr: usize) -> u64 {
         self.base + u64::from(self.pool.offsets[self.instrs.start + instr])
@@ -113,18 +116,13 @@ impl Draft {
     }
 
     /// Splits the instructions into blocks and connects them.
-    pub fn build_flow(&mut self, classes: &Classes) {
+    pub fn build_flow(&mut self) {
         let pool = self.pool.clone();
-        let view = View {
-            base: self.base,
-            insts: &pool.insts[self.instrs.clone()],
-            offsets: &pool.offsets[self.instrs.clone()],
-        };
-        self.build_flow_of(view, classes);
+        self.build_flow_of(pool.view(self.base, self.instrs.clone()));
     }
 
     /// The same for instructions whose pool is still being filled.
-    pub fn build_flow_of(&mut self, view: View<'_>, classes: &Classes) {
+    pub fn build_flow_of(&mut self, view: View<'_>) {
         let n = view.insts.len();
         let mut leader = vec![false; n];
         let mut tracking = false;
@@ -138,17 +136,20 @@ impl Draft {
         mark(self.second_entry.and_then(|vaddr| view.instr_at(vaddr)));
         self.entered.iter().for_each(|&vaddr| mark(view.instr_at(vaddr)));
         self.targets.values().for_each(|&vaddr| mark(view.instr_at(vaddr)));
-        for (i, inst) in view.insts.iter().enumerate() {
-            let kind = classes.of(inst);
-            tracking |= matches!(kind, Kind::Getpc | Kind::Setpc | Kind::Swappc);
-            let contiguous = i + 1 < n && view.vaddr(i + 1) == view.end_of(i);
-            if i + 1 < n && (kind.ends_block() || !contiguous) {
-                mark(Some(i as u32 + 1));
+        for (i, role) in view.roles.iter().enumerate() {
+            tracking |= matches!(role.kind, Kind::Getpc | Kind::Setpc | Kind::Swappc);
+            if !role.kind.ends_block() {
+                continue;
             }
-            if matches!(kind, Kind::Branch | Kind::CondBranch) {
-                mark(inst.branch_target(view.vaddr(i)).and_then(|t| view.instr_at(t)));
+            mark((i + 1 < n).then_some(i as u32 + 1));
+            if matches!(role.kind, Kind::Branch | Kind::CondBranch) {
+                mark(view.insts[i].branch_target(view.vaddr(i)).and_then(|t| view.instr_at(t)));
             }
-            if !contiguous {
+        }
+        // Around gaps and overlaps.
+        for i in (0..n).filter(|_| !self.swept) {
+            if i + 1 == n || view.vaddr(i + 1) != view.end_of(i) {
+                mark((i + 1 < n).then_some(i as u32 + 1));
                 mark(view.instr_at(view.end_of(i)));
             }
         }
@@ -158,7 +159,7 @@ impl Draft {
         flow.starts.push(n as u32);
         flow.terminators.reserve(blocks);
         for block in 0..blocks {
-            let terminator = self.connect(view, &mut flow, block, classes);
+            let terminator = self.connect(view, &mut flow, block);
             flow.terminators.push(terminator);
             flow.succ_start.push(flow.succs.len() as u32);
         }
@@ -168,11 +169,14 @@ impl Draft {
     }
 
     /// Adds the edges of one block.
-    fn connect(&self, view: View<'_>, flow: &mut Flow, block: usize, classes: &Classes) -> Terminator {
+    fn connect(&self, view: View<'_>, flow: &mut Flow, block: usize) -> Terminator {
         let last = flow.starts[block + 1] as usize - 1;
         let (inst, vaddr, next) = (&view.insts[last], view.vaddr(last), view.end_of(last));
         let edge = |flow: &mut Flow, target: u64| -> bool {
-            if let Some(to) = view.instr_at(target).and_then(|i| flow.block_starting_at(i)) {
+            // The next block, as a rule.
+            let follows = target == next && last + 1 < view.insts.len() && view.vaddr(last + 1) == next;
+            let to = if follows { Some(block as u32 + 1) } else { flow.block_at(view, target) };
+            if let Some(to) = to {
                 // Both ways of a conditional branch may lead to the next block.
                 let own = flow.succ_start[block] as usize;
                 if !flow.succs[own..].contains(&to) {
@@ -190,9 +194,10 @@ impl Draft {
             flow.exits.push(Leaving { block: block as u32, target, falls: target == next });
             false
         };
-        match classes.of(inst) {
+        let kind = view.roles[last].kind;
+        match kind {
             Kind::Branch | Kind::CondBranch => {
-                let conditional = classes.of(inst) == Kind::CondBranch;
+                let conditional = kind == Kind::CondBranch;
                 match inst.branch_target(vaddr) {
                     Some(target) => {
                         edge(flow, target);

@@ -14,6 +14,10 @@ pub(crate) fn gaps(drafts: &[Draft], code: &Code<'_>, issues: &mut Vec<Issue>) -
         if draft.named {
             taken.push(draft.entry..draft.entry + draft.size);
         }
+        // There is no other instruction of it.
+        if draft.swept {
+            continue;
+        }
         // Runs of instructions.
         let mut run: Option<Range<u64>> = None;
         let view = draft.view();

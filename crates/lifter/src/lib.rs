@@ -25,6 +25,7 @@
 //! | `place`, [`pcrel`] | what lies at an address; which addresses code forms |
 //! | `assemble` | functions' tables to the program's |
 //! | [`why`] | why a target is not known |
+//! | `worklist` | blocks that an analysis has yet to look at |
 //! | [`graph`] | who calls whom, which functions share a wave, which registers they use |
 //! | `taken` | which functions something may hold the address of |
 //! | [`loops`], `dominators` | which blocks go round |
@@ -64,6 +65,7 @@ mod upper;
 mod values;
 pub mod wait;
 pub mod why;
+mod worklist;
 
 pub use error::{Issue, IssueKind, LiftError};
 pub use graph::RegisterCounts;

@@ -93,17 +93,14 @@ pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
         if round < MAX_ROUNDS {
             renamed.into_iter().for_each(|i| dirty[i] = true);
         } else if !renamed.is_empty() {
-            renamed.into_iter().for_each(|i| give_up(&mut drafts[i], code.classes));
+            renamed.into_iter().for_each(|i| give_up(&mut drafts[i]));
             crate::upper::follow(&mut drafts, code.classes);
         }
         let known = crate::clobbers::written_by_calls(&drafts, code.classes);
         if known != clobbers && round < 3 {
             for (draft, dirty) in drafts.iter().zip(&mut dirty) {
                 *dirty |= draft.needs_tracking
-                    && draft
-                        .insts()
-                        .iter()
-                        .any(|i| code.classes.of(i) == Kind::Swappc || code.classes.of(i) == Kind::CallDirect);
+                    && draft.roles().iter().any(|r| matches!(r.kind, Kind::Swappc | Kind::CallDirect));
             }
             clobbers = known;
         }
@@ -121,7 +118,7 @@ pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
 fn settle(draft: &mut Draft, context: &Context<'_>) {
     // Places where others come in have been found since the blocks were built.
     if draft.flow_is_old {
-        draft.build_flow(context.classes);
+        draft.build_flow();
     }
     if !draft.needs_tracking {
         return;
@@ -130,33 +127,33 @@ fn settle(draft: &mut Draft, context: &Context<'_>) {
         if !track(draft, context) {
             return;
         }
-        draft.build_flow(context.classes);
+        draft.build_flow();
     }
-    give_up(draft, context.classes);
+    give_up(draft);
 }
 
 /// Not settled: jumps found in the last round may rest on edges, or names of registers, that are gone.
-fn give_up(draft: &mut Draft, classes: &Classes) {
+fn give_up(draft: &mut Draft) {
     draft.targets.clear();
     draft.returns.clear();
-    draft.build_flow(classes);
+    draft.build_flow();
     draft.refusal.get_or_insert_with(|| "its computed jumps do not settle".to_owned());
 }
 
 /// Addresses that a function sends control to, outside of itself: calls first.
-pub(crate) fn leaves_for(draft: &Draft, classes: &Classes) -> (Vec<u64>, Vec<u64>) {
+pub(crate) fn leaves_for(draft: &Draft) -> (Vec<u64>, Vec<u64>) {
     let mut calls = Vec::new();
     for (block, terminator) in draft.flow.terminators.iter().enumerate() {
         if *terminator == crate::Terminator::Call {
-            calls.extend(call_target(draft, draft.flow.starts[block + 1] as usize - 1, classes));
+            calls.extend(call_target(draft, draft.flow.starts[block + 1] as usize - 1));
         }
     }
     (calls, draft.flow.exits.iter().map(|e| e.target).collect())
 }
 
 /// Where the call at an instruction goes, if known.
-pub(crate) fn call_target(draft: &Draft, instr: usize, classes: &Classes) -> Option<u64> {
-    match classes.of(&draft.insts()[instr]) {
+pub(crate) fn call_target(draft: &Draft, instr: usize) -> Option<u64> {
+    match draft.roles()[instr].kind {
         Kind::CallDirect => draft.insts()[instr].branch_target(draft.vaddr(instr)),
         _ => draft.targets.get(&(instr as u32)).copied(),
     }
@@ -167,7 +164,7 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
     let mut calls = BTreeSet::new();
     let mut exits = BTreeSet::new();
     for draft in drafts.iter() {
-        calls.extend(leaves_for(draft, code.classes).0);
+        calls.extend(leaves_for(draft).0);
         // Running off the end of a function into filler is running off the end, not into a function.
         let leaving = draft.flow.exits.iter().filter(|e| !e.falls || !starts_with_padding(code, e.target));
         exits.extend(leaving.map(|e| e.target));
@@ -209,7 +206,7 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
         let bytes = code.bytes(&(start..end)).unwrap_or_default();
         let mut draft = Draft { name: format!("sub_{vaddr:x}"), entry: vaddr, base: code.base(), ..Draft::default() };
         let stops = |at: u64| at != vaddr && calls.contains(&at);
-        draft.fill(traverse(code.mode, code.base(), bytes, start..end, [vaddr], stops), code.classes);
+        draft.fill(traverse(code.classes, code.base(), bytes, start..end, [vaddr], stops));
         draft.size = draft.extent().end.saturating_sub(vaddr);
         entries.insert(vaddr, drafts.len());
         drafts.push(draft);

@@ -6,8 +6,8 @@
 
 use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
 
-use crate::class::{Classes, ExecEffect, Kind, MaskOp, is_all_ones};
-use crate::exec::effect_of;
+use crate::class::{Classes, ExecEffect, Kind, MaskOp, Role, is_all_ones};
+use crate::worklist::WorkList;
 use crate::{BlockId, FuncId, InstrId, Program};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
@@ -100,14 +100,13 @@ impl State {
             self.copies.insert(at, (range.first, mask));
         }
     }
-    fn step(&mut self, classes: &Classes, inst: &Inst) {
-        let kind = classes.of(inst);
+    fn step(&mut self, classes: &Classes, role: Role, inst: &Inst) {
+        let Role { kind, exec: effect } = role;
         let (sdst, src0, src1) =
             (inst.operand_in(Field::Sdst), inst.operand_in(Field::Ssrc0), inst.operand_in(Field::Ssrc1));
         let op = classes.mask_op(kind);
         let value = |operand| self.value(classes, operand);
         let before = self.exec;
-        let effect = effect_of(classes, inst);
         // All lanes of the root, as soon as one side has them and the other has no others.
         let full = Some(Mask::Whole(Root::Full));
         let union = |a: Option<Mask>, b: Option<Mask>| match (a?, b?) {
@@ -184,14 +183,14 @@ impl<'a> ExecStates<'a> {
         let (blocks, first) = (function.blocks, function.blocks.first);
         let lost = State { exec: None, copies: Vec::new() };
         let mut states: Vec<Option<State>> = vec![None; blocks.len()];
-        let mut work = std::collections::BTreeSet::new();
+        let mut work = WorkList::new(blocks.len());
         let mut start = |block: BlockId, state: &State| {
             let at = &mut states[(block.0 - first.0) as usize];
             match at {
                 Some(old) => old.meet(state),
                 None => *at = Some(state.clone()),
             }
-            work.insert(block);
+            work.insert((block.0 - first.0) as usize);
         };
         let entry = State { exec: Some(Mask::Whole(Root::Entry)), ..lost.clone() };
         if !blocks.is_empty() {
@@ -204,9 +203,11 @@ impl<'a> ExecStates<'a> {
             let dispatched = |b: BlockId| b == function.entry || Some(program.block_vaddr(b)) == function.second_entry;
             blocks.iter().filter(|b| program.preds(*b).is_empty() && !dispatched(*b)).for_each(|b| start(b, &lost));
         }
-        while let Some(block) = work.pop_first() {
-            let Some(mut state) = states[(block.0 - first.0) as usize].clone() else { continue };
-            program.block(block).instrs.iter().for_each(|i| state.step(program.classes, program.inst(i)));
+        while let Some(index) = work.pop_first() {
+            let Some(mut state) = states[index].clone() else { continue };
+            let block = first.offset(index as u32);
+            let instrs = program.block(block).instrs;
+            instrs.iter().for_each(|i| state.step(program.classes, program.role(i), program.inst(i)));
             for &succ in program.succs(block) {
                 let at = &mut states[(succ.0 - first.0) as usize];
                 let changed = match at {
@@ -221,7 +222,7 @@ impl<'a> ExecStates<'a> {
                     }
                 };
                 if changed {
-                    work.insert(succ);
+                    work.insert((succ.0 - first.0) as usize);
                 }
             }
         }
@@ -235,7 +236,7 @@ impl<'a> ExecStates<'a> {
         let instrs = self.program.block(block).instrs;
         let each = instrs.iter().map(|i| {
             let exec = state.exec();
-            state.step(self.program.classes, self.program.inst(i));
+            state.step(self.program.classes, self.program.role(i), self.program.inst(i));
             exec
         });
         each.collect()

@@ -16,6 +16,7 @@ use luthier_isa::{Field, Flags, Generation, Inst, Reg, RegSet};
 
 use crate::class::Kind;
 use crate::wait::{Counter, Wait};
+use crate::worklist::WorkList;
 use crate::{BlockId, FuncId, FunctionKind, InstrId, Program};
 
 /// A register that waits for a counter, and how many operations that count have been issued since, at least.
@@ -285,15 +286,15 @@ impl<'a> PendingLoads<'a> {
             && program.callers(func).is_empty()
             && !program.is_address_taken(func);
         let mut states: Vec<Option<InFlight>> = vec![None; blocks.len()];
-        let mut work = std::collections::BTreeSet::new();
+        let mut work = WorkList::new(blocks.len());
         if !blocks.is_empty() {
             let entry = if dispatched { InFlight::default() } else { program.left_by_component(func).clone() };
             states[index(function.entry)] = Some(entry);
-            work.insert(function.entry);
+            work.insert(index(function.entry));
         }
         if let Some(block) = function.second_entry.and_then(|v| program.instr_at(v)).map(|i| program.block_of(i)) {
             states[index(block)].get_or_insert_default();
-            work.insert(block);
+            work.insert(index(block));
         }
         // Where control may come in unseen: jumps from elsewhere, blocks that nothing is known to reach.
         let inside = function.entered_inside.iter().filter_map(|&v| program.instr_at(v)).map(|i| program.block_of(i));
@@ -303,10 +304,11 @@ impl<'a> PendingLoads<'a> {
         });
         for block in inside.chain(unreached) {
             states[index(block)] = Some(program.left_by_component(func).clone());
-            work.insert(block);
+            work.insert(index(block));
         }
-        while let Some(block) = work.pop_first() {
-            let Some(mut state) = states[index(block)].clone() else { continue };
+        while let Some(at) = work.pop_first() {
+            let Some(mut state) = states[at].clone() else { continue };
+            let block = first.offset(at as u32);
             step_block(program, func, block, &mut state, |_, _| {});
             for &succ in program.succs(block) {
                 let changed = match &mut states[index(succ)] {
@@ -317,7 +319,7 @@ impl<'a> PendingLoads<'a> {
                     }
                 };
                 if changed {
-                    work.insert(succ);
+                    work.insert(index(succ));
                 }
             }
         }

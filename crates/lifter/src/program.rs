@@ -4,7 +4,7 @@ use luthier_isa::{Inst, Mode, RegRange, Target};
 use luthier_loader::CodeObject;
 use serde::Serialize;
 
-use crate::class::{Classes, Kind};
+use crate::class::{Classes, Kind, Role};
 use crate::live::Summaries;
 use crate::pcrel::PcValue;
 use crate::{BlockId, BlockIds, FuncId, InstrId, InstrIds, Issue, LiftError};
@@ -150,6 +150,7 @@ pub struct Program {
     pub(crate) preds: Vec<BlockId>,
     pub(crate) insts: Vec<Inst>,
     pub(crate) offsets: Vec<u32>,
+    pub(crate) roles: Vec<Role>,
     /// By instruction.
     pub(crate) calls: Vec<Call>,
     /// By block.
@@ -297,6 +298,7 @@ impl Program {
         use std::mem::size_of;
         self.insts.capacity() * size_of::<Inst>()
             + self.offsets.capacity() * size_of::<u32>()
+            + self.roles.capacity() * size_of::<Role>()
             + self.blocks.capacity() * size_of::<Block>()
             + (self.succ_start.capacity() + self.pred_start.capacity()) * size_of::<u32>()
             + (self.succs.capacity() + self.preds.capacity()) * size_of::<BlockId>()
@@ -309,7 +311,10 @@ impl Program {
         !self.summaries.passes(Some(func)).contains(unit)
     }
     pub(crate) fn kind(&self, id: InstrId) -> Kind {
-        self.classes.of(&self.insts[id.index()])
+        self.roles[id.index()].kind
+    }
+    pub(crate) fn role(&self, id: InstrId) -> Role {
+        self.roles[id.index()]
     }
 }
 

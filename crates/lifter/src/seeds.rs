@@ -7,8 +7,7 @@ use luthier_isa::Wave;
 use luthier_loader::CodeObject;
 use rayon::prelude::*;
 
-use crate::class::Classes;
-use crate::decode::{Decoded, Pool, View, sweep, traverse};
+use crate::decode::{Decoded, Pool, sweep, traverse};
 use crate::flow::Draft;
 use crate::lift::Code;
 use crate::{Issue, IssueKind};
@@ -64,11 +63,10 @@ fn decode_run(run: Vec<(Seed, u64)>, code: &Code<'_>) -> Vec<Draft> {
     let mut pool = Pool::default();
     let bytes: u64 = run.iter().map(|(seed, end)| end - seed.vaddr).sum();
     // Most instructions have eight bytes or four. Memory that is not filled in the end has never been touched.
-    pool.insts.reserve(bytes as usize / 5);
-    pool.offsets.reserve(bytes as usize / 5);
+    pool.reserve(bytes as usize / 5);
     let mut drafts: Vec<Draft> = run.into_iter().map(|(seed, end)| decode_seed(seed, end, code, &mut pool)).collect();
     let pool = Arc::new(pool);
-    drafts.iter_mut().filter(|d| d.shares_pool).for_each(|d| d.pool = pool.clone());
+    drafts.iter_mut().filter(|d| d.swept).for_each(|d| d.pool = pool.clone());
     drafts
 }
 
@@ -153,20 +151,19 @@ fn decode_seed(mut seed: Seed, end: u64, code: &Code<'_>, pool: &mut Pool) -> Dr
         return draft;
     }
     // With a size, the bytes are the symbol's promise of code. Without, only what is reached is.
-    let before = pool.insts.len();
+    let before = pool.len();
     let swept = match seed.size {
-        Some(_) => sweep(code.mode, bytes, (range.start - draft.base) as u32, pool),
+        Some(_) => sweep(code.classes, bytes, (range.start - draft.base) as u32, pool),
         None => Err(0),
     };
     let Err(first_bad) = swept else {
-        let (insts, offsets) = (&pool.insts[before..], &pool.offsets[before..]);
-        draft.instrs = before..pool.insts.len();
-        draft.shares_pool = true;
-        draft.build_flow_of(View { base: draft.base, insts, offsets }, code.classes);
+        draft.instrs = before..pool.len();
+        draft.swept = true;
+        draft.build_flow_of(pool.view(draft.base, draft.instrs.clone()));
         return draft;
     };
     let entries = [range.start].into_iter().chain(draft.second_entry);
-    draft.fill(traverse(code.mode, draft.base, bytes, range.clone(), entries, |_| false), code.classes);
+    draft.fill(traverse(code.classes, draft.base, bytes, range.clone(), entries, |_| false));
     if seed.size.is_some() && draft.refusal.is_none() {
         let first_bad = range.start + first_bad as u64;
         let reached: u64 = draft.insts().iter().map(|i| i.size() as u64).sum();
@@ -184,7 +181,7 @@ impl Draft {
         self.issues.push(Issue { vaddr, function: self.name.clone(), kind });
     }
     /// Takes on instructions of its own.
-    pub fn fill(&mut self, decoded: Decoded, classes: &Classes) {
+    pub fn fill(&mut self, decoded: Decoded) {
         for (vaddr, error) in decoded.bad {
             self.issue(vaddr, IssueKind::Undecodable { reason: error.to_string() });
             self.refusal.get_or_insert_with(|| format!("the bytes at {vaddr:#x} are no instruction"));
@@ -193,8 +190,8 @@ impl Draft {
             self.issue(vaddr, IssueKind::Overlap { with });
             self.refusal.get_or_insert_with(|| format!("instructions overlap at {vaddr:#x}"));
         }
-        self.instrs = 0..decoded.pool.insts.len();
+        self.instrs = 0..decoded.pool.len();
         self.pool = Arc::new(decoded.pool);
-        self.build_flow(classes);
+        self.build_flow();
     }
 }

@@ -6,14 +6,14 @@
 
 use luthier_isa::{DataType, Inst, Operand, Reg};
 
-use crate::class::{Classes, ExecEffect, Kind};
+use crate::class::{Classes, ExecEffect, Kind, Role};
 use crate::clobbers::Written;
-use crate::exec::effect_of;
 use crate::flow::Draft;
 use crate::place::Places;
 use crate::scratch;
 use crate::sums::{add_pairs, arithmetic};
 use crate::values::{Slot, Value, Values};
+use crate::worklist::WorkList;
 
 /// An address that code has put together in a register pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,29 +51,30 @@ pub(crate) struct Context<'a> {
 pub(crate) fn track(draft: &mut Draft, context: &Context<'_>) -> bool {
     let tracker = Tracker {
         context,
-        track_lanes: !draft.insts().iter().any(|i| {
-            matches!(context.classes.of(i), Kind::GprIdxOn | Kind::GprIdxMode | Kind::Setreg | Kind::VectorRelative)
-        }),
+        track_lanes: !draft
+            .roles()
+            .iter()
+            .any(|r| matches!(r.kind, Kind::GprIdxOn | Kind::GprIdxMode | Kind::Setreg | Kind::VectorRelative)),
         draft,
     };
     let blocks = draft.flow.blocks();
     let mut states: Vec<Option<Values>> = vec![None; blocks];
-    let mut work = std::collections::BTreeSet::new();
+    let mut work = WorkList::new(blocks);
     let mut start = |states: &mut Vec<Option<Values>>, vaddr: u64, values: Values| {
         if let Some(b) = draft.instr_at(vaddr).and_then(|i| draft.flow.block_starting_at(i)) {
             states[b as usize] = Some(values);
-            work.insert(b);
+            work.insert(b as usize);
         }
     };
     start(&mut states, draft.entry, tracker.at_entry());
     draft.entered.iter().chain(&draft.second_entry).for_each(|&vaddr| start(&mut states, vaddr, Values::default()));
-    // Lowest block first: close to reverse postorder in compiled code. Each step only loses values, so it ends.
+    // Each step only loses values, so it ends.
     while let Some(block) = work.pop_first() {
-        let Some(mut values) = states[block as usize].clone() else { continue };
-        draft.flow.instrs(block as usize).for_each(|i| tracker.step(i, &mut values));
-        for (n, &succ) in draft.flow.succs(block as usize).iter().enumerate() {
+        let Some(mut values) = states[block].clone() else { continue };
+        draft.flow.instrs(block).for_each(|i| tracker.step(i, &mut values));
+        for (n, &succ) in draft.flow.succs(block).iter().enumerate() {
             let mut values = std::borrow::Cow::Borrowed(&values);
-            if tracker.some_lane_on_edge(block as usize, n) {
+            if tracker.some_lane_on_edge(block, n) {
                 values.to_mut().set(Slot::SOME_LANE, Some(YES));
             }
             let changed = match &mut states[succ as usize] {
@@ -84,7 +85,7 @@ pub(crate) fn track(draft: &mut Draft, context: &Context<'_>) -> bool {
                 }
             };
             if changed {
-                work.insert(succ);
+                work.insert(succ as usize);
             }
         }
     }
@@ -125,7 +126,8 @@ impl Tracker<'_> {
             return values;
         }
         let mut pairs = vec![RETURN_ADDRESS, STACK_POINTER];
-        for inst in self.draft.insts().iter().filter(|i| self.context.classes.of(i) == Kind::Setpc) {
+        let jumps = self.draft.insts().iter().zip(self.draft.roles()).filter(|(_, r)| r.kind == Kind::Setpc);
+        for (inst, _) in jumps {
             pairs.extend(register(nth(inst, 0)));
         }
         for low in pairs {
@@ -156,7 +158,8 @@ impl Tracker<'_> {
             let mut values = state.clone().unwrap_or_default();
             for i in self.draft.flow.instrs(block) {
                 let inst = &self.draft.insts()[i];
-                match self.context.classes.of(inst) {
+                let kind = self.draft.roles()[i].kind;
+                match kind {
                     Kind::Setpc => self.jump(i, inst, &values, &mut found),
                     Kind::Swappc => {
                         if let Some((vaddr, _)) = register(nth(inst, 1)).and_then(|low| values.address(low)) {
@@ -171,7 +174,7 @@ impl Tracker<'_> {
                     _ => {}
                 }
                 self.step(i, &mut values);
-                let formed = match self.context.classes.of(inst) {
+                let formed = match kind {
                     Kind::AddcU32 | Kind::SubbU32 => register(nth(inst, 0)).map_or(0..0, |high| {
                         // The low half is next to it, in front.
                         high.saturating_sub(1)..high
@@ -220,7 +223,8 @@ impl Tracker<'_> {
     /// The known values after instruction `i`.
     fn step(&self, i: usize, values: &mut Values) {
         let inst = &self.draft.insts()[i];
-        let kind = match (self.context.classes.of(inst), inst.msb()) {
+        let Role { kind, exec } = self.draft.roles()[i];
+        let kind = match (kind, inst.msb()) {
             (
                 Kind::Writelane
                 | Kind::Readlane
@@ -315,7 +319,6 @@ impl Tracker<'_> {
             Kind::ScalarLoad => self.load(inst, i, values, &mut loaded),
             _ => {}
         }
-        let exec = effect_of(self.context.classes, inst);
         match kind {
             Kind::VectorStore | Kind::VectorLoad => self.scratch(inst, kind, values),
             Kind::CallDirect | Kind::Swappc => {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use luthier_isa::{Inst, MsbChange, Operand, OperandInfo, VgprMsb, msb};
 
-use crate::class::{Classes, Kind};
+use crate::class::{Classes, Kind, Role};
 use crate::decode::Pool;
 use crate::flow::Draft;
 use crate::lift::call_target;
@@ -32,8 +32,8 @@ fn join(to: &mut Seen, from: Bits) -> bool {
     to.replace(joined) != Some(joined)
 }
 
-fn step(classes: &Classes, inst: &Inst, bits: Bits) -> Bits {
-    if !matches!(classes.of(inst), Kind::VgprMsb | Kind::Setreg) {
+fn step(inst: &Inst, role: &Role, bits: Bits) -> Bits {
+    if !matches!(role.kind, Kind::VgprMsb | Kind::Setreg) {
         return bits;
     }
     match msb::change(inst) {
@@ -67,11 +67,11 @@ struct State {
 /// Puts the bits into the instructions. True for the functions whose instructions name other registers than before.
 pub(crate) fn follow(drafts: &mut [Draft], classes: &Classes) -> Vec<bool> {
     // A wave starts with zeros: as long as nothing sets anything else, they stay.
-    let sets = |inst: &Inst| match classes.of(inst) {
+    let sets = |(inst, role): (&Inst, &Role)| match role.kind {
         Kind::VgprMsb | Kind::Setreg => !matches!(msb::change(inst), MsbChange::Keeps | MsbChange::Sets(VgprMsb::ZERO)),
         _ => false,
     };
-    if classes.mode.target().vgprs() <= 256 || !drafts.iter().any(|d| d.insts().iter().any(sets)) {
+    if classes.mode.target().vgprs() <= 256 || !drafts.iter().any(|d| d.insts().iter().zip(d.roles()).any(sets)) {
         return vec![false; drafts.len()];
     }
     let by_entry: BTreeMap<u64, usize> = drafts.iter().enumerate().map(|(i, d)| (d.entry, i)).collect();
@@ -84,19 +84,13 @@ pub(crate) fn follow(drafts: &mut [Draft], classes: &Classes) -> Vec<bool> {
     };
     let mut starts: Vec<Vec<Seen>> = vec![Vec::new(); drafts.len()];
     while let Some(number) = state.work.pop_first() {
-        starts[number] = blocks(number, &drafts[number], classes, &by_entry, &mut state);
+        starts[number] = blocks(number, &drafts[number], &by_entry, &mut state);
     }
-    drafts.iter_mut().zip(starts).map(|(draft, starts)| put(draft, classes, &starts)).collect()
+    drafts.iter_mut().zip(starts).map(|(draft, starts)| put(draft, &starts)).collect()
 }
 
 /// The bits at the start of every block of a function, and what it tells of others.
-fn blocks(
-    number: usize,
-    draft: &Draft,
-    classes: &Classes,
-    by_entry: &BTreeMap<u64, usize>,
-    state: &mut State,
-) -> Vec<Seen> {
+fn blocks(number: usize, draft: &Draft, by_entry: &BTreeMap<u64, usize>, state: &mut State) -> Vec<Seen> {
     let flow = &draft.flow;
     let mut starts: Vec<Seen> = vec![None; flow.blocks()];
     let mut work = BTreeSet::new();
@@ -122,10 +116,10 @@ fn blocks(
     while let Some(block) = work.pop_first() {
         let Some(mut bits) = starts[block] else { continue };
         let instrs = flow.instrs(block);
-        draft.insts()[instrs.clone()].iter().for_each(|inst| bits = step(classes, inst, bits));
+        instrs.clone().for_each(|i| bits = step(&draft.insts()[i], &draft.roles()[i], bits));
         match flow.terminators[block] {
             Terminator::Call => {
-                let callee = target(call_target(draft, instrs.end - 1, classes));
+                let callee = target(call_target(draft, instrs.end - 1));
                 // It comes back, if it is seen to.
                 let Some(back) = state.called(number, callee, bits) else { continue };
                 bits = back;
@@ -182,14 +176,15 @@ impl State {
 }
 
 /// Puts the bits into a function's instructions.
-fn put(draft: &mut Draft, classes: &Classes, starts: &[Seen]) -> bool {
+fn put(draft: &mut Draft, starts: &[Seen]) -> bool {
     let mut found: Vec<Bits> = Vec::with_capacity(draft.insts().len());
     for (block, start) in starts.iter().enumerate() {
         let mut bits = start.flatten();
-        for inst in &draft.insts()[draft.flow.instrs(block)] {
+        for i in draft.flow.instrs(block) {
+            let inst = &draft.insts()[i];
             // A tuple that runs past the last register: nobody says what it is.
             found.push(bits.filter(|bits| bits.fits(inst)));
-            bits = step(classes, inst, bits);
+            bits = step(inst, &draft.roles()[i], bits);
         }
     }
     if draft.insts().iter().zip(&found).all(|(inst, bits)| inst.msb() == *bits) {
@@ -197,9 +192,9 @@ fn put(draft: &mut Draft, classes: &Classes, starts: &[Seen]) -> bool {
     }
     // The pool may be that of other functions as well.
     let insts = draft.insts().iter().zip(found).map(|(inst, bits)| inst.at(bits)).collect();
-    let offsets = draft.view().offsets.to_vec();
-    (draft.instrs, draft.shares_pool) = (0..offsets.len(), false);
-    draft.pool = Arc::new(Pool { insts, offsets });
+    let (offsets, roles) = (draft.view().offsets.to_vec(), draft.roles().to_vec());
+    draft.instrs = 0..offsets.len();
+    draft.pool = Arc::new(Pool { insts, offsets, roles });
     true
 }
 

@@ -345,7 +345,7 @@ impl Copier<'_> {
         let mut insertions: Vec<u32> = self.spots[spots.clone()].iter().map(|s| s.insertion).collect();
         let branch = self.out.chunk.fixups.len() - 1;
         if let Some(fallen) = fallen.filter(|_| conditional) {
-            let live = *self.liveness.at_start(fallen);
+            let live = self.liveness.at_start(fallen);
             self.hooks(vaddr, spots, &Point { live: &live, previous: &[], ..*point })?;
             // What did not fit here is not to be on the other edge either.
             insertions = self.splice.spans.iter().map(|s| s.insertion as u32).collect();
@@ -363,7 +363,7 @@ impl Copier<'_> {
             address: vaddr,
             insertions,
             counted: conditional,
-            live: *self.liveness.at_start(taken),
+            live: self.liveness.at_start(taken),
             loads: point.loads.clone(),
             busy: *point.busy,
             indexed: point.indexed,

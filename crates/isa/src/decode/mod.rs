@@ -80,6 +80,7 @@ pub fn literal_places(generation: Generation, format: Format, operands: &[Operan
 }
 
 /// A source of the encoding, of which `pair` is the first two words, has the code of a literal; or the opcode has one.
+#[inline]
 fn has_literal(info: &OpcodeInfo, pair: u64, code: u64) -> bool {
     let source = |&(low, mask): &(u8, u16)| pair >> low & u64::from(mask) == code;
     info.legality.literals.iter().any(source) || info.flags.contains(Flags::FIXED_LITERAL)
@@ -120,10 +121,15 @@ pub fn literal_bytes(info: &OpcodeInfo, pair: u64) -> u8 {
 fn is_legal(info: &OpcodeInfo, words: &[u32; 5]) -> bool {
     let legality = &info.legality;
     let half = |at: usize| u64::from(words[at]) | u64::from(words[at + 1]) << 32;
-    let pair = half(0);
-    if pair & legality.fixed as u64 != legality.value as u64
-        || info.size > 8 && half(2) & (legality.fixed >> 64) as u64 != (legality.value >> 64) as u64
-    {
+    half(0) & legality.fixed as u64 == legality.value as u64
+        && half(2) & (legality.fixed >> 64) as u64 == (legality.value >> 64) as u64
+        && legality.checks.iter().all(|c| is_member(c, window(words, c.low) >> (c.low % 32)))
+}
+
+/// The same for encodings of no more than two words.
+fn is_legal_pair(info: &OpcodeInfo, pair: u64) -> bool {
+    let legality = &info.legality;
+    if pair & legality.fixed as u64 != legality.value as u64 {
         return false;
     }
     if info.flags.contains(Flags::SDWA) {
@@ -134,12 +140,11 @@ fn is_legal(info: &OpcodeInfo, words: &[u32; 5]) -> bool {
             return true;
         }
     }
-    let ok = |c: &Check, window: u64| in_class(c.class, (window & ((1 << c.width) - 1)) as usize);
-    if info.size <= 8 {
-        legality.checks.iter().all(|c| ok(c, pair >> c.low))
-    } else {
-        legality.checks.iter().all(|c| ok(c, window(words, c.low) >> (c.low % 32)))
-    }
+    legality.checks.iter().all(|c| is_member(c, pair >> c.low))
+}
+
+fn is_member(check: &Check, window: u64) -> bool {
+    in_class(check.class, (window & ((1 << check.width) - 1)) as usize)
 }
 
 /// Decodes instruction after instruction for one mode: [`Inst::decode`] without looking the mode's tables up each time.
@@ -165,32 +170,80 @@ impl Decoder {
     /// # Errors
     /// The bytes are no instruction of the target, or end too early; or the target's instructions are not known.
     pub fn decode(&self, bytes: &[u8]) -> Result<Inst, DecodeError> {
-        match self.generation {
+        let inst = match self.generation {
+            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => decode_as::<gfx9::Gfx9>(self.tables, bytes),
+            Generation::Gfx11 => decode_as::<gfx11::Gfx11>(self.tables, bytes),
+            Generation::Gfx10 => decode_as::<gfx10::Gfx10>(self.tables, bytes),
+            Generation::Gfx12 => decode_as::<gfx12::Gfx12>(self.tables, bytes),
+            Generation::Gfx1250 => decode_as::<gfx1250::Gfx1250>(self.tables, bytes),
+        };
+        inst.ok_or_else(|| self.error(bytes))
+    }
+
+    /// Decodes one instruction after the other until the bytes are used up, and appends them to `insts`. Faster than
+    /// [`Decoder::decode`] again and again.
+    ///
+    /// # Errors
+    /// The place of the first bytes that are no instruction, and why; what is in front of them has been appended.
+    pub fn decode_all(&self, bytes: &[u8], insts: &mut Vec<Inst>) -> Result<(), (usize, DecodeError)> {
+        let decoded = match self.generation {
             Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
-                decode_as::<gfx9::Gfx9>(self.mode, self.tables, bytes)
+                decode_all_as::<gfx9::Gfx9>(self.tables, bytes, insts)
             }
-            Generation::Gfx11 => decode_as::<gfx11::Gfx11>(self.mode, self.tables, bytes),
-            Generation::Gfx10 => decode_as::<gfx10::Gfx10>(self.mode, self.tables, bytes),
-            Generation::Gfx12 => decode_as::<gfx12::Gfx12>(self.mode, self.tables, bytes),
-            Generation::Gfx1250 => decode_as::<gfx1250::Gfx1250>(self.mode, self.tables, bytes),
+            Generation::Gfx11 => decode_all_as::<gfx11::Gfx11>(self.tables, bytes, insts),
+            Generation::Gfx10 => decode_all_as::<gfx10::Gfx10>(self.tables, bytes, insts),
+            Generation::Gfx12 => decode_all_as::<gfx12::Gfx12>(self.tables, bytes, insts),
+            Generation::Gfx1250 => decode_all_as::<gfx1250::Gfx1250>(self.tables, bytes, insts),
+        };
+        decoded.map_err(|at| (at, self.error(&bytes[at..])))
+    }
+
+    /// Why the bytes are no instruction.
+    #[cold]
+    fn error(&self, bytes: &[u8]) -> DecodeError {
+        let target = self.mode.target();
+        let word = |at: usize| word(bytes, at).unwrap_or(0);
+        let truncated = |needed: usize| DecodeError::Truncated { needed, available: bytes.len() };
+        if self.tables.opcodes.is_empty() && bytes.len() >= 4 {
+            return DecodeError::NoTables { target };
         }
+        let needed = self.tables.ids.get(slot(self.generation, word)).map_or(4, |&id| {
+            self.tables.opcodes.get(usize::from(id)).map_or(4, |info| {
+                let second = if info.size > 4 { word(1) } else { 0 };
+                usize::from(info.size + literal_bytes(info, u64::from(word(0)) | u64::from(second) << 32))
+            })
+        });
+        if needed > bytes.len() { truncated(needed) } else { DecodeError::Unknown { target, word: word(0) } }
     }
 }
 
+/// The word with this number, if the bytes reach so far.
 #[inline(always)]
-fn decode_as<F: Family>(mode: Mode, tables: &'static Tables, bytes: &[u8]) -> Result<Inst, DecodeError> {
-    let word = |at: usize| bytes.get(4 * at..4 * at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    let truncated = |needed: usize| DecodeError::Truncated { needed, available: bytes.len() };
-    let w0 = word(0).ok_or(truncated(4))?;
-    let w1 = word(1).unwrap_or(0);
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(4 * at..4 * at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+fn decode_all_as<F: Family>(tables: &'static Tables, bytes: &[u8], insts: &mut Vec<Inst>) -> Result<(), usize> {
+    let mut at = 0;
+    while at < bytes.len() {
+        let inst = decode_as::<F>(tables, &bytes[at..]).ok_or(at)?;
+        at += inst.size();
+        insts.push(inst);
+    }
+    Ok(())
+}
+
+/// `None`: see [`Decoder::error`].
+#[inline(always)]
+fn decode_as<F: Family>(tables: &'static Tables, bytes: &[u8]) -> Option<Inst> {
+    let word = |at: usize| word(bytes, at).unwrap_or(0);
+    let (w0, w1) = (self::word(bytes, 0)?, word(1));
     let slot = F::slot(|i| match i {
         0 => w0,
         1 => w1,
-        i => word(i).unwrap_or(0),
+        i => word(i),
     });
-    let Some(info) = tables.ids.get(slot).and_then(|&id| tables.opcodes.get(usize::from(id))) else {
-        return Err(unknown(mode, w0));
-    };
+    let info = tables.ids.get(slot).and_then(|&id| tables.opcodes.get(usize::from(id)))?;
     let base = usize::from(info.size);
     let second = if base > 4 { w1 } else { 0 };
     let pair = u64::from(w0) | u64::from(second) << 32;
@@ -200,28 +253,31 @@ fn decode_as<F: Family>(mode: Mode, tables: &'static Tables, bytes: &[u8]) -> Re
         false => 0,
     };
     let size = base + usize::from(literal);
-    if size > bytes.len() {
-        return Err(truncated(size));
+    if size > bytes.len() || F::WIDE_LITERALS && has_two_literals(info, pair) {
+        return None;
     }
-    let mut words = [w0, second, 0, 0, 0];
-    if base > 8 {
-        (2..base / 4).for_each(|i| words[i] = word(i).unwrap_or(0));
-    }
-    if !is_legal(info, &words) || F::WIDE_LITERALS && has_two_literals(info, pair) {
-        return Err(unknown(mode, w0));
-    }
-    // The literal lies behind the encoding.
-    if literal != 0 {
-        words[base / 4] = word(base / 4).unwrap_or(0);
-    }
-    if F::WIDE_LITERALS && literal == 8 {
-        words[base / 4 + 1] = word(base / 4 + 1).unwrap_or(0);
-    }
-    Ok(Inst::from_words(info, words, size as u8))
+    // Words stay in registers as long as their places do not depend on the instruction: that makes the difference.
+    let words = match (base, literal) {
+        (9.., _) => long(info, bytes, literal)?,
+        _ if !is_legal_pair(info, pair) => return None,
+        (_, 0) => [w0, second, 0, 0, 0],
+        (4, 4) => [w0, w1, 0, 0, 0],
+        (4, _) => [w0, w1, word(2), 0, 0],
+        (_, 4) => [w0, w1, word(2), 0, 0],
+        _ => [w0, w1, word(2), word(3), 0],
+    };
+    Some(Inst::from_words(info, words, size as u8))
 }
 
-#[cold]
-fn unknown(mode: Mode, word: u32) -> DecodeError {
-    let target = mode.target();
-    if mode.opcodes().is_empty() { DecodeError::NoTables { target } } else { DecodeError::Unknown { target, word } }
+/// The words of an encoding of more than two, and of the literal behind it; `None` if they mean nothing.
+fn long(info: &OpcodeInfo, bytes: &[u8], literal: u8) -> Option<[u32; 5]> {
+    let base = usize::from(info.size / 4);
+    let mut words = [0; 5];
+    (0..base).for_each(|i| words[i] = word(bytes, i).unwrap_or(0));
+    if !is_legal(info, &words) {
+        return None;
+    }
+    // The literal lies behind the encoding.
+    (base..base + usize::from(literal / 4)).for_each(|i| words[i] = word(bytes, i).unwrap_or(0));
+    Some(words)
 }

@@ -2,73 +2,65 @@
 
 use luthier_isa::RegSet;
 
-use super::effects::{effects, effects_with};
+use super::effects::effects;
 use super::summary::Summaries;
-use super::transfer::{Crossing, Sides, Transfer};
+use super::transfer::Transfers;
+use super::units::{NARROW, Sides, WIDE, is_narrow};
 use super::{Live, all_units};
-use crate::class::ExecEffect;
 use crate::exec::{BlockModes, Modes};
+use crate::worklist::WorkList;
 use crate::{BlockId, FuncId, InstrId, Program, Terminator};
 
 /// What does not change while the fixpoint is computed.
-pub(super) struct Model {
-    pub func: FuncId,
-    pub modes: BlockModes,
-    pub transfers: Vec<Transfer>,
+pub(crate) struct Model<const WORDS: usize> {
+    func: FuncId,
+    modes: BlockModes,
+    transfers: Transfers<WORDS>,
 }
 
-impl Model {
-    pub fn of(program: &Program, func: FuncId) -> Model {
+impl<const WORDS: usize> Model<WORDS> {
+    pub fn of(program: &Program, func: FuncId) -> Self {
         let modes = BlockModes::of(program, func);
-        let (mut states, mut reads) = (Vec::new(), Vec::new());
-        let transfers = program
-            .function(func)
-            .blocks
-            .iter()
-            .map(|block| {
-                let instrs = program.block(block).instrs;
-                if modes.constant(block) {
-                    let (mut sides, at_start) = (Sides::default(), modes.at_start(block));
-                    for inst in program.insts[instrs.indices()].iter().rev() {
-                        effects_with(inst, program.classes, at_start, ExecEffect::None, &mut reads, &mut sides);
-                    }
-                    return Transfer::Sides(sides);
+        let blocks = program.function(func).blocks;
+        let (mut transfers, mut states) = (Transfers::with_capacity(blocks.len()), Vec::new());
+        for block in blocks.iter().rev() {
+            let range = program.block(block).instrs.indices();
+            let instrs = program.insts[range.clone()].iter().zip(&program.roles[range]).rev();
+            transfers.add(|sink| match modes.are_lost() {
+                true => instrs.for_each(|(inst, &role)| effects(inst, role, program.classes, Modes::LOST, sink)),
+                false => {
+                    modes_of_block(program, &modes, block, &mut states);
+                    let instrs = instrs.zip(states.iter().rev());
+                    instrs.for_each(|((inst, &role), &modes)| effects(inst, role, program.classes, modes, sink));
                 }
-                let mut transfer = Box::new(Crossing::identity(program.target()));
-                modes_of_block(program, &modes, block, &mut states);
-                for (inst, modes) in program.insts[instrs.indices()].iter().zip(&states).rev() {
-                    effects(inst, program.classes, *modes, &mut reads, transfer.as_mut());
-                }
-                Transfer::Crossing(transfer)
-            })
-            .collect();
+            });
+        }
         Model { func, modes, transfers }
     }
 
     /// Liveness at the start of every block. `at_return` is what is live where the function returns to; without
     /// `with_reads` the result is which of that comes through to the start.
-    pub fn solve(&self, program: &Program, known: &Summaries, at_return: &RegSet, with_reads: bool) -> Vec<Live> {
+    pub fn solve(
+        &self,
+        program: &Program,
+        known: &Summaries,
+        at_return: &RegSet,
+        with_reads: bool,
+    ) -> Vec<Sides<WORDS>> {
         let blocks = program.function(self.func).blocks;
-        let index = |b: BlockId| (b.0 - blocks.first.0) as usize;
-        let mut live_in = vec![Live::NONE; blocks.len()];
-        let mut waiting = vec![true; blocks.len()];
-        // Last block first, which is close to postorder in compiled code.
-        let mut work: std::collections::BinaryHeap<BlockId> = blocks.iter().collect();
-        while let Some(block) = work.pop() {
-            if !std::mem::take(&mut waiting[index(block)]) {
-                continue;
-            }
-            let mut end = after(program, block, &live_in, known, at_return);
+        let mut live_in = vec![Sides::NONE; blocks.len()];
+        let mut work = WorkList::all(blocks.len());
+        while let Some(index) = work.pop_last() {
+            let block = blocks.first.offset(index as u32);
+            let mut live = after(program, block, &live_in, known, at_return);
             if program.block(block).terminator == Terminator::Call {
-                end = known.before_call(program.call(block), &end, with_reads);
+                let behind = Live::from(&live);
+                live = Sides::from(&known.before_call(program.call(block), &behind, with_reads));
             }
-            let start = self.transfers[index(block)].apply(&end, with_reads);
-            if live_in[index(block)].union_with(&start) {
-                for &pred in program.preds(block) {
-                    if !std::mem::replace(&mut waiting[index(pred)], true) {
-                        work.push(pred);
-                    }
-                }
+            self.transfers.apply(index, &mut live, with_reads);
+            if !live_in[index].contains_all(&live) {
+                live_in[index].union_with(&live);
+                program.preds(block).iter().for_each(|p| work.insert((p.0 - blocks.first.0) as usize));
             }
         }
         live_in
@@ -76,30 +68,36 @@ impl Model {
 }
 
 /// Liveness behind a block's last instruction; of a call, where it returns to.
-pub(super) fn after(
+pub(super) fn after<const WORDS: usize>(
     program: &Program,
     block: BlockId,
-    live_in: &[Live],
+    live_in: &[Sides<WORDS>],
     known: &Summaries,
     at_return: &RegSet,
-) -> Live {
-    let b = program.block(block);
-    let first = program.function(b.func).blocks.first;
-    let mut live = match b.terminator {
-        Terminator::Return { proven: true } => Live::both(*at_return),
-        Terminator::Return { proven: false } => {
-            let mut live = *at_return;
-            live.union_with(known.at_unproven_return());
-            Live::both(live)
-        }
-        Terminator::UnknownJump | Terminator::Unsupported => Live::both(*all_units(program.target())),
-        _ => Live::NONE,
-    };
+) -> Sides<WORDS> {
+    let first = program.function(program.block(block).func).blocks.first;
+    let outside = live_outside(program, block, known, at_return);
+    let mut live = outside.map_or(Sides::NONE, |live| Sides::from(&live));
     for succ in program.succs(block) {
         live.union_with(&live_in[(succ.0 - first.0) as usize]);
     }
+    live
+}
+
+/// What is live where control goes to from the end of a block, outside of the function; if it does.
+fn live_outside(program: &Program, block: BlockId, known: &Summaries, at_return: &RegSet) -> Option<Live> {
+    let mut live = match program.block(block).terminator {
+        Terminator::Return { proven: true } => Some(Live::both(*at_return)),
+        Terminator::Return { proven: false } => {
+            let mut live = *at_return;
+            live.union_with(known.at_unproven_return());
+            Some(Live::both(live))
+        }
+        Terminator::UnknownJump | Terminator::Unsupported => Some(Live::both(*all_units(program.target()))),
+        _ => None,
+    };
     for exit in program.exits_of(block) {
-        live.union_with(&known.before_tail(exit, at_return));
+        live.get_or_insert(Live::NONE).union_with(&known.before_tail(exit, at_return));
     }
     live
 }
@@ -109,7 +107,7 @@ fn modes_of_block(program: &Program, modes: &BlockModes, block: BlockId, out: &m
     let mut now = modes.at_start(block);
     for i in program.block(block).instrs.iter() {
         out.push(now);
-        now.step(program.classes, program.inst(i));
+        now.step(program.classes, program.role(i), program.inst(i));
     }
 }
 
@@ -122,6 +120,12 @@ pub struct Point {
     pub after: Live,
 }
 
+/// At the start of every block.
+enum LiveIn {
+    Narrow(Vec<Sides<NARROW>>),
+    Wide(Vec<Sides<WIDE>>),
+}
+
 /// The live register units of one function.
 ///
 /// At a call of a known function, what the callee may read is live, and what lives on behind the call unless the
@@ -131,18 +135,26 @@ pub struct Liveness<'a> {
     program: &'a Program,
     func: FuncId,
     modes: BlockModes,
-    live_in: Vec<Live>,
+    live_in: LiveIn,
     /// Live where the function returns to.
     at_return: RegSet,
 }
 
 impl<'a> Liveness<'a> {
     pub fn of(program: &'a Program, func: FuncId) -> Liveness<'a> {
-        let known = &program.summaries;
-        let model = Model::of(program, func);
-        let at_return = known.at_return(func);
-        let live_in = model.solve(program, known, &at_return, true);
-        Liveness { program, func, modes: model.modes, live_in, at_return }
+        fn solve<const WORDS: usize>(program: &Program, func: FuncId) -> (BlockModes, Vec<Sides<WORDS>>) {
+            let (model, known) = (Model::of(program, func), &program.summaries);
+            let live_in = model.solve(program, known, &known.at_return(func), true);
+            (model.modes, live_in)
+        }
+        let (modes, live_in) = if is_narrow(program.target()) {
+            let (modes, live_in) = solve(program, func);
+            (modes, LiveIn::Narrow(live_in))
+        } else {
+            let (modes, live_in) = solve(program, func);
+            (modes, LiveIn::Wide(live_in))
+        };
+        Liveness { program, func, modes, live_in, at_return: program.summaries.at_return(func) }
     }
     /// The liveness of every function, one after the other on all cores, each handed to `f` and then dropped.
     pub fn for_each<R: Send>(program: &'a Program, f: impl Fn(&Liveness<'a>) -> R + Sync) -> Vec<R> {
@@ -156,17 +168,19 @@ impl<'a> Liveness<'a> {
         (block.0 - self.program.function(self.func).blocks.first.0) as usize
     }
     /// At the start of a block of the function.
-    pub fn at_start(&self, block: BlockId) -> &Live {
-        &self.live_in[self.index(block)]
-    }
-    /// At the start of every block, in order.
-    pub fn block_starts(&self) -> &[Live] {
-        &self.live_in
+    pub fn at_start(&self, block: BlockId) -> Live {
+        match &self.live_in {
+            LiveIn::Narrow(live_in) => Live::from(&live_in[self.index(block)]),
+            LiveIn::Wide(live_in) => Live::from(&live_in[self.index(block)]),
+        }
     }
     /// At the end of a block: behind its last instruction, over all the ways it may go on. Of a call, where it returns
     /// to.
     pub fn at_end(&self, block: BlockId) -> Live {
-        after(self.program, block, &self.live_in, &self.program.summaries, &self.at_return)
+        let outside = live_outside(self.program, block, &self.program.summaries, &self.at_return);
+        let mut live = outside.unwrap_or(Live::NONE);
+        self.program.succs(block).iter().for_each(|succ| live.union_with(&self.at_start(*succ)));
+        live
     }
     /// Live in any lane at the start of a block.
     pub fn live_in(&self, block: BlockId) -> RegSet {
@@ -179,21 +193,29 @@ impl<'a> Liveness<'a> {
     /// Liveness around every instruction of a block, in order. One walk over the block: use this rather than
     /// [`Liveness::before`] when more than one point of it is of interest.
     pub fn points(&self, block: BlockId) -> Vec<Point> {
-        let instrs = self.program.block(block).instrs;
+        match is_narrow(self.program.target()) {
+            true => self.walk::<NARROW>(block),
+            false => self.walk::<WIDE>(block),
+        }
+    }
+    fn walk<const WORDS: usize>(&self, block: BlockId) -> Vec<Point> {
+        let program = self.program;
+        let instrs = program.block(block).instrs;
         let mut states = Vec::with_capacity(instrs.len());
-        modes_of_block(self.program, &self.modes, block, &mut states);
-        let mut reads = Vec::new();
+        modes_of_block(program, &self.modes, block, &mut states);
         let mut points = Vec::with_capacity(instrs.len());
-        let mut live = self.at_end(block);
+        let mut after = self.at_end(block);
+        let mut live = Sides::<WORDS>::from(&after);
         for (i, modes) in instrs.iter().zip(&states).rev() {
-            let after = live;
-            if Some(i) == instrs.last() && self.program.block(block).terminator == Terminator::Call {
-                live = self.program.summaries.before_call(self.program.call(block), &after, true);
+            if Some(i) == instrs.last() && program.block(block).terminator == Terminator::Call {
+                live = Sides::from(&program.summaries.before_call(program.call(block), &after, true));
             }
-            effects(self.program.inst(i), self.program.classes, *modes, &mut reads, &mut live);
+            effects(program.inst(i), program.role(i), program.classes, *modes, &mut live);
+            let here = Live::from(&live);
             // Where EXEC is full, no lane is off.
-            let inactive = if modes.exec_full { RegSet::EMPTY } else { live.inactive };
-            points.push(Point { instr: i, before: Live { active: live.active, inactive }, after });
+            let inactive = if modes.exec_full { RegSet::EMPTY } else { here.inactive };
+            points.push(Point { instr: i, before: Live { active: here.active, inactive }, after });
+            after = here;
         }
         points.reverse();
         points

@@ -19,9 +19,11 @@ mod analysis;
 mod effects;
 mod summary;
 mod transfer;
+mod units;
 
 pub use analysis::{Liveness, Point};
-pub(crate) use summary::Summaries;
+pub(crate) use summary::{Models, Summaries};
+pub(crate) use units::{NARROW, WIDE, is_narrow};
 
 use luthier_isa::{Reg, RegSet, Target};
 
@@ -41,13 +43,9 @@ impl Live {
         any.union_with(&self.inactive);
         any
     }
-    pub(crate) fn union_with(&mut self, other: &Live) -> bool {
-        let grows = !self.active.contains_all(&other.active) || !self.inactive.contains_all(&other.inactive);
-        if grows {
-            self.active.union_with(&other.active);
-            self.inactive.union_with(&other.inactive);
-        }
-        grows
+    pub(crate) fn union_with(&mut self, other: &Live) {
+        self.active.union_with(&other.active);
+        self.inactive.union_with(&other.inactive);
     }
     pub(crate) fn both(set: RegSet) -> Live {
         Live { active: set, inactive: set }

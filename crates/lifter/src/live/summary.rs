@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use luthier_isa::{Reg, RegSet, Target};
 
 use super::analysis::{Model, after};
+use super::units::Sides;
 use super::{Live, all_units};
 use crate::class::Kind;
 use crate::{Call, Exit, FuncId, FunctionKind, Program, Terminator};
@@ -24,7 +25,7 @@ struct Summary {
 }
 
 impl Summary {
-    /// Of the unknown: everything may be.
+    /// Everything may be.
     fn of_the_unknown(target: Target) -> Summary {
         let all = *all_units(target);
         Summary { reads: all, passes: all, at_return: all }
@@ -35,12 +36,14 @@ impl Summary {
 pub(crate) struct Summaries {
     of: HashMap<FuncId, Summary>,
     callers: HashMap<FuncId, BTreeSet<FuncId>>,
-    models: HashMap<FuncId, Model>,
     /// What any function that takes part in calls may read: live where a return is not proven to be one, on the
     /// assumption that it stays within the object.
     world: RegSet,
     nothing_known: Summary,
 }
+
+/// What the blocks of functions do that are looked at again and again.
+pub(crate) type Models<const WORDS: usize> = HashMap<FuncId, Model<WORDS>>;
 
 /// The register pair that a proven return jumps to.
 const LINK: Reg = Reg::sgpr(30);
@@ -51,14 +54,13 @@ impl Summaries {
         Summaries {
             of: HashMap::new(),
             callers: HashMap::new(),
-            models: HashMap::new(),
             world: *all_units(target),
             nothing_known: Summary::of_the_unknown(target),
         }
     }
 
     /// The first half: what callees do. Nothing is said yet of what is live behind calls.
-    pub fn of_callees(program: &Program) -> Summaries {
+    pub fn of_callees<const WORDS: usize>(program: &Program, models: &mut Models<WORDS>) -> Summaries {
         let all = *all_units(program.target());
         let empty = Summary { reads: RegSet::EMPTY, passes: RegSet::EMPTY, at_return: RegSet::EMPTY };
         let mut callers: HashMap<FuncId, BTreeSet<FuncId>> = HashMap::new();
@@ -74,15 +76,14 @@ impl Summaries {
             world: world(program, &callers),
             ..Summaries::none(program.target())
         };
-        let mut models: HashMap<FuncId, Model> = HashMap::new();
         // Callees to callers. Ids are in address order, which says nothing; the work list sorts it out.
         let mut work: BTreeSet<FuncId> = callers.keys().copied().collect();
         while let Some(func) = work.pop_first() {
             let model = models.entry(func).or_insert_with(|| Model::of(program, func));
             let entry = entry_index(program, func);
-            let reads = model.solve(program, &known, &RegSet::EMPTY, true).get(entry).map(Live::any);
-            let passes = model.solve(program, &known, &all, false).get(entry).map(Live::any);
-            let (reads, passes) = (reads.unwrap_or(all), passes.unwrap_or(all));
+            let at_entry = |live_in: Vec<Sides<WORDS>>| live_in.get(entry).map_or(all, |live| Live::from(live).any());
+            let reads = at_entry(model.solve(program, &known, &RegSet::EMPTY, true));
+            let passes = at_entry(model.solve(program, &known, &all, false));
             if let Some(old) = known.of.get_mut(&func)
                 && (old.reads != reads || old.passes != passes)
             {
@@ -90,13 +91,17 @@ impl Summaries {
                 work.extend(callers[&func].iter().filter(|f| callers.contains_key(f)));
             }
         }
-        Summaries { callers, models, ..known }
+        Summaries { callers, ..known }
     }
 
     /// The second half, from callers to callees. May be done again when more addresses turn out to be taken.
-    pub fn look_behind_calls(&mut self, program: &Program, taken: &[bool]) {
+    pub fn look_behind_calls<const WORDS: usize>(
+        &mut self,
+        program: &Program,
+        taken: &[bool],
+        models: &mut Models<WORDS>,
+    ) {
         let all = *all_units(program.target());
-        let mut models = std::mem::take(&mut self.models);
         for (&func, summary) in &mut self.of {
             let function = program.function(func);
             if taken[func.index()] || !function.entered_inside.is_empty() {
@@ -117,7 +122,7 @@ impl Summaries {
                     && let Some(callee) = call.callee
                 {
                     let behind = match call.link.first == LINK {
-                        true => after(program, block, &live_in, self, &at_return).any(),
+                        true => Live::from(&after(program, block, &live_in, self, &at_return)).any(),
                         false => all,
                     };
                     found.push((callee, behind));
@@ -135,14 +140,8 @@ impl Summaries {
                 }
             }
         }
-        self.models = models;
     }
 
-    /// The models take memory and are of no use afterwards.
-    pub fn finish(mut self) -> Summaries {
-        self.models = HashMap::new();
-        self
-    }
     fn get(&self, callee: Option<FuncId>) -> &Summary {
         callee.and_then(|f| self.of.get(&f)).unwrap_or(&self.nothing_known)
     }

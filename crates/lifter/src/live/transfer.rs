@@ -1,231 +1,172 @@
-//! What a block does to liveness, as one function from its end to its start.
+//! What blocks do to liveness, from their ends to their starts.
 
-use luthier_isa::{Reg, RegSet, Target};
+use luthier_isa::{RegRange, RegSet};
 
-use super::{Live, all_units};
+use super::units::{Sides, Units};
+use crate::class::ExecEffect;
 
 /// Receives the effects of instructions, last one first; within an instruction its writes, then its effect on EXEC,
 /// then its reads.
 pub(crate) trait Sink {
     /// All lanes that are on get a new value.
-    fn kill_active(&mut self, reg: Reg);
-    /// All lanes, or all of a scalar unit, get a new value.
-    fn kill(&mut self, reg: Reg);
-    fn read_active(&mut self, reg: Reg);
-    /// Lanes that are off may be read as well, or the unit is scalar.
-    fn read(&mut self, reg: Reg);
+    fn kill_active(&mut self, range: RegRange);
+    /// All lanes, or all of scalar units, get a new value.
+    fn kill(&mut self, range: RegRange);
+    fn read_active(&mut self, range: RegRange);
+    /// Lanes that are off may be read as well, or the units are scalar.
+    fn read(&mut self, range: RegRange);
     fn read_set(&mut self, set: &RegSet);
-    fn exec_grows(&mut self);
-    fn exec_shrinks(&mut self);
-    /// EXEC changes to what nobody knows.
-    fn exec_changes(&mut self) {
-        self.exec_grows();
-        self.exec_shrinks();
-    }
-    /// EXEC is full from here on: there are no inactive lanes behind this point.
-    fn exec_full(&mut self);
+    /// EXEC changes, in a way that is not [`ExecEffect::None`].
+    fn exec(&mut self, effect: ExecEffect);
 }
 
-impl Sink for Live {
-    fn kill_active(&mut self, reg: Reg) {
-        self.active.remove(reg);
+impl<const WORDS: usize> Sink for Sides<WORDS> {
+    fn kill_active(&mut self, range: RegRange) {
+        self.active.remove(range);
     }
-    fn kill(&mut self, reg: Reg) {
-        self.active.remove(reg);
-        self.inactive.remove(reg);
+    fn kill(&mut self, range: RegRange) {
+        self.remove(range);
     }
-    fn read_active(&mut self, reg: Reg) {
-        self.active.insert(reg);
+    fn read_active(&mut self, range: RegRange) {
+        self.active.insert(range);
     }
-    fn read(&mut self, reg: Reg) {
-        self.active.insert(reg);
-        self.inactive.insert(reg);
+    fn read(&mut self, range: RegRange) {
+        self.insert(range);
     }
     fn read_set(&mut self, set: &RegSet) {
-        self.active.union_with(set);
-        self.inactive.union_with(set);
+        self.union_with(&Sides::both(Units::from(set)));
     }
-    fn exec_grows(&mut self) {
-        self.inactive.union_with(&self.active);
-    }
-    fn exec_shrinks(&mut self) {
-        self.active.union_with(&self.inactive);
-    }
-    fn exec_changes(&mut self) {
-        *self = Live::both(self.any());
-    }
-    fn exec_full(&mut self) {
-        self.inactive = self.active;
-    }
-}
-
-/// What a block does.
-#[expect(clippy::large_enum_variant, reason = "the large one is the common one")]
-pub(crate) enum Transfer {
-    /// EXEC does not change: lanes stay on their side.
-    Sides(Sides),
-    Crossing(Box<Crossing>),
-}
-
-impl Transfer {
-    /// Liveness at the start, given that at the end. Without `with_reads`, what comes through.
-    pub fn apply(&self, end: &Live, with_reads: bool) -> Live {
-        match self {
-            Transfer::Sides(sides) => sides.apply(end, with_reads),
-            Transfer::Crossing(crossing) => crossing.apply(end, with_reads),
+    fn exec(&mut self, effect: ExecEffect) {
+        match effect {
+            ExecEffect::None => {}
+            // Behind, there are no inactive lanes.
+            ExecEffect::Full => self.inactive = self.active,
+            ExecEffect::Grow => self.inactive.union_with(&self.active),
+            ExecEffect::Shrink => self.active.union_with(&self.inactive),
+            ExecEffect::Unknown => {
+                self.active.union_with(&self.inactive);
+                self.inactive = self.active;
+            }
         }
     }
 }
 
-/// What is read before it is written, and what gets a new value, on each side.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Sides {
-    reads: Live,
-    written: Live,
+/// What instructions between two changes of EXEC do: lanes stay on their side.
+struct Stretch<const WORDS: usize> {
+    /// How EXEC changes in front of it.
+    exec: ExecEffect,
+    /// Read before it is written.
+    reads: Sides<WORDS>,
+    /// Gets a new value.
+    written: Sides<WORDS>,
 }
 
-impl Sides {
-    fn apply(&self, end: &Live, with_reads: bool) -> Live {
-        let mut start = *end;
-        start.active.subtract(&self.written.active);
-        start.inactive.subtract(&self.written.inactive);
-        if with_reads {
-            start.active.union_with(&self.reads.active);
-            start.inactive.union_with(&self.reads.inactive);
+/// What each block of a function does.
+pub(crate) struct Transfers<const WORDS: usize> {
+    /// From the function's end to its start.
+    stretches: Vec<Stretch<WORDS>>,
+    /// Where each block's begin, and the number of all: the last block's first.
+    starts: Vec<u32>,
+}
+
+impl<const WORDS: usize> Transfers<WORDS> {
+    pub fn with_capacity(blocks: usize) -> Self {
+        let mut starts = Vec::with_capacity(blocks + 1);
+        starts.push(0);
+        Transfers { stretches: Vec::with_capacity(2 * blocks), starts }
+    }
+
+    /// Adds the block in front of those that there are, whose effects `feed` gives.
+    pub fn add(&mut self, feed: impl FnOnce(&mut Block<'_, WORDS>)) {
+        let mut block = Block { stretches: &mut self.stretches };
+        block.stretches.push(Stretch::new());
+        feed(&mut block);
+        self.starts.push(self.stretches.len() as u32);
+    }
+
+    /// Turns liveness at the end of a block into that at its start. Without `with_reads`, what comes through.
+    pub fn apply(&self, block: usize, live: &mut Sides<WORDS>, with_reads: bool) {
+        let at = self.starts.len() - 2 - block;
+        let range = self.starts[at] as usize..self.starts[at + 1] as usize;
+        for stretch in &self.stretches[range] {
+            live.subtract(&stretch.written);
+            if with_reads {
+                live.union_with(&stretch.reads);
+            }
+            live.exec(stretch.exec);
         }
-        start
     }
 }
 
-impl Sink for Sides {
-    fn kill_active(&mut self, reg: Reg) {
-        self.reads.active.remove(reg);
-        self.written.active.insert(reg);
+impl<const WORDS: usize> Stretch<WORDS> {
+    fn new() -> Self {
+        Stretch { exec: ExecEffect::None, reads: Sides::NONE, written: Sides::NONE }
     }
-    fn kill(&mut self, reg: Reg) {
-        self.reads.kill(reg);
-        self.written.read(reg);
+}
+
+/// A block whose effects are being collected.
+pub(crate) struct Block<'a, const WORDS: usize> {
+    /// Those of earlier blocks too; its own are never none.
+    stretches: &'a mut Vec<Stretch<WORDS>>,
+}
+
+impl<const WORDS: usize> Block<'_, WORDS> {
+    /// The stretch that the next effect belongs to.
+    #[inline(always)]
+    fn now(&mut self) -> &mut Stretch<WORDS> {
+        let last = self.stretches.len() - 1;
+        &mut self.stretches[last]
     }
-    fn read_active(&mut self, reg: Reg) {
-        self.reads.active.insert(reg);
+}
+
+impl<const WORDS: usize> Sink for Block<'_, WORDS> {
+    #[inline(always)]
+    fn kill_active(&mut self, range: RegRange) {
+        let now = self.now();
+        now.reads.active.remove(range);
+        now.written.active.insert(range);
     }
-    fn read(&mut self, reg: Reg) {
-        self.reads.read(reg);
+    #[inline(always)]
+    fn kill(&mut self, range: RegRange) {
+        let now = self.now();
+        now.reads.remove(range);
+        now.written.insert(range);
+    }
+    #[inline(always)]
+    fn read_active(&mut self, range: RegRange) {
+        self.now().reads.read_active(range);
+    }
+    #[inline(always)]
+    fn read(&mut self, range: RegRange) {
+        self.now().reads.read(range);
     }
     fn read_set(&mut self, set: &RegSet) {
-        self.reads.read_set(set);
+        self.now().reads.read_set(set);
     }
-    // Not called: a block whose EXEC changes is a `Crossing`. What is read here may be read on either side then.
-    fn exec_grows(&mut self) {
-        self.reads.exec_changes();
-    }
-    fn exec_shrinks(&mut self) {
-        self.reads.exec_changes();
-    }
-    fn exec_full(&mut self) {
-        self.reads.exec_changes();
-    }
-}
-
-/// A function of (active, inactive) at a block's end, bit by bit:
-/// `active' = reads.active | (active - from_active.active) | (inactive - from_inactive.active)`, and the same for
-/// `inactive'`. The `from` sets hold the bits that do *not* come through.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Crossing {
-    pub reads: Live,
-    pub not_from_active: Live,
-    pub not_from_inactive: Live,
-}
-
-impl Crossing {
-    pub fn identity(target: Target) -> Crossing {
-        let all = *all_units(target);
-        Crossing {
-            reads: Live::NONE,
-            not_from_active: Live { active: RegSet::EMPTY, inactive: all },
-            not_from_inactive: Live { active: all, inactive: RegSet::EMPTY },
-        }
-    }
-    fn apply(&self, end: &Live, with_reads: bool) -> Live {
-        let mut start = if with_reads { self.reads } else { Live::NONE };
-        let pass = |to: &mut RegSet, from: RegSet, stopped: &RegSet| {
-            let mut rest = from;
-            rest.subtract(stopped);
-            to.union_with(&rest);
-        };
-        pass(&mut start.active, end.active, &self.not_from_active.active);
-        pass(&mut start.active, end.inactive, &self.not_from_inactive.active);
-        pass(&mut start.inactive, end.active, &self.not_from_active.inactive);
-        pass(&mut start.inactive, end.inactive, &self.not_from_inactive.inactive);
-        start
-    }
-}
-
-fn intersect(a: &RegSet, b: &RegSet) -> RegSet {
-    let (mut kept, mut only_a) = (*a, *a);
-    only_a.subtract(b);
-    kept.subtract(&only_a);
-    kept
-}
-
-impl Sink for Crossing {
-    fn kill_active(&mut self, reg: Reg) {
-        self.reads.active.remove(reg);
-        self.not_from_active.active.insert(reg);
-        self.not_from_inactive.active.insert(reg);
-    }
-    fn kill(&mut self, reg: Reg) {
-        self.kill_active(reg);
-        self.reads.inactive.remove(reg);
-        self.not_from_active.inactive.insert(reg);
-        self.not_from_inactive.inactive.insert(reg);
-    }
-    fn read_active(&mut self, reg: Reg) {
-        self.reads.active.insert(reg);
-    }
-    fn read(&mut self, reg: Reg) {
-        self.reads.active.insert(reg);
-        self.reads.inactive.insert(reg);
-    }
-    fn read_set(&mut self, set: &RegSet) {
-        self.reads.active.union_with(set);
-        self.reads.inactive.union_with(set);
-    }
-    fn exec_grows(&mut self) {
-        self.reads.inactive.union_with(&self.reads.active);
-        for side in [&mut self.not_from_active, &mut self.not_from_inactive] {
-            side.inactive = intersect(&side.inactive, &side.active);
-        }
-    }
-    fn exec_shrinks(&mut self) {
-        self.reads.active.union_with(&self.reads.inactive);
-        for side in [&mut self.not_from_active, &mut self.not_from_inactive] {
-            side.active = intersect(&side.inactive, &side.active);
-        }
-    }
-    fn exec_full(&mut self) {
-        self.reads.inactive = self.reads.active;
-        self.not_from_active.inactive = self.not_from_active.active;
-        self.not_from_inactive.inactive = self.not_from_inactive.active;
+    fn exec(&mut self, effect: ExecEffect) {
+        self.now().exec = effect;
+        self.stretches.push(Stretch::new());
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::units::NARROW;
     use super::*;
+    use luthier_isa::Reg;
 
     /// A small generator of effects, so that the composed function can be compared with step-by-step application.
     fn effect(sink: &mut impl Sink, n: u64) {
-        let reg = Reg::vgpr((n >> 8) as u16 % 4);
+        let range = RegRange::new(Reg::vgpr((n >> 8) as u16 % 4), 1 + (n >> 16) as u8 % 2);
         match n % 8 {
-            0 => sink.kill_active(reg),
-            1 => sink.kill(reg),
-            2 => sink.read_active(reg),
-            3 => sink.read(reg),
-            4 => sink.exec_grows(),
-            5 => sink.exec_shrinks(),
-            6 => sink.exec_changes(),
-            _ => sink.exec_full(),
+            0 => sink.kill_active(range),
+            1 => sink.kill(range),
+            2 => sink.read_active(range),
+            3 => sink.read(range),
+            4 => sink.exec(ExecEffect::Grow),
+            5 => sink.exec(ExecEffect::Shrink),
+            6 => sink.exec(ExecEffect::Unknown),
+            _ => sink.exec(ExecEffect::Full),
         }
     }
 
@@ -238,29 +179,27 @@ mod tests {
             state ^= state << 17;
             state
         };
+        let mut transfers = Transfers::<NARROW>::with_capacity(0);
         for _ in 0..5000 {
             let effects: Vec<u64> = (0..next() % 12).map(|_| next()).collect();
-            let mut transfer = Crossing::identity(Target::Gfx90a);
-            effects.iter().for_each(|&n| effect(&mut transfer, n));
-            let mut live = Live::NONE;
-            for v in 0..4 {
-                let bits = next();
+            transfers.add(|block| effects.iter().for_each(|&n| effect(block, n)));
+            let mut live = Sides::NONE;
+            for v in 0..5 {
+                let (bits, range) = (next(), RegRange::new(Reg::vgpr(v), 1));
                 if bits & 1 != 0 {
-                    live.active.insert(Reg::vgpr(v));
+                    live.active.insert(range);
                 }
                 if bits & 2 != 0 {
-                    live.inactive.insert(Reg::vgpr(v));
+                    live.inactive.insert(range);
                 }
             }
-            let composed = transfer.apply(&live, true);
-            let mut stepped = live;
+            let (mut composed, mut stepped) = (live, live);
+            transfers.apply(0, &mut composed, true);
             effects.iter().for_each(|&n| effect(&mut stepped, n));
             assert_eq!(composed, stepped, "{effects:x?} on {live:?}");
-            if effects.iter().all(|n| n % 8 < 4) {
-                let mut sides = Sides::default();
-                effects.iter().for_each(|&n| effect(&mut sides, n));
-                assert_eq!(sides.apply(&live, true), stepped, "{effects:x?} on {live:?}");
-            }
+            // Without reads, each bit that is there at the start has come from one at the end.
+            transfers.apply(0, &mut live, false);
+            assert!(stepped.contains_all(&live), "{effects:x?} on {live:?}");
         }
     }
 }
