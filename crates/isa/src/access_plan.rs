@@ -137,7 +137,7 @@ fn known(info: &'static OpcodeInfo) -> Option<Known> {
     let mut implicit = Vec::new();
     access::implicit(info, |access| implicit.push(access));
     let written = slots.iter().rposition(|s| s.scalar.writes() || s.vector.writes()).map_or(0, |last| last + 1);
-    let unread = slots.iter().position(|s| s.scalar.reads() || s.vector.reads()).unwrap_or(slots.len());
+    let unread = slots.iter().position(Slot::may_read).unwrap_or(slots.len());
     let implicit_writes = ranges(implicit.iter().filter(|a| a.access.writes())).collect();
     let implicit_reads = ranges(implicit.iter().filter(|a| a.access.reads())).map(|(range, _)| range).collect();
     Some(Known { slots, implicit: implicit.into(), written, unread, implicit_writes, implicit_reads })
@@ -205,6 +205,13 @@ impl Slot {
             vector: access(Reg::vgpr(0)),
             accumulator,
         }
+    }
+
+    /// A destination wide enough for source codes may name what can only be read.
+    fn may_read(&self) -> bool {
+        let is_wide = self.scale == 0 || self.mask >= 0xff;
+        let special = self.info.file == File::Scalar && self.info.fixed.is_none() && is_wide;
+        self.scalar.reads() || self.vector.reads() || special
     }
 
     /// The source code of what the field names, or one that names nothing.
