@@ -65,7 +65,7 @@ fn names_may_be_anything() {
     let names = ["quote\\\"s", "a<b, c>::operator->", "back\\\\slash", "\u{3bb}"];
     for name in names {
         let source = format!(
-            ".globl \"{name}\"\n.type \"{name}\",@function\n\"{name}\":\n  s_cbranch_scc1 \"{name}\"\n  s_endpgm\n.size \"{name}\", .-\"{name}\"\n"
+            ".globl \"{name}\"\n.type \"{name}\",@function\n\"{name}\":\n  .Lback:\n  s_cbranch_scc1 .Lback\n  s_endpgm\n.size \"{name}\", .-\"{name}\"\n"
         );
         let program = Program::lift(&common::assemble(&source, &[])).unwrap();
         assert_eq!(program.functions().len(), 1);
