@@ -152,6 +152,7 @@ fn sources(target: Target) -> Vec<PathBuf> {
     files.retain(|f| match f.file_stem().and_then(|s| s.to_str()) {
         Some("cdna3") => target == Target::Gfx942,
         Some("cdna4") => target == Target::Gfx950,
+        Some("rdna4") => target == Target::Gfx1201,
         _ => true,
     });
     files.sort();
