@@ -27,6 +27,7 @@ TARGETS = (
     "gfx1151",
     "gfx1200",
     "gfx1201",
+    "gfx1250",
 )
 # Triton was not asked for these.
 WITHOUT_TRITON = ("gfx900", "gfx902", "gfx904", "gfx1010", "gfx1030")

@@ -8,7 +8,7 @@ use luthier_loader::{Kernel, KernelDescriptor};
 
 use crate::error::EmuError;
 use crate::facts::{Facts, ScratchBase};
-use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{PRIVATE_BASE, SCRATCH_APERTURE, SHARED_BASE};
 use crate::mode::Mode;
 use crate::op::Op;
 use crate::strict::ALWAYS_DEFINED;
@@ -311,7 +311,8 @@ impl Dispatch {
         w.note_written(&ids);
         let scratch_is_set = self.facts.scratch == ScratchBase::Set;
         if scratch_is_set {
-            w.set_s64(w.scratch_base, scratch + wave_offset);
+            let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
+            w.set_s64(w.scratch_base, scratch + wave_offset | aperture);
         }
         w.set_exec(exec);
         if let Some(strict) = &mut w.strict {

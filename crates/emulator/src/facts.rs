@@ -7,7 +7,7 @@ use crate::lower::Limits;
 use crate::wave::scalar;
 
 /// The processors that the device can be.
-pub const TARGETS: [Target; 31] = [
+pub const TARGETS: [Target; 33] = [
     Target::Gfx90a,
     Target::Gfx900,
     Target::Gfx902,
@@ -39,6 +39,8 @@ pub const TARGETS: [Target; 31] = [
     Target::Gfx1153,
     Target::Gfx1200,
     Target::Gfx1201,
+    Target::Gfx1250,
+    Target::Gfx1251,
 ];
 
 /// Those of [`TARGETS`] that run code for a processor: itself, or the members of a generic one (`gfx11-generic`).

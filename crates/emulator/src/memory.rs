@@ -24,6 +24,11 @@ const FIRST: u64 = 0x10_0000_0000;
 /// Flat addresses with these upper halves are LDS and scratch.
 pub const SHARED_BASE: u64 = 1 << 48;
 pub const PRIVATE_BASE: u64 = 2 << 48;
+/// On gfx1250 a flat address with these six upper bits is scratch memory of the lane that bits 52 to 56 say, below them
+/// an address from FLAT_SCRATCH_BASE on, which has the same upper bits (LLVM's lowering of casts from private pointers).
+pub const SCRATCH_APERTURE: u64 = 1 << 58;
+/// Where the lane's number begins.
+pub const SCRATCH_LANE: u32 = 52;
 
 /// An allocation: where it is and what backs it.
 #[derive(Clone)]

@@ -1,19 +1,27 @@
 //! VOPD: two operations of one instruction, both of which read their sources before either writes.
 
-use luthier_isa::{Field, Inst, Operand, OperandInfo};
+use luthier_isa::{Field, Format, Inst, Operand, OperandInfo};
 
-use super::prepare::Copy;
-use super::{Builder, row_of};
+use super::prepare::{AndXor, Copy};
+use super::{Builder, code_of, row_of};
 use crate::names;
 use crate::op::Op;
 use crate::valu;
-use crate::wave::scalar;
+use crate::wave::{rows, scalar};
 
 /// One of the two.
 struct Part {
     /// The micro-op, its sources in rows.
     op: Op,
     dst: u16,
+    /// Rows of the result.
+    units: u16,
+}
+
+/// Where the three words of one of the two have their modifiers and their truth table.
+struct Places {
+    neg: Field,
+    third: Field,
 }
 
 impl Builder {
@@ -24,47 +32,99 @@ impl Builder {
         let split = inst.info().operands.iter().position(|o| o.field == Field::VdstY);
         let split = split.ok_or_else(|| unknown(inst.info().mnemonic))?;
         let operands: Vec<_> = inst.operands().collect();
-        let x = self.half(inst, first, &operands[..split])?;
-        let y = self.half(inst, second, &operands[split..])?;
+        let x = Places { neg: Field::NegX, third: Field::Vsrc2X };
+        let y = Places { neg: Field::NegY, third: Field::Vsrc2Y };
+        let x = self.half(inst, first, &operands[..split], &x)?;
+        let y = self.half(inst, second, &operands[split..], &y)?;
+        let single = x.units == 1 && y.units == 1;
         let reads = |part: &Part, row: u16| part.op.src.contains(&row);
         let (x_op, y_op) = (Op { dst: x.dst, ..x.op }, Op { dst: y.dst, ..y.op });
-        if !reads(&y, x.dst) && x.dst != y.dst {
+        if single && !reads(&y, x.dst) && x.dst != y.dst {
             self.push(x_op, 1);
             self.push(y_op, 1);
             return Ok(());
         }
-        if !reads(&x, y.dst) {
+        if single && !reads(&x, y.dst) {
             self.push(y_op, 1);
             self.push(x_op, 1);
             return Ok(());
         }
-        // The first one's result waits in a row of its own until the second one has read its sources.
-        let temp = self.temp(1)?;
-        self.push(Op { dst: temp, ..x.op }, 1);
-        self.push(y_op, 1);
-        self.push_kernel::<Copy>(Op { dst: x.dst, src: [temp, 0, 0], ..Op::NOTHING }, 1);
+        // The first one's result waits in rows of its own until the second one has read its sources.
+        let temp = self.temp(x.units)?;
+        self.push(Op { dst: temp, ..x.op }, 2);
+        self.push(y_op, 2);
+        for k in 0..x.units {
+            self.push_kernel::<Copy>(Op { dst: x.dst + k, src: [temp + k, 0, 0], ..Op::NOTHING }, 1);
+        }
         Ok(())
     }
 
-    fn half(&mut self, inst: &Inst, name: &str, operands: &[(&'static OperandInfo, Operand)]) -> Result<Part, String> {
+    fn half(
+        &mut self,
+        inst: &Inst,
+        name: &str,
+        operands: &[(&'static OperandInfo, Operand)],
+        places: &Places,
+    ) -> Result<Part, String> {
         let unknown = || format!("the mock device does not implement {name}");
-        let single = name.replacen("v_dual_", "v_", 1);
+        // Two sources and a table for three, of which the third is zero.
+        let table = (name == "v_dual_bitop2_b32").then(|| inst.field(places.third)).flatten();
+        let single = if table.is_some() { "v_bitop3_b32".to_owned() } else { name.replacen("v_dual_", "v_", 1) };
         let valu = valu::lookup(names::on_gfx9(&single)).ok_or_else(unknown)?;
         let mut op = Op { run: valu.variants.select(), ssrc: scalar::VCC, ..Op::NOTHING };
-        let mut dst = None;
+        op.imm = table.unwrap_or(0).into();
+        let (mut dst, mut units) = (None, 1);
         let mut n = 0;
         for &(operand, value) in operands {
             if operand.access.writes() {
                 dst = value.reg().and_then(|range| row_of(range.first));
+                units = u16::from(operand.units.max(1));
                 continue;
             }
-            op.src[n.min(2)] = self.source(inst, operand, value)?;
+            // The mask of v_cndmask, where it is not VCC.
+            if let (Field::Vsrc2X | Field::Vsrc2Y, Operand::Reg(range)) = (operand.field, value)
+                && row_of(range.first).is_none()
+            {
+                op.ssrc = code_of(range.first).ok_or_else(|| format!("{name}: mask in {range}"))?;
+                continue;
+            }
+            let row = self.source(inst, operand, value)?;
+            op.src[n.min(2)] = self.negated(inst, name, operand, places, n, row)?;
             n += 1;
         }
         let dst = dst.ok_or_else(unknown)?;
+        if table.is_some() {
+            op.src[2] = rows::CONST;
+        }
         if valu.accumulates {
             op.src[2] = dst;
         }
-        Ok(Part { op, dst })
+        Ok(Part { op, dst, units })
+    }
+
+    /// Source `n` of one of the two with the sign that its modifier gives it.
+    fn negated(
+        &mut self,
+        inst: &Inst,
+        name: &str,
+        operand: &OperandInfo,
+        places: &Places,
+        n: usize,
+        row: u16,
+    ) -> Result<u16, String> {
+        if inst.info().format != Format::Vopd3 || inst.field(places.neg).unwrap_or(0) >> n & 1 == 0 {
+            return Ok(row);
+        }
+        if name.contains("dot2") {
+            return Err(format!("{name}: negating a pair is not modelled"));
+        }
+        let units = u16::from(operand.units.max(1));
+        let temp = self.temp(units)?;
+        for k in 0..units {
+            let sign = if k + 1 == units { 1 << 31 } else { 0 };
+            let op = Op { dst: temp + k, src: [row + k, 0, 0], imm: 0xffff_ffff, imm2: sign, ..Op::NOTHING };
+            self.push_kernel::<AndXor>(op, 1);
+        }
+        Ok(temp)
     }
 }

@@ -113,9 +113,14 @@ impl Builder {
         if fields.addr == NO_ROW && segment != "scratch" {
             return Err(unknown());
         }
+        let scale = if inst.field(Field::ScaleOffset) == Some(1) { bytes(action, words) } else { 1 };
+        let (base, index) = (fields.saddr.is_some(), fields.addr != NO_ROW);
+        if scale != 1 && !(index && (base || segment == "scratch")) {
+            return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic));
+        }
         let op = Op {
             dst: fields.dst,
-            src: [fields.addr, fields.data, 0],
+            src: [fields.addr, fields.data, scale],
             ssrc: fields.saddr.unwrap_or(NO_BASE),
             imm: offset,
             imm2: Encoded::new(action, words).0
@@ -255,6 +260,14 @@ fn flat_offset(generation: Generation, segment: &str, inst: &Inst) -> u64 {
         Generation::Gfx10 => signed(12),
         _ if segment == "flat" => u64::from(raw & 0xfff),
         _ => signed(13),
+    }
+}
+
+/// What an access moves, in bytes.
+fn bytes(action: Action, words: u8) -> u16 {
+    match action {
+        Action::Load(transfer) | Action::Store(transfer) => transfer.bytes(words) as u16,
+        Action::Atomic(..) => 4 * u16::from(words),
     }
 }
 

@@ -117,10 +117,19 @@ impl Builder {
                 n += 1;
             }
         }
-        let ending = if info.flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) || info.base == "s_call_b64" {
+        let ending = if info.flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) || base == "s_call_b64" {
             Ending::Branch { taken: inst.branch_target(pc) }
         } else if info.flags.intersects(Flags::INDIRECT | Flags::END | Flags::BARRIER)
-            || matches!(info.base, "s_sleep" | "s_sleep_var" | "s_setpc_b64" | "s_swappc_b64" | "s_barrier")
+            || matches!(
+                base,
+                "s_sleep"
+                    | "s_sleep_var"
+                    | "s_monitor_sleep"
+                    | "s_setpc_b64"
+                    | "s_swappc_b64"
+                    | "s_add_pc_i64"
+                    | "s_barrier"
+            )
             || info.base.starts_with("s_endpgm")
         {
             Ending::Stop
@@ -173,6 +182,17 @@ impl Builder {
             // 21 bits, signed.
             let raw = inst.field(Field::Offset).unwrap_or(0);
             op.imm = i64::from(((raw << 11) as i32) >> 11) as u64;
+        }
+        if inst.field(Field::ScaleOffset) == Some(1) {
+            let bytes = match info.base.rsplit_once('_') {
+                Some((_, "u8" | "i8")) => 1,
+                Some((_, "u16" | "i16")) => 2,
+                _ => 4 * op.imm2 as u16,
+            };
+            if op.src[1] == NONE {
+                return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic));
+            }
+            op.dst = bytes;
         }
         self.push_handler(run, op, 1);
         Ok(Some(Ending::Open))

@@ -275,7 +275,7 @@ impl Builder {
             }
             Operand::Literal64(literal) => {
                 let bits = value.bits(operand.ty).unwrap_or(literal);
-                self.splat_constant(bits, units)
+                self.splat_constant(bits, units.max(2))
             }
             Operand::Imm(value) => self.splat_constant(value as u64, units),
         }

@@ -9,6 +9,7 @@ use luthier_isa::Generation;
 use super::access::{self, Addresses, Rows};
 use super::flat::{Encoded, bytewise};
 use super::{Action, Transfer, lanes, notice};
+use crate::error::FaultKind;
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::scalar::s32;
@@ -51,7 +52,26 @@ pub(super) struct Resource {
 }
 
 impl Resource {
-    pub fn read(w: &Wave, code: u8) -> Resource {
+    /// `None` where nobody says what the descriptor means.
+    pub fn read(w: &Wave, code: u8) -> Option<Resource> {
+        if w.generation == Generation::Gfx1250 {
+            let (base, records) = super::smem::wide_buffer(w, code)?;
+            let (stride, swizzle, element, index_stride) = (0, false, 4, 8);
+            return Some(Resource {
+                base,
+                stride,
+                records,
+                swizzle,
+                element,
+                index_stride,
+                add_tid: false,
+                bounds: Bounds::Raw,
+                swizzles_soffset: false,
+            });
+        }
+        Some(Resource::narrow(w, code))
+    }
+    fn narrow(w: &Wave, code: u8) -> Resource {
         let word = |i: u8| u64::from(w.s[usize::from(code.wrapping_add(i))]);
         if !w.generation.is_gfx9_family() {
             // RDNA1 and RDNA2 have one bit for swizzling, in elements of four bytes; later ones two, with their size.
@@ -155,7 +175,9 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     let encoded = Encoded(op.imm2);
     let (action, extra) = (encoded.action(), encoded.extra());
     let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
-    let resource = Resource::read(w, op.sdst);
+    let Some(resource) = Resource::read(w, op.sdst) else {
+        return w.fault(FaultKind::Unsupported, "a buffer of gfx1250 with a stride or flags is not modelled".into());
+    };
     let soffset = u64::from(s32(w, op, 2));
     let exec = w.exec();
     let size = match action {

@@ -1,11 +1,14 @@
 //! FLAT, GLOBAL and SCRATCH instructions.
 //!
 //! Micro-op: `src[0]` address row, `src[1]` data row, `dst` destination row, `ssrc` the scalar base's code
-//! ([`NO_BASE`]: none), `imm` the signed offset, `imm2` an [`Encoded`] action.
+//! ([`NO_BASE`]: none), `imm` the signed offset, `imm2` an [`Encoded`] action, `src[2]` what a row of 32-bit offsets is
+//! multiplied by.
+
+use luthier_isa::Generation;
 
 use super::access::{self, Addresses, Rows};
 use super::{Action, Transfer, atomic::Atomic, buffer, lanes, notice};
-use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{PRIVATE_BASE, SCRATCH_APERTURE, SCRATCH_LANE, SHARED_BASE};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::wave::Wave;
@@ -117,6 +120,14 @@ pub(super) fn global_addresses(w: &Wave, op: &Op, out: &mut [u64; 64]) {
     if op.ssrc != NO_BASE {
         let base = w.s64(op.ssrc).wrapping_add(op.imm);
         let row = &w.row(op.src[0]).0;
+        if w.generation == Generation::Gfx1250 {
+            // Here offsets have a sign (LLVM's GCNSubtarget::hasSignedGVSOffset).
+            let scale = i64::from(op.src[2]);
+            for i in 0..64 {
+                out[i] = base.wrapping_add_signed(i64::from(row[i] as i32) * scale);
+            }
+            return;
+        }
         for i in 0..64 {
             out[i] = base.wrapping_add(u64::from(row[i]));
         }
@@ -135,12 +146,15 @@ pub fn flat(w: &mut Wave, op: &Op) -> Flow {
     let mut at = Addresses { lane: [0; 64], mask: exec, stride: 4 };
     global_addresses(w, op, &mut at.lane);
     let (mut shared, mut private) = (0u64, 0u64);
+    let global_scratch = w.generation == Generation::Gfx1250;
     for lane in lanes(exec) {
-        match at.lane[lane] >> 32 {
-            high if high == SHARED_BASE >> 32 => shared |= 1 << lane,
-            high if high == PRIVATE_BASE >> 32 => private |= 1 << lane,
-            _ => {}
-        }
+        let address = at.lane[lane];
+        let is_private = match global_scratch {
+            true => address >> 58 == SCRATCH_APERTURE >> 58,
+            false => address >> 32 == PRIVATE_BASE >> 32,
+        };
+        shared |= u64::from(address >> 32 == SHARED_BASE >> 32) << lane;
+        private |= u64::from(is_private) << lane;
     }
     if let Some(strict) = &mut w.strict {
         strict.flat_lanes(exec & !shared, shared, !w.generation.is_gfx9_family());
@@ -155,8 +169,10 @@ pub fn flat(w: &mut Wave, op: &Op) -> Flow {
         flow = access::perform(w, encoded.action(), rows, &at);
     }
     if flow == Flow::Next && private != 0 {
-        let offsets = std::array::from_fn(|i| at.lane[i] as u32);
-        flow = private_access(w, encoded.action(), rows, &offsets, private);
+        let base = if global_scratch { scratch_base(w) } else { 0 };
+        let offsets = std::array::from_fn(|i| at.lane[i].wrapping_sub(base) as u32);
+        let owner = |i: usize| if global_scratch { (at.lane[i] >> SCRATCH_LANE & 31) as usize } else { i };
+        flow = private_access(w, encoded.action(), rows, &offsets, private, owner);
     }
     if flow == Flow::Next && shared != 0 {
         let offsets = std::array::from_fn(|i| at.lane[i] as u32);
@@ -171,11 +187,11 @@ pub fn scratch(w: &mut Wave, op: &Op) -> Flow {
     let offsets = scratch_offsets(w, op);
     let exec = w.exec();
     if encoded.extra() & buffer::LDS != 0 {
-        let (base, width) = (w.s64(w.scratch_base), w.lanes());
+        let (base, width) = (scratch_base(w), w.lanes());
         let lane = std::array::from_fn(|i| private_place(base, width, offsets[i], i));
         return buffer::to_lds(w, op, encoded.action(), &Addresses { lane, mask: exec, stride: 4 * u64::from(width) });
     }
-    private_access(w, encoded.action(), rows_of(op, encoded), &offsets, exec)
+    private_access(w, encoded.action(), rows_of(op, encoded), &offsets, exec, |lane| lane)
 }
 
 pub(super) fn scratch_offsets(w: &Wave, op: &Op) -> [u32; 64] {
@@ -183,7 +199,8 @@ pub(super) fn scratch_offsets(w: &Wave, op: &Op) -> [u32; 64] {
     if op.src[0] == NO_ROW {
         return [base; 64];
     }
-    w.row(op.src[0]).0.map(|offset| base.wrapping_add(offset))
+    let scale = u32::from(op.src[2]);
+    w.row(op.src[0]).0.map(|offset| base.wrapping_add(offset.wrapping_mul(scale)))
 }
 
 /// Private memory is interleaved: word `k` of lane `l` lies at `FLAT_SCRATCH + (lanes * k + l) * 4`.
@@ -191,13 +208,26 @@ fn private_place(base: u64, lanes: u32, offset: u32, lane: usize) -> u64 {
     base.wrapping_add(u64::from(offset & !3) * u64::from(lanes) + 4 * lane as u64 + u64::from(offset & 3))
 }
 
-pub(super) fn private_access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
-    let (base, width) = (w.s64(w.scratch_base), w.lanes());
+/// Where the wave's scratch memory begins.
+pub(super) fn scratch_base(w: &Wave) -> u64 {
+    w.s64(w.scratch_base) & ((1 << SCRATCH_LANE) - 1)
+}
+
+/// On the memory of the lanes that `owner` says.
+pub(super) fn private_access(
+    w: &mut Wave,
+    action: Action,
+    rows: Rows,
+    offsets: &[u32; 64],
+    mask: u64,
+    owner: impl Fn(usize) -> usize,
+) -> Flow {
+    let (base, width) = (scratch_base(w), w.lanes());
     let size = match action {
         Action::Load(t) | Action::Store(t) => t.bytes(rows.words),
         Action::Atomic(..) => 4 * u64::from(rows.words),
     };
-    let place = |offset: u32, lane: usize| private_place(base, width, offset, lane);
+    let place = |offset: u32, lane: usize| private_place(base, width, offset, owner(lane));
     let mut at = Addresses { lane: [0; 64], mask, stride: 4 * u64::from(width) };
     let mut straddling = 0u64;
     for lane in lanes(mask) {

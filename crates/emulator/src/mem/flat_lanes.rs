@@ -78,7 +78,7 @@ fn scratch_block(w: &mut Wave, op: &Op) -> Flow {
     let first = flat::scratch_offsets(w, op);
     let (action, mask) = (Encoded(op.imm2).action(), w.exec());
     for (offset, rows) in chosen(w, op) {
-        let flow = flat::private_access(w, action, rows, &first.map(|a| a.wrapping_add(offset)), mask);
+        let flow = flat::private_access(w, action, rows, &first.map(|a| a.wrapping_add(offset)), mask, |i| i);
         if flow != Flow::Next {
             return flow;
         }

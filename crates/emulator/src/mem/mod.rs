@@ -149,6 +149,8 @@ pub fn lookup_cache_control(base: &str) -> Option<Handler> {
             | "global_inv"
             | "global_wb"
             | "global_wbinv"
+            | "global_prefetch_b8"
+            | "flat_prefetch_b8"
             | "s_prefetch_inst"
             | "s_prefetch_inst_pc_rel"
             | "s_prefetch_data"

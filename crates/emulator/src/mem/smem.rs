@@ -1,13 +1,16 @@
 //! SMEM: scalar loads, stores, atomics and clocks.
 //!
 //! Micro-op: `sdst` destination or data, `src[0]` the base's code, `src[1]` the scalar offset (or
-//! [`NONE`]), `imm` the immediate offset, `imm2` the number of words, or an [`Encoded`] atomic.
+//! [`NONE`]) and `dst` what it is multiplied by (0 is 1), `imm` the immediate offset, `imm2` the number of words, or an [`Encoded`] atomic.
 
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use luthier_isa::Generation;
+
 use super::flat::Encoded;
 use super::{Action, notice};
+use crate::error::FaultKind;
 use crate::op::{Flow, Handler, Op};
 use crate::report::FindingKind;
 use crate::scalar::{NONE, next};
@@ -15,7 +18,7 @@ use crate::wave::Wave;
 
 fn offset(w: &Wave, op: &Op) -> u64 {
     let scalar = if op.src[1] == NONE { 0 } else { u64::from(crate::scalar::s32(w, op, 1)) };
-    scalar.wrapping_add(op.imm)
+    (scalar * u64::from(op.dst.max(1))).wrapping_add(op.imm)
 }
 
 fn base(w: &Wave, op: &Op) -> u64 {
@@ -72,6 +75,9 @@ fn part(w: &mut Wave, op: &Op, bytes: u64, signed: bool) -> Flow {
 
 /// Outside of the buffer is zero.
 fn buffer_part(w: &mut Wave, op: &Op, bytes: u64, signed: bool) -> Flow {
+    if let Some(flow) = strange(w, op) {
+        return flow;
+    }
     let (base, size) = buffer(w, op);
     let at = offset(w, op) & !(bytes - 1);
     if at + bytes > size {
@@ -106,8 +112,28 @@ fn store(w: &mut Wave, op: &Op) -> Flow {
     }
 }
 
+/// A buffer of gfx1250: 57 bits of base, 45 of its size in bytes. `None` where the descriptor says more than that, of
+/// which nobody says what it means.
+pub fn wide_buffer(w: &Wave, code: u8) -> Option<(u64, u64)> {
+    let (low, high) = (w.s64(code), w.s64(code.wrapping_add(2)));
+    (high >> 38 == 0).then_some((low & ((1 << 57) - 1), low >> 57 | high << 7))
+}
+
+/// Whether it is no [`wide_buffer`] on gfx1250.
+fn strange(w: &mut Wave, op: &Op) -> Option<Flow> {
+    if w.generation != Generation::Gfx1250 || wide_buffer(w, op.src[0] as u8).is_some() {
+        return None;
+    }
+    Some(w.fault(FaultKind::Unsupported, "a buffer of gfx1250 with a stride or flags is not modelled".into()))
+}
+
 /// A scalar buffer: base, and bytes from the stride and the number of records.
 fn buffer(w: &Wave, op: &Op) -> (u64, u64) {
+    if w.generation == Generation::Gfx1250
+        && let Some(buffer) = wide_buffer(w, op.src[0] as u8)
+    {
+        return buffer;
+    }
     let word = |i: usize| u64::from(w.s[(usize::from(op.src[0]) + i) & 255]);
     let stride = word(1) >> 16 & 0x3fff;
     (word(0) | (word(1) & 0xffff) << 32, if stride == 0 { word(2) } else { word(2) * stride })
@@ -119,6 +145,9 @@ fn fits(at: u64, bytes: u64, size: u64) -> bool {
 }
 
 fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
+    if let Some(flow) = strange(w, op) {
+        return flow;
+    }
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
     notice::scalar(w, false, base.wrapping_add(first), 4 * op.imm2);

@@ -123,7 +123,9 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
     if shape.is_store() && !selects[..moved].iter().enumerate().all(in_order) {
         return refuse(w, "a store through selected components");
     }
-    let resource = Resource::read(w, op.sdst);
+    let Some(resource) = Resource::read(w, op.sdst) else {
+        return refuse(w, "a resource of this kind");
+    };
     let soffset = u64::from(s32(w, op, 2));
     let (index, offset) = buffer::indices(w, op, (op.imm2 & u64::from(IDXEN | OFFEN)) as u32, resource.adds_lane());
     let size = format.bytes();

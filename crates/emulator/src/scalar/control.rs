@@ -61,6 +61,11 @@ pub fn is_idle(base: &str) -> bool {
             | "s_wait_kmcnt"
             | "s_wait_loadcnt_dscnt"
             | "s_wait_storecnt_dscnt"
+            | "s_wait_xcnt"
+            | "s_wait_asynccnt"
+            | "s_wait_tensorcnt"
+            | "s_setprio_inc_wg"
+            | "s_set_vgpr_msb"
     )
 }
 
@@ -87,6 +92,10 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
             let to = s64(w, op, 0);
             w.set_s64(op.sdst, op.imm2);
             jump(w, to)
+        }),
+        "s_add_pc_i64" => flow!(|w, op| {
+            let by = s64(w, op, 0);
+            jump(w, op.imm2.wrapping_add(by))
         }),
         "s_call_b64" => flow!(|w, op| {
             w.set_s64(op.sdst, op.imm2);
@@ -124,7 +133,7 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
             -1 => Flow::Barrier,
             number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
         }),
-        "s_sleep" | "s_sleep_var" => flow!(|_w, _op| Flow::Yield),
+        "s_sleep" | "s_sleep_var" | "s_monitor_sleep" => flow!(|_w, _op| Flow::Yield),
         "s_trap" => flow!(|w, op| {
             w.fault(FaultKind::Unsupported, format!("trap {} is raised (2 is llvm.trap, 3 a debug trap)", op.imm & 255))
         }),
@@ -137,6 +146,7 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
                 }
             }
         }),
+        "s_get_shader_cycles_u64" => next!(|w, op| w.set_s64(op.sdst, crate::mem::smem::nanoseconds())),
         "s_round_mode" => next!(|w, op| w.mode = Mode(w.mode.0 & !15 | op.imm as u32 & 15)),
         "s_denorm_mode" => next!(|w, op| w.mode = Mode(w.mode.0 & !0xf0 | (op.imm as u32 & 15) << 4)),
         // The lowering puts the message into imm2 and the width of the answer into imm.

@@ -35,6 +35,8 @@ fn register(generation: Generation, id: u64) -> Option<Register> {
         (_, 3) => Ignored,
         (Gfx9 | Gfx90a | Gfx940, 4) => WaveId,
         (_, 5..=7) => Zero,
+        // Addresses of 57 bits: nobody says in what units it has the bases.
+        (Gfx1250, 15) => return None,
         (_, 15) => MemoryBases,
         (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 20) => ScratchBase(0),
         (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 21) => ScratchBase(1),

@@ -110,6 +110,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_sqrt_f16" => op!(w, o => trans(w, o, f64::sqrt)),
         "v_exp_f16" => op!(w, o => trans(w, o, exp2_all)),
         "v_log_f16" => op!(w, o => trans(w, o, log2_all)),
+        "v_tanh_f16" => op!(w, o => trans(w, o, f64::tanh)),
         "v_sin_f16" => op!(w, o => trans(w, o, sin_all)),
         "v_cos_f16" => op!(w, o => trans(w, o, cos_all)),
         "v_div_fixup_f16" => op!(w, o => fixup(w, o)).keep_high(),

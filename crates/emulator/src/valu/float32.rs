@@ -199,6 +199,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_sqrt_f32" => op!(w, o => trans(w, o, f64::sqrt)),
         "v_exp_f32" | "v_exp_legacy_f32" => op!(w, o => trans(w, o, exp2_all)),
         "v_log_f32" | "v_log_legacy_f32" => op!(w, o => trans(w, o, log2_all)),
+        "v_tanh_f32" => op!(w, o => trans(w, o, f64::tanh)),
         "v_sin_f32" => op!(w, o => trans(w, o, sin_all)),
         "v_cos_f32" => op!(w, o => trans(w, o, cos_all)),
         "v_div_scale_f32" => op!(w, o => div_scale(w, o)),

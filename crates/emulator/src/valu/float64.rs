@@ -132,7 +132,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
         "v_add_f64" => op!(w, o => float64::<2>(w, o, |a, b, _| a + b, |m, a, b, _| soft::add64(m, a, b))),
         "v_mul_f64" => op!(w, o => float64::<2>(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul64(m, a, b))),
-        "v_fma_f64" => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)),
+        "v_fma_f64" | "v_fmaak_f64" | "v_fmamk_f64" => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)),
         "v_fmac_f64" => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)).accumulates(),
         "v_min_f64" => op!(w, o => minmax2(w, o, minmax::min64)),
         "v_max_f64" => op!(w, o => minmax2(w, o, minmax::max64)),

@@ -16,7 +16,9 @@
 //! | [`cube`] | cube map coordinates |
 //! | [`lane`], [`permlane`] | moves, select, readlane and its kin |
 //! | [`rdna`], [`rdna4`] | what RDNA has beyond gfx9, RDNA4 beyond RDNA3 |
+//! | [`gfx1250`], [`bf16`] | what gfx1250 has beyond RDNA4; bf16 |
 
+pub mod bf16;
 pub mod class;
 pub mod compare;
 pub mod convert;
@@ -25,6 +27,7 @@ pub mod dot;
 pub mod float16;
 pub mod float32;
 pub mod float64;
+pub mod gfx1250;
 pub mod int16;
 pub mod int32;
 pub mod int64;
@@ -90,4 +93,6 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         .or_else(|| rdna::lookup(base))
         .or_else(|| rdna4::lookup(base))
         .or_else(|| permlane::lookup(base))
+        .or_else(|| gfx1250::lookup(base))
+        .or_else(|| bf16::lookup(base))
 }
