@@ -219,6 +219,7 @@ impl Dispatch {
         w.set_s64(w.scratch_base, 0);
         w.set_scc(false);
         w.clear_registers();
+        w.vgprs = self.facts.registers(d).vgprs.max(rows::AGPR);
         w.mode = self.mode();
         w.generation = self.facts.generation();
         w.fault = None;

@@ -144,6 +144,6 @@ impl Facts {
             }
             _ => (total, 0),
         };
-        Limits { vgprs: vgprs.min(256) as u16, agprs: agprs.min(256) as u16 }
+        Limits { vgprs: vgprs.min(self.target.vgprs().into()) as u16, agprs: agprs.min(256) as u16 }
     }
 }

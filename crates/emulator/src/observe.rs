@@ -116,7 +116,7 @@ impl Registers {
     /// Those of a wave whose kernel has so many VGPRs and AGPRs.
     pub fn of(w: &Wave, vgprs: u16, agprs: u16) -> Registers {
         let file = |first: u16, count: u16| {
-            (first..first + count.min(256)).map(|row| w.rows[usize::from(row)].0).collect::<Vec<_>>()
+            (first..first + count.min(1024)).map(|row| w.rows[usize::from(row)].0).collect::<Vec<_>>()
         };
         Registers {
             sgprs: w.s[..102].to_vec(),

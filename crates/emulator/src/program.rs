@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use luthier_isa::{Decoder, Inst, Mode};
+use luthier_isa::{Decoder, Inst, Mode, VgprMsb};
 
 use crate::lower::{Builder, Ending, Limits, row_of};
 use crate::observe::{self, Seen, Watch};
@@ -65,6 +65,8 @@ pub enum Stop {
 pub struct Program {
     decoder: Decoder,
     limits: Limits,
+    /// What blocks are told apart by besides their address are the upper bits of VGPR numbers, not indexing.
+    high_vgprs: bool,
     strict: bool,
     poison: Option<Poison>,
     watch: Option<Arc<Watch>>,
@@ -87,6 +89,7 @@ impl Program {
     pub fn new(mode: Mode, limits: Limits, strict: bool, poison: Option<Poison>) -> Program {
         Program {
             decoder: Decoder::new(mode),
+            high_vgprs: mode.target().vgprs() > 256,
             limits,
             strict,
             poison,
@@ -227,13 +230,14 @@ impl Program {
     }
 
     fn translate(&self, w: &Wave, start: u64, mode: u8) -> Result<Block, Stop> {
-        let mut builder = Builder::new(self.limits, mode);
+        let mut builder = Builder::new(self.limits, if self.high_vgprs { 0 } else { mode });
+        builder.msb = VgprMsb::from_bits(if self.high_vgprs { mode } else { 0 });
         let (mut insts, mut checked, mut doses, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut refusal = None;
         let mut taken_pc = None;
         let mut pc = start;
         while insts.len() < self.longest {
-            let inst = match self.decode(w, pc) {
+            let inst = match self.decode(w, pc, builder.msb) {
                 Ok(inst) => inst,
                 // A fault here and now only if nothing comes before it.
                 Err(message) if insts.is_empty() => {
@@ -287,7 +291,7 @@ impl Program {
             break;
         }
         Ok(Block {
-            index_mode: builder.index_mode,
+            index_mode: if self.high_vgprs { builder.msb.bits() } else { builder.index_mode },
             ops: builder.ops.into_boxed_slice(),
             insts: insts.into_boxed_slice(),
             _checked: checked,
@@ -302,7 +306,7 @@ impl Program {
         })
     }
 
-    fn decode(&self, w: &Wave, pc: u64) -> Result<Inst, String> {
+    fn decode(&self, w: &Wave, pc: u64, msb: VgprMsb) -> Result<Inst, String> {
         let Some(allocation) = w.memory.find(pc) else {
             return Err(format!("execution reaches {pc:#x}, which is in no allocation"));
         };
@@ -310,7 +314,11 @@ impl Program {
         let mut bytes = [0; MAX_SIZE as usize];
         let bytes = &mut bytes[..left.min(MAX_SIZE) as usize];
         w.memory.read(pc, bytes).map_err(|a| format!("execution reaches {a:#x}, which is in no allocation"))?;
-        self.decoder.decode(bytes).map_err(|e| e.to_string())
+        let inst = self.decoder.decode(bytes).map_err(|e| e.to_string())?;
+        if !msb.fits(&inst) {
+            return Err(format!("{inst}, under s_set_vgpr_msb {:#x}, runs past v1023", msb.bits()));
+        }
+        Ok(inst.at(Some(msb)))
     }
 
     /// Visits every instruction of every block that was executed, with its address and how often it was.

@@ -28,12 +28,12 @@ impl Row {
 /// Index of a row in a wave's vector file. The file holds more than the architectural registers, so that handlers
 /// find every vector source in a row, whatever the operand was.
 pub mod rows {
-    /// v0; v`n` is `VGPR + n`.
+    /// v0; v`n` is `VGPR + n`, up to v1023 of gfx1250, which has no AGPRs.
     pub const VGPR: u16 = 0;
     /// a0; a`n` is `AGPR + n`.
     pub const AGPR: u16 = 256;
     /// Scratch rows of the lowering: broadcast scalars, DPP and SDWA selections, results before clamp and omod.
-    pub const TEMP: u16 = 512;
+    pub const TEMP: u16 = 1024;
     pub const TEMPS: u16 = 48;
     /// The 32-bit inline constants, one row each, in the order of their operand codes (128 to 248).
     pub const CONST: u16 = TEMP + TEMPS;
@@ -129,6 +129,8 @@ pub struct Wave {
     pub lds: Rc<Lds>,
     /// Its workgroup's.
     pub barrier: Rc<Barrier>,
+    /// Rows of VGPRs that an index can lead to.
+    pub vgprs: u16,
     /// Why the wave cannot go on, after [`Flow::Fault`].
     pub fault: Option<Box<Fault>>,
     /// Present in strict mode.
@@ -161,6 +163,7 @@ impl Wave {
             span: Span::NONE,
             lds: Rc::new(Lds::new(0)),
             barrier: Rc::default(),
+            vgprs: rows::AGPR,
             fault: None,
             strict: None,
             observer: None,

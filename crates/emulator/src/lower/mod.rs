@@ -13,8 +13,9 @@ mod vector;
 
 pub(crate) use prepare::dpp_source;
 
-use luthier_isa::{Flags, Format, Inst, OpcodeInfo, Operand, Reg};
+use luthier_isa::{Flags, Format, Inst, MsbChange, OpcodeInfo, Operand, Reg, VgprMsb, msb};
 
+use crate::mode::Mode;
 use crate::names;
 use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};
 use crate::scalar::NONE;
@@ -57,6 +58,12 @@ fn nothing(_w: &mut Wave, _op: &Op) -> Flow {
     Flow::Next
 }
 
+/// MODE's copy of the upper bits of VGPR numbers, which the lowering knows from the code itself.
+fn set_msb(w: &mut Wave, op: &Op) -> Flow {
+    w.mode = Mode(VgprMsb::from_bits(op.imm as u8).in_mode(w.mode.0));
+    Flow::Next
+}
+
 /// Collects the micro-ops of a block.
 pub struct Builder {
     pub ops: Vec<Op>,
@@ -66,11 +73,13 @@ pub struct Builder {
     next_temp: u16,
     /// Which VALU operands M0 indexes (`s_set_gpr_idx_on`): src0 1, src1 2, src2 4, dst 8.
     pub index_mode: u8,
+    /// The upper bits of VGPR numbers (gfx1250).
+    pub msb: VgprMsb,
 }
 
 impl Builder {
     pub fn new(limits: Limits, index_mode: u8) -> Builder {
-        Builder { ops: Vec::new(), limits, inst: 0, next_temp: rows::TEMP, index_mode }
+        Builder { ops: Vec::new(), limits, inst: 0, next_temp: rows::TEMP, index_mode, msb: VgprMsb::ZERO }
     }
 
     /// Appends the micro-ops of the instruction at `pc`, the `number`th of the block.
@@ -91,12 +100,28 @@ impl Builder {
             return Ok(Ending::Open);
         }
         if let Some(ending) = self.scalar(inst, pc)? {
+            self.changed_msb(inst)?;
             return Ok(ending);
         }
         if self.memory(inst)? {
             return Ok(Ending::Open);
         }
         Err(absent(inst.info()))
+    }
+
+    /// What the instruction does to the upper bits of VGPR numbers.
+    fn changed_msb(&mut self, inst: &Inst) -> Result<(), String> {
+        match msb::change(inst) {
+            MsbChange::Keeps => {}
+            MsbChange::Sets(msb) => {
+                self.msb = msb;
+                self.push_handler(set_msb, Op { imm: msb.bits().into(), ..Op::NOTHING }, 1);
+            }
+            MsbChange::Unknown => {
+                return Err(format!("{}: upper bits of VGPR numbers from a register", inst.info().mnemonic));
+            }
+        }
+        Ok(())
     }
 
     /// A micro-op that stops; its message is the block's.

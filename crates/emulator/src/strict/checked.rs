@@ -8,12 +8,13 @@ use super::dual::halves;
 use super::hazards::Facts;
 use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};
+use crate::lower::row_of;
 use crate::names;
 
 /// Where a value comes from or goes to, in the terms of the shadow state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The first of some rows: v0 to v255, then a0 to a255.
+    /// The first of some rows of [`crate::wave::rows`].
     Rows(u16, u8),
     /// The first of some scalar codes.
     Scalars(u8, u8),
@@ -135,7 +136,7 @@ pub struct Checked {
 pub(super) fn place(value: Operand) -> Option<Place> {
     Some(match value {
         Operand::Reg(range) if range.first.is_vgpr() || range.first.is_agpr() => {
-            Place::Rows(range.first.index() as u16 - 256, range.count)
+            Place::Rows(row_of(range.first)?, range.count)
         }
         Operand::Reg(range) => Place::Scalars(u8::try_from(range.first.index()).ok()?, range.count),
         Operand::Inline(code) => Place::Constant(crate::wave::inline_constant32(code as u8).unwrap_or(0)),

@@ -5,6 +5,7 @@ use luthier_isa::Reg;
 use super::Log;
 use super::checked::{Checked, Logic, Place, Rule, Source};
 use super::shadow::{Shadow, value};
+use crate::lower::row_of;
 use crate::mem::lanes;
 use crate::report::FindingKind;
 use crate::wave::{Wave, scalar};
@@ -30,9 +31,12 @@ pub(super) fn down(undefined: u64) -> u64 {
     if undefined == 0 { 0 } else { !0 >> undefined.leading_zeros() }
 }
 
-fn name(place: Place) -> String {
+fn name(inst: &Checked, place: Place) -> String {
     match place {
-        Place::Rows(row, _) => Reg::from_index(usize::from(row) + 256).map_or(String::new(), |r| r.to_string()),
+        Place::Rows(row, _) => {
+            let mut touched = inst.touched.iter().map(|(reg, _)| *reg);
+            touched.find(|&reg| row_of(reg) == Some(row)).map_or(String::new(), |reg| reg.to_string())
+        }
         Place::Scalars(code, _) => Reg::from_index(code.into()).map_or(String::new(), |r| r.to_string()),
         Place::Constant(_) => "a constant".into(),
     }
@@ -48,11 +52,13 @@ pub(super) fn demand_exec(undefined: u64, log: &mut Log) {
 
 impl Shadow {
     /// Reports a source that is undefined in a lane of the mask.
-    fn demand(&self, source: &Source, mask: u64, what: &str, log: &mut Log) {
+    fn demand(&self, inst: &Checked, source: &Source, mask: u64, what: &str, log: &mut Log) {
         if let Some(lane) = self.first_undefined(source, mask) {
             let vector = matches!(source.place, Place::Rows(..));
-            let message =
-                format!("{} decides {what}, and its value is undefined: nothing has written it", name(source.place));
+            let message = format!(
+                "{} decides {what}, and its value is undefined: nothing has written it",
+                name(inst, source.place)
+            );
             log.report(FindingKind::UndefinedRegister, vector.then_some(lane as u32), None, message);
         }
     }
@@ -70,13 +76,13 @@ impl Shadow {
             Rule::Defines => self.define_results(inst, exec),
             Rule::Decides(what) => {
                 let mask = if inst.ignores_exec { all } else { exec };
-                inst.sources.iter().for_each(|s| self.demand(s, mask, what, log));
+                inst.sources.iter().for_each(|s| self.demand(inst, s, mask, what, log));
                 self.define_results(inst, mask);
             }
             Rule::Memory { data_matters, keeps_half } => {
-                inst.sources.iter().for_each(|s| self.demand(s, exec, "an address", log));
+                inst.sources.iter().for_each(|s| self.demand(inst, s, exec, "an address", log));
                 if data_matters {
-                    inst.data.iter().for_each(|s| self.demand(s, exec, "what memory gets", log));
+                    inst.data.iter().for_each(|s| self.demand(inst, s, exec, "what memory gets", log));
                 }
                 match keeps_half {
                     None => self.define_results(inst, exec),
@@ -103,7 +109,7 @@ impl Shadow {
                 let Some(from) = inst.sources.first() else { return };
                 let lane = match (&inst.rule, inst.sources.get(1)) {
                     (Rule::ReadLane, Some(select)) => {
-                        self.demand(select, !0, "a lane", log);
+                        self.demand(inst, select, !0, "a lane", log);
                         value(w, select.place, 0, 0) as usize & (w.lanes() as usize - 1)
                     }
                     _ => exec.trailing_zeros() as usize & 63,
@@ -113,14 +119,14 @@ impl Shadow {
             }
             Rule::WriteLane => {
                 let [written, select] = &inst.sources[..] else { return };
-                self.demand(select, !0, "a lane", log);
+                self.demand(inst, select, !0, "a lane", log);
                 let lane = value(w, select.place, 0, 0) as usize & (w.lanes() as usize - 1);
                 let undefined = self.word(written.place, 0, 0);
                 inst.results.iter().for_each(|&r| self.set(r, 0, lane, undefined));
             }
             Rule::Permlane { crosses, fetches, bound_zero } => {
                 let [moved, low, high] = &inst.sources[..] else { return };
-                [low, high].into_iter().for_each(|select| self.demand(select, exec, "a lane", log));
+                [low, high].into_iter().for_each(|select| self.demand(inst, select, exec, "a lane", log));
                 let word = |s: &Source| u64::from(value(w, s.place, 0, 0));
                 let select = word(low) | word(high) << 32;
                 let row = if crosses { 16 } else { 0 };

@@ -8,8 +8,8 @@ use super::checked::{Place, Source};
 use crate::mem::lanes;
 use crate::wave::Wave;
 
-/// The rows that are registers: v0 to v255, a0 to a255.
-pub(super) const ROWS: usize = 512;
+/// The rows that are registers, from v0 on.
+pub(super) const ROWS: usize = crate::wave::rows::TEMP as usize;
 
 pub(super) struct Shadow {
     /// One set bit for each undefined bit.
@@ -66,7 +66,9 @@ impl Shadow {
             self.set_lanes(row, bit, undefined);
         } else {
             if !self.is_mixed(row) && self.same[row] != undefined {
-                self.each.resize(ROWS, [0; 64]);
+                if self.each.len() <= row {
+                    self.each.resize((row + 1).next_multiple_of(64), [0; 64]);
+                }
                 self.each[row] = [self.same[row]; 64];
                 self.mixed[row / 64] |= 1 << (row % 64);
             }

@@ -9,7 +9,7 @@ use crate::lanes::{map1, map2, map3};
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave, rows, scalar};
+use crate::wave::{Row, Wave, scalar};
 
 #[inline(always)]
 fn float3_32(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
@@ -41,8 +41,8 @@ fn mullit(m: Mode, a: u32, b: u32, c: u32) -> u32 {
 }
 
 /// The row of a VGPR that M0 leads to from the row `base`, if there is such a register.
-fn indexed(base: u16, by: u32) -> Option<u16> {
-    u16::try_from(u32::from(base).checked_add(by)?).ok().filter(|&row| row < rows::AGPR)
+fn indexed(w: &Wave, base: u16, by: u32) -> Option<u16> {
+    u16::try_from(u32::from(base).checked_add(by)?).ok().filter(|&row| row < w.vgprs)
 }
 
 /// Moves between VGPRs that M0 chooses: `from` and `to` say which of its bits.
@@ -50,7 +50,7 @@ fn moved(w: &mut Wave, op: &Op, from: impl Fn(u32) -> u32, to: impl Fn(u32) -> u
     let m0 = w.s[usize::from(scalar::M0)];
     // A swap has its second register where others have a third source.
     let source = if swaps { op.src[2] } else { op.src[0] };
-    let (Some(source), Some(target)) = (indexed(source, from(m0)), indexed(op.dst, to(m0))) else {
+    let (Some(source), Some(target)) = (indexed(w, source, from(m0)), indexed(w, op.dst, to(m0))) else {
         return w.fault(FaultKind::Unsupported, format!("m0 ({m0:#x}) leads past the last VGPR"));
     };
     let (value, old) = (*w.row(source), *w.row(target));
