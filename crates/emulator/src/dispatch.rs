@@ -313,7 +313,7 @@ impl Dispatch {
         let scratch_is_set = self.facts.scratch == ScratchBase::Set;
         if scratch_is_set {
             let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
-            w.set_s64(w.scratch_base, scratch + wave_offset | aperture);
+            w.set_s64(w.scratch_base, (scratch + wave_offset) | aperture);
         }
         w.set_exec(exec);
         if let Some(strict) = &mut w.strict {

@@ -60,7 +60,9 @@
 //! micro-op before it that checks its registers ([`strict`]).
 //!
 //! RDNA's waves of 32 lanes use the lower half of each row; their lane masks are one scalar register
-//! ([`wave::Wave::set_mask`]). Strict mode knows RDNA's wait counters. It judges none of RDNA's
+//! ([`wave::Wave::set_mask`]). gfx1250's VGPRs from v256 on have the rows that AGPRs have elsewhere and those behind; which
+//! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode knows
+//! RDNA's wait counters. It judges none of RDNA's
 //! wait states, nor waits for the answers of s_sendmsg_rtn; what lies between the signal of a barrier and the wait for
 //! it counts as before the barrier.
 //!

@@ -7,7 +7,8 @@ use crate::mem::atomic::Atomic;
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{
-    Action, Transfer, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, global_words, lookup_cache_control, typed,
+    Action, Transfer, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, gfx1250, global_words,
+    lookup_cache_control, typed,
 };
 use crate::op::{Handler, Op, OpFlags};
 use crate::scalar::{IMM, NONE};
@@ -93,6 +94,9 @@ impl Builder {
             self.push_handler(run, op, widest);
             return Ok(());
         }
+        if self.flat_of_gfx1250(inst, &fields)? {
+            return Ok(());
+        }
         // CDNA3 on: an opcode of its own where others have a bit.
         let (suffix, to_lds) = match suffix.strip_prefix("load_lds_") {
             Some(what) => (&*format!("load_{what}"), true),
@@ -127,8 +131,11 @@ impl Builder {
                 | if to_lds { u64::from(buffer::LDS | m0_width(inst)) << 32 } else { 0 },
             ..Op::NOTHING
         };
+        // There offsets from a scalar base have a sign, and are scaled.
+        let signed = base && info.mode.target().generation() == Generation::Gfx1250;
         if segment == "global"
             && !to_lds
+            && !signed
             && matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
         {
             self.push_kernel::<global_words::Words>(op, WIDEST);
@@ -210,7 +217,8 @@ impl Builder {
             flags: if info.base.contains("cmpstore") { OpFlags::NEW_FIRST } else { OpFlags::empty() },
             ..Op::NOTHING
         };
-        if let Some(run) = ds_lanes::lookup(info.base, offset).or_else(|| ds_transpose::lookup(info.base)) {
+        let transposing = || ds_transpose::lookup(info.base).or_else(|| gfx1250::transposing(info.base).map(|t| t.0));
+        if let Some(run) = ds_lanes::lookup(info.base, offset).or_else(transposing) {
             self.push_handler(run, op, WIDEST);
             return Ok(());
         }
@@ -251,7 +259,7 @@ impl Builder {
 }
 
 /// The offset of a FLAT, GLOBAL or SCRATCH instruction.
-fn flat_offset(generation: Generation, segment: &str, inst: &Inst) -> u64 {
+pub(super) fn flat_offset(generation: Generation, segment: &str, inst: &Inst) -> u64 {
     let raw = inst.field(Field::Offset).unwrap_or(0);
     let signed = |bits: u32| i64::from((raw << (32 - bits)) as i32 >> (32 - bits)) as u64;
     match generation {
@@ -264,7 +272,7 @@ fn flat_offset(generation: Generation, segment: &str, inst: &Inst) -> u64 {
 }
 
 /// What an access moves, in bytes.
-fn bytes(action: Action, words: u8) -> u16 {
+pub(super) fn bytes(action: Action, words: u8) -> u16 {
     match action {
         Action::Load(transfer) | Action::Store(transfer) => transfer.bytes(words) as u16,
         Action::Atomic(..) => 4 * u16::from(words),
@@ -289,12 +297,12 @@ fn keeping_denormals(inst: &Inst, action: Action) -> Action {
 }
 
 #[derive(Default)]
-struct Fields {
-    dst: u16,
-    addr: u16,
-    data: u16,
+pub(super) struct Fields {
+    pub dst: u16,
+    pub addr: u16,
+    pub data: u16,
     data1: u16,
-    saddr: Option<u8>,
+    pub saddr: Option<u8>,
     resource: Option<u8>,
     soffset: u16,
     soffset_value: Option<u64>,

@@ -5,6 +5,7 @@
 
 mod dual;
 mod finish;
+mod gfx1250;
 mod memory;
 mod prepare;
 mod scalar;

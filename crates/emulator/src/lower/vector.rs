@@ -17,6 +17,12 @@ impl Builder {
         if info.base.starts_with("v_movrel") && info.flags.contains(Flags::DPP) {
             return Err(format!("{}: DPP of an indexed register is not modelled", info.mnemonic));
         }
+        if info.flags.contains(Flags::WMMA)
+            && info.mode.target().generation() == Generation::Gfx1250
+            && !crate::matrix::is_of_gfx1250(info.base)
+        {
+            return Err(format!("{} is RDNA4's, and not documented for this processor", info.mnemonic));
+        }
         if matches!(info.base, "v_nop" | "v_clrexcp") {
             // Whatever lanes DPP names: nothing is read.
             self.push_handler(valu.variants.select(), Op::NOTHING, rows::SLACK);

@@ -36,6 +36,7 @@ pub mod sum;
 mod swmmac;
 mod types;
 mod wmma;
+mod wmma1250;
 
 use accumulate::{Mfma, Mfma4};
 use dense::Dense;
@@ -48,9 +49,14 @@ use types::{Bf8, Bf16, F16, Fp8, Xf32};
 
 use crate::registry::ValuOp;
 
+/// Whether a WMMA is one that gfx1250 has.
+pub(crate) fn is_of_gfx1250(base: &str) -> bool {
+    wmma1250::lookup(base).is_some()
+}
+
 /// The operation of an isa `base` mnemonic (`v_mfma_f32_32x32x8f16`), if it is one of ours.
 pub fn lookup(base: &str) -> Option<ValuOp> {
-    if let Some(op) = moves::lookup(base).or_else(|| wmma::lookup(base)) {
+    if let Some(op) = moves::lookup(base).or_else(|| wmma::lookup(base)).or_else(|| wmma1250::lookup(base)) {
         return Some(op);
     }
     let op = match base {

@@ -118,7 +118,7 @@ fn multiply<A: Element, B: Element>(w: &Wave, op: &Op, sums: &mut Sums) {
 
 /// C with its sign as NEG and NEG_HI have it.
 #[inline(always)]
-fn addend(mods: RawMods, value: f32) -> f32 {
+pub(super) fn addend(mods: RawMods, value: f32) -> f32 {
     flipped(if mods.abs(2) { value.abs() } else { value }, mods.neg(2))
 }
 

@@ -5,8 +5,11 @@
 
 use std::rc::Rc;
 
+use luthier_isa::Generation;
+
 use super::access::Rows;
 use super::flat::Encoded;
+use super::gfx1250::somewhere;
 use super::{Action, Transfer, atomic::Atomic, lanes, notice};
 use crate::fp;
 use crate::op::{Flow, Op, OpFlags};
@@ -119,7 +122,9 @@ pub fn single(w: &mut Wave, op: &Op) -> Flow {
         return atomics(w, op, atomic, ret, encoded.words(), &offsets, exec);
     }
     let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
-    access(w, encoded.action(), rows, &offsets, exec)
+    let stores = matches!(encoded.action(), Action::Store(_));
+    let mask = if stores && w.generation == Generation::Gfx1250 { somewhere(&offsets, exec) } else { exec };
+    access(w, encoded.action(), rows, &offsets, mask)
 }
 
 /// Two accesses a lane, at two offsets from one address.

@@ -10,6 +10,7 @@ pub mod ds_words;
 pub mod flat;
 pub mod flat_lanes;
 pub mod format;
+pub mod gfx1250;
 pub mod global_words;
 pub mod notice;
 pub mod pieces;

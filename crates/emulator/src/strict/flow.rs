@@ -5,7 +5,6 @@ use luthier_isa::Reg;
 use super::Log;
 use super::checked::{Checked, Logic, Place, Rule, Source};
 use super::shadow::{Shadow, value};
-use crate::lower::row_of;
 use crate::mem::lanes;
 use crate::report::FindingKind;
 use crate::wave::{Wave, scalar};
@@ -34,8 +33,8 @@ pub(super) fn down(undefined: u64) -> u64 {
 fn name(inst: &Checked, place: Place) -> String {
     match place {
         Place::Rows(row, _) => {
-            let mut touched = inst.touched.iter().map(|(reg, _)| *reg);
-            touched.find(|&reg| row_of(reg) == Some(row)).map_or(String::new(), |reg| reg.to_string())
+            let mut touched = inst.touched.iter().filter_map(|&(unit, _)| Reg::from_index(unit.into()));
+            touched.find(|&reg| crate::lower::row_of(reg) == Some(row)).map_or(String::new(), |reg| reg.to_string())
         }
         Place::Scalars(code, _) => Reg::from_index(code.into()).map_or(String::new(), |r| r.to_string()),
         Place::Constant(_) => "a constant".into(),

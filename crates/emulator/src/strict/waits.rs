@@ -22,20 +22,23 @@ pub const LDS: Counters = 2;
 pub const STORES: Counters = 4;
 /// kmcnt.
 pub const SCALAR: Counters = 8;
+/// asynccnt.
+pub const ASYNC: Counters = 16;
+const COUNTERS: usize = 5;
 
 /// What an instruction lets remain of each counter's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait {
     pub counters: Counters,
     /// By the counter's bit.
-    pub limits: [u16; 4],
+    pub limits: [u16; COUNTERS],
 }
 
 impl Wait {
     /// At most so many of one counter's.
     pub fn of(counter: Counters, limit: u32) -> Wait {
-        let mut wait = Wait { counters: counter, limits: [0; 4] };
-        wait.limits[counter.trailing_zeros() as usize & 3] = limit.min(0xffff) as u16;
+        let mut wait = Wait { counters: counter, ..Wait::default() };
+        wait.limits[counter.trailing_zeros() as usize % COUNTERS] = limit.min(0xffff) as u16;
         wait
     }
     pub fn and(self, other: Wait) -> Wait {

@@ -1,0 +1,56 @@
+//! Memory instructions that gfx1250 adds.
+
+use luthier_isa::{Field, Inst};
+
+use super::Builder;
+use super::memory::{Fields, bytes, flat_offset};
+use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
+use crate::mem::{Action, Transfer, action, gfx1250};
+use crate::op::{Handler, Op};
+
+/// Room for what is on its way, and for whatever registers an instruction has.
+const WIDEST: u16 = 8;
+
+impl Builder {
+    /// False if it is none of them.
+    pub(super) fn flat_of_gfx1250(&mut self, inst: &Inst, fields: &Fields) -> Result<bool, String> {
+        let info = inst.info();
+        let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+        let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
+        let (run, action, words): (Handler, Action, u8) = if let Some((run, words)) = gfx1250::transposing(info.base) {
+            (run, Action::Load(Transfer::Words), words)
+        } else if let Some(width) = suffix.strip_prefix("load_async_to_lds_") {
+            let width = if width == "b8" { "u8" } else { width };
+            let (action, words) = action(&format!("load_{width}"), true).ok_or_else(unknown)?;
+            (if segment == "cluster" { gfx1250::cluster_load_to_lds } else { gfx1250::load_to_lds }, action, words)
+        } else if let Some(width) = suffix.strip_prefix("store_async_from_lds_") {
+            let (action, words) = action(&format!("store_{width}"), false).ok_or_else(unknown)?;
+            (gfx1250::store_from_lds, action, words)
+        } else if let Some(width) = suffix.strip_prefix("load_monitor_") {
+            let (action, words) = action(&format!("load_{width}"), true).ok_or_else(unknown)?;
+            (if segment == "flat" { flat::flat } else { flat::global }, action, words)
+        } else if segment == "cluster" {
+            let (action, words) = action(suffix, true).ok_or_else(unknown)?;
+            (gfx1250::cluster_load, action, words)
+        } else {
+            return Ok(false);
+        };
+        if fields.addr == NO_ROW {
+            return Err(unknown());
+        }
+        let scale = if inst.field(Field::ScaleOffset) == Some(1) { bytes(action, words) } else { 1 };
+        if scale != 1 && fields.saddr.is_none() {
+            return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic));
+        }
+        let op = Op {
+            dst: fields.dst,
+            src: [fields.addr, fields.data, scale],
+            ssrc: fields.saddr.unwrap_or(NO_BASE),
+            imm: flat_offset(info.mode.target().generation(), segment, inst),
+            imm2: Encoded::new(action, words).0,
+            ..Op::NOTHING
+        };
+        self.push_handler(run, op, WIDEST);
+        Ok(true)
+    }
+}

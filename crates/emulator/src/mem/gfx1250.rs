@@ -1,0 +1,172 @@
+//! Memory instructions that gfx1250 adds.
+//!
+//! *Asynchronous*: between global memory and LDS, for which `Vdst` (of loads) or `Vdata` (of stores) has each lane's place
+//! in LDS; the instruction's offset is added to both places. *Of a cluster*: M0 says which workgroups of the cluster
+//! get what is loaded; the device has clusters of one. *Transposing*: eight elements a lane, exchanged as RDNA4 does it
+//! ([`super::flat_lanes`]), which Triton's kernels for gfx1250 count on. For elements of four and six bits the sources that
+//! there are contradict each other.
+//!
+//! Micro-op: as those of [`super::flat`] and [`super::ds`]; of asynchronous ones, `dst` has the places in LDS.
+
+use super::access::{self, Addresses, Rows};
+use super::flat::{self, Encoded};
+use super::{Action, Transfer, ds, lanes};
+use crate::error::FaultKind;
+use crate::fp::small::packed;
+use crate::op::{Flow, Handler, Op};
+use crate::wave::{Row, Wave, rows, scalar};
+
+/// Rows that hold what is on its way. No instruction here needs others.
+const WAY: u16 = rows::TEMP;
+
+fn global(w: &Wave, op: &Op) -> Addresses {
+    let mut at = Addresses { lane: [0; 64], mask: w.exec(), stride: 4 };
+    flat::global_addresses(w, op, &mut at.lane);
+    at
+}
+
+fn offsets(w: &Wave, op: &Op, row: u16) -> [u32; 64] {
+    w.row(row).0.map(|offset| offset.wrapping_add(op.imm as u32))
+}
+
+/// An address in LDS from here on is no slip: Triton writes 0x7fffffff where a lane shall have no part in it.
+const NOWHERE: u32 = 1 << 30;
+
+/// The lanes of a mask whose places in LDS are not far outside of it, where stores are lost.
+pub fn somewhere(offsets: &[u32; 64], mask: u64) -> u64 {
+    lanes(mask).filter(|&lane| offsets[lane] < NOWHERE).fold(0, |mask, lane| mask | 1 << lane)
+}
+
+/// From global memory to LDS.
+pub fn load_to_lds(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let (mut at, offsets) = (global(w, op), offsets(w, op, op.dst));
+    at.mask = somewhere(&offsets, at.mask);
+    let moved = Rows { dst: WAY, data: WAY, words: encoded.words() };
+    let Action::Load(transfer) = encoded.action() else { return Flow::Next };
+    match access::perform(w, Action::Load(transfer), moved, &at) {
+        Flow::Next => ds::access(w, Action::Store(transfer), moved, &offsets, at.mask),
+        flow => flow,
+    }
+}
+
+/// From LDS to global memory.
+pub fn store_from_lds(w: &mut Wave, op: &Op) -> Flow {
+    let encoded = Encoded(op.imm2);
+    let (at, offsets) = (global(w, op), offsets(w, op, op.src[1]));
+    let moved = Rows { dst: WAY, data: WAY, words: encoded.words() };
+    let Action::Store(transfer) = encoded.action() else { return Flow::Next };
+    match ds::access(w, Action::Load(transfer), moved, &offsets, at.mask) {
+        Flow::Next => access::perform(w, Action::Store(transfer), moved, &at),
+        flow => flow,
+    }
+}
+
+/// Refuses other receivers than the workgroup itself, the only one of its cluster.
+fn alone(w: &mut Wave) -> Option<Flow> {
+    let mask = w.s[usize::from(scalar::M0)] & 0xffff;
+    (mask != 1).then(|| w.fault(FaultKind::Unsupported, format!("m0 ({mask:#x}) names other workgroups of a cluster")))
+}
+
+pub fn cluster_load(w: &mut Wave, op: &Op) -> Flow {
+    alone(w).unwrap_or_else(|| flat::global(w, op))
+}
+
+pub fn cluster_load_to_lds(w: &mut Wave, op: &Op) -> Flow {
+    alone(w).unwrap_or_else(|| load_to_lds(w, op))
+}
+
+/// Which lane's element, and which of its elements, a lane gets in a place.
+type From = fn(lane: usize, place: usize) -> (usize, usize);
+
+/// Sixteen bits an element.
+fn halves(lane: usize, place: usize) -> (usize, usize) {
+    (lane / 8 * 8 + place, lane % 8)
+}
+
+/// Eight bits an element.
+fn bytes(lane: usize, place: usize) -> (usize, usize) {
+    (lane / 16 * 16 + lane / 8 % 2 * 4 + place / 4 * 8 + place % 4, lane % 8)
+}
+
+/// Exchanges what the lanes have loaded into `words` rows.
+fn exchange(w: &mut Wave, op: &Op, words: usize, bits: usize, from: From) -> Flow {
+    let exec = w.exec();
+    let loaded: [Row; 4] = std::array::from_fn(|k| if k < words { *w.row(op.dst + k as u16) } else { Row::ZERO });
+    let mut out = [Row::ZERO; 5];
+    for lane in lanes(exec) {
+        for place in 0..32 * words / bits {
+            let (source, element) = from(lane, place);
+            // What a lane that is off would have loaded is anybody's guess.
+            if exec >> source & 1 == 0 {
+                continue;
+            }
+            let value = u64::from(packed(|i| loaded[i].0[source], bits as u32, element));
+            let at = place * bits;
+            let placed = value << (at % 32);
+            out[at / 32].0[lane] |= placed as u32;
+            out[at / 32 + 1].0[lane] |= (placed >> 32) as u32;
+        }
+    }
+    for (k, row) in out[..words].iter().enumerate() {
+        w.write(op.dst + k as u16, row);
+    }
+    Flow::Next
+}
+
+fn transpose_global(w: &mut Wave, op: &Op, words: u8, bits: usize, from: From) -> Flow {
+    let at = global(w, op);
+    let moved = Rows { dst: op.dst, data: op.dst, words };
+    match access::perform(w, Action::Load(Transfer::Words), moved, &at) {
+        Flow::Next => exchange(w, op, words.into(), bits, from),
+        flow => flow,
+    }
+}
+
+fn transpose_lds(w: &mut Wave, op: &Op, words: u8, bits: usize, from: From) -> Flow {
+    let (offsets, exec) = (offsets(w, op, op.src[0]), w.exec());
+    let moved = Rows { dst: op.dst, data: op.dst, words };
+    match ds::access(w, Action::Load(Transfer::Words), moved, &offsets, exec) {
+        Flow::Next => exchange(w, op, words.into(), bits, from),
+        flow => flow,
+    }
+}
+
+/// The handler of a transposing load, and the words that it loads.
+pub fn transposing(base: &str) -> Option<(Handler, u8)> {
+    macro_rules! of {
+        ($load:ident, $words:literal, $bits:literal, $from:ident) => {{
+            fn run(w: &mut Wave, op: &Op) -> Flow {
+                $load(w, op, $words, $bits, $from)
+            }
+            Some((run as Handler, $words))
+        }};
+    }
+    match base {
+        "global_load_tr16_b128" => of!(transpose_global, 4, 16, halves),
+        "global_load_tr8_b64" => of!(transpose_global, 2, 8, bytes),
+        "ds_load_tr16_b128" => of!(transpose_lds, 4, 16, halves),
+        "ds_load_tr8_b64" => of!(transpose_lds, 2, 8, bytes),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every element of every lane goes to one place.
+    #[test]
+    fn nothing_is_lost() {
+        for (places, from) in [(8, halves as From), (8, bytes)] {
+            let mut seen = vec![0u32; 32 * places];
+            for lane in 0..32 {
+                for place in 0..places {
+                    let (source, element) = from(lane, place);
+                    seen[source * places + element] += 1;
+                }
+            }
+            assert!(seen.iter().all(|&n| n == 1), "{places} places");
+        }
+    }
+}
