@@ -23,6 +23,12 @@ fn sweep(decoder: Decoder, code: &[u8]) -> (u64, u64) {
     (count, sum)
 }
 
+/// Seconds that this thread has been running, from Linux's scheduler: other programs do not lengthen them.
+fn at_work() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
+}
+
 fn main() -> ExitCode {
     let (mut file, mut json, mut target) = (None, false, Some(Target::Gfx90a));
     for argument in std::env::args().skip(1) {
@@ -56,9 +62,9 @@ fn main() -> ExitCode {
     let (mut best, mut count) = (f64::INFINITY, 0);
     let begin = Instant::now();
     while begin.elapsed().as_secs_f64() < 1.0 {
-        let start = Instant::now();
+        let start = at_work();
         (count, _) = std::hint::black_box(sweep(Decoder::new(target), std::hint::black_box(code)));
-        best = best.min(start.elapsed().as_secs_f64());
+        best = best.min(at_work() - start);
     }
     let rate = count as f64 / best / 1e6;
     if json {
