@@ -3,9 +3,9 @@
 //! # How an instruction is executed
 //!
 //! Code is translated lazily, a basic block at a time: from any entry address up to the next branch. Each
-//! instruction becomes one or more micro-ops ([`op::Op`]), each a function pointer and operands resolved to *rows*
-//! of the wave's vector file ([`wave::Row`], `[u32; 64]`) or to scalar codes. The loop is then
-//! `(op.run)(&mut wave, op)`, whole waves at a time.
+//! instruction becomes some micro-ops ([`op::Op`]; none, if it has nothing to do here), each a function pointer and
+//! operands resolved to *rows* of the wave's vector file ([`wave::Row`], `[u32; 64]`) or to scalar codes. The loop is
+//! then `(op.run)(&mut wave, op)`, whole waves at a time.
 //!
 //! The lowering ([`lower`]) makes all vector sources rows:
 //! * a VGPR or AGPR: its row;

@@ -37,33 +37,19 @@ impl<const TWICE: bool> Kernel for Words<TWICE> {
         if !fits || !in_turn {
             return long_way(w, op);
         }
-        let accesses = if TWICE { &[first, second][..] } else { &[first][..] };
-        if w.is_watched {
-            watched(w, op, &pieces, accesses);
-            return Flow::Next;
-        }
-        for access in accesses {
-            perform(w, encoded, &pieces, access);
+        // A first load may replace the addresses.
+        let base = if w.is_watched { Some(*w.row(op.src[0])) } else { None };
+        for access in &[first, second][..1 + usize::from(TWICE)] {
+            if let Some(base) = &base {
+                notice::lds_words(w, encoded.action(), access.rows, &base.0, access.offset, &pieces);
+            }
+            if encoded.is_load() {
+                load(w, &pieces, access);
+            } else {
+                store(w, &pieces, access);
+            }
         }
         Flow::Next
-    }
-}
-
-#[inline(never)]
-fn watched(w: &mut Wave, op: &Op, pieces: &Pieces, accesses: &[Access]) {
-    let (encoded, base) = (Encoded(op.imm2), *w.row(op.src[0]));
-    for access in accesses {
-        notice::lds_words(w, encoded.action(), access.rows, &base.0, access.offset, pieces);
-        perform(w, encoded, pieces, access);
-    }
-}
-
-#[inline(always)]
-fn perform(w: &mut Wave, encoded: Encoded, pieces: &Pieces, access: &Access) {
-    if encoded.is_load() {
-        load(w, pieces, access);
-    } else {
-        store(w, pieces, access);
     }
 }
 

@@ -63,18 +63,16 @@ impl Pieces {
         ((self.same | self.run) >> k & 1 != 0).then_some((first, usize::from(words) + more))
     }
 
-    /// The different reaches of a wave's pieces, and how many there are.
-    pub fn reaches(&self, offset: u32, words: u8) -> ([(usize, usize); COUNT], usize) {
-        let (mut out, mut n) = ([(0, 0); COUNT], 0);
-        for k in 0..COUNT {
-            if let Some(reach) = self.reach(k, offset, words)
-                && !out[..n].contains(&reach)
-            {
-                out[n] = reach;
-                n += 1;
-            }
-        }
-        (out, n)
+    /// The reaches of all pieces, but for some that other pieces have as well.
+    #[inline(always)]
+    pub fn reaches(&self, offset: u32, words: u8) -> impl Iterator<Item = (usize, usize)> {
+        let repeats = |k: usize, earlier: usize| {
+            let bit = |bits: u8| bits >> k & 1 == bits >> earlier & 1;
+            self.first[k] == self.first[earlier] && bit(self.same) && bit(self.run)
+        };
+        (0..COUNT)
+            .filter(move |&k| k == 0 || !repeats(k, 0) && !repeats(k, k - 1))
+            .filter_map(move |k| self.reach(k, offset, words))
     }
 
     /// Whether all words are aligned and among the first `len`.

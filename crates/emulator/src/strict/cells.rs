@@ -170,25 +170,35 @@ impl Cells {
         }
     }
 
-    /// Notes an access to `count` words, all of them there, if everything that touched them before is settled; else
-    /// notes nothing, and gives false.
-    pub fn touch_words(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
+    /// Notes an access to some words, each reach being the first and how many, if everything that touched them before is
+    /// settled; else false, and an access to the rest is still to be noted.
+    pub fn touch_words(&mut self, order: &Order, by: Toucher, reaches: impl Iterator<Item = (usize, usize)>) -> bool {
         #[cfg(target_arch = "x86_64")]
         if level() != Level::Base {
             // SAFETY: `level` says that the processor has the features.
-            return unsafe { self.touch_words_avx2(order, by, first, count) };
+            return unsafe { self.touch_words_avx2(order, by, reaches) };
         }
-        self.touch_words_in(order, by, first, count)
+        self.touch_all(order, by, reaches)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn touch_words_avx2(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
-        self.touch_words_in(order, by, first, count)
+    fn touch_words_avx2(&mut self, order: &Order, by: Toucher, reaches: impl Iterator<Item = (usize, usize)>) -> bool {
+        self.touch_all(order, by, reaches)
     }
 
     #[inline(always)]
-    fn touch_words_in(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
+    fn touch_all(&mut self, order: &Order, by: Toucher, reaches: impl Iterator<Item = (usize, usize)>) -> bool {
+        for (first, count) in reaches {
+            if !self.touch_reach(order, by, first, count) {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn touch_reach(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
         let Some(end) = first.checked_add(count).filter(|&end| end <= self.writer.len()) else { return false };
         let words = first..end;
         let Cells { writer, readers: [r0, r1], waves: [w0, w1], .. } = self;
@@ -340,7 +350,7 @@ mod tests {
             let by = Toucher { id, wave, touch };
             let mut found = [0, 0];
             let lanes = || (0..16).map(|lane| (lane, 4 * (first + lane as u32)));
-            if together.touch_words(&order, by, first as usize, 16) {
+            if together.touch_words(&order, by, [(first as usize, 16)].into_iter()) {
                 quick += 1;
             } else {
                 together.touch(&order, by, lanes(), 4, &|_, _| false, &mut |_, _| found[0] += 1);

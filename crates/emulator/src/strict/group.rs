@@ -94,9 +94,14 @@ impl Group {
             })
     }
 
-    /// Whether these words, which are there, are written and defined.
+    /// Whether all words are written and defined.
+    pub fn is_defined(&self) -> bool {
+        self.dubious == 0
+    }
+
+    /// Whether these words, which are there, are.
     pub fn words_defined(&self, first: usize, count: usize) -> bool {
-        self.dubious == 0 || self.written[first..first + count].iter().all(|&written| written == WRITTEN | DEFINED)
+        self.written[first..first + count].iter().all(|&written| written == WRITTEN | DEFINED)
     }
 
     /// These words, which are there, are written and have no undefined bits.
@@ -107,8 +112,8 @@ impl Group {
     }
 
     /// Notes an access to words of LDS, as [`Cells::touch_words`].
-    pub fn touch_words(&mut self, by: Toucher, first: usize, count: usize) -> bool {
-        self.cells.touch_words(&self.order, by, first, count)
+    pub fn touch_words(&mut self, by: Toucher, reaches: impl Iterator<Item = (usize, usize)>) -> bool {
+        self.cells.touch_words(&self.order, by, reaches)
     }
 
     fn set_written(&mut self, word: usize, bytes: u8) {

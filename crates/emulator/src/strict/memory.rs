@@ -215,13 +215,11 @@ impl Strict {
         if stores && self.shadow.undefined_lanes(rows.data, rows.words.into()) & mask != 0 {
             return false;
         }
-        // Parts of a wave often read the same.
-        let (reaches, n) = pieces.reaches(offset, rows.words);
-        let reaches = &reaches[..n];
+        let reaches = || pieces.reaches(offset, rows.words);
         let shared = self.group.clone();
         let is_watched = {
             let group = shared.borrow();
-            if !stores && !reaches.iter().all(|&(first, count)| group.words_defined(first, count)) {
+            if !stores && !group.is_defined() && !reaches().all(|(first, count)| group.words_defined(first, count)) {
                 return false;
             }
             group.is_watched()
@@ -229,16 +227,13 @@ impl Strict {
         if is_watched {
             let touch = if stores { Touch::Write } else { Touch::Read };
             let by = Toucher { id: self.access(false), wave: self.wave, touch };
-            let mut group = shared.borrow_mut();
-            for &(first, count) in reaches {
-                if !group.touch_words(by, first, count) {
-                    return false;
-                }
+            if !shared.borrow_mut().touch_words(by, reaches()) {
+                return false;
             }
         }
-        if stores {
+        if stores && !shared.borrow().is_defined() {
             let mut group = shared.borrow_mut();
-            reaches.iter().for_each(|&(first, count)| group.define_words(first, count));
+            reaches().for_each(|(first, count)| group.define_words(first, count));
         }
         true
     }

@@ -172,16 +172,26 @@ impl Waits {
     /// Forgets what no counter holds any more.
     fn retire(&mut self) {
         let (pending, finished) = (&mut self.pending, &mut self.finished);
-        self.in_flight.retain_mut(|item| {
+        let (mut loads, mut gone) = (false, 0);
+        for item in &mut self.in_flight {
             if item.needs == 0 {
                 finished.extend(Some(item.access).filter(|&a| a != 0));
                 item.loaded.units().for_each(|unit| pending[unit] = pending[unit].saturating_sub(1));
                 item.access = 0;
                 item.loaded = Loaded::default();
             }
-            item.counters != 0
-        });
-        self.any = self.in_flight.iter().any(|i| !i.loaded.is_empty());
+            loads |= !item.loaded.is_empty();
+            gone += usize::from(item.counters == 0);
+        }
+        self.any = loads;
+        // Mostly the oldest go.
+        while gone > 0 && self.in_flight.front().is_some_and(|item| item.counters == 0) {
+            self.in_flight.pop_front();
+            gone -= 1;
+        }
+        if gone > 0 {
+            self.in_flight.retain(|item| item.counters != 0);
+        }
     }
 
     /// No more operations than these remain.

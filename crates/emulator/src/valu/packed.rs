@@ -4,10 +4,10 @@
 
 use super::float16::negated;
 use super::op;
-use super::shapes::{fma_f16, packed16};
+use super::shapes::{any_nan32, fma_f16, packed16};
 use crate::fp::minmax::Rules;
 use crate::fp::{self, half, minmax, soft};
-use crate::lanes::{map2, map3};
+use crate::lanes::{fill3, map2, map3};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
@@ -68,23 +68,15 @@ pub(super) fn clamp01(m: Mode, x: u32) -> u32 {
     if v.is_nan() { nan } else { r.to_bits() }
 }
 
-/// A source word of a pair with its sign flipped where asked.
+/// The row of a source word of a pair, and the sign to flip where asked.
 #[inline(always)]
-fn word(w: &Wave, op: &Op, k: u32, high: bool, sources: u32) -> Row {
+fn word<'w>(w: &'w Wave, op: &Op, k: u32, high: bool) -> (&'w Row, u32) {
     let mods = RawMods(op.imm);
-    let mut out = Row::ZERO;
-    if k >= sources {
-        return out;
-    }
     let (select, negate) = if high { (mods.op_sel_hi(k), mods.abs(k)) } else { (mods.op_sel(k), mods.neg(k)) };
-    let row = w.row(op.src[k as usize] + u16::from(select));
-    let flip = if negate { fp::SIGN32 } else { 0 };
-    for i in 0..64 {
-        out.0[i] = row.0[i] ^ flip;
-    }
-    out
+    (w.row(op.src[k as usize] + u16::from(select)), if negate { fp::SIGN32 } else { 0 })
 }
 
+/// Both words; operations of two sources ignore the third.
 #[inline(always)]
 fn pair(
     w: &mut Wave,
@@ -93,43 +85,49 @@ fn pair(
     host: impl Fn(f32, f32, f32) -> f32,
     exact: fn(Mode, u32, u32, u32) -> u32,
 ) -> Flow {
+    let low = one(w, op, sources, false, &host, exact);
+    let high = one(w, op, sources, true, &host, exact);
+    w.write(op.dst, &low);
+    w.write(op.dst + 1, &high);
+    Flow::Next
+}
+
+#[inline(always)]
+fn one(
+    w: &Wave,
+    op: &Op,
+    sources: u32,
+    high: bool,
+    host: &impl Fn(f32, f32, f32) -> f32,
+    exact: fn(Mode, u32, u32, u32) -> u32,
+) -> Row {
     let m = w.mode;
-    let mods = RawMods(op.imm);
-    let mut out = [Row::ZERO; 2];
-    for (k, out) in out.iter_mut().enumerate() {
-        let high = k == 1;
-        let (a, b, c) = (word(w, op, 0, high, sources), word(w, op, 1, high, sources), word(w, op, 2, high, sources));
+    let (a, flip_a) = word(w, op, 0, high);
+    let (b, flip_b) = word(w, op, 1, high);
+    let (c, flip_c) = word(w, op, if sources > 2 { 2 } else { 0 }, high);
+    let nearest = m.round32() == Round::NearestEven;
+    let mut out = Row::ZERO;
+    if m.host32() {
+        let read = f32::from_bits;
+        fill3(&mut out, a, b, c, |a, b, c| host(read(a ^ flip_a), read(b ^ flip_b), read(c ^ flip_c)).to_bits());
+    } else if nearest {
         let (ki, ko) = (m.denorm_in32(), m.denorm_out32());
-        let mut nan = 0;
-        let nearest = m.round32() == Round::NearestEven;
-        if m.host32() {
-            for i in 0..64 {
-                let r = host(f32::from_bits(a.0[i]), f32::from_bits(b.0[i]), f32::from_bits(c.0[i]));
-                nan |= u32::from(r.is_nan());
-                out.0[i] = r.to_bits();
-            }
-        } else if nearest {
-            let read = |x: u32| f32::from_bits(fp::flush32(x, ki));
-            for i in 0..64 {
-                let r = host(read(a.0[i]), read(b.0[i]), read(c.0[i]));
-                nan |= u32::from(r.is_nan());
-                out.0[i] = fp::flush32(r.to_bits(), ko);
-            }
-        }
-        if nan != 0 || !nearest {
-            for i in 0..64 {
-                out.0[i] = exact(m, a.0[i], b.0[i], c.0[i]);
-            }
-        }
-        if mods.clamp() {
-            for x in &mut out.0 {
-                *x = clamp01(m, *x);
-            }
+        let read = |x: u32| f32::from_bits(fp::flush32(x, ki));
+        fill3(&mut out, a, b, c, |a, b, c| {
+            fp::flush32(host(read(a ^ flip_a), read(b ^ flip_b), read(c ^ flip_c)).to_bits(), ko)
+        });
+    }
+    if !nearest || any_nan32(&out) {
+        for i in 0..64 {
+            out.0[i] = exact(m, a.0[i] ^ flip_a, b.0[i] ^ flip_b, c.0[i] ^ flip_c);
         }
     }
-    w.write(op.dst, &out[0]);
-    w.write(op.dst + 1, &out[1]);
-    Flow::Next
+    if RawMods(op.imm).clamp() {
+        for x in &mut out.0 {
+            *x = clamp01(m, *x);
+        }
+    }
+    out
 }
 
 /// Low word from a word of source 0, high word from a word of source 1.

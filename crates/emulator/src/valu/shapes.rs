@@ -7,7 +7,7 @@
 use crate::fp::{flush16, flush32, flush64, half};
 use crate::lanes::{fill3, fill64, lane64};
 use crate::mode::{Mode, Round};
-use crate::op::{Flow, Op};
+use crate::op::{Flow, Level, Op, level};
 use crate::wave::{Row, Wave};
 
 /// Exact operations on bits.
@@ -49,19 +49,22 @@ fn redo32(m: Mode, all: bool, out: &mut Row, [a, b, c]: [&Row; 3], f: Exact3<u32
 #[inline(always)]
 pub fn float32(w: &mut Wave, op: &Op, host: impl Fn(f32, f32, f32) -> f32, exact: Exact3<u32>) -> Flow {
     let m = w.mode;
-    let mut out = Row::ZERO;
+    // Zeros in each arm by itself: where all of it is filled, nothing is cleared before.
+    let mut out;
     let (a, b, c) = (w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]));
     let path = path(m.host32(), m.round32());
     match path {
         Path::Host => {
+            out = Row::ZERO;
             fill3(&mut out, a, b, c, |a, b, c| host(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c)).to_bits())
         }
         Path::Flush => {
             let (ki, ko) = (m.denorm_in32(), m.denorm_out32());
             let read = |x: u32| f32::from_bits(flush32(x, ki));
+            out = Row::ZERO;
             fill3(&mut out, a, b, c, |a, b, c| flush32(host(read(a), read(b), read(c)).to_bits(), ko));
         }
-        Path::Exact => {}
+        Path::Exact => out = Row::ZERO,
     }
     if path == Path::Exact || any_nan32(&out) {
         redo32(m, path == Path::Exact, &mut out, [a, b, c], exact);
@@ -109,7 +112,7 @@ pub fn float64<const SOURCES: usize>(
         Path::Exact => {}
     }
     // An infinity sends us there too, which costs only time.
-    if path == Path::Exact || largest(&hi, 0x7fff_ffff) >= 0x7ff0_0000 {
+    if path == Path::Exact || any_above(&hi, 0x7fff_ffff, 0x7fef_ffff) {
         redo64(m, path == Path::Exact, &mut lo, &mut hi, [a, b, c], exact);
     }
     w.write(op.dst, &lo);
@@ -117,16 +120,37 @@ pub fn float64<const SOURCES: usize>(
     Flow::Next
 }
 
-/// The largest of the lanes' bits under `mask`: magnitudes of floats compare as integers, NaNs above all.
+/// Whether a lane's bits under `mask` are more than `limit`: magnitudes of floats compare as integers, NaNs above all.
 #[inline(always)]
-pub fn largest(row: &Row, mask: u32) -> u32 {
-    row.0.iter().fold(0, |most, &x| most.max(x & mask))
+pub fn any_above(row: &Row, mask: u32, limit: u32) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if level() == Level::Avx512 {
+        // SAFETY: `level` says that the processor has the features.
+        return unsafe { any_above_avx512(row, mask, limit) };
+    }
+    row.0.iter().fold(0, |most, &x| most.max(x & mask)) > limit
+}
+
+/// To find the largest of sixteen lanes takes longer than the arithmetic; to find whether one is too large does not.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn any_above_avx512(row: &Row, mask: u32, limit: u32) -> bool {
+    use std::arch::x86_64::*;
+    let (mask, limit) = (_mm512_set1_epi32(mask as i32), _mm512_set1_epi32(limit as i32));
+    let mut above = 0;
+    for lanes in row.0.as_chunks::<16>().0 {
+        // SAFETY: 64 bytes.
+        let x = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
+        above |= _mm512_cmpgt_epu32_mask(_mm512_and_si512(x, mask), limit);
+    }
+    above != 0
 }
 
 /// Whether a lane holds an f32 NaN.
 #[inline(always)]
 pub fn any_nan32(row: &Row) -> bool {
-    largest(row, 0x7fff_ffff) > 0x7f80_0000
+    any_above(row, 0x7fff_ffff, 0x7f80_0000)
 }
 
 /// A row pair as 64-bit lanes.
@@ -187,7 +211,7 @@ fn halves(
         }
         Path::Exact => {}
     }
-    if path == Path::Exact || largest(&result, 0x7fff) > 0x7c00 {
+    if path == Path::Exact || any_above(&result, 0x7fff, 0x7c00) {
         redo16(m, path == Path::Exact, shift, &mut result, [a, b, c], exact);
     }
     for i in 0..64 {
