@@ -1,6 +1,6 @@
 //! Which register units an instruction touches, and how surely.
 
-use crate::{Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, VgprMsb, msb};
+use crate::{Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, msb};
 
 /// How one unit is touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -56,7 +56,7 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
                     _ if operand.access.writes() => written(inst, operand.access, operand.field, range),
                     _ => Access::Read,
                 };
-                let certain = inst.msb() == Some(VgprMsb::ZERO)
+                let certain = inst.is_plain()
                     || !range.first.is_vgpr()
                     || inst.msb().is_some_and(|msb| msb.operand(inst, operand).is_some())
                     || msb::slot(info, operand.field).is_none();

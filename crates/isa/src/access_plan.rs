@@ -6,8 +6,7 @@
 //! own, and are asked one by one.
 
 use crate::{
-    Access, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, RegRange, VgprMsb,
-    access,
+    Access, Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess, RegRange, access,
 };
 
 /// What [`Inst::for_each_access`] does for the instructions of one opcode.
@@ -58,7 +57,7 @@ impl AccessPlan {
 
     /// The same as `inst.for_each_access(f)`, in the same order. `inst` must be of the plan's opcode.
     pub fn for_each(&self, inst: &Inst, mut f: impl FnMut(RegAccess)) {
-        let known = self.known.as_ref().filter(|_| inst.msb() == Some(VgprMsb::ZERO));
+        let known = self.known.as_ref().filter(|_| inst.is_plain());
         let Some(known) = known else { return inst.for_each_access(f) };
         let pair = inst.pair();
         for slot in &known.slots {
@@ -73,7 +72,7 @@ impl AccessPlan {
     /// most: cheaper where these stay whole.
     #[inline(always)]
     pub fn for_each_write(&self, inst: &Inst, mut f: impl FnMut(RegRange, Access)) {
-        let Some(known) = self.known.as_ref().filter(|_| inst.msb() == Some(VgprMsb::ZERO)) else {
+        let Some(known) = self.known.as_ref().filter(|_| inst.is_plain()) else {
             return one_by_one(inst, &mut |unit, access| {
                 if access.writes() {
                     f(unit, access)
@@ -94,7 +93,7 @@ impl AccessPlan {
     /// The same of units that are read.
     #[inline(always)]
     pub fn for_each_read(&self, inst: &Inst, mut f: impl FnMut(RegRange)) {
-        let Some(known) = self.known.as_ref().filter(|_| inst.msb() == Some(VgprMsb::ZERO)) else {
+        let Some(known) = self.known.as_ref().filter(|_| inst.is_plain()) else {
             return one_by_one(inst, &mut |unit, access| {
                 if access.reads() {
                     f(unit)

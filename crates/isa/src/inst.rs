@@ -7,7 +7,8 @@ use crate::opcode::Legality;
 use crate::operand::{self, Operand};
 use crate::tables::class;
 use crate::{
-    DataType, Field, Flags, Format, Mode, OpcodeInfo, OperandInfo, RegAccess, Target, VgprMsb, access, decode, print,
+    DataType, Field, Flags, Format, Generation, Mode, OpcodeInfo, OperandInfo, RegAccess, Target, VgprMsb, access,
+    decode, print,
 };
 
 /// One decoded instruction. 32 bytes.
@@ -18,9 +19,11 @@ pub struct Inst {
     info: &'static OpcodeInfo,
     words: [u32; 5],
     size: u8,
-    msb: VgprMsb,
-    msb_is_known: bool,
+    /// The upper bits of VGPR numbers, or [`UNKNOWN`]. Zero for all but gfx1250.
+    upper: u16,
 }
+
+const UNKNOWN: u16 = 0x100;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
@@ -55,7 +58,7 @@ impl Inst {
     }
 
     pub(crate) fn from_words(info: &'static OpcodeInfo, words: [u32; 5], size: u8) -> Inst {
-        Inst { info, words, size, msb: VgprMsb::ZERO, msb_is_known: true }
+        Inst { info, words, size, upper: 0 }
     }
 
     /// A fresh instruction: format, opcode and variant set, every other bit zero, except that SDWA selects whole
@@ -79,6 +82,10 @@ impl Inst {
         }
         if info.format.is_dpp8() {
             inst.set_default(Field::Dpp8Mark, 1);
+        }
+        if info.format == Format::Mubuf && info.mode.target().generation() >= Generation::Gfx12 {
+            // Nothing reads the data format of an untyped access. LLVM's assembler sets this one.
+            inst.set_default(Field::BufFormat, 1);
         }
         let mut bits = inst.bits() & !fixed | value;
         // Where no register has the number zero in that place, the first legal code.
@@ -150,14 +157,20 @@ impl Inst {
     /// have them as encoded, but among the accesses are all that may be meant, none of them surely written.
     #[must_use]
     pub fn at(mut self, msb: Option<VgprMsb>) -> Inst {
-        (self.msb, self.msb_is_known) = (msb.unwrap_or_default(), msb.is_some());
+        self.upper = msb.map_or(UNKNOWN, |msb| msb.bits().into());
         self
     }
 
     /// The upper bits of VGPR numbers that it has been put [`Inst::at`].
     #[inline]
     pub fn msb(&self) -> Option<VgprMsb> {
-        self.msb_is_known.then_some(self.msb)
+        (self.upper != UNKNOWN).then_some(VgprMsb::from_bits(self.upper as u8))
+    }
+
+    /// These bits are zero: fields name the registers that are meant.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.upper == 0
     }
 
     /// Bytes, literal included.
@@ -247,19 +260,26 @@ impl Inst {
     }
 
     /// The value of one of this instruction's operands.
+    #[inline]
     pub fn operand(&self, info: &'static OperandInfo) -> Operand {
-        // Decoding and encoding have made sure that every operand names something.
-        operand::read(self, info).unwrap_or(Operand::Imm(0))
+        let named = self.named(info);
+        if self.is_plain() { named } else { operand::meant(self, info, named) }
     }
 
     /// The same with the register as it is encoded and written, whatever the upper bits of its number.
     pub fn named(&self, info: &OperandInfo) -> Operand {
+        // Decoding and encoding have made sure that every operand names something.
         operand::named(self, info).unwrap_or(Operand::Imm(0))
     }
 
     /// The operand in `field`, if the opcode has one there.
     pub fn operand_in(&self, field: Field) -> Option<Operand> {
         self.info.operands.iter().find(|o| o.field == field).map(|o| self.operand(o))
+    }
+
+    /// Some bit that means nothing, and that no assembly shows, is not as fresh instructions have it.
+    pub fn has_invisible_bits(&self) -> bool {
+        self.effective().words != self.words
     }
 
     /// The same without the bits that the text does not show.
@@ -350,7 +370,7 @@ impl Inst {
 
 impl PartialEq for Inst {
     fn eq(&self, other: &Inst) -> bool {
-        self.info == other.info && self.words() == other.words() && self.msb() == other.msb()
+        self.info == other.info && self.words() == other.words() && self.upper == other.upper
     }
 }
 impl Eq for Inst {}

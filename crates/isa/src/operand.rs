@@ -2,7 +2,7 @@
 
 use crate::codes::{self, Code};
 use crate::half;
-use crate::{DataType, Field, File, Flags, Format, Inst, OperandInfo, Reg, RegRange, VgprMsb};
+use crate::{DataType, Field, File, Flags, Format, Inst, OperandInfo, Reg, RegRange};
 
 /// The value of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -60,6 +60,15 @@ impl Operand {
                 })
             }
             Operand::Inline(_) | Operand::Reg(_) | Operand::Special(_) => None,
+        }
+    }
+
+    /// A source that is the same number whenever the instruction runs: an inline constant or a literal of either size.
+    /// Immediate fields are no sources.
+    pub const fn is_constant(self) -> bool {
+        match self {
+            Operand::Inline(_) | Operand::Literal(_) | Operand::Literal64(_) => true,
+            Operand::Reg(_) | Operand::Special(_) | Operand::Imm(_) => false,
         }
     }
 
@@ -155,14 +164,16 @@ fn vector(inst: &Inst, first: Reg, units: u8) -> Option<Operand> {
 }
 
 /// The operand's value; `None` if the field's bits name nothing.
-#[inline]
 pub fn read(inst: &Inst, info: &OperandInfo) -> Option<Operand> {
     let named = named(inst, info)?;
-    match inst.msb() {
-        Some(VgprMsb::ZERO) | None => Some(named),
-        // What runs past the last register is shown as it is encoded.
-        Some(msb) => Some(msb.meant(inst.info(), info.field, named).unwrap_or(named)),
-    }
+    Some(if inst.is_plain() { named } else { meant(inst, info, named) })
+}
+
+/// What a register is under the upper bits of the instruction's VGPR numbers. What runs past the last one is shown as it
+/// is encoded.
+#[cold]
+pub fn meant(inst: &Inst, info: &OperandInfo, named: Operand) -> Operand {
+    inst.msb().and_then(|msb| msb.meant(inst.info(), info.field, named)).unwrap_or(named)
 }
 
 /// The same if the upper bits of VGPR numbers are zero.

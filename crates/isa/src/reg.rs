@@ -215,27 +215,33 @@ pub struct RegSet {
 impl RegSet {
     pub const EMPTY: RegSet = RegSet { words: [0; WORDS], high: false };
 
+    #[inline]
     pub fn insert(&mut self, reg: Reg) {
         self.high |= reg.0 >= HIGH;
         self.words[reg.index() / 64] |= 1 << (reg.index() % 64);
     }
+    #[inline]
     pub fn remove(&mut self, reg: Reg) {
         self.words[reg.index() / 64] &= !(1 << (reg.index() % 64));
     }
+    #[inline]
     pub fn contains(&self, reg: Reg) -> bool {
         self.words[reg.index() / 64] >> (reg.index() % 64) & 1 != 0
     }
     pub fn insert_range(&mut self, range: RegRange) {
         range.units().for_each(|r| self.insert(r));
     }
+    #[inline]
     pub fn union_with(&mut self, other: &RegSet) {
         self.combine(other, other.high, |a, b| a | b);
         self.high |= other.high;
     }
+    #[inline]
     pub fn subtract(&mut self, other: &RegSet) {
         self.combine(other, self.high && other.high, |a, b| a & !b);
     }
     /// Word by word; those of the upper half only if it matters.
+    #[inline]
     fn combine(&mut self, other: &RegSet, high: bool, f: impl Fn(u64, u64) -> u64) {
         let each = |to: &mut [u64], from: &[u64]| to.iter_mut().zip(from).for_each(|(a, b)| *a = f(*a, *b));
         each(&mut self.words[..LOW], &other.words[..LOW]);
@@ -249,6 +255,7 @@ impl RegSet {
             || self.high && other.high && any(&self.words[LOW..], &other.words[LOW..])
     }
     /// Has every member of the other.
+    #[inline]
     pub fn contains_all(&self, other: &RegSet) -> bool {
         let all = |a: &[u64], b: &[u64]| a.iter().zip(b).all(|(a, b)| b & !a == 0);
         all(&self.words[..LOW], &other.words[..LOW]) && (!other.high || all(&self.words[LOW..], &other.words[LOW..]))

@@ -156,7 +156,7 @@ fn exec_after(inst: &Inst, before: Exec) -> Exec {
         return before;
     }
     // LLVM narrows EXEC with values computed from it and restores it from a copy; only a constant adds lanes.
-    let constant = inst.operands().any(|(_, value)| matches!(value, Operand::Inline(_) | Operand::Literal(_)));
+    let constant = inst.operands().any(|(_, value)| value.is_constant());
     if constant && inst.info().flags.contains(Flags::SALU) { Exec::Foreign } else { Exec::Narrowed }
 }
 

@@ -66,7 +66,7 @@ pub fn acts_for_the_wave(code: &Code, mut written: impl Iterator<Item = RegRange
         let mut operands = inst.operands();
         inst.info().flags.contains(Flags::SALU)
             && operands.any(|(o, v)| o.access.writes() && matches!(v, Operand::Reg(r) if r.first == Reg::EXEC_LO))
-            && inst.operands().any(|(_, v)| matches!(v, Operand::Inline(_) | Operand::Literal(_)))
+            && inst.operands().any(|(_, v)| v.is_constant())
     });
     sets_exec || written.any(|r| r.first.is_sgpr())
 }

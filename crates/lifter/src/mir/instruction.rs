@@ -1,7 +1,7 @@
 //! One instruction as MIR.
 
 use luthier_isa::{
-    DataType, Field, File, Flags, Format, Generation, Inst, Operand, OperandInfo, Reg, RegRange, RegSet,
+    DataType, Field, File, Flags, Format, Generation, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, RegSet,
 };
 
 use super::registers;
@@ -74,6 +74,9 @@ pub(super) fn machine(
     defined: &mut RegSet,
 ) -> Result<Machine, String> {
     let info = inst.info();
+    if has_spare_words(inst) {
+        return Err("more words for addresses than there are addresses".to_owned());
+    }
     let (opcode, shape) = Table::get().find(inst).ok_or_else(|| format!("{} has no name in MIR", info.mnemonic))?;
     let mut machine = Machine {
         opcode,
@@ -82,8 +85,8 @@ pub(super) fn machine(
         operands: Vec::new(),
         implicit: Vec::new(),
         global: None,
-        is_normalized: shape.hides(inst) || hides_destination(inst),
-        memory: memory(info.flags),
+        is_normalized: shape.hides(inst) || hides_destination(inst) || inst.has_invisible_bits(),
+        memory: memory(info),
     };
     let mut written = Vec::new();
     let mut values = Vec::with_capacity(shape.operands.len());
@@ -155,6 +158,18 @@ fn moved_register(machine: &mut Machine, shape: &Shape, values: &[Value], define
     }
 }
 
+/// An image instruction that names its addresses one by one, with a word that names none: LLVM leaves that out.
+fn has_spare_words(inst: &Inst) -> bool {
+    let words = match inst.info().format {
+        Format::MimgNsa => 1,
+        Format::MimgNsa2 => 2,
+        Format::MimgNsa3 => 3,
+        _ => return false,
+    };
+    let further = |o: &&OperandInfo| (Field::Vaddr1..=Field::Vaddr12).contains(&o.field);
+    inst.info().operands.iter().filter(further).count().div_ceil(4) < words
+}
+
 /// To have it at an even number, LLVM takes the one register of these for a pair.
 fn widened(inst: &Inst, value: Value) -> Value {
     let even = matches!(inst.info().mode.target().generation(), Generation::Gfx90a | Generation::Gfx940);
@@ -180,8 +195,10 @@ fn hides_destination(inst: &Inst) -> bool {
 const PRESERVE: u32 = 2;
 
 /// LLVM takes an instruction that does not say for one that may access anything, but image instructions have to say.
-fn memory(flags: Flags) -> &'static str {
-    match (flags.contains(Flags::MIMG), flags.contains(Flags::LOAD), flags.contains(Flags::STORE)) {
+fn memory(info: &OpcodeInfo) -> &'static str {
+    let (flags, format) = (info.flags, info.format.plain());
+    match (matches!(format, Format::Mimg | Format::Vsample), flags.contains(Flags::LOAD), flags.contains(Flags::STORE))
+    {
         (true, true, true) => " :: (load store unknown-size)",
         (true, true, false) => " :: (load unknown-size)",
         (true, false, true) => " :: (store unknown-size)",
@@ -230,7 +247,7 @@ impl Value {
         let info = inst.info();
         let common = |operand: &&OperandInfo| -> u32 {
             let pieces = info.layout().iter().filter(|(field, ..)| *field == operand.field);
-            pieces.map(|(_, low, width)| (mask >> low & ((1 << width) - 1)).count_ones()).sum()
+            pieces.map(|(_, low, width)| (mask >> (*low % 128) & ((1 << width) - 1)).count_ones()).sum()
         };
         // A bit may bear on two operands: the destinations of a dual operation lie in different halves of the register file,
         // and only the first one's number is whole.
@@ -247,12 +264,32 @@ impl Value {
             }
             Operand::Imm(number) => Value::Number(number),
             value @ Operand::Inline(_) => Value::Number(constant(value, ty)?),
-            Operand::Literal64(_) => return Err("a literal of 64 bits".to_owned()),
+            Operand::Literal64(value) => wide(value, operand)?,
             Operand::Literal(word) => {
                 let number = if ty == DataType::F64 { i64::from(word) << 32 } else { i64::from(word) };
                 Value::Literal { word, needless: is_needless(word, operand, ty), number }
             }
         })
+    }
+}
+
+/// A literal of 64 bits. LLVM makes it shorter where it can.
+fn wide(value: u64, operand: &OperandInfo) -> Result<Value, String> {
+    let ty = match operand.ty {
+        DataType::None if operand.units == 2 => DataType::B64,
+        ty => ty,
+    };
+    let inline = |code| Operand::Inline(code).bits(ty) == Some(value);
+    let shorter = (128..=208).chain(240..=248).any(inline)
+        || match ty {
+            DataType::F64 => value as u32 == 0,
+            // What is the same with or without a sign.
+            DataType::B64 | DataType::I64 => value <= i32::MAX as u64,
+            _ => return Err("a literal of 64 bits where the operation has fewer".to_owned()),
+        };
+    match shorter {
+        true => Err("a literal of 64 bits that LLVM would make shorter".to_owned()),
+        false => Ok(Value::Number(value as i64)),
     }
 }
 

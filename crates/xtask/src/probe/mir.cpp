@@ -179,7 +179,7 @@ struct Row {
             for (unsigned i = 0; i < count && i < given; ++i) {
                 const MCOperand &a = inst.getOperand(i), &b = other->getOperand(i);
                 if (!differ(a, b)) continue;
-                masks[i] |= (unsigned __int128)1 << bit;
+                masks[i] |= (unsigned __int128)1 << bit % 128; // an image instruction has no register in its first word
                 immediates[i].bits[bit] = immediate(i, inst) ^ immediate(i, *other);
                 shown = true;
             }
