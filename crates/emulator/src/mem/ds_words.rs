@@ -99,10 +99,11 @@ mod tests {
     use crate::mem::{Action, Transfer};
     use crate::wave::Row;
 
+    type Offsets = fn(u32) -> u32;
+
     /// The same accesses the short and the long way.
     #[test]
     fn both_ways_agree() {
-        type Offsets = fn(u32) -> u32;
         let patterns: [Offsets; 6] = [
             |i| 4 * i,
             |_| 64,
@@ -142,7 +143,7 @@ mod tests {
         }
     }
 
-    fn cases(patterns: &[fn(u32) -> u32]) -> Vec<(fn(u32) -> u32, u64, u8, bool, bool)> {
+    fn cases(patterns: &[Offsets]) -> Vec<(Offsets, u64, u8, bool, bool)> {
         let mut all = Vec::new();
         for &pattern in patterns {
             for exec in [!0, 0xffff_ffff, 0xffff_0000_0000_ffff, 0x7fff_ffff_ffff_ffff, 0] {
