@@ -149,7 +149,8 @@ def finding_text(finding: dict[str, Any]) -> str:
     at = f", address {finding['address']:#x}" if finding["address"] is not None else ""
     other = finding["other"]
     if other is not None:
-        at += f"; the other is wave {other['wave']} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
+        which = "the first one is" if finding["kind"] == "hazard" else f"the other is wave {other['wave']}"
+        at += f"; {which} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
     return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}"
 
 
