@@ -84,7 +84,7 @@ impl AccessPlan {
             if let Some((range, access)) = slot.touched(inst, pair)
                 && access.writes()
             {
-                f(range, access);
+                in_a_row(range, |range| f(range, access));
             }
         }
         known.implicit_writes.iter().for_each(|(range, access)| f(*range, *access));
@@ -105,10 +105,23 @@ impl AccessPlan {
             if let Some((range, access)) = slot.touched(inst, pair)
                 && access.reads()
             {
-                f(range);
+                in_a_row(range, &mut f);
             }
         }
         known.implicit_reads.iter().for_each(|range| f(*range));
+    }
+}
+
+/// v256 is not numbered behind v255: a tuple that holds both is two ranges.
+#[inline(always)]
+fn in_a_row(range: RegRange, mut f: impl FnMut(RegRange)) {
+    let below = 2 * usize::from(VGPR) - range.first.index().min(2 * usize::from(VGPR));
+    match u8::try_from(below) {
+        Ok(below @ 1..) if range.first.is_vgpr() && below < range.count => {
+            f(RegRange::new(range.first, below));
+            f(RegRange::new(Reg::vgpr(256), range.count - below));
+        }
+        _ => f(range),
     }
 }
 
