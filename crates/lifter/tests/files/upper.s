@@ -1,5 +1,5 @@
 ; target: gfx1250
-; kernel: k
+; kernel: k across
 ; print: active
 ; Which VGPRs are meant depends on s_set_vgpr_msb, along every way.
 .globl k
@@ -57,6 +57,21 @@ merges:
   s_setreg_b32 hwreg(HW_REG_WAVE_MODE, 12, 2), s0
   s_set_pc_i64 s[30:31]
 .size merges, .-merges
+.globl across
+.p2align 8
+.type across,@function
+across:
+  ; over the end of the first quarter, both by a tuple and by the bits
+  global_load_b128 v[254:257], v0, s[0:1]
+  s_wait_loadcnt 0x0
+  v_mov_b32_e32 v2, v255
+  s_set_vgpr_msb 0x1
+  v_mov_b32_e32 v3, v1
+  s_set_vgpr_msb 0
+  global_store_b128 v0, v[254:257], s[0:1]
+  global_store_b64 v0, v[2:3], s[0:1]
+  s_endpgm
+.size across, .-across
 ; expect:
 ;
 ; Kernel k
@@ -104,6 +119,19 @@ merges:
 ;   224  v_mov_b32_e32 v7, v8                         active all but 132
 ;   228  s_setreg_b32 hwreg(HW_REG_WAVE_MODE, 12, 2), s0 active all but 131
 ;   22c  s_set_pc_i64 s[30:31]                        return; active all but 131
+;
+; Kernel across
+; across: from; to (End)
+;   300  global_load_b128 v[254:257], v0, s[0:1]      active s0-1 exec_lo v0 mode
+;   30c  s_wait_loadcnt 0x0                           active s0-1 exec_lo v0 v254-257 mode
+;   310  v_mov_b32_e32 v2, v255                       active s0-1 exec_lo v0 v254-257 mode
+;   314  s_set_vgpr_msb 1                             active s0-1 exec_lo v0 v2 v254-257 mode
+;   318  v_mov_b32_e32 v3, v1 /*v257*/                active s0-1 exec_lo v0 v2 v254-257 mode
+;   31c  s_set_vgpr_msb 0                             active s0-1 exec_lo v0 v2-3 v254-257 mode
+;   320  global_store_b128 v0, v[254:257], s[0:1]     active s0-1 exec_lo v0 v2-3 v254-257 mode
+;   32c  global_store_b64 v0, v[2:3], s[0:1]          active s0-1 exec_lo v0 v2-3 mode
+;   338  s_endpgm                                     active none
 ; gap +54 172 bytes Padding
 ; gap +10c 244 bytes Padding
+; gap +230 208 bytes Padding
 ; issue +200 which VGPRs 2 instructions name is not known
