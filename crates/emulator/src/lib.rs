@@ -61,13 +61,12 @@
 //!
 //! RDNA's waves of 32 lanes use the lower half of each row; their lane masks are one scalar register
 //! ([`wave::Wave::set_mask`]). gfx1250's VGPRs from v256 on have the rows that AGPRs have elsewhere and those behind; which
-//! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode knows
-//! RDNA's wait counters. It judges none of RDNA's
-//! wait states, nor waits for the answers of s_sendmsg_rtn; what lies between the signal of a barrier and the wait for
-//! it counts as before the barrier.
+//! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode does
+//! not judge waits for the answers of s_sendmsg_rtn; what lies between the signal of a barrier and the wait for it counts
+//! as before the barrier.
 //!
-//! What is not there (docs/device-coverage.md has every name): GDS, images, exports, traps and messages to a host. An instruction that
-//! is not implemented stops the launch with its name and address.
+//! What is not there (docs/device-coverage.md has every name): GDS, images, exports, traps and messages to a host. An
+//! instruction that is not implemented stops the launch with its name and address.
 //!
 //! | module | one idea |
 //! |---|---|
