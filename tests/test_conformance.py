@@ -28,6 +28,7 @@ REFUSALS = dict.fromkeys(("gfx90a", "gfx942", "gfx950"), re.compile(r"SMEM\.S_SC
     "gfx1201": re.compile(
         r"VOP3\.V_DOT2_(F16_F16|BF16_BF16)|DS\.DS_BVH_STACK_\w+|SOP1\.S_ALLOC_VGPR|VGLOBAL\.GLOBAL_ATOMIC_ORDERED_ADD_B64"
     ),
+    "gfx1250": re.compile(r"SOP1\.S_ALLOC_VGPR"),
 }
 SUPPORTED = [name for name in targets.TARGETS if name in _core.TARGETS and name in REFUSALS]
 

@@ -12,12 +12,17 @@ import pytest
 
 import luthier as lt
 
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
+TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201", "gfx1250")
 # Each wait of these is needed whenever they run. The other kernels have some that are not: behind a branch that has
 # waited already, at the entry of functions, or before a barrier behind which one wave works on its own data.
 WAITING = ("vecadd", "saxpy", "matmul", "histogram", "collatz", "scratch", "half", "double", "wide", "table", "pair")
 # RDNA4's fence waits a second time for loads whose values have long been stored.
 WAITED_TWICE = {("gfx1201", "matmul"): ["s_wait_loadcnt"]}
+#: gfx1250 alone has no waves of 64 lanes.
+WAVES = [(t, w) for t in TARGETS for w in (64, 32) if (w == 64 or t.startswith("gfx1")) and (t, w) != ("gfx1250", 64)]
+#: No value waits for these: s_waitcnt_depctr and s_wait_alu are about the ALU's own pipelines, s_wait_xcnt keeps the sources
+#: of an access as they are until its addresses are translated, for a page fault would do it again. There are none here.
+OTHER_WAITS = ("s_waitcnt_depctr", "s_wait_alu", "s_wait_xcnt")
 S_NOP = 0xBF800000
 
 
@@ -28,7 +33,7 @@ def _waits(code_object: lt.CodeObject) -> dict[int, str]:
     return {
         i.address - text["address"] + text["offset"]: i.mnemonic
         for i in instructions
-        if i.mnemonic.startswith(("s_waitcnt", "s_wait_")) and i.mnemonic not in ("s_waitcnt_depctr", "s_wait_alu")
+        if i.mnemonic.startswith(("s_waitcnt", "s_wait_")) and i.mnemonic not in OTHER_WAITS
     }
 
 
@@ -94,7 +99,7 @@ BROKEN = [
 ]
 
 
-@pytest.fixture(scope="module", params=[(t, 64) for t in TARGETS] + [(t, 32) for t in TARGETS if t.startswith("gfx1")])
+@pytest.fixture(scope="module", params=WAVES)
 def broken(request, tmp_path_factory):
     target, wave = request.param
     folder = tmp_path_factory.mktemp("broken")

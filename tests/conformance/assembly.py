@@ -136,7 +136,8 @@ class Writer:
         lines += self.wait
         lines += trial.before
         lines += [
-            f"s_setreg_b32 hwreg(HW_REG_MODE), s{sgpr('MODE')}",
+            # Of gfx1250's MODE bits 12 and up belong to VGPR numbers.
+            f"s_setreg_b32 hwreg(HW_REG_MODE{', 0, 12' if t.processor == 'gfx1250' else ''}), s{sgpr('MODE')}",
             f"{move} vcc{mask}, {pair(sgpr('VCC'))}",
             f"s_mov_b32 m0, s{sgpr('M0')}",
             f"s_cmp_lg_u32 s{sgpr('SCC')}, 0",
@@ -220,4 +221,4 @@ class Writer:
 
 
 #: Targets whose scratch needs no set-up by the kernel.
-ARCHITECTED = ("gfx942", "gfx950", "gfx1100", "gfx1201")
+ARCHITECTED = ("gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")

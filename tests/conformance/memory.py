@@ -211,11 +211,7 @@ def trial_of(target: Target, access: Access) -> Trial:
         after = lines + [get.format(r=r, p=p) for r, p in zip(window, places)] + [WAIT[target.major >= 12]]
     if access.entry.family in ("MUBUF", "VBUFFER"):
         # base and size from the record; no stride, no swizzling
-        before = [
-            f"s_mov_b64 s[{SCALAR_BASE}:{SCALAR_BASE + 1}], s[{sgpr('S0')}:{sgpr('S0') + 1}]",
-            f"s_mov_b32 s{SCALAR_BASE + 2}, 0x{64 * target.lanes:x}",
-            f"s_mov_b32 s{SCALAR_BASE + 3}, 0x{RESOURCE[target.major]:x}",
-        ]
+        before = resource(target, 64 * target.lanes)
     loads += window
     stores += window
     return Trial(
@@ -233,6 +229,16 @@ def trial_of(target: Target, access: Access) -> Trial:
 WAIT = ("s_waitcnt vmcnt(0) lgkmcnt(0)", "s_wait_idle")
 #: The last word of a buffer resource: DST_SEL and a 32-bit format.
 RESOURCE = {9: 0x00027FAC, 10: 0x31014FAC, 11: 0x31014FAC, 12: 0x31014FAC}
+
+
+def resource(target: Target, size: int) -> list[str]:
+    """Makes a buffer resource of ``size`` bytes, a multiple of 128, at the address in S0."""
+    # gfx1250 has 57 bits of base, then 45 of size, and no flags that these instructions need.
+    words = (size >> 7, 0) if target.processor == "gfx1250" else (size, RESOURCE[target.major])
+    return [
+        f"s_mov_b64 s[{SCALAR_BASE}:{SCALAR_BASE + 1}], s[{sgpr('S0')}:{sgpr('S0') + 1}]",
+        *(f"s_mov_b32 s{SCALAR_BASE + 2 + k}, {word:#x}" for k, word in enumerate(words)),
+    ]
 
 
 def types(access: Access) -> tuple[Operand, Operand]:

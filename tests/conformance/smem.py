@@ -9,7 +9,7 @@ import numpy as np
 from .assembly import SCALARS, Trial, check_lines, sgpr, tuple_of
 from .device import Batch, Refused
 from .forms import Form
-from .memory import RESOURCE, SCALAR_BASE
+from .memory import SCALAR_BASE, resource
 from .outcome import Outcome
 from .pcode.evaluate import Machine, constant
 from .pcode.syntax import PcodeError
@@ -60,11 +60,7 @@ def trial_of(target: Target, form: Form) -> Trial:
     words = form.result.words
     before = [f"v_readfirstlane_b32 s{DATA + k}, v{16 + k}" for k in range(words)]
     if "BUFFER" in form.entry.name:
-        before += [
-            f"s_mov_b64 s[{SCALAR_BASE}:{SCALAR_BASE + 1}], s[{sgpr('S0')}:{sgpr('S0') + 1}]",
-            f"s_mov_b32 s{SCALAR_BASE + 2}, {WINDOW:#x}",
-            f"s_mov_b32 s{SCALAR_BASE + 3}, 0x{RESOURCE[target.major]:x}",
-        ]
+        before += resource(target, WINDOW)
     registers = [16 + k for k in range(words)]
     after = [f"v_mov_b32_e32 v{16 + k}, s{DATA + k}" for k in range(words)]
     if "STORE" in form.entry.name:

@@ -38,6 +38,7 @@ TARGETS = {
         Target("gfx950", "cdna", 64, 9),
         Target("gfx1100", "rdna3", 32, 11),
         Target("gfx1201", "rdna4", 32, 12),
+        Target("gfx1250", "rdna4", 32, 12),
     )
 }
 
