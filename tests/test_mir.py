@@ -14,8 +14,9 @@ import luthier as lt
 
 LLC = shutil.which("llc-22") or "/usr/lib/llvm-22/bin/llc"
 OBJDUMP = shutil.which("llvm-objdump-22") or "/usr/lib/llvm-22/bin/llvm-objdump"
-# Those named for a generation are about its matrix operations.
-KERNELS = sorted(path.stem for path in compiled.SOURCES.glob("*.hip") if not path.stem.startswith("cdna"))
+# Those named for a generation are about its own operations; `upper` about the number of its registers.
+ELSEWHERE = re.compile("cdna|rdna|gfx|upper")
+KERNELS = sorted(path.stem for path in compiled.SOURCES.glob("*.hip") if not ELSEWHERE.match(path.stem))
 
 
 def _disassembly(path) -> dict[str, list[str]]:

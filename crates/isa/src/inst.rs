@@ -277,20 +277,25 @@ impl Inst {
         self.info.operands.iter().find(|o| o.field == field).map(|o| self.operand(o))
     }
 
-    /// Some bit that means nothing, and that no assembly shows, is not as fresh instructions have it.
+    /// Some bit that means nothing, and that no assembly shows, is not as LLVM's assembler has it.
     pub fn has_invisible_bits(&self) -> bool {
-        self.effective().words != self.words
+        (self.bits() ^ (Inst::new(self.info).bits() | self.ignored_selections())) & self.info.legality.ignored != 0
     }
 
     /// The same without the bits that the text does not show.
     pub(crate) fn effective(&self) -> Inst {
         let mut inst = *self;
-        // OP_SEL_HI's default is one.
-        const OP_SEL_HI: u128 = 3 << 59 | 1 << 14;
-        let ignored = self.info.legality.ignored;
-        let packed = self.info.format == Format::Vop3p && self.info.flags.contains(Flags::PACKED);
-        inst.set_bits(self.bits() & !ignored | if packed { ignored & OP_SEL_HI } else { 0 });
+        inst.set_bits(self.bits() & !self.info.legality.ignored | self.ignored_selections());
         inst
+    }
+
+    /// The default of OP_SEL_HI, which is one, for the sources that a packed instruction does not have. A move from or to
+    /// accumulators is encoded as one.
+    fn ignored_selections(&self) -> u128 {
+        const OP_SEL_HI: u128 = 3 << 59 | 1 << 14;
+        let info = self.info;
+        let packed = info.format == Format::Vop3p && info.flags.contains(Flags::PACKED);
+        if packed || info.base.starts_with("v_accvgpr_") { info.legality.ignored & OP_SEL_HI } else { 0 }
     }
 
     /// Changes the `index`th operand (assembly order): a register of the same width, or a constant.

@@ -83,9 +83,12 @@ impl Builder {
             if info.base.starts_with("global_load_tr") && info.mode.wave() == Wave::W64 {
                 return Err(format!("how {} exchanges in waves of 64 lanes is not documented", info.mnemonic));
             }
+            if inst.field(Field::ScaleOffset) == Some(1) {
+                return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic));
+            }
             let op = Op {
                 dst: fields.dst,
-                src: [fields.addr, fields.data, 0],
+                src: [fields.addr, fields.data, 1],
                 ssrc: fields.saddr.unwrap_or(NO_BASE),
                 imm: flat_offset(info.mode.target().generation(), segment, inst),
                 imm2: Encoded::new(action, 1).0,
