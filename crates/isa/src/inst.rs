@@ -25,6 +25,9 @@ pub struct Inst {
 
 const UNKNOWN: u16 = 0x100;
 
+/// Where packed instructions have OP_SEL_HI, whose default is one.
+const OP_SEL_HI: u128 = 3 << 59 | 1 << 14;
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("no {target} instruction has the encoding {word:#010x}", target = target.name())]
@@ -279,23 +282,21 @@ impl Inst {
 
     /// Some bit that means nothing, and that no assembly shows, is not as LLVM's assembler has it.
     pub fn has_invisible_bits(&self) -> bool {
-        (self.bits() ^ (Inst::new(self.info).bits() | self.ignored_selections())) & self.info.legality.ignored != 0
+        // Moves from and to accumulators are encoded like packed instructions.
+        let selections = if self.is_packed() || self.info.base.starts_with("v_accvgpr_") { OP_SEL_HI } else { 0 };
+        (self.bits() ^ (Inst::new(self.info).bits() | selections)) & self.info.legality.ignored != 0
     }
 
     /// The same without the bits that the text does not show.
     pub(crate) fn effective(&self) -> Inst {
         let mut inst = *self;
-        inst.set_bits(self.bits() & !self.info.legality.ignored | self.ignored_selections());
+        let ignored = self.info.legality.ignored;
+        inst.set_bits(self.bits() & !ignored | if self.is_packed() { ignored & OP_SEL_HI } else { 0 });
         inst
     }
 
-    /// The default of OP_SEL_HI, which is one, for the sources that a packed instruction does not have. A move from or to
-    /// accumulators is encoded as one.
-    fn ignored_selections(&self) -> u128 {
-        const OP_SEL_HI: u128 = 3 << 59 | 1 << 14;
-        let info = self.info;
-        let packed = info.format == Format::Vop3p && info.flags.contains(Flags::PACKED);
-        if packed || info.base.starts_with("v_accvgpr_") { info.legality.ignored & OP_SEL_HI } else { 0 }
+    fn is_packed(&self) -> bool {
+        self.info.format == Format::Vop3p && self.info.flags.contains(Flags::PACKED)
     }
 
     /// Changes the `index`th operand (assembly order): a register of the same width, or a constant.
