@@ -1,4 +1,5 @@
-"""Small number formats: what each code means, from the specifications of the Open Compute Project and of AMD."""
+"""Small number formats: what each code means, from the specifications of the Open Compute Project and of AMD; and how far
+a matrix product in them may be from the exact one."""
 
 from __future__ import annotations
 
@@ -31,3 +32,21 @@ def codes(rng: np.random.Generator, table: np.ndarray, shape: tuple[int, ...]) -
     """Codes of numbers that are not too far apart."""
     usable = np.flatnonzero(np.isfinite(table) & (np.abs(table) <= 16) & (np.abs(table) >= 1 / 64))
     return rng.choice(usable, shape)
+
+
+def from_bf16(bits: np.ndarray) -> np.ndarray:
+    """The numbers of bf16 codes."""
+    with np.errstate(invalid="ignore"):
+        return (bits.astype(np.uint32) << 16).view(np.float32).astype(float)
+
+
+def check_product(kind: str, got: np.ndarray, a: np.ndarray, b: np.ndarray, start: np.ndarray) -> None:
+    """``got`` is ``a @ b + start`` in results of ``kind``: exact for integers; of floats what the roundings of an f32 sum
+    may lose, and one to the result's format."""
+    want = a @ b + start
+    if kind == "i32":
+        np.testing.assert_array_equal(got, want)
+        return
+    size = np.abs(a) @ np.abs(b) + np.abs(start)
+    lost = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}[kind]
+    assert (np.abs(got - want) <= size * 2.0**-20 + np.abs(want) * lost).all()

@@ -13,7 +13,7 @@ import compiled
 import numpy as np
 import proof
 import pytest
-from formats import BF8, FP8, codes
+from formats import BF8, FP8, check_product, codes, from_bf16
 
 LANES = 32
 
@@ -21,11 +21,6 @@ LANES = 32
 def _run(kernel: str, *args: np.ndarray, threads: int = LANES) -> None:
     launch = SimpleNamespace(kernel=kernel, grid=(threads,), block=(LANES,), args=list(args))
     proof.run(compiled.code_object("gfx1250", target="gfx1250"), [launch], target="gfx1250")
-
-
-def _wide(bits: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):
-        return (bits.astype(np.uint32) << 16).view(np.float32).astype(float)
 
 
 def _rounded(x: np.ndarray) -> np.ndarray:
@@ -66,7 +61,7 @@ def _numbers(rng: np.random.Generator, count: int) -> list[np.ndarray]:
     # Sums that nearly cancel, and addends far below a product that is a tie.
     a, b, c = drawn
     tail = slice(count - 2048, count)
-    product = _rounded(_wide(a[tail]) * _wide(b[tail]))
+    product = _rounded(from_bf16(a[tail]) * from_bf16(b[tail]))
     c[tail] = (product.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16) ^ np.uint16(0x8000)
     last = slice(count - 1024, count)
     a[last] = 0x3FC0
@@ -81,7 +76,7 @@ def _swapped(x: np.ndarray) -> np.ndarray:
 
 def _same(got: np.ndarray, want: np.ndarray) -> None:
     """Values and signs; of NaNs only that they are."""
-    got = _wide(got)
+    got = from_bf16(got)
     wrong = ~((np.isnan(got) & np.isnan(want)) | ((got == want) & (np.signbit(got) == np.signbit(want))))
     assert not wrong.any(), [(int(k), got[k], want[k]) for k in np.flatnonzero(wrong)[:5]]
 
@@ -109,14 +104,14 @@ def test_pairs_of_bf16(name: str) -> None:
     out = np.zeros(1 << 14, np.uint16)
     _run(f"pair_{name}", *operands, out, threads=1 << 13)
     with np.errstate(invalid="ignore"):
-        _same(out, ARITHMETIC[name](*map(_wide, operands)))
+        _same(out, ARITHMETIC[name](*map(from_bf16, operands)))
 
 
 def test_one_bf16() -> None:
     a, b, c = _numbers(np.random.default_rng(9), 1 << 14)
     out = np.zeros(1 << 14, np.uint16)
     _run("single_add", a, b, c, out, threads=1 << 14)
-    _same(out, _sum(_wide(a), _wide(b)))
+    _same(out, _sum(from_bf16(a), from_bf16(b)))
 
 
 def test_bf16_mixed_with_f32() -> None:
@@ -126,11 +121,11 @@ def test_bf16_mixed_with_f32() -> None:
     c = rng.standard_normal(4096).astype(np.float32)
     out = np.zeros(4096, np.float32)
     _run("mixed", a, b, c, out, threads=4096)
-    np.testing.assert_array_equal(out, (_wide(a) * _wide(b) + c).astype(np.float32))
+    np.testing.assert_array_equal(out, (from_bf16(a) * from_bf16(b) + c).astype(np.float32))
 
 
 F16 = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(float)
-BF16 = _wide(np.arange(1 << 16))
+BF16 = from_bf16(np.arange(1 << 16))
 TYPES = {"f16": (F16, 16), "bf16": (BF16, 16), "fp8": (FP8, 8), "bf8": (BF8, 8)}
 EIGHT_BITS = [f"{a}_{b}" for a in ("fp8", "bf8") for b in ("fp8", "bf8")]
 DENSE = [
@@ -171,7 +166,7 @@ def _held(numbers: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _meant(c: np.ndarray, kind: str) -> np.ndarray:
-    return _matrix(_wide(c) if kind == "bf16" else c.astype(float))
+    return _matrix(from_bf16(c) if kind == "bf16" else c.astype(float))
 
 
 @pytest.mark.parametrize("name", DENSE)
@@ -186,11 +181,4 @@ def test_products(name: str) -> None:
     out = _held(np.zeros((LANES, 8)), d_kind)
     _run(f"wmma_{name}", _lanes(a), _lanes(b), c, out)
     start, got = _meant(c, c_kind), _meant(out, d_kind)
-    want = a_values @ b_values.T + start
-    if d_kind == "i32":
-        np.testing.assert_array_equal(got, want)
-        return
-    # What the roundings of an f32 sum may lose, and one to the result's format.
-    size = np.abs(a_values) @ np.abs(b_values).T + np.abs(start)
-    lost = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}[d_kind]
-    assert (np.abs(got - want) <= size * 2.0**-20 + np.abs(want) * lost).all()
+    check_product(d_kind, got, a_values, b_values.T, start)
