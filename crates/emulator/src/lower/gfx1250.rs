@@ -1,10 +1,10 @@
 //! Memory instructions that gfx1250 adds.
 
-use luthier_isa::{Field, Inst};
+use luthier_isa::Inst;
 
 use super::Builder;
-use super::memory::{Fields, bytes, flat_offset};
-use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
+use super::memory::{Fields, bytes, flat_op};
+use crate::mem::flat::{self, Encoded, NO_ROW};
 use crate::mem::{Action, Transfer, action, gfx1250};
 use crate::op::{Handler, Op};
 
@@ -38,19 +38,8 @@ impl Builder {
         if fields.addr == NO_ROW {
             return Err(unknown());
         }
-        let scale = if inst.field(Field::ScaleOffset) == Some(1) { bytes(action, words) } else { 1 };
-        if scale != 1 && fields.saddr.is_none() {
-            return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic));
-        }
-        let op = Op {
-            dst: fields.dst,
-            src: [fields.addr, fields.data, scale],
-            ssrc: fields.saddr.unwrap_or(NO_BASE),
-            imm: flat_offset(info.mode.target().generation(), segment, inst),
-            imm2: Encoded::new(action, words).0,
-            ..Op::NOTHING
-        };
-        self.push_handler(run, op, WIDEST);
+        let op = flat_op(inst, fields, segment, Some(bytes(action, words)))?;
+        self.push_handler(run, Op { imm2: Encoded::new(action, words).0, ..op }, WIDEST);
         Ok(true)
     }
 }

@@ -83,18 +83,8 @@ impl Builder {
             if info.base.starts_with("global_load_tr") && info.mode.wave() == Wave::W64 {
                 return Err(format!("how {} exchanges in waves of 64 lanes is not documented", info.mnemonic));
             }
-            if inst.field(Field::ScaleOffset) == Some(1) {
-                return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic));
-            }
-            let op = Op {
-                dst: fields.dst,
-                src: [fields.addr, fields.data, 1],
-                ssrc: fields.saddr.unwrap_or(NO_BASE),
-                imm: flat_offset(info.mode.target().generation(), segment, inst),
-                imm2: Encoded::new(action, 1).0,
-                ..Op::NOTHING
-            };
-            self.push_handler(run, op, widest);
+            let op = flat_op(inst, &fields, segment, None)?;
+            self.push_handler(run, Op { imm2: Encoded::new(action, 1).0, ..op }, widest);
             return Ok(());
         }
         if self.flat_of_gfx1250(inst, &fields)? {
@@ -110,7 +100,6 @@ impl Builder {
         if to_lds && (!matches!(action, Action::Load(_)) || segment == "flat") {
             return Err(unknown());
         }
-        let offset = flat_offset(info.mode.target().generation(), segment, inst);
         let run = match segment {
             "flat" => flat::flat as _,
             "global" => flat::global as _,
@@ -120,22 +109,11 @@ impl Builder {
         if fields.addr == NO_ROW && segment != "scratch" {
             return Err(unknown());
         }
-        let scale = if inst.field(Field::ScaleOffset) == Some(1) { bytes(action, words) } else { 1 };
-        let (base, index) = (fields.saddr.is_some(), fields.addr != NO_ROW);
-        if scale != 1 && !(index && (base || segment == "scratch")) {
-            return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic));
-        }
-        let op = Op {
-            dst: fields.dst,
-            src: [fields.addr, fields.data, scale],
-            ssrc: fields.saddr.unwrap_or(NO_BASE),
-            imm: offset,
-            imm2: Encoded::new(action, words).0
-                | if to_lds { u64::from(buffer::LDS | m0_width(inst)) << 32 } else { 0 },
-            ..Op::NOTHING
-        };
+        let lds = if to_lds { u64::from(buffer::LDS | m0_width(inst)) << 32 } else { 0 };
+        let imm2 = Encoded::new(action, words).0 | lds;
+        let op = Op { imm2, ..flat_op(inst, &fields, segment, Some(bytes(action, words)))? };
         // There offsets from a scalar base have a sign, and are scaled.
-        let signed = base && info.mode.target().generation() == Generation::Gfx1250;
+        let signed = fields.saddr.is_some() && info.mode.target().generation() == Generation::Gfx1250;
         if segment == "global"
             && !to_lds
             && !signed
@@ -261,8 +239,27 @@ impl Builder {
     }
 }
 
+/// The micro-op of a FLAT, GLOBAL or SCRATCH instruction, without handler and action. `unit`: the bytes by which
+/// `scale_offset` multiplies, where that is known.
+pub(super) fn flat_op(inst: &Inst, fields: &Fields, segment: &str, unit: Option<u16>) -> Result<Op, String> {
+    let info = inst.info();
+    let has_offset = fields.addr != NO_ROW && (fields.saddr.is_some() || segment == "scratch");
+    let scale = match (inst.field(Field::ScaleOffset), unit) {
+        (Some(1), Some(unit)) if has_offset || unit == 1 => unit,
+        (Some(1), _) => return Err(format!("{}: what scale_offset scales here is not known", info.mnemonic)),
+        _ => 1,
+    };
+    Ok(Op {
+        dst: fields.dst,
+        src: [fields.addr, fields.data, scale],
+        ssrc: fields.saddr.unwrap_or(NO_BASE),
+        imm: flat_offset(info.mode.target().generation(), segment, inst),
+        ..Op::NOTHING
+    })
+}
+
 /// The offset of a FLAT, GLOBAL or SCRATCH instruction.
-pub(super) fn flat_offset(generation: Generation, segment: &str, inst: &Inst) -> u64 {
+fn flat_offset(generation: Generation, segment: &str, inst: &Inst) -> u64 {
     let raw = inst.field(Field::Offset).unwrap_or(0);
     let signed = |bits: u32| i64::from((raw << (32 - bits)) as i32 >> (32 - bits)) as u64;
     match generation {
