@@ -81,6 +81,9 @@ def compare(batch: Batch, form: Form, waves: int, seed: int) -> Outcome:
     unit = 8 if form.entry.name.endswith("_X2") else 4  # an atomic wants its alignment
     offsets = np.full(waves, OFFSET) if form.kind == "immediate" else rng.integers(0, 8, waves) * unit
     scalars[:, SCALARS["S1"]] = offsets
+    if "SCRATCH" in form.entry.name and form.kind == "register":  # in units of 64 bytes: manual, Scalar Memory Addressing
+        scalars[:, SCALARS["S1"]] = rng.integers(0, WINDOW // 64, waves)
+        offsets = scalars[:, SCALARS["S1"]] * 64
     scalars[:, SCALARS["EXEC"] : SCALARS["EXEC"] + 2] = 0xFFFFFFFF
     scalars[:, SCALARS["MODE"]] = 0x3F0
     data = rng.integers(0, 1 << 32, (waves, words), np.uint32, endpoint=False)

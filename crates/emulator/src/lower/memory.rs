@@ -7,7 +7,7 @@ use crate::mem::atomic::Atomic;
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{
-    Action, Transfer, action, buffer, ds, ds_lanes, ds_transpose, flat_lanes, gfx1250, global_words,
+    Action, Transfer, action, buffer, ds, ds_lanes, ds_src2, ds_transpose, flat_lanes, gfx1250, global_words,
     lookup_cache_control, typed,
 };
 use crate::op::{Handler, Op, OpFlags};
@@ -76,7 +76,7 @@ impl Builder {
 
     fn flat(&mut self, inst: &Inst) -> Result<(), String> {
         let info = inst.info();
-        let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+        let unknown = || super::absent(info);
         let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
         let fields = self.operands(inst)?;
         if let Some((run, action, widest)) = flat_lanes::lookup(info.base) {
@@ -128,7 +128,7 @@ impl Builder {
 
     fn buffer(&mut self, inst: &Inst) -> Result<(), String> {
         let info = inst.info();
-        let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+        let unknown = || super::absent(info);
         let fields = self.operands(inst)?;
         // TFE asks for a word more if the access fails for want of memory behind it, which none does here.
         let flag = |field, bit| if inst.field(field) == Some(1) { bit } else { 0 };
@@ -136,21 +136,30 @@ impl Builder {
             | flag(Field::Idxen, buffer::IDXEN)
             | flag(Field::Lds, buffer::LDS)
             | m0_width(inst);
+        // Stores from LDS have an opcode of their own.
+        let from_lds = info.base == "buffer_store_lds_dword";
+        let extra = if from_lds { extra | buffer::LDS } else { extra };
+        let through_lds = extra & buffer::LDS != 0;
         let (run, words): (Handler, u64) = match typed::Shape::parse(info.base) {
-            Some(_) if extra & buffer::LDS != 0 => {
-                return Err(format!("{} straight into LDS is not modelled", info.mnemonic));
-            }
             Some(shape) => {
                 let field = |f| u64::from(inst.field(f).unwrap_or(0));
                 let format = field(Field::BufFormat) | field(Field::Dfmt) | field(Field::Nfmt) << 4;
                 let format = if shape.has_own_format() { format } else { 0 };
-                (typed::typed, shape.0 | u64::from(extra & (buffer::OFFEN | buffer::IDXEN)) | format << 16)
+                if through_lds && !shape.loads_one_word() {
+                    return Err(unknown());
+                }
+                let run = if through_lds { typed::to_lds } else { typed::typed as Handler };
+                (run, shape.0 | u64::from(extra) | format << 16)
+            }
+            None if from_lds => {
+                let action = Action::Store(Transfer::Words);
+                (buffer::buffer, Encoded::new(action, 1).0 | u64::from(extra) << 32)
             }
             None => {
                 let suffix = info.base.strip_prefix("buffer_").ok_or_else(unknown)?;
                 let (action, words) = action(suffix, fields.returns).ok_or_else(unknown)?;
                 let action = keeping_denormals(inst, action);
-                if extra & buffer::LDS != 0 && !matches!(action, Action::Load(_)) {
+                if through_lds && !matches!(action, Action::Load(_)) {
                     return Err(unknown());
                 }
                 (buffer::buffer, Encoded::new(action, words).0 | u64::from(extra) << 32)
@@ -170,9 +179,11 @@ impl Builder {
         if soffset == NONE {
             return Err(unknown());
         }
+        // What goes to or from LDS has a row of ours in between.
+        let passing = if through_lds { Some(self.temp(1)?) } else { None };
         let op = Op {
-            dst: fields.dst,
-            src: [addr, fields.data, soffset],
+            dst: passing.unwrap_or(fields.dst),
+            src: [addr, passing.unwrap_or(fields.data), soffset],
             sdst: fields.resource.ok_or_else(unknown)?,
             imm: u64::from(inst.field(Field::Offset).unwrap_or(0)),
             imm2: words,
@@ -184,7 +195,7 @@ impl Builder {
 
     fn ds(&mut self, inst: &Inst) -> Result<(), String> {
         let info = inst.info();
-        let unknown = || format!("the mock device does not implement {}", info.mnemonic);
+        let unknown = || super::absent(info);
         if inst.field(Field::Gds) == Some(1) {
             return Err(format!("{} uses GDS, which the mock device does not have", info.mnemonic));
         }
@@ -201,6 +212,12 @@ impl Builder {
         let transposing = || ds_transpose::lookup(info.base).or_else(|| gfx1250::transposing(info.base).map(|t| t.0));
         if let Some(run) = ds_lanes::lookup(info.base, offset).or_else(transposing) {
             self.push_handler(run, op, WIDEST);
+            return Ok(());
+        }
+        if let Some((atomic, words)) = ds_src2::parse(info.base) {
+            op.dst = self.temp(u16::from(words))?;
+            op.imm2 = Encoded::new(Action::Atomic(atomic, false), words).0;
+            self.push_handler(ds_src2::src2, op, WIDEST);
             return Ok(());
         }
         match info.base {

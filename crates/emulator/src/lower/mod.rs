@@ -213,11 +213,18 @@ fn absent(info: &OpcodeInfo) -> String {
         Format::Mimg | Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3 | Format::Vsample => "images",
         Format::Exp => "exports",
         Format::Vintrp | Format::Vinterp | Format::Ldsdir => "attributes to interpolate",
+        _ if info.base.starts_with("v_interp_") => "attributes to interpolate",
         _ => {
             let why = match info.base {
                 "v_dot2_f16_f16" | "v_dot2_bf16_bf16" => "how it rounds is not documented",
                 "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" => "only the workgroup's own barrier is",
                 "s_alloc_vgpr" => "a wave keeps the registers that it starts with",
+                "ds_bvh_stack_rtn_b32"
+                | "ds_bvh_stack_push4_pop1_rtn_b32"
+                | "ds_bvh_stack_push8_pop1_rtn_b32"
+                | "ds_bvh_stack_push8_pop2_rtn_b64" => "how a stack of ray tracing wraps around is not documented",
+                "global_atomic_ordered_add_b64" => "it counts to VGT_GS_MAX_WAVE_ID, which only graphics has",
+                "v_mfma_ld_scale_b32" => "it is half of the v_mfma_scale behind it",
                 "s_code_end" | "v_illegal" => "it is not meant to be carried out",
                 _ => return format!("the mock device does not implement {}", info.mnemonic),
             };

@@ -151,7 +151,7 @@ impl Builder {
     fn scalar_memory(&mut self, inst: &Inst) -> Result<Option<Ending>, String> {
         let info = inst.info();
         let Some(run) = smem::lookup(info.base).or_else(|| lookup_cache_control(info.base)) else {
-            return Err(format!("the mock device does not implement {}", info.mnemonic));
+            return Err(super::absent(info));
         };
         let mut op = Op { src: [NONE; 3], ..Op::NOTHING };
         for (operand, value) in inst.operands() {
@@ -182,6 +182,9 @@ impl Builder {
             // 21 bits, signed.
             let raw = inst.field(Field::Offset).unwrap_or(0);
             op.imm = i64::from(((raw << 11) as i32) >> 11) as u64;
+        }
+        if info.base.starts_with("s_scratch_") {
+            op.dst = 64;
         }
         if inst.field(Field::ScaleOffset) == Some(1) {
             let bytes = match info.base.rsplit_once('_') {

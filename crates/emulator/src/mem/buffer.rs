@@ -2,13 +2,14 @@
 //!
 //! Micro-op: `src[0]` address row (index, offset or both, by IDXEN and OFFEN), `src[1]` data row, `dst` destination
 //! row, `sdst` the resource's first scalar, `src[2]` the scalar offset's code, `imm` the offset, `imm2` an
-//! [`Encoded`] action with [`OFFEN`], [`IDXEN`] and [`LDS`].
+//! [`Encoded`] action with [`OFFEN`], [`IDXEN`] and [`LDS`]: to or from LDS instead of registers, `dst` and `src[1]` then
+//! being a temporary row. (A store from LDS is at M0\[15:0\] + offset + 4 * lane there: CLRX's reference, as loads.)
 
 use luthier_isa::Generation;
 
 use super::access::{self, Addresses, Rows};
 use super::flat::{Encoded, bytewise};
-use super::{Action, Transfer, lanes, notice};
+use super::{Action, Transfer, ds, lanes, notice};
 use crate::error::FaultKind;
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
@@ -219,8 +220,16 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
             }
         }
     }
-    if extra & LDS != 0 {
+    if extra & LDS != 0 && matches!(action, Action::Load(_)) {
         return to_lds(w, op, action, &at);
+    }
+    if extra & LDS != 0 {
+        // A store from LDS: the words pass through a temporary row.
+        let offsets = lds_offsets(w, op, 1, extra);
+        match ds::access(w, Action::Load(Transfer::Words), rows, &offsets, exec) {
+            Flow::Next => {}
+            flow => return flow,
+        }
     }
     let mut flow = Flow::Next;
     if at.mask != 0 {
@@ -249,17 +258,22 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     flow
 }
 
+/// Where in LDS the lanes' words of a transfer between LDS and memory begin.
+pub(super) fn lds_offsets(w: &Wave, op: &Op, words: u32, extra: u32) -> [u32; 64] {
+    let mask = if extra & WIDE_M0 != 0 { 0x3_ffff } else { 0xffff };
+    let base = (w.s[usize::from(scalar::M0)] & mask).wrapping_add(op.imm as u32);
+    std::array::from_fn(|lane| base.wrapping_add(4 * words * lane as u32))
+}
+
 /// A load straight into LDS: as many words as it loads for each lane, lane after lane, from M0 and the offset on. What is
 /// narrower than a word is extended to one.
 pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> Flow {
     let Action::Load(transfer) = action else { return Flow::Next };
     let encoded = Encoded(op.imm2);
     let words = u32::from(encoded.words());
-    let mask = if encoded.extra() & WIDE_M0 != 0 { 0x3_ffff } else { 0xffff };
-    let base = (w.s[usize::from(scalar::M0)] & mask).wrapping_add(op.imm as u32);
     let memory = std::sync::Arc::clone(&w.memory);
     let exec = w.exec();
-    let offsets = std::array::from_fn(|lane| base.wrapping_add(4 * words * lane as u32));
+    let offsets = lds_offsets(w, op, words, encoded.extra());
     notice::to_lds(w, action, at, &offsets, words, exec);
     let size = transfer.bytes(1);
     for lane in lanes(exec) {

@@ -12,6 +12,7 @@ use super::flat::Encoded;
 use super::gfx1250::somewhere;
 use super::{Action, Transfer, atomic::Atomic, lanes, notice};
 use crate::fp;
+use crate::mode::Mode;
 use crate::op::{Flow, Op, OpFlags};
 use crate::report::FindingKind;
 use crate::wave::{Wave, scalar};
@@ -152,7 +153,7 @@ pub fn double(w: &mut Wave, op: &Op) -> Flow {
 }
 
 #[cold]
-fn outside(w: &mut Wave, lane: usize, address: u32) -> Flow {
+pub(super) fn outside(w: &mut Wave, lane: usize, address: u32) -> Flow {
     let message = format!("an access to LDS at {address:#x}; the workgroup has {:#x} bytes", w.lds.len());
     w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address.into(), message)
 }
@@ -234,6 +235,32 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
     bad.map_or(Flow::Next, |(lane, at)| outside(w, lane, at))
 }
 
+/// What an atomic makes of a word in LDS. Additions there respect the denormal mode, though not the rounding mode.
+pub(super) fn combine32(m: Mode, atomic: Atomic, old: u32, data: u32, second: u32) -> u32 {
+    match atomic {
+        Atomic::FAdd => fp::out32(m, atomic.apply32(fp::in32(m, old), fp::in32(m, data), second)),
+        Atomic::PkAddF16 => {
+            let both = |x, keep| fp::flush16(x & 0xffff, keep) | fp::flush16(x >> 16, keep) << 16;
+            let read = |x| both(x, m.denorm_in16_64());
+            both(atomic.apply32(read(old), read(data), second), m.denorm_out16_64())
+        }
+        Atomic::PkAddBf16 => {
+            let both = |x, keep| fp::flush32(x << 16, keep) >> 16 | fp::flush32(x & 0xffff_0000, keep);
+            let read = |x| both(x, m.denorm_in16_64());
+            both(atomic.apply32(read(old), read(data), second), m.denorm_out16_64())
+        }
+        _ => atomic.apply32(old, data, second),
+    }
+}
+
+/// As [`combine32`], for two words.
+pub(super) fn combine64(m: Mode, atomic: Atomic, old: u64, data: u64, second: u64) -> u64 {
+    if atomic == Atomic::FAdd {
+        return fp::out64(m, atomic.apply64(fp::in64(m, old), fp::in64(m, data), second));
+    }
+    atomic.apply64(old, data, second)
+}
+
 fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets: &[u32; 64], mask: u64) -> Flow {
     let lds = Rc::clone(&w.lds);
     // Compare-and-swap has what to compare with first, until RDNA3.
@@ -246,38 +273,16 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
     for lane in lanes(mask) {
         let at = offsets[lane];
         let old = if words == 1 {
-            lds.load32(at).map(|old| {
-                let (data, second) = (w.row(data).0[lane], w.row(second).0[lane]);
-                // LDS additions respect the denormal mode, though not the rounding mode.
-                let m = w.mode;
-                let new = match atomic {
-                    Atomic::FAdd => fp::out32(m, atomic.apply32(fp::in32(m, old), fp::in32(m, data), second)),
-                    Atomic::PkAddF16 => {
-                        let both = |x, keep| fp::flush16(x & 0xffff, keep) | fp::flush16(x >> 16, keep) << 16;
-                        let read = |x| both(x, m.denorm_in16_64());
-                        both(atomic.apply32(read(old), read(data), second), m.denorm_out16_64())
-                    }
-                    Atomic::PkAddBf16 => {
-                        let both = |x, keep| fp::flush32(x << 16, keep) >> 16 | fp::flush32(x & 0xffff_0000, keep);
-                        let read = |x| both(x, m.denorm_in16_64());
-                        both(atomic.apply32(read(old), read(data), second), m.denorm_out16_64())
-                    }
-                    _ => atomic.apply32(old, data, second),
-                };
-                lds.store32(at, new);
-                u64::from(old)
-            })
+            lds.load32(at)
+                .inspect(|&old| {
+                    let (data, second) = (w.row(data).0[lane], w.row(second).0[lane]);
+                    lds.store32(at, combine32(w.mode, atomic, old, data, second));
+                })
+                .map(u64::from)
         } else {
             lds.load(at).map(u64::from_le_bytes).inspect(|&old| {
                 let pair = |r: u16| u64::from(w.row(r).0[lane]) | u64::from(w.row(r + 1).0[lane]) << 32;
-                let (data, second) = (pair(data), pair(second));
-                let new = if atomic == Atomic::FAdd {
-                    let m = w.mode;
-                    fp::out64(m, atomic.apply64(fp::in64(m, old), fp::in64(m, data), second))
-                } else {
-                    atomic.apply64(old, data, second)
-                };
-                lds.store(at, new.to_le_bytes());
+                lds.store(at, combine64(w.mode, atomic, old, pair(data), pair(second)).to_le_bytes());
             })
         };
         let Some(old) = old else {

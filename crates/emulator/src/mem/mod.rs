@@ -5,6 +5,7 @@ pub mod atomic;
 pub mod buffer;
 pub mod ds;
 pub mod ds_lanes;
+pub mod ds_src2;
 pub mod ds_transpose;
 pub mod ds_words;
 pub mod flat;

@@ -21,12 +21,19 @@ fn offset(w: &Wave, op: &Op) -> u64 {
     (scalar * u64::from(op.dst.max(1))).wrapping_add(op.imm)
 }
 
+/// Of words: of base and offsets each the two lowest bits do not count. (The CDNA4 manual, 8.2.1.1.)
+fn word_address(w: &Wave, op: &Op) -> u64 {
+    let scalar = if op.src[1] == NONE { 0 } else { u64::from(crate::scalar::s32(w, op, 1)) };
+    let scaled = scalar * u64::from(op.dst.max(1));
+    (base(w, op) & !3).wrapping_add(scaled & !3).wrapping_add(op.imm & !3)
+}
+
 fn base(w: &Wave, op: &Op) -> u64 {
     w.s64((op.src[0] & 255) as u8)
 }
 
 fn load(w: &mut Wave, op: &Op) -> Flow {
-    let address = base(w, op).wrapping_add(offset(w, op)) & !3;
+    let address = word_address(w, op);
     let words = op.imm2;
     notice::scalar(w, false, address, 4 * words);
     let mut values = [0u32; 16];
@@ -97,7 +104,7 @@ macro_rules! part_of {
 }
 
 fn store(w: &mut Wave, op: &Op) -> Flow {
-    let address = base(w, op).wrapping_add(offset(w, op)) & !3;
+    let address = word_address(w, op);
     let words = op.imm2;
     notice::scalar(w, true, address, 4 * words);
     match w.memory.resolve(&mut w.span, address, 4 * words, true) {
@@ -257,6 +264,7 @@ pub fn lookup(base: &str) -> Option<Handler> {
         // A core clock of 1 GHz, and the 100 MHz of the real-time counter.
         "s_memtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds())),
         "s_memrealtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds() / 10)),
+        "s_get_waveid_in_workgroup" => next!(|w, op| w.s[usize::from(op.sdst)] = w.place.wave_in_group),
         _ if base.starts_with("s_atomic_") => Some(atomic),
         _ if base.starts_with("s_buffer_atomic_") => Some(buffer_atomic),
         "s_load_u8" => part_of!(part, 1, false),
@@ -267,6 +275,9 @@ pub fn lookup(base: &str) -> Option<Handler> {
         "s_buffer_load_i8" => part_of!(buffer_part, 1, true),
         "s_buffer_load_u16" => part_of!(buffer_part, 2, false),
         "s_buffer_load_i16" => part_of!(buffer_part, 2, true),
+        // The manual's name for an offset register in units of 64 bytes; the base is a pair of SGPRs as elsewhere.
+        _ if base.starts_with("s_scratch_load_dword") => Some(load),
+        _ if base.starts_with("s_scratch_store_dword") => Some(store),
         _ if base.starts_with("s_load_dword") || base.starts_with("s_load_b") => Some(load),
         _ if base.starts_with("s_store_dword") => Some(store),
         _ if base.starts_with("s_buffer_load_dword") || base.starts_with("s_buffer_load_b") => Some(buffer_load),

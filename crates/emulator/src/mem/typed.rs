@@ -7,7 +7,7 @@
 //! fewer components than the format has repeats the first.
 
 use super::buffer::{self, IDXEN, OFFEN, Resource};
-use super::{Action, Transfer, access, lanes, notice};
+use super::{Action, Transfer, access, ds, lanes, notice};
 use crate::error::FaultKind;
 use crate::mem::format::DataFormat;
 use crate::op::{Flow, Op};
@@ -15,7 +15,7 @@ use crate::report::FindingKind;
 use crate::scalar::s32;
 use crate::wave::Wave;
 
-/// What an instruction moves, in `imm2`: OFFEN and IDXEN in bits 1:0, components in bits 7:4, flags in bits 11:8, the
+/// What an instruction moves, in `imm2`: OFFEN, IDXEN, LDS and WIDE_M0 in bits 3:0, components in bits 7:4, flags in bits 11:8, the
 /// format's code from bit 16 on, if the instruction has one.
 #[derive(Clone, Copy)]
 pub struct Shape(pub u64);
@@ -51,6 +51,10 @@ impl Shape {
     }
     pub fn has_own_format(self) -> bool {
         self.0 & Shape::OWN_FORMAT != 0
+    }
+    /// What can go straight into LDS.
+    pub fn loads_one_word(self) -> bool {
+        self.components() == 1 && self.0 & (Shape::STORE | Shape::D16 | Shape::OWN_FORMAT) == 0
     }
     fn is_store(self) -> bool {
         self.0 & Shape::STORE != 0
@@ -184,6 +188,17 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
         }
     }
     Flow::Next
+}
+
+/// `buffer_load_format_x` straight into LDS; `dst` is a temporary row.
+pub fn to_lds(w: &mut Wave, op: &Op) -> Flow {
+    match typed(w, op) {
+        Flow::Next => {}
+        flow => return flow,
+    }
+    let (offsets, exec) = (buffer::lds_offsets(w, op, 1, op.imm2 as u32), w.exec());
+    let rows = access::Rows { dst: op.dst, data: op.dst, words: 1 };
+    ds::access(w, Action::Store(Transfer::Words), rows, &offsets, exec)
 }
 
 fn read(w: &mut Wave, lane: usize, size: u32, place: impl Fn(u32) -> u64) -> Result<u128, Flow> {

@@ -13,7 +13,7 @@
 //! | [`compare`], [`class`] | VOPC |
 //! | [`packed`] | VOP3P on halves and on pairs of f32 |
 //! | [`dot`], [`mix`] | dot products; fma with f16 and f32 sources mixed |
-//! | [`cube`] | cube map coordinates |
+//! | [`cube`], [`partition`] | cube map coordinates; the shader engines that a rectangle of pixels touches |
 //! | [`lane`], [`permlane`] | moves, select, readlane and its kin |
 //! | [`rdna`], [`rdna4`] | what RDNA has beyond gfx9, RDNA4 beyond RDNA3 |
 //! | [`gfx1250`], [`bf16`] | what gfx1250 has beyond RDNA4; bf16 |
@@ -34,6 +34,7 @@ pub mod int64;
 pub mod lane;
 pub mod mix;
 pub mod packed;
+pub mod partition;
 pub mod permlane;
 pub mod rdna;
 pub mod rdna4;
@@ -90,6 +91,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         .or_else(|| dot::lookup(base))
         .or_else(|| mix::lookup(base))
         .or_else(|| cube::lookup(base))
+        .or_else(|| partition::lookup(base))
         .or_else(|| rdna::lookup(base))
         .or_else(|| rdna4::lookup(base))
         .or_else(|| permlane::lookup(base))
