@@ -448,3 +448,45 @@ fn sampled(mode: Mode, step: usize) -> Input {
     assert_eq!(program.mode(), mode);
     Input { object, program }
 }
+
+/// Literals of one word and of two for operands of two: gfx1250 has both, and LLVM chooses. What it would encode otherwise is
+/// left out.
+#[test]
+fn literals_of_wide_operands_come_back_or_are_left_out() {
+    let back = [
+        ("s_mov_b64", "s_mov_b64 s[2:3], 0x7fffffff"),
+        ("s_mov_b64_long", "s_mov_b64 s[2:3], 0x123456789a"),
+        ("v_add_f64_e32_short", "v_add_f64_e32 v[0:1], 0x41200000, v[2:3]"),
+        ("v_add_nc_u64", ".long 0xd5280000, 0x0001ff02, 0x80000000"),
+        ("v_lshlrev_b64", ".long 0xd51f0000, 0x0001fe83, 0x80000000"),
+        ("v_fma_f64", "v_fma_f64 v[0:1], v[2:3], v[4:5], 0x41200000"),
+        ("v_add_f64_e32", "v_add_f64_e32 v[0:1], 0x412e848000000001, v[2:3]"),
+    ];
+    let left_out = [
+        ("s_mov_b64_unsigned", ".long 0xbe8201ff, 0x80000000"),
+        ("s_and_b64_unsigned", ".long 0x8b82ff04, 0xfffffff0"),
+        ("s_mov_b64_needless", ".long 0xbe8201ff, 0x00000007"),
+        ("v_add_f64_e32_needless", ".long 0x040004ff, 0x3ff00000"),
+        ("v_lshlrev_b64_needless", ".long 0xd51f0000, 0x0001fe83, 0x00000007"),
+        ("s_mov_b64_short", ".long 0xbe8201fe, 0x00010000, 0"),
+        ("v_add_f64_long", ".long 0xd5020000, 0x0001fd02, 0x80000000, 0"),
+        ("v_add_nc_u64_long", ".long 0xd5280000, 0x0001fd02, 0x80000000, 1"),
+    ];
+    let mut source: String = back
+        .iter()
+        .chain(&left_out)
+        .map(|(name, body)| {
+            format!(".type {name},@function\n.globl {name}\n{name}: {body}\ns_endpgm\n.size {name}, .-{name}\n")
+        })
+        .collect();
+    source += ".p2align 8\nmain: s_endpgm\n";
+    let object = common::assemble_as(&source, &["main"], Shape { target: "gfx1250", ..Shape::default() });
+    let program = Program::lift(&object).unwrap();
+    let counts = round_trip_every(&Input { object, program }, 1, SAMPLES);
+    assert!(counts.wrong.is_empty(), "{counts:#?}");
+    assert_eq!(counts.functions, back.len() + 1, "{counts:#?}");
+    for (name, _) in left_out {
+        let said = |why: &String| why.starts_with(&format!("{name}: ")) && why.contains("a literal of");
+        assert!(counts.left_out.iter().any(said), "{name}: {counts:#?}");
+    }
+}

@@ -264,13 +264,30 @@ impl Value {
             }
             Operand::Imm(number) => Value::Number(number),
             value @ Operand::Inline(_) => Value::Number(constant(value, ty)?),
+            Operand::Literal64(_) if is_vop3(info) => {
+                return Err("a literal of 64 bits where LLVM encodes one of 32".to_owned());
+            }
             Operand::Literal64(value) => wide(value, operand)?,
+            Operand::Literal(word) if becomes_longer(info, word, operand, ty) => {
+                return Err("a literal of 32 bits that LLVM would make longer".to_owned());
+            }
             Operand::Literal(word) => {
                 let number = if ty == DataType::F64 { i64::from(word) << 32 } else { i64::from(word) };
                 Value::Literal { word, needless: is_needless(word, operand, ty), number }
             }
         })
     }
+}
+
+fn is_vop3(info: &OpcodeInfo) -> bool {
+    matches!(info.format.plain(), Format::Vop3a | Format::Vop3b | Format::Vop3p)
+}
+
+/// Where literals of 64 bits exist, LLVM takes one for each number that the sign would change, and for each address.
+fn becomes_longer(info: &OpcodeInfo, word: u32, operand: &OperandInfo, ty: DataType) -> bool {
+    info.mode.target().generation() == Generation::Gfx1250
+        && operand.units == 2
+        && (is_needless(word, operand, ty) || ty != DataType::F64 && !is_vop3(info) && i32::try_from(word).is_err())
 }
 
 /// A literal of 64 bits. LLVM makes it shorter where it can.
