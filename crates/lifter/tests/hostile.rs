@@ -1,10 +1,11 @@
 //! Code that no compiler writes: whatever the bytes, lifting ends, reports, and every analysis runs on the result.
 
 mod common;
+#[path = "../fuzz/exercise.rs"]
+mod exercise;
 #[path = "../examples/lift_bench/memory.rs"]
 mod memory;
 
-use luthier_lifter::{ExecStates, Liveness, LoopForest, PendingLoads, Program, export};
 use luthier_loader::CodeObject;
 
 #[global_allocator]
@@ -22,31 +23,6 @@ impl Random {
     fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
-}
-
-/// Runs everything on an object.
-fn exercise(bytes: Vec<u8>) -> usize {
-    let Ok(object) = CodeObject::parse(bytes) else { return 0 };
-    let Ok(program) = Program::lift(&object) else { return 0 };
-    for f in program.function_ids() {
-        let (live, pending) = (Liveness::of(&program, f), PendingLoads::of(&program, f));
-        let exec = ExecStates::of(&program, f);
-        let loops = LoopForest::of(&program, f);
-        for b in program.function(f).blocks.iter() {
-            assert_eq!(live.points(b).len(), pending.points(b).len());
-            assert_eq!(exec.points(b).len(), program.block(b).instrs.len());
-            assert!(loops.of_block(b).is_none_or(|l| loops.contains(l, b)));
-        }
-        program.listing(f).for_each(|line| drop(line.to_string()));
-        export::dot(&program, f);
-    }
-    serde_json::to_string(&export::document(&program, None)).unwrap();
-    program.instrs().len()
-}
-
-fn text_range(object: &CodeObject) -> std::ops::Range<usize> {
-    let text = object.section(".text").unwrap();
-    text.offset as usize..(text.offset + text.size) as usize
 }
 
 /// The object that the mutations start from: calls, jumps, loops, several functions.
@@ -92,7 +68,7 @@ fn scramble(text: &mut [u8], random: &mut Random) {
 
 /// Real code with a few bits flipped, words swapped and stretches copied over others; symbols now and then.
 fn mutate(object: &CodeObject, bytes: &mut [u8], random: &mut Random) {
-    let text = text_range(object);
+    let text = exercise::text_range(object.bytes());
     if text.len() < 64 {
         return;
     }
@@ -132,13 +108,13 @@ fn fuzz(seconds: f64) -> Figures {
     let start = std::time::Instant::now();
     while start.elapsed().as_secs_f64() < seconds {
         let object = &seeds[random.below(seeds.len())];
-        let (mut bytes, text) = (object.bytes().to_vec(), text_range(object));
+        let (mut bytes, text) = (object.bytes().to_vec(), exercise::text_range(object.bytes()));
         match random.below(3) {
             0 => scramble(&mut bytes[text.clone()], &mut random),
             _ => mutate(object, &mut bytes, &mut random),
         }
         let (before, case) = (memory::start(), std::time::Instant::now());
-        let instructions = exercise(bytes);
+        let instructions = exercise::object(bytes);
         let per_byte = |n: f64| n / (text.len() as f64 + 1024.0);
         figures.slowest_ns_per_byte = figures.slowest_ns_per_byte.max(per_byte(case.elapsed().as_nanos() as f64));
         figures.most_bytes_per_byte =
@@ -175,7 +151,7 @@ fn long_chains() {
         ))
     });
     jumps.push_str("s_endpgm\n.size k, .-k\n");
-    assert!(exercise(common::assemble(&jumps, &["k"]).bytes().to_vec()) > LENGTH);
+    assert!(exercise::object(common::assemble(&jumps, &["k"]).bytes().to_vec()) > LENGTH);
 
     let mut calls = String::from(".globl k\n.type k,@function\nk:\ns_call_b64 s[30:31], f0\ns_endpgm\n.size k, .-k\n");
     for i in 0..1000 {
@@ -183,5 +159,5 @@ fn long_chains() {
         calls.push_str(&format!(".type f{i},@function\nf{i}:\ns_mov_b64 s[40:41], s[30:31]\ns_call_b64 s[30:31], f{next}\ns_setpc_b64 s[40:41]\n.size f{i}, .-f{i}\n"));
     }
     calls.push_str(".type f1000,@function\nf1000:\ns_setpc_b64 s[30:31]\n.size f1000, .-f1000\n");
-    assert!(exercise(common::assemble(&calls, &["k"]).bytes().to_vec()) > 3000);
+    assert!(exercise::object(common::assemble(&calls, &["k"]).bytes().to_vec()) > 3000);
 }
