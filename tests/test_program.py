@@ -132,6 +132,30 @@ def test_operands_are_the_registers_of_the_text(real):
     assert {"register", "inline", "literal", "immediate"} <= kinds
 
 
+def test_registers_past_v255():
+    """gfx1250 names 256 VGPRs in an instruction, and MODE which of 1,024 these are. The compiler's own text remarks on it."""
+    path = compiled.code_object("upper", target="gfx1250")
+    text = compiled.code_object("upper", target="gfx1250", flags=("-S",)).read_text()
+    body = text.split("\nupper:", 1)[1].split(".section", 1)[0]
+    lines = [line for line in body.splitlines() if re.match(r"\t[a-z]", line)]
+    remark = re.compile(r"/\*(v[\d\[\]:]+)\*/")
+    (kernel,) = lt.CodeObject.open(path).kernels
+    instructions = kernel.instructions
+    assert [line.split()[0] for line in lines] == [instr.mnemonic.split()[0] for instr in instructions][: len(lines)]
+    live, seen = kernel.columns("live_vgprs")["live_vgprs"], 0
+    for place, (line, instr) in enumerate(zip(lines, instructions)):
+        upper = [o for o in instr.operands if o.register and o.register.file == "vgpr" and o.register.index + o.units > 256]
+        assert [o.register.name for o in upper] == remark.findall(line), (instr, line)
+        before = names(instr.live_before)
+        assert sum(name.startswith("v") and name[1:].isdigit() for name in before) == live[place]
+        for operand in upper:
+            parts = {f"v{operand.register.index + k}" for k in range(operand.units)}
+            assert not operand.is_read or parts <= names(instr.reads) & before, instr
+            assert not operand.is_written or parts <= names(instr.writes), instr
+        seen += len(upper)
+    assert seen > 500 and live.max() > 320
+
+
 def test_operands_by_example(tmp_path):
     fma, move, load, pack, sdwa = assemble(
         tmp_path,
