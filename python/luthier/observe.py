@@ -60,12 +60,13 @@ class Registers:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All registers of a wave before the instruction at ``pc``."""
+    """All registers of a wave before the instruction at ``pc``, and the LDS of its workgroup."""
 
     workgroup: int
     wave: int
     pc: int
     registers: Registers
+    lds: bytes
 
 
 class Trace:
@@ -116,7 +117,8 @@ class Trace:
     @cached_property
     def snapshots(self) -> list[Snapshot]:
         """In the order of workgroups, waves and time."""
-        return [Snapshot(s["workgroup"], s["wave"], s["pc"], Registers.of(s)) for s in self._seen["snapshots"]]
+        found = self._seen["snapshots"]
+        return [Snapshot(s["workgroup"], s["wave"], s["pc"], Registers.of(s), s["lds"]) for s in found]
 
     def block_counts(self) -> dict[int, int]:
         """How often each basic block of the code object was entered, by its address."""

@@ -110,7 +110,11 @@ class Writer:
         add = "v_add_u32_e32" if t.major == 9 else "v_add_nc_u32_e32"
         row_bytes = 4 * t.lanes
         lines = []
-        if trial.scratch and t.processor not in ARCHITECTED:  # its base is in s[2:3], the wave's part of it in s5
+        if trial.scratch and t.major == 10:
+            lines = ["s_add_u32 s2, s2, s5", "s_addc_u32 s3, s3, 0"]
+            lines += [f"s_setreg_b32 hwreg(HW_REG_FLAT_SCR_{half}), s{k}" for half, k in (("LO", 2), ("HI", 3))]
+            lines += ["s_mov_b32 s2, s4"]
+        elif trial.scratch and t.processor not in ARCHITECTED:  # its base is in s[2:3], the wave's part of it in s5
             lines = ["s_add_u32 flat_scratch_lo, s2, s5", "s_addc_u32 flat_scratch_hi, s3, 0", "s_mov_b32 s2, s4"]
         lines += [
             "s_load_dwordx8 s[4:11], s[0:1], 0x0",

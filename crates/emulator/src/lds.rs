@@ -28,6 +28,10 @@ impl Lds {
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
+    /// A copy of all of it.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.get().to_le_bytes()).collect()
+    }
     #[inline(always)]
     fn byte(&self, address: u32) -> Option<u8> {
         Some((self.words.get(address as usize / 4)?.get() >> (address % 4 * 8)) as u8)

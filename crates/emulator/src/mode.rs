@@ -53,6 +53,11 @@ impl Mode {
     pub const fn denorm_out16_64(self) -> bool {
         self.0 & (1 << 7) != 0
     }
+    /// The same with all denormal sources read as they are.
+    #[inline(always)]
+    pub const fn reading_denormals(self) -> Mode {
+        Mode(self.0 | 1 << 4 | 1 << 6)
+    }
     /// Clamping turns NaN into zero.
     #[inline(always)]
     pub const fn dx10_clamp(self) -> bool {

@@ -87,13 +87,14 @@ pub struct WaveEvent {
     pub lanes: u32,
 }
 
-/// All registers of a wave before an instruction.
+/// All registers of a wave before an instruction, and its workgroup's LDS.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub workgroup: u64,
     pub wave: u32,
     pub pc: u64,
     pub registers: Registers,
+    pub lds: Vec<u8>,
 }
 
 /// A wave's registers.
@@ -256,7 +257,8 @@ impl Observer {
         }
         if now.snapshot {
             let registers = Registers::of(w, self.registers.0, self.registers.1);
-            let snapshot = Snapshot { workgroup: self.workgroup, wave: self.wave, pc: now.pc, registers };
+            let (workgroup, wave, lds) = (self.workgroup, self.wave, w.lds.bytes());
+            let snapshot = Snapshot { workgroup, wave, pc: now.pc, registers, lds };
             keep(&mut seen.snapshots, snapshot, limit, &mut seen.dropped);
         }
     }

@@ -126,9 +126,8 @@ impl Session {
 
     /// Bytes of the workgroup's LDS.
     pub fn lds(&self) -> Vec<u8> {
-        let Some(running) = self.group.as_ref().and_then(|g| g.waves.first()) else { return Vec::new() };
-        let lds = &running.wave.lds;
-        (0..lds.len() as u32).filter_map(|at| lds.load::<1>(at)).flatten().collect()
+        let first = self.group.as_ref().and_then(|group| group.waves.first());
+        first.map_or_else(Vec::new, |running| running.wave.lds.bytes())
     }
 
     /// Copies device memory as the launch sees it: its arguments and scratch included.

@@ -50,11 +50,12 @@ pub fn observed_to_python<'py>(py: Python<'py>, observed: &Observed) -> PyResult
     seen.set_item("counts", bytes_of(py, &observed.counts))?;
     seen.set_item("dropped", dropped)?;
     let list = PyList::empty(py);
-    for Snapshot { workgroup, wave, pc, registers } in snapshots {
+    for Snapshot { workgroup, wave, pc, registers, lds } in snapshots {
         let snapshot = registers_to_python(py, registers)?;
         snapshot.set_item("workgroup", workgroup)?;
         snapshot.set_item("wave", wave)?;
         snapshot.set_item("pc", pc)?;
+        snapshot.set_item("lds", PyBytes::new(py, lds))?;
         list.append(snapshot)?;
     }
     seen.set_item("snapshots", list)?;

@@ -64,7 +64,9 @@ fn effective(omod: u64, mode: Mode, keeps_denormals: bool) -> u32 {
     if mode.ieee() || keeps_denormals { 0 } else { omod as u32 & 3 }
 }
 
-/// dst = src0 with omod (imm [1:0]) and clamp (imm bit 2), f32. Scaled results lose the sign of a zero.
+/// dst = src0 with omod (imm [1:0]) and clamp (imm bit 2), f32. Scaled results lose the sign of a zero. Denormals are
+/// flushed behind the factor, not before it: what an operation leaves denormal that keeps them (a conversion of bf16) may
+/// be scaled to something else. (The CDNA3 manual: applied, and denormals flushed.)
 pub(super) struct Modify32;
 impl Kernel for Modify32 {
     #[inline(always)]
@@ -75,7 +77,7 @@ impl Kernel for Modify32 {
         let by = (scale(omod) as f32).to_bits();
         let mut out = Row::ZERO;
         fill1(&mut out, w.row(op.src[0]), |v| {
-            let v = if omod != 0 { positive_zero32(fp::soft::mul32(m, v, by)) } else { v };
+            let v = if omod != 0 { positive_zero32(fp::soft::mul32(m.reading_denormals(), v, by)) } else { v };
             let v = f32::from_bits(v);
             (if clamp { clamp32(v, dx10) } else { v }).to_bits()
         });
@@ -94,7 +96,7 @@ impl Kernel for Modify64 {
         let (by, clamp, dx10) = (scale(omod).to_bits(), op.imm & 4 != 0, m.dx10_clamp());
         crate::lanes::write64(w, op.dst, |w, i| {
             let v = crate::lanes::lane64(w.pair(op.src[0]), i);
-            let v = if omod != 0 { fp::soft::mul64(m, v, by) } else { v };
+            let v = if omod != 0 { fp::soft::mul64(m.reading_denormals(), v, by) } else { v };
             let v = f64::from_bits(if omod != 0 && v == fp::SIGN64 { 0 } else { v });
             let v = match clamp {
                 false => v,
@@ -123,7 +125,7 @@ fn positive_zero32(x: u32) -> u32 {
 fn modify_half(mode: Mode, h: u32, omod: u32, clamp: bool) -> u32 {
     let dx10 = mode.dx10_clamp();
     let factor = [0x3c00, 0x4000, 0x4400, 0x3800][omod as usize & 3];
-    let h = if omod != 0 { fp::soft::mul16(mode, h, factor) } else { h };
+    let h = if omod != 0 { fp::soft::mul16(mode.reading_denormals(), h, factor) } else { h };
     let h = if omod != 0 && h == 0x8000 { 0 } else { h };
     let (sign, m) = (h & 0x8000, h & 0x7fff);
     if !clamp {
