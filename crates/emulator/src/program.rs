@@ -13,7 +13,7 @@ use crate::lower::{Builder, Ending, Limits, row_of};
 use crate::observe::{self, Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison, poison};
-use crate::strict::{Checked, before};
+use crate::strict::{self, Checked};
 use crate::wave::{Registers, Wave};
 
 /// Instructions of one block at most.
@@ -235,6 +235,8 @@ impl Program {
         let (mut insts, mut checked, mut doses, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut refusal = None;
         let mut taken_pc = None;
+        // Where the micro-ops of strict mode are.
+        let mut checks = Vec::new();
         let mut pc = start;
         while insts.len() < self.longest {
             let inst = match self.decode(w, pc, builder.msb) {
@@ -268,14 +270,9 @@ impl Program {
                 seen.push(sight);
             }
             if self.strict {
-                let check = Box::new(Checked::new(&inst, pc));
-                builder.ops.push(Op {
-                    run: before,
-                    imm: std::ptr::from_ref::<Checked>(&check) as u64,
-                    inst: number,
-                    ..Op::NOTHING
-                });
-                checked.push(check);
+                checks.push(builder.ops.len());
+                builder.ops.push(Op { inst: number, ..Op::NOTHING });
+                checked.push(Box::new(Checked::new(&inst, pc)));
             }
             let ending = builder.instruction(&inst, pc, number);
             pc += inst.size() as u64;
@@ -290,6 +287,9 @@ impl Program {
             }
             break;
         }
+        let mut checks = checks.into_iter().peekable();
+        let is_check = |(at, op): (usize, _)| checks.next_if(|&check| check == at).map(|_| op);
+        strict::set_up(&mut checked, builder.ops.iter_mut().enumerate().filter_map(is_check));
         Ok(Block {
             index_mode: if self.high_vgprs { builder.msb.bits() } else { builder.index_mode },
             ops: builder.ops.into_boxed_slice(),

@@ -79,7 +79,13 @@ impl Workgroup {
             wave.strict = checks.as_ref().map(|(kinds, group)| {
                 let own = scratch + u64::from(wave_number) * d.wave_scratch();
                 let own = own..own + d.wave_scratch();
-                Box::new(Strict::new(*kinds, Rc::clone(group), wave_number as u16, own))
+                match wave.strict.take() {
+                    Some(mut strict) => {
+                        strict.restart(*kinds, Rc::clone(group), wave_number as u16, own);
+                        strict
+                    }
+                    None => Box::new(Strict::new(*kinds, Rc::clone(group), wave_number as u16, own)),
+                }
             });
             wave.observer = shared.watch.as_ref().map(|watch| {
                 let registers = (limits.vgprs, limits.agprs);
@@ -150,8 +156,8 @@ impl Workgroup {
     pub fn retire(self, shared: &Shared, outcome: &mut Outcome) -> Vec<Box<Wave>> {
         let mut waves = Vec::new();
         for (number, Running { mut wave, instructions, .. }) in self.waves.into_iter().enumerate() {
-            if let Some(strict) = wave.strict.take() {
-                outcome.findings.extend(strict.into_findings().into_iter().map(|f| (f, self.id, number as u32)));
+            if let Some(strict) = &mut wave.strict {
+                outcome.findings.extend(strict.take_findings().into_iter().map(|f| (f, self.id, number as u32)));
             }
             if let (Some(observer), Some(watch)) = (wave.observer.take(), &shared.watch) {
                 let mut seen = observer.seen;

@@ -112,11 +112,8 @@ impl Builder {
         let lds = if to_lds { u64::from(buffer::LDS | m0_width(inst)) << 32 } else { 0 };
         let imm2 = Encoded::new(action, words).0 | lds;
         let op = Op { imm2, ..flat_op(inst, &fields, segment, Some(bytes(action, words)))? };
-        // There offsets from a scalar base have a sign, and are scaled.
-        let signed = fields.saddr.is_some() && info.mode.target().generation() == Generation::Gfx1250;
         if segment == "global"
             && !to_lds
-            && !signed
             && matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
         {
             self.push_kernel::<global_words::Words>(op, WIDEST);

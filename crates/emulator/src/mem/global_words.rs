@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::access::{Addresses, Rows};
 use super::flat::{self, Encoded, NO_BASE};
 use super::notice;
+use luthier_isa::Generation;
+
 use super::pieces::{COUNT, LANES, Piece, Pieces, is_same, part, part_mut};
 use crate::memory::HostPtr;
 use crate::op::{Flow, Kernel, Op};
@@ -59,7 +61,17 @@ impl Kernel for Words {
 fn places(w: &mut Wave, op: &Op, encoded: Encoded) -> Option<[Place; COUNT]> {
     let exec = w.exec();
     let words = encoded.words();
-    let pieces = Pieces::of(&w.row(op.src[0]).0, exec)?;
+    // gfx1250's offsets from a scalar base have a sign, and are scaled.
+    let signed = op.ssrc != NO_BASE && w.generation == Generation::Gfx1250;
+    let row = &w.row(op.src[0]).0;
+    let scaled;
+    let offsets = if signed && op.src[2] != 1 {
+        scaled = row.map(|offset| offset.wrapping_mul(op.src[2].into()));
+        &scaled
+    } else {
+        row
+    };
+    let pieces = Pieces::of(offsets, exec)?;
     let mut places = [None; COUNT];
     for (k, place) in places.iter_mut().enumerate() {
         let (Piece::Same(first) | Piece::Run(first)) = pieces.get(k) else { continue };
@@ -76,7 +88,16 @@ fn places(w: &mut Wave, op: &Op, encoded: Encoded) -> Option<[Place; COUNT]> {
         if is_run && words > 1 && !encoded.is_load() {
             return None;
         }
-        let address = base.wrapping_add(op.imm).wrapping_add(first.into());
+        let offset = if signed {
+            // Exact, and on one side of the wrap-around, or it is no run.
+            if !are_small(part(&w.row(op.src[0]).0, k), op.src[2]) || first as i32 > i32::MAX - 4 * LANES as i32 {
+                return None;
+            }
+            i64::from(first as i32) as u64
+        } else {
+            first.into()
+        };
+        let address = base.wrapping_add(op.imm).wrapping_add(offset);
         let (_, count) = pieces.reach(k, 0, words)?;
         let at = w.memory.resolve(&mut w.span, address, 4 * count as u64, !encoded.is_load()).ok()?;
         if !at.is_aligned(4) {
@@ -85,6 +106,13 @@ fn places(w: &mut Wave, op: &Op, encoded: Encoded) -> Option<[Place; COUNT]> {
         *place = Some((at, is_run));
     }
     Some(places)
+}
+
+/// Whether these times `scale` are 32-bit numbers with a sign.
+#[inline(always)]
+fn are_small(offsets: &[u32; LANES], scale: u16) -> bool {
+    let bound = (1 << 31) / u32::from(scale.max(2));
+    scale == 1 || offsets.iter().all(|offset| offset.wrapping_add(bound) < 2 * bound)
 }
 
 #[cfg(test)]
@@ -98,26 +126,69 @@ mod tests {
 
     /// What the registers and the memory hold after an access, the short or the long way.
     fn after(short: bool, offset: impl Fn(u32) -> u32, exec: u64, words: u8, load: bool, base: u8) -> (Flow, Vec<u32>) {
+        after_on(Generation::Gfx90a, 1, short, offset, exec, words, load, base)
+    }
+
+    /// The same where offsets may have a sign and be scaled.
+    #[allow(clippy::too_many_arguments)] // each is one that the cases differ in
+    fn after_on(
+        generation: Generation,
+        scale: u16,
+        short: bool,
+        offset: impl Fn(u32) -> u32,
+        exec: u64,
+        words: u8,
+        load: bool,
+        base: u8,
+    ) -> (Flow, Vec<u32>) {
         let mut memory = Memory::new();
         let start = memory.allocate(1024, true).unwrap();
         (0..256u32).for_each(|k| memory.write(start + 4 * u64::from(k), &(0x100 + k).to_le_bytes()).unwrap());
         let mut w = Wave::new();
+        w.generation = generation;
         w.memory = Arc::new(memory);
         w.set_exec(exec);
         (0..20).for_each(|r| *w.row_mut(r) = Row(std::array::from_fn(|i| u32::from(r) * 100 + i as u32)));
         let own = if base == NO_BASE { start } else { 0 };
         *w.row_mut(0) = Row(std::array::from_fn(|i| (own as u32).wrapping_add(offset(i as u32))));
         *w.row_mut(1) = Row([(own >> 32) as u32; 64]);
-        w.set_s64(4, start);
+        w.set_s64(4, start + if generation == Generation::Gfx1250 { 512 } else { 0 });
         let transfer = Transfer::Words;
         let action = if load { Action::Load(transfer) } else { Action::Store(transfer) };
-        let op = Op { dst: 20, src: [0, 2, 0], ssrc: base, imm: 8, imm2: Encoded::new(action, words).0, ..Op::NOTHING };
+        let op =
+            Op { dst: 20, src: [0, 2, scale], ssrc: base, imm: 8, imm2: Encoded::new(action, words).0, ..Op::NOTHING };
         let flow = if short { Words::run(&mut w, &op) } else { flat::global(&mut w, &op) };
         let mut held: Vec<u32> = w.rows[..30].iter().flat_map(|r| r.0).collect();
         let mut bytes = [0; 1024];
         w.memory.read(start, &mut bytes).unwrap();
         held.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
         (flow, held)
+    }
+
+    #[test]
+    fn both_ways_agree_on_offsets_with_a_sign() {
+        let patterns: [fn(u32) -> u32; 8] = [
+            |i| i,
+            |i| 4 * i,
+            |i| i.wrapping_sub(64),
+            |i| (4 * i).wrapping_sub(256),
+            |i| i.wrapping_sub(8),
+            |i| i / 16 * 16,
+            // What a product of 32 bits would take for neighbours.
+            |i| i.wrapping_add((i % 4) << 30),
+            |i| i.wrapping_add((1 << 29) - 8),
+        ];
+        for (number, pattern) in patterns.into_iter().enumerate() {
+            for exec in [!0, 0xffff_ffff, 0x7fff_ffff_ffff_ffff] {
+                for (words, load) in (1..=4).flat_map(|words| [(words, true), (words, false)]) {
+                    for scale in [1, 4, 12] {
+                        let [short, long] = [true, false]
+                            .map(|short| after_on(Generation::Gfx1250, scale, short, pattern, exec, words, load, 4));
+                        assert!(short == long, "pattern {number}, exec {exec:#x}, {words} words, load {load}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -111,6 +111,9 @@ pub struct Checked {
     pub pc: u64,
     /// Numbers of the units touched, with whether they are written.
     pub touched: Vec<(u16, bool)>,
+    /// Those that no earlier instruction of the block has found free of loads in flight ([`super::within`]).
+    pub fresh: Vec<u16>,
+    pub changes_exec: bool,
     pub sources: Vec<Source>,
     /// Of a memory access: what is stored.
     pub data: Vec<Source>,
@@ -191,8 +194,9 @@ fn half_bits(base: &str, ty: DataType) -> u32 {
 impl Checked {
     pub fn new(inst: &Inst, pc: u64) -> Checked {
         let info = inst.info();
-        let mut touched = Vec::new();
+        let (mut touched, mut changes_exec) = (Vec::new(), false);
         inst.for_each_access(|a| {
+            changes_exec |= a.access.writes() && matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI);
             // EXEC, MODE and SCC are always there.
             if !matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI | Reg::SCC) && !a.reg.is_state() {
                 touched.push((a.reg.index() as u16, a.access.writes()));
@@ -258,7 +262,9 @@ impl Checked {
         let mut checked = Checked {
             pc,
             hazards: Facts::of(inst),
+            fresh: touched.iter().map(|&(unit, _)| unit).collect(),
             touched,
+            changes_exec,
             sources,
             data,
             results,
@@ -284,6 +290,8 @@ impl Checked {
             pc,
             hazards: Facts::none(),
             touched: Vec::new(),
+            fresh: Vec::new(),
+            changes_exec: false,
             sources,
             data: Vec::new(),
             results,

@@ -30,6 +30,12 @@ impl Scratch {
         Scratch { range, pages: HashMap::new() }
     }
 
+    /// As for a wave that begins.
+    pub fn restart(&mut self, range: Range<u64>) {
+        self.range = range;
+        self.pages.clear();
+    }
+
     fn holds(&self, address: u64) -> bool {
         self.range.contains(&address)
     }

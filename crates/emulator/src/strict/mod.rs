@@ -28,18 +28,19 @@ mod quick;
 mod shadow;
 mod spread;
 mod waits;
+mod within;
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 pub use checked::Checked;
 pub use group::{Group, SharedGroup};
-use hazards::Hazards;
+use hazards::{Hazards, Steps};
 use memory::Scratch;
 use shadow::Shadow;
 use waits::Waits;
 
-use crate::op::{Flow, Op};
+use crate::op::{Flow, Handler, Op};
 use crate::report::{FindingKind, Kinds};
 use crate::wave::{Wave, scalar};
 
@@ -74,6 +75,9 @@ pub struct Strict {
     wave: u16,
     /// The memory access of the instruction under way, as `order` numbers it.
     access: u32,
+    /// Nothing out of the ordinary so far in this run of the block, whose own instructions have settled some of what
+    /// there is to check ([`within`]).
+    clean: bool,
 }
 
 /// Findings so far; one of each kind at each place.
@@ -116,7 +120,19 @@ impl Strict {
             group,
             wave,
             access: 0,
+            clean: false,
         }
+    }
+    /// The same, of what an earlier wave has left.
+    pub fn restart(&mut self, wanted: Kinds, group: SharedGroup, wave: u16, scratch: Range<u64>) {
+        self.log.findings.clear();
+        self.log.seen.clear();
+        (self.log.wanted, self.log.pc) = (wanted, 0);
+        self.shadow.restart();
+        self.waits.restart();
+        self.hazards.restart();
+        self.scratch.restart(scratch);
+        (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
     }
     /// Address of the instruction that the wave executed last.
     pub fn pc(&self) -> u64 {
@@ -134,8 +150,8 @@ impl Strict {
     pub fn report(&mut self, kind: FindingKind, lane: Option<u32>, address: Option<u64>, message: String) {
         self.log.report(kind, lane, address, message);
     }
-    pub fn into_findings(self) -> Vec<RawFinding> {
-        self.log.findings
+    pub fn take_findings(&mut self) -> Vec<RawFinding> {
+        std::mem::take(&mut self.log.findings)
     }
     /// The dispatch has set this scalar.
     pub fn define_scalar(&mut self, code: u8) {
@@ -159,22 +175,87 @@ impl Strict {
     }
 }
 
-/// The micro-op before each instruction; `imm` points at its [`Checked`].
-pub fn before(w: &mut Wave, op: &Op) -> Flow {
-    // SAFETY: the block that holds this op holds the boxed `Checked` too, and neither moves nor drops it while the
-    // op can run.
-    let checked = unsafe { &*(op.imm as *const Checked) };
-    let Some(mut strict) = w.strict.take() else { return Flow::Next };
-    strict.log.pc = checked.pc;
+/// Bits of `sdst` of the micro-ops here: the instruction begins its block; it is a VALU instruction; a transcendental one.
+const OPENS: u8 = 1;
+const VECTOR: u8 = 2;
+const TRANSCENDENTAL: u8 = 4;
+/// Something of its registers is to be looked at.
+const FRESH: u8 = 8;
+
+/// Sets up the micro-ops that come before the instructions of a block, each given with what it is to check.
+pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mut Op>) {
+    within::prune(checked);
+    for (number, (checked, op)) in checked.iter().zip(ops).enumerate() {
+        let steps = checked.hazards.steps();
+        let bit = |is: bool, bit: u8| if is { bit } else { 0 };
+        let looks = !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
+        let plain = checked.wait.is_none() && checked.counters == 0 && checked.quick.is_some();
+        op.run = if plain && checked.hazards.is_quiet() { light as Handler } else { before };
+        op.imm = std::ptr::from_ref::<Checked>(checked) as u64;
+        op.imm2 = checked.pc;
+        op.dst = steps.length.into();
+        op.sdst = bit(number == 0, OPENS)
+            | bit(steps.vector, VECTOR)
+            | bit(steps.transcendental, TRANSCENDENTAL)
+            | bit(looks, FRESH);
+    }
+}
+
+/// What a micro-op is to check.
+///
+/// # Safety
+/// [`set_up`] has made the op, and the block that it is in is there.
+#[inline(always)]
+unsafe fn checked_of(op: &Op) -> &Checked {
+    // SAFETY: the block holds the boxed `Checked` too, and neither moves nor drops it while the op can run.
+    unsafe { &*(op.imm as *const Checked) }
+}
+
+/// Before an instruction that mostly has nothing to check.
+fn light(w: &mut Wave, op: &Op) -> Flow {
+    let (exec, all) = (w.exec(), w.all_lanes());
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    strict.clean |= op.sdst & OPENS != 0;
+    if !strict.clean || !strict.hazards.is_idle() {
+        return before(w, op);
+    }
+    if op.sdst & FRESH != 0 {
+        // SAFETY: `set_up` has made this op.
+        let checked = unsafe { checked_of(op) };
+        let Some(quick) = &checked.quick else { return before(w, op) };
+        if !strict.waits.are_free(&checked.fresh) || !strict.shadow.passes(quick, true, exec, all) {
+            return before(w, op);
+        }
+    }
+    strict.log.pc = op.imm2;
     strict.access = 0;
-    strict.waits.check(checked, &mut strict.log);
+    let (vector, transcendental) = (op.sdst & VECTOR != 0, op.sdst & TRANSCENDENTAL != 0);
+    strict.hazards.pass(Steps { length: op.dst as u8, vector, transcendental });
+    Flow::Next
+}
+
+/// The micro-op before an instruction.
+fn before(w: &mut Wave, op: &Op) -> Flow {
+    // SAFETY: `set_up` has made this op.
+    let checked = unsafe { checked_of(op) };
+    let (exec, all) = (w.exec(), w.all_lanes());
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    strict.log.pc = op.imm2;
+    strict.access = 0;
+    let clean = strict.clean | (op.sdst & OPENS != 0);
+    let free = strict.waits.check(checked, clean, &mut strict.log);
     strict.settle();
     strict.hazards.check(&checked.hazards, strict.wave, &mut strict.log);
-    let passes = checked.quick.as_ref().is_some_and(|quick| strict.shadow.passes(quick, w.exec(), w.all_lanes()));
-    if !passes {
+    let passes = checked.quick.as_ref().map(|quick| strict.shadow.passes(quick, clean, exec, all));
+    // Of others nothing is known.
+    let settles = checked.quick.as_ref().is_some_and(|quick| quick.settles());
+    strict.clean = clean && free && !(settles && passes == Some(false));
+    if passes != Some(true)
+        && let Some(mut strict) = w.strict.take()
+    {
         strict.shadow.check(w, checked, &mut strict.log);
+        w.strict = Some(strict);
     }
-    w.strict = Some(strict);
     Flow::Next
 }
 

@@ -3,16 +3,31 @@
 use super::checked::{Checked, Place, Rule, Source};
 use super::shadow::{ROWS, Shadow};
 
-/// All that an instruction reads and writes, unit by unit.
+/// What an instruction reads and writes, unit by unit.
+#[derive(Clone, Debug, Default)]
+pub struct Units {
+    pub rows: Box<[u16]>,
+    pub scalars: Box<[u8]>,
+    pub written_rows: Box<[u16]>,
+    pub written_scalars: Box<[u8]>,
+}
+
+impl Units {
+    pub fn is_empty(&self) -> bool {
+        let rows = self.rows.is_empty() && self.written_rows.is_empty();
+        rows && self.scalars.is_empty() && self.written_scalars.is_empty()
+    }
+}
+
+/// All that an instruction reads and writes.
 #[derive(Clone, Debug)]
 pub struct Quick {
-    rows: Box<[u16]>,
-    scalars: Box<[u8]>,
-    written_rows: Box<[u16]>,
-    written_scalars: Box<[u8]>,
+    pub all: Units,
+    /// Without what earlier instructions of the block have seen to ([`super::within`]).
+    pub fresh: Units,
     /// Inactive lanes are read, or written.
-    reads_all: bool,
-    writes_all: bool,
+    pub reads_all: bool,
+    pub writes_all: bool,
 }
 
 impl Quick {
@@ -23,14 +38,15 @@ impl Quick {
             Rule::Memory { data_matters: true, .. } => &inst.data[..],
             _ => &[],
         };
-        if inst.dpp.is_some() || inst.kept != 0 || !inst.halves.is_empty() {
+        if inst.dpp.is_some() || inst.kept != 0 {
             return None;
         }
+        if !inst.halves.is_empty() {
+            return Quick::of_both(&inst.halves);
+        }
         let mut quick = Quick {
-            rows: Box::default(),
-            scalars: Box::default(),
-            written_rows: Box::default(),
-            written_scalars: Box::default(),
+            all: Units::default(),
+            fresh: Units::default(),
             reads_all: inst.ignores_exec
                 || matches!(inst.rule, Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64),
             writes_all: inst.ignores_exec,
@@ -40,9 +56,30 @@ impl Quick {
             Rule::VectorSelect(code) | Rule::Carry(Some(code)) | Rule::Up(Some(code)) => Some(Place::Scalars(code, 2)),
             _ => None,
         };
-        (quick.rows, quick.scalars) = units(sources.chain(mask));
-        (quick.written_rows, quick.written_scalars) = units(inst.results.iter().copied());
+        (quick.all.rows, quick.all.scalars) = units(sources.chain(mask));
+        (quick.all.written_rows, quick.all.written_scalars) = units(inst.results.iter().copied());
+        quick.fresh = quick.all.clone();
         Some(quick)
+    }
+
+    /// Whether it says something of what it reads and writes in the active lanes that it passes, or does not: what
+    /// looks at inactive lanes as well often does not.
+    pub fn settles(&self) -> bool {
+        self.writes_all || !self.reads_all
+    }
+
+    /// Of two operations at once: both read before either writes.
+    fn of_both(halves: &[Checked]) -> Option<Quick> {
+        let quicks = halves.iter().map(Quick::of).collect::<Option<Vec<_>>>()?;
+        let reads_all = quicks.iter().any(|q| q.reads_all);
+        let writes_all = quicks.iter().all(|q| q.writes_all);
+        let all = quicks.into_iter().fold(Units::default(), |both, Quick { all, .. }| Units {
+            rows: [both.rows, all.rows].concat().into(),
+            scalars: [both.scalars, all.scalars].concat().into(),
+            written_rows: [both.written_rows, all.written_rows].concat().into(),
+            written_scalars: [both.written_scalars, all.written_scalars].concat().into(),
+        });
+        Some(Quick { fresh: all.clone(), all, reads_all, writes_all })
     }
 }
 
@@ -59,18 +96,20 @@ fn units(places: impl Iterator<Item = Place>) -> (Box<[u16]>, Box<[u8]>) {
 }
 
 impl Shadow {
-    /// Defines what an instruction writes, if all that it reads is defined; else false.
+    /// Defines what an instruction writes, if all that it reads is defined; else false. `clean`: so it was with all
+    /// instructions of the block that came before.
     #[inline(always)]
-    pub fn passes(&mut self, quick: &Quick, exec: u64, all: u64) -> bool {
+    pub fn passes(&mut self, quick: &Quick, clean: bool, exec: u64, all: u64) -> bool {
+        let units = if clean { &quick.fresh } else { &quick.all };
         let read = if quick.reads_all { all } else { exec };
-        let lanes = quick.rows.iter().fold(0, |lanes, &row| lanes | self.lanes[usize::from(row) % ROWS]);
-        let bits = quick.scalars.iter().fold(0, |bits, &code| bits | self.scalars[usize::from(code)]);
+        let lanes = units.rows.iter().fold(0, |lanes, &row| lanes | self.lanes[usize::from(row) % ROWS]);
+        let bits = units.scalars.iter().fold(0, |bits, &code| bits | self.scalars[usize::from(code)]);
         if lanes & read != 0 || bits != 0 {
             return false;
         }
         let written = if quick.writes_all { all } else { exec };
-        quick.written_rows.iter().for_each(|&row| self.lanes[usize::from(row) % ROWS] &= !written);
-        quick.written_scalars.iter().for_each(|&code| self.scalars[usize::from(code)] = 0);
+        units.written_rows.iter().for_each(|&row| self.lanes[usize::from(row) % ROWS] &= !written);
+        units.written_scalars.iter().for_each(|&code| self.scalars[usize::from(code)] = 0);
         true
     }
 }

@@ -26,16 +26,27 @@ pub(super) struct Shadow {
 impl Default for Shadow {
     fn default() -> Shadow {
         let mut scalars = [0; 256];
-        scalars[..124].fill(!0);
+        scalars[..SCALARS].fill(!0);
         Shadow { scalars, lanes: [!0; ROWS], same: [!0; ROWS], mixed: [0; ROWS / 64], each: Vec::new() }
     }
 }
+
+/// The scalars that nothing has written are these codes.
+const SCALARS: usize = 124;
 
 fn row_of(first: u16, k: u8) -> usize {
     (usize::from(first) + usize::from(k)) % ROWS
 }
 
 impl Shadow {
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        self.scalars = [0; 256];
+        self.scalars[..SCALARS].fill(!0);
+        self.lanes.fill(!0);
+        self.same.fill(!0);
+        self.mixed.fill(0);
+    }
     pub fn define_scalar(&mut self, code: u8) {
         self.scalars[usize::from(code)] = 0;
     }

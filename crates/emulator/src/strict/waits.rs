@@ -66,7 +66,7 @@ impl Loaded {
     fn contains(&self, unit: u16) -> bool {
         self.0.iter().any(|&(first, count)| unit.wrapping_sub(first) < count)
     }
-    fn units(self) -> impl Iterator<Item = usize> {
+    pub fn units(self) -> impl Iterator<Item = usize> {
         let some = self.0.into_iter().take_while(|(_, count)| *count != 0);
         some.flat_map(|(first, count)| usize::from(first)..usize::from(first) + usize::from(count))
     }
@@ -100,13 +100,18 @@ impl Default for Waits {
 }
 
 impl Waits {
+    /// `clean`: the instructions of the block up to here have found nothing pending; false if this one does.
     #[inline]
-    pub fn check(&mut self, inst: &Checked, log: &mut Log) {
+    pub fn check(&mut self, inst: &Checked, clean: bool, log: &mut Log) -> bool {
         if let Some(wait) = &inst.wait {
             self.wait(wait);
-            return;
+            return true;
         }
-        if self.any && inst.touched.iter().any(|&(unit, _)| self.pending[usize::from(unit)] != 0) {
+        let free = match clean {
+            true => self.are_free(&inst.fresh),
+            false => !self.any || inst.touched.iter().all(|&(unit, _)| self.pending[usize::from(unit)] == 0),
+        };
+        if !free {
             self.check_pending(inst, log);
         }
         if inst.counters != 0 {
@@ -116,6 +121,21 @@ impl Waits {
             let (counters, unordered) = (inst.counters, inst.unordered);
             self.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, access: 0 });
         }
+        free
+    }
+
+    /// Whether no load in flight writes any of these.
+    #[inline(always)]
+    pub fn are_free(&self, units: &[u16]) -> bool {
+        !self.any || units.iter().all(|&unit| self.pending[usize::from(unit)] == 0)
+    }
+
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        self.in_flight.clear();
+        self.pending.fill(0);
+        self.any = false;
+        self.finished.clear();
     }
 
     #[cold]

@@ -77,6 +77,11 @@ fn overlap(a: RegRange, b: RegRange) -> bool {
 }
 
 impl Forwarding {
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        self.recent.clear();
+    }
+
     pub fn check(&mut self, facts: &ForwardingFacts, pc: u64) -> Option<Missing> {
         if facts.drains {
             self.recent.clear();

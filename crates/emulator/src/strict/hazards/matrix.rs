@@ -138,6 +138,11 @@ fn overlap(a: RegRange, b: RegRange) -> bool {
 }
 
 impl MatrixFacts {
+    /// Whether others have to stay away from it.
+    pub fn holds(&self) -> bool {
+        self.holds.is_some()
+    }
+
     pub fn of(inst: &Inst) -> MatrixFacts {
         let info = inst.info();
         let flag = |f| info.flags.contains(f);
@@ -341,6 +346,17 @@ impl MatrixHazards {
             need("double-matrix-fma", FMA64, first, &why);
         }
         worst.map(|(_, missing)| missing)
+    }
+
+    /// Whether none has been issued lately.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.recent.is_empty()
+    }
+
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        self.recent.clear();
     }
 
     #[inline]

@@ -11,6 +11,7 @@ mod matrix;
 mod rules;
 mod scalars;
 mod view;
+mod within;
 
 use luthier_isa::{Inst, Reg};
 
@@ -21,6 +22,8 @@ use self::scalars::{ScalarFacts, Scalars};
 use self::view::View;
 use super::{Log, Party};
 use crate::report::FindingKind;
+
+pub use self::within::prune;
 
 /// An instruction as the hazard checks see it.
 #[derive(Debug)]
@@ -61,10 +64,12 @@ impl Facts {
         let needs = here().flat_map(|rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg))).collect();
         let length =
             if view.base == "s_nop" { inst.field(luthier_isa::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+        // What no rule here asks for need not be noted.
+        let asked = here().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends);
         Facts {
             makes,
             needs,
-            marks: view.marks(),
+            marks: view.marks() & asked,
             vector: view.is_vector(),
             transcendental: view.is_transcendental(),
             matrix: MatrixFacts::of(inst),
@@ -73,6 +78,27 @@ impl Facts {
             length,
         }
     }
+
+    /// Whether all there is to it is that time goes by, as long as no matrix instruction is under way.
+    pub fn is_quiet(&self) -> bool {
+        let pairs = !self.makes.is_empty() || !self.needs.is_empty() || !self.marks.is_empty();
+        !pairs && !self.matrix.holds() && self.scalars.is_none() && self.forwarding.is_none()
+    }
+
+    /// How it moves the clocks on.
+    pub fn steps(&self) -> Steps {
+        let length = self.length as u8;
+        Steps { length, vector: self.vector, transcendental: self.transcendental }
+    }
+}
+
+/// How an instruction moves a wave's clocks on.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps {
+    /// Wait states, sixteen at most.
+    pub length: u8,
+    pub vector: bool,
+    pub transcendental: bool,
 }
 
 /// When and where something was done to a register.
@@ -103,6 +129,8 @@ fn wait_states(missing: u64) -> String {
 /// What a wave has done lately, as far as hazards are concerned.
 pub struct Hazards {
     now: u64,
+    /// When the wave began: stamps from before are another's.
+    began: u64,
     vectors: u32,
     transcendentals: u32,
     /// By [`First`], then by unit.
@@ -121,6 +149,7 @@ impl Default for Hazards {
     fn default() -> Hazards {
         Hazards {
             now: LONG_AGO,
+            began: LONG_AGO,
             vectors: 0,
             transcendentals: 0,
             stamps: [const { None }; First::ALL.len()],
@@ -133,6 +162,29 @@ impl Default for Hazards {
 }
 
 impl Hazards {
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        self.now += LONG_AGO;
+        self.began = self.now;
+        self.matrix.restart();
+        self.scalars.restart();
+        self.forwarding.restart();
+    }
+
+    /// Whether no matrix instruction is under way.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.matrix.is_idle()
+    }
+
+    /// Passes over an instruction that [`Facts::is_quiet`], while [`Hazards::is_idle`].
+    #[inline(always)]
+    pub fn pass(&mut self, steps: Steps) {
+        self.now += u64::from(steps.length);
+        self.vectors += u32::from(steps.vector);
+        self.transcendentals += u32::from(steps.transcendental);
+    }
+
     /// Checks one instruction of this wave and notes what it does.
     pub fn check(&mut self, facts: &Facts, wave: u16, log: &mut Log) {
         let report = |log: &mut Log, missing: Missing| {
@@ -164,7 +216,7 @@ impl Hazards {
     #[inline]
     fn missing(&self, rule: &'static Rule, reg: Reg) -> Option<(u64, Missing)> {
         let stamp = self.stamps[rule.first as usize].as_ref()?[reg.index()];
-        if stamp.at == 0 {
+        if stamp.at < self.began {
             return None;
         }
         let (much, remedy) = match rule.apart {
@@ -198,9 +250,11 @@ impl Hazards {
             let stamps = &mut self.stamps[first as usize];
             stamps.get_or_insert_with(|| Box::new([Stamp::default(); Reg::COUNT]))[reg.index()] = stamp;
         }
-        for (k, at) in self.marked.iter_mut().enumerate() {
-            if facts.marks.bits() >> k & 1 != 0 {
-                *at = self.now;
+        if !facts.marks.is_empty() {
+            for (k, at) in self.marked.iter_mut().enumerate() {
+                if facts.marks.bits() >> k & 1 != 0 {
+                    *at = self.now;
+                }
             }
         }
         self.matrix.note(&facts.matrix, self.now, pc);

@@ -102,6 +102,11 @@ pub struct Scalars {
 }
 
 impl Scalars {
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        (self.read, self.by_scalar, self.by_vector, self.rests) = (0, 0, 0, 0);
+    }
+
     pub fn check(&mut self, facts: &ScalarFacts, pc: u64) -> Option<Missing> {
         let rests = std::mem::take(&mut self.rests);
         match facts.kind {
