@@ -226,6 +226,9 @@ fn absent(info: &OpcodeInfo) -> String {
                 "global_atomic_ordered_add_b64" => "it counts to VGT_GS_MAX_WAVE_ID, which only graphics has",
                 "v_mfma_ld_scale_b32" => "it is half of the v_mfma_scale behind it",
                 "s_code_end" | "v_illegal" => "it is not meant to be carried out",
+                "v_mfma_ld_scale_b32" | "v_wmma_ld_scale_paired_b32" | "v_wmma_ld_scale16_paired_b64" => {
+                    "it is the first half of a matrix operation with scales, and none follows"
+                }
                 _ => return format!("the mock device does not implement {}", info.mnemonic),
             };
             return format!("{} is not modelled: {why}", info.mnemonic);

@@ -39,6 +39,9 @@ impl Builder {
         if base.starts_with("v_cmpx") {
             op.sdst = scalar::EXEC;
         }
+        if info.flags.contains(Flags::WMMA) && (base.ends_with("_f8f6f4") || base.ends_with("x128_f4")) {
+            op.imm2 = crate::matrix::controls(inst)?;
+        }
         let (mut target, mut target_units, mut part) = (None, 1, Part::Whole);
         let mut n = 0;
         for (operand, value) in inst.operands() {
@@ -65,11 +68,10 @@ impl Builder {
                 op.ssrc = code_of(range.first).ok_or_else(|| format!("{}: mask in {range}", info.mnemonic))?;
                 continue;
             }
-            // The scales of a matrix operation are in VGPRs, whose rows have numbers of eight bits.
-            if let (Field::ScaleSrc0 | Field::ScaleSrc1, Operand::Reg(range)) = (operand.field, value) {
-                let row = row_of(range.first).and_then(|row| u8::try_from(row).ok());
-                let row = row.ok_or_else(|| format!("{}: a scale in {range}", info.mnemonic))?;
-                *(if operand.field == Field::ScaleSrc0 { &mut op.sdst } else { &mut op.ssrc }) = row;
+            // The scales of a matrix operation.
+            if let Field::ScaleSrc0 | Field::ScaleSrc1 = operand.field {
+                let row = self.source(inst, operand, value)?;
+                op.imm2 |= u64::from(row) << if operand.field == Field::ScaleSrc0 { 0 } else { 16 };
                 continue;
             }
             if n == 3 {

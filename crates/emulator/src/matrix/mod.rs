@@ -31,9 +31,11 @@ mod elements;
 mod layout;
 mod moves;
 pub mod scaled;
+mod scaled1250;
 pub mod sparse;
 pub mod sum;
 mod swmmac;
+mod swmmac1250;
 mod types;
 mod wmma;
 mod wmma1250;
@@ -47,16 +49,23 @@ use sparse::{Local, Pieces, Sparse, Spread};
 use sum::{Aligned, Integers, Pairs, TwoSums};
 use types::{Bf8, Bf16, F16, Fp8, Xf32};
 
+pub(crate) use scaled1250::controls;
+
 use crate::registry::ValuOp;
+
+/// A WMMA of gfx1250.
+fn of_gfx1250(base: &str) -> Option<ValuOp> {
+    wmma1250::lookup(base).or_else(|| scaled1250::lookup(base)).or_else(|| swmmac1250::lookup(base))
+}
 
 /// Whether a WMMA is one that gfx1250 has.
 pub(crate) fn is_of_gfx1250(base: &str) -> bool {
-    wmma1250::lookup(base).is_some()
+    of_gfx1250(base).is_some()
 }
 
 /// The operation of an isa `base` mnemonic (`v_mfma_f32_32x32x8f16`), if it is one of ours.
 pub fn lookup(base: &str) -> Option<ValuOp> {
-    if let Some(op) = moves::lookup(base).or_else(|| wmma::lookup(base)).or_else(|| wmma1250::lookup(base)) {
+    if let Some(op) = moves::lookup(base).or_else(|| wmma::lookup(base)).or_else(|| of_gfx1250(base)) {
         return Some(op);
     }
     let op = match base {

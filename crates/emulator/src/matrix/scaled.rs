@@ -17,7 +17,7 @@ use crate::wave::{Row, Wave};
 const PER_LANE: usize = 32;
 type Side = super::types::Side<PER_LANE>;
 
-/// M x M results; `SCALED`: the scales are in the rows `op.sdst` (of A) and `op.ssrc` (of B).
+/// M x M results; `SCALED`: the scales are in the rows that `op.imm2` names, those of A in its lower half-word.
 pub struct Mixed<const M: usize, const SCALED: bool>;
 
 /// Reads one operand; false if there is no such format.
@@ -75,8 +75,8 @@ impl<const M: usize, const SCALED: bool> Kernel for Mixed<M, SCALED> {
         let (mut a_nans, mut b_nans) = (0, 0);
         if SCALED {
             let byte = |k| u32::from(mods.op_sel(k)) | u32::from(mods.op_sel_hi(k)) << 1;
-            a_nans = scale::<M>(&mut a, w.row(op.sdst.into()), byte(0));
-            b_nans = scale::<M>(&mut b, w.row(op.ssrc.into()), byte(1));
+            a_nans = scale::<M>(&mut a, w.row(op.imm2 as u16), byte(0));
+            b_nans = scale::<M>(&mut b, w.row((op.imm2 >> 16) as u16), byte(1));
         }
         let mut product = Scaled { op: *op, a: a.view(), b: b.view(), a_nans, b_nans };
         rows::<M, 1>(w, op.dst, op.src[2], &mut product);

@@ -365,7 +365,7 @@ fn blocks_of_mixed_formats_have_scales() {
                 }
             }
             let mods = 1 << 6 | 1 << 11 | (fa as u64) << 16 | (fb as u64) << 23;
-            let op = Op { dst: 64, src: [0, 10, 20], sdst: 40, ssrc: 41, imm: mods, ..Op::NOTHING };
+            let op = Op { dst: 64, src: [0, 10, 20], imm2: 40 | 41 << 16, imm: mods, ..Op::NOTHING };
             execute(name, &mut wave, &op);
             let case = case(name, m, k, 1);
             for register in 0..m * m / 64 {

@@ -12,10 +12,11 @@
 //! and RDNA4 ISA manuals, and AMD's matrix instruction calculator.
 
 use std::marker::PhantomData;
+use std::sync::LazyLock;
 
 use super::layout::{self, is_rdna3, places};
 use super::swmmac;
-use crate::fp::{half, small};
+use crate::fp::{half, small, small::Small};
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
@@ -26,6 +27,10 @@ pub(super) const SIZE: usize = 16;
 pub(super) trait Element {
     const BITS: usize;
     fn widen(bits: u32) -> f32;
+    /// What the codes mean, by code, where that is faster.
+    fn table() -> Option<&'static [f32; 256]> {
+        None
+    }
 }
 /// One that results may have.
 pub(super) trait Half: Element {
@@ -69,6 +74,10 @@ impl Element for Fp8 {
     fn widen(bits: u32) -> f32 {
         small::FP8.to_f32(bits)
     }
+    fn table() -> Option<&'static [f32; 256]> {
+        static TABLE: LazyLock<[f32; 256]> = LazyLock::new(|| table_of(small::FP8));
+        Some(&TABLE)
+    }
 }
 impl Element for Bf8 {
     const BITS: usize = 8;
@@ -76,6 +85,15 @@ impl Element for Bf8 {
     fn widen(bits: u32) -> f32 {
         small::BF8.to_f32(bits)
     }
+    fn table() -> Option<&'static [f32; 256]> {
+        static TABLE: LazyLock<[f32; 256]> = LazyLock::new(|| table_of(small::BF8));
+        Some(&TABLE)
+    }
+}
+
+/// The number of each code, of formats with fewer than eight bits over and over.
+pub(super) fn table_of(format: Small) -> [f32; 256] {
+    std::array::from_fn(|code| format.to_f32(code as u32 & ((1 << format.bits()) - 1)))
 }
 
 #[inline(always)]

@@ -2,67 +2,144 @@
 //!
 //! # Where the elements are
 //!
-//! Along K the two halves of the wave have turns of sixteen bytes each: 8 elements of 16 bits, 16 of 8 bits, and 32 of six
-//! or four bits. Elements of 32 bits: the first two, the last two. A half's own lie side by side in its registers. Register
-//! `r` of the result holds row `8 * (lane / 16) + r`; results of 16 bits are two to a register.
+//! Along K the two halves of the wave have turns of sixteen bytes each: 8 elements of 16 bits, 16 of 8 bits; and of 32
+//! elements of six or four bits. Elements of 32 bits: the first two, the last two. A half's own lie side by side in its
+//! registers. Register `r` of the result holds row `8 * (lane / 16) + r`; results of 16 bits are two to a register.
 //!
 //! The turns make no difference as long as A and B have the same, but for the order of additions. That they are these
 //! follows from the factors of unequal width, and from which of them share a scale, as AMD has probed them on the hardware
-//! (rocm-systems, the tests of fpsan named wmma_16x16x128_f8f6f4_gfx1250 and wmma_scale_f8f6f4_gfx1250).
+//! (rocm-systems, the tests of fpsan named wmma_16x16x128_f8f6f4_gfx1250 and wmma_scale_f8f6f4_gfx1250), and from how
+//! kernels that run there load them (FlyDSL's gemm_mxscale_gfx1250; Tensile's LraTileAssignment).
+//!
+//! Formats that an instruction chooses, and scales, are in [`super::scaled1250`]; sparse operations in
+//! [`super::swmmac1250`].
 //!
 //! # What the arithmetic is
 //!
-//! As [`super::wmma`]'s: EXEC is ignored, products are added to C one after the other, k ascending, each step an f32 fused
-//! multiply-add; a 16-bit result is rounded once. AMD does not document the order.
+//! As [`super::wmma`]'s: EXEC and MODE are ignored, products are added to C one after the other, k ascending, each step an
+//! f32 fused multiply-add; denormals are kept; a 16-bit result is rounded once, to nearest even. NaNs are 0x7fc00000, or
+//! that in 16 bits. AMD does not document the order.
+//!
+//! MATRIX_A_REUSE and MATRIX_B_REUSE say that the next operation has the same A or B, and change nothing.
 
 use std::marker::PhantomData;
 
-use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, SIZE, Sums, addend, signed};
+use super::sum::NAN;
+use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, SIZE, Sums, addend};
+use crate::fp::small::packed;
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
-/// Which half of the wave has element `k` of `size`, and where among its own.
-#[inline(always)]
-pub(super) fn place(bits: usize, size: usize, k: usize) -> (usize, usize) {
+/// A matrix A by k, then row, or B by k, then column.
+pub(super) type Factors<T, const K: usize> = [[T; SIZE]; K];
+
+/// How many elements along K, of `size`, a half of the wave has before the other has as many.
+pub(super) const fn turn(bits: usize, size: usize) -> usize {
     let turn = match bits {
         4 | 6 => 32,
         bits => 128 / bits,
     };
-    let turn = if turn > size / 2 { size / 2 } else { turn };
-    (k / turn % 2, k / (2 * turn) * turn + k % turn)
+    if turn > size / 2 { size / 2 } else { turn }
 }
 
-/// Element `k` of a row of A, or of a column of B.
+/// Reads a matrix from the rows from `first` on; `value` gives what element k's code means.
 #[inline(always)]
-fn code(w: &Wave, first: u16, bits: usize, size: usize, k: usize, row: usize) -> u32 {
-    let (half, at) = place(bits, size, k);
-    let per_word = 32 / bits;
-    let word = w.row(first + (at / per_word) as u16).0[row + SIZE * half];
-    word >> (bits * (at % per_word)) & ((1u64 << bits) - 1) as u32
-}
-
-/// A * B, added to what `sums` has, by row and column.
-#[inline(always)]
-pub(super) fn multiply<const K: usize>(
-    sums: &mut Sums,
-    a: impl Fn(usize, usize) -> f32,
-    b: impl Fn(usize, usize) -> f32,
-) {
-    let mut factors = [[0f32; SIZE]; K];
-    for (k, row) in factors.iter_mut().enumerate() {
-        for (column, factor) in row.iter_mut().enumerate() {
-            *factor = b(k, column);
-        }
-    }
-    for (row, sums) in sums.iter_mut().enumerate() {
-        for (k, factors) in factors.iter().enumerate() {
-            let a = a(k, row);
-            for column in 0..SIZE {
-                sums[column] = a.mul_add(factors[column], sums[column]);
+pub(super) fn load<T: Copy + Default, const BITS: usize, const K: usize>(
+    w: &Wave,
+    first: u16,
+    turn: usize,
+    value: impl Fn(usize, u32) -> T,
+) -> Factors<T, K> {
+    let mut factors = [[T::default(); SIZE]; K];
+    for half in 0..2 {
+        for at in 0..K / 2 {
+            let k = at / turn * 2 * turn + half * turn + at % turn;
+            let (word, shift) = (at * BITS / 32, at * BITS % 32);
+            let row = w.row(first + word as u16);
+            for (i, factor) in factors[k].iter_mut().enumerate() {
+                let lane = SIZE * half + i;
+                let code = match BITS {
+                    32 => row.0[lane],
+                    6 => packed(|word| w.row(first + word as u16).0[lane], 6, at),
+                    _ => row.0[lane] >> shift & ((1u64 << BITS) - 1) as u32,
+                };
+                *factor = value(k, code);
             }
         }
     }
+    factors
+}
+
+/// Floating-point elements, with their signs as NEG (of even k) and NEG_HI (of odd k) have them.
+#[inline(always)]
+pub(super) fn floats<E: Element, const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<f32, K> {
+    let mods = RawMods(op.imm);
+    let signs = [mods.neg(source as u32), mods.abs(source as u32)].map(|flip| u32::from(flip) << 31);
+    // The match is for the compiler: a number of bits that is a constant.
+    macro_rules! of {
+        ($bits:literal) => {
+            match E::table() {
+                Some(table) => load::<f32, $bits, K>(w, op.src[source], turn, |_, code| table[code as usize & 255]),
+                None => load::<f32, $bits, K>(w, op.src[source], turn, |k, code| {
+                    f32::from_bits(E::widen(code).to_bits() ^ signs[k % 2])
+                }),
+            }
+        };
+    }
+    match E::BITS {
+        8 => of!(8),
+        16 => of!(16),
+        _ => of!(32),
+    }
+}
+
+/// Bytes, signed if the source's NEG says so.
+#[inline(always)]
+pub(super) fn bytes<const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<i32, K> {
+    let signed = RawMods(op.imm).neg(source as u32);
+    // The bit that is a sign, if there is one.
+    let sign = i32::from(signed) << 7;
+    load::<i32, 8, K>(w, op.src[source], turn, |_, code| (code as i32 ^ sign) - sign)
+}
+
+/// A * B, added to what `sums` has, by row and column: `met` says, for a row of A and one of its elements, which row of B
+/// that one meets.
+#[inline(always)]
+pub(super) fn multiply<T: Copy, const A: usize, const B: usize>(
+    sums: &mut [[T; SIZE]; SIZE],
+    a: &Factors<T, A>,
+    b: &Factors<T, B>,
+    met: impl Fn(usize, usize) -> usize,
+    step: impl Fn(T, T, T) -> T,
+) {
+    // As many sums at once as registers hold, whose steps do not wait for each other.
+    const ROWS: usize = 8;
+    for (part, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+        let mut local = *sums;
+        for (k, a) in a.iter().enumerate() {
+            for (r, sums) in local.iter_mut().enumerate() {
+                let row = ROWS * part + r;
+                let factors = &b[met(row, k)];
+                for column in 0..SIZE {
+                    sums[column] = step(a[row], factors[column], sums[column]);
+                }
+            }
+        }
+        *sums = local;
+    }
+}
+
+/// One step of a sum of floating-point products.
+#[inline(always)]
+pub(super) fn fused(a: f32, b: f32, sum: f32) -> f32 {
+    a.mul_add(b, sum)
+}
+
+/// One step of a sum of bytes' products, which is never too large.
+#[inline(always)]
+pub(super) fn whole(a: i32, b: i32, sum: i32) -> i32 {
+    sum.wrapping_add(a.wrapping_mul(b))
 }
 
 /// Calls `f` with each place of a 32-bit result: register, lane, row and column.
@@ -94,14 +171,14 @@ impl Element for F32 {
 }
 
 /// How C and the result are held.
-trait Holds {
+pub(super) trait Holds {
     fn read(w: &Wave, first: u16, register: usize, lane: usize) -> f32;
     /// Registers, and what goes into them.
     const REGISTERS: usize;
     fn write(out: &mut [Row; 8], register: usize, lane: usize, value: f32);
 }
 
-struct Single;
+pub(super) struct Single;
 impl Holds for Single {
     const REGISTERS: usize = 8;
     #[inline(always)]
@@ -114,7 +191,7 @@ impl Holds for Single {
     }
 }
 
-struct Packed<T>(PhantomData<T>);
+pub(super) struct Packed<T>(PhantomData<T>);
 impl<T: Half> Holds for Packed<T> {
     const REGISTERS: usize = 4;
     #[inline(always)]
@@ -127,22 +204,50 @@ impl<T: Half> Holds for Packed<T> {
     }
 }
 
+/// C, with its sign as the modifiers have it, by row and column.
+#[inline(always)]
+pub(super) fn addends<C: Holds>(w: &Wave, op: &Op, first: u16) -> Sums {
+    let mods = RawMods(op.imm);
+    let mut sums: Sums = [[0.0; SIZE]; SIZE];
+    places(|register, lane, row, column| sums[row][column] = addend(mods, C::read(w, first, register, lane)));
+    sums
+}
+
+/// Writes a result.
+#[inline(always)]
+pub(super) fn results<D: Holds>(w: &mut Wave, first: u16, sums: &Sums) {
+    let mut out = [Row::ZERO; 8];
+    places(|register, lane, row, column| {
+        let sum = sums[row][column];
+        D::write(&mut out, register, lane, if sum.is_nan() { f32::from_bits(NAN) } else { sum });
+    });
+    store(w, first, &out[..D::REGISTERS]);
+}
+
+/// Writes a result of 32-bit integers: C from `c` on with `dot` added.
+#[inline(always)]
+pub(super) fn integers(w: &mut Wave, op: &Op, c: u16, dot: &[[i32; SIZE]; SIZE]) {
+    let clamp = RawMods(op.imm).clamp();
+    let mut out = [Row::ZERO; 8];
+    places(|register, lane, row, column| {
+        let c = w.row(c + register as u16).0[lane] as i32;
+        let sum = i64::from(c) + i64::from(dot[row][column]);
+        let limited = if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+        out[register].0[lane] = limited as u32;
+    });
+    store(w, op.dst, &out);
+}
+
 /// The result (as `D` holds it) = A * B + C (as `C` holds it), `K` elements along K.
 struct Dense<A, B, C, D, const K: usize>(PhantomData<(A, B, C, D)>);
 impl<A: Element, B: Element, C: Holds, D: Holds, const K: usize> Kernel for Dense<A, B, C, D, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let mods = RawMods(op.imm);
-        let mut sums: Sums = [[0.0; SIZE]; SIZE];
-        places(|register, lane, row, column| {
-            sums[row][column] = addend(mods, C::read(w, op.src[2], register, lane));
-        });
-        let a = |k: usize, row: usize| signed::<A>(op, 0, k, code(w, op.src[0], A::BITS, K, k, row));
-        let b = |k: usize, column: usize| signed::<B>(op, 1, k, code(w, op.src[1], B::BITS, K, k, column));
-        multiply::<K>(&mut sums, a, b);
-        let mut out = [Row::ZERO; 8];
-        places(|register, lane, row, column| D::write(&mut out, register, lane, sums[row][column]));
-        store(w, op.dst, &out[..D::REGISTERS]);
+        let mut sums = addends::<C>(w, op, op.src[2]);
+        let a = floats::<A, K>(w, op, 0, turn(A::BITS, K));
+        let b = floats::<B, K>(w, op, 1, turn(B::BITS, K));
+        multiply(&mut sums, &a, &b, |_, k| k, fused);
+        results::<D>(w, op.dst, &sums);
         Flow::Next
     }
 }
@@ -153,25 +258,16 @@ impl Kernel for Integers {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         const K: usize = 64;
-        let mods = RawMods(op.imm);
-        let value = |source: usize, k: usize, row: usize| {
-            let code = code(w, op.src[source], 8, K, k, row);
-            if mods.neg(source as u32) { i64::from(code as i8) } else { i64::from(code) }
-        };
-        let mut out = [Row::ZERO; 8];
-        places(|register, lane, row, column| {
-            let c = w.row(op.src[2] + register as u16).0[lane] as i32;
-            let sum = (0..K).fold(i64::from(c), |sum, k| sum + value(0, k, row) * value(1, k, column));
-            let limited = if mods.clamp() { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-            out[register].0[lane] = limited as u32;
-        });
-        store(w, op.dst, &out);
+        let (a, b) = (bytes::<K>(w, op, 0, turn(8, K)), bytes::<K>(w, op, 1, turn(8, K)));
+        let mut dot = [[0; SIZE]; SIZE];
+        multiply(&mut dot, &a, &b, |_, k| k, whole);
+        integers(w, op, op.src[2], &dot);
         Flow::Next
     }
 }
 
 /// The modifiers that change the signs of A's and B's elements.
-const SIGNS: u64 = 0o33;
+pub(super) const SIGNS: u64 = 0o33;
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
     /// Eight-bit floats: what holds the result, and the length along K.
