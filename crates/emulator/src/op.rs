@@ -75,6 +75,8 @@ bitflags::bitflags! {
         const CDNA3 = 1 << 5;
         /// LDS compare-and-swap: the new value comes before what to compare with.
         const NEW_FIRST = 1 << 6;
+        /// Eight-bit floats with a fraction of three bits are E5M3 ([`crate::fp::small`]): gfx1250, by the clamp bit.
+        const E5M3 = 1 << 7;
     }
 }
 

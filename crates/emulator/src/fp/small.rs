@@ -7,6 +7,9 @@
 //!   caller saturates (`MODE.fp16_ovfl`); so does an infinity. The formats that have neither always saturate, and take
 //!   a NaN for the largest number too.
 //! * A shared exponent of all ones is a NaN, and makes the result one.
+//!
+//! E5M3 has no sign and, as E4M3, one NaN and no infinity (LLVM's name for the conversions, MLIR's `f8E5M3FNU`, AMD's
+//! rocjitsu). What a negative number becomes no source says: [`Small::loses_sign`].
 
 use super::soft::{self, Format};
 
@@ -23,9 +26,10 @@ pub enum Top {
     Numbers,
 }
 
-/// A format: a sign, and widths in bits.
+/// A format: widths in bits, and whether there is a sign above them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Small {
+    signed: bool,
     exponent: u32,
     fraction: u32,
     bias: i32,
@@ -33,7 +37,7 @@ pub struct Small {
 }
 
 const fn small(exponent: u32, fraction: u32, bias: i32, top: Top) -> Small {
-    Small { exponent, fraction, bias, top }
+    Small { signed: true, exponent, fraction, bias, top }
 }
 
 /// E4M3 and E5M2 of the Open Compute Project: gfx950, gfx12.
@@ -42,6 +46,8 @@ pub const BF8: Small = small(5, 2, 15, Top::Ieee);
 /// E4M3 and E5M2 "FNUZ": gfx942.
 pub const FP8_FNUZ: Small = small(4, 3, 8, Top::Fnuz);
 pub const BF8_FNUZ: Small = small(5, 2, 16, Top::Fnuz);
+/// What gfx1250 takes for E4M3 where the clamp bit says so.
+pub const E5M3: Small = Small { signed: false, ..small(5, 3, 15, Top::OneNan) };
 /// E2M3.
 pub const FP6: Small = small(2, 3, 1, Top::Numbers);
 /// E3M2.
@@ -69,13 +75,13 @@ pub const fn shared_exponent(biased: u32) -> Option<i32> {
 impl Small {
     /// Width of a code in bits.
     pub const fn bits(self) -> u32 {
-        1 + self.exponent + self.fraction
+        self.signed as u32 + self.exponent + self.fraction
     }
     const fn sign_bit(self) -> u32 {
-        1 << (self.exponent + self.fraction)
+        (self.signed as u32) << (self.exponent + self.fraction)
     }
     const fn magnitudes(self) -> u32 {
-        self.sign_bit() - 1
+        (1 << (self.exponent + self.fraction)) - 1
     }
     /// The code of the largest number.
     pub const fn largest(self) -> u32 {
@@ -143,6 +149,12 @@ impl Small {
         }
         let (significand, exponent) = self.unpack(code);
         soft::round(to, crate::mode::Round::NearestEven, sign, significand.into(), exponent + scale, false)
+    }
+
+    /// Whether the number `x` of a wider format is negative, and this format has no sign.
+    pub const fn loses_sign(self, from: Format, x: u64) -> bool {
+        let sign = 1 << (from.exponent + from.fraction);
+        !self.signed && x & sign != 0 && x & (sign - 1) != 0 && x & (sign - 1) <= from.infinity()
     }
 
     /// The number `x` of a wider format divided by 2^`scale`, as a code.
@@ -220,7 +232,7 @@ pub fn packed(words: impl Fn(usize) -> u32, bits: u32, k: usize) -> u32 {
 mod tests {
     use super::*;
 
-    const ALL: [Small; 7] = [FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4];
+    const ALL: [Small; 8] = [FP8, BF8, FP8_FNUZ, BF8_FNUZ, E5M3, FP6, BF6, FP4];
 
     #[test]
     fn the_largest_and_the_least() {
@@ -229,6 +241,7 @@ mod tests {
         assert_eq!(ends(BF8), (57344.0, 2f32.powi(-16)));
         assert_eq!(ends(FP8_FNUZ), (240.0, 2f32.powi(-10)));
         assert_eq!(ends(BF8_FNUZ), (57344.0, 2f32.powi(-17)));
+        assert_eq!(ends(E5M3), (114_688.0, 2f32.powi(-17)));
         assert_eq!(ends(FP6), (7.5, 0.125));
         assert_eq!(ends(BF6), (28.0, 0.0625));
         assert_eq!(ends(FP4), (6.0, 0.5));
@@ -259,7 +272,8 @@ mod tests {
         for f in ALL {
             let mut random = 1u32;
             for _ in 0..4000 {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                random =
+                    random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) & if f.signed { !0 } else { !0 >> 1 };
                 let x = f32::from_bits(random & 0x801f_ffff | (105 + (random >> 23 & 31)) << 23);
                 if x.abs() >= f.to_f32(f.largest()) {
                     continue;

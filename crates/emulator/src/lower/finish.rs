@@ -31,7 +31,7 @@ pub(super) fn makes_bf16(base: &str) -> bool {
 
 /// The type of an operation's result if output modifiers apply to it.
 pub(super) fn result_type(base: &str) -> Option<FloatType> {
-    let packed = base.starts_with("v_pk_") || base.starts_with("v_cvt_pk");
+    let packed = ["v_pk_", "v_cvt_pk", "v_cvt_sr_pk"].iter().any(|start| base.starts_with(start));
     let first = first_type(base)?;
     Some(match (first, packed) {
         ("f16", false) => FloatType::F16,

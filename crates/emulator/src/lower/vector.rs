@@ -7,15 +7,15 @@ use super::prepare::*;
 use super::scalar::{flags, special_constant};
 use super::{Builder, code_of, destination_of, row_of};
 use crate::names;
-use crate::op::{Op, OpFlags};
+use crate::op::{Handler, Op, OpFlags};
 use crate::registry::ValuOp;
 use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
 
 impl Builder {
     pub(super) fn vector(&mut self, inst: &Inst, valu: ValuOp) -> Result<(), String> {
         let info = inst.info();
-        if info.base.starts_with("v_movrel") && info.flags.contains(Flags::DPP) {
-            return Err(format!("{}: DPP of an indexed register is not modelled", info.mnemonic));
+        if let Some(steps) = crate::valu::rdna::steps(info.base) {
+            return self.relative(inst, steps);
         }
         if info.flags.contains(Flags::WMMA)
             && info.mode.target().generation() == Generation::Gfx1250
@@ -119,6 +119,32 @@ impl Builder {
         self.finish_vector(inst, valu, op, target.map(|_| target_units), part)
     }
 
+    /// A move between registers that M0 chooses. DPP and SDWA take lanes and bytes of the register that it leads to; that SDWA
+    /// could write a part of one, or change a sign, neither the manuals nor LLVM say. (LLVM has the destination of
+    /// v_movreld among the sources: which register is written M0 says.)
+    fn relative(&mut self, inst: &Inst, (fetch, store): (Handler, Handler)) -> Result<(), String> {
+        let dpp = inst.info().flags.contains(Flags::DPP);
+        let operand = |field| inst.operands().find(|(operand, _)| operand.field == field);
+        let target = operand(Field::Vdst).and_then(|(_, value)| row_of(value.reg()?.first));
+        let (Some(dst), Some((info, value))) = (target, operand(Field::Src0)) else {
+            return Err(format!("the mock device does not implement these operands of {}", inst.info().mnemonic));
+        };
+        let modified = [Field::Src0Neg, Field::Src0Abs].iter().any(|&f| inst.field(f).unwrap_or(0) != 0);
+        let part = !dpp && inst.field(Field::DstSel).is_some_and(|select| select != 6);
+        if raw_mods(inst) != 0 || modified || part {
+            return Err(format!("the mock device does not implement these modifiers of {}", inst.info().mnemonic));
+        }
+        let src = self.source(inst, info, value)?;
+        let mut at = self.temp(1)?;
+        self.push_handler(fetch, Op { dst: at, src: [src, 0, 0], ..Op::NOTHING }, 1);
+        at = if dpp { self.permuted(inst, at, 1)? } else { self.sdwa_source(inst, 0, at)? };
+        self.push_handler(store, Op { dst, src: [at, 0, 0], ..Op::NOTHING }, 1);
+        if dpp {
+            self.push_kernel::<RestoreExec>(Op::NOTHING, 1);
+        }
+        Ok(())
+    }
+
     /// The upper half of each lane of a row, in the lower half of a row of its own.
     fn upper_half(&mut self, row: u16) -> Result<u16, String> {
         let temp = self.temp(1)?;
@@ -141,7 +167,7 @@ impl Builder {
         let base = names::on_gfx9(info.base);
         let dst = op.dst;
         let float = result_type(base);
-        let clamp = inst.field(Field::Clamp) == Some(1) && !valu.raw_mods;
+        let clamp = inst.field(Field::Clamp) == Some(1) && !valu.raw_mods && !op.flags.contains(OpFlags::E5M3);
         let omod = if valu.raw_mods { 0 } else { inst.field(Field::Omod).unwrap_or(0) };
         let compares = base.starts_with("v_cmp");
         if clamp && float.is_none() {
@@ -395,7 +421,7 @@ impl Builder {
         if format == Format::Vop3a && !half && operand.units <= 1 && bit(Field::OpSel) {
             row = self.upper_half(row)?;
         }
-        if matches!(inst.info().base, "v_cvt_f32_fp8" | "v_cvt_f32_bf8")
+        if matches!(inst.info().base, "v_cvt_f32_fp8" | "v_cvt_f32_bf8" | "v_cvt_f16_fp8" | "v_cvt_f16_bf8")
             && inst.field(Field::OpSel).unwrap_or(0) & 2 != 0
         {
             // RDNA4 selects a byte: the first bit of OP_SEL says of which half, the second which.
@@ -484,6 +510,12 @@ fn is_half(inst: &Inst) -> bool {
 /// What the same instruction does otherwise on this processor.
 fn differences(inst: &Inst) -> OpFlags {
     match inst.info().mode.target() {
+        // LLVM names these forms cvt_*_fp8_*_e5m3.
+        target if target.generation() == Generation::Gfx1250 => {
+            let named = ["v_cvt_f32_fp8", "v_cvt_pk_fp8_f32", "v_cvt_sr_fp8_f32", "v_cvt_pk_fp8_f16"]
+                .contains(&inst.info().base);
+            if named && inst.field(Field::Clamp) == Some(1) { OpFlags::E5M3 } else { OpFlags::empty() }
+        }
         Target::Gfx942 => OpFlags::FNUZ | OpFlags::CDNA3,
         Target::Gfx950 | Target::Gfx9_4Generic => OpFlags::CDNA3,
         Target::Gfx908 => OpFlags::CDNA1,

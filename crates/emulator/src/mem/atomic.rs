@@ -105,6 +105,15 @@ impl Atomic {
                 };
                 return Some((atomic, 1));
             }
+            // gfx1250's name for what CDNA has as min_f64, with RDNA4's rules.
+            "f64" => {
+                let atomic = match operation {
+                    "min_num" => Atomic::FMinNum,
+                    "max_num" => Atomic::FMaxNum,
+                    _ => return None,
+                };
+                return Some((atomic, 2));
+            }
             _ => return None,
         };
         let atomic = match (operation, ty.as_bytes()[0]) {

@@ -3,8 +3,12 @@
 //! *Asynchronous*: between global memory and LDS, for which `Vdst` (of loads) or `Vdata` (of stores) has each lane's place
 //! in LDS; the instruction's offset is added to both places. *Of a cluster*: M0 says which workgroups of the cluster
 //! get what is loaded; the device has clusters of one. *Transposing*: eight elements a lane, exchanged as RDNA4 does it
-//! ([`super::flat_lanes`]), which Triton's kernels for gfx1250 count on. For elements of four and six bits the sources that
-//! there are contradict each other.
+//! ([`super::flat_lanes`]), which Triton's kernels for gfx1250 count on. Of four bits sixteen elements a lane, exchanged by
+//! the whole wave: hipBLASLt's kernels, which run on the hardware, give lanes 0-7 the addresses of rows 0 to 7 along K,
+//! lanes 8-15 those of rows 32 to 39, the upper half of the wave those of rows 8 to 15 and 40 to 47 (tensilelite,
+//! `_b64_base_addrs_fp4`), and need in each lane, as matrix operations do ([`crate::matrix::wmma1250`]), rows 0 to 15 in the
+//! lower half of the wave and rows 32 to 47 in the upper one. Where the elements of six bits go no kernel says. Unless EXEC
+//! is zero all lanes take part (ROCm/llvm-project#4450, AMD's translator of these instructions).
 //!
 //! Micro-op: as those of [`super::flat`] and [`super::ds`]; of asynchronous ones, `dst` has the places in LDS.
 
@@ -89,18 +93,24 @@ fn bytes(lane: usize, place: usize) -> (usize, usize) {
     (lane / 16 * 16 + lane / 8 % 2 * 4 + place / 4 * 8 + place % 4, lane % 8)
 }
 
+/// Four bits an element.
+fn nibbles(lane: usize, place: usize) -> (usize, usize) {
+    (place / 8 * 16 + lane / 16 * 8 + place % 8, lane % 16)
+}
+
+/// The lanes that take part.
+fn all(w: &Wave) -> u64 {
+    if w.exec() == 0 { 0 } else { w.all_lanes() }
+}
+
 /// Exchanges what the lanes have loaded into `words` rows.
 fn exchange(w: &mut Wave, op: &Op, words: usize, bits: usize, from: From) -> Flow {
-    let exec = w.exec();
+    let all = all(w);
     let loaded: [Row; 4] = std::array::from_fn(|k| if k < words { *w.row(op.dst + k as u16) } else { Row::ZERO });
     let mut out = [Row::ZERO; 5];
-    for lane in lanes(exec) {
+    for lane in lanes(all) {
         for place in 0..32 * words / bits {
             let (source, element) = from(lane, place);
-            // What a lane that is off would have loaded is anybody's guess.
-            if exec >> source & 1 == 0 {
-                continue;
-            }
             let value = u64::from(packed(|i| loaded[i].0[source], bits as u32, element));
             let at = place * bits;
             let placed = value << (at % 32);
@@ -109,13 +119,13 @@ fn exchange(w: &mut Wave, op: &Op, words: usize, bits: usize, from: From) -> Flo
         }
     }
     for (k, row) in out[..words].iter().enumerate() {
-        w.write(op.dst + k as u16, row);
+        w.write_masked(op.dst + k as u16, row, all);
     }
     Flow::Next
 }
 
 fn transpose_global(w: &mut Wave, op: &Op, words: u8, bits: usize, from: From) -> Flow {
-    let at = global(w, op);
+    let at = Addresses { mask: all(w), ..global(w, op) };
     let moved = Rows { dst: op.dst, data: op.dst, words };
     match access::perform(w, Action::Load(Transfer::Words), moved, &at) {
         Flow::Next => exchange(w, op, words.into(), bits, from),
@@ -124,9 +134,9 @@ fn transpose_global(w: &mut Wave, op: &Op, words: u8, bits: usize, from: From) -
 }
 
 fn transpose_lds(w: &mut Wave, op: &Op, words: u8, bits: usize, from: From) -> Flow {
-    let (offsets, exec) = (offsets(w, op, op.src[0]), w.exec());
+    let (offsets, all) = (offsets(w, op, op.src[0]), all(w));
     let moved = Rows { dst: op.dst, data: op.dst, words };
-    match ds::access(w, Action::Load(Transfer::Words), moved, &offsets, exec) {
+    match ds::access(w, Action::Load(Transfer::Words), moved, &offsets, all) {
         Flow::Next => exchange(w, op, words.into(), bits, from),
         flow => flow,
     }
@@ -145,6 +155,8 @@ pub fn transposing(base: &str) -> Option<(Handler, u8)> {
     match base {
         "global_load_tr16_b128" => of!(transpose_global, 4, 16, halves),
         "global_load_tr8_b64" => of!(transpose_global, 2, 8, bytes),
+        "global_load_tr4_b64" => of!(transpose_global, 2, 4, nibbles),
+        "ds_load_tr4_b64" => of!(transpose_lds, 2, 4, nibbles),
         "ds_load_tr16_b128" => of!(transpose_lds, 4, 16, halves),
         "ds_load_tr8_b64" => of!(transpose_lds, 2, 8, bytes),
         _ => None,
@@ -158,7 +170,7 @@ mod tests {
     /// Every element of every lane goes to one place.
     #[test]
     fn nothing_is_lost() {
-        for (places, from) in [(8, halves as From), (8, bytes)] {
+        for (places, from) in [(8, halves as From), (8, bytes), (16, nibbles)] {
             let mut seen = vec![0u32; 32 * places];
             for lane in 0..32 {
                 for place in 0..places {

@@ -10,6 +10,7 @@ use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};
 use crate::lower::row_of;
 use crate::names;
+use crate::valu::permlane::Within;
 
 /// Where a value comes from or goes to, in the terms of the shadow state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +93,10 @@ pub enum Rule {
     },
     /// The halves of the wave.
     Permlane64,
+    /// Lanes of a group, by the second and third source.
+    Within(Within),
+    /// The second source is read in a lane of the half of the wave that begins at this lane.
+    ScaleOf(usize),
     /// Any undefined bit of any source makes all results undefined.
     AnyOfAll,
     ReadLane,
@@ -164,6 +169,7 @@ fn used_bits(inst: &Inst, ty: DataType, position: usize) -> u32 {
     }
     if info.format.plain() == Format::Vop3a
         && !info.base.starts_with("v_permlane")
+        && !info.base.starts_with("v_cvt_scale_pk")
         && inst.field(Field::OpSel).unwrap_or(0) >> position & 1 != 0
     {
         return 0xffff_0000;
@@ -371,7 +377,13 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
             Place::Constant(c) => Some(c & 31),
             _ => None,
         };
+        if let Some(within) = Within::of(base) {
+            return Rule::Within(within);
+        }
         return match base {
+            _ if base.starts_with("v_cvt_scale_pk") => {
+                Rule::ScaleOf(16 * (inst.field(Field::OpSel).unwrap_or(0) & 1) as usize)
+            }
             "v_permlane16_b32" | "v_permlanex16_b32" => {
                 let select = inst.field(Field::OpSel).unwrap_or(0);
                 Rule::Permlane {

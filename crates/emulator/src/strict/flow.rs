@@ -7,6 +7,7 @@ use super::checked::{Checked, Logic, Place, Rule, Source};
 use super::shadow::{Shadow, value};
 use crate::mem::lanes;
 use crate::report::FindingKind;
+use crate::valu::permlane::group_width;
 use crate::wave::{Wave, scalar};
 
 /// The undefined bits of `a op b`, given both sides' values and undefined bits: a defined zero decides an AND, a
@@ -141,6 +142,21 @@ impl Shadow {
                     self.move_lanes(inst, moved, exec, |lane| Some(Some(lane ^ 32)));
                 }
             }
+            Rule::Within(within) => {
+                let [moved, by, width] = &inst.sources[..] else { return };
+                [by, width].into_iter().for_each(|s| self.demand(inst, s, exec, "a lane", log));
+                let (by, width) = (value(w, by.place, 0, 0), group_width(value(w, width.place, 0, 0)));
+                self.move_lanes(inst, moved, exec, |lane| Some(Some(within.source(lane, by, width.unwrap_or(1)))));
+            }
+            Rule::ScaleOf(first) => {
+                let [packed, scale] = &inst.sources[..] else { return };
+                for lane in lanes(exec) {
+                    let any = self.undefined(packed, lane) || self.undefined(scale, first + lane % 16);
+                    for &result in &inst.results {
+                        (0..result.words()).for_each(|k| self.set(result, k, lane, if any { !0 } else { 0 }));
+                    }
+                }
+            }
             Rule::AnyOfAll => {
                 for lane in lanes(exec) {
                     let any = inst.sources.iter().any(|s| self.undefined(s, lane));
@@ -167,7 +183,7 @@ impl Shadow {
         };
         // DPP keeps the lanes that it has no source for, and it and the lane reads look at inactive lanes.
         let mask = match inst.rule {
-            Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64 => all,
+            Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64 | Rule::Within(_) | Rule::ScaleOf(_) => all,
             _ if inst.ignores_exec || inst.dpp.is_some() => all,
             _ => exec,
         };

@@ -48,7 +48,10 @@ impl Quick {
             all: Units::default(),
             fresh: Units::default(),
             reads_all: inst.ignores_exec
-                || matches!(inst.rule, Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64),
+                || matches!(
+                    inst.rule,
+                    Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64 | Rule::Within(_) | Rule::ScaleOf(_)
+                ),
             writes_all: inst.ignores_exec,
         };
         let sources = inst.sources.iter().chain(data).map(|&Source { place, .. }| place);

@@ -9,7 +9,7 @@
 //! | [`int16`], [`int64`] | the other widths |
 //! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding, division steps, reciprocals |
 //! | [`convert`] | between formats |
-//! | [`small`] | to and from formats of 4, 6 and 8 bits |
+//! | [`small`], [`scaled`] | to and from formats of 4, 6 and 8 bits; the same in blocks that share a scale |
 //! | [`compare`], [`class`] | VOPC |
 //! | [`packed`] | VOP3P on halves and on pairs of f32 |
 //! | [`dot`], [`mix`] | dot products; fma with f16 and f32 sources mixed |
@@ -38,6 +38,7 @@ pub mod partition;
 pub mod permlane;
 pub mod rdna;
 pub mod rdna4;
+pub mod scaled;
 pub(crate) mod shapes;
 pub mod small;
 
@@ -85,6 +86,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         .or_else(|| float16::lookup(base))
         .or_else(|| convert::lookup(base))
         .or_else(|| small::lookup(base))
+        .or_else(|| scaled::lookup(base))
         .or_else(|| compare::lookup(base))
         .or_else(|| class::lookup(base))
         .or_else(|| packed::lookup(base))

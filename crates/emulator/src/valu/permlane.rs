@@ -1,8 +1,16 @@
 //! Operations in which a lane reads another lane of the wave: `v_permlane*`.
 //!
 //! OP_SEL says what an inactive source lane gives: its value (bit 0), else zero (bit 1), else the destination stays.
+//!
+//! gfx1250's `v_permlane_bcast`, `up`, `down` and `xor` work within groups of lanes, as CUDA's shuffles do; the second
+//! source says by how many lanes (which lane), the third how wide a group is. They read a lane whether it is active or
+//! not; who would read beyond the group keeps its own value. `v_permlane_idx_gen` gives the address of a lane of the group
+//! that ds_bpermute takes. That is what HIP's headers say of the instructions (`__shfl` and its kin, amd_device_functions),
+//! and tests that others have written from section 15.14 of AMD's CDNA5 manual; rocjitsu gives zero beyond the group, and
+//! for idx_gen an exclusive or. Widths that are no power of two are refused.
 
 use super::op;
+use crate::error::FaultKind;
 use crate::op::{Flow, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
@@ -28,6 +36,66 @@ fn permute(w: &mut Wave, op: &Op, from: impl Fn(usize) -> usize) -> Flow {
 /// Sixteen lane numbers of four bits from two scalars.
 fn selection(w: &Wave, op: &Op) -> u64 {
     u64::from(w.row(op.src[1]).0[0]) | u64::from(w.row(op.src[2]).0[0]) << 32
+}
+
+/// Which lane of its group a lane reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Within {
+    Broadcast,
+    Up,
+    Down,
+    Xor,
+}
+
+impl Within {
+    pub fn of(base: &str) -> Option<Within> {
+        Some(match base {
+            "v_permlane_bcast_b32" => Within::Broadcast,
+            "v_permlane_up_b32" => Within::Up,
+            "v_permlane_down_b32" => Within::Down,
+            "v_permlane_xor_b32" => Within::Xor,
+            _ => return None,
+        })
+    }
+    /// The lane that `lane` reads, given the second source and the group's width.
+    pub fn source(self, lane: usize, by: u32, width: u32) -> usize {
+        let (own, width) = (lane as u32, width.max(1));
+        let (first, at) = (own & !(width - 1), own & (width - 1));
+        let from = match self {
+            Within::Broadcast => Some(first + (by & 63 & (width - 1))),
+            Within::Up => at.checked_sub(by).map(|at| first + at),
+            Within::Down => at.checked_add(by).filter(|&at| at < width).map(|at| first + at),
+            // Lower groups are in reach.
+            Within::Xor => Some(own ^ by).filter(|&from| by < 32 && from < first + width),
+        };
+        from.unwrap_or(own) as usize
+    }
+}
+
+/// A group's width from a scalar, of which six bits count.
+pub fn group_width(scalar: u32) -> Option<u32> {
+    Some(scalar & 63).filter(|width| width.is_power_of_two())
+}
+
+fn no_group(w: &mut Wave, width: u32) -> Flow {
+    w.fault(FaultKind::Unsupported, format!("groups of {width} lanes are not documented"))
+}
+
+fn within(w: &mut Wave, op: &Op, how: Within) -> Flow {
+    let (by, width) = (w.row(op.src[1]).0[0], w.row(op.src[2]).0[0]);
+    let Some(width) = group_width(width) else { return no_group(w, width) };
+    let source = *w.row(op.src[0]);
+    w.write(op.dst, &Row(std::array::from_fn(|lane| source.0[how.source(lane, by, width) & 63])));
+    Flow::Next
+}
+
+fn address(w: &mut Wave, op: &Op) -> Flow {
+    let width = w.row(op.src[1]).0[0];
+    let Some(width) = group_width(width) else { return no_group(w, width) };
+    let index = *w.row(op.src[0]);
+    let lane = |lane: usize| index.0[lane] & (width - 1) | lane as u32 & !(width - 1);
+    w.write(op.dst, &Row(std::array::from_fn(|i| lane(i) << 2)));
+    Flow::Next
 }
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
@@ -62,6 +130,14 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             }
             Flow::Next
         }),
-        _ => return None,
+        "v_permlane_idx_gen_b32" => op!(scalar w, o => address(w, o)),
+        _ => {
+            return Some(match Within::of(base)? {
+                Within::Broadcast => op!(scalar w, o => within(w, o, Within::Broadcast)),
+                Within::Up => op!(scalar w, o => within(w, o, Within::Up)),
+                Within::Down => op!(scalar w, o => within(w, o, Within::Down)),
+                Within::Xor => op!(scalar w, o => within(w, o, Within::Xor)),
+            });
+        }
     })
 }

@@ -7,7 +7,7 @@ use crate::fp::minmax::Rules;
 use crate::fp::{self, minmax, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::Mode;
-use crate::op::{Flow, Op};
+use crate::op::{Flow, Handler, Op};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave, scalar};
 
@@ -40,27 +40,67 @@ fn mullit(m: Mode, a: u32, b: u32, c: u32) -> u32 {
     }
 }
 
-/// The row of a VGPR that M0 leads to from the row `base`, if there is such a register.
+/// The row of a VGPR that M0 leads to from the row `base`, if there is such a register. A source of another kind has a row
+/// behind theirs.
 fn indexed(w: &Wave, base: u16, by: u32) -> Option<u16> {
+    if by == 0 {
+        return Some(base);
+    }
     u16::try_from(u32::from(base).checked_add(by)?).ok().filter(|&row| row < w.vgprs)
 }
 
-/// Moves between VGPRs that M0 chooses: `from` and `to` say which of its bits.
-fn moved(w: &mut Wave, op: &Op, from: impl Fn(u32) -> u32, to: impl Fn(u32) -> u32, swaps: bool) -> Flow {
+fn out_of_reach(w: &mut Wave, m0: u32) -> Flow {
+    w.fault(FaultKind::Unsupported, format!("m0 ({m0:#x}) leads past the last VGPR"))
+}
+
+/// Two VGPRs that M0 chooses change places.
+fn swapped(w: &mut Wave, op: &Op) -> Flow {
     let m0 = w.s[usize::from(scalar::M0)];
-    // A swap has its second register where others have a third source.
-    let source = if swaps { op.src[2] } else { op.src[0] };
-    let (Some(source), Some(target)) = (indexed(w, source, from(m0)), indexed(w, op.dst, to(m0))) else {
-        return w.fault(FaultKind::Unsupported, format!("m0 ({m0:#x}) leads past the last VGPR"));
+    let (Some(a), Some(b)) = (indexed(w, op.src[2], low_index(m0)), indexed(w, op.dst, high_index(m0))) else {
+        return out_of_reach(w, m0);
     };
-    let (value, old) = (*w.row(source), *w.row(target));
-    w.write(target, &value);
-    if swaps {
-        w.write(source, &old);
-    }
+    let (value, old) = (*w.row(a), *w.row(b));
+    w.write(b, &value);
+    w.write(a, &old);
     Flow::Next
 }
 
+/// The steps of a move whose source is permuted or selected on the way: the register that M0 leads to into a row, and a
+/// row into the register that M0 leads to.
+pub fn steps(base: &str) -> Option<(Handler, Handler)> {
+    macro_rules! of {
+        ($from:expr, $to:expr) => {{
+            fn fetch(w: &mut Wave, op: &Op) -> Flow {
+                let m0 = w.s[usize::from(scalar::M0)];
+                let Some(source) = indexed(w, op.src[0], $from(m0)) else { return out_of_reach(w, m0) };
+                *w.row_mut(op.dst) = *w.row(source);
+                Flow::Next
+            }
+            fn store(w: &mut Wave, op: &Op) -> Flow {
+                let m0 = w.s[usize::from(scalar::M0)];
+                let Some(target) = indexed(w, op.dst, $to(m0)) else { return out_of_reach(w, m0) };
+                let value = *w.row(op.src[0]);
+                w.write(target, &value);
+                Flow::Next
+            }
+            (fetch as Handler, store as Handler)
+        }};
+    }
+    Some(match base {
+        "v_movrels_b32" => of!(all_of, none_of),
+        "v_movreld_b32" => of!(none_of, all_of),
+        "v_movrelsd_b32" => of!(all_of, all_of),
+        "v_movrelsd_2_b32" => of!(low_index, high_index),
+        _ => return None,
+    })
+}
+
+fn all_of(m0: u32) -> u32 {
+    m0
+}
+fn none_of(_m0: u32) -> u32 {
+    0
+}
 fn low_index(m0: u32) -> u32 {
     m0 & 0x3ff
 }
@@ -127,11 +167,11 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             let half = |x: u32| u32::from(f32::from_bits(x) as u16);
             half(a) | half(b) << 16
         })),
-        "v_movrels_b32" => op!(scalar w, o => moved(w, o, |m0| m0, |_| 0, false)),
-        "v_movreld_b32" => op!(scalar w, o => moved(w, o, |_| 0, |m0| m0, false)),
-        "v_movrelsd_b32" => op!(scalar w, o => moved(w, o, |m0| m0, |m0| m0, false)),
-        "v_movrelsd_2_b32" => op!(scalar w, o => moved(w, o, low_index, high_index, false)),
-        "v_swaprel_b32" => op!(scalar w, o => moved(w, o, low_index, high_index, true)),
+        // In steps, whose handlers the lowering takes from `steps`.
+        "v_movrels_b32" | "v_movreld_b32" | "v_movrelsd_b32" | "v_movrelsd_2_b32" => {
+            op!(scalar w, o => w.fault(FaultKind::Unsupported, format!("a move into row {} in one step", o.dst)))
+        }
+        "v_swaprel_b32" => op!(scalar w, o => swapped(w, o)),
         "v_swap_b16" => op!(scalar w, o => swap16(w, o)).raw_mods().places_halves(),
         "v_pipeflush" => op!(scalar _w, _o => Flow::Next),
         _ => return None,
