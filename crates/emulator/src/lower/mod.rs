@@ -224,7 +224,6 @@ fn absent(info: &OpcodeInfo) -> String {
                 | "ds_bvh_stack_push8_pop1_rtn_b32"
                 | "ds_bvh_stack_push8_pop2_rtn_b64" => "how a stack of ray tracing wraps around is not documented",
                 "global_atomic_ordered_add_b64" => "it counts to VGT_GS_MAX_WAVE_ID, which only graphics has",
-                "v_mfma_ld_scale_b32" => "it is half of the v_mfma_scale behind it",
                 "s_code_end" | "v_illegal" => "it is not meant to be carried out",
                 "v_mfma_ld_scale_b32" | "v_wmma_ld_scale_paired_b32" | "v_wmma_ld_scale16_paired_b64" => {
                     "it is the first half of a matrix operation with scales, and none follows"
