@@ -33,3 +33,16 @@ def code_object(name: str, level: str = "O3", version: int = 5, target: str = "g
 
 def every_build(names) -> list[tuple[str, str, int]]:
     return list(itertools.product(names, LEVELS, VERSIONS))
+
+
+@functools.cache
+def build(source: str, target: str, flags: tuple[str, ...] = (), level: str = "O2") -> Path:
+    """The code object of HIP source text, compiled behind tests/kernels/gpu.h. Generic flags as clang has them."""
+    out = Path(_output_folder().name) / f"text{len(list(Path(_output_folder().name).iterdir()))}_{target}.hsaco"
+    command = [
+        "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={target}",
+        "--no-gpu-bundle-output", "-ffp-contract=off", f"-{level}", *flags, "-include", str(SOURCES / "gpu.h"), "-",
+        "-o", str(out),
+    ]  # fmt: skip
+    subprocess.run(command, check=True, input=source.encode())
+    return out

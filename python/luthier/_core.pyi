@@ -686,12 +686,13 @@ class Device:
         strict: Sequence[str] | None = None,
         watched: tuple[Sequence[str], Sequence[int], Sequence[int], int] | None = None,
         cooperative: bool = False,
+        cluster: tuple[int, int, int] | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
         findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
         that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then.
-        ``cooperative``: all workgroups are under way together."""
+        ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster."""
     def session(
         self,
         module: int,

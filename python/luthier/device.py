@@ -142,6 +142,7 @@ class Module:
         lds: int = 0,
         strict: Strict = False,
         cooperative: bool = False,
+        cluster: Any = None,
     ) -> RunResult:
         """Runs a kernel: ``grid`` work-items in workgroups of ``block`` (an int, or up to three).
 
@@ -152,9 +153,11 @@ class Module:
         of dynamic LDS are added to what the kernel declares. ``strict`` looks for mistakes that real hardware would
         hide, or make unpredictable: ``result.findings``. It may be the kinds of findings to look for, of
         :func:`finding_kinds`, instead of True for all of them. ``cooperative`` has all workgroups under way together,
-        so that each may wait for any other; a grid that no GPU could hold is a DeviceError.
+        so that each may wait for any other; a grid that no GPU could hold is a DeviceError. ``cluster`` is how many
+        workgroups (an int, or up to three) make a cluster of gfx1250; without it, as many as the kernel was compiled for,
+        or one.
         """
-        return self._launch(kernel, grid, block, args, lds, strict_kinds(strict), None, cooperative)[0]
+        return self._launch(kernel, grid, block, args, lds, strict_kinds(strict), None, cooperative, cluster)[0]
 
     def trace(
         self,
@@ -212,11 +215,13 @@ class Module:
         strict: list[str] | None,
         watched: Any,
         cooperative: bool = False,
+        cluster: Any = None,
     ) -> tuple[RunResult, Any]:
         core = self.device.core
+        workgroups = None if cluster is None else dimensions("cluster", cluster)
         sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
         try:
-            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict, watched, cooperative)
+            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict, watched, cooperative, workgroups)
             packed.fetch(core)
         finally:
             packed.free(core)

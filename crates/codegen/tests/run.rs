@@ -48,6 +48,7 @@ fn launch(object: &CodeObject, kernel: &str, workgroup: u32) -> Result<Ran, Stri
         dynamic_lds: 0,
         strict: Strict::On,
         cooperative: false,
+        cluster: None,
     };
     let report = device.launch(&launch).map_err(text)?;
     let read = |address: u64, len: usize| {

@@ -152,6 +152,7 @@ fn branches_reach_across_a_huge_kernel() {
                 dynamic_lds: 0,
                 strict: luthier_emulator::Strict::On,
                 cooperative: false,
+                cluster: None,
             };
             (device.launch(&launch).unwrap(), module)
         };

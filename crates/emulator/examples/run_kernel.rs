@@ -84,8 +84,17 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let launch =
-        Launch { module, kernel, grid, workgroup: block, kernarg, dynamic_lds: lds, strict, cooperative: false };
+    let launch = Launch {
+        module,
+        kernel,
+        grid,
+        workgroup: block,
+        kernarg,
+        dynamic_lds: lds,
+        strict,
+        cooperative: false,
+        cluster: None,
+    };
     for _ in 0..repeat {
         let report = device.launch(&launch)?;
         println!(

@@ -86,6 +86,7 @@ impl Module {
                 message: fault.message.into(),
                 frames: frames(pc).into(),
             },
+            Trouble::Deadlock { workgroup, waits } => EmuError::Deadlock { kernel, workgroup, waits: waits.join("; ") },
             Trouble::Watchdog { instructions, pcs } => EmuError::Watchdog { kernel, instructions, pcs: pcs.join(", ") },
         }
     }

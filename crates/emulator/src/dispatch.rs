@@ -24,6 +24,8 @@ pub struct Dispatch {
     pub facts: Facts,
     pub grid: [u32; 3],
     pub workgroup: [u32; 3],
+    /// Workgroups of a cluster.
+    pub cluster: [u32; 3],
     pub entry: u64,
     pub packet: u64,
     pub queue: u64,
@@ -75,8 +77,53 @@ pub fn check_geometry(
     Ok(())
 }
 
+/// Workgroups of a cluster that the hardware's masks of them have room for.
+const MOST_IN_CLUSTER: u64 = 16;
+
+/// The workgroups of a cluster: as asked for, or else as the kernel demands, or one. Refuses what a packet cannot ask for:
+/// those of clusters count clusters, so there is no part of one, nor of a workgroup.
+pub fn cluster(
+    kernel: &Kernel,
+    wanted: Option<[u32; 3]>,
+    grid: [u32; 3],
+    workgroup: [u32; 3],
+    facts: &Facts,
+) -> Result<[u32; 3], EmuError> {
+    let demanded = kernel.metadata().and_then(|m| m.cluster_dims.clone()).filter(|dims| dims.iter().any(|&n| n != 0));
+    let demanded = demanded.map(|dims| -> [u32; 3] {
+        std::array::from_fn(|i| dims.get(i).map_or(1, |&n| n.clamp(1, u64::from(u32::MAX)) as u32))
+    });
+    let Some(cluster) = wanted.or(demanded).filter(|dims| *dims != [1; 3] || demanded.is_some()) else {
+        return Ok([1; 3]);
+    };
+    let refuse =
+        |why: String| Err(EmuError::Geometry { what: "a cluster", value: format!("{cluster:?} workgroups"), why });
+    if demanded.is_some_and(|demanded| demanded != cluster) {
+        return refuse(format!("kernel {} requires {:?}", kernel.name, demanded.unwrap_or_default()));
+    }
+    if cluster == [1; 3] {
+        return Ok(cluster);
+    }
+    if !facts.has_clusters() {
+        return refuse("this processor has no clusters".into());
+    }
+    if cluster.contains(&0) {
+        return refuse("every dimension must be at least 1".into());
+    }
+    if cluster.iter().map(|&n| u64::from(n)).product::<u64>() > MOST_IN_CLUSTER {
+        return refuse(format!("a cluster has at most {MOST_IN_CLUSTER}"));
+    }
+    if (0..3).any(|i| !u64::from(grid[i]).is_multiple_of(u64::from(cluster[i]) * u64::from(workgroup[i]))) {
+        return refuse(format!(
+            "a grid of {grid:?} work-items is no whole number of them, in workgroups of {workgroup:?}"
+        ));
+    }
+    Ok(cluster)
+}
+
 /// The kernarg segment: the explicit arguments as given, the hidden ones as the metadata asks. A hidden argument that
-/// lies within the given bytes keeps what was given. Pointers to services that the device does not have (printf,
+/// lies within the given bytes keeps what was given. `sync` is where the workgroups of a cooperative launch meet, or 0; see
+/// [`grid_sync`]. Pointers to services that the device does not have (printf,
 /// hostcall, heap, queues to enqueue to) are null.
 pub fn kernarg_segment(
     kernel: &Kernel,
@@ -85,6 +132,7 @@ pub fn kernarg_segment(
     workgroup: [u32; 3],
     dynamic_lds: u32,
     queue: u64,
+    sync: u64,
 ) -> Result<Vec<u8>, EmuError> {
     let metadata = kernel.metadata();
     let end = |a: &luthier_loader::ArgMetadata| a.offset.unwrap_or(0).saturating_add(a.size.unwrap_or(0));
@@ -124,6 +172,7 @@ pub fn kernarg_segment(
             "hidden_private_base" => PRIVATE_BASE >> 32,
             "hidden_shared_base" => SHARED_BASE >> 32,
             "hidden_queue_ptr" => queue,
+            "hidden_multigrid_sync_arg" => sync,
             _ => 0,
         };
         let (offset, size) = (offset as usize, (size as usize).min(8));
@@ -134,6 +183,21 @@ pub fn kernarg_segment(
         }
     }
     Ok(bytes)
+}
+
+/// Where the workgroups of a cooperative launch meet: what AMD's device library (`__ockl_grid_sync`,
+/// `__ockl_multi_grid_sync`) expects behind the hidden argument. Counters are at 32, of this grid, whose workgroups are
+/// counted at 40, and at `all`, to which the word at 0 leads, of all grids together. There is one, number 0 (at 8) of 1 (at
+/// 12), with no work-items in those before it (at 16), and so many in all (at 24).
+pub fn grid_sync(all: u64, grid: [u32; 3], workgroup: [u32; 3]) -> [u8; 64] {
+    let mut sync = [0; 64];
+    let mut put = |at: usize, bytes: &[u8]| sync[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &all.to_le_bytes());
+    put(12, &1u32.to_le_bytes());
+    put(24, &grid.iter().fold(1u64, |items, &n| items.saturating_mul(n.into())).to_le_bytes());
+    let groups = (0..3).fold(1u32, |groups, i| groups.saturating_mul(grid[i].div_ceil(workgroup[i])));
+    put(40, &groups.to_le_bytes());
+    sync
 }
 
 /// The 64 bytes of the AQL kernel dispatch packet.
@@ -172,10 +236,23 @@ impl Dispatch {
     pub fn groups(&self) -> [u32; 3] {
         std::array::from_fn(|i| self.grid[i].div_ceil(self.workgroup[i]))
     }
-    /// The workgroup with this number, x fastest.
-    pub fn group_id(&self, number: u64) -> [u32; 3] {
-        let [x, y, _] = self.groups().map(u64::from);
-        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+    /// Workgroups of a cluster, all of them.
+    pub fn cluster_size(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+    pub fn clusters(&self) -> [u32; 3] {
+        let groups = self.groups();
+        std::array::from_fn(|i| groups[i] / self.cluster[i])
+    }
+    /// The workgroup with this rank in the cluster with this number, x fastest in both.
+    pub fn group_in_cluster(&self, number: u64, rank: u32) -> [u32; 3] {
+        let (at, within) = (place_of(number, self.clusters()), place_of(rank.into(), self.cluster));
+        std::array::from_fn(|i| at[i].wrapping_mul(self.cluster[i]).wrapping_add(within[i]))
+    }
+    /// The number of a workgroup in the grid, x fastest.
+    pub fn group_number(&self, id: [u32; 3]) -> u64 {
+        let ([x, y, _], id) = (self.groups().map(u64::from), id.map(u64::from));
+        id[0] + x * (id[1] + y * id[2])
     }
     /// The work-items of a workgroup: fewer than asked for at the grid's edges.
     pub fn group_size(&self, id: [u32; 3]) -> [u32; 3] {
@@ -219,7 +296,9 @@ impl Dispatch {
         w.set_s64(w.scratch_base, 0);
         w.set_scc(false);
         w.clear_registers();
-        w.vgprs = self.facts.registers(d).vgprs.max(rows::AGPR);
+        let limits = self.facts.registers(d);
+        (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
+        w.vgprs = if limits.vgpr_block != 0 { limits.vgprs } else { limits.vgprs.max(rows::AGPR) };
         w.mode = self.mode();
         w.generation = self.facts.generation();
         w.fault = None;
@@ -270,16 +349,27 @@ impl Dispatch {
             }
         }
         if d.enable_sgpr_workgroup_info() {
-            set.put32(0);
+            // The first wave, and how many there are; in between, what orders appends.
+            let waves = self.waves(self.group_size(id).iter().product());
+            set.put32(u32::from(number == 0) << 31 | waves & 63);
         }
         if d.enable_private_segment() && self.facts.scratch != ScratchBase::Set {
             set.put32(wave_offset as u32);
         }
         if self.facts.ids_in_ttmps {
-            set.put_at(scalar::TTMP + 9, id[0]);
+            // Of a cluster of several, what goes into the workgroup's place is the cluster's, and TTMP6 has where in it the
+            // workgroup is, and the last place that there is, four bits each; then the last rank.
+            let [x, y, z]: [u32; 3] = std::array::from_fn(|i| id[i] / self.cluster[i]);
+            set.put_at(scalar::TTMP + 9, x);
             // The wave's number in its workgroup.
             set.put_at(scalar::TTMP + 8, (number & 31) << 25);
-            set.put_at(scalar::TTMP + 7, id[1] & 0xffff | id[2] << 16);
+            set.put_at(scalar::TTMP + 7, y & 0xffff | z << 16);
+            if self.facts.has_clusters() {
+                let within = (0..3).map(|i| id[i] % self.cluster[i]);
+                let last = self.cluster.map(|n| n - 1).into_iter().chain([self.cluster_size() - 1]);
+                let fields = within.chain(last).enumerate();
+                set.put_at(scalar::TTMP + 6, fields.fold(0, |word, (i, field)| word | (field & 15) << (4 * i)));
+            }
         }
 
         let size = self.group_size(id);
@@ -324,6 +414,12 @@ impl Dispatch {
             ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
         }
     }
+}
+
+/// The place with this number in a box, x fastest.
+fn place_of(number: u64, size: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = size.map(|n| u64::from(n.max(1)));
+    [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
 }
 
 /// Fills SGPRs in order.

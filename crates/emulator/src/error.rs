@@ -42,6 +42,8 @@ pub enum EmuError {
     },
     #[error("a cooperative launch of {groups} workgroups of this size does not fit: {most} do")]
     Cooperative { groups: u64, most: u64 },
+    #[error("kernel {kernel}: workgroup {workgroup:?} waits for ever: {waits}")]
+    Deadlock { kernel: String, workgroup: [u32; 3], waits: String },
     #[error("kernel {kernel}: no progress after {instructions} instructions of a workgroup; waves are at {pcs}")]
     Watchdog { kernel: String, instructions: u64, pcs: String },
 }

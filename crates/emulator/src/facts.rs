@@ -43,6 +43,11 @@ pub const TARGETS: [Target; 33] = [
     Target::Gfx1251,
 ];
 
+/// VGPRs of a block where waves ask for them, and blocks that a wave may have. The hardware has blocks of 16 or 32, which
+/// is a setting of the whole chip, no kernel's; 16 is what it starts with.
+const VGPR_BLOCK: u16 = 16;
+const VGPR_BLOCKS: u16 = 8;
+
 /// Those of [`TARGETS`] that run code for a processor: itself, or the members of a generic one (`gfx11-generic`).
 pub fn devices_for(processor: &str) -> impl Iterator<Item = Target> {
     TARGETS.into_iter().filter(move |target| {
@@ -122,6 +127,17 @@ impl Facts {
         if self.target.waves() == [Wave::W32] { 32 } else { kernel.wavefront_size(self.descriptor_generation()) }
     }
 
+    /// The named barriers of a kernel's workgroups.
+    pub fn named_barriers(&self, kernel: &KernelDescriptor) -> u32 {
+        // Four at a time; sixteen is what the hardware has.
+        if self.has_clusters() { (4 * kernel.named_bar_cnt()).min(16) } else { 0 }
+    }
+
+    /// Whether workgroups can be launched in clusters.
+    pub fn has_clusters(&self) -> bool {
+        self.generation() == Generation::Gfx1250
+    }
+
     /// The user SGPRs of a kernel.
     pub fn user_sgprs(&self, kernel: &KernelDescriptor) -> u32 {
         if self.generation() == Generation::Gfx1250 {
@@ -131,7 +147,17 @@ impl Facts {
         }
     }
 
-    /// The vector registers that a descriptor allocates.
+    /// Whether waves begin with one block of VGPRs and ask for more: waves of 32 lanes only.
+    fn is_dynamic(&self, kernel: &KernelDescriptor) -> bool {
+        let asks = match self.generation() {
+            Generation::Gfx12 => kernel.enable_dynamic_vgpr(),
+            Generation::Gfx1250 => kernel.enable_dynamic_vgpr_gfx125(),
+            _ => false,
+        };
+        asks && self.lanes(kernel) == 32
+    }
+
+    /// The vector registers that a descriptor allocates, or that a wave may have.
     pub fn registers(&self, kernel: &KernelDescriptor) -> Limits {
         let generation = self.descriptor_generation();
         let total = kernel.vgpr_count(generation);
@@ -144,6 +170,9 @@ impl Facts {
             }
             _ => (total, 0),
         };
-        Limits { vgprs: vgprs.min(self.target.vgprs().into()) as u16, agprs: agprs.min(256) as u16 }
+        let vgprs = vgprs.min(self.target.vgprs().into()) as u16;
+        let vgpr_block = if self.is_dynamic(kernel) { VGPR_BLOCK } else { 0 };
+        let vgprs = if vgpr_block != 0 { VGPR_BLOCK * VGPR_BLOCKS } else { vgprs };
+        Limits { vgprs, agprs: agprs.min(256) as u16, vgpr_block }
     }
 }

@@ -55,6 +55,8 @@ pub struct Launch {
     pub strict: Strict,
     /// All workgroups are under way together, so that they may wait for one another; refused if they are too many.
     pub cooperative: bool,
+    /// Workgroups of a cluster (gfx1250); `None` for what the kernel demands, or one.
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
@@ -88,6 +90,10 @@ impl Device {
         let kernel = &module.object.kernels()[kernel];
         let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, false, None);
         let name = kernel.name.clone();
+        if shared.dispatch.cluster_size() > 1 {
+            let what = "a session runs one workgroup after the other, and those of a cluster run together".into();
+            return Err(EmuError::Unsupported { kernel: name, what });
+        }
         Ok(Session::new(module, name, shared, program))
     }
 
@@ -118,7 +124,7 @@ impl Device {
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
-        let workers = self.workers().min(shared.groups.min(1 << 16) as usize).max(1);
+        let workers = self.workers().min(shared.clusters.min(1 << 16) as usize).max(1);
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
@@ -166,6 +172,11 @@ impl Device {
             Ok(address)
         };
         let queue = allocate(&dispatch::queue(), 256, false)?;
+        let mut sync = 0;
+        if launch.cooperative {
+            let all = allocate(&[], 64, true)?;
+            sync = allocate(&dispatch::grid_sync(all, launch.grid, launch.workgroup), 64, true)?;
+        }
         let kernarg_bytes = dispatch::kernarg_segment(
             kernel,
             &launch.kernarg,
@@ -173,6 +184,7 @@ impl Device {
             launch.workgroup,
             launch.dynamic_lds,
             queue,
+            sync,
         )?;
         // Compilers widen loads of arguments up to the segment's alignment.
         let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).next_multiple_of(64).max(64), true)?;
@@ -181,6 +193,13 @@ impl Device {
             facts: Facts::of(self.target()),
             grid: launch.grid,
             workgroup: launch.workgroup,
+            cluster: dispatch::cluster(
+                kernel,
+                launch.cluster,
+                launch.grid,
+                launch.workgroup,
+                &Facts::of(self.target()),
+            )?,
             entry: module.address(kernel.entry),
             packet: 0,
             queue,
@@ -189,22 +208,24 @@ impl Device {
             lds,
             private: dispatch::private_size(kernel),
         };
-        if kernel.descriptor.kernarg_preload_length() > 0 {
-            // Code before this loads the arguments, for firmware that cannot preload them.
+        if kernel.descriptor.kernarg_preload_length() > 0 && !dispatch.facts.has_clusters() {
+            // Code before this loads the arguments, for firmware that cannot preload them. gfx1250's always can.
             dispatch.entry += 256;
         }
         let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
         dispatch.packet = allocate(&packet, 64, false)?;
         let waves = u64::from(dispatch.waves(launch.workgroup.iter().product::<u32>()));
         let scratch_slot = dispatch.wave_scratch() * waves;
-        let groups = dispatch.groups().iter().map(|&n| u64::from(n)).product();
+        let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
+        let in_cluster = dispatch.cluster_size() as usize;
+        let clusters = groups / in_cluster as u64;
         let mut resident = RESIDENT;
         if launch.cooperative {
             let most = COOPERATIVE_WAVES / waves;
             if groups > most {
                 return Err(EmuError::Cooperative { groups, most });
             }
-            resident = resident.max(groups.div_ceil(self.workers() as u64) as usize);
+            resident = resident.max(clusters.div_ceil(self.workers() as u64) as usize * in_cluster);
         }
         let slots = (self.workers() * resident) as u64;
         let total = scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))?;
@@ -212,8 +233,8 @@ impl Device {
         Ok(Shared {
             dispatch,
             memory: Arc::new(memory),
-            next_group: AtomicU64::new(0),
-            groups,
+            next_cluster: AtomicU64::new(0),
+            clusters,
             resident,
             cooperative: launch.cooperative,
             stop: AtomicBool::new(false),

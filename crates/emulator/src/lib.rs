@@ -62,8 +62,7 @@
 //! RDNA's waves of 32 lanes use the lower half of each row; their lane masks are one scalar register
 //! ([`wave::Wave::set_mask`]). gfx1250's VGPRs from v256 on have the rows that AGPRs have elsewhere and those behind; which
 //! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode does
-//! not judge waits for the answers of s_sendmsg_rtn; what lies between the signal of a barrier and the wait for it counts
-//! as before the barrier.
+//! not judge waits for the answers of s_sendmsg_rtn, of a barrier's state, or for what its signals bring to SCC.
 //!
 //! What is not there (docs/device-coverage.md has every name): GDS, images, exports, traps and messages to a host. An
 //! instruction that is not implemented stops the launch with its name and address.
@@ -83,7 +82,7 @@
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
 //! | [`scalar`] | scalar operations |
 //! | [`memory`], [`buffer`], [`lds`] | device memory, what backs it, a workgroup's LDS |
-//! | [`barrier`] | what code can ask of its workgroup's barrier |
+//! | [`barrier`] | the barriers of a workgroup, and of a cluster of them |
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |

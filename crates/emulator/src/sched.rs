@@ -1,13 +1,16 @@
 //! Running a launch: workers, workgroups and time slices.
 //!
-//! Each worker takes workgroups from a common counter and runs one at a time, its waves in turns. A workgroup that is
+//! Each worker takes clusters of workgroups (as a rule, of one) from a common counter and runs one at a time, its waves in
+//! turns. A workgroup that is
 //! still not done after many turns may be waiting for another one (a lock, a producer), so the worker then takes a
 //! further workgroup in and runs all that it has in turns: every workgroup that was started keeps making progress,
 //! and those that were not get started as long as there is room.
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::barrier::Cluster;
 use crate::dispatch::Dispatch;
 use crate::memory::Memory;
 use crate::observe::{Observation, Watch};
@@ -28,8 +31,8 @@ pub const RESIDENT: usize = 32;
 pub struct Shared {
     pub dispatch: Dispatch,
     pub memory: Arc<Memory>,
-    pub next_group: AtomicU64,
-    pub groups: u64,
+    pub next_cluster: AtomicU64,
+    pub clusters: u64,
     /// Workgroups that a worker may have under way.
     pub resident: usize,
     /// All of them are, from the beginning.
@@ -101,23 +104,32 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         let mut at = 0;
         let patience = if resident.len() == 1 { ALONE } else { TOGETHER };
         while at < resident.len() {
+            let mut trouble = None;
             match worker.turns(&mut resident[at], patience) {
-                Ok(true) => {
+                Ok(Progress::Ended) => {
                     let group = resident.swap_remove(at);
                     worker.retire(group);
+                    continue;
                 }
-                Ok(false) => {
-                    all_finished = false;
-                    at += 1;
+                Ok(Progress::Running) => {}
+                Ok(Progress::Stuck) => {
+                    let cluster = resident[at].cluster;
+                    let mates = || resident.iter().filter(|group| group.cluster == cluster);
+                    if mates().all(Workgroup::is_stuck) {
+                        trouble = Some(resident[at].deadlock(worker.program));
+                    }
                 }
-                Err(trouble) => {
-                    shared.stop.store(true, Relaxed);
-                    worker.outcome.trouble = Some(trouble);
-                    // What strict mode found up to here still counts.
-                    resident.into_iter().for_each(|group| worker.retire(group));
-                    return worker.outcome;
-                }
+                Err(found) => trouble = Some(found),
             }
+            if trouble.is_some() {
+                shared.stop.store(true, Relaxed);
+                worker.outcome.trouble = trouble;
+                // What strict mode found up to here still counts.
+                resident.into_iter().for_each(|group| worker.retire(group));
+                return worker.outcome;
+            }
+            all_finished = false;
+            at += 1;
         }
         if !all_finished && resident.len() < shared.resident {
             worker.admit(&mut resident);
@@ -138,39 +150,45 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Starts the next workgroup; false if there is none.
+    /// Starts the workgroups of the next cluster; false if there is none, or no room.
     fn admit(&mut self, resident: &mut Vec<Workgroup>) -> bool {
-        let Some(&slot) = self.free_slots.last() else { return false };
-        let number = self.shared.next_group.fetch_add(1, Relaxed);
-        if number >= self.shared.groups {
+        let size = self.shared.dispatch.cluster_size();
+        if self.free_slots.len() < size as usize {
             return false;
         }
-        self.free_slots.pop();
+        let number = self.shared.next_cluster.fetch_add(1, Relaxed);
+        if number >= self.shared.clusters {
+            return false;
+        }
         let limits = self.program.limits();
-        let group = Workgroup::start(self.shared, number, self.slot0 + slot, limits, &mut self.free_waves);
-        self.outcome.groups += 1;
-        self.outcome.waves += group.waves.len() as u64;
-        resident.push(group);
+        let cluster = (size > 1).then(|| Cluster::new(size));
+        for (rank, slot) in self.free_slots.split_off(self.free_slots.len() - size as usize).into_iter().enumerate() {
+            let id = self.shared.dispatch.group_in_cluster(number, rank as u32);
+            let cluster = (number, cluster.as_ref().map(|cluster| (Rc::clone(cluster), rank as u32)));
+            let group = Workgroup::start(self.shared, id, cluster, self.slot0 + slot, limits, &mut self.free_waves);
+            self.outcome.groups += 1;
+            self.outcome.waves += group.waves.len() as u64;
+            resident.push(group);
+        }
         true
     }
 
-    /// Gives a workgroup some turns; true when it is done.
-    fn turns(&mut self, group: &mut Workgroup, (slice, turns): (u64, u32)) -> Result<bool, Trouble> {
+    /// Gives a workgroup some turns, as long as it runs.
+    fn turns(&mut self, group: &mut Workgroup, (slice, turns): (u64, u32)) -> Result<Progress, Trouble> {
         for _ in 0..turns {
             for number in 0..group.waves.len() {
                 group.advance(self.program, number, slice)?;
             }
-            if group.settle() == Progress::Ended {
-                return Ok(true);
-            }
-            if self.shared.stop.load(Relaxed) {
-                return Ok(false);
+            match group.settle() {
+                Progress::Running if self.shared.stop.load(Relaxed) => return Ok(Progress::Running),
+                Progress::Running => {}
+                stopped => return Ok(stopped),
             }
         }
         if group.instructions > self.shared.watchdog {
             return Err(Trouble::Watchdog { instructions: group.instructions, pcs: group.places(self.program) });
         }
-        Ok(false)
+        Ok(Progress::Running)
     }
 
     fn retire(&mut self, group: Workgroup) {

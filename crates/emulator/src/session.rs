@@ -32,10 +32,11 @@ impl Session {
     }
 
     fn next_group(&mut self) {
-        let number = self.shared.next_group.fetch_add(1, Relaxed);
+        let number = self.shared.next_cluster.fetch_add(1, Relaxed);
         let limits = self.program.limits();
-        self.group =
-            (number < self.shared.groups).then(|| Workgroup::start(&self.shared, number, 0, limits, &mut Vec::new()));
+        let id = self.shared.dispatch.group_in_cluster(number, 0);
+        let start = || Workgroup::start(&self.shared, id, (number, None), 0, limits, &mut Vec::new());
+        self.group = (number < self.shared.clusters).then(start);
     }
 
     /// The workgroup under way; `None` when the launch is over.
@@ -87,11 +88,18 @@ impl Session {
         if let Err(trouble) = group.advance(&mut self.program, wave, 1) {
             return Err(self.module.error(&self.kernel, trouble, |pc| self.module.locate(pc).1));
         }
-        if group.settle() == Progress::Ended
-            && let Some(group) = self.group.take()
-        {
-            self.instructions += group.instructions;
-            self.next_group();
+        match group.settle() {
+            Progress::Running => {}
+            Progress::Stuck => {
+                let trouble = group.deadlock(&self.program);
+                return Err(self.module.error(&self.kernel, trouble, |pc| self.module.locate(pc).1));
+            }
+            Progress::Ended => {
+                if let Some(group) = self.group.take() {
+                    self.instructions += group.instructions;
+                    self.next_group();
+                }
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use luthier_isa::Generation;
 
-use crate::barrier::Barrier;
+use crate::barrier::Barriers;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::masks::blend;
@@ -128,9 +128,13 @@ pub struct Wave {
     pub span: Span,
     pub lds: Rc<Lds>,
     /// Its workgroup's.
-    pub barrier: Rc<Barrier>,
+    pub barrier: Rc<Barriers>,
     /// Rows of VGPRs that an index can lead to.
     pub vgprs: u16,
+    /// VGPRs of a block, where the wave has only those that it has asked for; else 0.
+    pub vgpr_block: u16,
+    /// VGPRs that it has then.
+    pub allocated: u16,
     /// Why the wave cannot go on, after [`Flow::Fault`].
     pub fault: Option<Box<Fault>>,
     /// Present in strict mode.
@@ -164,6 +168,8 @@ impl Wave {
             lds: Rc::new(Lds::new(0)),
             barrier: Rc::default(),
             vgprs: rows::AGPR,
+            vgpr_block: 0,
+            allocated: 0,
             fault: None,
             strict: None,
             observer: None,
@@ -186,6 +192,22 @@ impl Wave {
         for (word, written) in self.written.iter_mut().enumerate() {
             for bit in crate::mem::lanes(std::mem::take(written)) {
                 self.rows[64 * word + bit] = Row::ZERO;
+            }
+        }
+    }
+    /// `s_alloc_vgpr`: as many VGPRs as asked for, in whole blocks, unless that is more than a wave may have; SCC tells. A
+    /// wave with a fixed number of them ignores it. What a register holds that comes anew is anybody's guess.
+    pub fn allocate_vgprs(&mut self, wanted: u32) {
+        if self.vgpr_block == 0 {
+            return;
+        }
+        let allocated = wanted.next_multiple_of(self.vgpr_block.into());
+        let succeeds = allocated <= u32::from(self.vgprs);
+        self.set_scc(succeeds);
+        if succeeds {
+            let old = std::mem::replace(&mut self.allocated, allocated as u16);
+            if let Some(strict) = &mut self.strict {
+                strict.undefine_vgprs(old.min(self.allocated)..old.max(self.allocated));
             }
         }
     }

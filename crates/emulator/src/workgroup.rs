@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::barrier::Barrier;
+use crate::barrier::{Barriers, Cluster, Waits};
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::lower::Limits;
@@ -37,6 +37,9 @@ pub struct Workgroup {
     /// Which of the launch's pieces of scratch memory it has.
     pub slot: usize,
     pub waves: Vec<Running>,
+    /// Which of the launch's clusters it is of; without clusters, its number.
+    pub cluster: u64,
+    barriers: Rc<Barriers>,
     /// That all its waves have retired.
     pub instructions: u64,
 }
@@ -44,6 +47,8 @@ pub struct Workgroup {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     Running,
+    /// No wave goes on unless another workgroup does something about it, of which only those of its cluster can.
+    Stuck,
     Ended,
 }
 
@@ -52,21 +57,30 @@ pub enum Progress {
 pub enum Trouble {
     Fault { pc: u64, text: String, workgroup: [u32; 3], wave: u32, fault: Fault },
     Watchdog { instructions: u64, pcs: Vec<String> },
+    Deadlock { workgroup: [u32; 3], waits: Vec<String> },
 }
 
 impl Workgroup {
-    /// The launch's workgroup with this number, in its initial state. Waves that have ended are used again.
+    /// The launch's workgroup with this id, in its initial state. Waves that have ended are used again. `cluster` is the
+    /// number of its cluster and, if that has more workgroups, their barrier and which of them it is.
     #[allow(clippy::vec_box)] // a wave is large, and moves between lists
-    pub fn start(shared: &Shared, number: u64, slot: usize, limits: Limits, free: &mut Vec<Box<Wave>>) -> Workgroup {
+    pub fn start(
+        shared: &Shared,
+        id: [u32; 3],
+        cluster: (u64, Option<(Rc<Cluster>, u32)>),
+        slot: usize,
+        limits: Limits,
+        free: &mut Vec<Box<Wave>>,
+    ) -> Workgroup {
         let d = &shared.dispatch;
-        let id = d.group_id(number);
+        let number = d.group_number(id);
         let items = d.group_size(id).iter().product::<u32>();
         let lds = d.lds.next_multiple_of(4) as usize;
         let count = d.waves(items);
         let split = d.descriptor.tg_split();
         let checks = shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split)));
         let lds = Rc::new(Lds::new(lds));
-        let barrier = Rc::new(Barrier::new(count));
+        let barriers = Rc::new(Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1));
         let scratch = shared.scratch + shared.scratch_slot * slot as u64;
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
@@ -75,7 +89,7 @@ impl Workgroup {
                 wave
             });
             wave.lds = Rc::clone(&lds);
-            wave.barrier = Rc::clone(&barrier);
+            wave.barrier = Rc::clone(&barriers);
             wave.strict = checks.as_ref().map(|(kinds, group)| {
                 let own = scratch + u64::from(wave_number) * d.wave_scratch();
                 let own = own..own + d.wave_scratch();
@@ -95,7 +109,8 @@ impl Workgroup {
             d.start(&mut wave, id, wave_number, scratch, shared.scratch_slot);
             Running { wave, cursor: Cursor::Address(d.entry, 0), state: State::Ready, instructions: 0 }
         };
-        Workgroup { id, number, slot, waves: (0..count).map(start).collect(), instructions: 0 }
+        let waves = (0..count).map(start).collect();
+        Workgroup { id, number, slot, waves, cluster: cluster.0, barriers, instructions: 0 }
     }
 
     /// Lets a wave go on for about `budget` instructions, if it can.
@@ -109,7 +124,7 @@ impl Workgroup {
             Stop::Barrier => running.state = State::AtBarrier,
             Stop::End => {
                 running.state = State::Ended;
-                running.wave.barrier.leave();
+                self.end_of(number);
             }
             Stop::Fault { pc, text, refusal } => {
                 let fault = match (running.wave.fault.take(), refusal) {
@@ -127,18 +142,80 @@ impl Workgroup {
         Ok(())
     }
 
-    /// Lets the waves pass a barrier that all have come to. Waves that have ended no longer take part in barriers.
-    pub fn settle(&mut self) -> Progress {
-        if self.waves.iter().all(|r| r.state == State::Ended) {
-            return Progress::Ended;
-        }
-        if self.waves.iter().all(|r| r.state != State::Ready) {
-            self.pass_barrier();
-            for running in self.waves.iter_mut().filter(|r| r.state == State::AtBarrier) {
-                running.state = State::Ready;
+    /// A wave has ended, and takes no part in the workgroup's barrier any more.
+    fn end_of(&mut self, number: usize) {
+        let running = &mut self.waves[number];
+        let committed = self.barriers.is_committed(number as u32);
+        let pc = running.wave.strict.as_ref().map_or(0, |checks| checks.pc());
+        let arrival = self.barriers.end(number as u32, pc);
+        if let (Some(arrival), Some(checks)) = (arrival, &mut running.wave.strict) {
+            checks.arrive(arrival.key, arrival.completes);
+            if committed {
+                let message = "the wave ends between a signal of the workgroup's barrier and the end of that round";
+                checks.report(FindingKind::BarrierDivergence, None, None, message.into());
             }
         }
-        Progress::Running
+        if self.waves.iter().all(|r| r.state == State::Ended) {
+            self.barriers.end_workgroup();
+        }
+    }
+
+    /// Lets the waves pass whose barrier is complete: one with a number when it has its signals, `s_barrier` when all
+    /// have come. Waves that have ended no longer take part in the workgroup's.
+    pub fn settle(&mut self) -> Progress {
+        let (mut ready, mut ended, mut for_all) = (0, 0, 0);
+        for number in 0..self.waves.len() {
+            match self.waves[number].state {
+                State::Ready => ready += 1,
+                State::Ended => ended += 1,
+                State::AtBarrier if self.barriers.waits(number as u32) == Waits::ForAll => for_all += 1,
+                State::AtBarrier if self.barriers.pass(number as u32) => {
+                    self.waves[number].state = State::Ready;
+                    crate::scalar::barrier::passed(&mut self.waves[number].wave);
+                    ready += 1;
+                }
+                State::AtBarrier => {}
+            }
+        }
+        match () {
+            () if ended == self.waves.len() => Progress::Ended,
+            () if ready != 0 => Progress::Running,
+            () if for_all != 0 => {
+                self.pass_barrier();
+                for running in self.waves.iter_mut().filter(|r| r.state == State::AtBarrier) {
+                    running.state = State::Ready;
+                }
+                Progress::Running
+            }
+            () => Progress::Stuck,
+        }
+    }
+
+    /// Whether no wave can go on by itself.
+    pub fn is_stuck(&self) -> bool {
+        self.waves.iter().enumerate().all(|(number, running)| match running.state {
+            State::Ready => false,
+            State::Ended => true,
+            State::AtBarrier => !self.barriers.would_pass(number as u32),
+        })
+    }
+
+    /// That it is stuck for good: where its waves are, and what they wait for.
+    pub fn deadlock(&self, program: &Program) -> Trouble {
+        let wave = |(number, place): (usize, String)| match self.waves[number].state {
+            State::Ended => format!("wave {number} has ended"),
+            State::Ready => format!("wave {number} goes on at {place}"),
+            State::AtBarrier => {
+                format!("wave {number}, before {place}, waits for {}", self.barriers.missing(number as u32))
+            }
+        };
+        let waits = self.places(program).into_iter().enumerate().map(wave).collect();
+        Trouble::Deadlock { workgroup: self.id, waits }
+    }
+
+    /// Whether another workgroup may do something about it.
+    pub fn has_cluster(&self) -> bool {
+        self.barriers.rank().1 > 1
     }
 
     /// Where each wave is, for people.

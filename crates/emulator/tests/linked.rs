@@ -104,6 +104,7 @@ fn launch(
         dynamic_lds: 0,
         strict,
         cooperative: false,
+        cluster: None,
     })
 }
 

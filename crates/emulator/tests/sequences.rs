@@ -204,6 +204,7 @@ fn prepare(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict:
         dynamic_lds: 0,
         strict,
         cooperative: false,
+        cluster: None,
     };
     (device, launch, [data, results])
 }

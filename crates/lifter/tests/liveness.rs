@@ -105,6 +105,7 @@ fn run(object: &CodeObject, kernel: &Kernel, dead: Option<HashMap<u64, Dead>>) -
         dynamic_lds: 16 << 10,
         strict: Strict::Off,
         cooperative: false,
+        cluster: None,
     };
     device.launch(&launch).ok()?;
     let read = |address: u64| {

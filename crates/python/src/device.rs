@@ -87,7 +87,7 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -101,9 +101,14 @@ impl PyDevice {
         strict: Option<Vec<String>>,
         watched: Option<Request>,
         cooperative: bool,
+        cluster: Option<(u32, u32, u32)>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let strict = strict.map_or(Ok(Strict::Off), |names| kinds(&names))?;
-        let launch = Launch { cooperative, ..launch(module, kernel, grid, block, kernarg, lds, strict) };
+        let launch = Launch {
+            cooperative,
+            cluster: cluster.map(Into::into),
+            ..launch(module, kernel, grid, block, kernarg, lds, strict)
+        };
         match watched {
             None => {
                 let report = guard(py, || self.inner.launch(&launch).map_err(device_error))?;
@@ -142,7 +147,8 @@ fn launch(
     strict: Strict,
 ) -> Launch {
     let (grid, workgroup) = (grid.into(), block.into());
-    Launch { module: ModuleId(module), kernel, grid, workgroup, kernarg, dynamic_lds: lds, strict, cooperative: false }
+    let (module, cooperative) = (ModuleId(module), false);
+    Launch { module, kernel, grid, workgroup, kernarg, dynamic_lds: lds, strict, cooperative, cluster: None }
 }
 
 /// Strict mode for the kinds of findings with these names.

@@ -24,6 +24,7 @@ def main(args: Any) -> int:
     # What is cheap to check comes first.
     grid = dimensions("--grid", parse_sizes("--grid", args.grid))
     block = dimensions("--block", parse_sizes("--block", args.block))
+    cluster = None if args.cluster is None else dimensions("--cluster", parse_sizes("--cluster", args.cluster))
     strict = args.strict if args.strict_kinds is None else parse_kinds(args.strict_kinds)
     lds = parse_number("--lds", args.lds, "bytes")
     watchdog = None if args.watchdog is None else parse_number("--watchdog", args.watchdog, "instructions")
@@ -49,7 +50,14 @@ def main(args: Any) -> int:
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
             result = module.run(
-                args.kernel, grid=grid, block=block, args=values, lds=lds, strict=strict, cooperative=args.cooperative
+                args.kernel,
+                grid=grid,
+                block=block,
+                args=values,
+                lds=lds,
+                strict=strict,
+                cooperative=args.cooperative,
+                cluster=cluster,
             )
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 

@@ -16,17 +16,22 @@ pub(crate) use prepare::dpp_source;
 
 use luthier_isa::{Flags, Format, Inst, MsbChange, OpcodeInfo, Operand, Reg, VgprMsb, msb};
 
+use crate::error::FaultKind;
 use crate::mode::Mode;
 use crate::names;
 use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};
+use crate::report::FindingKind;
 use crate::scalar::NONE;
 use crate::wave::{Wave, rows};
 
 /// How many registers a kernel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
+    /// What a wave may have at most.
     pub vgprs: u16,
     pub agprs: u16,
+    /// VGPRs of a block, where a wave begins with one block and asks for more; 0 where it has them all.
+    pub vgpr_block: u16,
 }
 
 /// What follows a block's last instruction.
@@ -65,6 +70,20 @@ fn set_msb(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// The wave must have so many VGPRs.
+fn needs_vgprs(w: &mut Wave, op: &Op) -> Flow {
+    let allocated = u64::from(w.allocated);
+    if op.imm <= allocated {
+        return Flow::Next;
+    }
+    let message = format!("v{} is beyond the {allocated} VGPRs that the wave has allocated", op.imm - 1);
+    if let Some(strict) = &mut w.strict {
+        strict.report(FindingKind::Unallocated, None, None, message);
+        return Flow::Next;
+    }
+    w.fault(FaultKind::Unsupported, message)
+}
+
 /// Collects the micro-ops of a block.
 pub struct Builder {
     pub ops: Vec<Op>,
@@ -88,6 +107,7 @@ impl Builder {
         self.inst = number;
         self.next_temp = rows::TEMP;
         self.check_limits(inst)?;
+        self.check_allocation(inst);
         if inst.info().flags.contains(Flags::DUAL) {
             self.dual(inst)?;
             return Ok(Ending::Open);
@@ -159,6 +179,21 @@ impl Builder {
         Ok(row)
     }
 
+    /// Where VGPRs come and go, a micro-op that looks whether those of the instruction are there.
+    fn check_allocation(&mut self, inst: &Inst) {
+        if self.limits.vgpr_block == 0 {
+            return;
+        }
+        let end = |(_, operand)| match operand {
+            Operand::Reg(range) if range.first.is_vgpr() => range.first.number() + u16::from(range.count.max(1)),
+            _ => 0,
+        };
+        let end = inst.operands().map(end).max().unwrap_or(0);
+        if end > self.limits.vgpr_block {
+            self.push_handler(needs_vgprs, Op { imm: end.into(), ..Op::NOTHING }, 1);
+        }
+    }
+
     fn check_limits(&self, inst: &Inst) -> Result<(), String> {
         for (_, operand) in inst.operands() {
             let Operand::Reg(range) = operand else { continue };
@@ -217,13 +252,14 @@ fn absent(info: &OpcodeInfo) -> String {
         _ => {
             let why = match info.base {
                 "v_dot2_f16_f16" | "v_dot2_bf16_bf16" => "how it rounds is not documented",
-                "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" => "only the workgroup's own barrier is",
-                "s_alloc_vgpr" => "a wave keeps the registers that it starts with",
                 "ds_bvh_stack_rtn_b32"
                 | "ds_bvh_stack_push4_pop1_rtn_b32"
                 | "ds_bvh_stack_push8_pop1_rtn_b32"
                 | "ds_bvh_stack_push8_pop2_rtn_b64" => "how a stack of ray tracing wraps around is not documented",
                 "global_atomic_ordered_add_b64" => "it counts to VGT_GS_MAX_WAVE_ID, which only graphics has",
+                "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" => "RDNA4 has no named barriers",
+                "s_setvskip" => "vector instructions are never skipped",
+                "s_rfe_b64" | "s_rfe_i64" | "s_rfe_restore_b64" => "there is no trap handler to return from",
                 "s_code_end" | "v_illegal" => "it is not meant to be carried out",
                 "v_mfma_ld_scale_b32" | "v_wmma_ld_scale_paired_b32" | "v_wmma_ld_scale16_paired_b64" => {
                     "it is the first half of a matrix operation with scales, and none follows"

@@ -1,6 +1,6 @@
 //! Scalar instructions and scalar memory.
 
-use luthier_isa::{Field, Flags, Inst, Operand};
+use luthier_isa::{Field, Flags, Generation, Inst, Operand};
 
 use super::{Builder, Ending, code_of, destination_of};
 use crate::mem::atomic::Atomic;
@@ -54,6 +54,10 @@ impl Builder {
         }
         let base = names::on_gfx9(info.base);
         let Some(run) = scalar::lookup(base) else { return Ok(None) };
+        let named = matches!(base, "s_barrier_init" | "s_barrier_join" | "s_barrier_leave");
+        if named && info.mode.target().generation() == Generation::Gfx12 {
+            return Ok(None);
+        }
         let gfx9 = info.mode.target().generation().is_gfx9_family();
         let next = pc + inst.size() as u64;
         let mut op = Op { src: [NONE; 3], imm2: next, ..Op::NOTHING };
@@ -129,6 +133,7 @@ impl Builder {
                     | "s_swappc_b64"
                     | "s_add_pc_i64"
                     | "s_barrier"
+                    | "s_setkill"
             )
             || info.base.starts_with("s_endpgm")
         {

@@ -2,7 +2,7 @@
 //!
 //! *Asynchronous*: between global memory and LDS, for which `Vdst` (of loads) or `Vdata` (of stores) has each lane's place
 //! in LDS; the instruction's offset is added to both places. *Of a cluster*: M0 says which workgroups of the cluster
-//! get what is loaded; the device has clusters of one. *Transposing*: eight elements a lane, exchanged as RDNA4 does it
+//! share the load; each asks for it. *Transposing*: eight elements a lane, exchanged as RDNA4 does it
 //! ([`super::flat_lanes`]), which Triton's kernels for gfx1250 count on. Of four bits sixteen elements a lane, exchanged by
 //! the whole wave: hipBLASLt's kernels, which run on the hardware, give lanes 0-7 the addresses of rows 0 to 7 along K,
 //! lanes 8-15 those of rows 32 to 39, the upper half of the wave those of rows 8 to 15 and 40 to 47 (tensilelite,
@@ -66,10 +66,15 @@ pub fn store_from_lds(w: &mut Wave, op: &Op) -> Flow {
     }
 }
 
-/// Refuses other receivers than the workgroup itself, the only one of its cluster.
+/// Those that share a load each ask for it, and it comes to each: what one asks for is then its own matter. Refuses one that
+/// is not among the receivers, and receivers that are not in the cluster.
 fn alone(w: &mut Wave) -> Option<Flow> {
     let mask = w.s[usize::from(scalar::M0)] & 0xffff;
-    (mask != 1).then(|| w.fault(FaultKind::Unsupported, format!("m0 ({mask:#x}) names other workgroups of a cluster")))
+    let (rank, size) = w.barrier.rank();
+    let served = mask >> rank & 1 != 0 && mask >> size == 0;
+    let message =
+        || format!("m0 ({mask:#x}) names other workgroups than those of the cluster, or not this one ({rank})");
+    (!served).then(|| w.fault(FaultKind::Unsupported, message()))
 }
 
 pub fn cluster_load(w: &mut Wave, op: &Op) -> Flow {

@@ -66,6 +66,8 @@ pub fn is_idle(base: &str) -> bool {
             | "s_wait_tensorcnt"
             | "s_setprio_inc_wg"
             | "s_set_vgpr_msb"
+            // It wakes waves of a barrier that sleep; here none sleeps longer than until its next turn.
+            | "s_wakeup_barrier"
     )
 }
 
@@ -102,40 +104,22 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
             Flow::Taken
         }),
         "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done" => flow!(|_w, _op| Flow::End),
-        "s_barrier" => flow!(|_w, _op| Flow::Barrier),
-        // The workgroup's barrier is number -1; number 0 is none. Waves wait where they wait for it, having signalled
-        // before.
-        "s_barrier_signal" => flow!(|w, op| match s32(w, op, 0) as i32 {
-            -1 => {
-                w.barrier.signal();
-                Flow::Next
-            }
-            0 => Flow::Next,
-            number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
-        }),
-        "s_barrier_signal_isfirst" => flow!(|w, op| match s32(w, op, 0) as i32 {
-            number @ (-1 | 0) => {
-                let first = number != 0 && w.barrier.signal();
-                w.set_scc(first);
-                Flow::Next
-            }
-            number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
-        }),
-        "s_get_barrier_state" => flow!(|w, op| match s32(w, op, 0) as i32 {
-            -1 => {
-                let state = w.barrier.state();
-                set32(w, op, state);
-                Flow::Next
-            }
-            number => w.fault(FaultKind::Unsupported, format!("the state of barrier {number} is not modelled")),
-        }),
-        "s_barrier_wait" => flow!(|w, op| match op.imm as i16 {
-            -1 => Flow::Barrier,
-            number => w.fault(FaultKind::Unsupported, format!("barrier {number} is not modelled")),
+        "s_barrier" => flow!(|w, _op| {
+            w.barrier.wait_for_all(w.place.wave_in_group);
+            Flow::Barrier
         }),
         "s_sleep" | "s_sleep_var" | "s_monitor_sleep" => flow!(|_w, _op| Flow::Yield),
-        "s_trap" => flow!(|w, op| {
-            w.fault(FaultKind::Unsupported, format!("trap {} is raised (2 is llvm.trap, 3 a debug trap)", op.imm & 255))
+        // As AMD's runtime has its trap handler: 3, a debug trap, returns at once where there is no debugger.
+        "s_trap" => flow!(|w, op| match op.imm & 255 {
+            3 => Flow::Next,
+            2 => w.fault(FaultKind::Unsupported, "trap 2 is raised: llvm.trap, which aborts the queue".into()),
+            other => w.fault(FaultKind::Unsupported, format!("trap {other} is raised, which is a debugger's")),
+        }),
+        // The KILL bit.
+        "s_setkill" => flow!(|_w, op| if op.imm & 1 != 0 { Flow::End } else { Flow::Fall }),
+        "s_alloc_vgpr" => next!(|w, op| {
+            let wanted = s32(w, op, 0) & 0x1ff;
+            w.allocate_vgprs(wanted);
         }),
         "s_sendmsg" | "s_sendmsghalt" => flow!(|w, op| {
             match op.imm & 15 {
@@ -193,6 +177,6 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         }),
         "s_set_gpr_idx_off" => next!(|_w, _op| ()),
         base if is_idle(base) => next!(|_w, _op| ()),
-        _ => None,
+        _ => super::barrier::lookup(base).or_else(|| super::fork::lookup(base)),
     }
 }

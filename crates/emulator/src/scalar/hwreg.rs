@@ -17,6 +17,8 @@ enum Register {
     ScratchBase(u8),
     /// A clock: so many bits of it from this one on.
     Cycles(u32, u32),
+    /// Whether the workgroup is of a cluster [9:6], and its rank in that [24:21].
+    Cluster,
     /// What is not modelled, and reads as zero.
     Zero,
     /// The same, and writing it does nothing.
@@ -31,7 +33,7 @@ fn register(generation: Generation, id: u64) -> Option<Register> {
         (_, 1) => Mode,
         (_, 2) => Status,
         (Gfx12 | Gfx1250, 4 | 17 | 18 | 19 | 26) => Ignored,
-        (Gfx1250, 28) => Zero,
+        (Gfx1250, 28) => Cluster,
         (_, 3) => Ignored,
         (Gfx9 | Gfx90a | Gfx940, 4) => WaveId,
         (_, 5..=7) => Zero,
@@ -70,6 +72,10 @@ pub(crate) fn getreg(w: &Wave, simm: u64) -> Result<u32, u64> {
         Register::ScratchBase(k) => w.s[usize::from(scalar::FLAT_SCRATCH_BASE + k)],
         Register::Cycles(first, bits) => {
             (crate::mem::smem::nanoseconds() >> first) as u32 & if bits == 32 { !0 } else { (1 << bits) - 1 }
+        }
+        Register::Cluster => {
+            let (rank, size) = w.barrier.rank();
+            u32::from(size > 1) << 6 | rank << 21
         }
         Register::Zero | Register::Ignored => 0,
     };

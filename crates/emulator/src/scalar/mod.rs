@@ -4,7 +4,9 @@
 //! `op.sdst`; a SOPK or SOPP immediate is in `op.imm`, sign-extended.
 
 mod arith;
+pub(crate) mod barrier;
 mod control;
+mod fork;
 mod hwreg;
 mod logic;
 

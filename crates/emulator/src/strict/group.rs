@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::Party;
 use super::cells::{Cells, Conflict, Toucher};
 use super::order::{AccessId, Order, Relation};
 use crate::mem::lanes;
@@ -29,6 +30,8 @@ pub struct Group {
     /// Whether device memory keeps no order between the waves of this workgroup, which then is watched too.
     split: bool,
     open: Vec<Open>,
+    /// Who waited first for the round of the workgroup's barrier that some have waited for.
+    first_wait: Option<(u32, Party)>,
 }
 
 const WRITTEN: u8 = 0xf;
@@ -50,6 +53,7 @@ impl Group {
             cells: Cells::new(if waves > 1 { words } else { 0 }),
             split,
             open: Vec::new(),
+            first_wait: None,
         }))
     }
 
@@ -72,6 +76,22 @@ impl Group {
 
     pub fn barrier(&mut self) {
         self.order.barrier();
+    }
+
+    pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {
+        self.order.arrive(wave, barrier, completes);
+    }
+
+    /// The wave that was the first to wait for a round of the workgroup's barrier, if not this one.
+    pub fn first_wait(&mut self, round: u32, own: Party) -> Party {
+        match self.first_wait {
+            Some((known, first)) if known == round => first,
+            _ => self.first_wait.insert((round, own)).1,
+        }
+    }
+
+    pub fn pass(&mut self, wave: u16, barrier: u32) {
+        self.order.pass(wave, barrier);
     }
 
     pub fn atomic(&mut self, wave: u16, address: u64, returns: bool) {

@@ -142,6 +142,26 @@ impl Strict {
     pub fn pass_barrier(&mut self) {
         self.group.borrow_mut().barrier();
     }
+    /// The wave has signalled a barrier with a number, or left it; see [`crate::barrier::Arrival`].
+    pub fn arrive(&mut self, barrier: u32, completes: bool) {
+        self.group.borrow_mut().arrive(self.wave, barrier, completes);
+    }
+    /// The wave has waited for a barrier with a number.
+    pub fn pass(&mut self, barrier: u32) {
+        self.group.borrow_mut().pass(self.wave, barrier);
+    }
+    /// The wave has waited for a round of the workgroup's barrier by its number; the others should do so at the same place.
+    pub fn compare_wait(&mut self, round: u32) {
+        let own = Party { pc: self.log.pc, wave: self.wave.into() };
+        let first = self.group.borrow_mut().first_wait(round, own);
+        if first.pc != own.pc {
+            self.report_pair(
+                FindingKind::BarrierDivergence,
+                "another wave of the workgroup waits at another barrier".into(),
+                first,
+            );
+        }
+    }
     /// A finding that another wave has a part in.
     pub fn report_pair(&mut self, kind: FindingKind, message: String, other: Party) {
         self.log.report_pair(kind, None, None, message, Some(other));
@@ -160,6 +180,10 @@ impl Strict {
     /// These lanes of v`n` are set.
     pub fn define_lanes(&mut self, n: usize, lanes: u64) {
         self.shadow.define_lanes(n, lanes);
+    }
+    /// What these VGPRs hold is lost, or not known yet.
+    pub fn undefine_vgprs(&mut self, registers: Range<u16>) {
+        registers.for_each(|n| self.shadow.undefine_lanes(n.into()));
     }
     /// A FLAT instruction is about to access memory in some lanes and LDS in others: only those counters matter.
     pub fn flat_lanes(&mut self, memory: u64, lds: u64, in_order: bool) {

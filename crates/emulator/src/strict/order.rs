@@ -22,6 +22,9 @@ const NEVER: u32 = u32::MAX;
 /// Accesses that are remembered; a kernel without barriers may make more.
 const MOST: usize = 1 << 20;
 
+/// Accesses from which on it pays to look for those that everything is ordered behind.
+const MANY: usize = 1 << 10;
+
 /// Number of an access; zero for none.
 pub type AccessId = u32;
 
@@ -41,6 +44,9 @@ pub struct Order {
     clocks: Vec<Clock>,
     /// What atomics have released, by address.
     released: HashMap<u64, Clock>,
+    /// Of barriers with numbers: what those who have come to a round under way had done, and those of the last that was
+    /// complete.
+    rounds: HashMap<u32, [Clock; 2]>,
     accesses: Vec<Access>,
     /// The number of the first of them.
     first: AccessId,
@@ -57,6 +63,7 @@ impl Order {
         Order {
             clocks: (0..waves).map(clock).collect(),
             released: HashMap::new(),
+            rounds: HashMap::new(),
             accesses: Vec::new(),
             first: 1,
             outstanding: 0,
@@ -122,6 +129,40 @@ impl Order {
         }
     }
 
+    /// A wave signals a barrier with a number, or leaves it; that may complete its round.
+    pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {
+        let own = &mut self.clocks[usize::from(wave)];
+        let nothing = || [vec![0; own.len()].into_boxed_slice(), vec![0; own.len()].into_boxed_slice()];
+        let [gathering, complete] = self.rounds.entry(barrier).or_insert_with(nothing);
+        join(gathering, own);
+        own[usize::from(wave)] += 1;
+        if completes {
+            complete.copy_from_slice(gathering);
+            gathering.fill(0);
+        }
+    }
+
+    /// A wave has waited for a complete round of a barrier with a number.
+    pub fn pass(&mut self, wave: u16, barrier: u32) {
+        let Some([_, complete]) = self.rounds.get(&barrier) else { return };
+        join(&mut self.clocks[usize::from(wave)], complete);
+        if self.accesses.len() >= MANY {
+            self.forget_ordered();
+        }
+    }
+
+    /// Forgets the accesses before the first that something may not be ordered behind.
+    fn forget_ordered(&mut self) {
+        let mut seen = self.clocks[0].clone();
+        for clock in &self.clocks {
+            seen.iter_mut().zip(clock).for_each(|(a, b)| *a = (*a).min(*b));
+        }
+        let open = |a: &Access| a.done > seen[usize::from(a.wave)];
+        let ordered = self.accesses.iter().position(open).unwrap_or(self.accesses.len());
+        self.accesses.drain(..ordered);
+        self.first += ordered as u32;
+    }
+
     /// A wave's atomic at an address releases what the wave has done, and acquires what others have released there if
     /// it brings something back.
     pub fn atomic(&mut self, wave: u16, address: u64, returns: bool) {
@@ -160,6 +201,33 @@ mod tests {
         assert_eq!(relation(&order, not), Relation::NotWaitedFor);
         order.barrier();
         assert!(order.get(waited).is_none());
+    }
+
+    #[test]
+    fn a_signal_orders_what_was_done_before_it() {
+        let mut order = Order::new(3);
+        let before = order.begin(0, 0, false);
+        order.finish(before);
+        order.arrive(0, 1, false);
+        let between = order.begin(0, 4, false);
+        order.finish(between);
+        order.arrive(1, 1, true);
+        let relation = |order: &Order, id, wave| order.relation(order.get(id).unwrap(), wave);
+        assert_eq!(relation(&order, before, 1), Relation::Unordered);
+        order.pass(1, 1);
+        assert_eq!(relation(&order, before, 1), Relation::Ordered);
+        assert_eq!(relation(&order, between, 1), Relation::Unordered);
+        // Who has no part in it learns nothing, and the next round brings what was between.
+        assert_eq!(relation(&order, before, 2), Relation::Unordered);
+        order.arrive(0, 1, false);
+        order.arrive(1, 1, true);
+        order.pass(1, 1);
+        assert_eq!(relation(&order, between, 1), Relation::Ordered);
+        order.forget_ordered();
+        assert!(order.get(before).is_some());
+        order.pass(2, 1);
+        order.forget_ordered();
+        assert!(order.get(before).is_none() && order.get(between).is_none());
     }
 
     #[test]

@@ -54,6 +54,12 @@ impl Shadow {
         self.lanes[row % ROWS] &= !mask;
     }
 
+    /// Nothing is known of this VGPR.
+    pub fn undefine_lanes(&mut self, n: usize) {
+        (self.lanes[n % ROWS], self.same[n % ROWS]) = (!0, !0);
+        self.mixed[n % ROWS / 64] &= !(1 << (n % 64));
+    }
+
     fn is_mixed(&self, row: usize) -> bool {
         self.mixed[row / 64] >> (row % 64) & 1 != 0
     }

@@ -211,6 +211,7 @@ impl Loaded {
             dynamic_lds: 0,
             strict,
             cooperative: false,
+            cluster: None,
         }
     }
 }
