@@ -113,8 +113,8 @@ pub(super) fn multiply<T: Copy, const A: usize, const B: usize>(
     met: impl Fn(usize, usize) -> usize,
     step: impl Fn(T, T, T) -> T,
 ) {
-    // As many sums at once as registers hold, whose steps do not wait for each other.
-    const ROWS: usize = 8;
+    // Rows at once, whose steps do not wait for each other; the sums of more the compiler does not keep in registers.
+    const ROWS: usize = 4;
     for (part, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
         let mut local = *sums;
         for (k, a) in a.iter().enumerate() {
