@@ -4,8 +4,9 @@
 //! are the reverse. What AMD does not document is an error, by value: how a float becomes one of fewer bits that cannot
 //! hold it, what becomes of an integer that is too large.
 //!
-//! Sources: "Buffer Data" in AMD's RDNA3 and RDNA4 ISA manuals (conversions), LLVM's tables of format names, Mesa's
-//! (which component has how many bits of a packed word).
+//! Sources: "Buffer Data" in AMD's RDNA3 and RDNA4 ISA manuals (conversions), LLVM's tables of format names, and for which
+//! component has how many bits of a packed word Mesa's, the tables of AMD's PAL (gfx10.yaml: `BUF_FMT_11_11_10_FLOAT` is
+//! X10Y11Z11) and its addrlib (addrelemlib.cpp: X has two bits of 10_10_10_2). The names begin at the highest bit.
 
 use luthier_isa::Generation;
 
@@ -35,9 +36,10 @@ pub struct DataFormat {
 const INTEGERS: &[Number] = &[Unorm, Snorm, Uscaled, Sscaled, Uint, Sint];
 const ALL: &[Number] = &[Unorm, Snorm, Uscaled, Sscaled, Uint, Sint, Float];
 const WIDE: &[Number] = &[Uint, Sint, Float];
-/// Packed words whose order of components is not known for sure: their codes are taken, and refused.
-const UNKNOWN: &[u8] = &[];
+const INVALID: &[u8] = &[];
 const W10_11_11: &[u8] = &[11, 11, 10];
+const W11_11_10: &[u8] = &[10, 11, 11];
+const W10_10_10_2: &[u8] = &[2, 10, 10, 10];
 const W2_10_10_10: &[u8] = &[10, 10, 10, 2];
 
 /// RDNA's codes from 1 on: each data format with its number formats in order.
@@ -48,8 +50,8 @@ const RDNA2: &[(&[u8], &[Number])] = &[
     (&[32], WIDE),
     (&[16, 16], ALL),
     (W10_11_11, ALL),
-    (UNKNOWN, ALL),
-    (UNKNOWN, INTEGERS),
+    (W11_11_10, ALL),
+    (W10_10_10_2, INTEGERS),
     (W2_10_10_10, INTEGERS),
     (&[8; 4], INTEGERS),
     (&[32; 2], WIDE),
@@ -64,8 +66,8 @@ const RDNA3: &[(&[u8], &[Number])] = &[
     (&[32], WIDE),
     (&[16, 16], ALL),
     (W10_11_11, &[Float]),
-    (UNKNOWN, &[Float]),
-    (UNKNOWN, &[Unorm, Snorm, Uint, Sint]),
+    (W11_11_10, &[Float]),
+    (W10_10_10_2, &[Unorm, Snorm, Uint, Sint]),
     (W2_10_10_10, INTEGERS),
     (&[8; 4], INTEGERS),
     (&[32; 2], WIDE),
@@ -75,15 +77,15 @@ const RDNA3: &[(&[u8], &[Number])] = &[
 ];
 /// GCN's and CDNA's data formats.
 const GCN: [&[u8]; 15] = [
-    UNKNOWN,
+    INVALID,
     &[8],
     &[16],
     &[8, 8],
     &[32],
     &[16, 16],
     W10_11_11,
-    UNKNOWN,
-    UNKNOWN,
+    W11_11_10,
+    W10_10_10_2,
     W2_10_10_10,
     &[8; 4],
     &[32; 2],
