@@ -147,3 +147,33 @@ def test_scalars_into_a_register_that_m0_chooses(target: Target) -> None:
     rows = np.zeros((1, 3, 32), np.uint32)
     _, got = Batch(target, [trial]).run(trial, _record(m0=2, s0=77), rows)
     np.testing.assert_array_equal(got[0, :, 0], [0, 0, 77])
+
+
+#: The lower half of the wave has v30, the upper one has nothing.
+HALF = ["s_mov_b32 exec_lo, 0xffff", "v_mov_b32 v30, 1.0", "s_mov_b32 exec_lo, -1", "v_mov_b32 v31, 0"]
+
+
+@pytest.mark.parametrize(
+    ("line", "stores", "found"),
+    [
+        ("v_permlane_bcast_b32 v8, v30, 3, 32", 1, False),
+        ("v_permlane_bcast_b32 v8, v30, 20, 32", 1, True),
+        ("v_permlane_up_b32 v8, v30, 16, 32", 1, False),
+        ("v_permlane_up_b32 v8, v30, 1, 32", 1, True),
+        ("v_permlane_down_b32 v8, v30, 1, 16", 1, True),
+        ("v_permlane_xor_b32 v8, v31, 16, 32", 1, False),
+        ("v_cvt_scale_pk8_f16_fp4 v[8:11], v31, v30", 4, False),
+        ("v_cvt_scale_pk8_f16_fp4 v[8:11], v31, v30 scale_sel:1", 4, True),
+        ("v_cvt_scale_pk8_f16_fp4 v[8:11], v30, v30", 4, True),
+    ],
+)
+def test_strict_mode_knows_the_lanes(line: str, stores: int, found: bool) -> None:
+    trial = Trial("strict", [line], [], list(range(8, 8 + stores)), before=HALF)
+    batch = Batch(GFX1250, [trial])
+    buffers = [batch.buffer(a) for a in (_record(), np.zeros(32, np.uint32), np.zeros(16, np.uint32), np.zeros(128, np.uint32))]
+    result = batch.device.core.launch(
+        batch.module, trial.symbol, (32, 1, 1), (32, 1, 1), np.array(buffers, np.uint64).tobytes(), strict=["undefined-register"]
+    )
+    # (Of the scalars that are stored besides, some have nothing.)
+    texts = [finding["text"] for finding in result["findings"] if "global_store_b64" not in finding["text"]]
+    assert bool(texts) == found, texts
