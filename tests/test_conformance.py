@@ -21,7 +21,8 @@ from luthier import _core
 WAVES = int(os.environ.get("LUTHIER_CONFORMANCE_WAVES", "0"))
 SEED = int(os.environ.get("LUTHIER_CONFORMANCE_SEED", "1"))
 #: What the device refuses by name: an opcode that it has once known is not to join.
-REFUSALS = dict.fromkeys(("gfx90a", "gfx942", "gfx950"), re.compile("(?!)")) | {  # nothing
+NOTHING = re.compile("(?!)")
+REFUSALS = dict.fromkeys(("gfx906", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1030"), NOTHING) | {
     # Dot products whose roundings the entries leave open; ray tracing.
     "gfx1100": re.compile(r"VOP3\.V_DOT2_(F16_F16|BF16_BF16)|DS\.DS_BVH_STACK_RTN_B32"),
     # And dynamic registers, an ordered counter.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,7 +81,11 @@ LDS_WORDS = 8  # for each lane
 
 
 def ways(target: Target) -> list[tuple[Entry, Way]]:
-    found = [(entry, WAYS[entry.name]) for entry in entries(target.table) if entry.name in WAYS]
+    found = []
+    for entry in entries(target.table):
+        if entry.name in WAYS:
+            way = WAYS[entry.name]
+            found.append((entry, replace(way, text=way.text.replace(entry.name.lower(), target.mnemonic(entry)))))
     good = check_lines(target, [way.text for _, way in found])
     return [pair for pair, complaint in zip(found, good) if complaint is None]
 

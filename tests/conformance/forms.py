@@ -56,7 +56,7 @@ class Form:
 
 
 def mnemonic(entry: Entry, target: Target) -> str:
-    name = entry.name.lower()
+    name = target.mnemonic(entry)
     return RENAMED.get(name, name)
 
 

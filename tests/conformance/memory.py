@@ -129,7 +129,7 @@ def accesses(target: Target) -> tuple[list[Access], dict[str, str]]:
 
 
 def _ways(target: Target, entry: Entry, fields: dict[str, Operand]) -> list[Access]:
-    name, family = entry.name.lower(), entry.family
+    name, family = target.mnemonic(entry), entry.family
     atomic = "ATOMIC" in entry.name
 
     def vector(first: int, operand: Operand | None) -> str:

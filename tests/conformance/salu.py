@@ -54,7 +54,7 @@ def scalar_forms(target: Target) -> tuple[list[Form], dict[str, str]]:
             if "SIMM32" in entry.pseudocode:
                 form.literal = 0x40490FDB
                 texts.insert(2 if "MK_" in entry.name else 3, f"{form.literal:#x}")
-            form.text = f"{entry.name.lower()} {', '.join(texts)}"
+            form.text = f"{target.mnemonic(entry)} {', '.join(texts)}"
             candidates.append(form)
     complaints = check_lines(target, [form.text for form in candidates])
     bare = check_lines(target, [form.mnemonic for form in candidates])

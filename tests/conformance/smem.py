@@ -37,7 +37,7 @@ def smem_forms(target: Target) -> tuple[list[Form], dict[str, str]]:
         words = fields["sdata"].words
         for kind, offset in (("immediate", f"{OFFSET:#x}"), ("register", f"s{sgpr('S1')}")):
             form = Form(
-                entry, kind, f"{entry.name.lower()} {tuple_of('s', DATA, words)}, {base}, {offset}", result=fields["sdata"]
+                entry, kind, f"{target.mnemonic(entry)} {tuple_of('s', DATA, words)}, {base}, {offset}", result=fields["sdata"]
             )
             if "ATOMIC" in entry.name:
                 form.text += " glc"

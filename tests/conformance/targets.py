@@ -11,6 +11,8 @@ import importlib
 import re
 from dataclasses import dataclass
 
+from .older import older
+
 
 @dataclass(frozen=True)
 class Target:
@@ -18,6 +20,11 @@ class Target:
     table: str
     lanes: int
     major: int
+
+    def mnemonic(self, entry: Entry) -> str:
+        """What the assembler calls it."""
+        name = entry.name.lower()
+        return older(name) if self.major == 10 else name
 
     @property
     def mask(self) -> str:
@@ -33,9 +40,12 @@ class Target:
 TARGETS = {
     t.processor: t
     for t in (
+        Target("gfx906", "cdna", 64, 9),
         Target("gfx90a", "cdna", 64, 9),
         Target("gfx942", "cdna", 64, 9),
         Target("gfx950", "cdna", 64, 9),
+        Target("gfx1010", "rdna3", 32, 10),
+        Target("gfx1030", "rdna3", 32, 10),
         Target("gfx1100", "rdna3", 32, 11),
         Target("gfx1201", "rdna4", 32, 12),
         Target("gfx1250", "rdna4", 32, 12),

@@ -23,6 +23,8 @@ const LENGTH: usize = 24;
 const GROUPS: u32 = 5;
 /// Bytes that each workgroup may well hit: addresses begin in their middle.
 const REGION: u64 = 64 << 10;
+/// From one workgroup's region to the next: further than an instruction's offset reaches.
+const DISTANCE: u64 = 32 << 20;
 /// Registers that a sequence leaves alone: where its region and its results are.
 const KEPT: std::ops::Range<usize> = 96..100;
 /// Vector registers that are looked at in the end.
@@ -42,7 +44,7 @@ fn source(mode: Mode) -> String {
     let high = if wave64 { "v_mbcnt_hi_u32_b32 v31, -1, v31" } else { "" };
     let mut text = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--{name}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n
-s_mul_i32 s4, {group}, {REGION}
+s_mul_i32 s4, {group}, {DISTANCE}
 {load} s[96:99], s[0:1], 0x0\n{wait}
 s_add_u32 s96, s96, s4\ns_addc_u32 s97, s97, 0
 s_mul_i32 s4, {group}, {results}
@@ -186,10 +188,9 @@ struct Result {
 fn prepare(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Strict) -> (Device, Launch, [u64; 2]) {
     let device = Device::new(mode.target(), DeviceConfig { threads, watchdog: 10_000_000, ..DeviceConfig::default() });
     let module = device.load(object).expect("the module loads");
-    let size = (REGION * u64::from(GROUPS)) as usize;
-    let data = device.alloc(size as u64).unwrap();
-    let pattern: Vec<u8> = (0..size as u32 / 4).flat_map(|i| (i % 251).to_le_bytes()).collect();
-    device.write(data, &pattern).unwrap();
+    let data = device.alloc(DISTANCE * u64::from(GROUPS)).unwrap();
+    let pattern: Vec<u8> = (0..REGION as u32 / 4).flat_map(|i| (i % 251).to_le_bytes()).collect();
+    (0..u64::from(groups)).for_each(|group| device.write(data + group * DISTANCE, &pattern).unwrap());
     // No offset reaches from one to the other.
     device.alloc(64 << 20).unwrap();
     let results = device.alloc(u64::from(GROUPS) * SHOWN as u64 * 256).unwrap();
@@ -221,13 +222,15 @@ fn run(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict: Str
         Err(_) if groups > 1 => "stopped".into(),
         Err(error) => error.to_string(),
     };
-    let mut memory = vec![0; if groups > 1 { 0 } else { REGION as usize * GROUPS as usize }];
-    device.read(data, &mut memory).unwrap();
-    let mut shown = vec![0; groups as usize * SHOWN * 256];
-    device.read(results, &mut shown).unwrap();
+    let mut memory = vec![0; groups as usize * (REGION as usize + SHOWN * 256)];
+    let (regions, shown) = memory.split_at_mut(groups as usize * REGION as usize);
+    for (group, region) in regions.chunks_exact_mut(REGION as usize).enumerate() {
+        device.read(data + group as u64 * DISTANCE, region).unwrap();
+    }
+    device.read(results, shown).unwrap();
     // An error stops the others wherever they are.
-    if groups == 1 || said != "stopped" {
-        memory.extend(shown);
+    if groups > 1 && said == "stopped" {
+        memory.clear();
     }
     Result { said, memory }
 }
@@ -258,12 +261,20 @@ fn the_same_every_time_and_on_any_number_of_threads() {
             let sequence: Vec<Inst> = (0..LENGTH).map(|_| instruction(mode, &mut rng, &refused, stores)).collect();
             let object = with_sequence(&template, &sequence);
             let text = || sequence.iter().map(|inst| format!("  {inst}\n")).collect::<String>();
-            for strict in [Strict::On, Strict::Off] {
-                let groups = if stores { 1 } else { GROUPS };
+            // One workgroup has stored the same even where an error ends it.
+            for (strict, groups, threads) in
+                [(Strict::On, GROUPS, 3), (Strict::Off, GROUPS, 3), (Strict::On, 1, 1), (Strict::Off, 1, 1)]
+            {
+                if groups == 1 && !stores {
+                    continue;
+                }
                 let first = run(&object, mode, 1, groups, strict);
-                let again = run(&object, mode, if stores { 1 } else { 3 }, groups, strict);
-                let what =
-                    format!("{} of {} lanes, {strict:?}, sequence {number}", mode.target().name(), mode.wave().lanes());
+                let again = run(&object, mode, threads, groups, strict);
+                let what = format!(
+                    "{} of {} lanes, {strict:?}, {threads} threads, sequence {number}",
+                    mode.target().name(),
+                    mode.wave().lanes()
+                );
                 assert_eq!(first.said, again.said, "{what}:\n{}", text());
                 assert!(first.memory == again.memory, "{what}: memory differs:\n{}", text());
                 ended += u64::from(first.said.starts_with(|c: char| c.is_ascii_digit()));

@@ -483,7 +483,9 @@ impl Builder {
 /// Whether a result has 16 bits, from the operation's name: the first type in it.
 pub(super) fn target_is_half(base: &str) -> bool {
     let packed = base.split('_').any(|part| part.starts_with("pk") || part.starts_with("mix"));
-    base == "v_sat_pk_u8_i16" || !packed && matches!(first_type(base), Some("f16" | "i16" | "u16" | "b16"))
+    // The sum of v_sad_u16 has 32.
+    let wide = base == "v_sad_u16";
+    base == "v_sat_pk_u8_i16" || !packed && !wide && matches!(first_type(base), Some("f16" | "i16" | "u16" | "b16"))
 }
 
 /// Shift and mask (in place) of an SDWA selection: bytes 0 to 3, words 4 and 5, 6 everything.
