@@ -210,9 +210,13 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn new(watch: &Watch, pc: u64, starts_block: bool) -> Seen {
+    /// `None` if nothing is to be seen of the instruction.
+    pub fn of(watch: &Watch, pc: u64, starts_block: bool) -> Option<Seen> {
         let wanted = watch.only.is_empty() || watch.only.contains(&pc);
-        Seen { pc, starts_block, wanted, snapshot: watch.snapshots.contains(&pc) }
+        let snapshot = watch.snapshots.contains(&pc);
+        // Accesses to memory look at the instruction that was seen last.
+        let matters = watch.memory || watch.instructions && wanted || watch.blocks && starts_block || snapshot;
+        matters.then_some(Seen { pc, starts_block, wanted, snapshot })
     }
 }
 
@@ -275,6 +279,11 @@ impl Observer {
         };
         let seen = &mut self.seen;
         keep(&mut seen.memory, event, self.watch.limit, &mut seen.dropped);
+    }
+
+    /// Whether it wants to hear of accesses to memory.
+    pub fn hears_memory(&self) -> bool {
+        self.watch.memory
     }
 
     fn is_wanted(&self) -> bool {

@@ -259,8 +259,8 @@ impl Program {
                 });
                 doses.push(dose);
             }
-            if let Some(watch) = &self.watch {
-                let sight = Box::new(Seen::new(watch, pc, number == 0));
+            if let Some(sight) = self.watch.as_ref().and_then(|watch| Seen::of(watch, pc, number == 0)) {
+                let sight = Box::new(sight);
                 builder.ops.push(Op {
                     run: observe::before,
                     imm: std::ptr::from_ref::<Seen>(&sight) as u64,

@@ -141,7 +141,7 @@ pub struct Wave {
     pub strict: Option<Box<Strict>>,
     /// Present where the launch is watched.
     pub observer: Option<Box<Observer>>,
-    /// Whether there is either.
+    /// Whether either hears of accesses to memory.
     pub is_watched: bool,
 }
 

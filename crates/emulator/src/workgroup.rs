@@ -105,7 +105,8 @@ impl Workgroup {
                 let registers = (limits.vgprs, limits.agprs);
                 Box::new(Observer::new(Arc::clone(watch), number, wave_number, registers))
             });
-            wave.is_watched = wave.strict.is_some() || wave.observer.is_some();
+            let listens = wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
+            wave.is_watched = wave.strict.is_some() || listens;
             d.start(&mut wave, id, wave_number, scratch, shared.scratch_slot);
             Running { wave, cursor: Cursor::Address(d.entry, 0), state: State::Ready, instructions: 0 }
         };
