@@ -16,9 +16,9 @@
 //!
 //! # What the arithmetic is
 //!
-//! As [`super::wmma`]'s: EXEC and MODE are ignored, products are added to C one after the other, k ascending, each step an
-//! f32 fused multiply-add; denormals are kept; a 16-bit result is rounded once, to nearest even. NaNs are 0x7fc00000, or
-//! that in 16 bits. AMD does not document the order.
+//! As [`super::wmma`]'s: EXEC and MODE are ignored (AMD's rocjitsu heeds FP16_OVFL), products are added to C one after the
+//! other, k ascending, each step an f32 fused multiply-add; denormals are kept; a 16-bit result is rounded once, to nearest
+//! even. NaNs are 0x7fc00000, or that in 16 bits. AMD does not document the order.
 //!
 //! MATRIX_A_REUSE and MATRIX_B_REUSE say that the next operation has the same A or B, and change nothing.
 
