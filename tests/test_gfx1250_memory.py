@@ -9,6 +9,7 @@ from conformance.assembly import SCALARS, Trial, sgpr
 from conformance.device import Batch, Refused
 from conformance.memory import resource
 from conformance.targets import TARGETS
+from formats import FP4
 
 TARGET = TARGETS["gfx1250"]
 LANES = np.arange(32)
@@ -63,6 +64,25 @@ def test_loads_of_four_bits(space: str, exec_mask: int) -> None:
     rows = [at, (4 * LANES).astype(np.uint32), *(memory.reshape(8, 32) if inputs else [])]
     _, got = batch.run(trial, record, np.stack(rows)[None])
     np.testing.assert_array_equal(got[0], _operand(matrix))
+
+
+def test_a_factor_of_a_product() -> None:
+    """One factor comes by transposing loads, the other lies in registers as a matrix operation wants it."""
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(0, 16, (2, ROWS, COLUMNS))
+    memory = (a.reshape(ROWS, 2, 8).astype(np.uint64) << (4 * np.arange(8, dtype=np.uint64))).sum(axis=2).astype(np.uint32)
+    base = f"s[{sgpr('S0')}:{sgpr('S0') + 1}]"
+    lines = [
+        *(f"global_load_tr4_b64 v[{8 + 2 * n}:{9 + 2 * n}], v4, {base} offset:{8 * k}" for n, k in enumerate((0, 16, 64, 80))),
+        "s_wait_loadcnt 0x0",
+        "v_wmma_f32_16x16x128_f8f6f4 v[24:31], v[8:15], v[16:23], 0 matrix_a_fmt:MATRIX_FMT_FP4 matrix_b_fmt:MATRIX_FMT_FP4",
+    ]
+    trial = Trial("product", lines, [4, *range(16, 24)], list(range(24, 32)))
+    batch = Batch(TARGET, [trial])
+    rows = np.concatenate([(_row(LANES) * 8).astype(np.uint32)[None], _operand(b)])
+    _, got = batch.run(trial, _record(batch.buffer(memory)), rows[None])
+    product = got[0].view(np.float32).reshape(8, 2, 16).transpose(1, 0, 2).reshape(16, 16)
+    np.testing.assert_array_equal(product, FP4[a].T @ FP4[b])
 
 
 @pytest.mark.parametrize("line", ["global_load_tr6_b96 v[8:10], v4, s[16:17]", "ds_load_tr6_b96 v[8:10], v4"])

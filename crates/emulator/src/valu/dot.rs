@@ -1,4 +1,9 @@
 //! Dot products of 2 halves, 4 bytes or 8 nibbles, added to a 32-bit accumulator.
+//!
+//! RDNA's sums of halves are those of the manuals' pseudocode, a rounding after each step. Hardware has been measured that
+//! does otherwise: gfx1151 aligns the three addends of v_dot2_f32_f16 and v_dot2_f32_bf16 and cuts off what is below
+//! (ROCm/rocm-systems#12056, whose model is not complete there). v_dot2_f16_f16 and v_dot2_bf16_bf16 stay refused: the same
+//! unit's, whose results of 16 bits gfx1200 cuts off (triton-lang/triton#11217), where the pseudocode would round.
 
 use super::op;
 use crate::fp::{self, flush16, flush32, half, soft};
