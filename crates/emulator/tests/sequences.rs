@@ -110,9 +110,20 @@ fn template(mode: Mode, what: &str) -> Vec<u8> {
 fn is_wanted(inst: &Inst, refused: &HashSet<&str>, stores: bool) -> bool {
     let info = inst.info();
     let moves_on = !info.flags.contains(Flags::BRANCH)
-        && !["s_endpgm", "s_setpc", "s_swappc", "s_call", "s_cbranch", "s_rfe", "s_trap", "s_sethalt", "s_getpc"]
-            .iter()
-            .any(|name| info.base.starts_with(name));
+        && ![
+            "s_endpgm",
+            "s_setkill",
+            "s_setpc",
+            "s_swappc",
+            "s_call",
+            "s_cbranch",
+            "s_rfe",
+            "s_trap",
+            "s_sethalt",
+            "s_getpc",
+        ]
+        .iter()
+        .any(|name| info.base.starts_with(name));
     // Clocks, and numbers of the hardware's.
     let steady = !["time", "getreg", "waveid", "sendmsg_rtn"].iter().any(|name| info.base.contains(name));
     let harmless = stores || !(info.flags.contains(Flags::STORE) || info.flags.contains(Flags::ATOMIC));

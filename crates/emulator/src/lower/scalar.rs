@@ -134,6 +134,8 @@ impl Builder {
                     | "s_add_pc_i64"
                     | "s_barrier"
                     | "s_setkill"
+                    // What a block has defined is lost.
+                    | "s_alloc_vgpr"
             )
             || info.base.starts_with("s_endpgm")
         {
