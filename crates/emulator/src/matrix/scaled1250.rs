@@ -37,14 +37,14 @@ use std::sync::LazyLock;
 use luthier_isa::{Field, Inst};
 
 use super::wmma::{SIZE, Sums, table_of};
-use super::wmma1250::{Factors, SIGNS, Single, addends, fused, load, multiply, results, turn};
+use super::wmma1250::{Factors, SIGNS, Single, addends, load, multiply, results, turn};
 use crate::fp::small::{BF6, BF8, FP4, FP6, FP8, shared_exponent};
 use crate::op::{Flow, Kernel, Op};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
 
 const K: usize = 128;
-type Matrix = Factors<f32, K>;
+type Matrix = Factors<K>;
 
 /// What an instruction says of A (`side` 0) and B (1), in the micro-op's second immediate:
 /// the rows that hold the scales [15:0], [31:16]; whether lanes 16 to 31 do 32, 33; the formats of the scales [35:34],
@@ -117,9 +117,9 @@ fn elements(w: &Wave, first: u16, format: usize) -> Matrix {
     let table = &TABLES[format];
     let value = |_: usize, code: u32| table[code as usize & 255];
     match format {
-        0 | 1 => load::<f32, 8, K>(w, first, turn(8, K), value),
-        2 | 3 => load::<f32, 6, K>(w, first, turn(6, K), value),
-        _ => load::<f32, 4, K>(w, first, turn(4, K), value),
+        0 | 1 => load::<8, K>(w, first, turn(8, K), value),
+        2 | 3 => load::<6, K>(w, first, turn(6, K), value),
+        _ => load::<4, K>(w, first, turn(4, K), value),
     }
 }
 
@@ -203,13 +203,13 @@ impl<const PARTS: usize> Kernel for Mixed<PARTS> {
             *sums = addends::<Single>(w, op, op.src[2] + 8 * part as u16);
             let a = elements(w, op.src[0] + 8 * part as u16, controls.format(0));
             if block == 0 {
-                multiply(sums, &a, &b, |_, k| k, fused);
+                multiply(sums, &a, &b, |_, k| k);
                 continue;
             }
             let a_scales = scales(w, controls, 0, part);
             let blocks = K / block;
             if are_safe(&a_scales, blocks) && are_safe(&b_scales, blocks) {
-                multiply(sums, &scaled(&a, &a_scales, block), &b_scaled, |_, k| k, fused);
+                multiply(sums, &scaled(&a, &a_scales, block), &b_scaled, |_, k| k);
             } else {
                 multiply_wide(sums, &a, &b, [&a_scales, &b_scales], block);
             }

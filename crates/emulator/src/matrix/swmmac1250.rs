@@ -16,9 +16,7 @@
 use std::marker::PhantomData;
 
 use super::wmma::{Bf8, Bf16, Element, F16, Fp8, SIZE};
-use super::wmma1250::{
-    Holds, Packed, SIGNS, Single, addends, bytes, floats, fused, integers, multiply, results, turn, whole,
-};
+use super::wmma1250::{Holds, Packed, SIGNS, Single, addends, bytes, floats, integers, multiply, results, turn};
 use crate::op::{Flow, Kernel, Op};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -50,7 +48,7 @@ impl<A: Element, B: Element, C: Holds, D: Holds, const STORED: usize, const K: u
         let own = turn(A::BITS, STORED);
         let (a, b) = (floats::<A, STORED>(w, op, 0, own), floats::<B, K>(w, op, 1, 2 * own));
         let met = met::<STORED>(w, op);
-        multiply(&mut sums, &a, &b, |row, s| usize::from(met[row][s]) % K, fused);
+        multiply(&mut sums, &a, &b, |row, s| usize::from(met[row][s]) % K);
         results::<D>(w, op.dst, &sums);
         Flow::Next
     }
@@ -66,8 +64,8 @@ impl Kernel for Integers {
         let own = turn(8, STORED);
         let (a, b) = (bytes::<STORED>(w, op, 0, own), bytes::<K>(w, op, 1, 2 * own));
         let met = met::<STORED>(w, op);
-        let mut dot = [[0; SIZE]; SIZE];
-        multiply(&mut dot, &a, &b, |row, s| usize::from(met[row][s]) % K, whole);
+        let mut dot = [[0.0; SIZE]; SIZE];
+        multiply(&mut dot, &a, &b, |row, s| usize::from(met[row][s]) % K);
         integers(w, op, op.dst, &dot);
         Flow::Next
     }

@@ -32,7 +32,7 @@ use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
 /// A matrix A by k, then row, or B by k, then column.
-pub(super) type Factors<T, const K: usize> = [[T; SIZE]; K];
+pub(super) type Factors<const K: usize> = [[f32; SIZE]; K];
 
 /// How many elements along K, of `size`, a half of the wave has before the other has as many.
 pub(super) const fn turn(bits: usize, size: usize) -> usize {
@@ -45,13 +45,13 @@ pub(super) const fn turn(bits: usize, size: usize) -> usize {
 
 /// Reads a matrix from the rows from `first` on; `value` gives what element k's code means.
 #[inline(always)]
-pub(super) fn load<T: Copy + Default, const BITS: usize, const K: usize>(
+pub(super) fn load<const BITS: usize, const K: usize>(
     w: &Wave,
     first: u16,
     turn: usize,
-    value: impl Fn(usize, u32) -> T,
-) -> Factors<T, K> {
-    let mut factors = [[T::default(); SIZE]; K];
+    value: impl Fn(usize, u32) -> f32,
+) -> Factors<K> {
+    let mut factors = [[0.0; SIZE]; K];
     for half in 0..2 {
         for at in 0..K / 2 {
             let k = at / turn * 2 * turn + half * turn + at % turn;
@@ -73,15 +73,15 @@ pub(super) fn load<T: Copy + Default, const BITS: usize, const K: usize>(
 
 /// Floating-point elements, with their signs as NEG (of even k) and NEG_HI (of odd k) have them.
 #[inline(always)]
-pub(super) fn floats<E: Element, const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<f32, K> {
+pub(super) fn floats<E: Element, const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<K> {
     let mods = RawMods(op.imm);
     let signs = [mods.neg(source as u32), mods.abs(source as u32)].map(|flip| u32::from(flip) << 31);
     // The match is for the compiler: a number of bits that is a constant.
     macro_rules! of {
         ($bits:literal) => {
             match E::table() {
-                Some(table) => load::<f32, $bits, K>(w, op.src[source], turn, |_, code| table[code as usize & 255]),
-                None => load::<f32, $bits, K>(w, op.src[source], turn, |k, code| {
+                Some(table) => load::<$bits, K>(w, op.src[source], turn, |_, code| table[code as usize & 255]),
+                None => load::<$bits, K>(w, op.src[source], turn, |k, code| {
                     f32::from_bits(E::widen(code).to_bits() ^ signs[k % 2])
                 }),
             }
@@ -94,24 +94,22 @@ pub(super) fn floats<E: Element, const K: usize>(w: &Wave, op: &Op, source: usiz
     }
 }
 
-/// Bytes, signed if the source's NEG says so.
+/// Bytes, signed if the source's NEG says so. Sums of up to 128 of their products are exact as f32.
 #[inline(always)]
-pub(super) fn bytes<const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<i32, K> {
-    let signed = RawMods(op.imm).neg(source as u32);
+pub(super) fn bytes<const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<K> {
     // The bit that is a sign, if there is one.
-    let sign = i32::from(signed) << 7;
-    load::<i32, 8, K>(w, op.src[source], turn, |_, code| (code as i32 ^ sign) - sign)
+    let sign = i32::from(RawMods(op.imm).neg(source as u32)) << 7;
+    load::<8, K>(w, op.src[source], turn, |_, code| ((code as i32 ^ sign) - sign) as f32)
 }
 
 /// A * B, added to what `sums` has, by row and column: `met` says, for a row of A and one of its elements, which row of B
 /// that one meets.
 #[inline(always)]
-pub(super) fn multiply<T: Copy, const A: usize, const B: usize>(
-    sums: &mut [[T; SIZE]; SIZE],
-    a: &Factors<T, A>,
-    b: &Factors<T, B>,
+pub(super) fn multiply<const A: usize, const B: usize>(
+    sums: &mut Sums,
+    a: &Factors<A>,
+    b: &Factors<B>,
     met: impl Fn(usize, usize) -> usize,
-    step: impl Fn(T, T, T) -> T,
 ) {
     // Rows at once, whose steps do not wait for each other; the sums of more the compiler does not keep in registers.
     const ROWS: usize = 4;
@@ -122,24 +120,12 @@ pub(super) fn multiply<T: Copy, const A: usize, const B: usize>(
                 let row = ROWS * part + r;
                 let factors = &b[met(row, k)];
                 for column in 0..SIZE {
-                    sums[column] = step(a[row], factors[column], sums[column]);
+                    sums[column] = a[row].mul_add(factors[column], sums[column]);
                 }
             }
         }
         *sums = local;
     }
-}
-
-/// One step of a sum of floating-point products.
-#[inline(always)]
-pub(super) fn fused(a: f32, b: f32, sum: f32) -> f32 {
-    a.mul_add(b, sum)
-}
-
-/// One step of a sum of bytes' products, which is never too large.
-#[inline(always)]
-pub(super) fn whole(a: i32, b: i32, sum: i32) -> i32 {
-    sum.wrapping_add(a.wrapping_mul(b))
 }
 
 /// Calls `f` with each place of a 32-bit result: register, lane, row and column.
@@ -224,14 +210,14 @@ pub(super) fn results<D: Holds>(w: &mut Wave, first: u16, sums: &Sums) {
     store(w, first, &out[..D::REGISTERS]);
 }
 
-/// Writes a result of 32-bit integers: C from `c` on with `dot` added.
+/// Writes a result of 32-bit integers: C from `c` on with `dot` added, which is whole numbers.
 #[inline(always)]
-pub(super) fn integers(w: &mut Wave, op: &Op, c: u16, dot: &[[i32; SIZE]; SIZE]) {
+pub(super) fn integers(w: &mut Wave, op: &Op, c: u16, dot: &Sums) {
     let clamp = RawMods(op.imm).clamp();
     let mut out = [Row::ZERO; 8];
     places(|register, lane, row, column| {
         let c = w.row(c + register as u16).0[lane] as i32;
-        let sum = i64::from(c) + i64::from(dot[row][column]);
+        let sum = i64::from(c) + i64::from(dot[row][column] as i32);
         let limited = if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
         out[register].0[lane] = limited as u32;
     });
@@ -246,7 +232,7 @@ impl<A: Element, B: Element, C: Holds, D: Holds, const K: usize> Kernel for Dens
         let mut sums = addends::<C>(w, op, op.src[2]);
         let a = floats::<A, K>(w, op, 0, turn(A::BITS, K));
         let b = floats::<B, K>(w, op, 1, turn(B::BITS, K));
-        multiply(&mut sums, &a, &b, |_, k| k, fused);
+        multiply(&mut sums, &a, &b, |_, k| k);
         results::<D>(w, op.dst, &sums);
         Flow::Next
     }
@@ -259,8 +245,8 @@ impl Kernel for Integers {
     fn run(w: &mut Wave, op: &Op) -> Flow {
         const K: usize = 64;
         let (a, b) = (bytes::<K>(w, op, 0, turn(8, K)), bytes::<K>(w, op, 1, turn(8, K)));
-        let mut dot = [[0; SIZE]; SIZE];
-        multiply(&mut dot, &a, &b, |_, k| k, whole);
+        let mut dot = [[0.0; SIZE]; SIZE];
+        multiply(&mut dot, &a, &b, |_, k| k);
         integers(w, op, op.src[2], &dot);
         Flow::Next
     }
