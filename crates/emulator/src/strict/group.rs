@@ -114,6 +114,11 @@ impl Group {
             })
     }
 
+    /// Words of LDS.
+    pub fn words(&self) -> usize {
+        self.written.len()
+    }
+
     /// Whether all words are written and defined.
     pub fn is_defined(&self) -> bool {
         self.dubious == 0

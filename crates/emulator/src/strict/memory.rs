@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::cells::{Conflict, Touch, Toucher};
 use super::order::Relation;
+use super::runs::Runs;
 use super::{Party, Strict};
 use crate::lds::Lds;
 use crate::mem::access::{Addresses, Rows};
@@ -160,6 +161,14 @@ impl Strict {
         };
         let (words, each) = pieces(transfer, rows);
         let size = u32::from(words) * each;
+        if transfer == Transfer::Words
+            && touch != Touch::Atomic
+            && let Some(runs) = Runs::of(offsets, mask, words.into())
+            && runs.end() <= shared.borrow().words()
+            && self.lds_reaches(action, rows, mask, || runs.iter())
+        {
+            return;
+        }
         let mut group = shared.borrow_mut();
         let mask = group.holding(offsets, mask, size);
         let reads = !matches!(action, Action::Store(_) | Action::Atomic(Atomic::Swap, _));
@@ -213,6 +222,18 @@ impl Strict {
     /// there is nothing to say about it: what is read or stored is defined, and what touched it before is settled. Else
     /// false, and [`lds`] has to look.
     pub fn lds_words(&mut self, action: Action, rows: Rows, pieces: &Pieces, offset: u32, mask: u64) -> bool {
+        self.lds_reaches(action, rows, mask, || pieces.reaches(offset, rows.words))
+    }
+
+    /// The same of some words, each reach being the first and how many.
+    #[inline(always)]
+    fn lds_reaches<I: Iterator<Item = (usize, usize)>>(
+        &mut self,
+        action: Action,
+        rows: Rows,
+        mask: u64,
+        reaches: impl Fn() -> I,
+    ) -> bool {
         let stores = match action {
             Action::Load(Transfer::Words) => false,
             Action::Store(Transfer::Words) => true,
@@ -221,7 +242,6 @@ impl Strict {
         if stores && self.shadow.undefined_lanes(rows.data, rows.words.into()) & mask != 0 {
             return false;
         }
-        let reaches = || pieces.reaches(offset, rows.words);
         let shared = self.group.clone();
         let is_watched = {
             let group = shared.borrow();

@@ -25,6 +25,7 @@ mod hazards;
 pub mod memory;
 mod order;
 mod quick;
+mod runs;
 mod shadow;
 mod spread;
 mod waits;

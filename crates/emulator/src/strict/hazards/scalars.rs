@@ -162,7 +162,11 @@ impl Scalars {
                     // Of VCC the last writer counts, of others any that has not been waited for.
                     *not_by &= !(risky & VCC);
                     let writers = self.writers.get_or_insert_with(|| Box::new([0; 128]));
-                    (0..128).filter(|k| risky >> k & 1 != 0).for_each(|k| writers[k] = pc);
+                    let mut left = risky;
+                    while left != 0 {
+                        writers[left.trailing_zeros() as usize] = pc;
+                        left &= left - 1;
+                    }
                 }
                 if !facts.any_read {
                     self.read = self.read & !writes | if vector { masks } else { 0 };
