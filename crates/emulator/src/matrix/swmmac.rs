@@ -10,7 +10,7 @@
 use std::marker::PhantomData;
 
 use super::layout;
-use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, SIZE, Sums, halves, integer, integers, signed, single};
+use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, Product, SIZE, Sums, halves, integer, integers, signed, single};
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -33,24 +33,28 @@ fn met(w: &Wave, op: &Op, bits: usize, size: usize) -> [[usize; 32]; SIZE] {
     out
 }
 
-#[inline(always)]
-fn multiply<A: Element, B: Element>(w: &Wave, op: &Op, sums: &mut Sums) {
-    const K: usize = 32;
-    let mut b = [[0f32; SIZE]; K];
-    for (k, row) in b.iter_mut().enumerate() {
-        let place = layout::sparse(w, B::BITS, K, k);
-        for (column, b) in row.iter_mut().enumerate() {
-            *b = signed::<B>(op, 1, k, layout::code(w, op, 1, place, B::BITS, column));
+/// A * B
+struct Sparse<A, B>(PhantomData<(A, B)>);
+impl<A: Element, B: Element> Product for Sparse<A, B> {
+    #[inline(always)]
+    fn add(w: &Wave, op: &Op, sums: &mut Sums) {
+        const K: usize = 32;
+        let mut b = [[0f32; SIZE]; K];
+        for (k, row) in b.iter_mut().enumerate() {
+            let place = layout::sparse(w, B::BITS, K, k);
+            for (column, b) in row.iter_mut().enumerate() {
+                *b = signed::<B>(op, 1, k, layout::code(w, op, 1, place, B::BITS, column));
+            }
         }
-    }
-    let met = met(w, op, A::BITS, K);
-    for (row, sums) in sums.iter_mut().enumerate() {
-        for s in 0..K / 2 {
-            let place = layout::dense(w, A::BITS, K / 2, s);
-            let a = signed::<A>(op, 0, s, layout::code(w, op, 0, place, A::BITS, row));
-            let b = &b[met[row][s]];
-            for column in 0..SIZE {
-                sums[column] = a.mul_add(b[column], sums[column]);
+        let met = met(w, op, A::BITS, K);
+        for (row, sums) in sums.iter_mut().enumerate() {
+            for s in 0..K / 2 {
+                let place = layout::dense(w, A::BITS, K / 2, s);
+                let a = signed::<A>(op, 0, s, layout::code(w, op, 0, place, A::BITS, row));
+                let b = &b[met[row][s]];
+                for column in 0..SIZE {
+                    sums[column] = a.mul_add(b[column], sums[column]);
+                }
             }
         }
     }
@@ -61,7 +65,7 @@ struct ToSingle<A, B>(PhantomData<(A, B)>);
 impl<A: Element, B: Element> Kernel for ToSingle<A, B> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        single(w, op, op.dst, |w, sums| multiply::<A, B>(w, op, sums))
+        single::<Sparse<A, B>>(w, op, op.dst)
     }
 }
 
@@ -70,7 +74,7 @@ struct ToHalf<T>(PhantomData<T>);
 impl<T: Half> Kernel for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        halves::<T>(w, op, op.dst, |w, sums| multiply::<T, T>(w, op, sums))
+        halves::<T, Sparse<T, T>>(w, op, op.dst)
     }
 }
 

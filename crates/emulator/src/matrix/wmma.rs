@@ -115,20 +115,31 @@ pub(super) fn signed<T: Element>(op: &Op, source: usize, k: usize, code: u32) ->
 
 pub(super) type Sums = [[f32; SIZE]; SIZE];
 
-/// A * B, added to what `sums` has, by row and column.
-#[inline(always)]
-fn multiply<A: Element, B: Element>(w: &Wave, op: &Op, sums: &mut Sums) {
-    let mut b = [[0f32; SIZE]; SIZE];
-    for (k, row) in b.iter_mut().enumerate() {
-        for (column, b) in row.iter_mut().enumerate() {
-            *b = element::<B>(w, op, 1, k, column);
-        }
-    }
-    for (row, sums) in sums.iter_mut().enumerate() {
-        for (k, b) in b.iter().enumerate() {
-            let a = element::<A>(w, op, 0, k, row);
+/// What is added to C. (A closure would be compiled once, for the baseline processor.)
+pub(super) trait Product {
+    /// Adds it to what `sums` has, by row and column. To be inlined, always.
+    fn add(w: &Wave, op: &Op, sums: &mut Sums);
+}
+
+/// A * B
+struct Dense<A, B>(PhantomData<(A, B)>);
+impl<A: Element, B: Element> Product for Dense<A, B> {
+    #[inline(always)]
+    fn add(w: &Wave, op: &Op, sums: &mut Sums) {
+        let (mut a, mut b) = ([[0f32; SIZE]; SIZE], [[0f32; SIZE]; SIZE]);
+        for k in 0..SIZE {
+            for row in 0..SIZE {
+                a[k][row] = element::<A>(w, op, 0, k, row);
+            }
             for column in 0..SIZE {
-                sums[column] = a.mul_add(b[column], sums[column]);
+                b[k][column] = element::<B>(w, op, 1, k, column);
+            }
+        }
+        for (row, sums) in sums.iter_mut().enumerate() {
+            for k in 0..SIZE {
+                for column in 0..SIZE {
+                    sums[column] = a[k][row].mul_add(b[k][column], sums[column]);
+                }
             }
         }
     }
@@ -140,15 +151,15 @@ pub(super) fn addend(mods: RawMods, value: f32) -> f32 {
     flipped(if mods.abs(2) { value.abs() } else { value }, mods.neg(2))
 }
 
-/// `c`, an f32 matrix, with what `f` adds to it.
+/// `c`, an f32 matrix, with a product added to it.
 #[inline(always)]
-pub(super) fn single(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, &mut Sums)) -> Flow {
+pub(super) fn single<P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
     let mods = RawMods(op.imm);
     let mut sums: Sums = [[0.0; SIZE]; SIZE];
     places(w, |register, lane, row, column| {
         sums[row][column] = addend(mods, f32::from_bits(w.row(c + register as u16).0[lane]));
     });
-    f(w, &mut sums);
+    P::add(w, op, &mut sums);
     let mut out = [Row::ZERO; SIZE];
     places(w, |register, lane, row, column| out[register].0[lane] = sums[row][column].to_bits());
     store(w, op, &out, !0);
@@ -157,7 +168,7 @@ pub(super) fn single(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, &mut Sums)
 
 /// The same of 16-bit floats.
 #[inline(always)]
-pub(super) fn halves<T: Half>(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, &mut Sums)) -> Flow {
+pub(super) fn halves<T: Half, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
     let mods = RawMods(op.imm);
     let packed = !is_rdna3(w);
     let half = u32::from(mods.op_sel(2)) * 16;
@@ -169,7 +180,7 @@ pub(super) fn halves<T: Half>(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, &
         let word = w.row(c + register as u16).0[lane];
         sums[row][column] = addend(mods, T::widen(word >> shift & 0xffff));
     });
-    f(w, &mut sums);
+    P::add(w, op, &mut sums);
     let mut out = [Row::ZERO; SIZE];
     places(w, |r, lane, row, column| {
         let (register, shift) = place(r);
@@ -209,7 +220,7 @@ struct ToSingle<A, B>(PhantomData<(A, B)>);
 impl<A: Element, B: Element> Kernel for ToSingle<A, B> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        single(w, op, op.src[2], |w, sums| multiply::<A, B>(w, op, sums))
+        single::<Dense<A, B>>(w, op, op.src[2])
     }
 }
 
@@ -218,7 +229,7 @@ struct ToHalf<T>(PhantomData<T>);
 impl<T: Half> Kernel for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        halves::<T>(w, op, op.src[2], |w, sums| multiply::<T, T>(w, op, sums))
+        halves::<T, Dense<T, T>>(w, op, op.src[2])
     }
 }
 
