@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`ops`] | the few instructions that placement writes itself |
 //! | [`prepared`] | a template, looked at once |
+//! | [`renamed`] | a template as it was renamed lately |
 //! | [`pool`] | free registers |
 //! | [`env`] | what all points of a component have in common |
 //! | [`point`] | the hooks of one point |
@@ -45,4 +46,5 @@ pub mod point;
 pub mod pool;
 pub mod preamble;
 pub mod prepared;
+pub mod renamed;
 pub mod resources;

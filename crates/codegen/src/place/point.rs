@@ -13,6 +13,7 @@ use super::hazard;
 use super::ops::{one, pair};
 use super::pool::{File, Pool};
 use super::prepared::{Arg, Prepared, is_memory};
+use super::renamed::Renamed;
 use crate::RelocKind;
 use crate::plan::{ArgValue, Rejected};
 
@@ -58,6 +59,7 @@ pub struct Splice {
     pub literals: Vec<Literal>,
     pub spans: Vec<Span>,
     pub highest: Highest,
+    renamed: Renamed,
 }
 
 /// One more than the highest register taken, by file.
@@ -546,7 +548,7 @@ fn place_one(
     push_nops(env, states, out)?;
 
     let start = out.insts.len();
-    prepared.rename(&groups, &mut out.insts)?;
+    out.renamed.append(env, i, &groups, &mut out.insts)?;
     for (inst, symbol, kind, addend) in &prepared.relocs {
         if let Some(&place) = env.symbols.get(symbol) {
             let high = matches!(kind, RelocKind::Rel32Hi);
