@@ -15,6 +15,8 @@ import luthier as lt
 
 HERE = Path(__file__).parent
 SIZE = 256
+# Processors whose waves have 32 lanes.
+NARROW = ("gfx1100", "gfx1250")
 
 
 def _row(ours: float, other: float, ratio: float, unit: str, against: str, least: float, **more) -> dict:
@@ -49,12 +51,15 @@ def arithmetic() -> dict[str, dict]:
     module, unit = _load(HERE / "valu.hip"), "M wave64 VALU instructions/s, one core"
     full, partial = _valu(module, 64, 200_000), _valu(module, 40, 100_000)
     strict = _valu(module, 64, 50_000, strict=True)
-    narrow = _valu(_load(HERE / "valu.hip", processor="gfx1100"), 32, 200_000)
+    narrow = {p: _valu(_load(HERE / "valu.hip", processor=p), 32, 200_000) for p in NARROW}
     plain_cost, strict_cost = full.seconds / full.instructions, strict.seconds / strict.instructions
     return {
         "emulate": _bound(_rate(full, "v_"), 60, unit),
         "emulate, EXEC partial": _bound(_rate(partial, "v_"), 25, unit),
-        "emulate, waves of 32 lanes": _bound(_rate(narrow, "v_"), 60, "M wave32 VALU instructions/s, one core"),
+        **{
+            f"emulate, waves of 32 lanes, {processor}": _bound(_rate(run, "v_"), 60, "M wave32 VALU instructions/s, one core")
+            for processor, run in narrow.items()
+        },
         "strict mode, arithmetic": _at_most(strict_cost / plain_cost, 4, "x a plain run"),
     }
 
@@ -92,11 +97,41 @@ def matrices() -> dict[str, dict]:
     }
 
 
-def matrix_instructions() -> dict:
-    module = _load(HERE / "mfma.hip")
-    args = [np.zeros(64, np.float32), np.uint32(20_000)]
-    result = _fastest(lambda: module.run("mfma", grid=64, block=64, args=args))
-    return _bound(_rate(result, "v_mfma"), 2, "M v_mfma_f32_16x16x16f16/s, one core")
+def matrix_instructions() -> dict[str, dict]:
+    """Matrix instructions a second on one core: CDNA2's, and those of waves of 32 lanes, which multiply twice or four
+    times as much."""
+
+    def rate(kernel: str, processor: str, lanes: int) -> float:
+        module, args = _load(HERE / f"{kernel}.hip", processor=processor), [np.zeros(64, np.float32), np.uint32(20_000)]
+        return _rate(_fastest(lambda: module.run(kernel, grid=lanes, block=lanes, args=args)), f"v_{kernel}")
+
+    shapes = {"gfx1100": "v_wmma_f32_16x16x16_f16", "gfx1250": "v_wmma_f32_16x16x32_f16"}
+    return {
+        "matrix instructions": _bound(rate("mfma", "gfx90a", 64), 2, "M v_mfma_f32_16x16x16f16/s, one core"),
+        **{
+            f"matrix instructions, {processor}": _bound(rate("wmma", processor, 32), 1, f"M {shape}/s, one core")
+            for processor, shape in shapes.items()
+        },
+    }
+
+
+def local_memory() -> dict[str, dict]:
+    """Strict mode where little but LDS is touched, by fewer and fewer lanes: a tree of sums for each workgroup."""
+    numbers = np.arange(1 << 18, dtype=np.int32)
+
+    def cost(processor: str, *, strict: bool) -> float:
+        module, sums = _load(ROOT / "tests/kernels/reduce.hip", processor=processor), np.zeros(len(numbers) // 256, np.int32)
+        args = [numbers, sums, np.uint32(len(numbers))]
+        result = _fastest(lambda: module.run("reduce", grid=len(numbers), block=256, args=args, strict=strict))
+        np.testing.assert_array_equal(sums, numbers.reshape(-1, 256).sum(1, dtype=np.int32))
+        return result.seconds
+
+    return {
+        f"strict mode, LDS, {processor}": _at_most(
+            cost(processor, strict=True) / cost(processor, strict=False), 5, "x a plain run"
+        )
+        for processor in ("gfx90a", *NARROW)
+    }
 
 
 def scaling() -> dict:
@@ -123,7 +158,8 @@ def measured() -> dict[str, dict]:
     return {
         **arithmetic(),
         **matrices(),
-        "matrix instructions": matrix_instructions(),
+        **matrix_instructions(),
+        **local_memory(),
         "all cores": scaling(),
         "a launch": launching(),
     }
