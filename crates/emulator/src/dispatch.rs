@@ -270,6 +270,10 @@ impl Dispatch {
     pub fn waves(&self, items: u32) -> u32 {
         items.div_ceil(self.lanes())
     }
+    /// Whether the processor moves bytes between memory and LDS while a wave goes on: RDNA3 and RDNA4 cannot.
+    pub fn has_engines(&self) -> bool {
+        !matches!(self.facts.generation(), Generation::Gfx11 | Generation::Gfx12)
+    }
     /// Work-items in one of the waves of a workgroup of so many.
     pub fn wave_items(&self, items: u32, number: u32) -> u32 {
         (items - number * self.lanes()).min(self.lanes())

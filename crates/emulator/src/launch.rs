@@ -186,8 +186,9 @@ impl Device {
             queue,
             sync,
         )?;
-        // Compilers widen loads of arguments up to the segment's alignment.
-        let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).next_multiple_of(64).max(64), true)?;
+        // Compilers widen loads of arguments, of three dwords to four. Strict mode allows no more than that.
+        let round = if strict.is_some() { 16 } else { 64 };
+        let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).max(1).next_multiple_of(round), true)?;
         let mut dispatch = Dispatch {
             descriptor: kernel.descriptor,
             facts: Facts::of(self.target()),

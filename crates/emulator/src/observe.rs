@@ -331,6 +331,21 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
     }
 }
 
+/// Before some bytes move between LDS and memory by no lane's doing.
+pub fn piece(w: &mut Wave, loads: bool, lds: u64, global: Option<u64>, len: u64) {
+    let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) else { return };
+    // An event has room for 16 bits of size.
+    for done in (0..len).step_by(0x8000) {
+        let size = (len - done).min(0x8000);
+        if let Some(global) = global {
+            observer.access((!loads).into(), Space::Global, 0, global + done, size);
+        }
+        if loads || global.is_some() {
+            observer.access(loads.into(), Space::Lds, 0, lds + done, size);
+        }
+    }
+}
+
 /// Before a scalar load or store.
 pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
     if let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) {

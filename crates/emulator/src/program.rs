@@ -231,6 +231,7 @@ impl Program {
 
     fn translate(&self, w: &Wave, start: u64, mode: u8) -> Result<Block, Stop> {
         let mut builder = Builder::new(self.limits, if self.high_vgprs { 0 } else { mode });
+        builder.lenient = self.strict;
         builder.msb = VgprMsb::from_bits(if self.high_vgprs { mode } else { 0 });
         let (mut insts, mut checked, mut doses, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut refusal = None;
@@ -272,7 +273,8 @@ impl Program {
             if self.strict {
                 checks.push(builder.ops.len());
                 builder.ops.push(Op { inst: number, ..Op::NOTHING });
-                checked.push(Box::new(Checked::new(&inst, pc)));
+                let unallocated = builder.check_limits(&inst).err();
+                checked.push(Box::new(Checked { unallocated, ..Checked::new(&inst, pc) }));
             }
             let ending = builder.instruction(&inst, pc, number);
             pc += inst.size() as u64;

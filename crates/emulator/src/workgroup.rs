@@ -8,6 +8,7 @@ use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::lower::Limits;
 use crate::observe::{Observer, WaveEvent};
+use crate::op::Flow;
 use crate::program::{Cursor, Program, Stop};
 use crate::report::FindingKind;
 use crate::sched::{Outcome, Shared};
@@ -78,7 +79,8 @@ impl Workgroup {
         let lds = d.lds.next_multiple_of(4) as usize;
         let count = d.waves(items);
         let split = d.descriptor.tg_split();
-        let checks = shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split)));
+        let checks =
+            shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split, d.has_engines())));
         let lds = Rc::new(Lds::new(lds));
         let barriers = Rc::new(Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1));
         let scratch = shared.scratch + shared.scratch_slot * slot as u64;
@@ -121,10 +123,12 @@ impl Workgroup {
         running.instructions += done;
         self.instructions += done;
         match stop {
-            Stop::Quantum => {}
+            // Its program may look for what engines do anywhere in the workgroup.
+            Stop::Quantum => return (0..self.waves.len()).try_for_each(|number| self.land(program, number)),
             Stop::Barrier => running.state = State::AtBarrier,
             Stop::End => {
                 running.state = State::Ended;
+                self.land(program, number)?;
                 self.end_of(number);
             }
             Stop::Fault { pc, text, refusal } => {
@@ -141,6 +145,20 @@ impl Workgroup {
             }
         }
         Ok(())
+    }
+
+    /// In strict mode: all that a wave's engines have still to do is done.
+    fn land(&mut self, program: &Program, number: usize) -> Result<(), Trouble> {
+        let wave = &mut self.waves[number].wave;
+        if strict::engine::land_all(wave) == Flow::Next {
+            return Ok(());
+        }
+        let pc = wave.strict.as_ref().map_or(0, |strict| strict.pc());
+        let message = || "the access cannot be made".into();
+        let unknown = || Fault { message: message(), lane: None, address: None, kind: FaultKind::Unsupported };
+        let fault = wave.fault.take().map_or_else(unknown, |fault| *fault);
+        let text = program.text_at(pc).unwrap_or_default();
+        Err(Trouble::Fault { pc, text, workgroup: self.id, wave: number as u32, fault })
     }
 
     /// A wave has ended, and takes no part in the workgroup's barrier any more.

@@ -1,12 +1,13 @@
 //! Memory instructions that gfx1250 adds.
 
-use luthier_isa::Inst;
+use luthier_isa::{Field, Inst, Operand};
 
-use super::Builder;
 use super::memory::{Fields, bytes, flat_op};
+use super::{Builder, code_of};
 use crate::mem::flat::{self, Encoded, NO_ROW};
-use crate::mem::{Action, Transfer, action, gfx1250};
+use crate::mem::{Action, Transfer, action, gfx1250, tensor_ops};
 use crate::op::{Handler, Op};
+use crate::scalar::NONE;
 
 /// Room for what is on its way, and for whatever registers an instruction has.
 const WIDEST: u16 = 8;
@@ -40,6 +41,29 @@ impl Builder {
         }
         let op = flat_op(inst, fields, segment, Some(bytes(action, words)))?;
         self.push_handler(run, Op { imm2: Encoded::new(action, words).0, ..op }, WIDEST);
+        Ok(true)
+    }
+
+    /// The tensor data mover; false if the instruction is none of its.
+    pub(super) fn tensor(&mut self, inst: &Inst) -> Result<bool, String> {
+        let run: Handler = match inst.info().base {
+            "tensor_load_to_lds" => tensor_ops::load,
+            "tensor_store_from_lds" => tensor_ops::store,
+            "tensor_save" | "tensor_stop" => {
+                return Err(format!("{} is not modelled: no wave is saved and restored", inst.info().mnemonic));
+            }
+            _ => return Ok(false),
+        };
+        let group = |field| match inst.operand_in(field) {
+            Some(Operand::Reg(range)) => code_of(range.first),
+            _ => None,
+        };
+        let (Some(first), Some(second)) = (group(Field::Vaddr), group(Field::Vaddr1)) else {
+            return Err(format!("{} needs the first two groups of its descriptor", inst.info().mnemonic));
+        };
+        let higher = [group(Field::Vaddr2), group(Field::Vaddr3)].map(|code| code.map_or(NONE, u16::from));
+        let op = Op { sdst: first, ssrc: second, src: [higher[0], higher[1], NONE], ..Op::NOTHING };
+        self.push_handler(run, op, 1);
         Ok(true)
     }
 }

@@ -8,7 +8,7 @@ use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{
     Action, Transfer, action, buffer, ds, ds_lanes, ds_src2, ds_transpose, flat_lanes, gfx1250, global_words,
-    lookup_cache_control, typed,
+    lds_barrier, lookup_cache_control, typed,
 };
 use crate::op::{Handler, Op, OpFlags};
 use crate::scalar::{IMM, NONE};
@@ -20,6 +20,9 @@ impl Builder {
     /// FLAT, MUBUF, MTBUF and DS instructions; false if it is none of them.
     pub(super) fn memory(&mut self, inst: &Inst) -> Result<bool, String> {
         let info = inst.info();
+        if self.tensor(inst)? {
+            return Ok(true);
+        }
         if let Some(run) = lookup_cache_control(info.base) {
             self.push_handler(run, Op::NOTHING, 1);
         } else if info.flags.contains(Flags::DS) {
@@ -218,6 +221,8 @@ impl Builder {
             return Ok(());
         }
         match info.base {
+            "ds_atomic_barrier_arrive_rtn_b64" => self.push_handler(lds_barrier::arrive_and_return, op, WIDEST),
+            "ds_atomic_async_barrier_arrive_b64" => self.push_handler(lds_barrier::arrive_later, op, WIDEST),
             "ds_append" => self.push_handler(ds::append, op, WIDEST),
             "ds_consume" => self.push_handler(ds::consume, op, WIDEST),
             "ds_read_addtid_b32" | "ds_write_addtid_b32" | "ds_load_addtid_b32" | "ds_store_addtid_b32" => {

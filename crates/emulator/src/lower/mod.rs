@@ -88,6 +88,8 @@ fn needs_vgprs(w: &mut Wave, op: &Op) -> Flow {
 pub struct Builder {
     pub ops: Vec<Op>,
     limits: Limits,
+    /// Registers beyond the limits are somebody else's finding: the device has them.
+    pub lenient: bool,
     /// Number of the instruction being lowered, within its block.
     inst: u16,
     next_temp: u16,
@@ -99,14 +101,24 @@ pub struct Builder {
 
 impl Builder {
     pub fn new(limits: Limits, index_mode: u8) -> Builder {
-        Builder { ops: Vec::new(), limits, inst: 0, next_temp: rows::TEMP, index_mode, msb: VgprMsb::ZERO }
+        Builder {
+            ops: Vec::new(),
+            limits,
+            lenient: false,
+            inst: 0,
+            next_temp: rows::TEMP,
+            index_mode,
+            msb: VgprMsb::ZERO,
+        }
     }
 
     /// Appends the micro-ops of the instruction at `pc`, the `number`th of the block.
     pub fn instruction(&mut self, inst: &Inst, pc: u64, number: u16) -> Result<Ending, String> {
         self.inst = number;
         self.next_temp = rows::TEMP;
-        self.check_limits(inst)?;
+        if !self.lenient {
+            self.check_limits(inst)?;
+        }
         self.check_allocation(inst);
         if inst.info().flags.contains(Flags::DUAL) {
             self.dual(inst)?;
@@ -194,7 +206,9 @@ impl Builder {
         }
     }
 
-    fn check_limits(&self, inst: &Inst) -> Result<(), String> {
+    /// # Errors
+    /// In words, which register the kernel's descriptor does not allocate.
+    pub fn check_limits(&self, inst: &Inst) -> Result<(), String> {
         for (_, operand) in inst.operands() {
             let Operand::Reg(range) = operand else { continue };
             let end = range.first.number() + u16::from(range.count.max(1));

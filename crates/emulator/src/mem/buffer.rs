@@ -8,12 +8,16 @@
 use luthier_isa::Generation;
 
 use super::access::{self, Addresses, Rows};
+use super::engine::{self, Engine};
 use super::flat::{Encoded, bytewise};
-use super::{Action, Transfer, ds, lanes, notice};
+use super::tensor::Piece;
+use super::{Action, Transfer, ds, lanes};
 use crate::error::FaultKind;
+use crate::observe;
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::scalar::s32;
+use crate::strict::memory as strict;
 use crate::wave::{Row, Wave, scalar};
 
 pub const OFFEN: u32 = 1;
@@ -221,7 +225,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
         }
     }
     if extra & LDS != 0 && matches!(action, Action::Load(_)) {
-        return to_lds(w, op, action, &at);
+        return to_lds(w, op, action, at);
     }
     if extra & LDS != 0 {
         // A store from LDS: the words pass through a temporary row.
@@ -267,43 +271,59 @@ pub(super) fn lds_offsets(w: &Wave, op: &Op, words: u32, extra: u32) -> [u32; 64
 
 /// A load straight into LDS: as many words as it loads for each lane, lane after lane, from M0 and the offset on. What is
 /// narrower than a word is extended to one.
-pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: &Addresses) -> Flow {
+pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: Addresses) -> Flow {
     let Action::Load(transfer) = action else { return Flow::Next };
     let encoded = Encoded(op.imm2);
     let words = u32::from(encoded.words());
-    let memory = std::sync::Arc::clone(&w.memory);
     let exec = w.exec();
     let offsets = lds_offsets(w, op, words, encoded.extra());
-    notice::to_lds(w, action, at, &offsets, words, exec);
-    let size = transfer.bytes(1);
+    let each = if transfer == Transfer::Words { 4 * u64::from(words) } else { transfer.bytes(1) };
+    observe::device(w, action, Rows { dst: 0, data: 0, words: words as u8 }, &at);
+    let mut pieces = Vec::new();
     for lane in lanes(exec) {
-        for k in 0..words {
-            let mut value = 0;
-            if at.mask >> lane & 1 != 0 {
-                let address = at.lane[lane].wrapping_add(at.stride * u64::from(k));
-                match memory.resolve(&mut w.span, address, size, false) {
-                    Ok(p) => {
-                        let raw = match size {
-                            1 => p.load8().into(),
-                            2 => p.load16().into(),
-                            _ => p.load32(),
-                        };
-                        value = transfer.merge(0, raw);
-                    }
-                    Err(_) => {
-                        let message = format!("a load from {address:#x}, which is in no allocation");
-                        if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
-                            return Flow::Fault;
-                        }
+        let place = |k: u32| offsets[lane].wrapping_add(4 * k).into();
+        let is_on = at.mask >> lane & 1 != 0;
+        let (len, count) = if at.stride == 4 { (each, 1) } else { (each.min(4), words) };
+        for k in 0..count {
+            let global = is_on.then(|| at.lane[lane].wrapping_add(at.stride * u64::from(k)));
+            pieces.push((Some(lane as u32), Piece { lds: place(k), global, len }));
+            if each < 4 {
+                // It is extended to a whole word.
+                let rest = Piece { lds: u64::from(offsets[lane]) + each, global: None, len: 4 - each };
+                pieces.push((Some(lane as u32), rest));
+            }
+        }
+    }
+    if each >= 4 {
+        return engine::start(w, Engine::Direct, pieces, true);
+    }
+    strict::transfer(w, Engine::Direct, &pieces, true);
+    engine::later(w, Engine::Direct, move |w| narrow_to_lds(w, transfer, &at, &offsets, exec))
+}
+
+/// One value of less than a word for each lane.
+fn narrow_to_lds(w: &mut Wave, transfer: Transfer, at: &Addresses, offsets: &[u32; 64], exec: u64) -> Flow {
+    let memory = std::sync::Arc::clone(&w.memory);
+    for lane in lanes(exec) {
+        let mut value = 0;
+        if at.mask >> lane & 1 != 0 {
+            let address = at.lane[lane];
+            match memory.resolve(&mut w.span, address, transfer.bytes(1), false) {
+                Ok(p) if transfer.bytes(1) == 1 => value = transfer.merge(0, p.load8().into()),
+                Ok(p) => value = transfer.merge(0, p.load16().into()),
+                Err(_) => {
+                    let message = format!("a load from {address:#x}, which is in no allocation");
+                    if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
+                        return Flow::Fault;
                     }
                 }
             }
-            let to = offsets[lane].wrapping_add(4 * k);
-            if w.lds.store32(to, value).is_none() {
-                let message = format!("a store to LDS at {to:#x}, of {:#x} bytes", w.lds.len());
-                if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), to.into(), message) != Flow::Next {
-                    return Flow::Fault;
-                }
+        }
+        let to = offsets[lane];
+        if w.lds.store32(to, value).is_none() {
+            let message = format!("a store to LDS at {to:#x}; the workgroup has {:#x} bytes", w.lds.len());
+            if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), to.into(), message) != Flow::Next {
+                return Flow::Fault;
             }
         }
     }

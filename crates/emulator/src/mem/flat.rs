@@ -111,7 +111,7 @@ pub fn global(w: &mut Wave, op: &Op) -> Flow {
     let mut at = Addresses { lane: [0; 64], mask: w.exec(), stride: 4 };
     global_addresses(w, op, &mut at.lane);
     if encoded.extra() & buffer::LDS != 0 {
-        return buffer::to_lds(w, op, encoded.action(), &at);
+        return buffer::to_lds(w, op, encoded.action(), at);
     }
     access::perform(w, encoded.action(), rows_of(op, encoded), &at)
 }
@@ -189,7 +189,7 @@ pub fn scratch(w: &mut Wave, op: &Op) -> Flow {
     if encoded.extra() & buffer::LDS != 0 {
         let (base, width) = (scratch_base(w), w.lanes());
         let lane = std::array::from_fn(|i| private_place(base, width, offsets[i], i));
-        return buffer::to_lds(w, op, encoded.action(), &Addresses { lane, mask: exec, stride: 4 * u64::from(width) });
+        return buffer::to_lds(w, op, encoded.action(), Addresses { lane, mask: exec, stride: 4 * u64::from(width) });
     }
     private_access(w, encoded.action(), rows_of(op, encoded), &offsets, exec, |lane| lane)
 }

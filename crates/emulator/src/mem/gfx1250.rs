@@ -13,10 +13,13 @@
 //! Micro-op: as those of [`super::flat`] and [`super::ds`]; of asynchronous ones, `dst` has the places in LDS.
 
 use super::access::{self, Addresses, Rows};
+use super::engine::{self, Engine, LanePiece};
 use super::flat::{self, Encoded};
+use super::tensor::Piece;
 use super::{Action, Transfer, ds, lanes};
 use crate::error::FaultKind;
 use crate::fp::small::packed;
+use crate::observe;
 use crate::op::{Flow, Handler, Op};
 use crate::wave::{Row, Wave, rows, scalar};
 
@@ -41,29 +44,33 @@ pub fn somewhere(offsets: &[u32; 64], mask: u64) -> u64 {
     lanes(mask).filter(|&lane| offsets[lane] < NOWHERE).fold(0, |mask, lane| mask | 1 << lane)
 }
 
+/// The pieces of lanes, of so many bytes each.
+fn pieces(at: &Addresses, offsets: &[u32; 64], len: u64) -> Vec<LanePiece> {
+    let piece = |lane: usize| Piece { lds: offsets[lane].into(), global: Some(at.lane[lane]), len };
+    lanes(at.mask).map(|lane| (Some(lane as u32), piece(lane))).collect()
+}
+
 /// From global memory to LDS.
 pub fn load_to_lds(w: &mut Wave, op: &Op) -> Flow {
     let encoded = Encoded(op.imm2);
     let (mut at, offsets) = (global(w, op), offsets(w, op, op.dst));
     at.mask = somewhere(&offsets, at.mask);
-    let moved = Rows { dst: WAY, data: WAY, words: encoded.words() };
     let Action::Load(transfer) = encoded.action() else { return Flow::Next };
-    match access::perform(w, Action::Load(transfer), moved, &at) {
-        Flow::Next => ds::access(w, Action::Store(transfer), moved, &offsets, at.mask),
-        flow => flow,
-    }
+    let moved = Rows { dst: WAY, data: WAY, words: encoded.words() };
+    observe::device(w, encoded.action(), moved, &at);
+    observe::lds(w, Action::Store(transfer), moved, &offsets, at.mask);
+    engine::start(w, Engine::Loads, pieces(&at, &offsets, transfer.bytes(encoded.words())), true)
 }
 
 /// From LDS to global memory.
 pub fn store_from_lds(w: &mut Wave, op: &Op) -> Flow {
     let encoded = Encoded(op.imm2);
     let (at, offsets) = (global(w, op), offsets(w, op, op.src[1]));
-    let moved = Rows { dst: WAY, data: WAY, words: encoded.words() };
     let Action::Store(transfer) = encoded.action() else { return Flow::Next };
-    match ds::access(w, Action::Load(transfer), moved, &offsets, at.mask) {
-        Flow::Next => access::perform(w, Action::Store(transfer), moved, &at),
-        flow => flow,
-    }
+    let moved = Rows { dst: WAY, data: WAY, words: encoded.words() };
+    observe::lds(w, Action::Load(transfer), moved, &offsets, at.mask);
+    observe::device(w, encoded.action(), moved, &at);
+    engine::start(w, Engine::Stores, pieces(&at, &offsets, transfer.bytes(encoded.words())), false)
 }
 
 /// Those that share a load each ask for it, and it comes to each: what one asks for is then its own matter. Refuses one that

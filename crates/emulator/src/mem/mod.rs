@@ -8,14 +8,18 @@ pub mod ds_lanes;
 pub mod ds_src2;
 pub mod ds_transpose;
 pub mod ds_words;
+pub mod engine;
 pub mod flat;
 pub mod flat_lanes;
 pub mod format;
 pub mod gfx1250;
 pub mod global_words;
+pub mod lds_barrier;
 pub mod notice;
 pub mod pieces;
 pub mod smem;
+pub mod tensor;
+pub mod tensor_ops;
 pub mod typed;
 
 use crate::op::{Flow, Handler, Op};

@@ -47,14 +47,6 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
     }
 }
 
-/// A load straight into LDS, some words for each lane.
-pub fn to_lds(w: &mut Wave, action: Action, at: &Addresses, offsets: &[u32; 64], words: u32, mask: u64) {
-    if w.is_watched {
-        strict::to_lds(w, offsets, words, mask);
-        observe::device(w, action, Rows { dst: 0, data: 0, words: words as u8 }, at);
-    }
-}
-
 /// A scalar load or store of some bytes.
 pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
     if w.is_watched {

@@ -7,12 +7,16 @@
 //! fewer components than the format has repeats the first.
 
 use super::buffer::{self, IDXEN, OFFEN, Resource};
+use super::engine::{self, Engine};
+use super::tensor::Piece;
 use super::{Action, Transfer, access, ds, lanes, notice};
 use crate::error::FaultKind;
 use crate::mem::format::DataFormat;
+use crate::observe;
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::scalar::s32;
+use crate::strict::memory as strict;
 use crate::wave::Wave;
 
 /// What an instruction moves, in `imm2`: OFFEN, IDXEN, LDS and WIDE_M0 in bits 3:0, components in bits 7:4, flags in bits 11:8, the
@@ -197,8 +201,20 @@ pub fn to_lds(w: &mut Wave, op: &Op) -> Flow {
         flow => return flow,
     }
     let (offsets, exec) = (buffer::lds_offsets(w, op, 1, op.imm2 as u32), w.exec());
-    let rows = access::Rows { dst: op.dst, data: op.dst, words: 1 };
-    ds::access(w, Action::Store(Transfer::Words), rows, &offsets, exec)
+    let loaded = w.row(op.dst).0;
+    observe::lds(
+        w,
+        Action::Store(Transfer::Words),
+        access::Rows { dst: op.dst, data: op.dst, words: 1 },
+        &offsets,
+        exec,
+    );
+    let piece = |lane: usize| (Some(lane as u32), Piece { lds: offsets[lane].into(), global: None, len: 4 });
+    strict::transfer(w, Engine::Direct, &lanes(exec).map(piece).collect::<Vec<_>>(), true);
+    engine::later(w, Engine::Direct, move |w| {
+        let lost = lanes(exec).filter(|&lane| w.lds.store32(offsets[lane], loaded[lane]).is_none()).last();
+        lost.map_or(Flow::Next, |lane| ds::outside(w, lane, offsets[lane]))
+    })
 }
 
 fn read(w: &mut Wave, lane: usize, size: u32, place: impl Fn(u32) -> u64) -> Result<u128, Flow> {

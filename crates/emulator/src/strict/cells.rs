@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::order::{Access, AccessId, Order, Relation};
+use super::order::{Access, AccessId, Actor, Order, Relation};
 use crate::op::{Level, level};
 
 /// How an access touches bytes.
@@ -13,13 +13,21 @@ pub enum Touch {
     Read,
     Write,
     Atomic,
+    /// At a barrier in LDS, by whoever arrives or looks.
+    Meet,
+}
+
+impl Touch {
+    fn is_atomic(self) -> bool {
+        matches!(self, Touch::Atomic | Touch::Meet)
+    }
 }
 
 /// An access as it touches memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Toucher {
     pub id: AccessId,
-    pub wave: u16,
+    pub actor: Actor,
     pub touch: Touch,
 }
 
@@ -30,12 +38,12 @@ pub struct Conflict {
     pub relation: Relation,
 }
 
-/// The last writer, and up to two readers of different waves since.
+/// The last writer, and up to two readers of different actors since.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Cell {
     writer: AccessId,
     readers: [AccessId; 2],
-    waves: [u32; 2],
+    actors: [u32; 2],
 }
 
 /// In place of a writer: the word's bytes have records of their own.
@@ -46,7 +54,7 @@ const SPLIT: AccessId = AccessId::MAX;
 pub struct Cells {
     writer: Vec<AccessId>,
     readers: [Vec<AccessId>; 2],
-    waves: [Vec<u32>; 2],
+    actors: [Vec<u32>; 2],
     split: HashMap<u32, [Cell; 4]>,
 }
 
@@ -62,27 +70,29 @@ impl Judge<'_> {
         id == self.harmless || self.order.is_settled(id)
     }
 
-    /// The reader in the slot of this wave, else the older one, makes room.
+    /// The reader in the slot of this actor, else the older one, makes room.
     fn note_reader(&self, cell: &mut Cell) {
-        let Toucher { id, wave, .. } = self.by;
-        let wave = u32::from(wave);
-        let free = |slot: usize| cell.waves[slot] == wave || self.order.is_settled(cell.readers[slot]);
+        let Toucher { id, actor, .. } = self.by;
+        let actor = u32::from(actor);
+        let free = |slot: usize| cell.actors[slot] == actor || self.order.is_settled(cell.readers[slot]);
         let slot = match () {
             () if free(0) => 0,
             () if free(1) => 1,
             () => {
-                (cell.readers[0], cell.waves[0]) = (cell.readers[1], cell.waves[1]);
+                (cell.readers[0], cell.actors[0]) = (cell.readers[1], cell.actors[1]);
                 1
             }
         };
-        (cell.readers[slot], cell.waves[slot]) = (id, wave);
+        (cell.readers[slot], cell.actors[slot]) = (id, actor);
     }
 
     /// Notes an access to what a cell stands for, if it is plain that nothing collides.
     #[inline(always)]
     fn visit_quickly(&self, cell: &mut Cell) -> bool {
         let reads = self.by.touch == Touch::Read;
-        let harmless = self.is_harmless(cell.writer) && (reads || cell.readers.iter().all(|&r| self.is_harmless(r)));
+        let writer =
+            if self.by.touch.is_atomic() { self.order.is_settled(cell.writer) } else { self.is_harmless(cell.writer) };
+        let harmless = writer && (reads || cell.readers.iter().all(|&r| self.is_harmless(r)));
         if harmless && reads {
             self.note_reader(cell);
         } else if harmless {
@@ -96,10 +106,10 @@ impl Judge<'_> {
             return None;
         }
         let found = self.order.get(other).and_then(|&earlier| {
-            if earlier.wave == self.by.wave || (earlier.atomic && self.by.touch == Touch::Atomic) {
+            if earlier.atomic && self.by.touch.is_atomic() {
                 return None;
             }
-            let relation = self.order.relation(&earlier, self.by.wave);
+            let relation = self.order.relation(&earlier, self.order.get(self.by.id)?);
             (relation != Relation::Ordered).then_some(Conflict { earlier, relation })
         });
         if found.is_none() {
@@ -118,10 +128,13 @@ impl Judge<'_> {
         if touch == Touch::Read {
             self.note_reader(cell);
         } else {
-            for reader in cell.readers.into_iter().filter(|&reader| reader != 0) {
+            // Who has looked at a barrier in LDS before is in nobody's way.
+            for reader in cell.readers.into_iter().filter(|&reader| reader != 0 && touch != Touch::Meet) {
                 found = found.or_else(|| self.collides(reader));
             }
-            *cell = Cell { writer: self.by.id, ..Cell::default() };
+            let keeps = touch.is_atomic() && self.order.hides(cell.writer, self.by.id);
+            let writer = if keeps { cell.writer } else { self.by.id };
+            *cell = Cell { writer, ..Cell::default() };
         }
         found
     }
@@ -130,18 +143,18 @@ impl Judge<'_> {
 /// [`Judge::note_reader`] for neighbouring words, without branches.
 #[inline(always)]
 fn note_readers(
-    (id, wave): (AccessId, u32),
+    (id, actor): (AccessId, u32),
     unsettled: AccessId,
     [r0, r1]: [&mut [AccessId]; 2],
-    [w0, w1]: [&mut [u32]; 2],
+    [a0, a1]: [&mut [u32]; 2],
 ) {
-    for (((r0, r1), w0), w1) in r0.iter_mut().zip(r1).zip(w0).zip(w1) {
-        let first = *w0 == wave || *r0 < unsettled;
-        let second = *w1 == wave || *r1 < unsettled;
-        let (reader, owner) = if second { (*r0, *w0) } else { (*r1, *w1) };
-        let (last, last_owner) = if first { (*r1, *w1) } else { (id, wave) };
-        (*r0, *w0) = if first { (id, wave) } else { (reader, owner) };
-        (*r1, *w1) = (last, last_owner);
+    for (((r0, r1), a0), a1) in r0.iter_mut().zip(r1).zip(a0).zip(a1) {
+        let first = *a0 == actor || *r0 < unsettled;
+        let second = *a1 == actor || *r1 < unsettled;
+        let (reader, owner) = if second { (*r0, *a0) } else { (*r1, *a1) };
+        let (last, last_owner) = if first { (*r1, *a1) } else { (id, actor) };
+        (*r0, *a0) = if first { (id, actor) } else { (reader, owner) };
+        (*r1, *a1) = (last, last_owner);
     }
 }
 
@@ -151,22 +164,22 @@ impl Cells {
         Cells {
             writer: none(),
             readers: [none(), none()],
-            waves: [vec![0; words], vec![0; words]],
+            actors: [vec![0; words], vec![0; words]],
             split: HashMap::new(),
         }
     }
 
     fn get(&self, word: usize) -> Option<Cell> {
         let writer = *self.writer.get(word)?;
-        let (readers, waves) = ([0, 1].map(|k| self.readers[k][word]), [0, 1].map(|k| self.waves[k][word]));
-        Some(Cell { writer, readers, waves })
+        let (readers, actors) = ([0, 1].map(|k| self.readers[k][word]), [0, 1].map(|k| self.actors[k][word]));
+        Some(Cell { writer, readers, actors })
     }
 
     fn set(&mut self, word: usize, cell: Cell) {
         self.writer[word] = cell.writer;
         for k in 0..2 {
             self.readers[k][word] = cell.readers[k];
-            self.waves[k][word] = cell.waves[k];
+            self.actors[k][word] = cell.actors[k];
         }
     }
 
@@ -201,9 +214,9 @@ impl Cells {
     fn touch_reach(&mut self, order: &Order, by: Toucher, first: usize, count: usize) -> bool {
         let Some(end) = first.checked_add(count).filter(|&end| end <= self.writer.len()) else { return false };
         let words = first..end;
-        let Cells { writer, readers: [r0, r1], waves: [w0, w1], .. } = self;
+        let Cells { writer, readers: [r0, r1], actors: [a0, a1], .. } = self;
         let (writer, r0, r1) = (&mut writer[words.clone()], &mut r0[words.clone()], &mut r1[words.clone()]);
-        let (w0, w1) = (&mut w0[words.clone()], &mut w1[words]);
+        let (a0, a1) = (&mut a0[words.clone()], &mut a1[words]);
         let mut latest = writer.iter().fold(0, |latest, &id| latest.max(id));
         if by.touch != Touch::Read {
             latest = r0.iter().chain(&*r1).fold(latest, |latest, &id| latest.max(id));
@@ -215,11 +228,11 @@ impl Cells {
             writer.fill(by.id);
             r0.fill(0);
             r1.fill(0);
-            w0.fill(0);
-            w1.fill(0);
+            a0.fill(0);
+            a1.fill(0);
             return true;
         }
-        note_readers((by.id, by.wave.into()), order.first_unsettled(), [r0, r1], [w0, w1]);
+        note_readers((by.id, by.actor.into()), order.first_unsettled(), [r0, r1], [a0, a1]);
         true
     }
 
@@ -310,7 +323,7 @@ mod tests {
     fn touch(cells: &mut Cells, order: &mut Order, wave: u16, touch: Touch, address: u32, bytes: u32) -> Vec<u16> {
         let id = order.begin(wave, 0, touch == Touch::Atomic);
         let mut found = Vec::new();
-        let by = Toucher { id, wave, touch };
+        let by = Toucher { id, actor: wave, touch };
         cells
             .touch(order, by, [(0, address)].into_iter(), bytes, &|_, _| false, &mut |_, c| found.push(c.earlier.wave));
         order.finish(id);
@@ -319,7 +332,7 @@ mod tests {
 
     #[test]
     fn bytes_of_a_word_are_told_apart() {
-        let (mut cells, mut order) = (Cells::new(4), Order::new(3));
+        let (mut cells, mut order) = (Cells::new(4), Order::new(3, false));
         assert!(touch(&mut cells, &mut order, 0, Touch::Write, 4, 1).is_empty());
         assert!(touch(&mut cells, &mut order, 1, Touch::Write, 5, 1).is_empty());
         assert_eq!(touch(&mut cells, &mut order, 2, Touch::Write, 5, 2), [1]);
@@ -336,7 +349,7 @@ mod tests {
     /// Neighbouring words at once, and each by itself, leave the same records.
     #[test]
     fn words_together_are_words_apart() {
-        let (mut together, mut apart, mut order) = (Cells::new(64), Cells::new(64), Order::new(4));
+        let (mut together, mut apart, mut order) = (Cells::new(64), Cells::new(64), Order::new(4, false));
         let mut seed = 7u32;
         let mut random = |below: u32| {
             seed = seed.wrapping_mul(0x9e37_79b1).wrapping_add(0x1234_5677);
@@ -347,7 +360,7 @@ mod tests {
             let (wave, first) = (random(4) as u16, random(48));
             let touch = [Touch::Read, Touch::Read, Touch::Write][random(3) as usize];
             let id = order.begin(wave, step, false);
-            let by = Toucher { id, wave, touch };
+            let by = Toucher { id, actor: wave, touch };
             let mut found = [0, 0];
             let lanes = || (0..16).map(|lane| (lane, 4 * (first + lane as u32)));
             if together.touch_words(&order, by, [(first as usize, 16)].into_iter()) {
@@ -368,7 +381,7 @@ mod tests {
 
     #[test]
     fn two_readers_are_remembered() {
-        let (mut cells, mut order) = (Cells::new(1), Order::new(4));
+        let (mut cells, mut order) = (Cells::new(1), Order::new(4, false));
         assert!(touch(&mut cells, &mut order, 0, Touch::Read, 0, 4).is_empty());
         assert!(touch(&mut cells, &mut order, 1, Touch::Read, 0, 4).is_empty());
         assert!(touch(&mut cells, &mut order, 1, Touch::Read, 0, 4).is_empty());

@@ -2,7 +2,7 @@
 
 use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, Part, Reg};
 
-use super::counters::{counters, wait};
+use super::counters::{counters, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
 use super::hazards::Facts;
@@ -128,6 +128,8 @@ pub struct Checked {
     pub loaded: Loaded,
     pub counters: Counters,
     pub unordered: bool,
+    /// Of completion, among what the same counters count.
+    pub order: u8,
     pub wait: Option<Wait>,
     pub dpp: Option<Dpp>,
     /// Bits of a vector result that keep their value.
@@ -139,6 +141,8 @@ pub struct Checked {
     pub shifts: bool,
     pub hazards: Facts,
     pub quick: Option<Quick>,
+    /// Which register is beyond those that the kernel's descriptor allocates.
+    pub unallocated: Option<String>,
 }
 
 pub(super) fn place(value: Operand) -> Option<Place> {
@@ -278,6 +282,7 @@ impl Checked {
             loaded,
             counters,
             unordered: flag(Flags::SMEM),
+            order: order(inst),
             wait: wait(inst),
             dpp: Dpp::of(inst),
             kept,
@@ -285,6 +290,7 @@ impl Checked {
             ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
             shifts: shifts(base),
             quick: None,
+            unallocated: None,
         };
         checked.quick = Quick::of(&checked);
         checked
@@ -305,6 +311,7 @@ impl Checked {
             loaded: Loaded::default(),
             counters: 0,
             unordered: false,
+            order: 0,
             wait: None,
             dpp: None,
             kept: 0,
@@ -312,6 +319,7 @@ impl Checked {
             ignores_exec: false,
             shifts,
             quick: None,
+            unallocated: None,
         }
     }
 }
@@ -362,6 +370,9 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
     }
     if info.flags.contains(Flags::SMEM) {
         return Rule::Decides("a scalar memory access");
+    }
+    if info.format == Format::Tensor {
+        return Rule::Decides("what the tensor data mover moves");
     }
     if info.flags.contains(Flags::VALU) {
         if base.starts_with("v_cmpx") && results.is_empty() {

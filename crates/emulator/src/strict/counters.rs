@@ -2,7 +2,7 @@
 
 use luthier_isa::{Field, Flags, Generation, Inst, Reg};
 
-use super::waits::{ASYNC, Counters, LDS, LOADS, SCALAR, STORES, Wait};
+use super::waits::{ASYNC, Counters, LDS, LOADS, OWN_ORDER, SCALAR, STORES, TENSOR, Wait};
 
 /// The counters that an instruction raises.
 pub fn counters(inst: &Inst) -> Counters {
@@ -27,15 +27,25 @@ pub fn counters(inst: &Inst) -> Counters {
         () => 0,
     };
     // Between memory and LDS, without registers.
-    let moves = if info.base.contains("_async_to_lds") || info.base.contains("_async_from_lds") { ASYNC } else { 0 };
+    let moves = match info.base {
+        "tensor_load_to_lds" | "tensor_store_from_lds" => TENSOR,
+        base if base.contains("_async_to_lds") || base.contains("_async_from_lds") => ASYNC,
+        "ds_atomic_async_barrier_arrive_b64" => ASYNC,
+        _ => 0,
+    };
     memory | lds | moves
+}
+
+/// The order of completion among what one counter counts.
+pub fn order(inst: &Inst) -> u8 {
+    if inst.info().base.contains("_async_from_lds") { OWN_ORDER } else { 0 }
 }
 
 /// What an instruction waits for.
 pub fn wait(inst: &Inst) -> Option<Wait> {
     let info = inst.info();
     let simm = inst.field(Field::Simm16).unwrap_or(0);
-    let all = Wait { counters: LOADS | LDS | STORES | SCALAR | ASYNC, ..Wait::default() };
+    let all = Wait { counters: LOADS | LDS | STORES | SCALAR | ASYNC | TENSOR, ..Wait::default() };
     // A register besides the immediate says what only the wave knows; compilers name `null`.
     let fixed = !matches!(inst.operand_in(Field::Sdst), Some(luthier_isa::Operand::Reg(_)));
     let one = |counter| Some(Wait::of(counter, simm & 0x3f));
@@ -58,6 +68,7 @@ pub fn wait(inst: &Inst) -> Option<Wait> {
         "s_wait_storecnt" => one(STORES),
         "s_wait_dscnt" => one(LDS),
         "s_wait_asynccnt" => one(ASYNC),
+        "s_wait_tensorcnt" => one(TENSOR),
         "s_wait_kmcnt" => one(SCALAR),
         "s_wait_loadcnt_dscnt" => Some(Wait::of(LOADS, simm >> 8 & 0x3f).and(Wait::of(LDS, simm & 0x3f))),
         "s_wait_storecnt_dscnt" => Some(Wait::of(STORES, simm >> 8 & 0x3f).and(Wait::of(LDS, simm & 0x3f))),

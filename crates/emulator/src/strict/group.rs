@@ -5,17 +5,22 @@ use std::rc::Rc;
 
 use super::Party;
 use super::cells::{Cells, Conflict, Toucher};
-use super::order::{AccessId, Order, Relation};
+use super::order::{AccessId, Actor, Clock, Order, Relation};
+use crate::mem::engine::Engine;
 use crate::mem::lanes;
 
 /// Device memory that an access under way touches.
 struct Open {
     id: AccessId,
     writes: bool,
-    lanes: Box<[u64; 64]>,
-    mask: u64,
-    size: u64,
+    /// By an engine.
+    apart: bool,
+    /// Addresses and lengths.
+    reach: Vec<(u64, u64)>,
 }
+
+/// Stores of waves that are remembered for the sake of engines.
+const STORES: usize = 64;
 
 pub struct Group {
     order: Order,
@@ -29,6 +34,8 @@ pub struct Group {
     cells: Cells,
     /// Whether device memory keeps no order between the waves of this workgroup, which then is watched too.
     split: bool,
+    /// Whether the processor has engines that move bytes beside the waves.
+    engines: bool,
     open: Vec<Open>,
     /// Who waited first for the round of the workgroup's barrier that some have waited for.
     first_wait: Option<(u32, Party)>,
@@ -41,28 +48,72 @@ const DEFINED: u8 = 0x10;
 pub type SharedGroup = Rc<RefCell<Group>>;
 
 impl Group {
-    pub fn new(waves: usize, lds: usize, split: bool) -> SharedGroup {
+    pub fn new(waves: usize, lds: usize, split: bool, engines: bool) -> SharedGroup {
         let words = lds.div_ceil(4);
         Rc::new(RefCell::new(Group {
-            order: Order::new(waves.max(1)),
+            order: Order::new(waves.max(1), engines),
             waves,
             undefined: vec![!0; words],
             written: vec![0; words],
             dubious: words,
-            // A single wave does everything in its own order.
-            cells: Cells::new(if waves > 1 { words } else { 0 }),
+            // A single wave does everything in its own order, as long as it does it itself.
+            cells: Cells::new(if waves > 1 || engines { words } else { 0 }),
             split,
+            engines,
             open: Vec::new(),
             first_wait: None,
         }))
     }
 
+    /// Whether accesses to LDS are.
     pub fn is_watched(&self) -> bool {
+        self.waves > 1 || self.engines
+    }
+
+    pub fn has_waves(&self) -> bool {
         self.waves > 1
     }
 
     pub fn is_split(&self) -> bool {
         self.split && self.waves > 1
+    }
+
+    /// Whether an access of a wave to device memory is to be told: all, or stores, of which an engine may want what
+    /// they bring, or whatever may want what an engine has under way.
+    pub fn wants(&self, writes: bool) -> bool {
+        self.is_split() || self.engines && (writes || self.open.iter().any(|open| open.apart))
+    }
+
+    pub fn begin_engine(&mut self, wave: u16, engine: Engine, pc: u64, atomic: bool, main: bool) -> AccessId {
+        self.order.begin_engine(wave, engine, pc, atomic, main)
+    }
+
+    pub fn actor(&self, wave: u16, engine: Engine) -> Actor {
+        self.order.actor(wave, engine)
+    }
+
+    pub fn knowledge(&self, wave: u16, engine: Option<Engine>) -> Clock {
+        self.order.knowledge(wave, engine)
+    }
+
+    pub fn meet(&mut self, address: u32) {
+        self.order.meet(address);
+    }
+
+    pub fn arrive_in_lds(&mut self, address: u32, knows: &Clock, ends: bool) {
+        self.order.arrive_in_lds(address, knows, ends);
+    }
+
+    pub fn look(&mut self, wave: u16, first: u32, len: u32) -> bool {
+        self.order.look(wave, first, len)
+    }
+
+    pub fn tick(&mut self, wave: u16) {
+        self.order.tick(wave);
+    }
+
+    pub fn has_object(&self, first: u32, len: u32) -> bool {
+        self.order.has_object(first, len)
     }
 
     pub fn begin(&mut self, wave: u16, pc: u64, atomic: bool) -> AccessId {
@@ -195,35 +246,67 @@ impl Group {
         self.cells.touch(&self.order, by, lanes, bytes, same, found);
     }
 
-    /// Notes an access to device memory, and gives one of another wave that it collides with: one that a barrier lies
-    /// behind, but no wait.
+    /// These bytes, which are there, are written and have no undefined bits.
+    pub fn define_all(&mut self, at: u32, len: u32) {
+        let (first, end) = (at.next_multiple_of(4).min(at + len), (at + len) / 4 * 4);
+        (at..first).for_each(|byte| self.define(byte, 1, 0));
+        if end > first {
+            self.define_words(first as usize / 4, (end - first) as usize / 4);
+        }
+        (end.max(first)..at + len).for_each(|byte| self.define(byte, 1, 0));
+    }
+
+    /// Notes an access of a wave to device memory, and gives one of another actor that it collides with: one that was
+    /// begun before and not waited for.
     pub fn touch_device(
         &mut self,
         id: AccessId,
-        wave: u16,
         writes: bool,
         addresses: &[u64; 64],
         mask: u64,
         size: u64,
     ) -> Option<(Conflict, usize)> {
-        let found = self.open.iter().filter(|open| open.writes || writes).find_map(|open| {
+        let reach: Vec<_> = lanes(mask).map(|lane| (addresses[lane], size)).collect();
+        let (conflict, which) = self.collision(id, writes, false, &reach).unzip();
+        if !self.is_split() {
+            let stores = self.open.iter().filter(|open| !open.apart).count();
+            if stores >= STORES
+                && let Some(oldest) = self.open.iter().position(|open| !open.apart)
+            {
+                self.open.remove(oldest);
+            }
+        }
+        if self.is_split() || writes {
+            self.open.push(Open { id, writes, apart: false, reach });
+        }
+        Some((conflict?, lanes(mask).nth(which?)?))
+    }
+
+    /// The same of an engine; gives an address at which it collides.
+    pub fn touch_memory(&mut self, id: AccessId, writes: bool, reach: Vec<(u64, u64)>) -> Option<(Conflict, u64)> {
+        let found = self.collision(id, writes, true, &reach).map(|(conflict, which)| (conflict, reach[which].0));
+        self.open.push(Open { id, writes, apart: true, reach });
+        found
+    }
+
+    /// The first collision with an open access, and which of these reaches has a part in it.
+    fn collision(&self, id: AccessId, writes: bool, apart: bool, reach: &[(u64, u64)]) -> Option<(Conflict, usize)> {
+        let later = self.order.get(id)?;
+        let may = |open: &&Open| (open.writes || writes) && (self.is_split() || open.apart || apart);
+        self.open.iter().filter(may).find_map(|open| {
             let earlier = *self.order.get(open.id)?;
-            if self.order.relation(&earlier, wave) != Relation::NotWaitedFor {
+            if self.order.relation(&earlier, later) != Relation::NotWaitedFor {
                 return None;
             }
-            let mine = lanes(mask).find(|&lane| open.overlaps(addresses[lane], size))?;
+            let mine = reach.iter().position(|&(at, len)| open.overlaps(at, len))?;
             Some((Conflict { earlier, relation: Relation::NotWaitedFor }, mine))
-        });
-        self.open.push(Open { id, writes, lanes: Box::new(*addresses), mask, size });
-        found
+        })
     }
 }
 
 impl Open {
     fn overlaps(&self, address: u64, size: u64) -> bool {
-        lanes(self.mask).any(|lane| {
-            let own = self.lanes[lane];
-            own < address.saturating_add(size) && address < own.saturating_add(self.size)
-        })
+        let end = address.saturating_add(size);
+        self.reach.iter().any(|&(own, len)| own < end && address < own.saturating_add(len))
     }
 }

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::cells::{Conflict, Touch, Toucher};
+pub use super::engine::{arrived, barrier, defer, landed, transfer};
 use super::order::Relation;
 use super::runs::Runs;
 use super::{Party, Strict};
-use crate::lds::Lds;
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
 use crate::mem::pieces::Pieces;
@@ -101,7 +101,7 @@ fn pieces(transfer: Transfer, rows: Rows) -> (u16, u32) {
     }
 }
 
-fn with(w: &mut Wave, f: impl FnOnce(&mut Strict, &Wave)) {
+pub(super) fn with(w: &mut Wave, f: impl FnOnce(&mut Strict, &Wave)) {
     if let Some(mut strict) = w.strict.take() {
         f(&mut strict, w);
         w.strict = Some(strict);
@@ -123,14 +123,9 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
     with(w, |strict, _| strict.bytes(action, rows, mask, place));
 }
 
-/// Before a load straight into LDS, some words for each lane.
-pub fn to_lds(w: &mut Wave, offsets: &[u32; 64], words: u32, mask: u64) {
-    with(w, |strict, w| strict.load_to_lds(&w.lds, offsets, words, mask));
-}
-
 impl Strict {
     /// The number of the access that the instruction under way makes.
-    fn access(&mut self, atomic: bool) -> u32 {
+    pub(super) fn access(&mut self, atomic: bool) -> u32 {
         if self.access == 0 {
             self.access = self.group.borrow_mut().begin(self.wave, self.log.pc, atomic);
             self.waits.attach(self.access);
@@ -138,18 +133,22 @@ impl Strict {
         self.access
     }
 
-    /// Reports that the access under way collides with another wave's, in LDS or in memory.
-    fn collide(&mut self, conflict: Conflict, place: &str, lane: usize, address: u64) {
+    /// Reports that the access under way collides with another one, in LDS or in memory.
+    pub(super) fn collide(&mut self, conflict: Conflict, place: &str, lane: Option<u32>, address: u64) {
         let earlier = conflict.earlier;
         let (kind, message) = if conflict.relation == Relation::NotWaitedFor {
-            let what = "that another wave began before a barrier and did not wait for";
+            let what = if earlier.wave == self.wave {
+                "that the wave itself began and did not wait for"
+            } else {
+                "that another wave began before a barrier and did not wait for"
+            };
             (FindingKind::MissingWait, format!("this collides with an access to {place} {what}"))
         } else {
             let message = format!("another wave accesses the same bytes of {place}, with no barrier in between");
             (FindingKind::LdsRace, message)
         };
         let party = Party { pc: earlier.pc, wave: earlier.wave.into() };
-        self.log.report_pair(kind, Some(lane as u32), Some(address), message, Some(party));
+        self.log.report_pair(kind, lane, Some(address), message, Some(party));
     }
 
     fn lds(&mut self, w: &Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
@@ -201,20 +200,24 @@ impl Strict {
             return;
         }
         drop(group);
-        let by = Toucher { id: self.access(touch == Touch::Atomic), wave: self.wave, touch };
+        // Barriers in LDS are looked at as they are arrived at: at any time.
+        let looks = |lane: &usize| touch == Touch::Read && shared.borrow_mut().look(self.wave, offsets[*lane], size);
+        let looking = lanes(mask).filter(looks).fold(0, |all, lane| all | 1 << lane);
+        let by = Toucher { id: self.access(touch == Touch::Atomic || looking != 0), actor: self.wave, touch };
         let same = |lane: usize, byte: u32| {
             let Action::Store(t) = action else { return false };
             let word = t.extract(w.rows[usize::from(rows.data) + byte as usize / 4].0[lane]);
             w.lds.load::<1>(offsets[lane] + byte) == Some([(word >> (byte % 4 * 8)) as u8])
         };
-        let touched = lanes(mask).map(|lane| (lane, offsets[lane]));
-        let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", lane, offsets[lane].into());
+        let touched = |mask: u64| lanes(mask).map(|lane| (lane, offsets[lane]));
+        let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", Some(lane as u32), offsets[lane].into());
         let mut group = shared.borrow_mut();
-        group.touch(by, touched, size, &same, &mut found);
+        group.touch(by, touched(mask & !looking), size, &same, &mut found);
+        group.touch(Toucher { touch: Touch::Meet, ..by }, touched(looking), size, &same, &mut found);
         if let Action::Atomic(_, returns) = action
             && (returns || mask.is_power_of_two())
         {
-            lanes(mask).for_each(|lane| group.atomic(by.wave, offsets[lane].into(), returns));
+            lanes(mask).for_each(|lane| group.atomic(by.actor, offsets[lane].into(), returns));
         }
     }
 
@@ -248,11 +251,14 @@ impl Strict {
             if !stores && !group.is_defined() && !reaches().all(|(first, count)| group.words_defined(first, count)) {
                 return false;
             }
+            if !stores && reaches().any(|(first, count)| group.has_object(4 * first as u32, 4 * count as u32)) {
+                return false;
+            }
             group.is_watched()
         };
         if is_watched {
             let touch = if stores { Touch::Write } else { Touch::Read };
-            let by = Toucher { id: self.access(false), wave: self.wave, touch };
+            let by = Toucher { id: self.access(false), actor: self.wave, touch };
             if !shared.borrow_mut().touch_words(by, reaches()) {
                 return false;
             }
@@ -262,18 +268,6 @@ impl Strict {
             reaches().for_each(|(first, count)| group.define_words(first, count));
         }
         true
-    }
-
-    fn load_to_lds(&mut self, lds: &Lds, offsets: &[u32; 64], words: u32, mask: u64) {
-        let shared = self.group.clone();
-        let there = || lanes(mask).filter(|&lane| offsets[lane] as usize + 4 * words as usize <= lds.len());
-        let pieces = || there().flat_map(|lane| (0..words).map(move |k| (lane, offsets[lane] + 4 * k)));
-        pieces().for_each(|(_, at)| shared.borrow_mut().define(at, 4, 0));
-        if shared.borrow().is_watched() {
-            let by = Toucher { id: self.access(false), wave: self.wave, touch: Touch::Write };
-            let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", lane, offsets[lane].into());
-            shared.borrow_mut().touch(by, pieces(), 4, &|_, _| false, &mut found);
-        }
     }
 
     fn device(&mut self, action: Action, rows: Rows, at: &Addresses) {
@@ -318,21 +312,22 @@ impl Strict {
 
     fn device_order(&mut self, action: Action, writes: bool, mask: u64, at: &Addresses, size: u64) {
         let group = self.group.clone();
-        if !group.borrow().is_watched() || mask == 0 {
+        if mask == 0 {
             return;
         }
         if let Action::Atomic(_, returns) = action
+            && group.borrow().has_waves()
             && (returns || mask.is_power_of_two())
         {
             lanes(mask).for_each(|lane| group.borrow_mut().atomic(self.wave, at.lane[lane], returns));
         }
-        if !group.borrow().is_split() || matches!(action, Action::Atomic(..)) {
+        if !group.borrow().wants(writes) || matches!(action, Action::Atomic(..)) {
             return;
         }
         let id = self.access(false);
-        let found = group.borrow_mut().touch_device(id, self.wave, writes, &at.lane, mask, size);
+        let found = group.borrow_mut().touch_device(id, writes, &at.lane, mask, size);
         if let Some((conflict, lane)) = found {
-            self.collide(conflict, "memory", lane, at.lane[lane]);
+            self.collide(conflict, "memory", Some(lane as u32), at.lane[lane]);
         }
     }
 

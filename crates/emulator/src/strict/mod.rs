@@ -12,13 +12,15 @@
 //!
 //! Where memory is accessed, undefined bits go along into LDS and scratch and come back from there ([`memory`]), and
 //! accesses of different waves to the same bytes must be ordered by a barrier, with the waits that it takes
-//! ([`group`], [`cells`], [`order`]).
+//! ([`group`], [`cells`], [`order`]). What moves bytes for a wave while it goes on is an actor of its own, whose work
+//! lands late ([`engine`]).
 
 mod cells;
 mod checked;
 mod counters;
 mod dpp;
 mod dual;
+pub mod engine;
 mod flow;
 mod group;
 mod hazards;
@@ -35,6 +37,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 pub use checked::Checked;
+use engine::Landings;
 pub use group::{Group, SharedGroup};
 use hazards::{Hazards, Steps};
 use memory::Scratch;
@@ -71,6 +74,7 @@ pub struct Strict {
     waits: Waits,
     hazards: Hazards,
     scratch: Scratch,
+    landings: Landings,
     group: SharedGroup,
     /// The wave's number in its workgroup.
     wave: u16,
@@ -118,6 +122,7 @@ impl Strict {
             waits: Waits::default(),
             hazards: Hazards::default(),
             scratch: Scratch::new(scratch),
+            landings: Landings::default(),
             group,
             wave,
             access: 0,
@@ -133,6 +138,7 @@ impl Strict {
         self.waits.restart();
         self.hazards.restart();
         self.scratch.restart(scratch);
+        self.landings = Landings::default();
         (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
     }
     /// Address of the instruction that the wave executed last.
@@ -195,7 +201,10 @@ impl Strict {
     fn settle(&mut self) {
         if self.waits.has_finished() {
             let mut group = self.group.borrow_mut();
-            self.waits.finished().for_each(|access| group.finish(access));
+            for access in self.waits.finished() {
+                group.finish(access);
+                self.landings.finish(access);
+            }
         }
     }
 }
@@ -214,7 +223,8 @@ pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mu
         let steps = checked.hazards.steps();
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
         let looks = !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
-        let plain = checked.wait.is_none() && checked.counters == 0 && checked.quick.is_some();
+        let plain = checked.wait.is_none() && checked.counters == 0 && checked.unallocated.is_none();
+        let plain = plain && checked.quick.is_some();
         op.run = if plain && checked.hazards.is_quiet() { light as Handler } else { before };
         op.imm = std::ptr::from_ref::<Checked>(checked) as u64;
         op.imm2 = checked.pc;
@@ -267,6 +277,9 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     let Some(strict) = &mut w.strict else { return Flow::Next };
     strict.log.pc = op.imm2;
     strict.access = 0;
+    if let Some(message) = &checked.unallocated {
+        strict.log.report(FindingKind::Unallocated, None, None, message.clone());
+    }
     let clean = strict.clean | (op.sdst & OPENS != 0);
     let free = strict.waits.check(checked, clean, &mut strict.log);
     strict.settle();
@@ -281,7 +294,7 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
         strict.shadow.check(w, checked, &mut strict.log);
         w.strict = Some(strict);
     }
-    Flow::Next
+    if w.strict.as_ref().is_some_and(|strict| strict.landings.is_due()) { engine::land(w) } else { Flow::Next }
 }
 
 /// The scalars that every wave starts with, whatever its descriptor says.

@@ -1,19 +1,31 @@
 //! Which accesses of a workgroup's waves are ordered, and which are not.
 //!
-//! Each wave has a vector clock. A barrier joins the clocks of all waves; an atomic that returns joins those of the
-//! waves that meet at its address. An access counts as done from the moment that a wait of its wave guarantees it, so
-//! one that is issued before a barrier and not waited for is not ordered by it.
+//! There is a vector clock for each *actor*: each wave, and each of the engines that move bytes for it while it goes
+//! on. A barrier joins the clocks of all waves; an atomic that returns joins those of the waves that meet at its
+//! address. A wave's access counts as done from the moment that a wait of its wave guarantees it, so one that is
+//! issued before a barrier and not waited for is not ordered by it. An engine begins with what its wave knows; its wave
+//! knows what it has done after a wait for it, others after that or by a barrier in LDS, at which engines arrive
+//! themselves.
 
 use std::collections::HashMap;
+
+use crate::mem::engine::Engine;
+
+/// A wave of the workgroup, or an engine of one.
+pub type Actor = u16;
 
 /// An access of a wave.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     pub pc: u64,
     pub wave: u16,
+    pub actor: Actor,
     pub atomic: bool,
-    /// The wave's own clock when it was issued, and when it was sure to be done.
+    /// Asynchronous loads of one wave write LDS in any order: what counts is what the wave had waited for.
+    any_order: bool,
+    /// The wave's own clock when it was issued.
     issued: u32,
+    /// The actor's when it was sure to be done: of an engine's access, its own time.
     done: u32,
 }
 
@@ -21,6 +33,8 @@ pub struct Access {
 const NEVER: u32 = u32::MAX;
 /// Accesses that are remembered; a kernel without barriers may make more.
 const MOST: usize = 1 << 20;
+/// A wave and its engines: loads into LDS of either kind (no processor has both), asynchronous stores, tensors.
+const ACTORS: usize = 4;
 
 /// Accesses from which on it pays to look for those that everything is ordered behind.
 const MANY: usize = 1 << 10;
@@ -37,16 +51,25 @@ pub enum Relation {
     Unordered,
 }
 
-type Clock = Box<[u32]>;
+pub type Clock = Box<[u32]>;
+
+/// A barrier in LDS: what those knew who have arrived, and who had when the last phase ended.
+#[derive(Debug)]
+struct Object {
+    arrived: Clock,
+    ended: Clock,
+}
 
 #[derive(Debug)]
 pub struct Order {
+    waves: usize,
     clocks: Vec<Clock>,
     /// What atomics have released, by address.
     released: HashMap<u64, Clock>,
     /// Of barriers with numbers: what those who have come to a round under way had done, and those of the last that was
     /// complete.
     rounds: HashMap<u32, [Clock; 2]>,
+    objects: HashMap<u32, Object>,
     accesses: Vec<Access>,
     /// The number of the first of them.
     first: AccessId,
@@ -58,12 +81,15 @@ fn join(into: &mut Clock, from: &Clock) {
 }
 
 impl Order {
-    pub fn new(waves: usize) -> Order {
-        let clock = |wave| (0..waves).map(|other| u32::from(other == wave)).collect();
+    pub fn new(waves: usize, engines: bool) -> Order {
+        let actors = if engines { ACTORS * waves } else { waves };
+        let clock = |actor| (0..actors).map(|other| u32::from(other == actor && actor < waves)).collect();
         Order {
-            clocks: (0..waves).map(clock).collect(),
+            waves,
+            clocks: (0..actors).map(clock).collect(),
             released: HashMap::new(),
             rounds: HashMap::new(),
+            objects: HashMap::new(),
             accesses: Vec::new(),
             first: 1,
             outstanding: 0,
@@ -72,21 +98,62 @@ impl Order {
 
     /// A wave issues an access.
     pub fn begin(&mut self, wave: u16, pc: u64, atomic: bool) -> AccessId {
+        let issued = self.clocks[usize::from(wave)][usize::from(wave)];
+        self.outstanding += 1;
+        self.note(Access { pc, wave, actor: wave, atomic, any_order: false, issued, done: NEVER })
+    }
+
+    /// A wave issues an access that an engine of its makes. Its wait will be heard of only for one access of an
+    /// instruction, the `main` one.
+    pub fn begin_engine(&mut self, wave: u16, engine: Engine, pc: u64, atomic: bool, main: bool) -> AccessId {
+        let actor = self.actor(wave, engine);
+        let known = self.clocks[usize::from(wave)].clone();
+        let issued = known[usize::from(wave)];
+        let clock = &mut self.clocks[usize::from(actor)];
+        join(clock, &known);
+        clock[usize::from(actor)] += u32::from(main);
+        let done = clock[usize::from(actor)];
+        self.outstanding += usize::from(main);
+        self.note(Access { pc, wave, actor, atomic, any_order: engine == Engine::Loads, issued, done })
+    }
+
+    fn note(&mut self, access: Access) -> AccessId {
         if self.accesses.len() >= MOST {
             self.forget();
+            self.outstanding += 1;
         }
-        let issued = self.clocks[usize::from(wave)][usize::from(wave)];
-        self.accesses.push(Access { pc, wave, atomic, issued, done: NEVER });
-        self.outstanding += 1;
+        self.accesses.push(access);
         self.first + (self.accesses.len() - 1) as u32
+    }
+
+    pub fn actor(&self, wave: u16, engine: Engine) -> Actor {
+        let which = match engine {
+            Engine::Direct | Engine::Loads => 1,
+            Engine::Stores => 2,
+            Engine::Tensor => 3,
+        };
+        wave + (which * self.waves) as u16
     }
 
     /// A wave has waited for one of its accesses.
     pub fn finish(&mut self, id: AccessId) {
         let Some(at) = id.checked_sub(self.first) else { return };
         if let Some(access) = self.accesses.get_mut(at as usize) {
-            access.done = self.clocks[usize::from(access.wave)][usize::from(access.wave)];
-            self.outstanding -= 1;
+            let clock = &mut self.clocks[usize::from(access.wave)];
+            if access.actor == access.wave {
+                // It may have been told by other means.
+                if access.done != NEVER {
+                    return;
+                }
+                access.done = clock[usize::from(access.wave)];
+            } else {
+                let seen = &mut clock[usize::from(access.actor)];
+                *seen = (*seen).max(access.done);
+            }
+            self.outstanding = self.outstanding.saturating_sub(1);
+            if self.outstanding == 0 && self.waves == 1 {
+                self.forget();
+            }
         }
     }
 
@@ -106,21 +173,36 @@ impl Order {
         self.first
     }
 
-    /// How what a wave does now relates to an earlier access.
-    pub fn relation(&self, earlier: &Access, wave: u16) -> Relation {
-        let seen = self.clocks[usize::from(wave)][usize::from(earlier.wave)];
+    /// How an access relates to an earlier one.
+    pub fn relation(&self, earlier: &Access, later: &Access) -> Relation {
+        let is_own = earlier.actor == later.actor;
+        if is_own && !later.any_order {
+            return Relation::Ordered;
+        }
+        let judge = if is_own { later.wave } else { later.actor };
+        let seen = &self.clocks[usize::from(judge)];
         match () {
-            () if earlier.wave == wave || earlier.done <= seen => Relation::Ordered,
-            () if earlier.issued <= seen => Relation::NotWaitedFor,
+            () if earlier.done <= seen[usize::from(earlier.actor)] => Relation::Ordered,
+            () if earlier.wave == later.wave || earlier.issued <= seen[usize::from(earlier.wave)] => {
+                Relation::NotWaitedFor
+            }
             () => Relation::Unordered,
         }
     }
 
+    /// Whether an atomic would hide a plain access of the same wave that others cannot know to be done yet.
+    pub fn hides(&self, earlier: AccessId, later: AccessId) -> bool {
+        let (Some(earlier), Some(later)) = (self.get(earlier), self.get(later)) else { return false };
+        let own = usize::from(earlier.actor);
+        !earlier.atomic && earlier.wave == later.wave && earlier.done >= self.clocks[own][own]
+    }
+
     /// All waves of the workgroup have come to a barrier, or ended.
     pub fn barrier(&mut self) {
-        let mut all = self.clocks[0].clone();
-        self.clocks.iter().for_each(|clock| join(&mut all, clock));
-        for (wave, clock) in self.clocks.iter_mut().enumerate() {
+        let waves = &mut self.clocks[..self.waves];
+        let mut all = waves[0].clone();
+        waves.iter().for_each(|clock| join(&mut all, clock));
+        for (wave, clock) in waves.iter_mut().enumerate() {
             clock.copy_from_slice(&all);
             clock[wave] += 1;
         }
@@ -153,11 +235,12 @@ impl Order {
 
     /// Forgets the accesses before the first that something may not be ordered behind.
     fn forget_ordered(&mut self) {
-        let mut seen = self.clocks[0].clone();
-        for clock in &self.clocks {
+        let waves = &self.clocks[..self.waves];
+        let mut seen = waves[0].clone();
+        for clock in waves {
             seen.iter_mut().zip(clock).for_each(|(a, b)| *a = (*a).min(*b));
         }
-        let open = |a: &Access| a.done > seen[usize::from(a.wave)];
+        let open = |a: &Access| a.done > seen[usize::from(a.actor)];
         let ordered = self.accesses.iter().position(open).unwrap_or(self.accesses.len());
         self.accesses.drain(..ordered);
         self.first += ordered as u32;
@@ -175,6 +258,51 @@ impl Order {
         own[usize::from(wave)] += 1;
     }
 
+    /// What a wave, or an engine of its, knows now.
+    pub fn knowledge(&self, wave: u16, engine: Option<Engine>) -> Clock {
+        self.clocks[usize::from(engine.map_or(wave, |engine| self.actor(wave, engine)))].clone()
+    }
+
+    /// There is a barrier here.
+    pub fn meet(&mut self, address: u32) {
+        let nothing = || vec![0; self.clocks.len()].into_boxed_slice();
+        self.objects.entry(address).or_insert_with(|| Object { arrived: nothing(), ended: nothing() });
+    }
+
+    /// Somebody who knows this arrives at a barrier in LDS.
+    pub fn arrive_in_lds(&mut self, address: u32, knows: &Clock, ends: bool) {
+        self.meet(address);
+        let Some(object) = self.objects.get_mut(&address) else { return };
+        join(&mut object.arrived, knows);
+        if ends {
+            join(&mut object.ended, &object.arrived);
+        }
+    }
+
+    /// A wave looks at some bytes of LDS: a barrier there tells it what those knew who ended its last phase. False if
+    /// there is none.
+    pub fn look(&mut self, wave: u16, first: u32, len: u32) -> bool {
+        let own = &mut self.clocks[usize::from(wave)];
+        let there = |at: u32| at < first.saturating_add(len) && first < at.saturating_add(8);
+        let mut some = false;
+        for (_, object) in self.objects.iter().filter(|(at, _)| there(**at)) {
+            join(own, &object.ended);
+            some = true;
+        }
+        some
+    }
+
+    /// A new moment for a wave, after it has told others what it knew.
+    pub fn tick(&mut self, wave: u16) {
+        self.clocks[usize::from(wave)][usize::from(wave)] += 1;
+    }
+
+    /// Whether an access to these bytes of LDS touches a barrier.
+    pub fn has_object(&self, first: u32, len: u32) -> bool {
+        let end = first.saturating_add(len);
+        !self.objects.is_empty() && self.objects.keys().any(|&at| at < end && first < at.saturating_add(8))
+    }
+
     fn forget(&mut self) {
         self.first += self.accesses.len() as u32;
         self.accesses.clear();
@@ -186,33 +314,39 @@ impl Order {
 mod tests {
     use super::*;
 
+    fn relation(order: &Order, earlier: AccessId, later: AccessId) -> Relation {
+        order.relation(order.get(earlier).unwrap(), order.get(later).unwrap())
+    }
+
     #[test]
     fn a_barrier_orders_what_was_waited_for() {
-        let mut order = Order::new(2);
+        let mut order = Order::new(2, false);
         let (waited, not) = (order.begin(0, 0, false), order.begin(0, 4, false));
-        let relation = |order: &Order, id| order.relation(order.get(id).unwrap(), 1);
-        assert_eq!(relation(&order, waited), Relation::Unordered);
+        let other = order.begin(1, 8, false);
+        assert_eq!(relation(&order, waited, other), Relation::Unordered);
         order.finish(waited);
-        assert_eq!(relation(&order, waited), Relation::Unordered);
+        assert_eq!(relation(&order, waited, other), Relation::Unordered);
         order.barrier();
-        assert_eq!(relation(&order, waited), Relation::Ordered);
-        assert_eq!(relation(&order, not), Relation::NotWaitedFor);
+        assert_eq!(relation(&order, waited, other), Relation::Ordered);
+        assert_eq!(relation(&order, not, other), Relation::NotWaitedFor);
         order.finish(not);
-        assert_eq!(relation(&order, not), Relation::NotWaitedFor);
+        assert_eq!(relation(&order, not, other), Relation::NotWaitedFor);
+        order.finish(other);
         order.barrier();
         assert!(order.get(waited).is_none());
     }
 
     #[test]
     fn a_signal_orders_what_was_done_before_it() {
-        let mut order = Order::new(3);
+        let mut order = Order::new(3, false);
         let before = order.begin(0, 0, false);
         order.finish(before);
         order.arrive(0, 1, false);
         let between = order.begin(0, 4, false);
         order.finish(between);
         order.arrive(1, 1, true);
-        let relation = |order: &Order, id, wave| order.relation(order.get(id).unwrap(), wave);
+        let others = [1, 2].map(|wave| order.begin(wave, 8, false));
+        let relation = |order: &Order, id, wave: usize| relation(order, id, others[wave - 1]);
         assert_eq!(relation(&order, before, 1), Relation::Unordered);
         order.pass(1, 1);
         assert_eq!(relation(&order, before, 1), Relation::Ordered);
@@ -232,14 +366,59 @@ mod tests {
 
     #[test]
     fn a_lock_orders_what_it_guards() {
-        let mut order = Order::new(2);
+        let mut order = Order::new(2, false);
         order.atomic(0, 64, true);
         let guarded = order.begin(0, 0, false);
         order.finish(guarded);
         order.atomic(0, 64, false);
-        let access = *order.get(guarded).unwrap();
-        assert_eq!(order.relation(&access, 1), Relation::Unordered);
+        let other = order.begin(1, 8, false);
+        assert_eq!(relation(&order, guarded, other), Relation::Unordered);
         order.atomic(1, 64, true);
-        assert_eq!(order.relation(&access, 1), Relation::Ordered);
+        assert_eq!(relation(&order, guarded, other), Relation::Ordered);
+    }
+
+    /// What a wave and another one know of an engine's access: before the wait, behind it, and behind a barrier.
+    #[test]
+    fn an_engine_is_waited_for() {
+        let mut order = Order::new(2, true);
+        let stored = order.begin(0, 0, false);
+        let early = order.begin_engine(0, Engine::Tensor, 4, false, true);
+        assert_eq!(relation(&order, stored, early), Relation::NotWaitedFor);
+        order.finish(stored);
+        let [first, second] = [8, 12].map(|pc| order.begin_engine(0, Engine::Tensor, pc, false, true));
+        assert_eq!(relation(&order, stored, first), Relation::Ordered);
+        assert_eq!(relation(&order, first, second), Relation::Ordered);
+        let loads = [16, 20].map(|pc| order.begin_engine(0, Engine::Loads, pc, false, true));
+        assert_eq!(relation(&order, loads[0], loads[1]), Relation::NotWaitedFor);
+        assert_eq!(relation(&order, first, loads[0]), Relation::NotWaitedFor);
+        let (own, other) = (order.begin(0, 24, false), order.begin(1, 24, false));
+        assert_eq!(relation(&order, first, own), Relation::NotWaitedFor);
+        assert_eq!(relation(&order, first, other), Relation::Unordered);
+        order.finish(first);
+        assert_eq!(relation(&order, first, own), Relation::Ordered);
+        assert_eq!(relation(&order, second, own), Relation::NotWaitedFor);
+        order.barrier();
+        assert_eq!(relation(&order, first, other), Relation::Ordered);
+        assert_eq!(relation(&order, second, other), Relation::NotWaitedFor);
+    }
+
+    /// The last arrival tells what all have done who arrived, to those who look.
+    #[test]
+    fn a_barrier_in_lds_tells_what_engines_did() {
+        let mut order = Order::new(2, true);
+        let tile = order.begin_engine(0, Engine::Tensor, 0, false, true);
+        let knows = order.knowledge(0, Some(Engine::Tensor));
+        let readers = [0, 1].map(|wave| order.begin(wave, 8, false));
+        order.arrive_in_lds(64, &knows, false);
+        assert!([0, 1].map(|wave| order.look(wave, 64, 8)) == [true, true] && !order.look(0, 72, 8));
+        assert_eq!(relation(&order, tile, readers[0]), Relation::NotWaitedFor);
+        assert_eq!(relation(&order, tile, readers[1]), Relation::Unordered);
+        let knows = order.knowledge(1, None);
+        order.arrive_in_lds(64, &knows, true);
+        assert!(order.look(0, 64, 4));
+        assert_eq!(relation(&order, tile, readers[0]), Relation::Ordered);
+        assert_eq!(relation(&order, tile, readers[1]), Relation::Unordered);
+        assert!(order.look(1, 68, 4));
+        assert_eq!(relation(&order, tile, readers[1]), Relation::Ordered);
     }
 }

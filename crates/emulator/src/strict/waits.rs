@@ -2,7 +2,8 @@
 //!
 //! vmcnt counts in order. Of lgkmcnt's, DS operations complete in order among themselves, scalar loads in any order;
 //! so a wait for more than zero guarantees only those DS operations that must be done however the rest went. RDNA counts
-//! stores apart, RDNA4 scalar loads too.
+//! stores apart, RDNA4 scalar loads too. gfx1250's asynccnt counts loads and stores, of which each kind completes in
+//! order, its tensorcnt tensors, in order all of them.
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,18 @@ pub const STORES: Counters = 4;
 pub const SCALAR: Counters = 8;
 /// asynccnt.
 pub const ASYNC: Counters = 16;
-const COUNTERS: usize = 5;
+/// tensorcnt.
+pub const TENSOR: Counters = 32;
+const COUNTERS: usize = 6;
+
+/// What no counter counts beyond: none has more than six bits.
+const FULL: u32 = 63;
+/// As many operations in flight as all counters have room for.
+const MANY: usize = COUNTERS * FULL as usize;
+
+/// Asynchronous stores complete in order among themselves, but not with asynchronous loads.
+pub const OWN_ORDER: u8 = 1;
+const ORDERS: u8 = 2;
 
 /// What an instruction lets remain of each counter's operations.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +92,8 @@ struct InFlight {
     needs: Counters,
     /// Completes in any order.
     unordered: bool,
+    /// Those of one order complete in it.
+    order: u8,
     /// The access to memory shared with other waves that it makes; zero for none.
     access: AccessId,
 }
@@ -118,10 +132,19 @@ impl Waits {
             let loaded = inst.loaded;
             loaded.units().for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
             self.any |= !loaded.is_empty();
-            let (counters, unordered) = (inst.counters, inst.unordered);
-            self.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, access: 0 });
+            let (counters, unordered, order) = (inst.counters, inst.unordered, inst.order);
+            self.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, order, access: 0 });
+            if self.in_flight.len() > MANY {
+                self.stall();
+            }
         }
         free
+    }
+
+    /// A counter that is full lets nothing more begin.
+    #[cold]
+    fn stall(&mut self) {
+        (0..COUNTERS).for_each(|k| self.wait(&Wait::of(1 << k, FULL)));
     }
 
     /// Whether no load in flight writes any of these.
@@ -180,6 +203,11 @@ impl Waits {
         }
     }
 
+    /// Accesses to LDS that were issued and not waited for.
+    pub fn in_lds(&self) -> impl Iterator<Item = AccessId> + '_ {
+        self.in_flight.iter().filter(|item| item.needs == LDS && item.access != 0).map(|item| item.access)
+    }
+
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
@@ -225,13 +253,17 @@ impl Waits {
             }
             // The adversary picks which of the unordered ones remain, so only zero guarantees those; an ordered one is
             // done once it and its successors of the same order are more than may remain.
-            let ordered = self.in_flight.iter().filter(|i| i.counters & counter != 0 && !i.unordered).count();
-            let mut left = ordered.saturating_sub(limit.into());
+            let mut left = [0usize; ORDERS as usize];
+            for item in self.in_flight.iter().filter(|i| i.counters & counter != 0 && !i.unordered) {
+                left[usize::from(item.order % ORDERS)] += 1;
+            }
+            left.iter_mut().for_each(|left| *left = left.saturating_sub(limit.into()));
             for item in self.in_flight.iter_mut().filter(|i| i.counters & counter != 0) {
-                if limit != 0 && (item.unordered || left == 0) {
+                let left = &mut left[usize::from(item.order % ORDERS)];
+                if limit != 0 && (item.unordered || *left == 0) {
                     continue;
                 }
-                left = left.saturating_sub(1);
+                *left = left.saturating_sub(1);
                 item.counters &= !counter;
                 item.needs &= !counter;
                 some = true;
@@ -252,7 +284,7 @@ mod tests {
         waits.any = true;
         let mut loaded = Loaded::default();
         loaded.add(reg, 1);
-        waits.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, access: 0 });
+        waits.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, order: 0, access: 0 });
     }
 
     fn both(loads: u32, lds: u32) -> Wait {
@@ -299,6 +331,25 @@ mod tests {
             w.wait(&Wait::of(LOADS, 0));
             assert!(w.in_flight.is_empty() && !w.any);
         }
+    }
+
+    /// Of two loads and two stores, one may remain: the adversary keeps the last of either kind, whichever is asked for.
+    #[test]
+    fn asynchronous_loads_and_stores_have_an_order_each() {
+        let mut w = Waits::default();
+        for (n, order) in [(1, 0), (2, OWN_ORDER), (3, 0), (4, OWN_ORDER)] {
+            load(&mut w, Reg::vgpr(n), ASYNC, false);
+            w.in_flight.back_mut().unwrap().order = order;
+        }
+        let pending = |w: &Waits| [1, 2, 3, 4].map(|n| w.pending[Reg::vgpr(n).index()]);
+        w.wait(&Wait::of(ASYNC, 2));
+        assert_eq!(pending(&w), [1, 1, 1, 1]);
+        w.wait(&Wait::of(ASYNC, 1));
+        assert_eq!(pending(&w), [0, 0, 1, 1]);
+        w.wait(&Wait::of(TENSOR, 0));
+        assert_eq!(pending(&w), [0, 0, 1, 1]);
+        w.wait(&Wait::of(ASYNC, 0));
+        assert!(!w.any);
     }
 
     #[test]

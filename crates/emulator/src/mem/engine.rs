@@ -1,0 +1,113 @@
+//! What moves bytes between memory and LDS while the wave goes on: gfx1250's asynchronous copies and its tensor data
+//! mover, and loads straight into LDS.
+//!
+//! Without strict mode a copy is done at once. In strict mode it is done as late as it may be: when a wait guarantees
+//! it, when the wave has ended or yields, so that a kernel that does not wait sees what was there before.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::tensor::Piece;
+use crate::memory::BadAddress;
+use crate::op::Flow;
+use crate::report::FindingKind;
+use crate::strict::memory as strict;
+use crate::wave::Wave;
+
+/// Who does the work of a wave besides itself, each in its own order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// Loads straight into LDS, in order (vmcnt).
+    Direct,
+    /// Asynchronous loads: their completion is told in order, but they write LDS in any order (asynccnt).
+    Loads,
+    /// Asynchronous stores.
+    Stores,
+    /// The tensor data mover, in order (tensorcnt).
+    Tensor,
+}
+
+/// Has a wave's engine do something, to which strict mode has been told to belong the access under way.
+pub fn later(w: &mut Wave, engine: Engine, work: impl FnOnce(&mut Wave) -> Flow + 'static) -> Flow {
+    if w.strict.is_none() {
+        return work(w);
+    }
+    strict::defer(w, engine, Box::new(work)).map_or(Flow::Next, |work| work(w))
+}
+
+/// Has a wave's engine move some pieces.
+pub fn start(w: &mut Wave, engine: Engine, pieces: Vec<LanePiece>, loads: bool) -> Flow {
+    strict::transfer(w, engine, &pieces, loads);
+    later(w, engine, move |w| copy_all(w, &pieces, loads))
+}
+
+/// A piece, and the lane that it belongs to, if it does.
+pub type LanePiece = (Option<u32>, Piece);
+
+/// What is wrong with a piece.
+enum Wrong {
+    Lds(u64),
+    Memory(u64, BadAddress),
+}
+
+/// Moves one piece, into LDS or out of it.
+fn copy(w: &mut Wave, piece: Piece, loads: bool) -> Result<(), Wrong> {
+    let Piece { lds: at, global, len } = piece;
+    if at.saturating_add(len) > w.lds.len() as u64 {
+        return Err(Wrong::Lds(at));
+    }
+    let at = at as u32;
+    let lds = Rc::clone(&w.lds);
+    let Some(address) = global else {
+        if loads {
+            for i in 0..len as u32 {
+                lds.store(at + i, [0]);
+            }
+        }
+        return Ok(());
+    };
+    let memory = Arc::clone(&w.memory);
+    let p = memory.resolve(&mut w.span, address, len, !loads).map_err(|bad| Wrong::Memory(address, bad))?;
+    let words = if at.is_multiple_of(4) && p.is_aligned(4) { len as u32 / 4 } else { 0 };
+    for i in (0..words).map(|k| 4 * k) {
+        if loads {
+            lds.store32(at + i, p.at(i.into()).load32());
+        } else {
+            p.at(i.into()).store32(lds.load32(at + i).unwrap_or(0));
+        }
+    }
+    for i in 4 * words..len as u32 {
+        if loads {
+            lds.store(at + i, [p.at(i.into()).load8()]);
+        } else {
+            p.at(i.into()).store8(lds.load::<1>(at + i).map_or(0, |[byte]| byte));
+        }
+    }
+    Ok(())
+}
+
+/// Moves pieces; of those that cannot be moved, the first is told.
+pub fn copy_all(w: &mut Wave, pieces: &[LanePiece], loads: bool) -> Flow {
+    let mut wrong = None;
+    for &(lane, piece) in pieces {
+        if let Err(what) = copy(w, piece, loads) {
+            wrong.get_or_insert((lane, what));
+        }
+    }
+    let (from, to) = if loads { ("load from", "store to") } else { ("store to", "load from") };
+    match wrong {
+        None => Flow::Next,
+        Some((lane, Wrong::Lds(at))) => {
+            let message = format!("a {to} LDS at {at:#x}; the workgroup has {:#x} bytes", w.lds.len());
+            w.bad_access(FindingKind::OutOfBounds, lane, at, message)
+        }
+        Some((lane, Wrong::Memory(at, bad))) => {
+            let where_to = match bad {
+                BadAddress::Unmapped => "in no allocation",
+                BadAddress::ReadOnly => "read-only",
+            };
+            let message = format!("a {from} {at:#x}, which is {where_to}");
+            w.bad_access(FindingKind::OutOfBounds, lane, at, message)
+        }
+    }
+}
