@@ -154,7 +154,7 @@ def vector_forms(target: Target, with_modifiers: bool = True) -> tuple[list[Form
                 if kind == "e32" and target.major >= 11:
                     candidates += half_variants(form)
                 if kind == "e32" and not form.literal_in_text:
-                    candidates += sdwa_variants(target, form) if target.major == 9 else []
+                    candidates += sdwa_variants(target, form) if target.major < 11 else []
                     candidates += [] if form.mask else dpp_variants(target, form)
                 if kind == "e64" and target.major >= 11 and not form.mask:
                     candidates += dpp_variants(target, form)
