@@ -25,11 +25,9 @@ NOTHING = re.compile("(?!)")
 REFUSALS = dict.fromkeys(("gfx906", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1030"), NOTHING) | {
     # Dot products whose roundings the entries leave open; ray tracing.
     "gfx1100": re.compile(r"VOP3\.V_DOT2_(F16_F16|BF16_BF16)|DS\.DS_BVH_STACK_RTN_B32"),
-    # And dynamic registers, an ordered counter.
-    "gfx1201": re.compile(
-        r"VOP3\.V_DOT2_(F16_F16|BF16_BF16)|DS\.DS_BVH_STACK_\w+|SOP1\.S_ALLOC_VGPR|VGLOBAL\.GLOBAL_ATOMIC_ORDERED_ADD_B64"
-    ),
-    "gfx1250": re.compile(r"SOP1\.S_ALLOC_VGPR"),
+    # And an ordered counter.
+    "gfx1201": re.compile(r"VOP3\.V_DOT2_(F16_F16|BF16_BF16)|DS\.DS_BVH_STACK_\w+|VGLOBAL\.GLOBAL_ATOMIC_ORDERED_ADD_B64"),
+    "gfx1250": NOTHING,
 }
 SUPPORTED = [name for name in targets.TARGETS if name in _core.TARGETS and name in REFUSALS]
 

@@ -440,6 +440,7 @@ SCALAR_LISTED = {
     "S_SLEEP_VAR": "waits",
     **{f"S_WAITCNT_{what}CNT": "waits" for what in ("VS", "VM", "EXP", "LGKM")},
     "S_VERSION": "does nothing",
+    "S_ALLOC_VGPR": "how many registers there are is the processor's matter: run by test_control.py",
     "S_GETREG_B32": "which bits hardware registers have is in another chapter",
     "S_SETREG_B32": "which bits hardware registers have is in another chapter; every trial sets MODE with it",
     "S_SETREG_IMM32_B32": "which bits hardware registers have is in another chapter",
