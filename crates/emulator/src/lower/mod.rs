@@ -270,6 +270,7 @@ fn absent(info: &OpcodeInfo) -> String {
                 | "ds_bvh_stack_push4_pop1_rtn_b32"
                 | "ds_bvh_stack_push8_pop1_rtn_b32"
                 | "ds_bvh_stack_push8_pop2_rtn_b64" => "how a stack of ray tracing wraps around is not documented",
+                "ds_load_tr6_b96" | "global_load_tr6_b96" => "which lanes exchange six-bit elements is not documented",
                 "global_atomic_ordered_add_b64" => "it counts to VGT_GS_MAX_WAVE_ID, which only graphics has",
                 "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" => "RDNA4 has no named barriers",
                 "s_setvskip" => "vector instructions are never skipped",
