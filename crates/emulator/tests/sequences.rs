@@ -295,7 +295,7 @@ fn the_same_every_time_and_on_any_number_of_threads() {
         }
     }
     assert!(
-        ended * 3 > instructions / LENGTH as u64,
+        ended * 4 > instructions / LENGTH as u64,
         "most sequences stop early: {ended} of {}",
         instructions / LENGTH as u64
     );
@@ -332,6 +332,7 @@ fn changed(before: &Registers, after: &Registers) -> Vec<Reg> {
 fn an_instruction_changes_only_what_it_is_said_to_write() {
     let (modes, count) = tried();
     let (mut steps, mut wrong) = (0, Vec::<String>::new());
+    let least = 5 * count * modes.len() as u64;
     for mode in modes {
         let (refused, template) = (refused(mode), template(mode, "writes"));
         let text = source(mode);
@@ -375,6 +376,6 @@ fn an_instruction_changes_only_what_it_is_said_to_write() {
         }
     }
     assert!(wrong.is_empty(), "{} of {steps}:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
-    assert!(steps > 100 * count, "{steps} instructions ran");
+    assert!(steps > least, "{steps} instructions ran");
     println!("{steps} instructions");
 }
