@@ -57,6 +57,8 @@ pub mod scalar {
     pub const EXEC: u8 = 126;
     pub const FIRST_CONST: u8 = 128;
     pub const LAST_CONST: u8 = 248;
+    /// Pairs whose codes no scalar operand has: flags as 64-bit operands, of a first source and of a second one.
+    pub const WIDE_FLAGS: [u8; 2] = [236, 238];
     pub const VCCZ: u8 = 251;
     pub const EXECZ: u8 = 252;
     /// 0 or 1.

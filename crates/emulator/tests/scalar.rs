@@ -207,3 +207,41 @@ function:
     ];
     assert_eq!(got, want.concat());
 }
+
+/// Flags are operands too; a 64-bit operand has zeros above them, whatever lies beside them on the device.
+#[test]
+fn flags_as_operands() {
+    let body = "
+  s_load_dwordx2 s[2:3], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v0, 5
+  v_mov_b32 v1, 0
+  v_mov_b32 v4, 7
+  v_mov_b32 v5, 7
+  v_mov_b32 v6, 7
+  s_mov_b64 vcc, 0
+  s_cmp_eq_u32 s2, s2
+  s_mov_b64 s[8:9], src_vccz
+  s_store_dwordx2 s[8:9], s[2:3], 0x0
+  s_mov_b64 s[8:9], src_execz
+  s_store_dwordx2 s[8:9], s[2:3], 0x8
+  s_mov_b64 s[8:9], src_scc
+  s_store_dwordx2 s[8:9], s[2:3], 0x10
+  s_xor_b64 s[8:9], src_vccz, src_vccz
+  s_store_dwordx2 s[8:9], s[2:3], 0x18
+  s_cmp_eq_u32 s2, s2
+  s_mov_b32 s8, src_scc
+  v_cmp_lt_u64 vcc, src_execz, v[0:1]
+  s_cselect_b32 s9, 1, 0
+  s_store_dwordx2 s[8:9], s[2:3], 0x20
+  s_store_dwordx2 vcc, s[2:3], 0x28
+  s_mov_b32 s9, src_vccz
+  s_mov_b64 exec, 0
+  s_nop 4
+  s_mov_b32 s8, src_execz
+  s_store_dwordx2 s[8:9], s[2:3], 0x30
+";
+    let got = run_asm(body, Asm::default(), 14);
+    let want = [[1, 0], [0, 0], [1, 0], [0, 0], [1, 1], [!0, !0], [1, 0]];
+    assert_eq!(got, want.concat());
+}

@@ -26,9 +26,15 @@ pub(super) fn special_constant(code: u16) -> Option<u64> {
 }
 
 /// Brings the computed flags VCCZ and EXECZ up to date in the scalar file.
-pub(super) fn flags(w: &mut Wave, _op: &Op) -> Flow {
+fn flags(w: &mut Wave, _op: &Op) -> Flow {
     w.s[usize::from(codes::VCCZ)] = u32::from(w.vcc() == 0);
     w.s[usize::from(codes::EXECZ)] = u32::from(w.exec() == 0);
+    Flow::Next
+}
+
+/// Copies a flag to a pair, with zeros above it.
+fn widen_flag(w: &mut Wave, op: &Op) -> Flow {
+    w.set_s64(op.sdst, w.s[usize::from(op.src[0])].into());
     Flow::Next
 }
 
@@ -46,6 +52,18 @@ fn constant(op: &mut Op, free: &mut [bool; 2], value: u64) -> Result<u16, String
 }
 
 impl Builder {
+    /// The scalar code where a flag (VCCZ, EXECZ, SCC) is found as an operand of so many registers; `position` is the
+    /// source's.
+    pub(super) fn flag_source(&mut self, code: u16, units: u8, position: usize) -> u16 {
+        self.push_handler(flags, Op::NOTHING, 1);
+        if units < 2 {
+            return code;
+        }
+        let wide = codes::WIDE_FLAGS[position.min(1)];
+        self.push_handler(widen_flag, Op { sdst: wide, src: [code, 0, 0], ..Op::NOTHING }, 1);
+        wide.into()
+    }
+
     /// SOP and SMEM instructions; `None` if it is neither.
     pub(super) fn scalar(&mut self, inst: &Inst, pc: u64) -> Result<Option<Ending>, String> {
         let info = inst.info();
@@ -78,10 +96,7 @@ impl Builder {
                     let code = code_of(range.first);
                     u16::from(code.ok_or_else(|| format!("{} cannot read {range}", info.mnemonic))?)
                 }
-                Operand::Special(code @ 251..=253) => {
-                    self.push_handler(flags, Op::NOTHING, 1);
-                    code
-                }
+                Operand::Special(code @ 251..=253) => self.flag_source(code, operand.units, n),
                 Operand::Special(code @ 230..=231) if !gfx9 => code,
                 Operand::Special(code) => {
                     let value = special_constant(code)

@@ -4,7 +4,7 @@ use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Ope
 
 use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, first_type, makes_bf16, result_type};
 use super::prepare::*;
-use super::scalar::{flags, special_constant};
+use super::scalar::special_constant;
 use super::{Builder, code_of, destination_of, row_of};
 use crate::names;
 use crate::op::{Handler, Op, OpFlags};
@@ -78,7 +78,7 @@ impl Builder {
                 return Err(format!("the mock device does not implement {} (four sources)", info.mnemonic));
             }
             if valu.scalar_sources {
-                op.src[n] = self.scalar_source(inst, value)?;
+                op.src[n] = self.scalar_source(inst, operand, value, n)?;
                 n += 1;
                 continue;
             }
@@ -269,8 +269,8 @@ impl Builder {
                 self.splat_scalars(code.into(), units)
             }
             Operand::Special(code @ 251..=253) => {
-                self.push_handler(flags, Op::NOTHING, 1);
-                self.splat_scalars(code, 1)
+                let code = self.flag_source(code, operand.units, 0);
+                self.splat_scalars(code, units)
             }
             Operand::Special(code @ 230..=231) if !inst.info().mode.target().generation().is_gfx9_family() => {
                 self.splat_scalars(code, units)
@@ -333,7 +333,13 @@ impl Builder {
     }
 
     /// For operations whose scalar operands stay scalar: a row, or a scalar code.
-    fn scalar_source(&mut self, inst: &Inst, value: Operand) -> Result<u16, String> {
+    fn scalar_source(
+        &mut self,
+        inst: &Inst,
+        operand: &OperandInfo,
+        value: Operand,
+        position: usize,
+    ) -> Result<u16, String> {
         let refuse = || format!("{}: an operand that the mock device does not know", inst.info().mnemonic);
         match value {
             Operand::Reg(range) => {
@@ -342,10 +348,7 @@ impl Builder {
             // The scalar file holds every inline constant at its own code.
             Operand::Inline(code) => Ok(code),
             Operand::Special(super::NULL) => Ok(128),
-            Operand::Special(code @ 251..=253) => {
-                self.push_handler(flags, Op::NOTHING, 1);
-                Ok(code)
-            }
+            Operand::Special(code @ 251..=253) => Ok(self.flag_source(code, operand.units, position)),
             _ => Err(refuse()),
         }
     }
