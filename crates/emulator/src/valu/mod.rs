@@ -100,3 +100,16 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         .or_else(|| gfx1250::lookup(base))
         .or_else(|| bf16::lookup(base))
 }
+
+/// A wave in which everything is as `set` has made it, and then an operation has run.
+#[cfg(test)]
+fn run_alone(base: &str, op: crate::op::Op, set: impl Fn(&mut crate::wave::Wave)) -> crate::wave::Wave {
+    let valu = lookup(base).expect("an operation");
+    let mut wave = crate::wave::Wave::new();
+    wave.set_exec(!0);
+    set(&mut wave);
+    // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
+    let flow = unsafe { valu.variants.select()(&mut wave, &crate::op::Op { imm2: valu.variant, ..op }) };
+    assert_eq!(flow, crate::op::Flow::Next);
+    wave
+}

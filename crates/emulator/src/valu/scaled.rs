@@ -235,17 +235,7 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn run(base: &str, op: Op, set: impl Fn(&mut Wave)) -> Wave {
-        let valu = lookup(base).expect("a conversion");
-        let mut wave = Wave::new();
-        wave.set_exec(!0);
-        set(&mut wave);
-        // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
-        let flow = unsafe { valu.variants.select()(&mut wave, &Op { imm2: valu.variant, ..op }) };
-        assert_eq!(flow, Flow::Next);
-        wave
-    }
+    use crate::valu::run_alone as run;
 
     #[test]
     fn names_say_what_is_converted() {
