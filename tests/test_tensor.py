@@ -16,7 +16,7 @@ RNG_SEED = 1250
 
 @pytest.fixture(scope="module")
 def module():
-    return lt.Device("gfx1250").load(lt.CodeObject.open(compiled.code_object("tensor", target="gfx1250")))
+    return lt.Device("gfx1250").load(lt.CodeObject.open(compiled.code_object("gfx1250_tensor", target="gfx1250")))
 
 
 @dataclass

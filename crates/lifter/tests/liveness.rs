@@ -154,7 +154,7 @@ fn sources(target: Target) -> Vec<PathBuf> {
         Some("cdna3") => target == Target::Gfx942,
         Some("cdna4") => target == Target::Gfx950,
         Some("rdna4") => target == Target::Gfx1201,
-        Some("gfx1250") => target == Target::Gfx1250,
+        Some("gfx1250" | "gfx1250_tensor") => target == Target::Gfx1250,
         Some("upper") => false,
         _ => true,
     });
