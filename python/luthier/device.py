@@ -177,8 +177,8 @@ class Module:
         ``events`` may hold ``"instructions"``, ``"blocks"`` and ``"memory"``; they come from the instructions at the
         addresses ``only``, or from all. Before each instruction at one of the addresses ``snapshots``, all registers of
         the wave and its LDS are copied. Each of the device's threads keeps ``limit`` events of a kind. Watching costs time: an event for
-        each instruction makes a run about twice as long, one for each lane's access ten to twenty times; counts and
-        waves come for nothing.
+        each instruction makes a run about twice as long, one for each lane's access ten times, or sixty where there is
+        little but LDS; counts and waves come for next to nothing.
         """
         wanted = request(events, snapshots, only, limit)
         return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted))

@@ -32,7 +32,7 @@ def _load(source: Path, threads: int = 1, processor: str = "gfx90a") -> lt.Modul
     return lt.Device(processor, threads=threads).load(lt.CodeObject.open(compile_kernel(source, processor)))
 
 
-def _fastest(launch: Callable[[], lt.RunResult], repeat: int = 3) -> lt.LaunchResult:
+def _fastest(launch: Callable[[], lt.RunResult], repeat: int = 8) -> lt.LaunchResult:
     return min((launch() for _ in range(repeat)), key=lambda result: result.seconds)
 
 
@@ -128,7 +128,7 @@ def local_memory() -> dict[str, dict]:
 
     return {
         f"strict mode, LDS, {processor}": _at_most(
-            cost(processor, strict=True) / cost(processor, strict=False), 5, "x a plain run"
+            cost(processor, strict=True) / cost(processor, strict=False), 4, "x a plain run"
         )
         for processor in ("gfx90a", *NARROW)
     }
