@@ -355,7 +355,7 @@ fn samples(info: &'static OpcodeInfo) -> Vec<Inst> {
 const SPARE: &str = "more words for addresses than there are addresses";
 
 /// Why some of the samples do not come back, though the code of the corpus does.
-const ILLEGAL: [&str; 17] = [
+const ILLEGAL: [&str; 27] = [
     // LLVM's verifier knows more of what is legal than its disassembler.
     "Image instruction returns too many registers",
     "bad vaddr size",
@@ -366,6 +366,11 @@ const ILLEGAL: [&str; 17] = [
     // Not even LLVM's own description of these has what its verifier wants.
     "instruction: V_MOVRELSD_2_B32_e",
     "= V_SWAPREL_B32 ",
+    "= V_MOVRELD_B32_dpp ",
+    "= V_MOVRELSD_B32_dpp ",
+    "$sgpr_null = V_SWAP_B16 ",
+    "= V_FMAC_F16_t16_e64_dpp",
+    "instruction: S_BARRIER_",
     "agpr loads and stores not supported on this GPU",
     // What MIR's name stands for is not there.
     "V_MOVRELD_B32_sdwa_gfx10.",
@@ -374,7 +379,12 @@ const ILLEGAL: [&str; 17] = [
     "v_fma_mixlo_f16_e64_dpp has no name in MIR",
     "v_fma_mixlo_bf16_e64_dpp has no name in MIR",
     "v_cvt_pk_bf8_f32_e64_dpp has no name in MIR",
+    "v_cvt_pk_fp8_f32_e64_dpp has no name in MIR",
+    "v_fma_mixhi_bf16_e64_dpp has no name in MIR",
     "s_version has no name in MIR",
+    "s_get_barrier_state has no name in MIR",
+    "s_wakeup_barrier has no name in MIR",
+    "v_interp_p2_f32 has no name in MIR",
     // Filler behind functions, which it takes for their end.
     "S_CODE_END ends a block in MIR",
     // It makes these shorter.
@@ -430,7 +440,10 @@ opcodes! {
 fn sampled(mode: Mode, step: usize) -> Input {
     let leaves = Flags::BRANCH | Flags::COND_BRANCH | Flags::INDIRECT | Flags::CALL | Flags::END;
     let mut source = String::new();
-    for info in mode.opcodes().iter().filter(|info| !info.flags.intersects(leaves)).step_by(step) {
+    // Of gfx1250, where one function may set the upper bits of VGPRs' numbers, one that nobody calls has unknown ones.
+    let sets = |info: &&OpcodeInfo| info.base == "s_set_vgpr_msb" || info.base.starts_with("s_setreg");
+    let mine = |info: &&OpcodeInfo| !info.flags.intersects(leaves) && !(mode.target().vgprs() > 256 && sets(info));
+    for info in mode.opcodes().iter().filter(mine).step_by(step) {
         for (i, inst) in samples(info).iter().enumerate() {
             let words: Vec<String> = inst.words().iter().map(|w| format!("{w:#x}")).collect();
             let (name, words) = (format!("{}.{}.{i}", info.llvm, info.id.0), words.join(","));
