@@ -25,6 +25,9 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::gws::{self, Ticket};
 
 /// The workgroup's own.
 pub const WORKGROUP: i32 = -1;
@@ -103,6 +106,8 @@ pub enum Waits {
     ForAll,
     /// A barrier with a number; a named one is the one that it has joined.
     For(i32),
+    /// A resource of global wave sync.
+    Globally(Ticket),
 }
 
 /// A wave's view of its barriers.
@@ -138,6 +143,8 @@ pub struct Barriers {
     waves: Vec<View>,
     /// The cluster, and which of its workgroups this is.
     cluster: Option<(Rc<Cluster>, u32)>,
+    /// Global wave sync, as its launch sees it.
+    global: Option<Arc<gws::View>>,
 }
 
 impl Barriers {
@@ -148,7 +155,17 @@ impl Barriers {
             named: (0..named).map(|_| Count::default()).collect(),
             waves: (0..waves).map(|_| View::default()).collect(),
             cluster,
+            global: None,
         }
+    }
+
+    /// The same in a launch with global wave sync.
+    pub fn with_global(self, global: Arc<gws::View>) -> Barriers {
+        Barriers { global: Some(global), ..self }
+    }
+
+    pub fn global(&self) -> Option<&gws::View> {
+        self.global.as_deref()
     }
 
     /// Whether there is one wave only, and so no barrier.
@@ -285,6 +302,13 @@ impl Barriers {
         Ok(passes || self.pass(wave))
     }
 
+    /// The wave waits at a resource of global wave sync.
+    pub fn wait_globally(&self, wave: u32, ticket: Ticket) {
+        if let Some(view) = self.waves.get(wave as usize) {
+            view.waits.set(Waits::Globally(ticket));
+        }
+    }
+
     /// `s_barrier`: the wave waits for all others.
     pub fn wait_for_all(&self, wave: u32) {
         if let Some(view) = self.waves.get(wave as usize) {
@@ -315,21 +339,31 @@ impl Barriers {
     fn waited_for(&self, wave: u32) -> Option<(&Count, &Cell<u32>)> {
         let view = &self.waves[wave as usize];
         match view.waits.get() {
-            Waits::ForAll => None,
+            Waits::ForAll | Waits::Globally(_) => None,
             Waits::For(WORKGROUP) => Some((&self.own, &view.own)),
             Waits::For(CLUSTER) => self.cluster.as_ref().map(|(cluster, _)| (&cluster.count, &view.cluster)),
             Waits::For(_) => Some((self.named(view.joined.get() as i32).ok()?, &view.named)),
         }
     }
 
-    /// Whether a wave that waits for a barrier with a number passes; it has then.
+    /// Whether a wave that waits for a barrier with a number, or globally, passes; it has then.
     pub fn pass(&self, wave: u32) -> bool {
+        if let Waits::Globally(ticket) = self.waits(wave) {
+            return self.is_released(ticket);
+        }
         self.waited_for(wave).is_some_and(|(barrier, seen)| barrier.pass(seen))
     }
 
     /// Whether it would.
     pub fn would_pass(&self, wave: u32) -> bool {
+        if let Waits::Globally(ticket) = self.waits(wave) {
+            return self.is_released(ticket);
+        }
         self.waited_for(wave).is_some_and(|(barrier, seen)| barrier.rounds.get() != seen.get())
+    }
+
+    fn is_released(&self, ticket: Ticket) -> bool {
+        self.global.as_ref().is_none_or(|global| global.releases(ticket))
     }
 
     /// What a wave waits for, and what is missing, for people.
@@ -341,6 +375,9 @@ impl Barriers {
             (Waits::For(WORKGROUP), Some((barrier, _))) => format!("the workgroup's barrier, {}", of(barrier, "")),
             (Waits::For(CLUSTER), Some((barrier, _))) => {
                 format!("its cluster's barrier, {}", of(barrier, ", one for each workgroup"))
+            }
+            (Waits::Globally(ticket), _) => {
+                self.global.as_ref().map_or_else(String::new, |global| global.missing(ticket))
             }
             (_, Some((barrier, _))) => {
                 format!("named barrier {}, {}", self.joined(wave), of(barrier, " since it was joined"))

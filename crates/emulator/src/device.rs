@@ -11,13 +11,14 @@ use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 use crate::buffer::Buffer;
 use crate::error::EmuError;
 use crate::facts::devices_for;
+use crate::gws::Gws;
 use crate::memory::Memory;
 use crate::poison::Poison;
 use crate::program::Program;
 use crate::report::SourceFrame;
 use crate::sched::Spare;
 use crate::source::Sources;
-use crate::workgroup::Trouble;
+use crate::workgroup::{Trouble, Waiting};
 
 /// How a device behaves.
 #[derive(Clone, Debug)]
@@ -86,7 +87,15 @@ impl Module {
                 message: fault.message.into(),
                 frames: frames(pc).into(),
             },
-            Trouble::Deadlock { workgroup, waits } => EmuError::Deadlock { kernel, workgroup, waits: waits.join("; ") },
+            Trouble::Deadlock { workgroup, waits, to_come } => {
+                let at = |pc: u64| format!("{:#x}", self.place(pc));
+                let line = |w: Waiting| format!("{}{}{}", w.what, w.at.map(at).unwrap_or_default(), w.why);
+                let mut waits = waits.into_iter().map(line).collect::<Vec<_>>().join("; ");
+                if to_come != 0 {
+                    waits += &format!("; {to_come} workgroups have not begun: a cooperative launch has all under way");
+                }
+                EmuError::Deadlock { kernel, workgroup, waits }
+            }
             Trouble::Watchdog { instructions, pcs } => EmuError::Watchdog { kernel, instructions, pcs: pcs.join(", ") },
         }
     }
@@ -115,6 +124,7 @@ pub struct Device {
     state: Mutex<State>,
     programs: Mutex<Programs>,
     spare: Arc<Spare>,
+    gws: Arc<Gws>,
 }
 
 impl State {
@@ -175,7 +185,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Device {
     pub fn new(target: Target, config: DeviceConfig) -> Device {
         let state = State { memory: Memory::new(), modules: Vec::new() };
-        Device { target, config, state: Mutex::new(state), programs: Mutex::default(), spare: Arc::default() }
+        Device {
+            target,
+            config,
+            state: Mutex::new(state),
+            programs: Mutex::default(),
+            spare: Arc::default(),
+            gws: Arc::default(),
+        }
     }
 
     pub fn target(&self) -> Target {
@@ -288,6 +305,10 @@ impl Device {
 
     pub(crate) fn spare(&self) -> Arc<Spare> {
         Arc::clone(&self.spare)
+    }
+
+    pub(crate) fn gws(&self) -> &Arc<Gws> {
+        &self.gws
     }
 
     pub(crate) fn poison(&self) -> Option<Poison> {

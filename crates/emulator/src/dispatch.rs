@@ -270,6 +270,24 @@ impl Dispatch {
     pub fn waves(&self, items: u32) -> u32 {
         items.div_ceil(self.lanes())
     }
+    /// Waves of the grid; those of workgroups at its edges are fewer.
+    pub fn all_waves(&self) -> u64 {
+        let groups = self.groups();
+        // Each dimension has whole workgroups and perhaps one at the edge: eight kinds at the most.
+        let kinds = |i: usize| {
+            let (whole, rest) = (self.grid[i] / self.workgroup[i], self.grid[i] % self.workgroup[i]);
+            [(u64::from(whole), self.workgroup[i]), (u64::from(groups[i] - whole), rest)]
+        };
+        let mut all = 0;
+        for (nx, x) in kinds(0) {
+            for (ny, y) in kinds(1) {
+                for (nz, z) in kinds(2) {
+                    all += nx * ny * nz * u64::from(self.waves(x * y * z));
+                }
+            }
+        }
+        all
+    }
     /// Whether the processor moves bytes between memory and LDS while a wave goes on: RDNA3 and RDNA4 cannot.
     pub fn has_engines(&self) -> bool {
         !matches!(self.facts.generation(), Generation::Gfx11 | Generation::Gfx12)

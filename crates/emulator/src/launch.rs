@@ -1,8 +1,8 @@
 //! Launches: run to their end, watched, or a step at a time.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use luthier_loader::Kernel;
@@ -11,6 +11,7 @@ use crate::device::{Device, Module, ModuleId};
 use crate::dispatch::{self, Dispatch};
 use crate::error::EmuError;
 use crate::facts::Facts;
+use crate::gws;
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
@@ -61,6 +62,8 @@ pub struct Launch {
 
 /// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
 const COOPERATIVE_WAVES: u64 = 4096;
+/// Bytes of scratch for workgroups that are begun while all others wait for global wave sync.
+const MORE_SCRATCH: u64 = 1 << 30;
 
 /// A launch that is ready to run.
 struct Ready {
@@ -119,12 +122,13 @@ impl Device {
 
     fn run(&self, launch: &Launch, watch: Option<Watch>) -> Result<Observed, EmuError> {
         let start = Instant::now();
+        let _turn = launch.cooperative.then(|| self.gws().take_turn());
         let Ready { module, kernel, shared, limits } = self.ready(launch, watch)?;
         let kernel = &module.object.kernels()[kernel];
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
-        let workers = self.workers().min(shared.clusters.min(1 << 16) as usize).max(1);
+        let workers = self.workers_for(shared.clusters);
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
@@ -146,12 +150,18 @@ impl Device {
                 }
             });
         }
-        let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
+        let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
+        sched::agree(&mut outcomes);
         let observed = self.report(&module, kernel, &mut programs, outcomes, start, watched);
         if !watched {
             self.keep_programs(key, programs);
         }
         observed
+    }
+
+    /// Workers of a launch of so many clusters.
+    fn workers_for(&self, clusters: u64) -> usize {
+        self.workers().min(clusters.min(1 << 16) as usize).max(1)
     }
 
     fn prepare(
@@ -220,15 +230,21 @@ impl Device {
         let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
         let in_cluster = dispatch.cluster_size() as usize;
         let clusters = groups / in_cluster as u64;
+        let all_waves = dispatch.all_waves();
+        // Workgroups that may be under way at a time while they wait for one another.
+        let most = COOPERATIVE_WAVES / waves;
         let mut resident = RESIDENT;
         if launch.cooperative {
-            let most = COOPERATIVE_WAVES / waves;
             if groups > most {
                 return Err(EmuError::Cooperative { groups, most });
             }
             resident = resident.max(clusters.div_ceil(self.workers() as u64) as usize * in_cluster);
         }
-        let slots = (self.workers() * resident) as u64;
+        let own_slots = self.workers() * resident;
+        // Workers have room of their own; more of it is for workgroups that are begun while all others wait.
+        let affordable = MORE_SCRATCH.checked_div(scratch_slot).unwrap_or(u64::MAX);
+        let more = if in_cluster == 1 { groups.min(most).saturating_sub(resident as u64).min(affordable) } else { 0 };
+        let slots = own_slots as u64 + more;
         let total = scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))?;
         let scratch = if scratch_slot == 0 { 0 } else { allocate(&[], total, true)? };
         Ok(Shared {
@@ -245,6 +261,12 @@ impl Device {
             scratch,
             scratch_slot,
             spare: self.spare(),
+            more_slots: Mutex::new((own_slots..own_slots + more as usize).rev().collect()),
+            global: Arc::new(gws::View::new(
+                Arc::clone(self.gws()),
+                launch.cooperative.then_some((groups, all_waves)),
+                self.workers_for(clusters),
+            )),
         })
     }
 

@@ -83,6 +83,7 @@
 //! | [`scalar`] | scalar operations |
 //! | [`memory`], [`buffer`], [`lds`] | device memory, what backs it, a workgroup's LDS |
 //! | [`barrier`] | the barriers of a workgroup, and of a cluster of them |
+//! | [`gws`], `meeting` | global wave sync; where workers wait for it |
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |
@@ -99,12 +100,14 @@ pub mod dispatch;
 pub mod error;
 pub mod facts;
 pub mod fp;
+pub mod gws;
 pub mod lanes;
 pub mod launch;
 pub mod lds;
 pub mod lower;
 pub mod masks;
 pub mod matrix;
+mod meeting;
 pub mod mem;
 pub mod memory;
 pub mod mode;

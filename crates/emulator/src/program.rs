@@ -10,6 +10,7 @@ use std::sync::Arc;
 use luthier_isa::{Decoder, Inst, Mode, VgprMsb};
 
 use crate::lower::{Builder, Ending, Limits, row_of};
+use crate::mem::gws;
 use crate::observe::{self, Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison, poison};
@@ -278,6 +279,9 @@ impl Program {
             }
             let ending = builder.instruction(&inst, pc, number);
             pc += inst.size() as u64;
+            if self.strict && inst.info().base.starts_with("ds_gws_") && !self.waits_at(w, pc, builder.msb) {
+                builder.ops.iter_mut().rev().take(1).for_each(|op| op.imm |= gws::UNWAITED);
+            }
             match ending {
                 Ok(Ending::Open) => continue,
                 Ok(Ending::Stop) => {}
@@ -306,6 +310,11 @@ impl Program {
             taken: UNKNOWN,
             next: UNKNOWN,
         })
+    }
+
+    /// Whether the instruction at an address waits for all DS operations.
+    fn waits_at(&self, w: &Wave, pc: u64, msb: VgprMsb) -> bool {
+        self.decode(w, pc, msb).is_ok_and(|inst| strict::waits_for_ds(&inst))
     }
 
     fn decode(&self, w: &Wave, pc: u64, msb: VgprMsb) -> Result<Inst, String> {

@@ -4,7 +4,8 @@
 //! turns. A workgroup that is
 //! still not done after many turns may be waiting for another one (a lock, a producer), so the worker then takes a
 //! further workgroup in and runs all that it has in turns: every workgroup that was started keeps making progress,
-//! and those that were not get started as long as there is room.
+//! and those that were not get started as long as there is room. Where all wait for global wave sync ([`gws`]), a worker
+//! begins further ones as far as a device would have room for them, and then waits for the other workers' waves.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::barrier::Cluster;
 use crate::dispatch::Dispatch;
+use crate::gws;
 use crate::memory::Memory;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
@@ -49,6 +51,10 @@ pub struct Shared {
     pub scratch_slot: u64,
     /// Where waves get their vector files.
     pub spare: Arc<Spare>,
+    /// Pieces of scratch memory that are no worker's own.
+    pub more_slots: Mutex<Vec<usize>>,
+    /// Global wave sync.
+    pub global: Arc<gws::View>,
 }
 
 /// Vector files that no wave uses: making one takes longer than a small launch.
@@ -91,6 +97,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
     };
+    let _presence = shared.global.meeting.enter();
     let mut resident: Vec<Workgroup> = Vec::new();
     loop {
         if shared.stop.load(Relaxed) {
@@ -100,7 +107,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
             break;
         }
         while shared.cooperative && worker.admit(&mut resident) {}
-        let mut all_finished = true;
+        let (mut all_finished, mut moved) = (true, false);
         let mut at = 0;
         let patience = if resident.len() == 1 { ALONE } else { TOGETHER };
         while at < resident.len() {
@@ -109,9 +116,11 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
                 Ok(Progress::Ended) => {
                     let group = resident.swap_remove(at);
                     worker.retire(group);
+                    moved = true;
                     continue;
                 }
-                Ok(Progress::Running) => {}
+                Ok(Progress::Running) => moved = true,
+                Ok(Progress::Stuck) if resident[at].waits_globally() => {}
                 Ok(Progress::Stuck) => {
                     let cluster = resident[at].cluster;
                     let mates = || resident.iter().filter(|group| group.cluster == cluster);
@@ -132,11 +141,39 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
             at += 1;
         }
         if !all_finished && resident.len() < shared.resident {
-            worker.admit(&mut resident);
+            moved |= worker.admit(&mut resident);
+        }
+        if moved || all_finished || worker.admit_more(&mut resident) {
+            continue;
+        }
+        // All that is under way here waits for global wave sync.
+        let to_come = shared.clusters.saturating_sub(shared.next_cluster.load(Relaxed));
+        let released = || !resident.iter().all(Workgroup::is_stuck);
+        if !shared.global.meeting.wait(&shared.stop, released, to_come == 0) {
+            shared.stop.store(true, Relaxed);
+            let mut trouble = resident.iter().min_by_key(|group| group.number).map(|g| g.deadlock(worker.program));
+            if let Some(Trouble::Deadlock { to_come: missing, .. }) = &mut trouble {
+                *missing = to_come;
+            }
+            worker.outcome.trouble = trouble;
+            resident.into_iter().for_each(|group| worker.retire(group));
+            return worker.outcome;
         }
     }
     shared.spare.give(worker.free_waves.into_iter());
     worker.outcome
+}
+
+/// Of workers that are all stuck in one launch, only the one with the first workgroup says so.
+pub fn agree(outcomes: &mut [Outcome]) {
+    let stuck = |outcome: &Outcome| match &outcome.trouble {
+        Some(Trouble::Deadlock { workgroup: [x, y, z], .. }) => Some([*z, *y, *x]),
+        _ => None,
+    };
+    let first = outcomes.iter().filter_map(stuck).min();
+    for outcome in outcomes.iter_mut().filter(|outcome| stuck(outcome).is_some_and(|at| Some(at) != first)) {
+        outcome.trouble = None;
+    }
 }
 
 struct Worker<'a> {
@@ -160,17 +197,37 @@ impl Worker<'_> {
         if number >= self.shared.clusters {
             return false;
         }
-        let limits = self.program.limits();
         let cluster = (size > 1).then(|| Cluster::new(size));
         for (rank, slot) in self.free_slots.split_off(self.free_slots.len() - size as usize).into_iter().enumerate() {
             let id = self.shared.dispatch.group_in_cluster(number, rank as u32);
             let cluster = (number, cluster.as_ref().map(|cluster| (Rc::clone(cluster), rank as u32)));
-            let group = Workgroup::start(self.shared, id, cluster, self.slot0 + slot, limits, &mut self.free_waves);
-            self.outcome.groups += 1;
-            self.outcome.waves += group.waves.len() as u64;
-            resident.push(group);
+            resident.push(self.start(id, cluster, self.slot0 + slot));
         }
         true
+    }
+
+    /// Starts one more workgroup, beyond those that a worker has room for as a rule.
+    fn admit_more(&mut self, resident: &mut Vec<Workgroup>) -> bool {
+        let shared = self.shared;
+        if shared.next_cluster.load(Relaxed) >= shared.clusters {
+            return false;
+        }
+        let Some(slot) = gws::lock(&shared.more_slots).pop() else { return false };
+        let number = shared.next_cluster.fetch_add(1, Relaxed);
+        if number >= shared.clusters {
+            gws::lock(&shared.more_slots).push(slot);
+            return false;
+        }
+        resident.push(self.start(shared.dispatch.group_in_cluster(number, 0), (number, None), slot));
+        true
+    }
+
+    fn start(&mut self, id: [u32; 3], cluster: (u64, Option<(Rc<Cluster>, u32)>), slot: usize) -> Workgroup {
+        let limits = self.program.limits();
+        let group = Workgroup::start(self.shared, id, cluster, slot, limits, &mut self.free_waves);
+        self.outcome.groups += 1;
+        self.outcome.waves += group.waves.len() as u64;
+        group
     }
 
     /// Gives a workgroup some turns, as long as it runs.
@@ -192,7 +249,10 @@ impl Worker<'_> {
     }
 
     fn retire(&mut self, group: Workgroup) {
-        self.free_slots.push(group.slot - self.slot0);
+        match group.slot.checked_sub(self.slot0) {
+            Some(own) if own < self.shared.resident => self.free_slots.push(own),
+            _ => gws::lock(&self.shared.more_slots).push(group.slot),
+        }
         let written = self.program.written();
         let waves = group.retire(self.shared, &mut self.outcome).into_iter();
         self.free_waves.extend(waves.map(|mut wave| {

@@ -1,17 +1,19 @@
 //! A launch that goes on only when it is told to: one instruction of one wave at a time.
 //!
-//! Workgroups run one after the other, so kernels whose workgroups wait for each other do not end here.
+//! Workgroups run one after the other, so kernels whose workgroups wait for each other do not end here, unless it is for
+//! global wave sync that they wait: then the next one begins, and those that have waited go on when they can.
 
-use std::sync::atomic::Ordering::Relaxed;
-
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::device::Module;
 use crate::error::EmuError;
+use crate::gws;
 use crate::observe::Registers;
 use crate::program::{Cursor, Program};
 use crate::sched::Shared;
-use crate::workgroup::{Progress, State, Workgroup};
+use crate::workgroup::{Progress, State, Trouble, Workgroup};
 
 /// A launch under way, and the workgroup that is.
 pub struct Session {
@@ -20,23 +22,48 @@ pub struct Session {
     shared: Shared,
     program: Program,
     group: Option<Workgroup>,
+    /// Workgroups all of whose waves waited, for others when they were last looked at.
+    waiting: VecDeque<Workgroup>,
+    /// Pieces of scratch memory that no workgroup has.
+    free_slots: Vec<usize>,
     instructions: u64,
 }
 
 impl Session {
     pub(crate) fn new(module: Arc<Module>, kernel: String, shared: Shared, program: Program) -> Session {
         let program = program.stepping();
-        let mut session = Session { module, kernel, shared, program, group: None, instructions: 0 };
-        session.next_group();
+        let more = std::mem::take(&mut *gws::lock(&shared.more_slots));
+        let free_slots = more.into_iter().chain((0..shared.resident).rev()).collect();
+        let (group, waiting) = (None, VecDeque::new());
+        let mut session = Session { module, kernel, shared, program, group, waiting, free_slots, instructions: 0 };
+        session.group = session.next_group();
         session
     }
 
-    fn next_group(&mut self) {
-        let number = self.shared.next_cluster.fetch_add(1, Relaxed);
+    /// A workgroup that has waited and may go on, or else one that has not begun.
+    fn next_group(&mut self) -> Option<Workgroup> {
+        if let Some(at) = self.waiting.iter().position(|group| !group.is_stuck()) {
+            let mut group = self.waiting.remove(at)?;
+            group.settle();
+            return Some(group);
+        }
+        let number = self.shared.next_cluster.load(Relaxed);
+        if number >= self.shared.clusters {
+            return None;
+        }
+        let slot = self.free_slots.pop()?;
+        self.shared.next_cluster.store(number + 1, Relaxed);
         let limits = self.program.limits();
         let id = self.shared.dispatch.group_in_cluster(number, 0);
-        let start = || Workgroup::start(&self.shared, id, (number, None), 0, limits, &mut Vec::new());
-        self.group = (number < self.shared.clusters).then(start);
+        Some(Workgroup::start(&self.shared, id, (number, None), slot, limits, &mut Vec::new()))
+    }
+
+    fn stuck(&self, group: &Workgroup) -> EmuError {
+        let mut trouble = group.deadlock(&self.program);
+        if let Trouble::Deadlock { to_come, .. } = &mut trouble {
+            *to_come = self.shared.clusters.saturating_sub(self.shared.next_cluster.load(Relaxed));
+        }
+        self.module.error(&self.kernel, trouble, |pc| self.module.locate(pc).1)
     }
 
     /// The workgroup under way; `None` when the launch is over.
@@ -69,7 +96,8 @@ impl Session {
 
     /// Instructions retired by all waves so far.
     pub fn instructions(&self) -> u64 {
-        self.instructions + self.group.as_ref().map_or(0, |g| g.instructions)
+        let under_way = self.group.iter().chain(&self.waiting);
+        self.instructions + under_way.map(|group| group.instructions).sum::<u64>()
     }
 
     pub fn registers(&self, wave: usize) -> Option<Registers> {
@@ -79,7 +107,7 @@ impl Session {
     }
 
     /// A wave executes one instruction; nothing happens while it waits at a barrier for others, or has ended. When the
-    /// last wave of a workgroup ends, the next workgroup begins.
+    /// last wave of a workgroup ends, or all of them wait for global wave sync, another workgroup's turn comes.
     ///
     /// # Errors
     /// The instruction cannot be executed.
@@ -91,13 +119,21 @@ impl Session {
         match group.settle() {
             Progress::Running => {}
             Progress::Stuck => {
-                let trouble = group.deadlock(&self.program);
-                return Err(self.module.error(&self.kernel, trouble, |pc| self.module.locate(pc).1));
+                let waits = group.waits_globally();
+                if let Some(next) = waits.then(|| self.next_group()).flatten() {
+                    self.waiting.extend(self.group.replace(next));
+                } else if let Some(group) = &self.group {
+                    return Err(self.stuck(group));
+                }
             }
             Progress::Ended => {
                 if let Some(group) = self.group.take() {
                     self.instructions += group.instructions;
-                    self.next_group();
+                    self.free_slots.push(group.slot);
+                }
+                self.group = self.next_group();
+                if let (None, Some(first)) = (&self.group, self.waiting.front()) {
+                    return Err(self.stuck(first));
                 }
             }
         }

@@ -56,9 +56,31 @@ pub enum Progress {
 /// Why a launch was stopped.
 #[derive(Debug)]
 pub enum Trouble {
-    Fault { pc: u64, text: String, workgroup: [u32; 3], wave: u32, fault: Fault },
-    Watchdog { instructions: u64, pcs: Vec<String> },
-    Deadlock { workgroup: [u32; 3], waits: Vec<String> },
+    Fault {
+        pc: u64,
+        text: String,
+        workgroup: [u32; 3],
+        wave: u32,
+        fault: Fault,
+    },
+    Watchdog {
+        instructions: u64,
+        pcs: Vec<String>,
+    },
+    /// And so many workgroups have not begun, for want of room.
+    Deadlock {
+        workgroup: [u32; 3],
+        waits: Vec<Waiting>,
+        to_come: u64,
+    },
+}
+
+/// What a wave waits for, in words around an address.
+#[derive(Debug)]
+pub struct Waiting {
+    pub what: String,
+    pub at: Option<u64>,
+    pub why: String,
 }
 
 impl Workgroup {
@@ -82,7 +104,8 @@ impl Workgroup {
         let checks =
             shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split, d.has_engines())));
         let lds = Rc::new(Lds::new(lds));
-        let barriers = Rc::new(Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1));
+        let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);
+        let barriers = Rc::new(barriers.with_global(Arc::clone(&shared.global)));
         let scratch = shared.scratch + shared.scratch_slot * slot as u64;
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
@@ -182,7 +205,7 @@ impl Workgroup {
     /// Lets the waves pass whose barrier is complete: one with a number when it has its signals, `s_barrier` when all
     /// have come. Waves that have ended no longer take part in the workgroup's.
     pub fn settle(&mut self) -> Progress {
-        let (mut ready, mut ended, mut for_all) = (0, 0, 0);
+        let (mut ready, mut ended, mut for_all, mut globally) = (0, 0, 0, 0);
         for number in 0..self.waves.len() {
             match self.waves[number].state {
                 State::Ready => ready += 1,
@@ -193,13 +216,15 @@ impl Workgroup {
                     crate::scalar::barrier::passed(&mut self.waves[number].wave);
                     ready += 1;
                 }
+                State::AtBarrier if matches!(self.barriers.waits(number as u32), Waits::Globally(_)) => globally += 1,
                 State::AtBarrier => {}
             }
         }
         match () {
             () if ended == self.waves.len() => Progress::Ended,
             () if ready != 0 => Progress::Running,
-            () if for_all != 0 => {
+            // Who waits for other workgroups will come yet.
+            () if for_all != 0 && globally == 0 => {
                 self.pass_barrier();
                 for running in self.waves.iter_mut().filter(|r| r.state == State::AtBarrier) {
                     running.state = State::Ready;
@@ -208,6 +233,13 @@ impl Workgroup {
             }
             () => Progress::Stuck,
         }
+    }
+
+    /// Whether a wave waits for global wave sync, and so perhaps for another workgroup.
+    pub fn waits_globally(&self) -> bool {
+        (0..).zip(&self.waves).any(|(number, running)| {
+            running.state == State::AtBarrier && matches!(self.barriers.waits(number), Waits::Globally(_))
+        })
     }
 
     /// Whether no wave can go on by itself.
@@ -221,20 +253,35 @@ impl Workgroup {
 
     /// That it is stuck for good: where its waves are, and what they wait for.
     pub fn deadlock(&self, program: &Program) -> Trouble {
-        let wave = |(number, place): (usize, String)| match self.waves[number].state {
-            State::Ended => format!("wave {number} has ended"),
-            State::Ready => format!("wave {number} goes on at {place}"),
-            State::AtBarrier => {
-                format!("wave {number}, before {place}, waits for {}", self.barriers.missing(number as u32))
+        let wave = |number: usize| {
+            let (at, missing) = (self.address(program, number), || self.barriers.missing(number as u32));
+            match self.waves[number].state {
+                State::Ended => Waiting { what: format!("wave {number} has ended"), at: None, why: String::new() },
+                State::Ready => {
+                    Waiting { what: format!("wave {number} goes on at "), at: Some(at), why: String::new() }
+                }
+                State::AtBarrier if matches!(self.barriers.waits(number as u32), Waits::Globally(_)) => {
+                    // The instruction itself has ended the block before, and takes eight bytes, whichever it is.
+                    let at = at.wrapping_sub(8);
+                    let text = program.text_at(at).unwrap_or_default();
+                    let why = format!(": {text}, waits for {}", missing());
+                    Waiting { what: format!("wave {number}, at "), at: Some(at), why }
+                }
+                State::AtBarrier => {
+                    let why = format!(", waits for {}", missing());
+                    Waiting { what: format!("wave {number}, before "), at: Some(at), why }
+                }
             }
         };
-        let waits = self.places(program).into_iter().enumerate().map(wave).collect();
-        Trouble::Deadlock { workgroup: self.id, waits }
+        Trouble::Deadlock { workgroup: self.id, waits: (0..self.waves.len()).map(wave).collect(), to_come: 0 }
     }
 
-    /// Whether another workgroup may do something about it.
-    pub fn has_cluster(&self) -> bool {
-        self.barriers.rank().1 > 1
+    /// Where a wave goes on.
+    fn address(&self, program: &Program, number: usize) -> u64 {
+        match self.waves[number].cursor {
+            Cursor::Address(pc, _) => pc,
+            Cursor::Block(at) => program.block_address(at),
+        }
     }
 
     /// Where each wave is, for people.

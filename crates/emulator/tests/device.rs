@@ -83,9 +83,11 @@ fn endless_loops_end_at_the_watchdog() {
 
 #[test]
 fn unknown_instructions_are_named() {
-    let loaded = load(&assemble("ds_gws_init v0 gds\n", Asm::default()));
+    let loaded = load(&assemble("s_setvskip s0, s1\n", Asm::default()));
     match loaded.launch("k", [1, 1, 1], [1, 1, 1], &[0], Strict::Off) {
-        Err(EmuError::Fault { text, message, .. }) => assert!(text.contains("ds_gws_init") && message.contains("GDS")),
+        Err(EmuError::Fault { text, message, .. }) => {
+            assert!(text.contains("s_setvskip") && message.contains("skipped"))
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -7,7 +7,7 @@ use crate::mem::atomic::Atomic;
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{
-    Action, Transfer, action, buffer, ds, ds_lanes, ds_src2, ds_transpose, flat_lanes, gfx1250, global_words,
+    Action, Transfer, action, buffer, ds, ds_lanes, ds_src2, ds_transpose, flat_lanes, gfx1250, global_words, gws,
     lds_barrier, lookup_cache_control, typed,
 };
 use crate::op::{Handler, Op, OpFlags};
@@ -191,6 +191,24 @@ impl Builder {
         };
         self.push_handler(run, op, WIDEST);
         Ok(())
+    }
+
+    /// `ds_gws_*`; false if it is something else.
+    pub(super) fn global_wave_sync(&mut self, inst: &Inst) -> Result<bool, String> {
+        let info = inst.info();
+        let Some((run, imm2, operand)) = gws::lookup(info.base) else { return Ok(false) };
+        if inst.field(Field::Gds) != Some(1) {
+            return Err(format!("{} without its gds bit is not documented", info.mnemonic));
+        }
+        let fields = self.operands(inst)?;
+        let aligned = matches!(info.mode.target().generation(), Generation::Gfx90a | Generation::Gfx940);
+        if operand && aligned && fields.addr % 2 != 0 {
+            return Err(format!("{}: the hardware reads a pair, which begins at an even register", info.mnemonic));
+        }
+        let addr = if fields.addr == NO_ROW { 0 } else { fields.addr };
+        let offset = inst.field(Field::Offset0).unwrap_or(0) & 63;
+        self.push_handler(run, Op { src: [addr, 0, 0], imm: offset.into(), imm2, ..Op::NOTHING }, 1);
+        Ok(true)
     }
 
     fn ds(&mut self, inst: &Inst) -> Result<(), String> {

@@ -136,6 +136,9 @@ impl Builder {
             self.changed_msb(inst)?;
             return Ok(ending);
         }
+        if self.global_wave_sync(inst)? {
+            return Ok(Ending::Stop);
+        }
         if self.memory(inst)? {
             return Ok(Ending::Open);
         }

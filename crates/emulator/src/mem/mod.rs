@@ -14,6 +14,7 @@ pub mod flat_lanes;
 pub mod format;
 pub mod gfx1250;
 pub mod global_words;
+pub mod gws;
 pub mod lds_barrier;
 pub mod notice;
 pub mod pieces;

@@ -73,6 +73,9 @@ fn wait(w: &mut Wave, number: i32) -> Flow {
 
 /// Strict mode where a wave has passed what it waited for.
 pub(crate) fn passed(w: &mut Wave) {
+    if let Waits::Globally(_) = w.barrier.waits(w.place.wave_in_group) {
+        return crate::mem::gws::passed(w);
+    }
     let Some(strict) = &mut w.strict else { return };
     let wave = w.place.wave_in_group;
     strict.pass(w.barrier.waits_key(wave));

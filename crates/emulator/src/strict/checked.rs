@@ -281,7 +281,8 @@ impl Checked {
             rule,
             loaded,
             counters,
-            unordered: flag(Flags::SMEM),
+            // Global wave sync is served by another unit than LDS.
+            unordered: flag(Flags::SMEM) || info.base.starts_with("ds_gws_"),
             order: order(inst),
             wait: wait(inst),
             dpp: Dpp::of(inst),

@@ -41,6 +41,11 @@ pub fn order(inst: &Inst) -> u8 {
     if inst.info().base.contains("_async_from_lds") { OWN_ORDER } else { 0 }
 }
 
+/// Whether an instruction lets no DS operation remain.
+pub fn waits_for_ds(inst: &Inst) -> bool {
+    wait(inst).is_some_and(|wait| wait.counters & LDS != 0 && wait.limits[LDS.trailing_zeros() as usize] == 0)
+}
+
 /// What an instruction waits for.
 pub fn wait(inst: &Inst) -> Option<Wait> {
     let info = inst.info();

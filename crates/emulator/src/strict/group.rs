@@ -141,6 +141,10 @@ impl Group {
         }
     }
 
+    pub fn signal(&mut self, wave: u16, key: u32, old: Option<u32>) {
+        self.order.signal(wave, key, old);
+    }
+
     pub fn pass(&mut self, wave: u16, barrier: u32) {
         self.order.pass(wave, barrier);
     }

@@ -37,6 +37,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 pub use checked::Checked;
+pub use counters::waits_for_ds;
 use engine::Landings;
 pub use group::{Group, SharedGroup};
 use hazards::{Hazards, Steps};
@@ -152,6 +153,10 @@ impl Strict {
     /// The wave has signalled a barrier with a number, or left it; see [`crate::barrier::Arrival`].
     pub fn arrive(&mut self, barrier: u32, completes: bool) {
         self.group.borrow_mut().arrive(self.wave, barrier, completes);
+    }
+    /// What the wave has done is known to those who pass this key from now on; `old` is a key that nobody passes any more.
+    pub fn signal(&mut self, key: u32, old: Option<u32>) {
+        self.group.borrow_mut().signal(self.wave, key, old);
     }
     /// The wave has waited for a barrier with a number.
     pub fn pass(&mut self, barrier: u32) {

@@ -224,6 +224,18 @@ impl Order {
         }
     }
 
+    /// As [`Order::arrive`] at something that needs no others to be complete; `old` names such a thing that is over.
+    pub fn signal(&mut self, wave: u16, key: u32, old: Option<u32>) {
+        if let Some(old) = old {
+            self.rounds.remove(&old);
+        }
+        let own = &mut self.clocks[usize::from(wave)];
+        let nothing = || [vec![0; own.len()].into_boxed_slice(), vec![0; own.len()].into_boxed_slice()];
+        let [_, complete] = self.rounds.entry(key).or_insert_with(nothing);
+        join(complete, own);
+        own[usize::from(wave)] += 1;
+    }
+
     /// A wave has waited for a complete round of a barrier with a number.
     pub fn pass(&mut self, wave: u16, barrier: u32) {
         let Some([_, complete]) = self.rounds.get(&barrier) else { return };
@@ -362,6 +374,30 @@ mod tests {
         order.pass(2, 1);
         order.forget_ordered();
         assert!(order.get(before).is_none() && order.get(between).is_none());
+    }
+
+    #[test]
+    fn a_signal_reaches_all_who_pass_its_key() {
+        let mut order = Order::new(3, false);
+        let [first, second] = [0, 1].map(|wave| {
+            let access = order.begin(wave, 0, false);
+            order.finish(access);
+            order.signal(wave, 7, None);
+            access
+        });
+        let late = order.begin(0, 4, false);
+        order.finish(late);
+        let other = order.begin(2, 8, false);
+        order.pass(2, 6);
+        assert_eq!(relation(&order, first, other), Relation::Unordered);
+        order.pass(2, 7);
+        let relations = [first, second, late].map(|access| relation(&order, access, other));
+        assert_eq!(relations, [Relation::Ordered, Relation::Ordered, Relation::Unordered]);
+        // What is over tells nobody anything.
+        order.signal(0, 8, Some(7));
+        order.pass(1, 7);
+        let other = order.begin(1, 12, false);
+        assert_eq!(relation(&order, first, other), Relation::Unordered);
     }
 
     #[test]
