@@ -701,6 +701,7 @@ class Device:
         block: tuple[int, int, int],
         kernarg: bytes,
         lds: int = 0,
+        cooperative: bool = False,
     ) -> Session:
         """A launch that goes on when told to."""
 

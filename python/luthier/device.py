@@ -171,6 +171,7 @@ class Module:
         snapshots: Sequence[int] = (),
         only: Sequence[int] = (),
         limit: int = 1 << 22,
+        cooperative: bool = False,
     ) -> Trace:
         """Runs a kernel as :meth:`run` does, and says what happened on the way.
 
@@ -181,13 +182,24 @@ class Module:
         little but LDS; counts and waves come for next to nothing.
         """
         wanted = request(events, snapshots, only, limit)
-        return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted))
+        return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted, cooperative))
 
-    def session(self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0) -> Session:
-        """A launch that goes on only when it is told to, one instruction of one wave at a time."""
+    def session(
+        self,
+        kernel: str,
+        *,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any] = (),
+        lds: int = 0,
+        cooperative: bool = False,
+    ) -> Session:
+        """A launch that goes on only when it is told to, one instruction of one wave at a time. Its workgroups take turns
+        where one has ended, or waits for global wave sync."""
         sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
         try:
-            return Session(self, kernel, self.device.core.session(self._id, kernel, sizes, group, packed.kernarg, lds), packed)
+            inner = self.device.core.session(self._id, kernel, sizes, group, packed.kernarg, lds, cooperative)
+            return Session(self, kernel, inner, packed)
         except BaseException:
             packed.free(self.device.core)
             raise

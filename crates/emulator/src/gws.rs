@@ -30,8 +30,11 @@
 //! look first. The latter is what the runtime's and the library's numbers, the same on both families, need to work at all,
 //! and what rocjitsu does, AMD's emulator.
 
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::meeting::Meeting;
 
 /// Resources of a device.
 pub const RESOURCES: usize = 64;
@@ -275,22 +278,30 @@ impl Gws {
 pub struct View {
     gws: Arc<Gws>,
     launch: u64,
-    pub meeting: crate::meeting::Meeting,
+    waited: AtomicBool,
+    pub meeting: Meeting,
 }
 
 impl View {
     /// Of a launch that begins, on so many workers; see [`Gws::begin`].
     pub fn new(gws: Arc<Gws>, cooperative: Option<(u64, u64)>, workers: usize) -> View {
         let launch = gws.begin(cooperative);
-        View { gws, launch, meeting: crate::meeting::Meeting::new(workers) }
+        View { gws, launch, waited: AtomicBool::new(false), meeting: Meeting::new(workers) }
     }
     /// See [`Gws::ask`].
     pub fn ask(&self, number: u8, ask: Ask, value: u32) -> Result<Answer, String> {
         let answer = self.gws.ask(self.launch, number, ask, value)?;
+        if answer.waits.is_some() {
+            self.waited.store(true, Relaxed);
+        }
         if answer.releases {
             self.meeting.wake();
         }
         Ok(answer)
+    }
+    /// Whether a wave of the launch has waited.
+    pub fn has_waited(&self) -> bool {
+        self.waited.load(Relaxed)
     }
     pub fn releases(&self, ticket: Ticket) -> bool {
         self.gws.releases(ticket)

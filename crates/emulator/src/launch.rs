@@ -16,7 +16,7 @@ use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
 use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
-use crate::sched::{self, Outcome, RESIDENT, Shared};
+use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
 use crate::session::Session;
 use crate::strict::Party;
 
@@ -63,7 +63,7 @@ pub struct Launch {
 /// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
 const COOPERATIVE_WAVES: u64 = 4096;
 /// Bytes of scratch for workgroups that are begun while all others wait for global wave sync.
-const MORE_SCRATCH: u64 = 1 << 30;
+const MORE_SCRATCH: u64 = 256 << 20;
 
 /// A launch that is ready to run.
 struct Ready {
@@ -261,7 +261,10 @@ impl Device {
             scratch,
             scratch_slot,
             spare: self.spare(),
-            more_slots: Mutex::new((own_slots..own_slots + more as usize).rev().collect()),
+            under_way: AtomicU64::new(0),
+            most,
+            slots: slots as usize,
+            more_slots: Mutex::new(Slots::new(own_slots..own_slots + more as usize)),
             global: Arc::new(gws::View::new(
                 Arc::clone(self.gws()),
                 launch.cooperative.then_some((groups, all_waves)),

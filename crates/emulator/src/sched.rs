@@ -7,6 +7,7 @@
 //! and those that were not get started as long as there is room. Where all wait for global wave sync ([`gws`]), a worker
 //! begins further ones as far as a device would have room for them, and then waits for the other workers' waves.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,10 +52,34 @@ pub struct Shared {
     pub scratch_slot: u64,
     /// Where waves get their vector files.
     pub spare: Arc<Spare>,
+    /// Workgroups that are, and how many may be once some have waited for global wave sync.
+    pub under_way: AtomicU64,
+    pub most: u64,
     /// Pieces of scratch memory that are no worker's own.
-    pub more_slots: Mutex<Vec<usize>>,
+    pub more_slots: Mutex<Slots>,
+    /// How many pieces there are.
+    pub slots: usize,
     /// Global wave sync.
     pub global: Arc<gws::View>,
+}
+
+/// Numbers of pieces of scratch memory.
+#[derive(Default)]
+pub struct Slots {
+    returned: Vec<usize>,
+    fresh: Range<usize>,
+}
+
+impl Slots {
+    pub fn new(all: Range<usize>) -> Slots {
+        Slots { returned: Vec::new(), fresh: all }
+    }
+    pub fn take(&mut self) -> Option<usize> {
+        self.returned.pop().or_else(|| self.fresh.next())
+    }
+    pub fn give(&mut self, slot: usize) {
+        self.returned.push(slot);
+    }
 }
 
 /// Vector files that no wave uses: making one takes longer than a small launch.
@@ -193,10 +218,7 @@ impl Worker<'_> {
         if self.free_slots.len() < size as usize {
             return false;
         }
-        let number = self.shared.next_cluster.fetch_add(1, Relaxed);
-        if number >= self.shared.clusters {
-            return false;
-        }
+        let Some(number) = self.claim(size.into()) else { return false };
         let cluster = (size > 1).then(|| Cluster::new(size));
         for (rank, slot) in self.free_slots.split_off(self.free_slots.len() - size as usize).into_iter().enumerate() {
             let id = self.shared.dispatch.group_in_cluster(number, rank as u32);
@@ -209,17 +231,31 @@ impl Worker<'_> {
     /// Starts one more workgroup, beyond those that a worker has room for as a rule.
     fn admit_more(&mut self, resident: &mut Vec<Workgroup>) -> bool {
         let shared = self.shared;
-        if shared.next_cluster.load(Relaxed) >= shared.clusters {
+        let Some(slot) = gws::lock(&shared.more_slots).take() else { return false };
+        let Some(number) = self.claim(1) else {
+            gws::lock(&shared.more_slots).give(slot);
             return false;
-        }
-        let Some(slot) = gws::lock(&shared.more_slots).pop() else { return false };
-        let number = shared.next_cluster.fetch_add(1, Relaxed);
-        if number >= shared.clusters {
-            gws::lock(&shared.more_slots).push(slot);
-            return false;
-        }
+        };
         resident.push(self.start(shared.dispatch.group_in_cluster(number, 0), (number, None), slot));
         true
+    }
+
+    /// The next cluster, of so many workgroups. Once waves wait for global wave sync, no more are under way than a device has
+    /// room for, so that the same workgroups wait for one another on any number of threads.
+    fn claim(&self, size: u64) -> Option<u64> {
+        let shared = self.shared;
+        if shared.next_cluster.load(Relaxed) >= shared.clusters {
+            return None;
+        }
+        let most = if shared.global.has_waited() { shared.most } else { u64::MAX };
+        let room = |n: u64| Some(n + size).filter(|&n| n <= most);
+        shared.under_way.fetch_update(Relaxed, Relaxed, room).ok()?;
+        let number = shared.next_cluster.fetch_add(1, Relaxed);
+        if number >= shared.clusters {
+            shared.under_way.fetch_sub(size, Relaxed);
+            return None;
+        }
+        Some(number)
     }
 
     fn start(&mut self, id: [u32; 3], cluster: (u64, Option<(Rc<Cluster>, u32)>), slot: usize) -> Workgroup {
@@ -249,9 +285,10 @@ impl Worker<'_> {
     }
 
     fn retire(&mut self, group: Workgroup) {
+        self.shared.under_way.fetch_sub(1, Relaxed);
         match group.slot.checked_sub(self.slot0) {
             Some(own) if own < self.shared.resident => self.free_slots.push(own),
-            _ => gws::lock(&self.shared.more_slots).push(group.slot),
+            _ => gws::lock(&self.shared.more_slots).give(group.slot),
         }
         let written = self.program.written();
         let waves = group.retire(self.shared, &mut self.outcome).into_iter();

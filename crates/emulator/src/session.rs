@@ -9,10 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::device::Module;
 use crate::error::EmuError;
-use crate::gws;
 use crate::observe::Registers;
 use crate::program::{Cursor, Program};
-use crate::sched::Shared;
+use crate::sched::{Shared, Slots};
 use crate::workgroup::{Progress, State, Trouble, Workgroup};
 
 /// A launch under way, and the workgroup that is.
@@ -25,17 +24,15 @@ pub struct Session {
     /// Workgroups all of whose waves waited, for others when they were last looked at.
     waiting: VecDeque<Workgroup>,
     /// Pieces of scratch memory that no workgroup has.
-    free_slots: Vec<usize>,
+    slots: Slots,
     instructions: u64,
 }
 
 impl Session {
     pub(crate) fn new(module: Arc<Module>, kernel: String, shared: Shared, program: Program) -> Session {
         let program = program.stepping();
-        let more = std::mem::take(&mut *gws::lock(&shared.more_slots));
-        let free_slots = more.into_iter().chain((0..shared.resident).rev()).collect();
-        let (group, waiting) = (None, VecDeque::new());
-        let mut session = Session { module, kernel, shared, program, group, waiting, free_slots, instructions: 0 };
+        let (slots, group, waiting) = (Slots::new(0..shared.slots), None, VecDeque::new());
+        let mut session = Session { module, kernel, shared, program, group, waiting, slots, instructions: 0 };
         session.group = session.next_group();
         session
     }
@@ -51,7 +48,7 @@ impl Session {
         if number >= self.shared.clusters {
             return None;
         }
-        let slot = self.free_slots.pop()?;
+        let slot = self.slots.take()?;
         self.shared.next_cluster.store(number + 1, Relaxed);
         let limits = self.program.limits();
         let id = self.shared.dispatch.group_in_cluster(number, 0);
@@ -129,7 +126,7 @@ impl Session {
             Progress::Ended => {
                 if let Some(group) = self.group.take() {
                     self.instructions += group.instructions;
-                    self.free_slots.push(group.slot);
+                    self.slots.give(group.slot);
                 }
                 self.group = self.next_group();
                 if let (None, Some(first)) = (&self.group, self.waiting.front()) {

@@ -122,7 +122,8 @@ impl PyDevice {
         }
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, cooperative=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn session(
         &self,
         module: u32,
@@ -131,8 +132,9 @@ impl PyDevice {
         block: (u32, u32, u32),
         kernarg: Vec<u8>,
         lds: u32,
+        cooperative: bool,
     ) -> PyResult<PySession> {
-        let launch = launch(module, kernel, grid, block, kernarg, lds, Strict::Off);
+        let launch = Launch { cooperative, ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off) };
         Ok(PySession::new(self.inner.session(&launch).map_err(device_error)?))
     }
 }
