@@ -5,7 +5,7 @@
 //! a NaN by then (infinity minus infinity in the last step): v_div_fixup makes it the overflow that it stands for. With
 //! both, the sequence that compilers emit divides correctly for all operands, which the tests hold it to.
 //! The manuals also scale a denominator up when both its reciprocal and the quotient are subnormal; it would overflow, so
-//! it can only be down (which v_div_fmas undoes).
+//! it can only be down (which v_div_fmas undoes). Of RDNA3 and RDNA4 it is known what v_div_scale does: [`rdna_scale32`].
 
 use super::{in32, in64, out32, out64, quiet16, quiet32, quiet64, scale, soft};
 use crate::mode::{Mode, Round};
@@ -77,6 +77,46 @@ pub fn scale64(m: Mode, s0: u64, denominator: u64, numerator: u64) -> (u64, bool
     let r = if factor == 1.0 { s0 } else { r };
     (if zero { 0x7ff8_0000_0000_0000 } else { out64(m, quiet64(r)) }, vcc)
 }
+
+/// v_div_scale as RDNA3 and RDNA4 have it: which of the two is scaled, and how, is decided by the exponents as they stand in
+/// the operands, and a quotient counts as too small long before it is denormal. Where one of the two is zero the result is
+/// a NaN, and the flag is what the exponents make it. (AMD's rocjitsu, shared/division.h, checked on gfx1100 and gfx1201;
+/// the manuals' pseudocode does not give what they do.)
+macro_rules! scale_by_exponents {
+    ($name:ident, $t:ty, $fraction:expr, $far:expr, $by:expr, $tiny:expr, $nan:expr, $read:path, $mul:path, $quiet:path) => {
+        pub fn $name(m: Mode, s0: $t, denominator: $t, numerator: $t) -> ($t, bool) {
+            const SIGN: $t = 1 << (<$t>::BITS - 1);
+            const INF: $t = (SIGN - 1) >> $fraction << $fraction;
+            const ONE: $t = INF >> ($fraction + 1) << $fraction;
+            const TOP: i32 = (INF >> $fraction) as i32;
+            let (s0, d, n) = ($read(m, s0), $read(m, denominator), $read(m, numerator));
+            let exponent = |x: $t| ((x & INF) >> $fraction) as i32;
+            let (far, is_d) = (exponent(n) - exponent(d), s0 == d);
+            let (power, again) = if far >= $far {
+                (if is_d { $by } else { 0 }, true)
+            } else if exponent(d) == 0 {
+                ($by, false)
+            } else if exponent(d) >= TOP - 2 {
+                (if far <= -$far && !is_d { 0 } else { -$by }, far <= -$far)
+            } else if far <= -$far {
+                (if is_d { 0 } else { $by }, true)
+            } else {
+                (if exponent(n) <= $tiny { $by } else { 0 }, false)
+            };
+            if d << 1 == 0 || n << 1 == 0 {
+                return ($nan, again);
+            }
+            if power == 0 || s0 & (SIGN - 1) >= INF {
+                return ($quiet(s0), again);
+            }
+            let factor = ONE.wrapping_add(((power as i64) as $t) << $fraction);
+            ($mul(m.reading_denormals(), s0, factor), again)
+        }
+    };
+}
+
+scale_by_exponents!(rdna_scale32, u32, 23, 96, 64, 24, super::NAN32, in32, soft::mul32, quiet32);
+scale_by_exponents!(rdna_scale64, u64, 52, 768, 128, 53, super::NAN64, in64, soft::mul64, quiet64);
 
 /// v_div_fmas_f32 in a lane whose VCC bit is set.
 pub fn fmas32(m: Mode, a: u32, b: u32, c: u32) -> u32 {

@@ -15,11 +15,14 @@
 //! | [`soft`] | exact arithmetic in any format with any rounding |
 //! | [`minmax`] | minimum, maximum, median with the device's NaN rules |
 //! | [`scale`] | ldexp, frexp, fract |
+//! | [`factor`] | output modifiers' factors on RDNA |
 //! | [`division`] | the steps of the division sequence |
 //! | [`transcendental`] | exp2, log2, sine, cosine |
+//! | [`unit`] | the transcendental unit of RDNA3 and RDNA4, bit for bit |
 //! | [`trig`] | the bits of 2/pi |
 
 pub mod division;
+pub mod factor;
 pub mod half;
 pub mod minmax;
 pub mod scale;
@@ -27,6 +30,8 @@ pub mod small;
 pub mod soft;
 pub mod transcendental;
 pub mod trig;
+pub mod unit;
+mod unit_tables;
 
 use crate::mode::Mode;
 

@@ -92,11 +92,16 @@ pub fn frexp_exp16(m: Mode, x: u32) -> u32 {
     if (x & 0x7fff == 0) | (x & 0x7c00 == 0x7c00) { 0 } else { e as u32 & 0xffff }
 }
 
-/// `x - floor(x)`, at most the largest number below one; NaN for infinities.
+/// `x - floor(x)`, rounded as MODE says, at most the largest number below one; never -0; NaN for infinities. (So the
+/// manuals' sum says, and rocjitsu's captures of gfx1201 in all modes; shared/fract.h.)
 #[inline(always)]
 pub fn fract32(m: Mode, x: u32) -> u32 {
     let v = f32::from_bits(in32(m, x));
-    let r = (v - v.floor()).to_bits();
+    let r = if m.round32() == Round::NearestEven {
+        (v - v.floor()).to_bits()
+    } else {
+        soft::add32(m.reading_denormals(), v.to_bits(), (-v.floor()).to_bits()) & !super::SIGN32
+    };
     let r = if r == 0x3f80_0000 { 0x3f7f_ffff } else { r };
     let r = if v.is_infinite() { NAN32 } else { r };
     out32(m, if is_nan32(x) { quiet32(x) } else { r })
@@ -105,7 +110,11 @@ pub fn fract32(m: Mode, x: u32) -> u32 {
 #[inline(always)]
 pub fn fract64(m: Mode, x: u64) -> u64 {
     let v = f64::from_bits(in64(m, x));
-    let r = (v - v.floor()).to_bits();
+    let r = if m.round16_64() == Round::NearestEven {
+        (v - v.floor()).to_bits()
+    } else {
+        soft::add64(m.reading_denormals(), v.to_bits(), (-v.floor()).to_bits()) & !super::SIGN64
+    };
     let r = if r == 0x3ff0_0000_0000_0000 { 0x3fef_ffff_ffff_ffff } else { r };
     let r = if v.is_infinite() { NAN64 } else { r };
     super::out64(m, if is_nan64(x) { quiet64(x) } else { r })
@@ -115,7 +124,11 @@ pub fn fract64(m: Mode, x: u64) -> u64 {
 pub fn fract16(m: Mode, x: u32) -> u32 {
     let h = in16(m, x);
     let v = half::f16_to_f32(h);
-    let r = half::f32_to_f16(v - v.floor());
+    let r = if m.round16_64() == Round::NearestEven {
+        half::f32_to_f16(v - v.floor())
+    } else {
+        soft::add16(m.reading_denormals(), h, half::f32_to_f16(-v.floor())) & 0x7fff
+    };
     let r = if r == 0x3c00 { 0x3bff } else { r };
     let r = if h & 0x7fff == 0x7c00 { super::NAN16 } else { r };
     super::out16(m, if is_nan16(h) { quiet16(h) } else { r })

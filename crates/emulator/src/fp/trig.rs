@@ -28,20 +28,22 @@ const TWO_OVER_PI: [u64; 20] = [
 
 /// Segment `select & 31` of 2/pi for an argument `x`: as many leading bits are left out as multiply to whole turns.
 /// A denormal segment is rounded and flushed as MODE says.
-pub fn preop(m: Mode, x: u64, select: u32) -> u64 {
+/// `known`: how many bits of 2/pi there are: 1201 in the manuals, 1184 on gfx1201 (bjacob/goc's captures of every exponent
+/// and segment).
+pub fn preop(m: Mode, x: u64, select: u32, known: u32) -> u64 {
     let exponent = (x >> 52 & 0x7ff) as u32;
     let shift = (select & 31) * 53 + exponent.saturating_sub(1077);
-    let segment = bits53(shift);
+    let segment = bits53(shift, known);
     let scale = -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 };
     super::scale::ldexp64(m, (segment as f64).to_bits(), scale)
 }
 
-/// 53 bits from `shift` bits after the binary point; the table ends after 1201 bits, as the hardware's does.
-fn bits53(shift: u32) -> u64 {
+/// 53 bits from `shift` bits after the binary point, of which `known` are there.
+fn bits53(shift: u32, known: u32) -> u64 {
     let word = |i: u32| TWO_OVER_PI.get(i as usize).map_or(0, |&w| u128::from(w));
     let window = word(shift / 64) << 64 | word(shift / 64 + 1);
     let bits = (window >> (75 - shift % 64)) as u64 & ((1 << 53) - 1);
-    let beyond = (shift + 53).saturating_sub(1201).min(53);
+    let beyond = (shift + 53).saturating_sub(known).min(53);
     bits >> beyond << beyond
 }
 
@@ -53,7 +55,7 @@ mod tests {
 
     #[test]
     fn first_segments_sum_to_two_over_pi() {
-        let part = |k| f64::from_bits(preop(KEEP, 1.0f64.to_bits(), k));
+        let part = |k| f64::from_bits(preop(KEEP, 1.0f64.to_bits(), k, 1201));
         assert_eq!(part(0) + part(1) + part(2), std::f64::consts::FRAC_2_PI);
         assert!(part(1) < 2f64.powi(-53) && part(1) > 0.0);
     }
@@ -62,8 +64,8 @@ mod tests {
     fn large_arguments_drop_whole_turns() {
         // 2^60 has biased exponent 1083: six bits are dropped.
         assert_eq!(
-            preop(KEEP, 2f64.powi(60).to_bits(), 0),
-            super::super::scale::ldexp64_host((bits53(6) as f64).to_bits(), -59)
+            preop(KEEP, 2f64.powi(60).to_bits(), 0, 1201),
+            super::super::scale::ldexp64_host((bits53(6, 1201) as f64).to_bits(), -59)
         );
     }
 }

@@ -2,7 +2,10 @@
 
 use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, OperandInfo, Part, Target};
 
-use super::finish::{FloatType, Merge, Modify16, Modify32, Modify64, first_type, makes_bf16, result_type};
+use super::finish::{
+    FloatType, Merge, Modify16, Modify32, Modify64, first_type, makes_bf16, result_type, rounds_to_nearest,
+    takes_modifiers,
+};
 use super::prepare::*;
 use super::scalar::special_constant;
 use super::{Builder, code_of, destination_of, row_of};
@@ -173,7 +176,7 @@ impl Builder {
         if clamp && float.is_none() {
             op.flags |= OpFlags::CLAMP;
         }
-        let modify = if compares { None } else { float.filter(|_| clamp || omod != 0) };
+        let modify = float.filter(|_| !compares && (clamp || omod != 0) && takes_modifiers(inst, base));
         let select = if sdwa && !compares { inst.field(Field::DstSel).unwrap_or(6) } else { 6 };
         let high = part == Part::High
             || part == Part::Whole
@@ -206,7 +209,7 @@ impl Builder {
         self.push_handler(valu.variants.select(), op, rows::SLACK);
         if let Some(float) = modify {
             let to = if select != 6 || keep || indexed { at } else { dst };
-            self.modify(float, omod, clamp, at, to);
+            self.modify(base, float, omod, clamp, at, to);
         }
         if select != 6 {
             let unused = inst.field(Field::DstUnused).unwrap_or(0);
@@ -234,8 +237,8 @@ impl Builder {
     }
 
     /// The rows from `to` on = those from `at` on, with omod and clamp.
-    fn modify(&mut self, float: FloatType, omod: u32, clamp: bool, at: u16, to: u16) {
-        let imm = u64::from(omod) | u64::from(clamp) << 2;
+    fn modify(&mut self, base: &str, float: FloatType, omod: u32, clamp: bool, at: u16, to: u16) {
+        let imm = u64::from(omod) | u64::from(clamp) << 2 | u64::from(rounds_to_nearest(base)) << 4;
         let op = Op { dst: to, src: [at, 0, 0], imm, ..Op::NOTHING };
         match float {
             FloatType::F32 => self.push_kernel::<Modify32>(op, 1),
@@ -252,8 +255,8 @@ impl Builder {
     /// The output modifiers of an operation of one name, in place.
     pub(super) fn modify_result(&mut self, inst: &Inst, base: &str, row: u16) {
         let (clamp, omod) = (inst.field(Field::Clamp) == Some(1), inst.field(Field::Omod).unwrap_or(0));
-        if let Some(float) = result_type(base).filter(|_| clamp || omod != 0) {
-            self.modify(float, omod, clamp, row, row);
+        if let Some(float) = result_type(base).filter(|_| (clamp || omod != 0) && takes_modifiers(inst, base)) {
+            self.modify(base, float, omod, clamp, row, row);
         }
     }
 

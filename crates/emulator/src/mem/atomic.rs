@@ -164,7 +164,7 @@ impl Atomic {
         })
     }
     /// How [`Atomic::FMinNum`] treats NaNs.
-    const NUM: Rules = Rules { ieee: false, first: true, quiets: true };
+    const NUM: Rules = Rules { ieee: false, first: true, rdna4: true };
 
     /// The new value of a 32-bit word. `compare` is the second operand of those that have two.
     pub fn apply32(self, old: u32, data: u32, compare: u32) -> u32 {

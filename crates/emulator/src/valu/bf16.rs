@@ -53,7 +53,7 @@ fn packed(w: &mut Wave, op: &Op, sources: usize, f: fn(Mode, u32, u32, u32) -> u
 /// Minimum or maximum, which bf16 has as f32 has it: it is f32's upper half.
 fn select(w: &mut Wave, op: &Op, f: fn(Rules, u32, u32) -> u32) -> Flow {
     let (m, rules) = (w.mode, Rules::of(w));
-    let keep = m.denorm_in16_64() && m.denorm_out16_64();
+    let keep = rules.keeps16_64(m) == [true; 2];
     let one = |a: u32, b: u32| f(rules, flush(a, keep) << 16, flush(b, keep) << 16) >> 16;
     map2(w, op, |a, b| one(a & 0xffff, b & 0xffff) | one(a >> 16, b >> 16) << 16)
 }

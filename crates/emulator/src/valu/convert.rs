@@ -9,6 +9,8 @@ use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
+use luthier_isa::Generation;
+
 /// dst:32 = f(src0:64)
 #[inline(always)]
 fn narrow(w: &mut Wave, op: &Op, f: impl Fn(u64) -> u32) -> Flow {
@@ -145,13 +147,37 @@ fn pack_byte(m: Mode, x: u32, byte: u32, old: u32) -> u32 {
     old & !(255 << shift) | u8_from_f32(m, x) << shift
 }
 
-/// `x + 0.5`, rounded as MODE says.
-#[inline(always)]
-fn plus_half(m: Mode, x: u32) -> u32 {
-    if m.round32() == Round::NearestEven {
-        (f32::from_bits(fp::in32(m, x)) + 0.5).to_bits()
-    } else {
-        fp::soft::add32(m, x, 0.5f32.to_bits())
+/// What is known of the conversions to the nearest integer and to that below, beyond the manuals' `floor(x + 0.5)`: gfx1100
+/// and gfx1201 do not round that sum, and gfx1201 makes the largest integer of a NaN, the least one of a negative NaN
+/// (rocjitsu's captures: tests of VOP3 conversions, shared/conversion.h). gfx1250 is taken to do as RDNA4.
+#[derive(Clone, Copy)]
+struct Nearest {
+    exact: bool,
+    saturates: bool,
+}
+
+impl Nearest {
+    #[inline(always)]
+    fn of(w: &Wave) -> Nearest {
+        let saturates = matches!(w.generation, Generation::Gfx12 | Generation::Gfx1250);
+        Nearest { exact: saturates || w.generation == Generation::Gfx11, saturates }
+    }
+    /// `x + 0.5`: exact, or rounded as MODE says.
+    #[inline(always)]
+    fn plus_half(self, m: Mode, x: u32) -> f64 {
+        let read = f32::from_bits(fp::in32(m, x));
+        if self.exact {
+            f64::from(read) + 0.5
+        } else if m.round32() == Round::NearestEven {
+            (read + 0.5).into()
+        } else {
+            f32::from_bits(fp::soft::add32(m, x, 0.5f32.to_bits())).into()
+        }
+    }
+    #[inline(always)]
+    fn integer(self, x: u32, whole: f64) -> u32 {
+        let r = whole as i32 as u32;
+        if self.saturates & fp::is_nan32(x) { i32::MAX as u32 ^ (x as i32 >> 31) as u32 } else { r }
     }
 }
 
@@ -207,12 +233,12 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_cvt_i32_f32" => op!(w, o => map1(w, o, |x| f32::from_bits(x) as i32 as u32)),
         "v_cvt_u32_f32" => op!(w, o => map1(w, o, |x| f32::from_bits(x) as u32)),
         "v_cvt_flr_i32_f32" => op!(w, o => {
-            let m = w.mode;
-            map1(w, o, |x| f32::from_bits(fp::in32(m, x)).floor() as i32 as u32)
+            let (m, known) = (w.mode, Nearest::of(w));
+            map1(w, o, |x| known.integer(x, f32::from_bits(fp::in32(m, x)).floor().into()))
         }),
         "v_cvt_rpi_i32_f32" => op!(w, o => {
-            let m = w.mode;
-            map1(w, o, |x| f32::from_bits(plus_half(m, x)).floor() as i32 as u32)
+            let (m, known) = (w.mode, Nearest::of(w));
+            map1(w, o, |x| known.integer(x, known.plus_half(m, x).floor()))
         }),
         "v_cvt_f32_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| f32_from_f16(m, x)) }),
         "v_cvt_f16_f32" => op!(w, o => {

@@ -1,9 +1,10 @@
 //! f16 arithmetic, done in f32 (f64 for fma), where one more rounding does no harm.
 
-use super::float32::{cos_all, exp2_all, log2_all, sin_all};
+use super::float32::{cos_all, exp2_all, log2_all, sin_all, unit_is_known};
 use super::op;
 use super::shapes::{float16, fma_f16};
 use crate::fp::minmax::Rules;
+use crate::fp::unit::{self, Halves};
 use crate::fp::{self, division, half, minmax, quiet16, scale, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::Mode;
@@ -45,7 +46,8 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f32) -> f32) -> Flow {
 #[inline(always)]
 fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (rules, keep) = (Rules::of(w), m.denorm_in16_64() && m.denorm_out16_64());
+    let rules = Rules::of(w);
+    let keep = rules.keeps16_64(m) == [true; 2];
     let read = |x: u32| fp::flush16(x & 0xffff, keep);
     map2(w, op, |a, b| f(rules, read(a), read(b)))
 }
@@ -53,13 +55,18 @@ fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
 fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
     let rules = Rules::of(w);
-    map3(w, op, |a, b, c| fp::out16(m, f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c))))
+    let keep = rules.keeps16_64(m)[1];
+    map3(w, op, |a, b, c| fp::flush16(f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c)), keep))
 }
 
-/// Rounded once from f64, so as close as can be.
+/// Rounded once from f64, so as close as can be; on RDNA3 and RDNA4 what the transcendental unit has.
 #[inline(always)]
-fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
+fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(Halves, u32) -> u32) -> Flow {
     let m = w.mode;
+    if unit_is_known(w) {
+        let halves = Halves { keep: [m.denorm_in16_64(), m.denorm_out16_64()], saturate: m.fp16_ovfl() };
+        return map1(w, op, |h| known(halves, h));
+    }
     map1(w, op, |x| {
         let x = fp::in16(m, x);
         let r = fp::out16(m, half::f64_to_f16(f(half::f16_to_f32(x).into())));
@@ -105,14 +112,15 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         }
         "v_frexp_mant_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant16(m, x)) }),
         "v_frexp_exp_i16_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp16(m, x)) }),
-        "v_rcp_f16" => op!(w, o => trans(w, o, |x| 1.0 / x)),
-        "v_rsq_f16" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt())),
-        "v_sqrt_f16" => op!(w, o => trans(w, o, f64::sqrt)),
-        "v_exp_f16" => op!(w, o => trans(w, o, exp2_all)),
-        "v_log_f16" => op!(w, o => trans(w, o, log2_all)),
-        "v_tanh_f16" => op!(w, o => trans(w, o, f64::tanh)),
-        "v_sin_f16" => op!(w, o => trans(w, o, sin_all)),
-        "v_cos_f16" => op!(w, o => trans(w, o, cos_all)),
+        "v_rcp_f16" => op!(w, o => trans(w, o, |x| 1.0 / x, |m, h| m.apply(h, unit::rcp))),
+        "v_rsq_f16" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt(), |m, h| m.apply(h, unit::rsq))),
+        "v_sqrt_f16" => op!(w, o => trans(w, o, f64::sqrt, |m, h| m.apply(h, unit::sqrt))),
+        "v_exp_f16" => op!(w, o => trans(w, o, exp2_all, Halves::exp)),
+        "v_log_f16" => op!(w, o => trans(w, o, log2_all, |m, h| m.apply(h, unit::log))),
+        // gfx1250 alone has it.
+        "v_tanh_f16" => op!(w, o => trans(w, o, f64::tanh, |_, h| h)),
+        "v_sin_f16" => op!(w, o => trans(w, o, sin_all, |m, h| m.apply(h, |x| unit::sin(x, [true; 2])))),
+        "v_cos_f16" => op!(w, o => trans(w, o, cos_all, |m, h| m.apply(h, |x| unit::cos(x, [true; 2])))),
         "v_div_fixup_f16" => op!(w, o => fixup(w, o)).keep_high(),
         "v_div_fixup_legacy_f16" => {
             op!(w, o => fixup(w, o))

@@ -3,12 +3,14 @@
 use super::op;
 use super::shapes::{float32, mask};
 use crate::fp::minmax::Rules;
-use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental};
+use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental, unit};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
+
+use luthier_isa::Generation;
 
 /// The unfused multiply-add of GFX9 rounds the product and flushes denormals, whatever MODE says.
 pub fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
@@ -60,25 +62,41 @@ fn ldexp(w: &mut Wave, op: &Op) -> Flow {
 #[inline(always)]
 fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (rules, keep) = (Rules::of(w), m.denorm_in32() && m.denorm_out32());
+    let rules = Rules::of(w);
+    let keep = rules.keeps32(m) == [true; 2];
     map2(w, op, |a, b| f(rules, fp::flush32(a, keep), fp::flush32(b, keep)))
 }
 #[inline(always)]
 fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
     let rules = Rules::of(w);
-    map3(w, op, |a, b, c| fp::out32(m, f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c))))
+    let keep = rules.keeps32(m)[1];
+    map3(w, op, |a, b, c| fp::flush32(f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c)), keep))
 }
 
-/// The transcendental unit: denormals are zero on both sides, whatever MODE says.
+/// The transcendental unit: denormals are zero on both sides, whatever MODE says. RDNA3's and RDNA4's bits are known, of
+/// the others no more than that they lie within a unit in the last place.
 #[inline(always)]
-fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
+fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(u32) -> u32) -> Flow {
+    if unit_is_known(w) {
+        return map1(w, op, known);
+    }
     map1(w, op, |x| {
         let x = fp::flush32(x, false);
         let r = fp::flush32((f(f32::from_bits(x).into()) as f32).to_bits(), false);
         let r = if fp::is_nan32(r) { fp::NAN32 } else { r };
         if fp::is_nan32(x) { quiet32(x) } else { r }
     })
+}
+/// Sine and cosine, which keep denormals there if MODE says so.
+#[inline(always)]
+fn trig(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(u32, [bool; 2]) -> u32) -> Flow {
+    let keep = [w.mode.denorm_in32(), w.mode.denorm_out32()];
+    trans(w, op, f, |x| known(x, keep))
+}
+/// Whether [`unit`] has this processor's transcendental functions.
+pub(super) fn unit_is_known(w: &Wave) -> bool {
+    matches!(w.generation, Generation::Gfx11 | Generation::Gfx12)
 }
 /// log2 over its whole domain.
 #[inline(always)]
@@ -113,13 +131,23 @@ fn fma(m: Mode, a: u32, b: u32, c: u32) -> u32 {
     soft::fma32(m, a, b, c)
 }
 
+/// Whether v_div_scale is known to go by exponents; gfx1250 is taken to do as RDNA4.
+pub(super) fn knows_scale(w: &Wave) -> bool {
+    matches!(w.generation, Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250)
+}
+
 #[inline(always)]
 fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     let m = w.mode;
     let (mut out, mut vcc) = (Row::ZERO, [0; 64]);
     let (a, b, c) = (w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]));
+    let by_exponents = knows_scale(w);
     for i in 0..64 {
-        let (value, again) = division::scale32(m, a.0[i], b.0[i], c.0[i]);
+        let (value, again) = if by_exponents {
+            division::rdna_scale32(m, a.0[i], b.0[i], c.0[i])
+        } else {
+            division::scale32(m, a.0[i], b.0[i], c.0[i])
+        };
         out.0[i] = value;
         vcc[i] = u32::from(again);
     }
@@ -172,18 +200,10 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_min3_f32" => op!(w, o => minmax3(w, o, minmax::min3_32)),
         "v_max3_f32" => op!(w, o => minmax3(w, o, minmax::max3_32)),
         "v_minimum3_f32" => {
-            op!(w, o => if w.generation.is_gfx9_family() {
-                minmax3(w, o, |_, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c))
-            } else {
-                minmax3(w, o, |_, a, b, c| minmax::lowest32(minmax::lowest32(a, b), c))
-            })
+            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c)))
         }
         "v_maximum3_f32" => {
-            op!(w, o => if w.generation.is_gfx9_family() {
-                minmax3(w, o, |_, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c))
-            } else {
-                minmax3(w, o, |_, a, b, c| minmax::highest32(minmax::highest32(a, b), c))
-            })
+            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c)))
         }
         "v_med3_f32" => op!(w, o => minmax3(w, o, minmax::med3_32)),
         "v_trunc_f32" => op!(w, o => integral(w, o, f32::trunc)),
@@ -194,14 +214,15 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_ldexp_f32" => op!(w, o => ldexp(w, o)),
         "v_frexp_mant_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant32(m, x)) }),
         "v_frexp_exp_i32_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp32(m, x)) }),
-        "v_rcp_f32" | "v_rcp_iflag_f32" => op!(w, o => trans(w, o, |x| 1.0 / x)),
-        "v_rsq_f32" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt())),
-        "v_sqrt_f32" => op!(w, o => trans(w, o, f64::sqrt)),
-        "v_exp_f32" | "v_exp_legacy_f32" => op!(w, o => trans(w, o, exp2_all)),
-        "v_log_f32" | "v_log_legacy_f32" => op!(w, o => trans(w, o, log2_all)),
-        "v_tanh_f32" => op!(w, o => trans(w, o, f64::tanh)),
-        "v_sin_f32" => op!(w, o => trans(w, o, sin_all)),
-        "v_cos_f32" => op!(w, o => trans(w, o, cos_all)),
+        "v_rcp_f32" | "v_rcp_iflag_f32" => op!(w, o => trans(w, o, |x| 1.0 / x, unit::rcp)),
+        "v_rsq_f32" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt(), unit::rsq)),
+        "v_sqrt_f32" => op!(w, o => trans(w, o, f64::sqrt, unit::sqrt)),
+        "v_exp_f32" | "v_exp_legacy_f32" => op!(w, o => trans(w, o, exp2_all, unit::exp)),
+        "v_log_f32" | "v_log_legacy_f32" => op!(w, o => trans(w, o, log2_all, unit::log)),
+        // gfx1250 alone has it.
+        "v_tanh_f32" => op!(w, o => trans(w, o, f64::tanh, |x| x)),
+        "v_sin_f32" => op!(w, o => trig(w, o, sin_all, unit::sin)),
+        "v_cos_f32" => op!(w, o => trig(w, o, cos_all, unit::cos)),
         "v_div_scale_f32" => op!(w, o => div_scale(w, o)),
         "v_div_fmas_f32" => op!(w, o => div_fmas(w, o)),
         "v_div_fixup_f32" => op!(w, o => {

@@ -11,6 +11,8 @@ use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
+use luthier_isa::Generation;
+
 #[inline(always)]
 fn integral(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
     let m = w.mode;
@@ -24,7 +26,8 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
 #[inline(always)]
 fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u64, u64) -> u64) -> Flow {
     let m = w.mode;
-    let (rules, keep) = (Rules::of(w), m.denorm_in16_64() && m.denorm_out16_64());
+    let rules = Rules::of(w);
+    let keep = rules.keeps16_64(m) == [true; 2];
     map2_64(w, op, |a, b| f(rules, fp::flush64(a, keep), fp::flush64(b, keep)))
 }
 
@@ -98,8 +101,13 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     let m = w.mode;
     let (mut out, mut vcc) = ([0; 64], [0; 64]);
     let (a, b, c) = (read64(w, op.src[0]), read64(w, op.src[1]), read64(w, op.src[2]));
+    let by_exponents = super::float32::knows_scale(w);
     for i in 0..64 {
-        let (value, again) = division::scale64(m, a[i], b[i], c[i]);
+        let (value, again) = if by_exponents {
+            division::rdna_scale64(m, a[i], b[i], c[i])
+        } else {
+            division::scale64(m, a[i], b[i], c[i])
+        };
         out[i] = value;
         vcc[i] = u32::from(again);
     }
@@ -154,8 +162,9 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
             map3_64(w, o, |a, b, c| division::fixup64(&m, a, b, c))
         }),
         "v_trig_preop_f64" => op!(scalar w, o => {
-            let m = w.mode;
-            with_int(w, o, |x, n| trig::preop(m, x, n))
+            let rdna4 = matches!(w.generation, Generation::Gfx12 | Generation::Gfx1250);
+            let (m, known) = (w.mode, if rdna4 { 1184 } else { 1201 });
+            with_int(w, o, |x, n| trig::preop(m, x, n, known))
         }),
         _ => return None,
     })

@@ -2,9 +2,9 @@
 
 use super::op;
 use super::shapes::{read64, write64};
+use crate::fp::in16;
 use crate::fp::minmax::{self, Rules};
 use crate::fp::small::packed;
-use crate::fp::{in16, out16};
 use crate::lanes::{map1, map2_64, map3};
 use crate::op::{Flow, Op, OpFlags};
 use crate::registry::ValuOp;
@@ -77,7 +77,7 @@ fn halves(w: &mut Wave, op: &Op, signed: bool, f: impl Fn(i32, i32, i32) -> i32)
 #[inline(always)]
 fn halves_of_floats(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
     let (m, rules) = (w.mode, Rules::of(w));
-    let one = |a, b, c| out16(m, f(rules, in16(m, a), in16(m, b), in16(m, c)));
+    let one = |a, b, c| f(rules, in16(m, a), in16(m, b), in16(m, c));
     map3(w, op, |a, b, c| one(a, b, c) | one(a >> 16, b >> 16, c >> 16) << 16)
 }
 

@@ -46,15 +46,16 @@ fn shifts(w: &mut Wave, op: &Op, f: impl Fn(u16, u32) -> u16) -> Flow {
 #[inline(always)]
 fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let (rules, keep) = (Rules::of(w), m.denorm_in16_64() && m.denorm_out16_64());
+    let rules = Rules::of(w);
+    let keep = rules.keeps16_64(m) == [true; 2];
     let read = |x: u32| fp::flush16(x & 0xffff, keep);
     map2(w, op, |a, b| both(f(rules, read(a), read(b)), f(rules, read(a >> 16), read(b >> 16))))
 }
 
 #[inline(always)]
 fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
-    let m = w.mode;
-    let g = |a: u32, b: u32, c: u32| fp::out16(m, f(f(fp::in16(m, a), fp::in16(m, b)), fp::in16(m, c)));
+    let (m, keep) = (w.mode, Rules::of(w).keeps16_64(w.mode)[1]);
+    let g = |a: u32, b: u32, c: u32| fp::flush16(f(f(fp::in16(m, a), fp::in16(m, b)), fp::in16(m, c)), keep);
     map3(w, op, |a, b, c| both(g(a, b, c), g(a >> 16, b >> 16, c >> 16)))
 }
 

@@ -11,30 +11,48 @@ use crate::op::{Flow, Handler, Op};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave, scalar};
 
+use luthier_isa::Generation;
+
 #[inline(always)]
 fn float3_32(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
     let rules = Rules::of(w);
-    map3(w, op, |a, b, c| fp::out32(m, f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c))))
+    let keep = rules.keeps32(m)[1];
+    map3(w, op, |a, b, c| fp::flush32(f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c)), keep))
 }
 #[inline(always)]
 fn float3_16(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
     let rules = Rules::of(w);
-    map3(w, op, |a, b, c| fp::out16(m, f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c))))
+    let keep = rules.keeps16_64(m)[1];
+    map3(w, op, |a, b, c| fp::flush16(f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c)), keep))
 }
 
-/// DX9 rules: zero times anything is zero, and adds nothing.
-fn fma_legacy(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+/// DX9 rules: zero times anything is zero, and adds nothing. On RDNA4 it is a positive zero that is added, and denormals
+/// are zeros whatever MODE says (bjacob/goc's captures on gfx1201, with all modifiers and MODEs).
+fn fma_legacy(rdna4: bool, m: Mode, a: u32, b: u32, c: u32) -> u32 {
+    let m = if rdna4 { Mode(m.0 & !0x30) } else { m };
     let zero = |x: u32| fp::in32(m, x) << 1 == 0;
-    if zero(a) || zero(b) { fp::out32(m, fp::in32(m, c)) } else { soft::fma32(m, a, b, c) }
+    match zero(a) || zero(b) {
+        true if rdna4 => soft::add32(m, 0, c),
+        true => fp::out32(m, fp::in32(m, c)),
+        false => soft::fma32(m, a, b, c),
+    }
 }
 
-/// The lighting instruction: the product, unless the second or third source says that there is no light.
-fn mullit(m: Mode, a: u32, b: u32, c: u32) -> u32 {
+/// Whether the wave's processor is one whose results on gfx1201 count for.
+fn as_rdna4(w: &Wave) -> bool {
+    matches!(w.generation, Generation::Gfx12 | Generation::Gfx1250)
+}
+
+/// The lighting instruction: the product, unless the second or third source says that there is no light. On RDNA4 a factor of
+/// zero makes it zero (bjacob/goc's captures on gfx1201).
+fn mullit(rdna4: bool, m: Mode, a: u32, b: u32, c: u32) -> u32 {
     let (y, z) = (f32::from_bits(fp::in32(m, b)), f32::from_bits(fp::in32(m, c)));
     if y == -f32::MAX || y == f32::NEG_INFINITY || y.is_nan() || z <= 0.0 || z.is_nan() {
         (-f32::MAX).to_bits()
+    } else if rdna4 && (fp::in32(m, a) << 1 == 0 || y == 0.0) {
+        0
     } else {
         soft::mul32(m, a, b)
     }
@@ -152,11 +170,16 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_maxmin_f16" => {
             op!(w, o => float3_16(w, o, |e, a, b, c| minmax::min16(e, minmax::max16(e, a, b), c))).keep_high()
         }
-        "v_fma_legacy_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| fma_legacy(m, a, b, c)) }),
-        "v_fmac_legacy_f32" => {
-            op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| fma_legacy(m, a, b, c)) }).accumulates()
+        "v_fma_legacy_f32" => {
+            op!(w, o => { let (r, m) = (as_rdna4(w), w.mode); map3(w, o, |a, b, c| fma_legacy(r, m, a, b, c)) })
         }
-        "v_mullit_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| mullit(m, a, b, c)) }),
+        "v_fmac_legacy_f32" => {
+            op!(w, o => { let (r, m) = (as_rdna4(w), w.mode); map3(w, o, |a, b, c| fma_legacy(r, m, a, b, c)) })
+                .accumulates()
+        }
+        "v_mullit_f32" => {
+            op!(w, o => { let (r, m) = (as_rdna4(w), w.mode); map3(w, o, |a, b, c| mullit(r, m, a, b, c)) })
+        }
         "v_fmac_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).accumulates().keep_high(),
         "v_fmaak_f16" | "v_fmamk_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).keep_high(),
         "v_cvt_pk_i16_f32" => op!(w, o => map2(w, o, |a, b| {

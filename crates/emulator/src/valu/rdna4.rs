@@ -1,7 +1,8 @@
-//! Operations that RDNA4 adds: minima and maxima that propagate NaNs, dot products of eight-bit floats.
+//! Operations that RDNA4 adds: minima and maxima that propagate NaNs (whose results are not flushed: see
+//! [`crate::fp::minmax`]), dot products of eight-bit floats.
 
 use super::op;
-use crate::fp::minmax::{highest16, highest32, highest64, lowest16, lowest32, lowest64};
+use crate::fp::minmax::{maximum16, maximum32, maximum64, minimum16, minimum32, minimum64};
 use crate::fp::small::{BF8, FP8, Small};
 use crate::fp::{self, soft};
 use crate::lanes::{lane64, map2, map3, write64};
@@ -12,36 +13,36 @@ use crate::wave::Wave;
 #[inline(always)]
 fn two32(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    map2(w, op, |a, b| fp::out32(m, f(fp::in32(m, a), fp::in32(m, b))))
+    map2(w, op, |a, b| f(fp::in32(m, a), fp::in32(m, b)))
 }
 #[inline(always)]
 fn two16(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    map2(w, op, |a, b| fp::out16(m, f(fp::in16(m, a), fp::in16(m, b))))
+    map2(w, op, |a, b| f(fp::in16(m, a), fp::in16(m, b)))
 }
 #[inline(always)]
 fn three32(w: &mut Wave, op: &Op, f: impl Fn(u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    map3(w, op, |a, b, c| fp::out32(m, f(fp::in32(m, a), fp::in32(m, b), fp::in32(m, c))))
+    map3(w, op, |a, b, c| f(fp::in32(m, a), fp::in32(m, b), fp::in32(m, c)))
 }
 #[inline(always)]
 fn three16(w: &mut Wave, op: &Op, f: impl Fn(u32, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    map3(w, op, |a, b, c| fp::out16(m, f(fp::in16(m, a), fp::in16(m, b), fp::in16(m, c))))
+    map3(w, op, |a, b, c| f(fp::in16(m, a), fp::in16(m, b), fp::in16(m, c)))
 }
 #[inline(always)]
 fn two64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> u64) -> Flow {
     let m = w.mode;
     write64(w, op.dst, |w, i| {
         let read = |k: usize| fp::in64(m, lane64(w.pair(op.src[k]), i));
-        fp::out64(m, f(read(0), read(1)))
+        f(read(0), read(1))
     });
     Flow::Next
 }
 #[inline(always)]
 fn packed(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let half = |a: u32, b: u32| fp::out16(m, f(fp::in16(m, a), fp::in16(m, b)));
+    let half = |a: u32, b: u32| f(fp::in16(m, a), fp::in16(m, b));
     map2(w, op, |a, b| half(a & 0xffff, b & 0xffff) | half(a >> 16, b >> 16) << 16)
 }
 
@@ -59,20 +60,20 @@ fn dot4(w: &mut Wave, op: &Op, a: Small, b: Small) -> Flow {
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
-        "v_minimum_f32" => op!(w, o => two32(w, o, lowest32)),
-        "v_maximum_f32" => op!(w, o => two32(w, o, highest32)),
-        "v_minimum_f16" => op!(w, o => two16(w, o, lowest16)).keep_high(),
-        "v_maximum_f16" => op!(w, o => two16(w, o, highest16)).keep_high(),
-        "v_minimum_f64" => op!(w, o => two64(w, o, lowest64)),
-        "v_maximum_f64" => op!(w, o => two64(w, o, highest64)),
-        "v_minimummaximum_f32" => op!(w, o => three32(w, o, |a, b, c| highest32(lowest32(a, b), c))),
-        "v_maximumminimum_f32" => op!(w, o => three32(w, o, |a, b, c| lowest32(highest32(a, b), c))),
-        "v_minimum3_f16" => op!(w, o => three16(w, o, |a, b, c| lowest16(lowest16(a, b), c))).keep_high(),
-        "v_maximum3_f16" => op!(w, o => three16(w, o, |a, b, c| highest16(highest16(a, b), c))).keep_high(),
-        "v_minimummaximum_f16" => op!(w, o => three16(w, o, |a, b, c| highest16(lowest16(a, b), c))).keep_high(),
-        "v_maximumminimum_f16" => op!(w, o => three16(w, o, |a, b, c| lowest16(highest16(a, b), c))).keep_high(),
-        "v_pk_minimum_f16" => op!(w, o => packed(w, o, lowest16)),
-        "v_pk_maximum_f16" => op!(w, o => packed(w, o, highest16)),
+        "v_minimum_f32" => op!(w, o => two32(w, o, minimum32)),
+        "v_maximum_f32" => op!(w, o => two32(w, o, maximum32)),
+        "v_minimum_f16" => op!(w, o => two16(w, o, minimum16)).keep_high(),
+        "v_maximum_f16" => op!(w, o => two16(w, o, maximum16)).keep_high(),
+        "v_minimum_f64" => op!(w, o => two64(w, o, minimum64)),
+        "v_maximum_f64" => op!(w, o => two64(w, o, maximum64)),
+        "v_minimummaximum_f32" => op!(w, o => three32(w, o, |a, b, c| maximum32(minimum32(a, b), c))),
+        "v_maximumminimum_f32" => op!(w, o => three32(w, o, |a, b, c| minimum32(maximum32(a, b), c))),
+        "v_minimum3_f16" => op!(w, o => three16(w, o, |a, b, c| minimum16(minimum16(a, b), c))).keep_high(),
+        "v_maximum3_f16" => op!(w, o => three16(w, o, |a, b, c| maximum16(maximum16(a, b), c))).keep_high(),
+        "v_minimummaximum_f16" => op!(w, o => three16(w, o, |a, b, c| maximum16(minimum16(a, b), c))).keep_high(),
+        "v_maximumminimum_f16" => op!(w, o => three16(w, o, |a, b, c| minimum16(maximum16(a, b), c))).keep_high(),
+        "v_pk_minimum_f16" => op!(w, o => packed(w, o, minimum16)),
+        "v_pk_maximum_f16" => op!(w, o => packed(w, o, maximum16)),
         "v_dot4_f32_fp8_fp8" => op!(scalar w, o => dot4(w, o, FP8, FP8)),
         "v_dot4_f32_fp8_bf8" => op!(scalar w, o => dot4(w, o, FP8, BF8)),
         "v_dot4_f32_bf8_fp8" => op!(scalar w, o => dot4(w, o, BF8, FP8)),

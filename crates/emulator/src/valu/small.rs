@@ -17,6 +17,8 @@ use crate::op::{Flow, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
+use luthier_isa::Generation;
+
 /// The eight-bit format of this processor, or that which the instruction asks for.
 fn format8(op: &Op, bf8: bool) -> Small {
     match (bf8, op.flags.contains(OpFlags::FNUZ)) {
@@ -86,13 +88,22 @@ struct Coder {
     from: Format,
     saturate: bool,
     lost_sign: bool,
+    rdna4: bool,
 }
 
 impl Coder {
     fn new(w: &Wave, to: Small, from: Format) -> Coder {
-        Coder { to, from, saturate: w.mode.fp16_ovfl(), lost_sign: false }
+        let rdna4 = w.generation == Generation::Gfx12;
+        Coder { to, from, saturate: w.mode.fp16_ovfl(), lost_sign: false, rdna4 }
     }
+    /// On RDNA4 every NaN becomes the negative one, and FP16_OVFL leaves infinities what they are (bjacob/goc's captures on
+    /// gfx1201); elsewhere NaNs keep their sign and infinities saturate, as [`Small::narrow`] has it.
     fn code(&mut self, x: u64, rounding: Rounding) -> u32 {
+        let magnitude = x & ((1 << (self.from.exponent + self.from.fraction)) - 1);
+        if self.rdna4 && magnitude >= self.from.infinity() {
+            let code = self.to.narrow(self.from, x, rounding, Some(0), false);
+            return if magnitude > self.from.infinity() { code | 0x80 } else { code };
+        }
         self.lost_sign |= self.to.loses_sign(self.from, x);
         self.to.narrow(self.from, x, rounding, Some(0), self.saturate)
     }
