@@ -343,14 +343,16 @@ def place(form: Form) -> int:
     return (op_sel >> 2 & 3) * 8 if _stores_byte(form) else (op_sel >> 3 & 1) * 16
 
 
-def finish(form: Form, mode: Mode, result: np.ndarray, old: np.ndarray, how: Reading) -> np.ndarray:
+def finish(target: Target, form: Form, mode: Mode, result: np.ndarray, old: np.ndarray, how: Reading) -> np.ndarray:
     """Output modifiers, then what becomes of the destination's other bits."""
     m = form.modifiers
     if not m or form.result is None:
         return result
     pieces, kind, width = element(form.result)
-    if (m.get("omod") or m.get("clamp")) and kind in ("F", "BF"):
-        result = _scaled(form, mode, result, m.get("omod", 0), bool(m.get("clamp")))
+    # On gfx1201 these do nothing to it (bjacob/goc's captures).
+    ignored = target.major >= 12 and form.entry.name == "V_CVT_PK_RTZ_F16_F32"
+    if (m.get("omod") or m.get("clamp")) and kind in ("F", "BF") and not ignored:
+        result = _scaled(target, form, mode, result, m.get("omod", 0), bool(m.get("clamp")))
     if m.get("op_sel", 0) & 8 and form.entry.family != "VOP3P" and "OPSEL" not in form.entry.pseudocode:
         return result << np.uint32(16) | old & np.uint32(0xFFFF)
     if "sdwa" in m:
@@ -367,15 +369,34 @@ def finish(form: Form, mode: Mode, result: np.ndarray, old: np.ndarray, how: Rea
     return result
 
 
-def _scaled(form: Form, mode: Mode, result: np.ndarray, omod: int, clamp: bool) -> np.ndarray:
+def _by_exponent(f: floats.Format, rounding: int, x: int, steps: int) -> int:
+    """RDNA's factor: see the device's fp/factor.rs."""
+    top = f.infinity >> f.fraction
+    exponent = (x & (f.sign - 1)) >> f.fraction
+    if exponent in (0, top):
+        return x if exponent else 0
+    if exponent + steps <= 0:
+        return x & f.sign
+    if exponent + steps >= top:
+        up = {floats.NEAREST: True, floats.UP: not x & f.sign, floats.DOWN: bool(x & f.sign), floats.ZERO: False}[rounding]
+        return x & f.sign | f.infinity - (not up)
+    return x + (steps << f.fraction)
+
+
+def _scaled(target: Target, form: Form, mode: Mode, result: np.ndarray, omod: int, clamp: bool) -> np.ndarray:
     pieces, kind, width = element(form.result)
     f = FLOATS[kind, width]
     parts = np.ascontiguousarray(result).view(f"u{width // 8}").copy()
     start = 1 if "MIXHI" in form.entry.name else 0
     # LLVM's SIFoldOperands: ignored where MODE keeps IEEE or denormals; a negative zero becomes positive.
-    if omod and not mode.ieee and not mode.keeps(width, True):
+    # RDNA4: never (rocjitsu's captures of gfx1201).
+    if omod and (target.major >= 12 or not mode.ieee and not mode.keeps(width, True)):
         power, rounding = {1: 1, 2: 2, 3: -1}[omod], mode.round32 if width == 32 else mode.round64
-        for at in range(start, start + pieces):
+        if re.match(r"V_(S_)?(EXP|LOG|RCP|RSQ|SQRT|SIN|COS)_(?!.*F64)", form.entry.name):
+            rounding = floats.NEAREST
+        for at in range(start, start + pieces) if target.major > 9 else ():
+            parts[:, at] = [_by_exponent(f, rounding, int(x), power) for x in parts[:, at]]
+        for at in range(start, start + pieces) if target.major == 9 else ():
             made = [floats.ldexp(f, rounding, int(x), power) for x in parts[:, at]]
             made = [x & f.sign if x & (f.sign - 1) < 1 << f.fraction else x for x in made]
             parts[:, at] = [0 if x == f.sign else x for x in made]

@@ -36,6 +36,8 @@ class Fault:
     edits: tuple[tuple[str, str], ...] = ()
     #: What to do instead of the text.
     instead: Callable[[Machine, Entry], None] | None = None
+    #: The first generation that it is known of.
+    since: int = 0
 
 
 def _type(entry: Entry) -> tuple[str, int]:
@@ -70,10 +72,113 @@ def _fraction(m: Machine, entry: Entry) -> None:
             return floats.quieted(f, bits)
         if f.is_infinite(bits):
             return f.nan
-        return min(floats.add(f, floats.NEAREST, bits, floats.integral(f, bits, floats.DOWN) ^ f.sign) & (f.sign - 1), below_one)
+        return min(floats.add(f, mode, bits, floats.integral(f, bits, floats.DOWN) ^ f.sign) & (f.sign - 1), below_one)
 
-    del mode
     _write(m, m.watched(make(x.kind, x.width, [fraction(int(b)) for b in x.bits])).bits, x.kind, x.width)
+
+
+def _order(f: floats.Format, x: int) -> int:
+    """-0 is less than +0."""
+    magnitude = x & (f.sign - 1)
+    return -magnitude - 1 if x & f.sign else magnitude
+
+
+def _pick(f: floats.Format, high: bool, number: bool, a: int, b: int) -> int:
+    """The larger or the smaller; a NaN, of several the first, loses or wins."""
+    if f.is_nan(a) or f.is_nan(b):
+        if number and not (f.is_nan(a) and f.is_nan(b)):
+            return b if f.is_nan(a) else a
+        return floats.quieted(f, a if f.is_nan(a) else b)
+    return (max if high else min)(a, b, key=lambda x: _order(f, x))
+
+
+def _select(m: Machine, entry: Entry) -> None:
+    """MINIMUM, MAXIMUM and what is made of them, also of both halves."""
+    kind, width = _type(entry)
+    name = re.sub(r"^[VS]_(PK_)?", "", entry.name).rsplit("_", 1)[0]
+    steps = {"MINIMUM": "l", "MAXIMUM": "h", "MINIMUM3": "ll", "MAXIMUM3": "hh", "MINIMUMMAXIMUM": "lh", "MAXIMUMMINIMUM": "hl"}
+    halves = (0, 16) if "_PK_" in entry.name else (0,)
+    total = [0] * m.count
+    for at in halves:
+        sources = [m.variables[f"S{k}"].bits for k in range(len(steps[name]) + 1)]
+        x = retyped(m.variables["S0"], kind, width)
+        rows = [[int(b) >> at & (1 << width) - 1 for b in np.broadcast_to(s, m.count)] for s in sources]
+        made = rows[0]
+        for step, other in zip(steps[name], rows[1:]):
+            made = [_pick(x.format, step == "h", False, a, b) for a, b in zip(made, other)]
+        total = [t | b << at for t, b in zip(total, made)]
+    _write(m, total, "B" if len(halves) > 1 else kind, 32 if len(halves) > 1 else width)
+
+
+def _median(m: Machine, entry: Entry) -> None:
+    kind, width = _type(entry)
+    sources = [retyped(m.variables[f"S{k}"], kind, width) for k in range(3)]
+    f = sources[0].format
+
+    def median(a: int, b: int, c: int) -> int:
+        if f.is_nan(a) or f.is_nan(b) or f.is_nan(c):
+            return _pick(f, False, True, _pick(f, False, True, a, b), c)
+        return sorted((a, b, c), key=lambda x: _order(f, x))[1]
+
+    rows = zip(*(np.broadcast_to(s.bits, m.count) for s in sources))
+    _write(m, [median(*(int(x) for x in row)) for row in rows], kind, width)
+
+
+def _to_whole(nans: bool) -> Callable[[Machine, Entry], None]:
+    """To the integer below, or below the sum with 1/2, which is exact; ``nans``: they saturate by their sign."""
+
+    def instead(m: Machine, entry: Entry) -> None:
+        x = _source(m, entry)
+        half = 0.5 if "NEAREST" in entry.name else 0.0
+
+        def integer(bits: int) -> int:
+            if x.format.is_nan(bits):
+                return (0x80000000 if bits & x.format.sign else 0x7FFFFFFF) if nans else 0
+            value = floats.to_python(x.format, bits)
+            if math.isinf(value):
+                return 0x7FFFFFFF if value > 0 else 0x80000000
+            return max(-(1 << 31), min((1 << 31) - 1, math.floor(value + half))) & 0xFFFFFFFF
+
+        _write(m, [integer(int(b)) for b in x.bits], "I", 32)
+
+    return instead
+
+
+def _scale_by_exponents(m: Machine, entry: Entry) -> None:
+    kind, width = _type(entry)
+    far, by, tiny, top = (96, 64, 24, 253) if width == 32 else (768, 128, 53, 2045)
+    s = [f"S{k}.f{width}" for k in range(3)]
+    up, down = f"D0.f{width} = ldexp({s[0]}, {by})", f"D0.f{width} = ldexp({s[0]}, -{by})"
+    apart = f"exponent({s[2]}) - exponent({s[1]})"
+    m.run(f"""VCC = 0x0LL;
+D0.f{width} = isNAN({s[0]}) ? cvtToQuietNAN({s[0]}) : {s[0]};
+if {apart} >= {far} then
+VCC = 0x1LL;
+if {s[0]} == {s[1]} then
+{up}
+endif
+elsif exponent({s[1]}) == 0 then
+{up}
+elsif exponent({s[1]}) >= {top} then
+if {apart} <= -{far} then
+VCC = 0x1LL;
+if {s[0]} == {s[1]} then
+{down}
+endif
+else
+{down}
+endif
+elsif {apart} <= -{far} then
+VCC = 0x1LL;
+if !({s[0]} == {s[1]}) then
+{up}
+endif
+elsif exponent({s[2]}) <= {tiny} then
+{up}
+endif;
+if (64'F({s[1]}) == 0.0) || (64'F({s[2]}) == 0.0) then
+D0.f{width} = -NAN.f{width}
+endif""")
 
 
 def _exponent(m: Machine, entry: Entry) -> None:
@@ -108,7 +213,59 @@ def _stochastic(m: Machine, entry: Entry) -> None:
     m.run(f"at = OPSEL[3 : 2].i32 * 8; D0[at + 7 : at].{to} = f32_to_{to}_sr(S0.f32, S1.u32)")
 
 
+_ROCJITSU = "captured on gfx1201 (AMD's rocjitsu, ROCm/rocm-systems, shared/{}.h and its tests)"
+_GOC = "captured on gfx1201 (bjacob/goc)"
+
 FAULTS: tuple[Fault, ...] = (
+    Fault(
+        r"V_(PK_)?(MINIMUM|MAXIMUM|MINIMUM3|MAXIMUM3|MINIMUMMAXIMUM|MAXIMUMMINIMUM)_F\d+",
+        "a signalling NaN does not win against one that comes before it",
+        _ROCJITSU.format("minmax"),
+        instead=_select,
+        since=12,
+    ),
+    Fault(
+        r"V_MED3_NUM_F\d+",
+        "zeros of both signs are not equal when the largest is looked for",
+        _ROCJITSU.format("minmax"),
+        instead=_median,
+        since=12,
+    ),
+    Fault(
+        r"V_CVT_(NEAREST|FLOOR)_I32_F32",
+        "the sum with 1/2 is exact; NaNs saturate by their sign",
+        _ROCJITSU.format("conversion"),
+        instead=_to_whole(nans=True),
+        since=12,
+    ),
+    Fault(
+        r"V_CVT_NEAREST_I32_F32",
+        "the sum with 1/2 is exact",
+        "captured on gfx1100 and gfx1201 (AMD's rocjitsu, its tests of VOP3 conversions)",
+        instead=_to_whole(nans=False),
+        since=11,
+    ),
+    Fault(
+        r"V_DIV_SCALE_F(32|64)",
+        "what decides are exponents, not whether a quotient is denormal",
+        "checked on gfx1100 and gfx1201 (AMD's rocjitsu, shared/division.h); the device's own test of the whole sequence",
+        instead=_scale_by_exponents,
+        since=11,
+    ),
+    Fault(
+        r"V_FMA_DX9_ZERO_F32",
+        "a product of zero is added as +0",
+        _GOC,
+        edits=(("D0.f32 = S2.f32", "D0.f32 = S2.f32 + 0.0F"),),
+        since=12,
+    ),
+    Fault(
+        r"V_MULLIT_F32",
+        "a factor of zero makes the product +0",
+        _GOC,
+        edits=(("D0.f32 = S0.f32 * S1.f32", "D0.f32 = ((S0.f32 == 0.0F) || (S1.f32 == 0.0F)) ? 0.0F : S0.f32 * S1.f32"),),
+        since=12,
+    ),
     Fault(
         r"V_CVT_SR_(FP8|BF8)_F32",
         "the fraction wraps around, so that numbers become half as large, and what the random number did not round up is "
@@ -249,6 +406,8 @@ class Reading:
     listed: str = ""
     #: Denormal sources and results are flushed as MODE says.
     flushes: bool = True
+    #: ... but not the results.
+    keeps_results: bool = False
     #: ... always.
     flushes_always: bool = False
     #: ... and of the product of an unfused multiply-add.
@@ -322,11 +481,11 @@ def _log2(x: float) -> float:
     return -math.inf if x == 0 else math.log2(x) if x < math.inf else math.inf
 
 
-def _turns(function: Callable[[float], float]) -> Callable[[float], float]:
+def _turns(function: Callable[[float], float], limit: float = 256) -> Callable[[float], float]:
     def of(x: float) -> float:
         if not math.isfinite(x):
             return math.nan
-        if abs(x) > 256:  # the manual's note: the domain is [-256, 256], beyond it the result is 0.0 (of the cosine, 1.0)
+        if abs(x) > limit:  # the manual's note: the domain is [-256, 256], beyond it the result is 0.0 (of the cosine, 1.0)
             return 0.0 if function is math.sin else 1.0
         part = math.fmod(x, 1.0)  # exact
         if (part * 4).is_integer():  # the quarters are exact
@@ -364,7 +523,7 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
         "fma_scaled()": None,
     }
     how = Reading(accumulates="D0" in re.sub(r"D0(\.\w+)?(\[[^]]*\])?(\.\w+)? =", "", text))
-    fault = next((f for f in FAULTS if re.fullmatch(f.names, name)), None)
+    fault = next((f for f in FAULTS if re.fullmatch(f.names, name) and f.since <= target.major), None)
     how = replace(how, fault=fault, instead=fault.instead if fault else None)
     if mode is not None and "DIV_FIXUP" in name:
         variables |= _limits(mode, name)
@@ -393,6 +552,10 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
         how = replace(how, ulps=4 if match[2] == "F64" else 1 + (match[1] == "RSQ"), flushes_always=match[2] == "F32")
         if match[1] in _FUNCTIONS:
             how = replace(how, instead=_transcendental(_FUNCTIONS[match[1]]))
+        if match[1] in ("SIN", "COS") and target.major in (11, 12) and target.processor != "gfx1250":
+            # As captured on gfx1100 and gfx1201 (crates/emulator/src/fp/unit.rs): any argument, and denormals as MODE says.
+            anywhere = math.sin if match[1] == "SIN" else math.cos
+            how = replace(how, instead=_transcendental(_turns(anywhere, math.inf)), flushes_always=False, error=1.3e-7)
     if re.fullmatch(r"V_(MAC|MAD_LEGACY|MAD|MADAK|MADMK)_F(16|32)", name):
         # LLVM's isFMADLegal: only where denormals are flushed.
         how = replace(how, flushes_always=True, flushes_between=True)
@@ -403,7 +566,11 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
     if name == "V_PACK_B32_F16":
         how = replace(how, retyped={"D0": Operand("NUM_PK2_F16", 32, "VGPR")})
     if "DIV_SCALE" in name:
-        how = replace(how, nearest=True)
+        how = replace(how, nearest=target.major < 11)
+    if target.major >= 12 and re.fullmatch(r"V_(PK_)?(MIN|MAX|MED3)\w*_F\d+", name):
+        how = replace(how, keeps_results=True)
+    if target.major >= 12 and name == "V_FMA_DX9_ZERO_F32":
+        how = replace(how, flushes_always=True)
     if "DOT2" in name and re.search("F32_B?F16" if target.major == 9 else "F32_F16", name):
         how = replace(how, flushes_always=True)
     return how

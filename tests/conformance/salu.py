@@ -121,7 +121,8 @@ def compare(batch: Batch, form: Form, waves: int, seed: int) -> Outcome:
         v["S1" if "CMPK" in form.entry.name else "S0"] = immediate
         v["SIMM16"] = immediate
     # Of a scalar as of a vector: what is wrong with V_RNDNE is with S_RNDNE.
-    fault = next((f for f in FAULTS if re.fullmatch(f.names, f"V_{form.entry.name[2:]}")), None)
+    name = f"V_{form.entry.name[2:]}"
+    fault = next((f for f in FAULTS if re.fullmatch(f.names, name) and f.since <= batch.target.major), None)
     try:
         if fault and fault.instead:
             fault.instead(machine, form.entry)

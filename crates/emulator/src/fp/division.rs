@@ -83,7 +83,7 @@ pub fn scale64(m: Mode, s0: u64, denominator: u64, numerator: u64) -> (u64, bool
 /// a NaN, and the flag is what the exponents make it. (AMD's rocjitsu, shared/division.h, checked on gfx1100 and gfx1201;
 /// the manuals' pseudocode does not give what they do.)
 macro_rules! scale_by_exponents {
-    ($name:ident, $t:ty, $fraction:expr, $far:expr, $by:expr, $tiny:expr, $nan:expr, $read:path, $mul:path, $quiet:path) => {
+    ($name:ident, $t:ty, $fraction:expr, $far:expr, $by:expr, $tiny:expr, $nan:expr, $read:path, $write:path, $mul:path, $quiet:path) => {
         pub fn $name(m: Mode, s0: $t, denominator: $t, numerator: $t) -> ($t, bool) {
             const SIGN: $t = 1 << (<$t>::BITS - 1);
             const INF: $t = (SIGN - 1) >> $fraction << $fraction;
@@ -107,7 +107,7 @@ macro_rules! scale_by_exponents {
                 return ($nan, again);
             }
             if power == 0 || s0 & (SIGN - 1) >= INF {
-                return ($quiet(s0), again);
+                return ($write(m, $quiet(s0)), again);
             }
             let factor = ONE.wrapping_add(((power as i64) as $t) << $fraction);
             ($mul(m.reading_denormals(), s0, factor), again)
@@ -115,8 +115,8 @@ macro_rules! scale_by_exponents {
     };
 }
 
-scale_by_exponents!(rdna_scale32, u32, 23, 96, 64, 24, super::NAN32, in32, soft::mul32, quiet32);
-scale_by_exponents!(rdna_scale64, u64, 52, 768, 128, 53, super::NAN64, in64, soft::mul64, quiet64);
+scale_by_exponents!(rdna_scale32, u32, 23, 96, 64, 24, super::NAN32, in32, out32, soft::mul32, quiet32);
+scale_by_exponents!(rdna_scale64, u64, 52, 768, 128, 53, super::NAN64, in64, out64, soft::mul64, quiet64);
 
 /// v_div_fmas_f32 in a lane whose VCC bit is set.
 pub fn fmas32(m: Mode, a: u32, b: u32, c: u32) -> u32 {
