@@ -264,6 +264,8 @@ fn refused(mode: Mode) -> HashSet<&'static str> {
 fn the_same_every_time_and_on_any_number_of_threads() {
     let (modes, count) = tried();
     let (mut instructions, mut ended) = (0u64, 0u64);
+    // Of some processors alone, more stop early than of all together.
+    let least = if std::env::var_os("LUTHIER_TARGETS").is_some() { 4 } else { 3 };
     for mode in modes {
         let refused = refused(mode);
         let template = template(mode, "sequences");
@@ -295,7 +297,7 @@ fn the_same_every_time_and_on_any_number_of_threads() {
         }
     }
     assert!(
-        ended * 4 > instructions / LENGTH as u64,
+        ended * least > instructions / LENGTH as u64,
         "most sequences stop early: {ended} of {}",
         instructions / LENGTH as u64
     );

@@ -362,6 +362,7 @@ const ILLEGAL: [&str; 27] = [
     "Invalid dpp_ctrl value",
     "violates constant bus restriction",
     "= V_FMAC_F16_t16_e64_dpp8_gfx11 ",
+    "= V_FMAC_F16_t16_e64_dpp8_gfx12 ",
     "= V_MOVRELSD_2_B32_",
     // Not even LLVM's own description of these has what its verifier wants.
     "instruction: V_MOVRELSD_2_B32_e",
@@ -369,8 +370,9 @@ const ILLEGAL: [&str; 27] = [
     "= V_MOVRELD_B32_dpp ",
     "= V_MOVRELSD_B32_dpp ",
     "$sgpr_null = V_SWAP_B16 ",
-    "= V_FMAC_F16_t16_e64_dpp",
-    "instruction: S_BARRIER_",
+    "= V_FMAC_F16_t16_e64_dpp ",
+    "= V_FMAC_F16_t16_e64_dpp_gfx12 ",
+    "Expected inline constant for operand",
     "agpr loads and stores not supported on this GPU",
     // What MIR's name stands for is not there.
     "V_MOVRELD_B32_sdwa_gfx10.",
@@ -382,8 +384,6 @@ const ILLEGAL: [&str; 27] = [
     "v_cvt_pk_fp8_f32_e64_dpp has no name in MIR",
     "v_fma_mixhi_bf16_e64_dpp has no name in MIR",
     "s_version has no name in MIR",
-    "s_get_barrier_state has no name in MIR",
-    "s_wakeup_barrier has no name in MIR",
     "v_interp_p2_f32 has no name in MIR",
     // Filler behind functions, which it takes for their end.
     "S_CODE_END ends a block in MIR",

@@ -157,7 +157,7 @@ struct Row {
 
     bool is_barrier(unsigned opcode) const {
         StringRef name = t.instrs->getName(opcode);
-        return name.starts_with("S_BARRIER_") && name.contains("_IMM_");
+        return name.contains("BARRIER_") && name.contains("_IMM_");
     }
 
     std::string operands(const MCInstrDesc &desc) {
@@ -214,7 +214,7 @@ struct Row {
             else if (i >= given) error = "operand " + std::to_string(i) + " is not in the disassembler's instruction";
             else if (info.OperandType == MCOI::OPERAND_PCREL) out += "B";
             // A barrier's number is the source of a scalar operation, an inline constant.
-            else if (is_barrier(real)) out += "Rff";
+            else if (is_barrier(real) && i >= desc.getNumDefs()) out += "Rff";
             else if (reg && masks[i] == 0) {
                 const MCOperand &o = inst.getOperand(i);
                 if (!o.isReg()) error = "a register operand is a constant";
