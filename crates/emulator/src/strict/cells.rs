@@ -140,6 +140,19 @@ impl Judge<'_> {
     }
 }
 
+/// Whether an access is ordered behind these, if that is easily told: all but one are settled. Neighbours were mostly
+/// touched by the same.
+#[inline(always)]
+fn is_ordered(order: &Order, by: Toucher, ids: &[AccessId]) -> bool {
+    let latest = ids.iter().fold(0, |latest, &id| latest.max(id));
+    if order.is_settled(latest) {
+        return true;
+    }
+    let unsettled = order.first_unsettled();
+    let others = ids.iter().fold(false, |others, &id| others | (id >= unsettled) & (id != latest));
+    !others && order.get(latest).zip(order.get(by.id)).is_some_and(|(a, b)| order.relation(a, b) == Relation::Ordered)
+}
+
 /// [`Judge::note_reader`] for neighbouring words, without branches.
 #[inline(always)]
 fn note_readers(
@@ -183,8 +196,8 @@ impl Cells {
         }
     }
 
-    /// Notes an access to some words, each reach being the first and how many, if everything that touched them before is
-    /// settled; else false, and an access to the rest is still to be noted.
+    /// Notes an access to some words, each reach being the first and how many, if it is plain that it is ordered behind
+    /// everything that touched them before; else false, and an access to the rest is still to be noted.
     pub fn touch_words(&mut self, order: &Order, by: Toucher, reaches: impl Iterator<Item = (usize, usize)>) -> bool {
         #[cfg(target_arch = "x86_64")]
         if level() != Level::Base {
@@ -217,11 +230,8 @@ impl Cells {
         let Cells { writer, readers: [r0, r1], actors: [a0, a1], .. } = self;
         let (writer, r0, r1) = (&mut writer[words.clone()], &mut r0[words.clone()], &mut r1[words.clone()]);
         let (a0, a1) = (&mut a0[words.clone()], &mut a1[words]);
-        let mut latest = writer.iter().fold(0, |latest, &id| latest.max(id));
-        if by.touch != Touch::Read {
-            latest = r0.iter().chain(&*r1).fold(latest, |latest, &id| latest.max(id));
-        }
-        if !order.is_settled(latest) {
+        let stands_back = |ids: &[AccessId]| is_ordered(order, by, ids);
+        if !stands_back(writer) || by.touch != Touch::Read && !(stands_back(r0) && stands_back(r1)) {
             return false;
         }
         if by.touch != Touch::Read {

@@ -116,6 +116,10 @@ impl Group {
         self.order.has_object(first, len)
     }
 
+    pub fn has_objects(&self) -> bool {
+        self.order.has_objects()
+    }
+
     pub fn begin(&mut self, wave: u16, pc: u64, atomic: bool) -> AccessId {
         self.order.begin(wave, pc, atomic)
     }
@@ -186,9 +190,10 @@ impl Group {
 
     /// These words, which are there, are written and have no undefined bits.
     pub fn define_words(&mut self, first: usize, count: usize) {
-        if !self.words_defined(first, count) {
-            (first..first + count).for_each(|word| self.define(4 * word as u32, 4, 0));
-        }
+        let written = &mut self.written[first..first + count];
+        self.dubious -= written.iter().map(|&written| usize::from(written != WRITTEN | DEFINED)).sum::<usize>();
+        written.fill(WRITTEN | DEFINED);
+        self.undefined[first..first + count].fill(0);
     }
 
     /// Notes an access to words of LDS, as [`Cells::touch_words`].

@@ -199,10 +199,14 @@ impl Strict {
         if !group.is_watched() {
             return;
         }
-        drop(group);
         // Barriers in LDS are looked at as they are arrived at: at any time.
-        let looks = |lane: &usize| touch == Touch::Read && shared.borrow_mut().look(self.wave, offsets[*lane], size);
-        let looking = lanes(mask).filter(looks).fold(0, |all, lane| all | 1 << lane);
+        let looking = if touch == Touch::Read && group.has_objects() {
+            let looks = |lane: &usize| group.look(self.wave, offsets[*lane], size);
+            lanes(mask).filter(looks).fold(0, |all, lane| all | 1 << lane)
+        } else {
+            0
+        };
+        drop(group);
         let by = Toucher { id: self.access(touch == Touch::Atomic || looking != 0), actor: self.wave, touch };
         let same = |lane: usize, byte: u32| {
             let Action::Store(t) = action else { return false };

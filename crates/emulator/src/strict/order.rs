@@ -68,7 +68,7 @@ pub struct Order {
     released: HashMap<u64, Clock>,
     /// Of barriers with numbers: what those who have come to a round under way had done, and those of the last that was
     /// complete.
-    rounds: HashMap<u32, [Clock; 2]>,
+    rounds: Vec<(u32, [Clock; 2])>,
     objects: HashMap<u32, Object>,
     accesses: Vec<Access>,
     /// The number of the first of them.
@@ -88,7 +88,7 @@ impl Order {
             waves,
             clocks: (0..actors).map(clock).collect(),
             released: HashMap::new(),
-            rounds: HashMap::new(),
+            rounds: Vec::new(),
             objects: HashMap::new(),
             accesses: Vec::new(),
             first: 1,
@@ -214,8 +214,12 @@ impl Order {
     /// A wave signals a barrier with a number, or leaves it; that may complete its round.
     pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {
         let own = &mut self.clocks[usize::from(wave)];
-        let nothing = || [vec![0; own.len()].into_boxed_slice(), vec![0; own.len()].into_boxed_slice()];
-        let [gathering, complete] = self.rounds.entry(barrier).or_insert_with(nothing);
+        let at = self.rounds.iter().position(|(number, _)| *number == barrier).unwrap_or_else(|| {
+            let nothing = || vec![0; own.len()].into_boxed_slice();
+            self.rounds.push((barrier, [nothing(), nothing()]));
+            self.rounds.len() - 1
+        });
+        let (_, [gathering, complete]) = &mut self.rounds[at];
         join(gathering, own);
         own[usize::from(wave)] += 1;
         if completes {
@@ -238,7 +242,7 @@ impl Order {
 
     /// A wave has waited for a complete round of a barrier with a number.
     pub fn pass(&mut self, wave: u16, barrier: u32) {
-        let Some([_, complete]) = self.rounds.get(&barrier) else { return };
+        let Some((_, [_, complete])) = self.rounds.iter().find(|(number, _)| *number == barrier) else { return };
         join(&mut self.clocks[usize::from(wave)], complete);
         if self.accesses.len() >= MANY {
             self.forget_ordered();
@@ -312,7 +316,12 @@ impl Order {
     /// Whether an access to these bytes of LDS touches a barrier.
     pub fn has_object(&self, first: u32, len: u32) -> bool {
         let end = first.saturating_add(len);
-        !self.objects.is_empty() && self.objects.keys().any(|&at| at < end && first < at.saturating_add(8))
+        self.has_objects() && self.objects.keys().any(|&at| at < end && first < at.saturating_add(8))
+    }
+
+    /// Whether there are barriers in LDS.
+    pub fn has_objects(&self) -> bool {
+        !self.objects.is_empty()
     }
 
     fn forget(&mut self) {

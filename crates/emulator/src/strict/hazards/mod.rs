@@ -219,26 +219,25 @@ impl Hazards {
         if stamp.at < self.began {
             return None;
         }
-        let (much, remedy) = match rule.apart {
+        let much = match rule.apart {
             // An instruction right behind another one has no wait states in between.
-            Apart::States(states) => {
-                let much = u64::from(states).checked_sub(self.now - (stamp.at + 1)).filter(|&much| much > 0)?;
-                (much, wait_states(much))
+            Apart::States(states) => u64::from(states).saturating_sub(self.now - (stamp.at + 1)),
+            Apart::Vectors { transcendental, .. } if self.transcendentals - stamp.transcendentals >= transcendental => {
+                0
             }
-            Apart::Vectors { any, transcendental } => {
-                if self.transcendentals - stamp.transcendentals >= transcendental {
-                    return None;
-                }
-                let much = any.checked_sub(self.vectors - stamp.vectors).filter(|&much| much > 0)?;
-                (much.into(), format!("{much} more VALU instructions or {} are needed before this", rule.cure))
-            }
-            Apart::Any => (1, format!("{} is needed before this", rule.cure)),
+            Apart::Vectors { any, .. } => any.saturating_sub(self.vectors - stamp.vectors).into(),
+            Apart::Any => 1,
         };
         let since =
             |marks: Marks| (0..self.marked.len()).any(|k| marks.bits() >> k & 1 != 0 && self.marked[k] > stamp.at);
-        if since(rule.ends) || !rule.since.is_empty() && !since(rule.since) {
+        if much == 0 || since(rule.ends) || !rule.since.is_empty() && !since(rule.since) {
             return None;
         }
+        let remedy = match rule.apart {
+            Apart::States(_) => wait_states(much),
+            Apart::Vectors { .. } => format!("{much} more VALU instructions or {} are needed before this", rule.cure),
+            Apart::Any => format!("{} is needed before this", rule.cure),
+        };
         Some((much, Missing { rule: rule.name, what: rule.first.phrase(reg), remedy, first: stamp.pc }))
     }
 
