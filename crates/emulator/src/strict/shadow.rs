@@ -104,6 +104,8 @@ impl Shadow {
             self.lanes[row] = mask;
             self.same[row] = undefined;
             self.mixed[row / 64] &= !(1 << (row % 64));
+        } else if !self.is_mixed(row) && self.same[row] == undefined {
+            self.lanes[row] |= mask;
         } else {
             lanes(mask).for_each(|lane| self.set_row(row, lane, undefined));
         }

@@ -63,5 +63,6 @@ pub fn prune(block: &mut [&mut Facts]) {
         };
         let needs = block[q].needs.iter().copied().filter(needed).collect();
         block[q].needs = needs;
+        block[q].settle();
     }
 }
