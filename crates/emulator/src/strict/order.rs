@@ -60,15 +60,26 @@ struct Object {
     ended: Clock,
 }
 
+/// A barrier with a number: what those who have come to the round under way had done, and those of the last that was
+/// complete, and how many they were.
+#[derive(Debug)]
+struct Round {
+    barrier: u32,
+    gathering: Clock,
+    arrived: u32,
+    complete: Clock,
+    /// Who have not waited for that round yet.
+    to_pass: u32,
+}
+
 #[derive(Debug)]
 pub struct Order {
     waves: usize,
     clocks: Vec<Clock>,
     /// What atomics have released, by address.
     released: HashMap<u64, Clock>,
-    /// Of barriers with numbers: what those who have come to a round under way had done, and those of the last that was
-    /// complete.
-    rounds: Vec<(u32, [Clock; 2])>,
+    /// Of barriers with numbers.
+    rounds: Vec<Round>,
     objects: HashMap<u32, Object>,
     accesses: Vec<Access>,
     /// The number of the first of them.
@@ -214,17 +225,20 @@ impl Order {
     /// A wave signals a barrier with a number, or leaves it; that may complete its round.
     pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {
         let own = &mut self.clocks[usize::from(wave)];
-        let at = self.rounds.iter().position(|(number, _)| *number == barrier).unwrap_or_else(|| {
+        let at = self.rounds.iter().position(|round| round.barrier == barrier).unwrap_or_else(|| {
             let nothing = || vec![0; own.len()].into_boxed_slice();
-            self.rounds.push((barrier, [nothing(), nothing()]));
+            let (gathering, complete) = (nothing(), nothing());
+            self.rounds.push(Round { barrier, gathering, arrived: 0, complete, to_pass: 0 });
             self.rounds.len() - 1
         });
-        let (_, [gathering, complete]) = &mut self.rounds[at];
-        join(gathering, own);
+        let round = &mut self.rounds[at];
+        join(&mut round.gathering, own);
+        round.arrived += 1;
         own[usize::from(wave)] += 1;
         if completes {
-            complete.copy_from_slice(gathering);
-            gathering.fill(0);
+            round.complete.copy_from_slice(&round.gathering);
+            round.gathering.fill(0);
+            round.to_pass = std::mem::take(&mut round.arrived);
         }
     }
 
@@ -242,9 +256,10 @@ impl Order {
 
     /// A wave has waited for a complete round of a barrier with a number.
     pub fn pass(&mut self, wave: u16, barrier: u32) {
-        let Some((_, [_, complete])) = self.rounds.iter().find(|(number, _)| *number == barrier) else { return };
-        join(&mut self.clocks[usize::from(wave)], complete);
-        if self.accesses.len() >= MANY {
+        let Some(round) = self.rounds.iter_mut().find(|round| round.barrier == barrier) else { return };
+        join(&mut self.clocks[usize::from(wave)], &round.complete);
+        round.to_pass = round.to_pass.saturating_sub(1);
+        if round.to_pass == 0 || self.accesses.len() >= MANY {
             self.forget_ordered();
         }
     }
