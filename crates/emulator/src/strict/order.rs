@@ -222,16 +222,20 @@ impl Order {
         }
     }
 
-    /// A wave signals a barrier with a number, or leaves it; that may complete its round.
-    pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {
-        let own = &mut self.clocks[usize::from(wave)];
-        let at = self.rounds.iter().position(|round| round.barrier == barrier).unwrap_or_else(|| {
-            let nothing = || vec![0; own.len()].into_boxed_slice();
+    /// Which of `rounds` is this barrier's.
+    fn round(&mut self, barrier: u32) -> usize {
+        self.rounds.iter().position(|round| round.barrier == barrier).unwrap_or_else(|| {
+            let nothing = || vec![0; self.clocks.len()].into_boxed_slice();
             let (gathering, complete) = (nothing(), nothing());
             self.rounds.push(Round { barrier, gathering, arrived: 0, complete, to_pass: 0 });
             self.rounds.len() - 1
-        });
-        let round = &mut self.rounds[at];
+        })
+    }
+
+    /// A wave signals a barrier with a number, or leaves it; that may complete its round.
+    pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {
+        let at = self.round(barrier);
+        let (round, own) = (&mut self.rounds[at], &mut self.clocks[usize::from(wave)]);
         join(&mut round.gathering, own);
         round.arrived += 1;
         own[usize::from(wave)] += 1;
@@ -244,13 +248,10 @@ impl Order {
 
     /// As [`Order::arrive`] at something that needs no others to be complete; `old` names such a thing that is over.
     pub fn signal(&mut self, wave: u16, key: u32, old: Option<u32>) {
-        if let Some(old) = old {
-            self.rounds.remove(&old);
-        }
+        self.rounds.retain(|round| Some(round.barrier) != old);
+        let at = self.round(key);
         let own = &mut self.clocks[usize::from(wave)];
-        let nothing = || [vec![0; own.len()].into_boxed_slice(), vec![0; own.len()].into_boxed_slice()];
-        let [_, complete] = self.rounds.entry(key).or_insert_with(nothing);
-        join(complete, own);
+        join(&mut self.rounds[at].complete, own);
         own[usize::from(wave)] += 1;
     }
 
@@ -258,8 +259,9 @@ impl Order {
     pub fn pass(&mut self, wave: u16, barrier: u32) {
         let Some(round) = self.rounds.iter_mut().find(|round| round.barrier == barrier) else { return };
         join(&mut self.clocks[usize::from(wave)], &round.complete);
+        let is_last = round.to_pass == 1;
         round.to_pass = round.to_pass.saturating_sub(1);
-        if round.to_pass == 0 || self.accesses.len() >= MANY {
+        if is_last || self.accesses.len() >= MANY {
             self.forget_ordered();
         }
     }
