@@ -372,6 +372,14 @@ def test_waiting_waves_are_watched_and_stepped(target: str) -> None:
             while session.workgroup is not None:
                 session.step()
         assert session.waves[0].state == "barrier"
+    # A session that is left in the middle leaves nothing behind: it has resources of its own.
+    with module.session("exchange", **launch) as session:
+        session.step(count=200)
+    module.run("take", grid=32, block=32, args=[data, np.uint32(1)])
+    data[:] = start
+    module.run("exchange", **launch)
+    np.testing.assert_array_equal(data, want)
+    assert session.workgroup is not None
 
 
 def _side_by_side(works: list[Callable[[], object]]) -> None:

@@ -137,6 +137,19 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Gws {
+    /// The resources as they are now, without anybody who waits.
+    pub fn copy(&self) -> Gws {
+        let state = lock(&self.state);
+        let (mut resources, launches, cooperative) = (state.resources, state.launches, state.cooperative);
+        for (resource, passed) in resources.iter_mut().zip(&self.passed) {
+            if resource.at_barrier != 0 || resource.came != passed.served.load(Acquire) {
+                resource.counter = Counter::Unknown;
+            }
+            (resource.at_barrier, resource.came) = (0, 0);
+        }
+        Gws { state: Mutex::new(State { resources, launches, cooperative }), ..Gws::default() }
+    }
+
     /// Cooperative launches come one after the other.
     pub fn take_turn(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)

@@ -11,7 +11,7 @@ use crate::device::{Device, Module, ModuleId};
 use crate::dispatch::{self, Dispatch};
 use crate::error::EmuError;
 use crate::facts::Facts;
-use crate::gws;
+use crate::gws::{self, Gws};
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
@@ -89,7 +89,7 @@ impl Device {
     /// A launch that goes on only when it is told to. It is not judged, whatever `launch.strict` says.
     pub fn session(&self, launch: &Launch) -> Result<Session, EmuError> {
         let Ready { module, kernel, shared, limits } =
-            self.ready(&Launch { strict: Strict::Off, ..launch.clone() }, None)?;
+            self.ready(&Launch { strict: Strict::Off, ..launch.clone() }, None, Arc::new(self.gws().copy()))?;
         let kernel = &module.object.kernels()[kernel];
         let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, false, None);
         let name = kernel.name.clone();
@@ -100,7 +100,7 @@ impl Device {
         Ok(Session::new(module, name, shared, program))
     }
 
-    fn ready(&self, launch: &Launch, watch: Option<Watch>) -> Result<Ready, EmuError> {
+    fn ready(&self, launch: &Launch, watch: Option<Watch>, gws: Arc<Gws>) -> Result<Ready, EmuError> {
         let module = self.module(launch.module)?;
         let named = |kernel: &Kernel| kernel.name == launch.kernel.strip_suffix(".kd").unwrap_or(&launch.kernel);
         let number = module.object.kernels().iter().position(named).ok_or_else(|| EmuError::NoKernel {
@@ -115,7 +115,7 @@ impl Device {
         let facts = Facts::of(self.target());
         dispatch::check_geometry(kernel, launch.grid, launch.workgroup, lds, &facts)?;
         let watch = watch.map(|watch| Arc::new(watch.relocated(|vaddr| module.address(vaddr))));
-        let shared = self.prepare(&module, kernel, launch, lds, launch.strict.kinds(), watch)?;
+        let shared = self.prepare(&module, kernel, launch, lds, watch, gws)?;
         let limits = facts.registers(&kernel.descriptor);
         Ok(Ready { module, kernel: number, shared, limits })
     }
@@ -123,7 +123,7 @@ impl Device {
     fn run(&self, launch: &Launch, watch: Option<Watch>) -> Result<Observed, EmuError> {
         let start = Instant::now();
         let _turn = launch.cooperative.then(|| self.gws().take_turn());
-        let Ready { module, kernel, shared, limits } = self.ready(launch, watch)?;
+        let Ready { module, kernel, shared, limits } = self.ready(launch, watch, Arc::clone(self.gws()))?;
         let kernel = &module.object.kernels()[kernel];
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
@@ -170,9 +170,10 @@ impl Device {
         kernel: &Kernel,
         launch: &Launch,
         lds: u32,
-        strict: Option<Kinds>,
         watch: Option<Arc<Watch>>,
+        gws: Arc<Gws>,
     ) -> Result<Shared, EmuError> {
+        let strict = launch.strict.kinds();
         // The launch's own buffers live in a copy of the allocation table, so they vanish with it.
         let mut memory = self.memory();
         let mut allocate = |bytes: &[u8], len: u64, writable: bool| -> Result<u64, EmuError> {
@@ -266,7 +267,7 @@ impl Device {
             slots: slots as usize,
             more_slots: Mutex::new(Slots::new(own_slots..own_slots + more as usize)),
             global: Arc::new(gws::View::new(
-                Arc::clone(self.gws()),
+                gws,
                 launch.cooperative.then_some((groups, all_waves)),
                 self.workers_for(clusters),
             )),

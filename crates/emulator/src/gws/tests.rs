@@ -108,3 +108,18 @@ fn a_cooperative_launch_finds_what_the_runtime_would_have_left() {
     let waits = || gws.ask(launch, 0, Ask::Take, 1).expect("is allowed").waits.is_some();
     assert_eq!([waits(), waits(), waits()], [false, false, true]);
 }
+
+#[test]
+fn a_copy_knows_what_is_known_and_nobody_who_waits() {
+    let gws = Gws::default();
+    passes(&gws, 1, Ask::Init, 1);
+    passes(&gws, 2, Ask::Init, 0);
+    let waits = passes(&gws, 2, Ask::Take, 1).expect("waits");
+    let copy = gws.copy();
+    assert_eq!(passes(&copy, 1, Ask::Take, 1), None);
+    assert!(copy.ask(1, 2, Ask::Give, 1).is_err());
+    // The one that was copied is as it was.
+    assert_eq!(passes(&gws, 1, Ask::Take, 1), None);
+    passes(&gws, 2, Ask::Give, 1);
+    assert!(gws.releases(waits));
+}
