@@ -64,7 +64,7 @@
 //! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode does
 //! not judge waits for the answers of s_sendmsg_rtn, of a barrier's state, or for what its signals bring to SCC.
 //!
-//! What is not there (docs/device-coverage.md has every name): GDS, images, exports, traps and messages to a host. An
+//! What is not there (docs/device-coverage.md has every name): GDS, samplers, exports, traps and messages to a host. An
 //! instruction that is not implemented stops the launch with its name and address.
 //!
 //! | module | one idea |

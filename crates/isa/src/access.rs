@@ -53,6 +53,7 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
                     Some(by) if by.destination && operand.field == by.destination_field() => Access::CondWrite,
                     // A scalar register keeps the half of EXEC whose turn it is not.
                     _ if swaps_exec(info.base) => Access::ReadCondWrite,
+                    _ if operand.field == Field::Vdata && inst.discards_result() => Access::Read,
                     _ if operand.access.writes() => written(inst, operand.access, operand.field, range),
                     _ => Access::Read,
                 };
@@ -71,12 +72,35 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
             _ => {}
         }
     }
+    further_addresses(inst, &mut f);
     if reaches_hardware_registers(info.base) {
         // LLVM knows MODE only; which register it is, is in the immediate.
         hardware_register(inst, |reg, access| f(RegAccess { reg, access, implicit: true }));
         return;
     }
     implicit(info, f);
+}
+
+/// The most registers that an image instruction's address has on gfx9, with a sampler and without.
+const IMAGE_ADDRESSES: [u16; 2] = [12, 4];
+
+/// How many dimensions an image has, and with it how many registers its address, only the resource says on gfx9. LLVM's
+/// disassembler names the first register alone.
+fn further_addresses(inst: &Inst, f: &mut impl FnMut(RegAccess)) {
+    let info = inst.info();
+    if !info.flags.contains(Flags::MIMG) || !info.mode.target().generation().is_gfx9_family() {
+        return;
+    }
+    let Some(Operand::Reg(range)) = inst.operand_in(Field::Vaddr) else { return };
+    let sampled = info.operands.iter().any(|o| o.field == Field::Ssamp);
+    let most = match info.base {
+        "image_get_resinfo" => 1,
+        _ => IMAGE_ADDRESSES[usize::from(!sampled)],
+    };
+    let (first, named) = (range.first.number(), u16::from(range.count));
+    for number in (first + named..first + most).filter(|n| *n < 256) {
+        f(RegAccess { reg: Reg::vgpr(number), access: Access::CondRead, implicit: true });
+    }
 }
 
 /// The units of a vector operand whose upper bits are not known: any of four registers, and none of them surely.
@@ -175,7 +199,12 @@ fn indexed_swap(base: &str) -> bool {
 
 /// How surely a destination gets a new value.
 fn written(inst: &Inst, access: Access, field: Field, range: RegRange) -> Access {
-    let keeps = || range.is_half() || field == Field::Vdst && keeps_bits(inst) || keeps_lanes(inst);
+    let keeps = || {
+        range.is_half()
+            || field == Field::Vdst && keeps_bits(inst)
+            || field == Field::Vdata && keeps_fault(inst)
+            || keeps_lanes(inst)
+    };
     written_by(inst.info(), access, range.first, keeps)
 }
 
@@ -202,6 +231,11 @@ fn written_by(info: &OpcodeInfo, access: Access, first: Reg, keeps: impl Fn() ->
         (true, true) => Access::ReadWrite,
         (true, false) => Access::ReadCondWrite,
     }
+}
+
+/// The last register of an image instruction with TFE is written where memory fails, and stays elsewhere.
+fn keeps_fault(inst: &Inst) -> bool {
+    inst.info().flags.contains(Flags::MIMG) && inst.field(Field::Tfe) == Some(1)
 }
 
 /// Does a vector destination keep some of its bits?

@@ -71,6 +71,15 @@ impl Inst {
         }
         Some(access)
     }
+
+    /// Whether it is an image atomic that does not return what was in memory: a bit says so. (Other atomics have opcodes
+    /// of their own for that.)
+    pub fn discards_result(&self) -> bool {
+        const RETURN: u32 = 1;
+        let flags = self.info().flags;
+        flags.contains(Flags::MIMG | Flags::ATOMIC)
+            && self.field(Field::Glc).or(self.field(Field::TemporalHint)).is_some_and(|bits| bits & RETURN == 0)
+    }
 }
 
 /// What the opcode alone says.

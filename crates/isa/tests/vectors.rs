@@ -197,6 +197,8 @@ const AUDITED: &[(&str, &str, &str, &str)] = &[
     ("s_movrelsd", "+w", "s*", "M0 chooses the SGPR that is written"),
     ("s_movreld", "+w", "s*", "M0 chooses the SGPR that is written"),
     ("s_movreld", "-r", "s*", "the operand is written; LLVM calls it an input"),
+    ("image_", "+r", "v*", "on gfx9 the resource says how many registers an address has; what TFE asks for may stay"),
+    ("image_atomic", "-w", "v*", "returns nothing without GLC or TH_ATOMIC_RETURN"),
 ];
 
 #[test]

@@ -404,6 +404,8 @@ fn flags(o: &Opcode, mnemonic: &str, literal: u8) -> Vec<&'static str> {
     let conditional = starts(&["s_cbranch_", "s_subvector_loop_"]);
     let matrix = ts(54) && starts(&["v_mfma", "v_smfmac"]);
     let dual = mnemonic.contains(" :: ");
+    // Since gfx12 LLVM has a bit for each of their two encodings.
+    let image = ts(20) || matches!(o.format.as_str(), "Mimg" | "Vsample");
     let table = [
         ("LOAD", o.may_load),
         ("STORE", o.may_store),
@@ -419,7 +421,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: u8) -> Vec<&'static str> {
         ("VALU", ts(1) || dual),
         ("SALU", ts(0)),
         ("SMEM", ts(19)),
-        ("VMEM", ts(17) || ts(18) || ts(20) || ts(24)),
+        ("VMEM", ts(17) || ts(18) || image || ts(24)),
         ("FLAT", ts(24) && !ts(51) && !ts(56)),
         ("GLOBAL", ts(51)),
         ("SCRATCH", ts(56)),
@@ -442,7 +444,7 @@ fn flags(o: &Opcode, mnemonic: &str, literal: u8) -> Vec<&'static str> {
         ("FP_MODE", ts(1) && has(&o.implicit_uses, "MODE")),
         ("MUBUF", ts(17)),
         ("MTBUF", ts(18)),
-        ("MIMG", ts(20)),
+        ("MIMG", image),
         ("PACKED", ts(49)),
         ("OP_SEL", ts(42)),
         ("DUAL", dual),

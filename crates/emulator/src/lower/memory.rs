@@ -14,10 +14,10 @@ use crate::op::{Handler, Op, OpFlags};
 use crate::scalar::{IMM, NONE};
 
 /// Room for the widest access, a pair of quads.
-const WIDEST: u16 = 8;
+pub(super) const WIDEST: u16 = 8;
 
 impl Builder {
-    /// FLAT, MUBUF, MTBUF and DS instructions; false if it is none of them.
+    /// FLAT, MUBUF, MTBUF, MIMG and DS instructions; false if it is none of them.
     pub(super) fn memory(&mut self, inst: &Inst) -> Result<bool, String> {
         let info = inst.info();
         if self.tensor(inst)? {
@@ -31,6 +31,8 @@ impl Builder {
             self.flat(inst)?;
         } else if info.flags.intersects(Flags::MUBUF | Flags::MTBUF) {
             self.buffer(inst)?;
+        } else if info.flags.contains(Flags::MIMG) {
+            self.image(inst)?;
         } else {
             return Ok(false);
         }

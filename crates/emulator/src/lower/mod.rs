@@ -6,6 +6,7 @@
 mod dual;
 mod finish;
 mod gfx1250;
+mod image;
 mod memory;
 mod prepare;
 mod scalar;
@@ -262,7 +263,7 @@ fn code_of(reg: Reg) -> Option<u8> {
 /// Why an operation that no family knows is refused.
 fn absent(info: &OpcodeInfo) -> String {
     let what = match info.format {
-        Format::Mimg | Format::MimgNsa | Format::MimgNsa2 | Format::MimgNsa3 | Format::Vsample => "images",
+        _ if info.flags.contains(Flags::MIMG) => return image::absent(info),
         Format::Exp => "exports",
         Format::Vintrp | Format::Vinterp | Format::Ldsdir => "attributes to interpolate",
         _ if info.base.starts_with("v_interp_") => "attributes to interpolate",

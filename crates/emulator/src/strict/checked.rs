@@ -1,6 +1,6 @@
 //! What the checks need to know of an instruction, worked out when its block is translated.
 
-use luthier_isa::{DataType, Field, Flags, Format, Inst, Operand, Part, Reg};
+use luthier_isa::{Access, DataType, Field, Flags, Format, Inst, Operand, Part, Reg};
 
 use super::counters::{counters, order, wait};
 use super::dpp::Dpp;
@@ -207,6 +207,10 @@ impl Checked {
         let (mut touched, mut changes_exec) = (Vec::new(), false);
         inst.for_each_access(|a| {
             changes_exec |= a.access.writes() && matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI);
+            // How many registers have an image's coordinates on gfx9, the wave finds out.
+            if a.access == Access::CondRead && info.flags.contains(Flags::MIMG) {
+                return;
+            }
             // EXEC, MODE and SCC are always there.
             if !matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI | Reg::SCC) && !a.reg.is_state() {
                 touched.push((a.reg.index() as u16, a.access.writes()));
@@ -224,7 +228,8 @@ impl Checked {
         let mut position = 0;
         for (operand, value) in inst.operands() {
             let Some(at) = place(value) else { continue };
-            if operand.access.writes() {
+            let discarded = operand.field == Field::Vdata && inst.discards_result();
+            if operand.access.writes() && !discarded {
                 results.push(at);
                 if let Operand::Reg(range) = value {
                     loaded.add(range.first, range.count);

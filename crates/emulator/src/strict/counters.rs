@@ -11,7 +11,8 @@ pub fn counters(inst: &Inst) -> Counters {
     let flag = |f| info.flags.contains(f);
     let is_rdna = !generation.is_gfx9_family();
     let writes_back = matches!(info.base, "global_wb" | "global_wbinv");
-    let stores = flag(Flags::STORE) && !flag(Flags::ATOMIC_RETURN) || writes_back;
+    let returns = flag(Flags::ATOMIC_RETURN) && !inst.discards_result();
+    let stores = flag(Flags::STORE) && !returns || writes_back;
     let memory = match () {
         () if !flag(Flags::VM_CNT) => 0,
         () if is_rdna && stores => STORES,

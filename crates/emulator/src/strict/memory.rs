@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use luthier_isa::Reg;
+
 use super::cells::{Conflict, Touch, Toucher};
 pub use super::engine::{arrived, barrier, defer, landed, transfer};
 use super::order::Relation;
@@ -122,6 +124,46 @@ pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
 pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
     with(w, |strict, _| strict.bytes(action, rows, mask, place));
 }
+
+/// Before texels are read or written, each in one piece.
+pub fn texels(w: &mut Wave, action: Action, at: &Addresses, bytes: u64) {
+    let writes = matches!(action, Action::Store(_));
+    with(w, |strict, _| strict.device_order(action, writes, at.mask, at, bytes));
+}
+
+/// Bits of a row are about to be stored in all lanes that access memory.
+pub fn stored_bits(w: &mut Wave, row: u16, used: u32, at: &Addresses) {
+    with(w, |strict, _| {
+        let some = at.mask & strict.shadow.undefined_lanes(row, 1);
+        if let Some(lane) = lanes(some).find(|&lane| strict.shadow.row(row, lane) & used != 0) {
+            strict.log.report(FindingKind::UndefinedRegister, Some(lane as u32), Some(at.lane[lane]), STORED.into());
+        }
+    });
+}
+
+/// A load has left the upper half of a row to chance.
+pub fn upper_half(w: &mut Wave, row: u16, mask: u64) {
+    with(w, |strict, _| lanes(mask).for_each(|lane| strict.shadow.update(row, lane, |old| old | 0xffff_0000)));
+}
+
+/// A VGPR is part of an address that the instruction does not name.
+pub fn address_register(w: &mut Wave, row: u16, mask: u64) {
+    with(w, |strict, _| {
+        let unit = Reg::vgpr(row).index() as u16;
+        if strict.waits.was_pending(unit) {
+            let message = format!("v{row} is read while a load may still write it: no s_waitcnt guarantees the load");
+            strict.log.report(FindingKind::MissingWait, None, None, message);
+        }
+        let some = mask & strict.shadow.undefined_lanes(row, 1);
+        if let Some(lane) = lanes(some).next() {
+            let message = format!("v{row} decides an address, and its value is undefined: nothing has written it");
+            strict.log.report(FindingKind::UndefinedRegister, Some(lane as u32), None, message);
+        }
+    });
+}
+
+/// What is wrong with a store of undefined bits.
+const STORED: &str = "what memory gets is undefined: nothing has written it";
 
 impl Strict {
     /// The number of the access that the instruction under way makes.
@@ -305,7 +347,7 @@ impl Strict {
             for k in 0..words {
                 let undefined = |lane: &usize| t.extract(self.shadow.row(rows.data + k, *lane)) & used != 0;
                 if let Some(lane) = lanes(some).find(undefined) {
-                    let message = "what memory gets is undefined: nothing has written it".to_string();
+                    let message = STORED.to_string();
                     let address = Some(at.lane[lane]);
                     self.log.report(FindingKind::UndefinedRegister, Some(lane as u32), address, message);
                 }

@@ -153,6 +153,12 @@ impl Waits {
         !self.any || units.iter().all(|&unit| self.pending[usize::from(unit)] == 0)
     }
 
+    /// Whether a load in flight writes a unit, apart from the one issued last.
+    pub fn was_pending(&self, unit: u16) -> bool {
+        let own = self.in_flight.back().is_some_and(|last| last.loaded.contains(unit));
+        self.pending[usize::from(unit)] > u8::from(own)
+    }
+
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         self.in_flight.clear();

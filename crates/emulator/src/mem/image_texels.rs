@@ -1,0 +1,257 @@
+//! Loads and stores of texels, once it is known where they are.
+//!
+//! DST_SEL says for each component of the instruction which one of the format it is; a store goes the other way (Mesa
+//! and PAL describe images whose components are swapped so, and rocjitsu stores them so). DMASK says which components have
+//! registers, in order; with D16 two share one. What the upper half of a register gets that has but one is not
+//! documented: it stays, and is undefined in strict mode.
+
+use super::access::{Addresses, Rows};
+use super::image::{Image, Layout};
+use super::image_ops::{Form, Kind, Texel, atomic_words, repeats_first};
+use super::{Action, Transfer, lanes};
+use crate::mem::format::{DataFormat, Number};
+use crate::memory::{BadAddress, HostPtr};
+use crate::observe;
+use crate::op::{Flow, Op};
+use crate::report::FindingKind;
+use crate::strict::memory as strict;
+use crate::wave::{Row, Wave};
+
+/// What a component is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Select {
+    Zero,
+    One,
+    Component(usize),
+}
+
+/// The components of the instruction that have registers, by number.
+fn components(form: Form) -> impl Iterator<Item = usize> {
+    (0..4).filter(move |k| form.dmask() >> k & 1 != 0)
+}
+
+/// The register and the shift of the `k`th component that has one.
+fn register(form: Form, k: usize) -> (u16, u32) {
+    if form.has(Form::D16) { (k as u16 / 2, 16 * (k as u32 % 2)) } else { (k as u16, 0) }
+}
+
+fn select(image: &Image, format: DataFormat, component: usize) -> Result<Select, String> {
+    match image.selects() >> (3 * component) & 7 {
+        0 => Ok(Select::Zero),
+        1 => Ok(Select::One),
+        n if n > 3 && (n as usize - 4) < format.bits.len() => Ok(Select::Component(n as usize - 4)),
+        n => Err(format!(
+            "the resource's DST_SEL_{} {n} of a format of {} components is not modelled",
+            ["X", "Y", "Z", "W"][component],
+            format.bits.len()
+        )),
+    }
+}
+
+/// As raw bits, the format says nothing but the size.
+fn raw_format(form: Form, layout: &Layout, image: &Image, texel: Texel) -> Result<DataFormat, String> {
+    let single = layout.format.bits.len() == 1 && form.dmask() == 1 && image.selects() & 7 == 4;
+    if !single || form.has(Form::D16) {
+        return Err("a texel as it is, of more than one component, is not modelled".into());
+    }
+    let number = if texel == Texel::RawSigned { Number::Sint } else { Number::Uint };
+    Ok(DataFormat { bits: layout.format.bits, number })
+}
+
+fn format_of(form: Form, layout: &Layout, image: &Image, texel: Texel) -> Result<DataFormat, String> {
+    match texel {
+        Texel::Converted => Ok(layout.format),
+        _ => raw_format(form, layout, image, texel),
+    }
+}
+
+/// Puts a component into its register.
+fn put(w: &mut Wave, op: &Op, form: Form, k: usize, lane: usize, value: u32) {
+    let (row, shift) = register(form, k);
+    let out = &mut w.row_mut(op.dst + row).0[lane];
+    *out = if form.has(Form::D16) { *out & !(0xffff << shift) | (value & 0xffff) << shift } else { value };
+}
+
+/// Whoever watches the launch hears of the access.
+fn watch(w: &mut Wave, stores: bool, bytes: u64, at: &Addresses) {
+    if !w.is_watched || at.mask == 0 {
+        return;
+    }
+    let transfer = match bytes {
+        1 => Transfer::U8,
+        2 => Transfer::U16,
+        _ => Transfer::Words,
+    };
+    let action = if stores { Action::Store(transfer) } else { Action::Load(transfer) };
+    strict::texels(w, action, at, bytes);
+    observe::device(w, action, Rows { dst: 0, data: 0, words: (bytes / 4) as u8 }, at);
+}
+
+/// The upper half of the last register of an odd number of halves.
+fn leave_half(w: &mut Wave, op: &Op, form: Form) {
+    let count = form.dmask().count_ones() as u16;
+    if form.has(Form::D16) && !count.is_multiple_of(2) {
+        let exec = w.exec();
+        strict::upper_half(w, op.dst + count / 2, exec);
+    }
+}
+
+pub fn load(
+    w: &mut Wave,
+    op: &Op,
+    form: Form,
+    image: &Image,
+    layout: &Layout,
+    texel: Texel,
+    at: &Addresses,
+) -> Result<Flow, String> {
+    let format = format_of(form, layout, image, texel)?;
+    let mut selects = [Select::Zero; 4];
+    let count = form.dmask().count_ones() as usize;
+    for (k, component) in components(form).enumerate() {
+        selects[k] = select(image, format, component)?;
+    }
+    watch(w, false, layout.bytes, at);
+    leave_half(w, op, form);
+    let d16 = form.has(Form::D16);
+    for lane in lanes(w.exec()) {
+        let is_inside = at.mask >> lane & 1 != 0;
+        let mut data = 0;
+        if is_inside {
+            match find(w, lane, at.lane[lane], layout.bytes, false) {
+                Ok(Some(p)) => data = read(p, layout.bytes),
+                Ok(None) => {}
+                Err(flow) => return Ok(flow),
+            }
+        }
+        for (k, select) in selects[..count].iter().enumerate() {
+            let value = match *select {
+                Select::One => format.one(d16),
+                Select::Component(n) if is_inside => format.load(data, n, d16).map_err(unknown)?,
+                _ => 0,
+            };
+            put(w, op, form, k, lane, value);
+        }
+    }
+    Ok(Flow::Next)
+}
+
+fn unknown(what: &str) -> String {
+    format!("{what} is not modelled, as it is not documented")
+}
+
+/// For each component of the format, the number among the instruction's registers that it comes from.
+fn sources(w: &Wave, form: Form, image: &Image, format: DataFormat) -> Result<[Option<usize>; 4], String> {
+    let mut found = [None; 4];
+    for (n, found) in found.iter_mut().enumerate().take(format.bits.len()) {
+        let mut same = (0..4).filter(|k| image.selects() >> (3 * k) & 7 == 4 + n as u32);
+        let (Some(component), None) = (same.next(), same.next()) else {
+            return Err(format!("a store through the resource's DST_SEL {:#x} is not modelled", image.selects()));
+        };
+        let below = form.dmask() & ((1 << component) - 1);
+        let has_register = form.dmask() >> component & 1 != 0;
+        *found = match has_register {
+            true => Some(below.count_ones() as usize),
+            false if !repeats_first(w.generation) => None,
+            false if form.dmask() & 1 != 0 => Some(0),
+            false => return Err(format!("a store with DMASK {:#x} is not modelled", form.dmask())),
+        };
+    }
+    Ok(found)
+}
+
+pub fn store(
+    w: &mut Wave,
+    op: &Op,
+    form: Form,
+    image: &Image,
+    layout: &Layout,
+    texel: Texel,
+    at: &Addresses,
+) -> Result<Flow, String> {
+    let format = format_of(form, layout, image, texel)?;
+    let sources = sources(w, form, image, format)?;
+    watch(w, true, layout.bytes, at);
+    let d16 = form.has(Form::D16);
+    for k in sources.into_iter().flatten() {
+        let (row, shift) = register(form, k);
+        let used = if d16 { 0xffff << shift } else { !0 };
+        strict::stored_bits(w, op.src[1] + row, used, at);
+    }
+    for lane in lanes(at.mask) {
+        let mut data = 0;
+        for (n, source) in sources.iter().enumerate().take(format.bits.len()) {
+            let value = source.map_or(0, |k| {
+                let (row, shift) = register(form, k);
+                let word = w.row(op.src[1] + row).0[lane];
+                if d16 { word >> shift & 0xffff } else { word }
+            });
+            let value = if texel == Texel::Converted { value } else { value & low_bits(format.bits[n]) };
+            format.store(&mut data, n, value, d16).map_err(unknown)?;
+        }
+        match find(w, lane, at.lane[lane], layout.bytes, true) {
+            Ok(Some(p)) => write(p, layout.bytes, data),
+            Ok(None) => {}
+            Err(flow) => return Ok(flow),
+        }
+    }
+    Ok(Flow::Next)
+}
+
+fn low_bits(bits: u8) -> u32 {
+    ((1u64 << bits) - 1) as u32
+}
+
+/// What a resource that is all zeros gives: zeros. Nothing is stored.
+pub fn nothing(w: &mut Wave, op: &Op, form: Form, kind: Kind) -> Result<Flow, String> {
+    let exec = w.exec();
+    match kind {
+        Kind::Load(_) => {
+            leave_half(w, op, form);
+            for lane in lanes(exec) {
+                (0..form.dmask().count_ones() as usize).for_each(|k| put(w, op, form, k, lane, 0));
+            }
+        }
+        Kind::Atomic(atomic) if form.has(Form::RETURNS) => {
+            let words = atomic_words(form, atomic)?;
+            (0..u16::from(words)).for_each(|k| w.write_masked(op.dst + k, &Row::ZERO, exec));
+        }
+        _ => {}
+    }
+    Ok(Flow::Next)
+}
+
+/// A texel's place in the host's memory; `None` if strict mode has been told that it has none.
+fn find(w: &mut Wave, lane: usize, address: u64, bytes: u64, stores: bool) -> Result<Option<HostPtr>, Flow> {
+    let memory = std::sync::Arc::clone(&w.memory);
+    let bad = match memory.resolve(&mut w.span, address, bytes, stores) {
+        Ok(p) => return Ok(Some(p)),
+        Err(bad) => bad,
+    };
+    let verb = if stores { "a store to" } else { "a load from" };
+    let what = match bad {
+        BadAddress::Unmapped => "in no allocation",
+        BadAddress::ReadOnly => "read-only",
+    };
+    let message = format!("{verb} {address:#x}, which is {what}");
+    match w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) {
+        Flow::Next => Ok(None),
+        flow => Err(flow),
+    }
+}
+
+fn read(p: HostPtr, bytes: u64) -> u128 {
+    match bytes {
+        2 if p.is_aligned(2) => p.load16().into(),
+        4.. if p.is_aligned(4) => (0..bytes / 4).fold(0, |all, k| all | u128::from(p.at(4 * k).load32()) << (32 * k)),
+        _ => (0..bytes).fold(0, |all, k| all | u128::from(p.at(k).load8()) << (8 * k)),
+    }
+}
+
+fn write(p: HostPtr, bytes: u64, data: u128) {
+    match bytes {
+        2 if p.is_aligned(2) => p.store16(data as u16),
+        4.. if p.is_aligned(4) => (0..bytes / 4).for_each(|k| p.at(4 * k).store32((data >> (32 * k)) as u32)),
+        _ => (0..bytes).for_each(|k| p.at(k).store8((data >> (8 * k)) as u8)),
+    }
+}
