@@ -26,9 +26,12 @@ def assembled(target: str) -> tuple[Batch, dict[str, Trial]]:
     if target == "gfx1201":
         shapes = {f"{name}_e64 v10, v2 {factor}": (1, 1) for name, _, _ in FACTORS for factor in ("", *FACTOR_NAMES)}
         shapes |= {text: (len(sources), len(want)) for text, _, sources, want in CASES}
-    else:
+    elif target == "gfx1100":
         shapes = {}
-    shapes |= {text: (1, 1) for text in ON_BOTH}
+    else:
+        shapes = {MIXED: (3, 1)}
+    if target in ("gfx1100", "gfx1201"):
+        shapes |= {text: (1, 1) for text in ON_BOTH}
     trials = {}
     for text, (sources, words) in shapes.items():
         results = [10 + k for k in range(words)]
@@ -52,6 +55,7 @@ def run(target: str, text: str, sources: list[int], mode: int = KEEPS) -> list[i
 
 #: Instructions that were captured on gfx1100 too.
 ON_BOTH = ["v_cvt_nearest_i32_f32 v10, v2", "v_sin_f32 v10, v2", "v_cos_f32 v10, v2"]
+MIXED = "v_fma_mix_f32 v10, v2, v4, v6 op_sel_hi:[1,1,0]"
 FACTOR_NAMES = ("mul:2", "mul:4", "div:2")
 
 # Instruction, operand, results with no factor, mul:2, mul:4, div:2.
@@ -177,3 +181,10 @@ def test_sine_takes_whole_turns_off(target: str) -> None:
     ):
         assert run(target, "v_sin_f32 v10, v2", [value]) == [sine], hex(value)
         assert run(target, "v_cos_f32 v10, v2", [value]) == [cosine], hex(value)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx950"])
+def test_mixed_products_have_denormals_as_mode_says(target: str) -> None:
+    """-2^-24 times 2^-14, both halves: measured on both (llvm/llvm-project#205101)."""
+    assert run(target, MIXED, [0x8001, 0x0400, 0]) == [0xAC800000]
+    assert run(target, MIXED, [0x8001, 0x0400, 0], FLUSHES) == [0]

@@ -28,7 +28,8 @@ pub trait Element {
 
 pub struct F16;
 pub struct Bf16;
-/// f32 of which the upper 19 bits count.
+/// f32 of which the upper 19 bits count. The others are cut off, which the manual also calls rounding; gfx942 was measured to cut
+/// (ROCm/rocm-libraries#9176).
 pub struct Xf32;
 pub struct Fp8;
 pub struct Bf8;
