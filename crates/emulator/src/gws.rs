@@ -28,7 +28,8 @@
 //! manuals differ on the barrier: RDNA3.5's pseudocode counts down before it looks whether zero is reached, and has `init`
 //! take the number of waves, not less one, which contradicts its own text on the value of the barrier; Vega's and CDNA's
 //! look first. The latter is what the runtime's and the library's numbers, the same on both families, need to work at all,
-//! and what rocjitsu does, AMD's emulator.
+//! and what rocjitsu does, AMD's emulator. (ROCclr on Windows gives `init` the number of workgroups itself, which fits
+//! neither.)
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
