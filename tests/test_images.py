@@ -503,6 +503,20 @@ def test_what_the_device_does_not_do_is_refused_by_name(line: str, why: str) -> 
         Batch(TARGETS["gfx1100"], [trial]).run(trial, np.full((1, 16), 1, np.uint32), np.zeros((1, 14, 32), np.uint32))
 
 
+@pytest.mark.parametrize("exec_", [0, 1])
+def test_without_lanes_no_resource_is_looked_at(exec_: int) -> None:
+    line = "image_load v8, v[4:5], s[52:59] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm"
+    trial = Trial("none", ["s_mov_b32 s55, 1", line], [4, 5, 8], [8])
+    record, rows = np.full((1, 16), 1, np.uint32), np.full((1, 3, 32), 7, np.uint32)
+    record[0, SCALARS["EXEC"] : SCALARS["EXEC"] + 2] = exec_
+    batch = Batch(TARGETS["gfx1100"], [trial])
+    if exec_:
+        with pytest.raises(Refused, match="image_load: the resource's TYPE 0x0"):
+            batch.run(trial, record, rows)
+    else:
+        assert (batch.run(trial, record, rows)[1] == 7).all()
+
+
 @pytest.mark.parametrize("target", ["gfx906", "gfx90a", "gfx1030", "gfx1100", "gfx1201"])
 def test_every_wait_for_an_image_is_missed(target: str) -> None:
     """Strict mode: without a wait, what an image gives is read too early; so is an address that a load has not brought yet."""

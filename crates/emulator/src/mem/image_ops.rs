@@ -170,6 +170,9 @@ pub fn image(w: &mut Wave, op: &Op) -> Flow {
 
 fn run(w: &mut Wave, op: &Op, form: Form) -> Result<Flow, String> {
     let (_, with_level, kind) = *form.operation();
+    if w.exec() == 0 {
+        return Ok(Flow::Next);
+    }
     let of_resource = |what: String| format!("the resource's {what}");
     if form.has(Form::WARNS) {
         return Err("LWE is not modelled".into());
