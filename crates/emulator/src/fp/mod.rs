@@ -17,11 +17,13 @@
 //! | [`scale`] | ldexp, frexp, fract |
 //! | [`factor`] | output modifiers' factors on RDNA |
 //! | [`division`] | the steps of the division sequence |
+//! | [`dot`] | sums of products in RDNA3's and RDNA4's fixed point |
 //! | [`transcendental`] | exp2, log2, sine, cosine |
 //! | [`unit`] | the transcendental unit of RDNA3 and RDNA4, bit for bit |
 //! | [`trig`] | the bits of 2/pi |
 
 pub mod division;
+pub mod dot;
 pub mod factor;
 pub mod half;
 pub mod minmax;

@@ -1,6 +1,6 @@
 //! VOPD: two operations of one instruction, both of which read their sources before either writes.
 
-use luthier_isa::{Field, Format, Inst, Operand, OperandInfo};
+use luthier_isa::{DataType, Field, Format, Generation, Inst, Operand, OperandInfo};
 
 use super::prepare::{AndXor, Copy};
 use super::{Builder, code_of, row_of};
@@ -88,7 +88,10 @@ impl Builder {
                 op.ssrc = code_of(range.first).ok_or_else(|| format!("{name}: mask in {range}"))?;
                 continue;
             }
-            let row = self.source(inst, operand, value)?;
+            let row = match (pair_of(inst, name, value), n) {
+                (Some(bits), 0) => self.splat_constant(bits, 1)?,
+                _ => self.source(inst, operand, value)?,
+            };
             op.src[n.min(2)] = self.negated(inst, name, operand, places, n, row)?;
             n += 1;
         }
@@ -127,4 +130,17 @@ impl Builder {
         }
         Ok(temp)
     }
+}
+
+/// A constant that is a source of a dot product is in both halves: measured on gfx1100 and gfx1201 (see
+/// [`crate::fp::dot`]).
+fn pair_of(inst: &Inst, name: &str, value: Operand) -> Option<u64> {
+    let measured = matches!(inst.info().mode.target().generation(), Generation::Gfx11 | Generation::Gfx12);
+    let ty = match name {
+        "v_dual_dot2acc_f32_f16" => DataType::F16,
+        "v_dual_dot2acc_f32_bf16" => DataType::Bf16,
+        _ => return None,
+    };
+    let is_inline = measured && matches!(value, Operand::Inline(_));
+    value.bits(ty).filter(|_| is_inline).map(|bits| (bits & 0xffff) * 0x1_0001)
 }

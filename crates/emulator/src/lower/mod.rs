@@ -269,7 +269,6 @@ fn absent(info: &OpcodeInfo) -> String {
         _ if info.base.starts_with("v_interp_") => "attributes to interpolate",
         _ => {
             let why = match info.base {
-                "v_dot2_f16_f16" | "v_dot2_bf16_bf16" => "how it rounds is not documented",
                 "ds_bvh_stack_rtn_b32"
                 | "ds_bvh_stack_push4_pop1_rtn_b32"
                 | "ds_bvh_stack_push8_pop1_rtn_b32"

@@ -32,7 +32,10 @@ impl Builder {
             return Ok(());
         }
         let modified = |field| inst.field(field).unwrap_or(0) != 0;
-        if makes_bf16(info.base) && (modified(Field::Clamp) || modified(Field::Omod)) {
+        let generation = info.mode.target().generation();
+        // Matrix operations have no regard for CLAMP where it has been measured: see [`crate::matrix`].
+        let ignores = info.flags.contains(Flags::WMMA) && matches!(generation, Generation::Gfx11 | Generation::Gfx12);
+        if makes_bf16(info.base) && !ignores && (modified(Field::Clamp) || modified(Field::Omod)) {
             return Err(format!("{}: clamp and omod of a bf16 result are not modelled", info.mnemonic));
         }
         let dpp = info.flags.contains(Flags::DPP);
@@ -84,6 +87,12 @@ impl Builder {
                 op.src[n] = self.scalar_source(inst, operand, value, n)?;
                 n += 1;
                 continue;
+            }
+            if info.base == "v_dot2_bf16_bf16"
+                && matches!(value, Operand::Inline(129..))
+                && operand.field != Field::Src2
+            {
+                return Err(format!("{}: which halves a constant is in, is not documented", info.mnemonic));
             }
             let position = match operand.field {
                 Field::Src1 | Field::Vsrc1 => 1,
@@ -285,7 +294,10 @@ impl Builder {
             }
             Operand::Inline(code) => {
                 let bits = value.bits(operand.ty).or_else(|| inline_constant32(code as u8).map(u64::from));
-                let bits = bits.ok_or_else(|| format!("{}: constant {code} has no value", inst.info().mnemonic))?;
+                let mut bits = bits.ok_or_else(|| format!("{}: constant {code} has no value", inst.info().mnemonic))?;
+                if let Some(half) = constant_halves(inst, operand).and_then(|ty| value.bits(ty)) {
+                    bits = (half & 0xffff) * 0x1_0001;
+                }
                 if units == 1 {
                     if inline_constant32(code as u8) == Some(bits as u32) {
                         return Ok(rows::CONST + code - 128);
@@ -326,7 +338,7 @@ impl Builder {
         Ok(row)
     }
 
-    fn splat_constant(&mut self, value: u64, units: u16) -> Result<u16, String> {
+    pub(super) fn splat_constant(&mut self, value: u64, units: u16) -> Result<u16, String> {
         let row = self.temp(units)?;
         for k in 0..units {
             let imm = if k < 2 { value >> (32 * k) } else { 0 };
@@ -440,7 +452,12 @@ impl Builder {
         }
         let units = u16::from(operand.units.max(1));
         let narrow = matches!(operand.ty, DataType::F16 | DataType::B16 | DataType::I16 | DataType::Bf16);
-        let sign = if narrow || operand.half || is_half(inst) { 0x8000u32 } else { 0x8000_0000 };
+        let pairs = matches!(inst.info().base, "v_dot2_f16_f16" | "v_dot2_bf16_bf16") && position < 2;
+        let sign = match narrow || operand.half || is_half(inst) {
+            _ if pairs => 0x8000_8000u32,
+            true => 0x8000,
+            false => 0x8000_0000,
+        };
         let temp = self.temp(units)?;
         for k in 0..units {
             let last = k + 1 == units;
@@ -458,6 +475,16 @@ impl Builder {
         let (neg_lo, neg_hi) = (bit(Field::Neg), bit(Field::NegHi));
         if (lo, hi, neg_lo, neg_hi) == (0, 1, 0, 0) {
             return Ok(row);
+        }
+        if position == 2 && inst.info().base.starts_with("v_dot") {
+            // The addend is no pair: it has one sign, and no halves. LLVM sets both signs to negate it.
+            if neg_lo == 0 {
+                return Ok(row);
+            }
+            let temp = self.temp(1)?;
+            let op = Op { dst: temp, src: [row, 0, 0], imm: 0xffff_ffff, imm2: 1 << 31, ..Op::NOTHING };
+            self.push_kernel::<AndXor>(op, 1);
+            return Ok(temp);
         }
         if operand.units >= 2 {
             let temp = self.temp(2)?;
@@ -507,6 +534,20 @@ fn selection(select: u32) -> (u64, u32) {
 /// Operations whose third source is a lane mask in scalar registers.
 fn takes_mask(base: &str) -> bool {
     matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32")
+}
+
+/// What a constant is in both halves of a source that is pairs of 16 bits, whatever OP_SEL says. (Elsewhere it is in the
+/// lower one.) Measured on gfx1100 and gfx1201: see [`crate::fp::dot`].
+fn constant_halves(inst: &Inst, operand: &OperandInfo) -> Option<DataType> {
+    let info = inst.info();
+    let measured = matches!(info.mode.target().generation(), Generation::Gfx11 | Generation::Gfx12);
+    match operand.field {
+        _ if !measured => None,
+        Field::Src0 | Field::Src1 => (info.base == "v_dot2_f32_bf16").then_some(DataType::Bf16),
+        Field::Src2 if info.base.starts_with("v_wmma_f16_") => Some(DataType::F16),
+        Field::Src2 if info.base.starts_with("v_wmma_bf16_") => Some(DataType::Bf16),
+        _ => None,
+    }
 }
 
 /// The sources are halves although the tables do not say so (DPP forms have no types).

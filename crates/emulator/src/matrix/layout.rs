@@ -1,7 +1,7 @@
 //! Where the elements of WMMA's matrices are. A *part* is sixteen lanes, one for each row of A, or each column of B.
 //!
-//! *RDNA3.* A lane holds all elements along K, the low ones in the low registers; each part holds the same. The result
-//! has one column a lane, `lane % 16`: register `r` holds row `r * N + lane / 16`, N being the number of parts. Results
+//! *RDNA3.* A lane holds all elements along K, the low ones in the low registers; each part holds the same, and is what its
+//! own elements of the result are made of. The result has one column a lane, `lane % 16`: register `r` holds row `r * N + lane / 16`, N being the number of parts. Results
 //! of 16 bits lie in the half of each register that OP_SEL's third bit says; the other half stays.
 //!
 //! *RDNA4.* Nothing is held twice. Elements of 16 bits go to the parts in turns, four by four (eight by eight the B of a
@@ -74,5 +74,18 @@ pub fn places(w: &Wave, mut f: impl FnMut(usize, usize, usize, usize)) {
             let row = if is_rdna3(w) { register * parts + part } else { 8 * (part % 2) + 4 * (part / 2) + register };
             f(register, lane, row, lane % SIZE);
         }
+    }
+}
+
+/// Register and part of a row of a 32-bit result.
+#[inline(always)]
+pub fn of_row(w: &Wave, row: usize) -> (usize, usize) {
+    let parts = w.lanes() as usize / SIZE;
+    if is_rdna3(w) {
+        (row / parts, row % parts)
+    } else if parts == 2 {
+        (row % 8, row / 8)
+    } else {
+        (row % 4, row / 8 + 2 * (row % 8 / 4))
     }
 }

@@ -30,6 +30,7 @@ mod double;
 mod elements;
 mod layout;
 mod moves;
+mod rdna;
 pub mod scaled;
 mod scaled1250;
 pub mod sparse;

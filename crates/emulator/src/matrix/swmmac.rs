@@ -2,15 +2,18 @@
 //!
 //! The stored elements lie as those of an operation of half of K do. The index register has four bits for each pair of
 //! elements that the lane holds: the place of the first within its four, two bits, then that of the second. Where a lane
-//! does not fill the register, OP_SEL says which part of it counts. D is C as well. Everything else is as in
-//! [`super::wmma`].
+//! does not fill the register, OP_SEL says which part of it counts. D is C as well. NEG and NEG_HI of B are those of the
+//! stored elements that B's meet: of even and odd ones. Everything else is as in [`super::wmma`].
 //!
-//! Source: AMD's matrix instruction calculator.
+//! Sources: AMD's matrix instruction calculator; for the signs, captures of gfx1201 in the tests of "goc", an emulator of
+//! single instructions, which `tests/measured_wmma.rs` compares with.
 
 use std::marker::PhantomData;
 
 use super::layout;
-use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, Product, SIZE, Sums, halves, integer, integers, signed, single};
+use super::rdna::{self, Bits};
+use super::wmma::{Bf8, Bf16, F16, Fp8, Product, SIZE, flipped, halves, integer, integers, single};
+use crate::fp::dot::{Factor, Result};
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -33,48 +36,32 @@ fn met(w: &Wave, op: &Op, bits: usize, size: usize) -> [[usize; 32]; SIZE] {
     out
 }
 
-/// A * B
-struct Sparse<A, B>(PhantomData<(A, B)>);
-impl<A: Element, B: Element> Product for Sparse<A, B> {
+/// A * B, summed in steps of `N` products in groups of `GROUP`.
+struct Sparse<A, B, const GROUP: usize, const N: usize>(PhantomData<(A, B)>);
+impl<A: Factor, B: Factor, const GROUP: usize, const N: usize> Product for Sparse<A, B, GROUP, N> {
     #[inline(always)]
-    fn add(w: &Wave, op: &Op, sums: &mut Sums) {
-        const K: usize = 32;
-        let mut b = [[0f32; SIZE]; K];
-        for (k, row) in b.iter_mut().enumerate() {
-            let place = layout::sparse(w, B::BITS, K, k);
-            for (column, b) in row.iter_mut().enumerate() {
-                *b = signed::<B>(op, 1, k, layout::code(w, op, 1, place, B::BITS, column));
-            }
-        }
-        let met = met(w, op, A::BITS, K);
-        for (row, sums) in sums.iter_mut().enumerate() {
-            for s in 0..K / 2 {
-                let place = layout::dense(w, A::BITS, K / 2, s);
-                let a = signed::<A>(op, 0, s, layout::code(w, op, 0, place, A::BITS, row));
-                let b = &b[met[row][s]];
-                for column in 0..SIZE {
-                    sums[column] = a.mul_add(b[column], sums[column]);
-                }
-            }
-        }
+    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits) {
+        let met = met(w, op, A::BITS as usize, rdna::ROWS);
+        let negative = |s: usize| flipped(op, 0, s) != flipped(op, 1, s);
+        rdna::sparse::<A, B, R, GROUP, N>(w, op, |row, s| met[row][s], negative, c);
     }
 }
 
 /// f32 += A * B.
-struct ToSingle<A, B>(PhantomData<(A, B)>);
-impl<A: Element, B: Element> Kernel for ToSingle<A, B> {
+struct ToSingle<P>(PhantomData<P>);
+impl<P: Product> Kernel for ToSingle<P> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        single::<Sparse<A, B>>(w, op, op.dst)
+        single::<P>(w, op, op.dst)
     }
 }
 
 /// 16-bit floats += A * B.
 struct ToHalf<T>(PhantomData<T>);
-impl<T: Half> Kernel for ToHalf<T> {
+impl<T: Factor + Result> Kernel for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        halves::<T, Sparse<T, T>>(w, op, op.dst)
+        halves::<T, Sparse<T, T, 2, 4>>(w, op, op.dst)
     }
 }
 
@@ -98,12 +85,12 @@ impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
-        "v_swmmac_f32_16x16x32_f16" => ValuOp::of::<ToSingle<F16, F16>>(),
-        "v_swmmac_f32_16x16x32_bf16" => ValuOp::of::<ToSingle<Bf16, Bf16>>(),
-        "v_swmmac_f32_16x16x32_fp8_fp8" => ValuOp::of::<ToSingle<Fp8, Fp8>>(),
-        "v_swmmac_f32_16x16x32_fp8_bf8" => ValuOp::of::<ToSingle<Fp8, Bf8>>(),
-        "v_swmmac_f32_16x16x32_bf8_fp8" => ValuOp::of::<ToSingle<Bf8, Fp8>>(),
-        "v_swmmac_f32_16x16x32_bf8_bf8" => ValuOp::of::<ToSingle<Bf8, Bf8>>(),
+        "v_swmmac_f32_16x16x32_f16" => ValuOp::of::<ToSingle<Sparse<F16, F16, 2, 4>>>(),
+        "v_swmmac_f32_16x16x32_bf16" => ValuOp::of::<ToSingle<Sparse<Bf16, Bf16, 2, 4>>>(),
+        "v_swmmac_f32_16x16x32_fp8_fp8" => ValuOp::of::<ToSingle<Sparse<Fp8, Fp8, 4, 8>>>(),
+        "v_swmmac_f32_16x16x32_fp8_bf8" => ValuOp::of::<ToSingle<Sparse<Fp8, Bf8, 4, 8>>>(),
+        "v_swmmac_f32_16x16x32_bf8_fp8" => ValuOp::of::<ToSingle<Sparse<Bf8, Fp8, 4, 8>>>(),
+        "v_swmmac_f32_16x16x32_bf8_bf8" => ValuOp::of::<ToSingle<Sparse<Bf8, Bf8, 4, 8>>>(),
         "v_swmmac_f16_16x16x32_f16" => ValuOp::of::<ToHalf<F16>>().places_halves(),
         "v_swmmac_bf16_16x16x32_bf16" => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
         "v_swmmac_i32_16x16x32_iu8" => ValuOp::of::<ToInteger<8, 32>>(),

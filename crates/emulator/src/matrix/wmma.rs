@@ -5,17 +5,19 @@
 //! # What the arithmetic is
 //!
 //! EXEC is ignored. NEG negates the even elements of A and B, NEG_HI the odd ones; C is negated by NEG's third bit, its
-//! sign dropped by that of NEG_HI. Of integers NEG says whether A's and B's are signed.
+//! sign dropped by that of NEG_HI. Of integers NEG says whether A's and B's are signed. OP_SEL's other bits, OP_SEL_HI, and
+//! CLAMP where the result is a float, say nothing (measured, see [`crate::fp::dot`]).
 //!
-//! Products are added to C one after the other, k ascending, each step an f32 fused multiply-add; a 16-bit result is
-//! rounded once, at the end. AMD does not document the order. Source: "Wave Matrix Multiply Accumulate" in AMD's RDNA3
-//! and RDNA4 ISA manuals, and AMD's matrix instruction calculator.
+//! Floats: [`rdna`]. Integers: "Wave Matrix Multiply Accumulate" in AMD's RDNA3 and RDNA4 ISA manuals.
 
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use super::layout::{self, is_rdna3, places};
+use super::rdna::{self, Bits};
 use super::swmmac;
+pub(super) use crate::fp::dot::{Bf8, Bf16, F16, Fp8};
+use crate::fp::dot::{Factor, Result, Single};
 use crate::fp::{half, small, small::Small};
 use crate::op::{Flow, Kernel, Op, RawMods};
 use crate::registry::ValuOp;
@@ -23,7 +25,7 @@ use crate::wave::{Row, Wave};
 
 pub(super) const SIZE: usize = 16;
 
-/// A type of A's or B's elements.
+/// A type of A's or B's elements, as gfx1250 has them.
 pub(super) trait Element {
     const BITS: usize;
     fn widen(bits: u32) -> f32;
@@ -36,11 +38,6 @@ pub(super) trait Element {
 pub(super) trait Half: Element {
     fn narrow(value: f32) -> u32;
 }
-
-pub(super) struct F16;
-pub(super) struct Bf16;
-pub(super) struct Fp8;
-pub(super) struct Bf8;
 
 impl Element for F16 {
     const BITS: usize = 16;
@@ -96,100 +93,100 @@ pub(super) fn table_of(format: Small) -> [f32; 256] {
     std::array::from_fn(|code| format.to_f32(code as u32 & ((1 << format.bits()) - 1)))
 }
 
-#[inline(always)]
-fn flipped(value: f32, flip: bool) -> f32 {
-    if flip { -value } else { value }
-}
-
-#[inline(always)]
-fn element<T: Element>(w: &Wave, op: &Op, source: usize, k: usize, row: usize) -> f32 {
-    signed::<T>(op, source, k, layout::code(w, op, source, layout::dense(w, T::BITS, SIZE, k), T::BITS, row))
-}
-
-/// Element `k` along K, with its sign as NEG and NEG_HI have it.
-#[inline(always)]
-pub(super) fn signed<T: Element>(op: &Op, source: usize, k: usize, code: u32) -> f32 {
-    let (mods, number) = (RawMods(op.imm), source as u32);
-    flipped(T::widen(code), if k.is_multiple_of(2) { mods.neg(number) } else { mods.abs(number) })
-}
-
 pub(super) type Sums = [[f32; SIZE]; SIZE];
 
 /// What is added to C. (A closure would be compiled once, for the baseline processor.)
 pub(super) trait Product {
-    /// Adds it to what `sums` has, by row and column. To be inlined, always.
-    fn add(w: &Wave, op: &Op, sums: &mut Sums);
+    /// Adds it to `c`, whose elements, and those of the result, are `R`s. To be inlined, always.
+    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits);
 }
 
-/// A * B
-struct Dense<A, B>(PhantomData<(A, B)>);
-impl<A: Element, B: Element> Product for Dense<A, B> {
+/// Whether NEG and NEG_HI negate a source's element `k`.
+#[inline(always)]
+pub(super) fn flipped(op: &Op, source: usize, k: usize) -> bool {
+    let mods = RawMods(op.imm);
+    if k.is_multiple_of(2) { mods.neg(source as u32) } else { mods.abs(source as u32) }
+}
+
+/// A * B, of 16 bits and of 8.
+struct Halves<T>(PhantomData<T>);
+impl<T: Factor> Product for Halves<T> {
     #[inline(always)]
-    fn add(w: &Wave, op: &Op, sums: &mut Sums) {
-        let (mut a, mut b) = ([[0f32; SIZE]; SIZE], [[0f32; SIZE]; SIZE]);
-        for k in 0..SIZE {
-            for row in 0..SIZE {
-                a[k][row] = element::<A>(w, op, 0, k, row);
-            }
-            for column in 0..SIZE {
-                b[k][column] = element::<B>(w, op, 1, k, column);
-            }
-        }
-        for (row, sums) in sums.iter_mut().enumerate() {
-            for k in 0..SIZE {
-                for column in 0..SIZE {
-                    sums[column] = a[k][row].mul_add(b[k][column], sums[column]);
-                }
-            }
-        }
+    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits) {
+        rdna::halves::<T, R>(w, op, |source, k| flipped(op, source, k), c);
+    }
+}
+struct Bytes<A, B>(PhantomData<(A, B)>);
+impl<A: Factor, B: Factor> Product for Bytes<A, B> {
+    #[inline(always)]
+    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits) {
+        rdna::bytes::<A, B, R>(w, op, |source, k| flipped(op, source, k), c);
     }
 }
 
 /// C with its sign as NEG and NEG_HI have it.
 #[inline(always)]
 pub(super) fn addend(mods: RawMods, value: f32) -> f32 {
-    flipped(if mods.abs(2) { value.abs() } else { value }, mods.neg(2))
+    f32::from_bits(signed::<Single>(mods, value.to_bits()))
+}
+
+#[inline(always)]
+fn signed<R: Result>(mods: RawMods, c: u32) -> u32 {
+    let and = if mods.abs(2) { R::SIGN } else { 0 };
+    c & !and ^ if mods.neg(2) { R::SIGN } else { 0 }
+}
+
+/// The 16 lanes of a register that have a row of a 32-bit result.
+#[inline(always)]
+fn lanes_of(row: &Row, part: usize) -> &[u32] {
+    &row.0[SIZE * part..][..SIZE]
 }
 
 /// `c`, an f32 matrix, with a product added to it.
 #[inline(always)]
 pub(super) fn single<P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
     let mods = RawMods(op.imm);
-    let mut sums: Sums = [[0.0; SIZE]; SIZE];
-    places(w, |register, lane, row, column| {
-        sums[row][column] = addend(mods, f32::from_bits(w.row(c + register as u16).0[lane]));
-    });
-    P::add(w, op, &mut sums);
-    let mut out = [Row::ZERO; SIZE];
-    places(w, |register, lane, row, column| out[register].0[lane] = sums[row][column].to_bits());
-    store(w, op, &out, !0);
+    let mut bits: Bits = [[0; SIZE]; SIZE];
+    for (row, bits) in bits.iter_mut().enumerate() {
+        let (register, part) = layout::of_row(w, row);
+        let words = lanes_of(w.row(c + register as u16), part);
+        for i in 0..SIZE {
+            bits[i] = signed::<Single>(mods, words[i]);
+        }
+    }
+    P::add::<Single>(w, op, &mut bits);
+    for (row, bits) in bits.iter().enumerate() {
+        let (register, part) = layout::of_row(w, row);
+        w.row_mut(op.dst + register as u16).0[SIZE * part..][..SIZE].copy_from_slice(bits);
+    }
     Flow::Next
 }
 
 /// The same of 16-bit floats.
 #[inline(always)]
-pub(super) fn halves<T: Half, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
+pub(super) fn halves<R: Result, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
     let mods = RawMods(op.imm);
     let packed = !is_rdna3(w);
     let half = u32::from(mods.op_sel(2)) * 16;
     // Register and shift of what would be register `r` of a 32-bit result.
     let place = |r: usize| if packed { (r / 2, 16 * (r % 2) as u32) } else { (r, half) };
-    let mut sums: Sums = [[0.0; SIZE]; SIZE];
-    places(w, |r, lane, row, column| {
+    let mut bits: Bits = [[0; SIZE]; SIZE];
+    for (row, bits) in bits.iter_mut().enumerate() {
+        let (r, part) = layout::of_row(w, row);
         let (register, shift) = place(r);
-        let word = w.row(c + register as u16).0[lane];
-        sums[row][column] = addend(mods, T::widen(word >> shift & 0xffff));
-    });
-    P::add(w, op, &mut sums);
-    let mut out = [Row::ZERO; SIZE];
-    places(w, |r, lane, row, column| {
+        let words = lanes_of(w.row(c + register as u16), part);
+        for i in 0..SIZE {
+            bits[i] = signed::<R>(mods, words[i] >> shift & 0xffff);
+        }
+    }
+    P::add::<R>(w, op, &mut bits);
+    for (row, bits) in bits.iter().enumerate() {
+        let (r, part) = layout::of_row(w, row);
         let (register, shift) = place(r);
-        out[register].0[lane] |= T::narrow(sums[row][column]) << shift;
-    });
-    if packed {
-        store(w, op, &out[..SIZE * SIZE / 2 / w.lanes() as usize], !0);
-    } else {
-        store(w, op, &out, 0xffff << half);
+        let words = &mut w.row_mut(op.dst + register as u16).0[SIZE * part..][..SIZE];
+        for i in 0..SIZE {
+            words[i] = words[i] & !(0xffff << shift) | bits[i] << shift;
+        }
     }
     Flow::Next
 }
@@ -216,20 +213,20 @@ pub(super) fn integer(op: &Op, source: usize, bits: usize, code: u32) -> i64 {
 }
 
 /// f32 = A * B + C.
-struct ToSingle<A, B>(PhantomData<(A, B)>);
-impl<A: Element, B: Element> Kernel for ToSingle<A, B> {
+struct ToSingle<P>(PhantomData<P>);
+impl<P: Product> Kernel for ToSingle<P> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        single::<Dense<A, B>>(w, op, op.src[2])
+        single::<P>(w, op, op.src[2])
     }
 }
 
 /// 16-bit floats = A * B + C.
 struct ToHalf<T>(PhantomData<T>);
-impl<T: Half> Kernel for ToHalf<T> {
+impl<T: Factor + Result> Kernel for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        halves::<T, Dense<T, T>>(w, op, op.src[2])
+        halves::<T, Halves<T>>(w, op, op.src[2])
     }
 }
 
@@ -259,12 +256,12 @@ fn store(w: &mut Wave, op: &Op, out: &[Row], bits: u32) {
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
     let op = match base {
-        "v_wmma_f32_16x16x16_f16" => ValuOp::of::<ToSingle<F16, F16>>(),
-        "v_wmma_f32_16x16x16_bf16" => ValuOp::of::<ToSingle<Bf16, Bf16>>(),
-        "v_wmma_f32_16x16x16_fp8_fp8" => ValuOp::of::<ToSingle<Fp8, Fp8>>(),
-        "v_wmma_f32_16x16x16_fp8_bf8" => ValuOp::of::<ToSingle<Fp8, Bf8>>(),
-        "v_wmma_f32_16x16x16_bf8_fp8" => ValuOp::of::<ToSingle<Bf8, Fp8>>(),
-        "v_wmma_f32_16x16x16_bf8_bf8" => ValuOp::of::<ToSingle<Bf8, Bf8>>(),
+        "v_wmma_f32_16x16x16_f16" => ValuOp::of::<ToSingle<Halves<F16>>>(),
+        "v_wmma_f32_16x16x16_bf16" => ValuOp::of::<ToSingle<Halves<Bf16>>>(),
+        "v_wmma_f32_16x16x16_fp8_fp8" => ValuOp::of::<ToSingle<Bytes<Fp8, Fp8>>>(),
+        "v_wmma_f32_16x16x16_fp8_bf8" => ValuOp::of::<ToSingle<Bytes<Fp8, Bf8>>>(),
+        "v_wmma_f32_16x16x16_bf8_fp8" => ValuOp::of::<ToSingle<Bytes<Bf8, Fp8>>>(),
+        "v_wmma_f32_16x16x16_bf8_bf8" => ValuOp::of::<ToSingle<Bytes<Bf8, Bf8>>>(),
         "v_wmma_f16_16x16x16_f16" => ValuOp::of::<ToHalf<F16>>().places_halves(),
         "v_wmma_bf16_16x16x16_bf16" => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
         "v_wmma_i32_16x16x16_iu8" => ValuOp::of::<ToInteger<8, 16>>(),

@@ -1,17 +1,19 @@
 //! Dot products of 2 halves, 4 bytes or 8 nibbles, added to a 32-bit accumulator.
 //!
-//! RDNA's sums of halves are those of the manuals' pseudocode, a rounding after each step. Hardware has been measured that
-//! does otherwise: gfx1151 aligns the three addends of v_dot2_f32_f16 and v_dot2_f32_bf16 and cuts off what is below
-//! (ROCm/rocm-systems#12056, whose model is not complete there). v_dot2_f16_f16 and v_dot2_bf16_bf16 stay refused: the same
-//! unit's, whose results of 16 bits gfx1200 cuts off (triton-lang/triton#11217), where the pseudocode would round.
+//! Floating-point ones of RDNA3 and RDNA4: [`crate::fp::dot`]. Those with 16-bit results read and write the halves that
+//! OP_SEL's last two bits say; abs and neg are those of both halves of a source. (Measured on an RX 9070, gfx1201, by
+//! the makers of an emulator of single instructions, "goc", whose tests compare with it.) OP_SEL's first two bits LLVM
+//! does not assemble, and they are refused. RDNA1 and RDNA2 compute as CDNA 2 does here, which is the manual's order.
 
 use super::op;
+use crate::fp::dot::{Bf8, Bf16, F16, Factor, Fp8, Rdna3, Rdna4, Result, Single, Unit, exact, product, take};
 use crate::fp::{self, flush16, flush32, half, soft};
-use crate::lanes::map3;
+use crate::lanes::{fill1, map3};
 use crate::mode::Round;
 use crate::op::{Flow, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
-use crate::wave::Wave;
+use crate::wave::{Row, Wave};
+use luthier_isa::Generation;
 
 /// Element `k` of `32 / N` bits, sign-extended or not.
 #[inline(always)]
@@ -82,7 +84,7 @@ fn mixed<const N: u32>(w: &mut Wave, op: &Op) -> Flow {
     })
 }
 
-/// RDNA's form of [`bhalves`], with denormals as MODE has them. A product that is too large for f32 is infinite.
+/// gfx1250's form of [`bhalves`], with denormals as MODE has them. A product that is too large for f32 is infinite.
 #[inline(always)]
 fn bf16s(w: &mut Wave, op: &Op) -> Flow {
     let (m, round) = (w.mode, w.mode.round32());
@@ -95,15 +97,102 @@ fn bf16s(w: &mut Wave, op: &Op) -> Flow {
     })
 }
 
+/// `N` products a lane, as the dot product unit sums them: sources and C by lane.
+#[inline(always)]
+fn fixed<U: Unit, A: Factor, B: Factor, R: Result, const N: usize>(
+    [a, b, c]: [&Row; 3],
+    saturates: bool,
+    out: &mut Row,
+) {
+    let left = |i: usize| std::array::from_fn::<u32, N, _>(|k| a.0[i] >> (k as u32 * A::BITS) & code_mask::<A>());
+    let right = |i: usize| std::array::from_fn::<u32, N, _>(|k| b.0[i] >> (k as u32 * B::BITS) & code_mask::<B>());
+    let mut rare = [false; 64];
+    for i in 0..64 {
+        let (x, y) = (left(i), right(i));
+        let special = (0..N).fold(R::is_special(c.0[i]), |s, k| s | A::is_special(x[k]) | B::is_special(y[k]));
+        let products = std::array::from_fn(|k| product(take::<U, A>(x[k]), take::<U, B>(y[k])));
+        let (sum, last) = U::sum::<A, B, R, N, N>(products, R::addend::<U>(c.0[i]));
+        let (bits, needs) = R::fast::<U>(sum, last);
+        out.0[i] = bits;
+        rare[i] = special | needs;
+    }
+    if rare == [false; 64] {
+        return;
+    }
+    for i in 0..64 {
+        if rare[i] {
+            out.0[i] = exact::<U, A, B, R, N, N>(left(i), right(i), c.0[i], saturates);
+        }
+    }
+}
+
+#[inline(always)]
+const fn code_mask<F: Factor>() -> u32 {
+    F::MAGNITUDE << 1 | 1
+}
+
+/// A 32-bit result.
+#[inline(always)]
+fn single<U: Unit, A: Factor, B: Factor, const N: usize>(w: &mut Wave, op: &Op) -> Flow {
+    let mut out = Row::ZERO;
+    let sources = [w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2])];
+    fixed::<U, A, B, Single, N>(sources, false, &mut out);
+    w.write(op.dst, &out);
+    Flow::Next
+}
+
+/// A 16-bit result and addend, in lower halves.
+#[inline(always)]
+fn narrow<U: Unit, T: Factor + Result>(w: &mut Wave, op: &Op) -> Flow {
+    let (mut c, mut out) = (Row::ZERO, Row::ZERO);
+    fill1(&mut c, w.row(op.src[2]), |c| c & 0xffff);
+    fixed::<U, T, T, T, 2>([w.row(op.src[0]), w.row(op.src[1]), &c], w.mode.fp16_ovfl(), &mut out);
+    w.write(op.dst, &out);
+    Flow::Next
+}
+
+/// f16 to f32, by generation.
+#[inline(always)]
+fn f16s(w: &mut Wave, op: &Op) -> Flow {
+    match w.generation {
+        Generation::Gfx11 => single::<Rdna3, F16, F16, 2>(w, op),
+        Generation::Gfx12 => single::<Rdna4, F16, F16, 2>(w, op),
+        _ => halves(w, op),
+    }
+}
+
+/// bf16 to f32, by generation.
+#[inline(always)]
+fn brains(w: &mut Wave, op: &Op) -> Flow {
+    match w.generation {
+        Generation::Gfx11 => single::<Rdna3, Bf16, Bf16, 2>(w, op),
+        Generation::Gfx12 => single::<Rdna4, Bf16, Bf16, 2>(w, op),
+        g if g.is_gfx9_family() => bhalves::<false>(w, op),
+        _ => bf16s(w, op),
+    }
+}
+
+#[inline(always)]
+fn halves16<T: Factor + Result>(w: &mut Wave, op: &Op) -> Flow {
+    if w.generation == Generation::Gfx11 { narrow::<Rdna3, T>(w, op) } else { narrow::<Rdna4, T>(w, op) }
+}
+
+/// OP_SEL's bits of the two sources that are pairs.
+const PAIRS_OP_SEL: u64 = 3 << 6;
+
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
-        "v_dot2_f32_f16" => op!(w, o => halves(w, o)),
-        "v_dot2c_f32_f16" => op!(w, o => halves(w, o)).accumulates(),
-        "v_dot2_f32_bf16" => op!(w, o => {
-            if w.generation.is_gfx9_family() { bhalves::<false>(w, o) } else { bf16s(w, o) }
-        }),
+        "v_dot2_f32_f16" => op!(w, o => f16s(w, o)),
+        "v_dot2c_f32_f16" => op!(w, o => f16s(w, o)).accumulates(),
+        "v_dot2_f32_bf16" => op!(w, o => brains(w, o)),
         "v_dot2c_f32_bf16" => op!(w, o => bhalves::<true>(w, o)).accumulates(),
-        "v_dot2acc_f32_bf16" => op!(scalar w, o => bf16s(w, o)).accumulates(),
+        "v_dot2acc_f32_bf16" => op!(w, o => brains(w, o)).accumulates(),
+        "v_dot2_f16_f16" => op!(w, o => halves16::<F16>(w, o)).keep_high().refuses(PAIRS_OP_SEL),
+        "v_dot2_bf16_bf16" => op!(w, o => halves16::<Bf16>(w, o)).keep_high().refuses(PAIRS_OP_SEL),
+        "v_dot4_f32_fp8_fp8" => op!(w, o => single::<Rdna4, Fp8, Fp8, 4>(w, o)),
+        "v_dot4_f32_fp8_bf8" => op!(w, o => single::<Rdna4, Fp8, Bf8, 4>(w, o)),
+        "v_dot4_f32_bf8_fp8" => op!(w, o => single::<Rdna4, Bf8, Fp8, 4>(w, o)),
+        "v_dot4_f32_bf8_bf8" => op!(w, o => single::<Rdna4, Bf8, Bf8, 4>(w, o)),
         "v_dot4_i32_iu8" => op!(w, o => mixed::<4>(w, o)).raw_mods(),
         "v_dot8_i32_iu4" => op!(w, o => mixed::<8>(w, o)).raw_mods(),
         "v_dot2_i32_i16" => op!(w, o => integer::<2, true>(w, o)),

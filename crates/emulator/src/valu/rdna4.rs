@@ -1,10 +1,9 @@
 //! Operations that RDNA4 adds: minima and maxima that propagate NaNs (whose results are not flushed: see
-//! [`crate::fp::minmax`]), dot products of eight-bit floats.
+//! [`crate::fp::minmax`]).
 
 use super::op;
+use crate::fp;
 use crate::fp::minmax::{maximum16, maximum32, maximum64, minimum16, minimum32, minimum64};
-use crate::fp::small::{BF8, FP8, Small};
-use crate::fp::{self, soft};
 use crate::lanes::{lane64, map2, map3, write64};
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
@@ -46,18 +45,6 @@ fn packed(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
     map2(w, op, |a, b| half(a & 0xffff, b & 0xffff) | half(a >> 16, b >> 16) << 16)
 }
 
-/// Four products, exact in f32, added one after the other.
-fn dot4(w: &mut Wave, op: &Op, a: Small, b: Small) -> Flow {
-    let (m, round) = (w.mode, w.mode.round32());
-    map3(w, op, |x, y, c| {
-        let sum = (0..4).fold(fp::in32(m, c), |sum, k| {
-            let (x, y) = (a.to_f32(x >> (8 * k) & 255).to_bits(), b.to_f32(y >> (8 * k) & 255).to_bits());
-            soft::fma(soft::F32, round, x.into(), y.into(), sum.into()) as u32
-        });
-        fp::out32(m, sum)
-    })
-}
-
 pub fn lookup(base: &str) -> Option<ValuOp> {
     Some(match base {
         "v_minimum_f32" => op!(w, o => two32(w, o, minimum32)),
@@ -74,10 +61,6 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_maximumminimum_f16" => op!(w, o => three16(w, o, |a, b, c| minimum16(maximum16(a, b), c))).keep_high(),
         "v_pk_minimum_f16" => op!(w, o => packed(w, o, minimum16)),
         "v_pk_maximum_f16" => op!(w, o => packed(w, o, maximum16)),
-        "v_dot4_f32_fp8_fp8" => op!(scalar w, o => dot4(w, o, FP8, FP8)),
-        "v_dot4_f32_fp8_bf8" => op!(scalar w, o => dot4(w, o, FP8, BF8)),
-        "v_dot4_f32_bf8_fp8" => op!(scalar w, o => dot4(w, o, BF8, FP8)),
-        "v_dot4_f32_bf8_bf8" => op!(scalar w, o => dot4(w, o, BF8, BF8)),
         _ => return None,
     })
 }

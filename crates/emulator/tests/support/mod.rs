@@ -1,6 +1,8 @@
 //! Assembling and compiling test kernels with clang-22, and running them.
 #![allow(dead_code)]
 
+pub mod rows;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
