@@ -23,10 +23,10 @@ SEED = int(os.environ.get("LUTHIER_CONFORMANCE_SEED", "1"))
 #: What the device refuses by name: an opcode that it has once known is not to join.
 NOTHING = re.compile("(?!)")
 REFUSALS = dict.fromkeys(("gfx906", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1030"), NOTHING) | {
-    # Dot products whose roundings the entries leave open; ray tracing.
-    "gfx1100": re.compile(r"VOP3\.V_DOT2_(F16_F16|BF16_BF16)|DS\.DS_BVH_STACK_RTN_B32"),
+    # Ray tracing.
+    "gfx1100": re.compile(r"DS\.DS_BVH_STACK_RTN_B32"),
     # And an ordered counter.
-    "gfx1201": re.compile(r"VOP3\.V_DOT2_(F16_F16|BF16_BF16)|DS\.DS_BVH_STACK_\w+|VGLOBAL\.GLOBAL_ATOMIC_ORDERED_ADD_B64"),
+    "gfx1201": re.compile(r"DS\.DS_BVH_STACK_\w+|VGLOBAL\.GLOBAL_ATOMIC_ORDERED_ADD_B64"),
     "gfx1250": NOTHING,
 }
 SUPPORTED = [name for name in targets.TARGETS if name in _core.TARGETS and name in REFUSALS]

@@ -1,7 +1,7 @@
 """RDNA4's matrix operations and transposing loads: clang's builtins on the mock device, against NumPy.
 
 Layouts are written here once more, from AMD's matrix instruction calculator; sums of floats are compared within what 24
-bits (or those of the result) lose. For the loads, see :func:`test_transposing_loads`.
+bits (or those of the result) lose, and with :mod:`dot_sums` bit by bit. For the loads, see :func:`test_transposing_loads`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import compiled
+import dot_sums
 import numpy as np
 import proof
 import pytest
@@ -94,9 +95,34 @@ def _numbers(c: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _check(kind: str, wave: int, before: np.ndarray, after: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    """``a`` is (16, k), ``b`` (16 columns, k)."""
+    """``a`` is (16, k), ``b`` (16 columns, k). Results of 16 bits, which are rounded in every step, are not near enough."""
+    if kind in ("f16", "bf16"):
+        return
     start, got = (_matrix(_numbers(c, kind), wave) for c in (before, after))
     check_product(kind, got, a, b.T, start)
+
+
+def _sums(name: str, before: np.ndarray, a: np.ndarray, b: np.ndarray, met: np.ndarray) -> np.ndarray:
+    """``before`` and the products of codes: of stored element s of a row of ``a`` with element ``met[row, s]`` of every
+    column (row of ``b``), as the hardware sums them: two registers' worth in a step, one in a group."""
+    result, _, a_kind, b_kind, bits = _parts(name)
+    factors, group = (FORMATS[a_kind], FORMATS[b_kind]), 32 // bits
+    out = before.copy()
+    for row, column in np.ndindex(16, 16):
+        c = int(before[row, column])
+        for first in range(0, 16, 2 * group):
+            step = slice(first, first + 2 * group)
+            c = dot_sums.dot(
+                12, factors, FORMATS[result], a[row, step].tolist(), b[column, met[row, step]].tolist(), c, group=group
+            )
+        out[row, column] = c
+    return out
+
+
+def _exactly(name: str, wave: int, before: np.ndarray, after: np.ndarray, *operands: np.ndarray) -> None:
+    kind = np.uint32 if before.dtype == np.float32 else np.uint16
+    start, got = (_matrix(c.view(kind), wave) for c in (before, after))
+    np.testing.assert_array_equal(got, _sums(name, start, *operands))
 
 
 def _run(target: str, wave: int, kernel: str, *args: np.ndarray) -> None:
@@ -105,6 +131,7 @@ def _run(target: str, wave: int, kernel: str, *args: np.ndarray) -> None:
     proof.run(compiled.code_object("rdna4", target=target, flags=flags), [launch], target=target)
 
 
+FORMATS = {kind: getattr(dot_sums, kind.upper()) for kind in ("f32", "f16", "bf16", "fp8", "bf8")}
 DENSE = [
     "f32_16x16x16_f16", "f32_16x16x16_bf16", "f16_16x16x16_f16", "bf16_16x16x16_bf16", "f32_16x16x16_fp8_fp8",
     "f32_16x16x16_fp8_bf8", "f32_16x16x16_bf8_fp8", "f32_16x16x16_bf8_bf8", "i32_16x16x16_iu8", "i32_16x16x16_iu4",
@@ -144,6 +171,8 @@ def test_products(name: str, wave: int) -> None:
         want = _matrix(limits, wave) + a_values @ b_values.T
         np.testing.assert_array_equal(_matrix(limited, wave), np.clip(want, -(2**31), 2**31 - 1))
     _check(result, wave, before, after, a_values, b_values)
+    if result != "i32":
+        _exactly(name, wave, before, after, a, b, np.tile(np.arange(16), (16, 1)))
 
 
 @pytest.mark.parametrize("wave", (32, 64))
@@ -158,21 +187,25 @@ def test_sparse_products(name: str, wave: int) -> None:
     # As many bits of indices as a lane has elements, twice; of the parts the first and the last are used.
     used = 2 * a_words * 32 // bits
     index = np.zeros(wave, np.uint64)
-    expanded = []
+    expanded, mets = [], []
     for shift in dict.fromkeys((0, 32 - used)):
-        a = np.zeros((16, size))
+        a, met = np.zeros((16, size)), np.zeros((16, size // 2), int)
         for row in range(16):
             for q in range(size // 4):
                 picks = np.sort(rng.permutation(4)[:2])
+                met[row, 2 * q : 2 * q + 2] = 4 * q + picks
                 a[row, 4 * q + picks] = values[row, 2 * q : 2 * q + 2]
                 part, element = _dense(wave, bits, size // 2, 2 * q)
                 index[row + 16 * part] |= np.uint64(int(picks[0] | picks[1] << 2) << shift + 2 * element)
         expanded.append(a)
+        mets.append(met)
     before = [_result(rng, result, wave) for _ in range(2)]
     after = [c.copy() for c in before]
     _run("gfx1201", wave, f"sparse_{name}", *sides, index.astype(np.uint32), *after)
     for k in range(2):
         _check(result, wave, before[k], after[k], expanded[k % len(expanded)], b_values)
+        if result != "i32":
+            _exactly(name, wave, before[k], after[k], stored, b, mets[k % len(mets)])
 
 
 def test_transposing_loads() -> None:

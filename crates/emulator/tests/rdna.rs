@@ -192,11 +192,9 @@ fn matrices_of_rdna3_lie_as_documented() {
         for lane in 0..lanes {
             for r in 0..registers {
                 let got = f32::from_bits(out[(24 + r) * lanes + lane]);
-                assert_eq!(
-                    got,
-                    want[r * rows + lane / 16][lane % 16] as f32,
-                    "{lanes} lanes: register {r}, lane {lane}"
-                );
+                // The sums of RDNA3 are not even exact for small integers: tests/measured_wmma.rs.
+                let want = want[r * rows + lane / 16][lane % 16] as f32;
+                assert!((got - want).abs() < 1e-3, "{lanes} lanes: register {r}, lane {lane}: {got} for {want}");
             }
         }
     }

@@ -204,3 +204,5 @@ fn sparse_operations(base: &str) -> Option<ValuOp> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_rdna;

@@ -8,12 +8,12 @@
 //! Steps and groups of 16-bit elements have been measured, in waves of 32 and of 64 lanes ([`crate::fp::dot`] says by
 //! whom); so has, on gfx1151, that lanes 0 to 15 feed their rows of the result and lanes 16 to 31 theirs. Those of 8-bit
 //! elements have not: that a group is a register is what `v_dot4_f32_*` has, and that a step is two registers is what
-//! 16-bit elements have, and what integers of 8 bits have (see [`super::wmma`]). Nor have the sums of `v_swmmac`, which are
+//! 16-bit elements have, and bytes (see [`super::wmma`]). Nor have the sums of `v_swmmac`, which are
 //! taken for those of WMMA with other rows of B.
 
 use super::layout::{self, is_rdna3};
 use super::wmma::SIZE;
-use crate::fp::dot::{Factor, Parts, Rdna3, Rdna4, Result, Unit, exact, product, take};
+use crate::fp::dot::{Factor, Parts, Rdna3, Rdna4, Result, Unit, exact, left, product, take};
 use crate::op::Op;
 use crate::wave::Wave;
 
@@ -28,26 +28,27 @@ struct Taken<const K: usize> {
     significand: [[i32; SIZE]; K],
     exponent: [[i32; SIZE]; K],
     negative: [[i32; SIZE]; K],
-    code: [[u16; SIZE]; K],
-    /// Rows or columns that have an infinity or a NaN.
-    special: [bool; SIZE],
+    code: [[u32; SIZE]; K],
+    /// Not 0 for rows or columns that have an infinity or a NaN.
+    special: [u32; SIZE],
 }
 
-/// The elements at their places, some of them with the other sign.
+/// The elements at their places, some of them with the other sign, made into parts by `parts`.
 #[inline(always)]
-fn elements<U: Unit, F: Factor, const K: usize>(
+fn elements<F: Factor, const K: usize>(
     w: &Wave,
     op: &Op,
     source: usize,
     place: impl Fn(usize) -> Place,
     flipped: impl Fn(usize) -> bool,
+    parts: impl Fn(u32) -> Parts,
 ) -> Taken<K> {
     let mut out = Taken {
         significand: [[0; SIZE]; K],
         exponent: [[0; SIZE]; K],
         negative: [[0; SIZE]; K],
         code: [[0; SIZE]; K],
-        special: [false; SIZE],
+        special: [0; SIZE],
     };
     let per_word = 32 / F::BITS as usize;
     for k in 0..K {
@@ -57,12 +58,12 @@ fn elements<U: Unit, F: Factor, const K: usize>(
         let words = &w.row(op.src[source] + (at / per_word) as u16).0[SIZE * part..][..SIZE];
         for i in 0..SIZE {
             let code = (words[i] >> shift & (F::MAGNITUDE << 1 | 1)) ^ sign;
-            let parts = take::<U, F>(code);
+            let parts = parts(code);
             out.significand[k][i] = parts.significand;
             out.exponent[k][i] = parts.exponent;
             out.negative[k][i] = parts.negative;
-            out.code[k][i] = code as u16;
-            out.special[i] |= F::is_special(code);
+            out.code[k][i] = code;
+            out.special[i] |= u32::from(F::is_special(code));
         }
     }
     out
@@ -75,9 +76,12 @@ impl<const K: usize> Taken<K> {
     }
 }
 
-/// One row: the products of a row of A with the rows of B that `met` names are added to `c`, `N` in a step.
+/// Rows that are computed side by side, so that the processor need not wait for one step to begin the next.
+const ROWS: usize = 4;
+
+/// The products of rows of A with the rows of B that `met` names are added to those rows of `c`, `N` in a step.
 #[inline(always)]
-fn row_of<
+fn rows_of<
     U: Unit,
     A: Factor,
     B: Factor,
@@ -87,68 +91,105 @@ fn row_of<
     const GROUP: usize,
     const N: usize,
 >(
-    (a, row): (&Taken<KA>, usize),
+    a: &Taken<KA>,
     b: &Taken<KB>,
-    met: impl Fn(usize) -> usize,
+    rows: [usize; ROWS],
+    met: impl Fn(usize, usize) -> usize,
     saturates: bool,
-    c: &mut [u32; SIZE],
+    c: &mut Bits,
 ) {
-    let before = *c;
-    let mut rare = [false; SIZE];
-    for i in 0..SIZE {
-        rare[i] = a.special[row] | b.special[i] | R::is_special(c[i]);
-    }
+    let before = rows.map(|row| c[row % SIZE]);
+    let mut sums = before;
+    let mut rare = [[0u32; SIZE]; ROWS];
     for first in (0..KA).step_by(N) {
-        let left: [Parts; N] = std::array::from_fn(|j| a.parts(first + j, row));
-        let rows: [usize; N] = std::array::from_fn(|j| met(first + j) % KB);
-        for i in 0..SIZE {
-            let products: [Parts; N] = std::array::from_fn(|j| product(left[j], b.parts(rows[j], i)));
-            let (sum, last) = U::sum::<A, B, R, GROUP, N>(products, R::addend::<U>(c[i]));
-            let (bits, needs) = R::fast::<U>(sum, last);
-            c[i] = bits;
-            rare[i] |= needs;
-        }
-    }
-    if rare == [false; SIZE] {
-        return;
-    }
-    for i in 0..SIZE {
-        if rare[i] {
-            c[i] = before[i];
-            for first in (0..KA).step_by(N) {
-                let x = std::array::from_fn(|j| a.code[first + j][row].into());
-                let y = std::array::from_fn(|j| b.code[met(first + j) % KB][i].into());
-                c[i] = exact::<U, A, B, R, GROUP, N>(x, y, c[i], saturates);
+        for (r, row) in rows.into_iter().enumerate() {
+            let x: [Parts; N] = std::array::from_fn(|j| a.parts(first + j, row % SIZE));
+            let at: [usize; N] = std::array::from_fn(|j| met(row, first + j) % KB);
+            for i in 0..SIZE {
+                let products: [Parts; N] = std::array::from_fn(|j| product(x[j], b.parts(at[j], i)));
+                let (sum, last) = U::sum::<R, GROUP, N>(products, R::addend::<U, A>(sums[r][i]));
+                let (bits, size) = R::fast::<U>(sum, last);
+                sums[r][i] = bits;
+                rare[r][i] = rare[r][i].max(size);
             }
         }
     }
+    for (r, row) in rows.into_iter().enumerate() {
+        for i in 0..SIZE {
+            let special = a.special[row % SIZE] | b.special[i] | u32::from(R::is_special(before[r][i]));
+            rare[r][i] = u32::from(rare[r][i] > R::LIMIT) | special;
+        }
+        if rare[r].iter().fold(0, |any, rare| any | rare) != 0 {
+            for i in 0..SIZE {
+                if rare[r][i] != 0 {
+                    let mut sum = before[r][i];
+                    for first in (0..KA).step_by(N) {
+                        let x = std::array::from_fn(|j| a.code[first + j][row % SIZE]);
+                        let y = std::array::from_fn(|j| b.code[met(row, first + j) % KB][i]);
+                        sum = exact::<U, A, B, R, GROUP, N>(x, y, sum, saturates);
+                    }
+                    sums[r][i] = sum;
+                }
+            }
+        }
+        c[row % SIZE] = sums[r];
+    }
+}
+
+/// Whether all parts of a wave of RDNA3 have the same A and B.
+#[inline(always)]
+fn parts_agree(w: &Wave, op: &Op, registers: u16) -> bool {
+    let mut differences = 0;
+    for first in [op.src[0], op.src[1]] {
+        for register in first..first + registers {
+            let words = &w.row(register).0;
+            for part in 1..w.lanes() as usize / SIZE {
+                for i in 0..SIZE {
+                    differences |= words[i] ^ words[SIZE * part + i];
+                }
+            }
+        }
+    }
+    differences == 0
 }
 
 /// A * B + `c` of RDNA3.
 #[inline(always)]
 fn rdna3<T: Factor, R: Result>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
-    let parts = w.lanes() as usize / SIZE;
+    // As many products as there are different parts; each part has every so many rows.
+    let parts = if parts_agree(w, op, 8) { 1 } else { w.lanes() as usize / SIZE };
     for part in 0..parts {
-        let a = elements::<Rdna3, T, SIZE>(w, op, 0, |k| (part, k), |k| flipped(0, k));
-        let b = elements::<Rdna3, T, SIZE>(w, op, 1, |k| (part, k), |k| flipped(1, k));
-        for (row, c) in c.iter_mut().enumerate().skip(part).step_by(parts) {
-            row_of::<Rdna3, T, T, R, SIZE, SIZE, 2, 2>((&a, row), &b, |k| k, w.mode.fp16_ovfl(), c);
+        let place = |k| (part, k);
+        let a = elements::<T, SIZE>(w, op, 0, place, |k| flipped(0, k), |code| left::<T, T>(take::<Rdna3, T>(code)));
+        let b = elements::<T, SIZE>(w, op, 1, place, |k| flipped(1, k), take::<Rdna3, T>);
+        for row in (part..SIZE).step_by(ROWS * parts) {
+            let rows = std::array::from_fn(|r| row + r * parts);
+            rows_of::<Rdna3, T, T, R, SIZE, SIZE, 2, 2>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
         }
+    }
+}
+
+/// A * B + `c` of RDNA4.
+#[inline(always)]
+fn rdna4<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
+    w: &Wave,
+    op: &Op,
+    flipped: impl Fn(usize, usize) -> bool,
+    c: &mut Bits,
+) {
+    let place = |k| layout::dense(w, A::BITS as usize, SIZE, k);
+    let a = elements::<A, SIZE>(w, op, 0, place, |k| flipped(0, k), |code| left::<A, B>(take::<Rdna4, A>(code)));
+    let b = elements::<B, SIZE>(w, op, 1, place, |k| flipped(1, k), take::<Rdna4, B>);
+    for row in (0..SIZE).step_by(ROWS) {
+        let rows = std::array::from_fn(|r| row + r);
+        rows_of::<Rdna4, A, B, R, SIZE, SIZE, GROUP, N>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
     }
 }
 
 /// A * B + `c`, of 16-bit elements.
 #[inline(always)]
 pub(super) fn halves<T: Factor, R: Result>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
-    if is_rdna3(w) {
-        return rdna3::<T, R>(w, op, flipped, c);
-    }
-    let place = |k| layout::dense(w, 16, SIZE, k);
-    let a = elements::<Rdna4, T, SIZE>(w, op, 0, place, |k| flipped(0, k));
-    let b = elements::<Rdna4, T, SIZE>(w, op, 1, place, |k| flipped(1, k));
-    for (row, c) in c.iter_mut().enumerate() {
-        row_of::<Rdna4, T, T, R, SIZE, SIZE, 2, 4>((&a, row), &b, |k| k, w.mode.fp16_ovfl(), c);
-    }
+    if is_rdna3(w) { rdna3::<T, R>(w, op, flipped, c) } else { rdna4::<T, T, R, 2, 4>(w, op, flipped, c) }
 }
 
 /// A * B + `c`, of 8-bit elements.
@@ -159,16 +200,11 @@ pub(super) fn bytes<A: Factor, B: Factor, R: Result>(
     flipped: impl Fn(usize, usize) -> bool,
     c: &mut Bits,
 ) {
-    let place = |k| layout::dense(w, 8, SIZE, k);
-    let a = elements::<Rdna4, A, SIZE>(w, op, 0, place, |k| flipped(0, k));
-    let b = elements::<Rdna4, B, SIZE>(w, op, 1, place, |k| flipped(1, k));
-    for (row, c) in c.iter_mut().enumerate() {
-        row_of::<Rdna4, A, B, R, SIZE, SIZE, 4, 8>((&a, row), &b, |k| k, w.mode.fp16_ovfl(), c);
-    }
+    rdna4::<A, B, R, 4, 8>(w, op, flipped, c);
 }
 
 /// Rows of a sparse operation's B.
-pub(super) const ROWS: usize = 2 * SIZE;
+pub(super) const SPARSE_ROWS: usize = 2 * SIZE;
 
 /// A * B + `c` of a sparse operation, whose stored elements of A meet rows of B, by row of A.
 #[inline(always)]
@@ -180,9 +216,12 @@ pub(super) fn sparse<A: Factor, B: Factor, R: Result, const GROUP: usize, const 
     c: &mut Bits,
 ) {
     let bits = A::BITS as usize;
-    let a = elements::<Rdna4, A, SIZE>(w, op, 0, |k| layout::dense(w, bits, SIZE, k), flipped);
-    let b = elements::<Rdna4, B, ROWS>(w, op, 1, |k| layout::sparse(w, bits, ROWS, k), |_| false);
-    for (row, c) in c.iter_mut().enumerate() {
-        row_of::<Rdna4, A, B, R, SIZE, ROWS, GROUP, N>((&a, row), &b, |s| met(row, s), w.mode.fp16_ovfl(), c);
+    let dense = |k| layout::dense(w, bits, SIZE, k);
+    let a = elements::<A, SIZE>(w, op, 0, dense, flipped, |code| left::<A, B>(take::<Rdna4, A>(code)));
+    let spread = |k| layout::sparse(w, bits, SPARSE_ROWS, k);
+    let b = elements::<B, SPARSE_ROWS>(w, op, 1, spread, |_| false, take::<Rdna4, B>);
+    for row in (0..SIZE).step_by(ROWS) {
+        let rows = std::array::from_fn(|r| row + r);
+        rows_of::<Rdna4, A, B, R, SIZE, SPARSE_ROWS, GROUP, N>(&a, &b, rows, &met, w.mode.fp16_ovfl(), c);
     }
 }

@@ -41,7 +41,7 @@ struct Sparse<A, B, const GROUP: usize, const N: usize>(PhantomData<(A, B)>);
 impl<A: Factor, B: Factor, const GROUP: usize, const N: usize> Product for Sparse<A, B, GROUP, N> {
     #[inline(always)]
     fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits) {
-        let met = met(w, op, A::BITS as usize, rdna::ROWS);
+        let met = met(w, op, A::BITS as usize, rdna::SPARSE_ROWS);
         let negative = |s: usize| flipped(op, 0, s) != flipped(op, 1, s);
         rdna::sparse::<A, B, R, GROUP, N>(w, op, |row, s| met[row][s], negative, c);
     }

@@ -8,7 +8,9 @@
 //! sign dropped by that of NEG_HI. Of integers NEG says whether A's and B's are signed. OP_SEL's other bits, OP_SEL_HI, and
 //! CLAMP where the result is a float, say nothing (measured, see [`crate::fp::dot`]).
 //!
-//! Floats: [`rdna`]. Integers: "Wave Matrix Multiply Accumulate" in AMD's RDNA3 and RDNA4 ISA manuals.
+//! Floats: [`rdna`]. Integers: "Wave Matrix Multiply Accumulate" in AMD's RDNA3 and RDNA4 ISA manuals; CLAMP limits their
+//! sums. (The makers of "goc", an emulator of single instructions, have found gfx1201 to limit the sum of each half of the
+//! products before it adds the other, which shows where that of the first half alone is too large. It is not modelled.)
 
 use std::marker::PhantomData;
 use std::sync::LazyLock;
@@ -235,10 +237,14 @@ struct ToInteger<const BITS: usize, const K: usize>;
 impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let value = |w: &Wave, source, k, row| {
-            integer(op, source, BITS, layout::code(w, op, source, layout::dense(w, BITS, K, k), BITS, row))
+        // Element k of a row of A or a column of B, as the part of the wave sees it that has a row of the result.
+        let value = |w: &Wave, source, k, at, row| {
+            let place = if is_rdna3(w) { (layout::of_row(w, row).1, k) } else { layout::dense(w, BITS, K, k) };
+            integer(op, source, BITS, layout::code(w, op, source, place, BITS, at))
         };
-        integers(w, op, op.src[2], |w, row, column| (0..K).map(|k| value(w, 0, k, row) * value(w, 1, k, column)).sum())
+        integers(w, op, op.src[2], |w, row, column| {
+            (0..K).map(|k| value(w, 0, k, row, row) * value(w, 1, k, column, row)).sum()
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 //! does not assemble, and they are refused. RDNA1 and RDNA2 compute as CDNA 2 does here, which is the manual's order.
 
 use super::op;
-use crate::fp::dot::{Bf8, Bf16, F16, Factor, Fp8, Rdna3, Rdna4, Result, Single, Unit, exact, product, take};
+use crate::fp::dot::{Bf8, Bf16, F16, Factor, Fp8, Rdna3, Rdna4, Result, Single, Unit, exact, left, product, take};
 use crate::fp::{self, flush16, flush32, half, soft};
 use crate::lanes::{fill1, map3};
 use crate::mode::Round;
@@ -104,31 +104,31 @@ fn fixed<U: Unit, A: Factor, B: Factor, R: Result, const N: usize>(
     saturates: bool,
     out: &mut Row,
 ) {
-    let left = |i: usize| std::array::from_fn::<u32, N, _>(|k| a.0[i] >> (k as u32 * A::BITS) & code_mask::<A>());
-    let right = |i: usize| std::array::from_fn::<u32, N, _>(|k| b.0[i] >> (k as u32 * B::BITS) & code_mask::<B>());
-    let mut rare = [false; 64];
+    let codes = |word: u32, bits: u32| {
+        let mut codes = [0; N];
+        for (k, code) in codes.iter_mut().enumerate() {
+            *code = word >> (k as u32 * bits) & ((1 << bits) - 1);
+        }
+        codes
+    };
+    let mut rare = [0u32; 64];
     for i in 0..64 {
-        let (x, y) = (left(i), right(i));
+        let (x, y) = (codes(a.0[i], A::BITS), codes(b.0[i], B::BITS));
         let special = (0..N).fold(R::is_special(c.0[i]), |s, k| s | A::is_special(x[k]) | B::is_special(y[k]));
-        let products = std::array::from_fn(|k| product(take::<U, A>(x[k]), take::<U, B>(y[k])));
-        let (sum, last) = U::sum::<A, B, R, N, N>(products, R::addend::<U>(c.0[i]));
-        let (bits, needs) = R::fast::<U>(sum, last);
+        let products = std::array::from_fn(|k| product(left::<A, B>(take::<U, A>(x[k])), take::<U, B>(y[k])));
+        let (sum, last) = U::sum::<R, N, N>(products, R::addend::<U, A>(c.0[i]));
+        let (bits, size) = R::fast::<U>(sum, last);
         out.0[i] = bits;
-        rare[i] = special | needs;
+        rare[i] = u32::from(special | (size > R::LIMIT));
     }
-    if rare == [false; 64] {
+    if rare.iter().fold(0, |any, rare| any | rare) == 0 {
         return;
     }
     for i in 0..64 {
-        if rare[i] {
-            out.0[i] = exact::<U, A, B, R, N, N>(left(i), right(i), c.0[i], saturates);
+        if rare[i] != 0 {
+            out.0[i] = exact::<U, A, B, R, N, N>(codes(a.0[i], A::BITS), codes(b.0[i], B::BITS), c.0[i], saturates);
         }
     }
-}
-
-#[inline(always)]
-const fn code_mask<F: Factor>() -> u32 {
-    F::MAGNITUDE << 1 | 1
 }
 
 /// A 32-bit result.

@@ -1,6 +1,6 @@
 //! One sum with whatever operands.
 
-use super::{Factor, Result, Unit, product, take};
+use super::{Factor, Result, Unit, left, product, take};
 
 /// The sum of `N` products, in groups of `GROUP`, and of `c`. `saturates`: FP16_OVFL.
 #[cold]
@@ -35,8 +35,8 @@ pub fn exact<U: Unit, A: Factor, B: Factor, R: Result, const GROUP: usize, const
         [true, true] => return invalid,
         [_, negative] => return R::INFINITY | if negative { R::SIGN } else { 0 },
     }
-    let products = std::array::from_fn(|k| product(take::<U, A>(a[k]), take::<U, B>(b[k])));
-    let (sum, last) = U::sum::<A, B, R, GROUP, N>(products, R::addend::<U>(c));
+    let products = std::array::from_fn(|k| product(left::<A, B>(take::<U, A>(a[k])), take::<U, B>(b[k])));
+    let (sum, last) = U::sum::<R, GROUP, N>(products, R::addend::<U, A>(c));
     R::exact::<U>(sum, last, saturates)
 }
 

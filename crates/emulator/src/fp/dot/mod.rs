@@ -27,17 +27,20 @@
 //! # Where this is from
 //!
 //! Measured on gfx1100 (W7900) and gfx1201 (R9700) by AMD: ROCm/rocm-systems, issue 12056 and pull request 12120, whose
-//! captured results are what `tests/measured_dots.rs` compares with. The issue's own measurements, on gfx1151, led to the
-//! rules of RDNA3. That they are those of the sums with 16-bit results and of eight-bit factors, is from the same
-//! repository, which has no captures for those two.
+//! captured results of `v_dot2_f32_*` and of WMMA are what `tests/measured_dots.rs` and `tests/measured_wmma.rs` compare with;
+//! so are what becomes of constants. The issue's own measurements, on gfx1151, led to the rules of RDNA3. That
+//! `v_dot2_f16_f16` and `v_dot2_bf16_bf16` form the sums of WMMA with such results, and what eight-bit factors do, is from the
+//! same repository, without captures.
 
 mod exact;
+#[cfg(test)]
+pub(crate) mod reference;
 mod result;
 mod sum;
 
 pub use exact::exact;
 pub use result::{Result, Single};
-pub use sum::{Parts, Rdna3, Rdna4, Unit, product, take};
+pub use sum::{Parts, Rdna3, Rdna4, Unit, left, product, take};
 
 /// A format of factors: a sign, an exponent, a fraction.
 pub trait Factor {

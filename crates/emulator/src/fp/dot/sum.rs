@@ -8,7 +8,7 @@ pub(super) const NOTHING: i32 = -1000;
 const BELOW_PRODUCT: i32 = 24;
 const BELOW_ADDEND: i32 = 26;
 
-/// A factor.
+/// A factor, or a product.
 #[derive(Clone, Copy)]
 pub struct Parts {
     /// With its sign, unless the unit needs that of a zero.
@@ -37,10 +37,7 @@ pub trait Unit {
     const SIGNED: bool;
 
     /// The sum of `N` products, in groups of `GROUP`, and of what is added, in units of 2 to the power of the second number.
-    fn sum<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
-        products: [Parts; N],
-        addend: Addend,
-    ) -> (i32, i32);
+    fn sum<R: Result, const GROUP: usize, const N: usize>(products: [Parts; N], addend: Addend) -> (i32, i32);
 }
 
 pub struct Rdna3;
@@ -65,18 +62,24 @@ pub fn take<U: Unit, F: Factor>(code: u32) -> Parts {
     Parts { significand, exponent, negative }
 }
 
+/// The left one of two factors, so that a product's significand counts in units of its last place, whose exponent it has.
 #[inline(always)]
-pub fn product(a: Parts, b: Parts) -> Parts {
+pub fn left<A: Factor, B: Factor>(parts: Parts) -> Parts {
+    const { assert!(A::FRACTION + B::FRACTION <= BELOW_PRODUCT as u32) };
     Parts {
-        significand: a.significand * b.significand,
-        exponent: a.exponent + b.exponent,
-        negative: a.negative ^ b.negative,
+        significand: parts.significand << (BELOW_PRODUCT as u32 - A::FRACTION - B::FRACTION),
+        exponent: parts.exponent - BELOW_PRODUCT,
+        ..parts
     }
 }
 
-/// Places by which a product's significand is less precise than its last place.
-const fn finer<A: Factor, B: Factor>() -> i32 {
-    BELOW_PRODUCT - (A::FRACTION + B::FRACTION) as i32
+#[inline(always)]
+pub fn product(left: Parts, right: Parts) -> Parts {
+    Parts {
+        significand: left.significand * right.significand,
+        exponent: left.exponent + right.exponent,
+        negative: left.negative ^ right.negative,
+    }
 }
 
 /// The coarsest last place.
@@ -86,7 +89,7 @@ fn place(products: &[Parts]) -> i32 {
     for product in &products[1..] {
         most = most.max(product.exponent);
     }
-    most - BELOW_PRODUCT
+    most
 }
 
 /// C's own last place, and the one that it has at the least.
@@ -104,15 +107,12 @@ impl Unit for Rdna3 {
     const SIGNED: bool = false;
 
     #[inline(always)]
-    fn sum<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
-        products: [Parts; N],
-        addend: Addend,
-    ) -> (i32, i32) {
+    fn sum<R: Result, const GROUP: usize, const N: usize>(products: [Parts; N], addend: Addend) -> (i32, i32) {
         let (own, least) = places::<Rdna3, R>(addend);
         let last = place(&products).max(least);
         let mut sum = cut(addend.significand << ADDEND_SHIFT, last - own);
         for p in products {
-            let magnitude = cut(p.significand << finer::<A, B>(), last - (p.exponent - BELOW_PRODUCT));
+            let magnitude = cut(p.significand, last - p.exponent);
             sum += magnitude ^ p.negative ^ addend.negative;
         }
         ((sum ^ addend.negative) - addend.negative, last)
@@ -124,10 +124,7 @@ impl Unit for Rdna4 {
     const SIGNED: bool = true;
 
     #[inline(always)]
-    fn sum<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
-        products: [Parts; N],
-        addend: Addend,
-    ) -> (i32, i32) {
+    fn sum<R: Result, const GROUP: usize, const N: usize>(products: [Parts; N], addend: Addend) -> (i32, i32) {
         let (own, least) = places::<Rdna4, R>(addend);
         let last = place(&products).max(least);
         let magnitude = addend.significand << ADDEND_SHIFT;
@@ -138,7 +135,7 @@ impl Unit for Rdna4 {
             let own = place(group);
             let mut part = 0;
             for p in group {
-                part += cut(p.significand << finer::<A, B>(), own - (p.exponent - BELOW_PRODUCT));
+                part += cut(p.significand, own - p.exponent);
             }
             sum += cut(part, last - own);
         }

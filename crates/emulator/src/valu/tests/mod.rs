@@ -3,6 +3,7 @@
 mod compare;
 mod coverage;
 mod division;
+mod dots;
 mod floats;
 mod integers;
 mod lanes;

@@ -1,0 +1,114 @@
+//! Floating-point matrix operations of RDNA3 and RDNA4 against wide integers.
+
+use luthier_isa::Generation;
+
+use super::lookup;
+use crate::fp::dot::reference::{BF8, BF16, Codes, F16, F32, FP8, Format, Sum};
+use crate::mode::Mode;
+use crate::op::Op;
+use crate::wave::Wave;
+
+/// Part of the wave and place in its lanes.
+type Place = (usize, usize);
+
+/// What is added in one step: the places of two groups.
+fn steps(rdna3: bool, parts: usize, bits: u32) -> Vec<Vec<Place>> {
+    match (rdna3, parts, bits) {
+        (true, ..) => (0..8).map(|s| vec![(0, 2 * s), (0, 2 * s + 1)]).collect(),
+        (false, 2, 16) => (0..4).map(|s| (0..4).map(|j| (s % 2, s / 2 * 4 + j)).collect()).collect(),
+        (false, _, 16) => (0..4).map(|s| (0..4).map(|j| (s, j)).collect()).collect(),
+        (false, 2, _) => (0..2).map(|s| (0..8).map(|j| (s, j)).collect()).collect(),
+        // The second part has what comes third.
+        _ => [[0, 2], [1, 3]].iter().map(|p| p.iter().flat_map(|&p| (0..4).map(move |j| (p, j))).collect()).collect(),
+    }
+}
+
+#[test]
+fn products_of_matrices_are_those_of_wide_integers() {
+    let forms: [(&str, Format, Format, Format); 8] = [
+        ("v_wmma_f32_16x16x16_f16", F16, F16, F32),
+        ("v_wmma_f32_16x16x16_bf16", BF16, BF16, F32),
+        ("v_wmma_f16_16x16x16_f16", F16, F16, F16),
+        ("v_wmma_bf16_16x16x16_bf16", BF16, BF16, BF16),
+        ("v_wmma_f32_16x16x16_fp8_fp8", FP8, FP8, F32),
+        ("v_wmma_f32_16x16x16_fp8_bf8", FP8, BF8, F32),
+        ("v_wmma_f32_16x16x16_bf8_fp8", BF8, FP8, F32),
+        ("v_wmma_f32_16x16x16_bf8_bf8", BF8, BF8, F32),
+    ];
+    for (number, (name, a, b, result)) in forms.into_iter().enumerate() {
+        for (rdna3, lanes) in [(true, 32), (true, 64), (false, 32), (false, 64usize)] {
+            if rdna3 && a.bits() == 8 {
+                continue;
+            }
+            let mut codes = Codes::new(1000 + 4 * number as u64 + 2 * u64::from(rdna3) + lanes as u64 / 64);
+            for round in 0..18 {
+                one(name, (a, b, result), rdna3, lanes, round, &mut codes);
+            }
+        }
+    }
+}
+
+fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes: usize, round: u32, codes: &mut Codes) {
+    let parts = lanes / 16;
+    let saturates = round % 2 == 1;
+    let mut wave = Wave::new();
+    wave.generation = if rdna3 { Generation::Gfx11 } else { Generation::Gfx12 };
+    wave.set_lanes(lanes as u32);
+    wave.mode = Mode(0xf0 | u32::from(saturates) << 23);
+    let style = round % 6;
+    let each = if rdna3 { 16 } else { 16 / parts };
+    // Element `at` of each lane, RDNA3's parts with elements of their own.
+    let mut fill = |first: usize, f: Format, wave: &mut Wave| -> Vec<Vec<u32>> {
+        let per_word = 32 / f.bits() as usize;
+        let elements: Vec<Vec<u32>> = (0..lanes).map(|_| (0..each).map(|_| codes.code(f, style)).collect()).collect();
+        for (lane, elements) in elements.iter().enumerate() {
+            for (at, code) in elements.iter().enumerate() {
+                wave.rows[first + at / per_word].0[lane] |= code << (f.bits() as usize * (at % per_word));
+            }
+        }
+        elements
+    };
+    let (x, y) = (fill(10, a, &mut wave), fill(20, b, &mut wave));
+    let place = |row: usize, column: usize| {
+        let (register, part) = match (rdna3, parts) {
+            (true, _) => (row / parts, row % parts),
+            (false, 2) => (row % 8, row / 8),
+            (false, _) => (row % 4, row / 8 + 2 * (row % 8 / 4)),
+        };
+        let (register, shift) = match (result == F32, rdna3) {
+            (true, _) => (register, 0),
+            (false, true) => (register, 16),
+            (false, false) => (register / 2, 16 * (register % 2)),
+        };
+        (register, 16 * part + column, shift)
+    };
+    let c_style = codes.next() % 6;
+    let mut c = [[0; 16]; 16];
+    for (row, column) in (0..256).map(|n| (n / 16, n % 16)) {
+        c[row][column] = codes.code(result, c_style);
+        let (register, lane, shift) = place(row, column);
+        wave.rows[30 + register].0[lane] |= c[row][column] << shift;
+    }
+    // RDNA3's 16-bit results in upper halves.
+    let op = Op { dst: 40, src: [10, 20, 30], imm: 4 << 6, ..Op::NOTHING };
+    let handler = lookup(name).expect("a matrix operation").variants.select();
+    // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
+    let _ = unsafe { handler(&mut wave, &op) };
+    let sum = Sum { rdna3, a, b, result, group: if a.bits() == 8 { 4 } else { 2 }, saturates };
+    for (row, column) in (0..256).map(|n| (n / 16, n % 16)) {
+        let (register, lane, shift) = place(row, column);
+        let mut want = c[row][column];
+        for step in steps(rdna3, parts, a.bits()) {
+            let own = |part: usize| if rdna3 { lane / 16 } else { part };
+            let of = |x: &[Vec<u32>], i: usize| -> Vec<u32> {
+                step.iter().map(|&(part, at)| x[16 * own(part) + i][at]).collect()
+            };
+            want = sum.of(&of(&x, row), &of(&y, column), want);
+        }
+        let got = wave.rows[40 + register].0[lane] >> shift & if result == F32 { !0 } else { 0xffff };
+        assert_eq!(
+            got, want,
+            "{name}, RDNA3 {rdna3}, {lanes} lanes, round {round}: {row}, {column}: {got:x} for {want:x}"
+        );
+    }
+}
