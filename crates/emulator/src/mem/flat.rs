@@ -239,7 +239,15 @@ pub(super) fn private_access(
     let mut flow = Flow::Next;
     if at.mask != 0 {
         flow = match action {
-            // A 64-bit atomic needs its words side by side, which scratch does not give.
+            // gfx1250's scratch belongs to the flat addresses, and LLVM has 64-bit atomics there too.
+            Action::Atomic(atomic, ret) if rows.words == 2 && w.generation == Generation::Gfx1250 => {
+                if let Some(lane) = lanes(at.mask).find(|&lane| offsets[lane] & 7 != 0) {
+                    let message = format!("an atomic on {:#x} of scratch, which is not aligned", offsets[lane]);
+                    return w.bad_access(FindingKind::Misaligned, Some(lane as u32), at.lane[lane], message);
+                }
+                wide_atomic(w, (atomic, ret), rows, at.mask, |lane, byte| place(offsets[lane].wrapping_add(byte), lane))
+            }
+            // Elsewhere a 64-bit atomic needs its words side by side, which scratch does not give.
             Action::Atomic(..) if rows.words != 1 => {
                 return w.bad_access(
                     FindingKind::OutOfBounds,
@@ -255,6 +263,48 @@ pub(super) fn private_access(
         flow = bytewise(w, action, rows, straddling, |lane, byte| place(offsets[lane].wrapping_add(byte), lane));
     }
     flow
+}
+
+/// A 64-bit atomic on words that do not lie side by side. Whoever else reaches them is in the same workgroup, whose waves
+/// take turns.
+fn wide_atomic(
+    w: &mut Wave,
+    (atomic, ret): (Atomic, bool),
+    rows: Rows,
+    mask: u64,
+    place: impl Fn(usize, u32) -> u64,
+) -> Flow {
+    notice::bytes(w, Action::Atomic(atomic, ret), rows, mask, &place);
+    let memory = std::sync::Arc::clone(&w.memory);
+    for lane in lanes(mask) {
+        let mut found = Ok([None; 2]);
+        for (k, byte) in [0, 4].into_iter().enumerate() {
+            let word = memory.resolve(&mut w.span, place(lane, byte), 4, true).map_err(|_| place(lane, byte));
+            found = found.and_then(|mut both| word.map(|p| (both[k] = Some(p), both).1));
+        }
+        match found {
+            Ok([Some(low), Some(high)]) => {
+                let pair = |i: u16| u64::from(w.row(i).0[lane]) | u64::from(w.row(i + 1).0[lane]) << 32;
+                let compare = if atomic.two_operands() { pair(rows.data + 2) } else { 0 };
+                let old = u64::from(low.load32()) | u64::from(high.load32()) << 32;
+                let new = atomic.apply64(old, pair(rows.data), compare);
+                low.store32(new as u32);
+                high.store32((new >> 32) as u32);
+                if ret {
+                    w.row_mut(rows.dst).0[lane] = old as u32;
+                    w.row_mut(rows.dst + 1).0[lane] = (old >> 32) as u32;
+                }
+            }
+            Ok(_) => {}
+            Err(address) => {
+                let message = format!("a 64-bit atomic on {address:#x}, which is in no allocation");
+                if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
+                    return Flow::Fault;
+                }
+            }
+        }
+    }
+    Flow::Next
 }
 
 /// Loads and stores whose words straddle the pieces that interleaved memory is made of: a byte at a time.

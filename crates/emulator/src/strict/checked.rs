@@ -67,6 +67,8 @@ pub enum Rule {
     },
     /// Bit by bit from the only source.
     Move,
+    /// The bits of the only source from the other end.
+    Reverse,
     /// Shifted left (or right) by the constant.
     Shift {
         left: bool,
@@ -266,6 +268,12 @@ impl Checked {
                 sources.push(source);
             }
         }
+        if let ("v_bfe_u32" | "v_bfe_i32", [value, from, width]) = (info.base, &mut sources[..])
+            && let (Place::Constant(from), Place::Constant(width)) = (from.place, width.place)
+        {
+            // A field at a fixed place: what lies beside it, the other half of a register for example, does not matter.
+            value.used &= (((1u64 << (width & 31)) - 1) << (from & 31)) as u32;
+        }
         if info.base.starts_with("v_div_fmas") {
             mask = Some(crate::wave::scalar::VCC);
         }
@@ -426,6 +434,7 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
             {
                 Rule::Move
             }
+            "v_bfrev_b32" if plain => Rule::Reverse,
             "v_and_b32" if plain => Rule::Logic { op: Logic::And, invert: false },
             "v_or_b32" if plain => Rule::Logic { op: Logic::Or, invert: false },
             "v_xor_b32" | "v_xnor_b32" if plain => Rule::Logic { op: Logic::Xor, invert: false },

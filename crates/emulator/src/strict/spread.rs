@@ -47,6 +47,7 @@ impl Inputs {
             Rule::Down if self.words[0][0] != 0 => all(true),
             Rule::Down => split(down(self.wide(1))),
             Rule::Move => self.words[0],
+            Rule::Reverse => [self.words[0][0].reverse_bits(); 2],
             Rule::Shift { left: true, by } => [self.words[1][0] << by; 2],
             Rule::Shift { left: false, by } => [self.words[1][0] >> by; 2],
             _ => all(any),
