@@ -315,8 +315,3 @@ fn perform(w: &mut Wave, op: &Op, form: Form, layout: &Layout, atomic: Atomic, a
     }
     Ok(access::perform(w, Action::Atomic(atomic, returns), rows, at))
 }
-
-/// Whether components that a store leaves out get the first one's value, not zero.
-pub fn repeats_first(generation: Generation) -> bool {
-    generation == Generation::Gfx12
-}

@@ -7,7 +7,8 @@
 
 use super::access::{Addresses, Rows};
 use super::image::{Image, Layout};
-use super::image_ops::{Form, Kind, Texel, atomic_words, repeats_first};
+use super::image_ops::{Form, Kind, Texel, atomic_words};
+use super::typed::repeats_first;
 use super::{Action, Transfer, lanes};
 use crate::mem::format::{DataFormat, Number};
 use crate::memory::{BadAddress, HostPtr};

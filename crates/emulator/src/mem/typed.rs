@@ -4,7 +4,10 @@
 //!
 //! Components come from the format as the resource's DST_SEL says; those of `tbuffer_*` in order, missing ones zero. An
 //! element is inside the buffer or not as a whole; one that is outside loads as zeros (and DST_SEL's ones). A store of
-//! fewer components than the format has repeats the first.
+//! fewer components than the format has sets the others to zero, on gfx12 and gfx1250 to the first (LLVM's
+//! FeatureDefaultComponentZero and FeatureDefaultComponentBroadcast, by which it leaves such components out).
+
+use luthier_isa::Generation;
 
 use super::buffer::{self, IDXEN, OFFEN, Resource};
 use super::engine::{self, Engine};
@@ -85,7 +88,7 @@ impl Shape {
                 if self.has_own_format() { (own & 15, own >> 4 & 7) } else { (word >> 15 & 15, word >> 12 & 7) };
             return DataFormat::split(data, number);
         }
-        let bits = if w.generation == luthier_isa::Generation::Gfx10 { 0x7f } else { 0x3f };
+        let bits = if w.generation == Generation::Gfx10 { 0x7f } else { 0x3f };
         let code = if self.has_own_format() { own & 0x7f } else { word >> 12 & bits };
         DataFormat::unified(w.generation, code)
     }
@@ -179,9 +182,11 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
         } else if is_inside {
             let mut data = 0;
             for k in 0..format.bits.len() {
-                let (register, shift) = shape.place(if k < shape.components() { k } else { 0 });
+                let is_stored = k < shape.components();
+                let (register, shift) = shape.place(if is_stored { k } else { 0 });
                 let raw = w.row(op.src[1] + register).0[lane] >> shift;
                 let raw = if shape.d16() { raw & 0xffff } else { raw };
+                let raw = if is_stored || repeats_first(w.generation) { raw } else { 0 };
                 if let Err(what) = format.store(&mut data, k, raw, shape.d16()) {
                     return refuse(w, what);
                 }
@@ -192,6 +197,11 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
         }
     }
     Flow::Next
+}
+
+/// Whether components that a store leaves out get the first one's value, not zero.
+pub fn repeats_first(generation: Generation) -> bool {
+    matches!(generation, Generation::Gfx12 | Generation::Gfx1250)
 }
 
 /// `buffer_load_format_x` straight into LDS; `dst` is a temporary row.
