@@ -326,7 +326,7 @@ fn digest(registers: &[Vec<u32>]) -> u64 {
 }
 
 // Digests of results of sparse operations on an RX 9070 (gfx1201), operands and results being small whole numbers:
-// figures from the tests of "goc", an emulator of single instructions.
+// figures from the tests of bjacob/goc.
 
 #[test]
 fn sparse_operations_on_16_bits_have_signs_of_stored_elements() {
@@ -351,7 +351,7 @@ fn sparse_operations_on_16_bits_have_signs_of_stored_elements() {
         let one = if *kind == "f16" { 0x3c00 } else { 0x3f80 };
         let values = [0xc000, one | 0x8000, 0, one, 0x4000];
         let mut next = draws(0x7689_5231);
-        let mut pair = |next: &mut dyn FnMut() -> u32| {
+        let pair = |next: &mut dyn FnMut() -> u32| {
             let low = values[(next() % 5) as usize];
             low | values[(next() % 5) as usize] << 16
         };

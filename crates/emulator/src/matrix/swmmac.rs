@@ -5,8 +5,8 @@
 //! does not fill the register, OP_SEL says which part of it counts. D is C as well. NEG and NEG_HI of B are those of the
 //! stored elements that B's meet: of even and odd ones. Everything else is as in [`super::wmma`].
 //!
-//! Sources: AMD's matrix instruction calculator; for the signs, captures of gfx1201 in the tests of "goc", an emulator of
-//! single instructions, which `tests/measured_wmma.rs` compares with.
+//! Sources: AMD's matrix instruction calculator; for the signs, captures of gfx1201 in the tests of bjacob/goc, which
+//! `tests/measured_wmma.rs` compares with.
 
 use std::marker::PhantomData;
 

@@ -9,8 +9,8 @@
 //! CLAMP where the result is a float, say nothing (measured, see [`crate::fp::dot`]).
 //!
 //! Floats: [`rdna`]. Integers: "Wave Matrix Multiply Accumulate" in AMD's RDNA3 and RDNA4 ISA manuals; CLAMP limits their
-//! sums. (The makers of "goc", an emulator of single instructions, have found gfx1201 to limit the sum of each half of the
-//! products before it adds the other, which shows where that of the first half alone is too large. It is not modelled.)
+//! sums. (bjacob/goc has found gfx1201 to limit the sum of each half of the products before it adds the other, which
+//! shows where that of the first half alone is too large. It is not modelled.)
 
 use std::marker::PhantomData;
 use std::sync::LazyLock;

@@ -1,8 +1,8 @@
 //! Dot products of 2 halves, 4 bytes or 8 nibbles, added to a 32-bit accumulator.
 //!
 //! Floating-point ones of RDNA3 and RDNA4: [`crate::fp::dot`]. Those with 16-bit results read and write the halves that
-//! OP_SEL's last two bits say; abs and neg are those of both halves of a source. (Measured on an RX 9070, gfx1201, by
-//! the makers of an emulator of single instructions, "goc", whose tests compare with it.) OP_SEL's first two bits LLVM
+//! OP_SEL's last two bits say; abs and neg are those of both halves of a source. (Measured on an RX 9070, gfx1201,
+//! by the makers of bjacob/goc, whose tests compare with it.) OP_SEL's first two bits LLVM
 //! does not assemble, and they are refused. RDNA1 and RDNA2 compute as CDNA 2 does here, which is the manual's order.
 
 use super::op;
