@@ -28,9 +28,9 @@ fn factors(rdna3: bool, lanes: usize, first: u32, element: impl Fn(usize, usize)
     for i in 0..16 {
         for k in 0..16 {
             let (part, at) = place(rdna3, lanes, k);
-            for lane in 0..lanes {
+            for (lane, word) in rows[at / 2].iter_mut().enumerate() {
                 if lane % 16 == i && (rdna3 || lane / 16 == part) {
-                    rows[at / 2][lane] |= element(i, k) << (16 * (at % 2));
+                    *word |= element(i, k) << (16 * (at % 2));
                 }
             }
         }
@@ -173,8 +173,8 @@ fn halves_as_results() {
                     continue;
                 }
                 let out = packed(processor, lanes, &name, &a, &b, &c, high);
-                for i in 0..16 {
-                    assert_eq!(out[i], row(want, i % 4), "{processor}, {lanes} lanes: {name}, row {i}");
+                for (i, out) in out.into_iter().enumerate() {
+                    assert_eq!(out, row(want, i % 4), "{processor}, {lanes} lanes: {name}, row {i}");
                 }
             }
         }
