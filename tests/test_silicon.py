@@ -29,7 +29,7 @@ def assembled(target: str) -> tuple[Batch, dict[str, Trial]]:
     elif target == "gfx1100":
         shapes = {}
     else:
-        shapes = {MIXED: (3, 1)}
+        shapes = {MIXED: (3, 1), DOT: (3, 1)}
     if target in ("gfx1100", "gfx1201"):
         shapes |= {text: (1, 1) for text in ON_BOTH}
     trials = {}
@@ -55,6 +55,7 @@ def run(target: str, text: str, sources: list[int], mode: int = KEEPS) -> list[i
 
 #: Instructions that were captured on gfx1100 too.
 ON_BOTH = ["v_cvt_nearest_i32_f32 v10, v2", "v_sin_f32 v10, v2", "v_cos_f32 v10, v2"]
+DOT = "v_dot2_f32_f16 v10, v2, v4, v6"
 MIXED = "v_fma_mix_f32 v10, v2, v4, v6 op_sel_hi:[1,1,0]"
 FACTOR_NAMES = ("mul:2", "mul:4", "div:2")
 
@@ -188,3 +189,10 @@ def test_mixed_products_have_denormals_as_mode_says(target: str) -> None:
     """-2^-24 times 2^-14, both halves: measured on both (llvm/llvm-project#205101)."""
     assert run(target, MIXED, [0x8001, 0x0400, 0]) == [0xAC800000]
     assert run(target, MIXED, [0x8001, 0x0400, 0], FLUSHES) == [0]
+
+
+@pytest.mark.parametrize(("target", "product"), [("gfx90a", 0), ("gfx906", 0xAC800000), ("gfx950", 0xAC800000)])
+def test_dot_products_flush_denormal_halves_on_cdna2_alone(target: str, product: int) -> None:
+    """The same factors; whatever MODE says (llvm/llvm-project#205101)."""
+    for mode in (KEEPS, FLUSHES):
+        assert run(target, DOT, [0x8001, 0x0400, 0], mode) == [product]

@@ -411,6 +411,8 @@ class Reading:
     keeps_results: bool = False
     #: ... always.
     flushes_always: bool = False
+    #: ... but not those of halves.
+    keeps_halves: bool = False
     #: ... and of the product of an unfused multiply-add.
     flushes_between: bool = False
     #: Rounds to nearest whatever MODE says: what the text compares with is no result.
@@ -600,7 +602,8 @@ def reading(target: Target, form: Form, mode: Mode | None = None) -> Reading:
     if target.major >= 12 and name == "V_FMA_DX9_ZERO_F32":
         how = replace(how, flushes_always=True)
     if "DOT2" in name and re.search("F32_B?F16" if target.major == 9 else "F32_F16", name):
-        how = replace(how, flushes_always=True)
+        # Measured: llvm/llvm-project#205101.
+        how = replace(how, flushes_always=True, keeps_halves=target.processor != "gfx90a" and "_F16" in name)
     if target.major in (11, 12) and target.processor != "gfx1250" and _DOT.fullmatch(name):
         # Measured: not the entry's steps, and without regard for MODE (crates/emulator/src/fp/dot says by whom).
         how = replace(how, instead=_sum_of_products(target.major), flushes=False)

@@ -80,7 +80,7 @@ def evaluate(target: Target, form: Form, lanes: Lanes, mode: Mode, how: Reading)
     for name, operand, _, _ in form.sources:
         words = lanes.sources[name]
         operand = how.retyped.get(name, operand)
-        if how.flushes:
+        if how.flushes and not (how.keeps_halves and "F16" in operand.format):
             words = modes.flush(mode_of_flushing, operand, words, result=False)
         v[name] = wide(words)
     v["S"] = [v.get(f"S{k}", constant("B", 32, 0)) for k in range(3)]

@@ -109,7 +109,7 @@ def matrix_instructions() -> dict[str, dict]:
     return {
         "matrix instructions": _bound(rate("mfma", "gfx90a", 64), 2, "M v_mfma_f32_16x16x16f16/s, one core"),
         **{
-            f"matrix instructions, {processor}": _bound(rate("wmma", processor, 32), 1, f"M {shape}/s, one core")
+            f"matrix instructions, {processor}": _bound(rate("wmma", processor, 32), 0.5, f"M {shape}/s, one core")
             for processor, shape in shapes.items()
         },
     }

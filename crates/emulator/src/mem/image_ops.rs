@@ -9,8 +9,6 @@
 //! manuals' pseudocode (atomics), and Mesa's ac_nir_lower_resinfo.c. What lies outside of an image, an unknown mip level
 //! included, loads as zeros (and DST_SEL's ones), and is not stored; so do all loads of a resource that is all zeros.
 
-use luthier_isa::Generation;
-
 use super::access::{self, Addresses, Rows};
 use super::atomic::Atomic;
 use super::image::{Image, Layout, Shape};

@@ -3,7 +3,7 @@
 //! Floating-point ones of RDNA3 and RDNA4: [`crate::fp::dot`]. Those with 16-bit results read and write the halves that
 //! OP_SEL's last two bits say; abs and neg are those of both halves of a source. (Measured on an RX 9070, gfx1201,
 //! by the makers of bjacob/goc, whose tests compare with it.) OP_SEL's first two bits LLVM
-//! does not assemble, and they are refused. RDNA1 and RDNA2 compute as CDNA 2 does here, which is the manual's order.
+//! does not assemble, and they are refused. RDNA1 and RDNA2 compute as GCN and CDNA do here, which is the manual's order.
 
 use super::op;
 use crate::fp::dot::{Bf8, Bf16, F16, Factor, Fp8, Rdna3, Rdna4, Result, Single, Unit, exact, left, product, take};
@@ -34,10 +34,12 @@ fn integer<const N: u32, const SIGNED: bool>(w: &mut Wave, op: &Op) -> Flow {
     })
 }
 
-/// CDNA 2 flushes denormals on both sides and rounds after each of the two (exact) products is added.
+/// A rounding after each of the two (exact) products is added; denormals of 32 bits are flushed, those of halves on CDNA 2
+/// alone (measured: llvm/llvm-project#205101).
 #[inline(always)]
 fn halves(w: &mut Wave, op: &Op) -> Flow {
-    let read = |h: u32| half::f16_to_f32(flush16(h & 0xffff, false));
+    let keeps = w.generation != Generation::Gfx90a;
+    let read = |h: u32| half::f16_to_f32(flush16(h & 0xffff, keeps));
     let round = w.mode.round32();
     if round != Round::NearestEven {
         let bits = |h: u32| u64::from(read(h).to_bits());
