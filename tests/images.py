@@ -3,6 +3,7 @@ surfaces, and kernels of one image instruction each, in LLVM's IR. Nothing here 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import subprocess
 import tempfile
@@ -342,3 +343,62 @@ class Machine:
         result = self.module.run(name, grid=LANES, block=LANES, args=args, strict=strict)
         assert result.findings == [], result.findings
         return out
+
+
+#: One or two of each encoding, descriptor and layout; and waves of 64 lanes where there are two sizes.
+MACHINES = [
+    ("gfx900", 64), ("gfx906", 64), ("gfx90a", 64), ("gfx1010", 32), ("gfx1030", 32), ("gfx1030", 64), ("gfx1100", 32),
+    ("gfx1150", 64), ("gfx1200", 32), ("gfx1201", 64),
+]  # fmt: skip
+FEW = [("gfx906", 64), ("gfx90a", 64), ("gfx1010", 64), ("gfx1030", 32), ("gfx1100", 32), ("gfx1201", 32)]
+LOADS = [Kernel(op, kind) for op in ("load", "load.mip") for kind in KINDS]
+STORES = [Kernel("store", "2d", ty, mask) for ty, mask in (("v4f32", 15), ("f32", 1), ("v2f32", 3), ("v2f32", 9), ("v4f16", 15))]
+INTEGERS = ["swap", "add", "sub", "smin", "umin", "smax", "umax", "and", "or", "xor", "inc", "dec", "cmpswap"]
+BY_NAME = {"1": ("v4f32", 15), "2": ("v2f32", 10), "3": ("v3f32", 13), "4": ("f32", 4)}
+KERNELS = [
+    *LOADS,
+    *STORES,
+    *(Kernel("load", "2d", ty, mask) for ty, mask in BY_NAME.values()),
+    *(Kernel("load", "2d", ty, mask) for ty, mask in (("v4f16", 15), ("v2f16", 12), ("f16", 2))),
+    *(Kernel("load", kind, a16=True) for kind in KINDS),
+    Kernel("load.mip", "3d", a16=True),
+    *(Kernel("store", kind) for kind in KINDS),
+    Kernel("store.mip", "2darray"),
+    *(Kernel("getresinfo", kind) for kind in KINDS),
+    Kernel("getresinfo", "2d", "v2f32", 9),
+    *(Kernel(f"atomic.{op}", "2d", ty) for op in INTEGERS for ty in ("i32", "i64")),
+    Kernel("atomic.add", "3d", "i32", used=False),
+]
+
+
+def floats(target: str) -> list[Kernel]:
+    """Float atomics, where the target has them as intrinsics."""
+    return {
+        10: [Kernel(f"atomic.{op}", "2d", "f32") for op in ("fmin", "fmax")],
+        12: [
+            *(Kernel(f"atomic.{op}.flt", "2d", "f32") for op in ("add", "min", "max")),
+            Kernel("atomic.pk.add.f16", "2d", "v2f16"),
+        ],
+    }.get(major(target), [])
+
+
+@functools.cache
+def machine(target: str, wave: int) -> Machine:
+    extra = floats(target)
+    return Machine(target, build(target, [*KERNELS, *extra], wave))
+
+
+def texels(rng: np.random.Generator, image: Image) -> np.ndarray:
+    return rng.integers(0, 256, image.total, np.uint8)
+
+
+def coordinates(rng: np.random.Generator, image: Image, outside: bool = True) -> np.ndarray:
+    """Of every lane, some outside: a little and far."""
+    extent = {"1d": [0], "1darray": [0, 2], "2d": [0, 1]}.get(image.kind, [0, 1, 2])
+    sizes = [image.extent()[k] for k in extent]
+    at = np.array([rng.integers(0, n, LANES) for n in sizes])
+    if outside:
+        for lane in range(0, LANES, 3):
+            k = rng.integers(len(sizes))
+            at[k, lane] = rng.choice([-1, sizes[k], sizes[k] + 1, -(1 << 31), 0x7FFF, sizes[k] - 1])
+    return at.astype(np.uint32)

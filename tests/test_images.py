@@ -3,7 +3,6 @@ LLVM's (llvm.amdgcn.image.*), resources and layouts the tests' own: images.py.""
 
 from __future__ import annotations
 
-import functools
 import struct
 from dataclasses import replace
 
@@ -12,70 +11,26 @@ import numpy as np
 import pytest
 import test_typed_buffers as typed
 from conformance.assembly import SCALARS, Trial, sgpr
-from conformance.device import Batch, Refused
-from conformance.targets import TARGETS, Target
-from images import KINDS, LANES, Image, Kernel, Machine, major
+from conformance.device import Batch
+from conformance.targets import Target
+from images import (
+    BY_NAME,
+    FEW,
+    INTEGERS,
+    KINDS,
+    LANES,
+    MACHINES,
+    Image,
+    Kernel,
+    Machine,
+    coordinates,
+    floats,
+    machine,
+    major,
+    texels,
+)
 
 import luthier as lt
-
-#: One or two of each encoding, descriptor and layout; and waves of 64 lanes where there are two sizes.
-MACHINES = [
-    ("gfx900", 64), ("gfx906", 64), ("gfx90a", 64), ("gfx1010", 32), ("gfx1030", 32), ("gfx1030", 64), ("gfx1100", 32),
-    ("gfx1150", 64), ("gfx1200", 32), ("gfx1201", 64),
-]  # fmt: skip
-FEW = [("gfx906", 64), ("gfx90a", 64), ("gfx1010", 64), ("gfx1030", 32), ("gfx1100", 32), ("gfx1201", 32)]
-#: What a store puts into components that it has not: zero before gfx12, there X.
-LOADS = [Kernel(op, kind) for op in ("load", "load.mip") for kind in KINDS]
-STORES = [Kernel("store", "2d", ty, mask) for ty, mask in (("v4f32", 15), ("f32", 1), ("v2f32", 3), ("v2f32", 9), ("v4f16", 15))]
-INTEGERS = ["swap", "add", "sub", "smin", "umin", "smax", "umax", "and", "or", "xor", "inc", "dec", "cmpswap"]
-BY_NAME = {"1": ("v4f32", 15), "2": ("v2f32", 10), "3": ("v3f32", 13), "4": ("f32", 4)}
-KERNELS = [
-    *LOADS,
-    *STORES,
-    *(Kernel("load", "2d", ty, mask) for ty, mask in BY_NAME.values()),
-    *(Kernel("load", "2d", ty, mask) for ty, mask in (("v4f16", 15), ("v2f16", 12), ("f16", 2))),
-    *(Kernel("load", kind, a16=True) for kind in KINDS),
-    Kernel("load.mip", "3d", a16=True),
-    *(Kernel("store", kind) for kind in KINDS),
-    Kernel("store.mip", "2darray"),
-    *(Kernel("getresinfo", kind) for kind in KINDS),
-    Kernel("getresinfo", "2d", "v2f32", 9),
-    *(Kernel(f"atomic.{op}", "2d", ty) for op in INTEGERS for ty in ("i32", "i64")),
-    Kernel("atomic.add", "3d", "i32", used=False),
-]
-
-
-def floats(target: str) -> list[Kernel]:
-    """Float atomics, where the target has them as intrinsics."""
-    return {
-        10: [Kernel(f"atomic.{op}", "2d", "f32") for op in ("fmin", "fmax")],
-        12: [
-            *(Kernel(f"atomic.{op}.flt", "2d", "f32") for op in ("add", "min", "max")),
-            Kernel("atomic.pk.add.f16", "2d", "v2f16"),
-        ],
-    }.get(major(target), [])
-
-
-@functools.cache
-def machine(target: str, wave: int) -> Machine:
-    extra = floats(target)
-    return Machine(target, images.build(target, [*KERNELS, *extra], wave))
-
-
-def texels(rng: np.random.Generator, image: Image) -> np.ndarray:
-    return rng.integers(0, 256, image.total, np.uint8)
-
-
-def coordinates(rng: np.random.Generator, image: Image, outside: bool = True) -> np.ndarray:
-    """Of every lane, some outside: a little and far."""
-    extent = {"1d": [0], "1darray": [0, 2], "2d": [0, 1]}.get(image.kind, [0, 1, 2])
-    sizes = [image.extent()[k] for k in extent]
-    at = np.array([rng.integers(0, n, LANES) for n in sizes])
-    if outside:
-        for lane in range(0, LANES, 3):
-            k = rng.integers(len(sizes))
-            at[k, lane] = rng.choice([-1, sizes[k], sizes[k] + 1, -(1 << 31), 0x7FFF, sizes[k] - 1])
-    return at.astype(np.uint32)
 
 
 def element(memory: np.ndarray, offset: int, size: int) -> int:
@@ -424,97 +379,6 @@ def test_no_image_is_zeros(target: str, wave: int) -> None:
     assert (m.run(Kernel("getresinfo", "2d"), none, at) == 0).all()
     assert (m.run(Kernel("atomic.swap", "2d", "i32"), none, at, at + 1)[0] == 0).all()
     m.run(Kernel("store", "2d"), none, at, at)
-
-
-#: What is refused: by which change of the resource's words, and the field that is named. Bits by generation.
-REFUSED = [
-    ("SW_MODE 9", lambda t: {3: 9 << 20}),
-    ("TYPE 0xe", lambda t: {3: (9 ^ 14) << 28}),
-    ("TYPE 0x1", lambda t: {3: (9 ^ 1) << 28}),
-    ("MIN_LOD", lambda t: {(5 if major(t) > 10 else 1): 1 << (27 if major(t) > 10 else 8)}),
-    ("COMPRESSION_EN", lambda t: {6: 1 << 21}),
-    ("DST_SEL_Y 5", lambda t: {3: (0 ^ 5) << 3}),
-    ("DST_SEL_X 2", lambda t: {3: 4 ^ 2}),
-    ("FORMAT 0", lambda t: {1: images.DATA["32"] << 20 if major(t) == 9 else 20 << (17 if major(t) == 12 else 20)}),
-    ("MAX_MIP", lambda t: {3: 1 << (15 if major(t) == 12 else 16)}),
-    ("BASE_ARRAY", lambda t: {(5 if major(t) == 9 else 4): 1 << (0 if major(t) == 9 else 16)}),
-    ("DIM 1 of a resource whose TYPE says D3", lambda t: {3: (9 ^ 10) << 28}),
-]
-
-
-@pytest.mark.parametrize(("target", "wave"), FEW)
-def test_what_is_refused_names_its_field(target: str, wave: int) -> None:
-    m = machine(target, wave)
-    image = Image(target, "2d", "32", "UINT", 16, 4).simple()
-    address = m.place(texels(np.random.default_rng(0), image))
-    at = np.zeros((2, LANES), np.uint32)
-    for field, change in REFUSED:
-        words = image.words(address)
-        for word, value in change(target).items():
-            words[word] ^= np.uint32(value & 0xFFFFFFFF)
-        if field.startswith("DIM") and major(target) == 9:
-            continue  # the resource alone says it
-        with pytest.raises(lt.DeviceError, match=f"image_load: .*{field}"):
-            m.run(Kernel("load", "2d"), words, at)
-    srgb = replace(image, size="8_8_8_8", number="UNORM").simple().words(address)
-    srgb[1] ^= np.uint32(
-        9 << 26
-        if major(target) == 9
-        else (56 ^ 130) << 20
-        if major(target) == 10
-        else (42 ^ 66) << (17 if major(target) == 12 else 20)
-    )
-    with pytest.raises(lt.DeviceError, match="FORMAT"):
-        m.run(Kernel("load", "2d"), srgb, at)
-    with pytest.raises(lt.DeviceError, match="DMASK|texel of 4 bytes"):
-        m.run(Kernel("atomic.add", "2d", "i64"), image.words(address), at, np.ones((4, LANES)))
-    luminance = replace(image, select=(4, 4, 4, 1)).words(address)
-    with pytest.raises(lt.DeviceError, match="image_store: a store through the resource's DST_SEL"):
-        m.run(Kernel("store", "2d"), luminance, at, np.ones((4, LANES)))
-    if major(target) == 9:
-        array = replace(image, kind="2darray", depth=3).words(address)
-        with pytest.raises(lt.DeviceError, match="image_load: DA 0 of a resource whose TYPE says D2Array"):
-            m.run(Kernel("load", "2d"), array, at)
-        levels = replace(image, levels=3, view=(0, 2)).words(address)
-        with pytest.raises(lt.DeviceError, match="MAX_MIP 2"):
-            m.run(Kernel("load", "2d"), levels, at)
-    narrow = replace(image, pitch=80, size="8").words(address)
-    if target != "gfx1010":
-        with pytest.raises(lt.DeviceError, match="PITCH 80"):
-            m.run(Kernel("load", "2d"), narrow, at)
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("image_sample v[8:11], v[4:5], s[52:59], s[60:63] dmask:0xf dim:SQ_RSRC_IMG_2D", "how a texture is filtered"),
-        ("image_gather4 v[8:11], v[4:5], s[52:59], s[60:63] dmask:0x1 dim:SQ_RSRC_IMG_2D", "how a texture is filtered"),
-        ("image_get_lod v[8:9], v[4:5], s[52:59], s[60:63] dmask:0x3 dim:SQ_RSRC_IMG_2D", "how a level of detail"),
-        ("image_msaa_load v[8:11], v[4:6], s[52:59] dmask:0x1 dim:SQ_RSRC_IMG_2D_MSAA", "several samples"),
-        ("image_bvh_intersect_ray v[8:11], v[16:26], s[52:55]", "rays are not traced"),
-        ("image_load v8, v[4:5], s[52:59] dmask:0x1 dim:SQ_RSRC_IMG_2D", "UNORM 0"),
-        ("image_load v8, v[4:5], s[52:59] dim:SQ_RSRC_IMG_2D unorm", "DMASK 0"),
-        ("image_load v8, v[4:5], s[52:59] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm lwe", "LWE"),
-    ],
-)
-def test_what_the_device_does_not_do_is_refused_by_name(line: str, why: str) -> None:
-    trial = Trial("refused", [line], [4, 5, 6, *range(16, 27)], [8])
-    with pytest.raises(Refused, match=rf"{line.split()[0]}.*{why}"):
-        Batch(TARGETS["gfx1100"], [trial]).run(trial, np.full((1, 16), 1, np.uint32), np.zeros((1, 14, 32), np.uint32))
-
-
-@pytest.mark.parametrize("exec_", [0, 1])
-def test_without_lanes_no_resource_is_looked_at(exec_: int) -> None:
-    line = "image_load v8, v[4:5], s[52:59] dmask:0x1 dim:SQ_RSRC_IMG_2D unorm"
-    trial = Trial("none", ["s_mov_b32 s55, 1", line], [4, 5, 8], [8])
-    record, rows = np.full((1, 16), 1, np.uint32), np.full((1, 3, 32), 7, np.uint32)
-    record[0, SCALARS["EXEC"] : SCALARS["EXEC"] + 2] = exec_
-    batch = Batch(TARGETS["gfx1100"], [trial])
-    if exec_:
-        with pytest.raises(Refused, match="image_load: the resource's TYPE 0x0"):
-            batch.run(trial, record, rows)
-    else:
-        assert (batch.run(trial, record, rows)[1] == 7).all()
 
 
 @pytest.mark.parametrize("target", ["gfx906", "gfx90a", "gfx1030", "gfx1100", "gfx1201"])

@@ -9,12 +9,13 @@ import numpy as np
 from . import samples
 from .assembly import RESULTS, SCALARS, Trial, check_lines, sgpr, tuple_of
 from .device import Batch, Refused
+from .faults import FAULTS
 from .forms import Form
 from .outcome import Outcome
 from .pcode.evaluate import Machine, constant
 from .pcode.syntax import PcodeError
 from .pcode.values import make
-from .readings import FAULTS, SCALAR_LISTED
+from .readings import SCALAR_LISTED
 from .targets import Operand, Target, entries, library, operands
 from .valu import pairs
 
