@@ -15,8 +15,24 @@ What the generator avoids, as it would come up again and again:
 
 from __future__ import annotations
 
-#: Programs whose code is wrong, with the reason.
-WRONG_CODE: dict[str, str] = {}
+from collections.abc import Sequence
+
+#: With -fglobal-isel, RegBankSelect gives a phi of constants one scalar register though the branches before it diverge
+#: (`llc -global-isel`: s_mov_b32 s2, 0 before the branch, s_movk_i32 s2, 0xff80 inside): all lanes have the last path's.
+#: A selection by uniformity (llvm/llvm-project#112863) is there to replace it, and is an option in LLVM 22.
+PHI_OF_CONSTANTS = "-fglobal-isel"
+#: SIFoldOperands folds the copy that keeps each lane's value of a scalar as it leaves a divergent loop into uses after
+#: the loop, where the scalar is the last lane's: llvm/llvm-project#203256, later than LLVM 22. Seen where a copy's class is
+#: of both VGPRs and AGPRs.
+LEFT_LOOP = "gfx90a gfx942 gfx950"
+#: Programs whose code is wrong, and on which processors or with which option.
+WRONG_CODE = {"program_1000_3": [PHI_OF_CONSTANTS, LEFT_LOOP]}
+
+
+def wrong_code(program: str, target: str, flags: Sequence[str]) -> bool:
+    """Whether clang is known to compile this program wrongly in this way."""
+    return any(target in fault.split() or fault in flags for fault in WRONG_CODE.get(program, []))
+
 
 #: Parts of what clang says when it fails itself, and the option without which it should not.
 NOT_COMPILED = {
