@@ -44,12 +44,16 @@ def _one(sources: Sources, strict: bool, counts: collections.Counter[str], what:
     try:
         path = sources.compile(what)
     except CompilerError as error:
-        counts["not compiled"] += 1
-        print(f"seed {sources.seed}, {what}: not compiled: {error}", flush=True)
+        if apart := sources.apart():
+            for one in apart:
+                _one(one, strict, counts, what)
+        else:
+            counts["not compiled"] += 1
+            print(f"seed {sources.seed}, {what}: {sources.programs[0].name}: not compiled: {error}", flush=True)
         return
     outcome = sources.run(what, path, strict)
-    counts["modules"] += 1
-    counts["programs"] += len(sources.programs)
+    counts["code objects"] += 1
+    counts["builds of programs"] += len(sources.programs)
     counts["elements"] += outcome.elements
     counts["findings"] += len(outcome.findings)
     for one in outcome.differences:

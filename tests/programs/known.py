@@ -34,9 +34,11 @@ def wrong_code(program: str, target: str, flags: Sequence[str]) -> bool:
     return any(target in fault.split() or fault in flags for fault in WRONG_CODE.get(program, []))
 
 
-#: Parts of what clang says when it fails itself, and the option without which it should not.
+#: Parts of what clang says when it fails itself, and the option without which, or the processor on which, it does. On
+#: gfx1250 that is a compare and exchange of 8 or 16 bits of scratch.
 NOT_COMPILED = {
     "Segmentation fault": "-fglobal-isel",
     "ran out of registers": "-DSPILL",
     "cannot find enough VGPRs": "-DSPILL",
+    "AtomicCmpSwap": "gfx1250",
 }

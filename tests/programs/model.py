@@ -74,7 +74,7 @@ class Program:
     name: str
     block: int
     types: list[str]
-    functions: list[Function]
+    functions: list[Function | str]
     #: PROGRAM's arguments behind the block: DPP control, what neighbours differ in, the kernel's attributes.
     launch: str
 

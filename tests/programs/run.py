@@ -117,6 +117,10 @@ class Sources:
         self._host: dict[tuple[str, ...], ctypes.CDLL] = {}
         self._results: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
 
+    def apart(self) -> list[Sources]:
+        """Each program alone, where there are several: what clang cannot compile may be one of them."""
+        return [Sources(self.folder, self.seed, [one]) for one in self.programs] if len(self.programs) > 1 else []
+
     def groups(self, program: Program) -> int:
         return -(-min(ROWS, 4 * program.block + 40) // program.block)
 
