@@ -14,6 +14,7 @@ mod scalar_float;
 mod vector;
 
 pub(crate) use prepare::dpp_source;
+pub(crate) use vector::target_is_half;
 
 use luthier_isa::{Flags, Format, Inst, MsbChange, OpcodeInfo, Operand, Reg, VgprMsb, msb};
 

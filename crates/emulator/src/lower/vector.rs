@@ -514,7 +514,7 @@ impl Builder {
 }
 
 /// Whether a result has 16 bits, from the operation's name: the first type in it.
-pub(super) fn target_is_half(base: &str) -> bool {
+pub(crate) fn target_is_half(base: &str) -> bool {
     let packed = base.split('_').any(|part| part.starts_with("pk") || part.starts_with("mix"));
     // The sum of v_sad_u16 has 32.
     let wide = base == "v_sad_u16";

@@ -1,11 +1,12 @@
 //! What the checks need to know of an instruction, worked out when its block is translated.
 
-use luthier_isa::{Access, DataType, Field, Flags, Format, Inst, Operand, Part, Reg};
+use luthier_isa::{Access, Field, Flags, Format, Inst, Operand, Reg};
 
 use super::counters::{counters, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
 use super::hazards::Facts;
+use super::parts::{accumulates, pairs, source, written};
 use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};
 use crate::lower::row_of;
@@ -38,6 +39,15 @@ impl Place {
 pub struct Source {
     pub place: Place,
     pub used: u32,
+    /// Where the value begins: 16 for the upper half of a register.
+    pub shift: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    Left,
+    Right,
+    Signed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,11 +79,31 @@ pub enum Rule {
     Move,
     /// The bits of the only source from the other end.
     Reverse,
-    /// Shifted left (or right) by the constant.
+    /// The value, which is the source with this number, shifted by a constant; its width counts for signs.
     Shift {
-        left: bool,
+        way: Way,
         by: u32,
+        width: u32,
+        value: usize,
     },
+    /// Bits of the first source, from a fixed place on.
+    Field {
+        from: u32,
+        width: u32,
+        signed: bool,
+    },
+    /// The first source above the second, shifted right by the constant.
+    Funnel(u32),
+    /// Bytes of both sources: 0 to 3 of the second, 4 to 7 of the first, 8 to 11 their signs; the others are constant.
+    Bytes(u32),
+    /// Bits of the second source where the first has ones, else of the third.
+    Insert,
+    /// The first with the second, and that with the third, bit by bit.
+    Twice(Logic, Logic),
+    /// The first shifted left by the constant, and the third beside it.
+    Beside(u32),
+    /// The lower half of the result is of these bits of the sources, the upper half of those.
+    Pairs([[u32; 3]; 2]),
     /// Sums, products and left shifts: a bit depends on those at and below its place. With a carry out beside it, or
     /// not, and perhaps a carry in from a scalar code.
     Up(Option<u8>),
@@ -134,7 +164,8 @@ pub struct Checked {
     pub order: u8,
     pub wait: Option<Wait>,
     pub dpp: Option<Dpp>,
-    /// Bits of a vector result that keep their value.
+    /// Bits of a vector result that get something, and those that keep what they have.
+    pub written: u32,
     pub kept: u32,
     /// The two operations of one instruction, in an order in which the first changes nothing that the second reads.
     pub halves: Vec<Checked>,
@@ -161,48 +192,6 @@ pub(super) fn place(value: Operand) -> Option<Place> {
     })
 }
 
-/// The bits of an operand that an operation of this type uses.
-fn used_bits(inst: &Inst, ty: DataType, position: usize) -> u32 {
-    let info = inst.info();
-    if info.flags.contains(Flags::SDWA) {
-        let select = [Field::Src0Sel, Field::Src1Sel].get(position).and_then(|&f| inst.field(f)).unwrap_or(6);
-        return match select {
-            0..=3 => 0xff << (8 * select),
-            4 => 0xffff,
-            5 => 0xffff_0000,
-            _ => half_bits(info.base, ty),
-        };
-    }
-    if info.format.plain() == Format::Vop3a
-        && !info.base.starts_with("v_permlane")
-        && !info.base.starts_with("v_cvt_scale_pk")
-        && inst.field(Field::OpSel).unwrap_or(0) >> position & 1 != 0
-    {
-        return 0xffff_0000;
-    }
-    if info.format.plain() == Format::Vop3p {
-        let bit = |f| inst.field(f).unwrap_or(0) >> position & 1;
-        return match (ty, bit(Field::OpSel), bit(Field::OpSelHi)) {
-            (DataType::V2F16 | DataType::V2I16 | DataType::V2Bf16, 0, 0) => 0xffff,
-            (DataType::V2F16 | DataType::V2I16 | DataType::V2Bf16, 1, 1) => 0xffff_0000,
-            (DataType::F16, 0, 1) => 0xffff, // v_fma_mix
-            (DataType::F16, 1, 1) => 0xffff_0000,
-            _ => !0,
-        };
-    }
-    half_bits(info.base, ty)
-}
-
-fn half_bits(base: &str, ty: DataType) -> u32 {
-    let by_name = base.ends_with("_f16") || base.ends_with("_u16") || base.ends_with("_i16") || base.ends_with("_b16");
-    let packed = base.starts_with("v_pk_") || base.starts_with("v_dot") || base.contains("_mix");
-    if matches!(ty, DataType::F16 | DataType::I16 | DataType::B16 | DataType::Bf16) || (by_name && !packed) {
-        0xffff
-    } else {
-        !0
-    }
-}
-
 impl Checked {
     pub fn new(inst: &Inst, pc: u64) -> Checked {
         let info = inst.info();
@@ -223,7 +212,7 @@ impl Checked {
         let (mut sources, mut data, mut results) = (Vec::new(), Vec::new(), Vec::new());
         let mut loaded = Loaded::default();
         let mut mask = None;
-        let mut kept = 0;
+        let (mut bits, mut kept) = (!0, 0);
         let base = names::on_gfx9(info.base);
         let masked =
             matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32");
@@ -235,17 +224,19 @@ impl Checked {
                 results.push(at);
                 if let Operand::Reg(range) = value {
                     loaded.add(range.first, range.count);
-                    kept = match range.part {
-                        Part::Whole => kept,
-                        Part::Low => 0xffff_0000,
-                        Part::High => 0xffff,
-                    };
+                    if operand.field != Field::Sdst {
+                        (bits, kept) = written(inst, base, range.part);
+                    }
                 }
                 // v_writelane, v_permlane and DPP keep what they do not write.
                 let keeps = info.base == "v_writelane_b32" || info.base.starts_with("v_permlane") || flag(Flags::DPP);
                 // A load of 16 bits keeps the others, which says nothing about its address.
                 let fills = memory && operand.field == Field::Vdst;
-                if keeps || fills || !operand.access.reads() {
+                if keeps || fills || !operand.access.reads() || kept != 0 && !accumulates(base) {
+                    continue;
+                }
+                if flag(Flags::VALU) {
+                    sources.push(Source { place: at, used: bits, shift: bits.trailing_zeros() as u8 });
                     continue;
                 }
             }
@@ -255,24 +246,13 @@ impl Checked {
                 }
                 continue;
             }
-            let used = match value {
-                Operand::Reg(range) if range.part == Part::Low => 0xffff,
-                Operand::Reg(range) if range.part == Part::High => 0xffff_0000,
-                _ => used_bits(inst, operand.ty, position),
-            };
-            let source = Source { place: at, used };
+            let source = source(inst, base, at, value, operand.ty, position);
             position += 1;
             if memory && matches!(operand.field, Field::Vdata | Field::Data0 | Field::Data1) {
                 data.push(source);
             } else if matches!(value, Operand::Reg(_)) || !memory {
                 sources.push(source);
             }
-        }
-        if let ("v_bfe_u32" | "v_bfe_i32", [value, from, width]) = (info.base, &mut sources[..])
-            && let (Place::Constant(from), Place::Constant(width)) = (from.place, width.place)
-        {
-            // A field at a fixed place: what lies beside it, the other half of a register for example, does not matter.
-            value.used &= (((1u64 << (width & 31)) - 1) << (from & 31)) as u32;
         }
         if info.base.starts_with("v_div_fmas") {
             mask = Some(crate::wave::scalar::VCC);
@@ -282,6 +262,19 @@ impl Checked {
             loaded = Loaded::default();
         }
         let rule = if memory { memory_rule(inst) } else { rule(inst, base, &sources, &results, mask) };
+        match rule {
+            // What lies beside a field at a fixed place, the other half of a register for example, does not matter.
+            Rule::Field { from, width, .. } => {
+                if let Some(value) = sources.first_mut().filter(|value| value.place.words() == 1) {
+                    value.used &= ((1u64 << width) - 1).checked_shl(from).unwrap_or(0) as u32;
+                }
+            }
+            Rule::Pairs([low, high]) => {
+                let used = low.into_iter().zip(high).map(|(low, high)| low | high);
+                sources.iter_mut().zip(used).for_each(|(source, used)| (source.used, source.shift) = (used, 0));
+            }
+            _ => {}
+        }
         let mut checked = Checked {
             pc,
             hazards: Facts::of(inst),
@@ -299,6 +292,7 @@ impl Checked {
             order: order(inst),
             wait: wait(inst),
             dpp: Dpp::of(inst),
+            written: bits,
             kept,
             halves: if flag(Flags::DUAL) { halves(inst, pc) } else { Vec::new() },
             ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
@@ -328,6 +322,7 @@ impl Checked {
             order: 0,
             wait: None,
             dpp: None,
+            written: !0,
             kept: 0,
             halves: Vec::new(),
             ignores_exec: false,
@@ -376,9 +371,62 @@ fn logic_of(name: &str) -> Option<(Logic, bool)> {
     })
 }
 
+/// Rules of what moves bits by constants.
+fn fixed(base: &str, constant: &dyn Fn(usize) -> Option<u32>) -> Option<Rule> {
+    let shift =
+        |way, width: u32, by: usize, value| Some(Rule::Shift { way, by: constant(by)? & (width - 1), width, value });
+    let scalar_field = |mask: u32, signed| {
+        let packed = constant(1)?;
+        Some(Rule::Field { from: packed & mask, width: (packed >> 16 & 0x7f).min(mask + 1), signed })
+    };
+    match base {
+        "v_lshlrev_b16" => shift(Way::Left, 16, 0, 1),
+        "v_lshrrev_b16" => shift(Way::Right, 16, 0, 1),
+        "v_ashrrev_i16" => shift(Way::Signed, 16, 0, 1),
+        "v_lshlrev_b32" => shift(Way::Left, 32, 0, 1),
+        "v_lshrrev_b32" => shift(Way::Right, 32, 0, 1),
+        "v_ashrrev_i32" => shift(Way::Signed, 32, 0, 1),
+        "v_lshlrev_b64" => shift(Way::Left, 64, 0, 1),
+        "v_lshrrev_b64" => shift(Way::Right, 64, 0, 1),
+        "v_ashrrev_i64" => shift(Way::Signed, 64, 0, 1),
+        "s_lshl_b32" => shift(Way::Left, 32, 1, 0),
+        "s_lshr_b32" => shift(Way::Right, 32, 1, 0),
+        "s_ashr_i32" => shift(Way::Signed, 32, 1, 0),
+        "s_lshl_b64" => shift(Way::Left, 64, 1, 0),
+        "s_lshr_b64" => shift(Way::Right, 64, 1, 0),
+        "s_ashr_i64" => shift(Way::Signed, 64, 1, 0),
+        "v_bfe_u32" | "v_bfe_i32" => {
+            Some(Rule::Field { from: constant(1)? & 31, width: constant(2)? & 31, signed: base == "v_bfe_i32" })
+        }
+        "s_bfe_u32" | "s_bfe_i32" => scalar_field(31, base == "s_bfe_i32"),
+        "s_bfe_u64" | "s_bfe_i64" => scalar_field(63, base == "s_bfe_i64"),
+        "s_sext_i32_i8" => Some(Rule::Field { from: 0, width: 8, signed: true }),
+        "s_sext_i32_i16" => Some(Rule::Field { from: 0, width: 16, signed: true }),
+        "v_alignbit_b32" => Some(Rule::Funnel(constant(2)? & 31)),
+        "v_alignbyte_b32" => Some(Rule::Funnel(8 * (constant(2)? & 3))),
+        "v_perm_b32" => Some(Rule::Bytes(constant(2)?)),
+        "s_pack_ll_b32_b16" => Some(Rule::Bytes(0x0100_0504)),
+        "s_pack_lh_b32_b16" => Some(Rule::Bytes(0x0302_0504)),
+        "s_pack_hh_b32_b16" => Some(Rule::Bytes(0x0302_0706)),
+        "s_pack_hl_b32_b16" => Some(Rule::Bytes(0x0100_0706)),
+        "v_lshl_or_b32" => Some(Rule::Beside(constant(1)? & 31)),
+        _ => None,
+    }
+}
+
 pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place], mask: Option<u8>) -> Rule {
     let info = inst.info();
-    let plain = !info.flags.contains(Flags::SDWA);
+    let field = |f| inst.field(f).unwrap_or(0);
+    // SDWA's selections are no matter of rules as long as they bring zeros; saturation depends on all bits.
+    let signs = field(Field::Src0Sext) | field(Field::Src1Sext) != 0 || field(Field::DstUnused) == 1;
+    let plain = !(info.flags.contains(Flags::SDWA) && signs);
+    let constant = |n: usize| match sources.get(n)?.place {
+        Place::Constant(c) => Some(c),
+        _ => None,
+    };
+    if let Some(rule) = fixed(base, &constant).filter(|_| plain) {
+        return rule;
+    }
     if info.flags.intersects(Flags::MFMA | Flags::WMMA) {
         return Rule::Decides("a matrix operation");
     }
@@ -398,10 +446,9 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
         if base.starts_with("v_cndmask") {
             return Rule::VectorSelect(mask.unwrap_or(crate::wave::scalar::VCC));
         }
-        let first_constant = || match sources.first()?.place {
-            Place::Constant(c) => Some(c & 31),
-            _ => None,
-        };
+        if let Some(pairs) = pairs(inst, base, sources) {
+            return Rule::Pairs(pairs);
+        }
         if let Some(within) = Within::of(base) {
             return Rule::Within(within);
         }
@@ -425,6 +472,8 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
             "v_writelane_b32" => Rule::WriteLane,
             "v_mov_b32"
             | "v_mov_b64"
+            | "v_mov_b16"
+            | "v_not_b16"
             | "v_not_b32"
             | "v_accvgpr_read_b32"
             | "v_accvgpr_write_b32"
@@ -435,23 +484,24 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
                 Rule::Move
             }
             "v_bfrev_b32" if plain => Rule::Reverse,
-            "v_and_b32" if plain => Rule::Logic { op: Logic::And, invert: false },
-            "v_or_b32" if plain => Rule::Logic { op: Logic::Or, invert: false },
-            "v_xor_b32" | "v_xnor_b32" if plain => Rule::Logic { op: Logic::Xor, invert: false },
-            "v_lshlrev_b32" if plain && first_constant().is_some() => {
-                Rule::Shift { left: true, by: first_constant().unwrap_or(0) }
-            }
-            "v_lshrrev_b32" if plain && first_constant().is_some() => {
-                Rule::Shift { left: false, by: first_constant().unwrap_or(0) }
-            }
+            "v_and_b32" | "v_and_b16" if plain => Rule::Logic { op: Logic::And, invert: false },
+            "v_or_b32" | "v_or_b16" if plain => Rule::Logic { op: Logic::Or, invert: false },
+            "v_xor_b32" | "v_xnor_b32" | "v_xor_b16" if plain => Rule::Logic { op: Logic::Xor, invert: false },
+            "v_bfi_b32" => Rule::Insert,
+            "v_and_or_b32" => Rule::Twice(Logic::And, Logic::Or),
+            "v_or3_b32" => Rule::Twice(Logic::Or, Logic::Or),
+            "v_xor3_b32" => Rule::Twice(Logic::Xor, Logic::Xor),
             "v_swap_b32" | "v_swap_b16" | "v_swaprel_b32" => Rule::Defines,
             _ if base.starts_with("v_div_fmas") || base.starts_with("v_div_scale") => Rule::Carry(mask),
-            _ if !plain => Rule::Any,
+            _ if !plain || field(Field::Clamp) != 0 => Rule::Any,
             _ if base.contains("_co_") => Rule::Up(mask),
             "v_mad_u64_u32" | "v_mad_i64_i32" | "v_add_u32" | "v_sub_u32" | "v_subrev_u32" | "v_add3_u32"
             | "v_mul_lo_u32" | "v_lshlrev_b32" | "v_lshlrev_b64" | "v_lshl_add_u32" | "v_add_lshl_u32"
-            | "v_mul_u32_u24" | "v_mad_u32_u24" | "v_lshl_or_b32" => Rule::Up(None),
-            "v_lshrrev_b64" | "v_ashrrev_i64" | "v_lshrrev_b32" | "v_ashrrev_i32" => Rule::Down,
+            | "v_mul_u32_u24" | "v_mad_u32_u24" | "v_mul_i32_i24" | "v_mad_i32_i24" | "v_lshl_or_b32" | "v_add_i32"
+            | "v_sub_i32" | "v_xad_u32" | "v_add_u16" | "v_sub_u16" | "v_subrev_u16" | "v_add_i16" | "v_sub_i16"
+            | "v_mul_lo_u16" | "v_mad_u16" | "v_mad_i16" | "v_mad_u32_u16" | "v_lshlrev_b16" => Rule::Up(None),
+            "v_lshrrev_b64" | "v_ashrrev_i64" | "v_lshrrev_b32" | "v_ashrrev_i32" | "v_lshrrev_b16"
+            | "v_ashrrev_i16" => Rule::Down,
             _ => Rule::Any,
         };
     }

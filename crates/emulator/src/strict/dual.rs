@@ -20,7 +20,7 @@ pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
                 results.push(at);
             }
             if operand.access.reads() {
-                sources.push(Source { place: at, used: !0 });
+                sources.push(Source { place: at, used: !0, shift: 0 });
             }
         }
         let mask = (base == "v_cndmask_b32").then_some(crate::wave::scalar::VCC);

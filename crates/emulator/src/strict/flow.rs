@@ -5,6 +5,7 @@ use luthier_isa::Reg;
 use super::Log;
 use super::checked::{Checked, Logic, Place, Rule, Source};
 use super::shadow::{Shadow, value};
+use super::spread::moved;
 use crate::mem::lanes;
 use crate::report::FindingKind;
 use crate::valu::permlane::group_width;
@@ -190,7 +191,7 @@ impl Shadow {
         inst.sources.iter().chain(data).all(|s| self.fully_defined(s, mask))
             && !self.mask_undefined(inst, exec)
             && (inst.dpp.is_none()
-                || inst.results.iter().all(|&r| self.fully_defined(&Source { place: r, used: !0 }, exec)))
+                || inst.results.iter().all(|&r| self.fully_defined(&Source { place: r, used: !0, shift: 0 }, exec)))
     }
 
     /// The undefined bits of lanes move: `from` gives what each lane reads, if it is written, and if there is such a
@@ -222,7 +223,9 @@ impl Shadow {
     /// Value and undefined bits of a scalar source, 64 bits.
     fn scalar_source(&self, w: &Wave, source: &Source) -> (u64, u64) {
         match source.place {
-            Place::Scalars(code, 1) => (w.s[usize::from(code)].into(), self.scalars[usize::from(code)].into()),
+            Place::Scalars(code, 1) => {
+                (w.s[usize::from(code)].into(), (self.scalars[usize::from(code)] & source.used).into())
+            }
             Place::Scalars(code, _) => (w.s64(code), self.scalar64(code)),
             Place::Constant(value) => (i64::from(value as i32) as u64, 0),
             Place::Rows(..) => (0, 0),
@@ -246,13 +249,11 @@ impl Shadow {
                     ub
                 }
             }
-            _ => {
-                if inst.sources.iter().any(|s| self.undefined(s, 0)) {
-                    !0
-                } else {
-                    0
-                }
-            }
+            ref rule => match moved(rule, |n| source(n).1) {
+                Some(undefined) => undefined,
+                None if inst.sources.iter().any(|s| self.undefined(s, 0)) => !0,
+                None => 0,
+            },
         };
         for &result in &inst.results {
             match result {

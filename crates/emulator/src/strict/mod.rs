@@ -26,6 +26,7 @@ mod group;
 mod hazards;
 pub mod memory;
 mod order;
+mod parts;
 mod quick;
 mod runs;
 mod shadow;

@@ -31,14 +31,15 @@ pub struct Quick {
 }
 
 impl Quick {
-    /// `None` for instructions that leave a part of what they write alone.
+    /// `None` for instructions that leave lanes alone of what they write. Where they leave bits alone, what was there has
+    /// to be defined as well.
     pub fn of(inst: &Checked) -> Option<Quick> {
         let data = match inst.rule {
             Rule::WriteLane | Rule::Permlane { .. } | Rule::Memory { keeps_half: Some(_), .. } => return None,
             Rule::Memory { data_matters: true, .. } => &inst.data[..],
             _ => &[],
         };
-        if inst.dpp.is_some() || inst.kept != 0 {
+        if inst.dpp.is_some() {
             return None;
         }
         if !inst.halves.is_empty() {
@@ -59,7 +60,8 @@ impl Quick {
             Rule::VectorSelect(code) | Rule::Carry(Some(code)) | Rule::Up(Some(code)) => Some(Place::Scalars(code, 2)),
             _ => None,
         };
-        (quick.all.rows, quick.all.scalars) = units(sources.chain(mask));
+        let kept = inst.results.iter().copied().filter(|_| inst.kept != 0);
+        (quick.all.rows, quick.all.scalars) = units(sources.chain(mask).chain(kept));
         (quick.all.written_rows, quick.all.written_scalars) = units(inst.results.iter().copied());
         quick.fresh = quick.all.clone();
         Some(quick)

@@ -240,8 +240,8 @@ mod tests {
         assert_eq!(shadow.common_word(v3, 0, !0xf), Some(2));
         shadow.set_common(v3, 0, 0xf, 4);
         assert_eq!([shadow.word(v3, 0, 0), shadow.word(v3, 0, 63)], [4, 2]);
-        assert!(shadow.fully_defined(&Source { place: v3, used: 1 }, !0));
-        assert_eq!(shadow.first_undefined(&Source { place: v3, used: 2 }, !0), Some(4));
-        assert_eq!(shadow.first_undefined(&Source { place: v4, used: 1 }, !0), Some(0));
+        assert!(shadow.fully_defined(&Source { place: v3, used: 1, shift: 0 }, !0));
+        assert_eq!(shadow.first_undefined(&Source { place: v3, used: 2, shift: 0 }, !0), Some(4));
+        assert_eq!(shadow.first_undefined(&Source { place: v4, used: 1, shift: 0 }, !0), Some(0));
     }
 }

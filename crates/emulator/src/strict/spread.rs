@@ -1,7 +1,7 @@
 //! How undefinedness goes through vector arithmetic, once for all lanes if they agree.
 
 use super::Log;
-use super::checked::{Checked, Place, Rule};
+use super::checked::{Checked, Logic, Place, Rule, Source, Way};
 use super::flow::{demand_exec, down, logic, up};
 use super::shadow::{Shadow, value};
 use crate::mem::lanes;
@@ -9,7 +9,7 @@ use crate::wave::{Wave, scalar};
 
 /// The undefined bits that one lane reads.
 struct Inputs {
-    /// The first two words of each source.
+    /// The first two words of each source: what is used of them, brought down to bit 0.
     words: [[u32; 2]; 4],
     /// A bit that is used is undefined.
     any: bool,
@@ -48,12 +48,68 @@ impl Inputs {
             Rule::Down => split(down(self.wide(1))),
             Rule::Move => self.words[0],
             Rule::Reverse => [self.words[0][0].reverse_bits(); 2],
-            Rule::Shift { left: true, by } => [self.words[1][0] << by; 2],
-            Rule::Shift { left: false, by } => [self.words[1][0] >> by; 2],
-            _ => all(any),
+            Rule::Beside(by) => [self.words[0][0] << by | self.words[2][0]; 2],
+            Rule::Pairs([low, high]) => {
+                let half = |used: [u32; 3]| (0..3).any(|n| self.words[n][0] & used[n] != 0);
+                let bits = |undefined: bool| if undefined { 0xffff } else { 0 };
+                [bits(half(low)) | bits(half(high)) << 16; 2]
+            }
+            ref rule => match moved(rule, |n| self.wide(n)) {
+                Some(bits) => split(bits),
+                None => all(any),
+            },
         };
         Outcome { words, mask: any }
     }
+}
+
+impl Source {
+    /// The bits of a word that are used, from bit 0 on.
+    fn bits(&self, word: u32) -> u32 {
+        (word & self.used) >> self.shift
+    }
+}
+
+/// The same of three sources, given their values and undefined bits.
+fn three(rule: &Rule, [(x, ux), (y, uy), (z, uz)]: [(u64, u64); 3]) -> u64 {
+    match *rule {
+        Rule::Twice(first, second) => {
+            let xy = match first {
+                Logic::And => x & y,
+                Logic::Or => x | y,
+                Logic::Xor => x ^ y,
+            };
+            logic(second, xy, logic(first, x, ux, y, uy), z, uz)
+        }
+        // Where it is unknown which of two bits is taken, they may be known to be the same.
+        _ => !ux & (x & uy | !x & uz) | ux & (uy | uz | y ^ z),
+    }
+}
+
+/// Where an instruction takes bits by constants: the undefined bits of what it makes of sources with these.
+pub(super) fn moved(rule: &Rule, source: impl Fn(usize) -> u64) -> Option<u64> {
+    let extend = |bits: u64, width: u32| (bits << (64 - width)) as i64 >> (64 - width);
+    Some(match *rule {
+        Rule::Shift { way: Way::Left, by, value, .. } => source(value) << by,
+        Rule::Shift { way: Way::Right, by, value, .. } => source(value) >> by,
+        Rule::Shift { way: Way::Signed, by, value, width } => (extend(source(value), width) >> by) as u64,
+        Rule::Field { width: 0, .. } => 0,
+        Rule::Field { from, width, signed } => {
+            let bits = source(0) >> from & (!0 >> (64 - width));
+            if signed { extend(bits, width) as u64 } else { bits }
+        }
+        Rule::Funnel(by) => (source(0) << 32 | source(1) & 0xffff_ffff) >> by,
+        Rule::Bytes(selector) => (0..4).fold(0, |bits, k| {
+            let both = source(0) << 32 | source(1) & 0xffff_ffff;
+            let byte = match selector >> (8 * k) & 0xff {
+                from @ 0..=7 => both >> (8 * from) & 0xff,
+                sign @ 8..=11 => 0xff * (both >> (16 * (sign - 8) + 15) & 1),
+                _ => 0,
+            };
+            bits | byte << (8 * k)
+        }),
+        _ => return None,
+    })
 }
 
 impl Shadow {
@@ -82,9 +138,9 @@ impl Shadow {
 
     /// What every active lane reads, if that is the same, and the values in the lanes do not matter.
     fn common_inputs(&self, inst: &Checked, exec: u64) -> Option<Inputs> {
-        if matches!(inst.rule, Rule::Logic { .. } | Rule::VectorSelect(_))
+        if matches!(inst.rule, Rule::Logic { .. } | Rule::VectorSelect(_) | Rule::Insert | Rule::Twice(..))
             || inst.dpp.is_some()
-            || inst.kept != 0
+            || inst.written != !0
             || inst.sources.len() > 4
         {
             return None;
@@ -95,7 +151,7 @@ impl Shadow {
                 let word = self.common_word(source.place, k, exec)?;
                 inputs.any |= word & source.used != 0;
                 if let Some(place) = words.get_mut(usize::from(k)) {
-                    *place = word;
+                    *place = source.bits(word);
                 }
             }
         }
@@ -123,10 +179,18 @@ impl Shadow {
             let inputs = self.lane_inputs(inst, &moved, lane);
             let mut outcome = inputs.outcome(inst);
             let [a, b] = [inputs.words[0][0], inputs.words[1][0]];
+            let known = |n: usize| {
+                let source = &inst.sources[n];
+                (u64::from(source.bits(value(w, source.place, 0, lane))), u64::from(inputs.words[n][0]))
+            };
             match inst.rule {
                 Rule::Logic { op, .. } if inst.dpp.is_none() && inst.sources.len() == 2 => {
-                    let value = |n: usize| u64::from(value(w, inst.sources[n].place, 0, lane));
-                    outcome.words = [logic(op, value(0), a.into(), value(1), b.into()) as u32; 2];
+                    let ((x, ux), (y, uy)) = (known(0), known(1));
+                    outcome.words = [logic(op, x, ux, y, uy) as u32; 2];
+                }
+                Rule::Insert | Rule::Twice(..) if inst.dpp.is_none() && inst.sources.len() == 3 => {
+                    let sources = [known(0), known(1), known(2)];
+                    outcome.words = [three(&inst.rule, sources) as u32; 2];
                 }
                 Rule::VectorSelect(code) => {
                     let second = w.s64(code) >> lane & 1 != 0;
@@ -139,8 +203,8 @@ impl Shadow {
                 }
                 _ => {}
             }
-            if inst.kept != 0 {
-                let new = if outcome.mask { !inst.kept } else { 0 };
+            if inst.written != !0 {
+                let new = outcome.words[0] << inst.written.trailing_zeros() & inst.written;
                 outcome.words = [self.word(target, 0, lane) & inst.kept | new; 2];
             }
             mask |= u64::from(outcome.mask) << lane;
@@ -161,7 +225,7 @@ impl Shadow {
                 };
                 inputs.any |= word & source.used != 0;
                 if let Some(place) = inputs.words.get_mut(n).and_then(|words| words.get_mut(usize::from(k))) {
-                    *place = word;
+                    *place = source.bits(word);
                 }
             }
         }

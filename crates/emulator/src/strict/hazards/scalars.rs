@@ -2,7 +2,7 @@
 //!
 //! RDNA3, waves of 64: once a VALU instruction has read an SGPR as a lane mask, a write of that SGPR reaches later
 //! readers only behind a wait for the writer (the hazard of masks). RDNA4: the same once a VALU instruction has read the
-//! SGPR, or its neighbour in the pair, in any way. The wait is `s_waitcnt_depctr`, on RDNA4 `s_wait_alu`.
+//! SGPR, or its neighbour in the pair, in any way. On RDNA3 what was read before a call or a return is forgotten. The wait is `s_waitcnt_depctr`, on RDNA4 `s_wait_alu`.
 
 use luthier_isa::{Field, Flags, Generation, Operand, Reg, Wave};
 
@@ -32,6 +32,8 @@ enum Kind {
     },
     /// All writers are through by then.
     Drain,
+    /// A call or a return.
+    Leave,
     /// A `ds_nop`, of which enough in a row make the reads forgotten.
     Rest {
         enough: u32,
@@ -72,6 +74,10 @@ impl ScalarFacts {
         }
         if any_read && (view.is(Flags::SMEM) || view.is(Flags::VMEM)) {
             return facts(Kind::Drain);
+        }
+        // LLVM looks for the reader of a mask in the function of the writer only, and compiled code relies on it.
+        if !any_read && (view.is(Flags::CALL) || view.base == "s_setpc_b64") {
+            return facts(Kind::Leave);
         }
         let vector = view.is_vector();
         if !vector && !view.is(Flags::SALU) {
@@ -124,6 +130,10 @@ impl Scalars {
             }
             Kind::Drain => {
                 (self.by_scalar, self.by_vector) = (0, 0);
+                None
+            }
+            Kind::Leave => {
+                self.read = 0;
                 None
             }
             Kind::Rest { enough } => {
