@@ -137,8 +137,27 @@ def test_scalar_fields(line: str, found: bool, tmp_path) -> None:
     assert _kinds("gfx1100", lines, 32, tmp_path) == ["undefined-register"] * found
 
 
-@pytest.mark.parametrize(("target", "line", "found"), [("gfx1030", *one) for one in RDNA2 + SDWA] + [("gfx90a", *one) for one in SDWA])
+@pytest.mark.parametrize(
+    ("target", "line", "found"), [("gfx1030", *one) for one in RDNA2 + SDWA] + [("gfx90a", *one) for one in SDWA]
+)
 def test_halves_without_names(target: str, line: str, found: bool, tmp_path) -> None:
     wave = 32 if target == "gfx1030" else 64
     lines = [*GFX10, PART, line, "global_store_dword v1, v2, s[4:5]"]
     assert _kinds(target, lines, wave, tmp_path) == ["undefined-register"] * found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("v_movreld_b32 v6, v0", False),
+        ("v_movreld_b32 v7, v0", True),
+        ("v_movrels_b32 v2, v6", False),
+        ("v_movrels_b32 v2, v7", True),
+    ],
+)
+def test_a_load_in_flight_matters_where_m0_leads(line: str, found: bool, tmp_path) -> None:
+    lines = [*START, "s_mov_b32 m0, 1", "v_mov_b32 v7, v0", "global_load_b32 v8, v1, s[4:5]", line]
+    path = assemble({"k": [*lines, "s_waitcnt vmcnt(0)"]}, "gfx1100", 32, tmp_path)
+    args = [np.zeros(64, np.uint32)]
+    result = lt.Device("gfx1100").load(path).run("k", grid=32, block=32, args=args, strict=["missing-wait"])
+    assert [finding["kind"] for finding in result.findings] == ["missing-wait"] * found

@@ -150,6 +150,8 @@ pub struct Checked {
     pub touched: Vec<(u16, bool)>,
     /// Those that no earlier instruction of the block has found free of loads in flight ([`super::within`]).
     pub fresh: Vec<u16>,
+    /// Of a move whose source or destination M0 chooses: the VGPR that it is counted from, and the other one.
+    pub relative: Option<(u16, Option<u16>)>,
     pub changes_exec: bool,
     pub sources: Vec<Source>,
     /// Of a memory access: what is stored.
@@ -280,6 +282,7 @@ impl Checked {
             hazards: Facts::of(inst),
             fresh: touched.iter().map(|&(unit, _)| unit).collect(),
             touched,
+            relative: relative(inst),
             changes_exec,
             sources,
             data,
@@ -311,6 +314,7 @@ impl Checked {
             hazards: Facts::none(),
             touched: Vec::new(),
             fresh: Vec::new(),
+            relative: None,
             changes_exec: false,
             sources,
             data: Vec::new(),
@@ -331,6 +335,19 @@ impl Checked {
             unallocated: None,
         }
     }
+}
+
+fn relative(inst: &Inst) -> Option<(u16, Option<u16>)> {
+    let (from, other) = match inst.info().base {
+        "v_movrels_b32" => (Field::Src0, Field::Vdst),
+        "v_movreld_b32" => (Field::Vdst, Field::Src0),
+        _ => return None,
+    };
+    let unit = |field| match inst.operand_in(field) {
+        Some(Operand::Reg(range)) if range.first.is_vgpr() => Some(range.first.index() as u16),
+        _ => None,
+    };
+    Some((unit(from)?, unit(other)))
 }
 
 pub(super) fn shifts(base: &str) -> bool {

@@ -287,7 +287,7 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
         strict.log.report(FindingKind::Unallocated, None, None, message.clone());
     }
     let clean = strict.clean | (op.sdst & OPENS != 0);
-    let free = strict.waits.check(checked, clean, &mut strict.log);
+    let free = strict.waits.check(checked, clean, w.s[usize::from(scalar::M0)], &mut strict.log);
     strict.settle();
     strict.hazards.check(&checked.hazards, strict.wave, &mut strict.log);
     let passes = checked.quick.as_ref().map(|quick| strict.shadow.passes(quick, clean, exec, all));

@@ -116,7 +116,7 @@ impl Default for Waits {
 impl Waits {
     /// `clean`: the instructions of the block up to here have found nothing pending; false if this one does.
     #[inline]
-    pub fn check(&mut self, inst: &Checked, clean: bool, log: &mut Log) -> bool {
+    pub fn check(&mut self, inst: &Checked, clean: bool, m0: u32, log: &mut Log) -> bool {
         if let Some(wait) = &inst.wait {
             self.wait(wait);
             return true;
@@ -126,7 +126,7 @@ impl Waits {
             false => !self.any || inst.touched.iter().all(|&(unit, _)| self.pending[usize::from(unit)] == 0),
         };
         if !free {
-            self.check_pending(inst, log);
+            self.check_pending(inst, m0, log);
         }
         if inst.counters != 0 {
             let loaded = inst.loaded;
@@ -168,7 +168,7 @@ impl Waits {
     }
 
     #[cold]
-    fn check_pending(&mut self, inst: &Checked, log: &mut Log) {
+    fn check_pending(&mut self, inst: &Checked, m0: u32, log: &mut Log) {
         for &(unit, written) in &inst.touched {
             if self.pending[usize::from(unit)] == 0 {
                 continue;
@@ -181,6 +181,13 @@ impl Waits {
                 }
             }
             let Some(reg) = Reg::from_index(unit.into()) else { continue };
+            // Of all that it may reach, M0 has chosen one.
+            let reached = |(from, other): (u16, Option<u16>)| {
+                !reg.is_vgpr() || u32::from(unit) == u32::from(from).wrapping_add(m0) || other == Some(unit)
+            };
+            if !inst.relative.is_none_or(reached) {
+                continue;
+            }
             let what = if written { "written" } else { "read" };
             let message = format!("{reg} is {what} while a load may still write it: no s_waitcnt guarantees the load");
             log.report(FindingKind::MissingWait, None, None, message);
