@@ -146,6 +146,26 @@ def test_halves_without_names(target: str, line: str, found: bool, tmp_path) -> 
     assert _kinds(target, lines, wave, tmp_path) == ["undefined-register"] * found
 
 
+#: v7 is 0xffff.
+TABLES = [
+    ("gfx950", "v_bitop3_b32 v2, v3, v7, v9 bitop3:0xc0", False),
+    ("gfx950", "v_bitop3_b32 v2, v3, v7, v9 bitop3:0xfc", True),
+    ("gfx950", "v_bitop3_b32 v2, v3, v7, v9 bitop3:0x80", True),
+    ("gfx950", "v_bitop3_b32 v2, v9, v9, v7 bitop3:0xaa", False),
+    ("gfx1250", "v_dual_mov_b32 v8, v0 :: v_dual_bitop2_b32 v5, v3, v7 bitop3:0x40\nv_mov_b32 v2, v5", False),
+    ("gfx1250", "v_dual_mov_b32 v8, v0 :: v_dual_bitop2_b32 v5, v3, v7 bitop3:0x54\nv_mov_b32 v2, v5", True),
+]
+
+
+@pytest.mark.parametrize(("target", "line", "found"), TABLES)
+def test_truth_tables(target: str, line: str, found: bool, tmp_path) -> None:
+    narrow = target == "gfx1250"
+    start = ["s_load_b64 s[4:5], s[0:1], 0x0", "s_wait_kmcnt 0x0", "v_lshlrev_b32_e32 v1, 2, v0"] if narrow else GFX10
+    store = STORE if narrow else STORE.replace("_b32", "_dword")
+    lines = [*start, PART, "v_mov_b32_e32 v7, 0xffff", line, store]
+    assert _kinds(target, lines, 32 if narrow else 64, tmp_path) == ["undefined-register"] * found
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [

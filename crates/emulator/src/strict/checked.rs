@@ -96,10 +96,8 @@ pub enum Rule {
     Funnel(u32),
     /// Bytes of both sources: 0 to 3 of the second, 4 to 7 of the first, 8 to 11 their signs; the others are constant.
     Bytes(u32),
-    /// Bits of the second source where the first has ones, else of the third.
-    Insert,
-    /// The first with the second, and that with the third, bit by bit.
-    Twice(Logic, Logic),
+    /// Bit by bit, by a truth table of up to three sources: the first one's bit is the highest of its index.
+    Table(u8),
     /// The first shifted left by the constant, and the third beside it.
     Beside(u32),
     /// The lower half of the result is of these bits of the sources, the upper half of those.
@@ -431,6 +429,11 @@ fn fixed(base: &str, constant: &dyn Fn(usize) -> Option<u32>) -> Option<Rule> {
     }
 }
 
+/// Truth tables that give back a source.
+const FIRST: u8 = 0xf0;
+const SECOND: u8 = 0xcc;
+const THIRD: u8 = 0xaa;
+
 pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place], mask: Option<u8>) -> Rule {
     let info = inst.info();
     let field = |f| inst.field(f).unwrap_or(0);
@@ -504,10 +507,16 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
             "v_and_b32" | "v_and_b16" if plain => Rule::Logic { op: Logic::And, invert: false },
             "v_or_b32" | "v_or_b16" if plain => Rule::Logic { op: Logic::Or, invert: false },
             "v_xor_b32" | "v_xnor_b32" | "v_xor_b16" if plain => Rule::Logic { op: Logic::Xor, invert: false },
-            "v_bfi_b32" => Rule::Insert,
-            "v_and_or_b32" => Rule::Twice(Logic::And, Logic::Or),
-            "v_or3_b32" => Rule::Twice(Logic::Or, Logic::Or),
-            "v_xor3_b32" => Rule::Twice(Logic::Xor, Logic::Xor),
+            "v_bfi_b32" => Rule::Table(FIRST & SECOND | !FIRST & THIRD),
+            "v_and_or_b32" => Rule::Table(FIRST & SECOND | THIRD),
+            "v_or3_b32" => Rule::Table(FIRST | SECOND | THIRD),
+            "v_xor3_b32" => Rule::Table(FIRST ^ SECOND ^ THIRD),
+            "v_bitop3_b32" | "v_bitop3_b16" => inst.truth_table().map_or(Rule::Any, |table| Rule::Table(table as u8)),
+            // Its third source is zero.
+            "v_bitop2_b32" => {
+                let even = field(Field::Vsrc2Y) as u8 & !THIRD;
+                Rule::Table(even | even << 1)
+            }
             "v_swap_b32" | "v_swap_b16" | "v_swaprel_b32" => Rule::Defines,
             _ if base.starts_with("v_div_fmas") || base.starts_with("v_div_scale") => Rule::Carry(mask),
             _ if !plain || field(Field::Clamp) != 0 => Rule::Any,

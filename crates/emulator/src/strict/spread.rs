@@ -1,7 +1,7 @@
 //! How undefinedness goes through vector arithmetic, once for all lanes if they agree.
 
 use super::Log;
-use super::checked::{Checked, Logic, Place, Rule, Source, Way};
+use super::checked::{Checked, Place, Rule, Source, Way};
 use super::flow::{demand_exec, down, logic, up};
 use super::shadow::{Shadow, value};
 use crate::mem::lanes;
@@ -70,20 +70,19 @@ impl Source {
     }
 }
 
-/// The same of three sources, given their values and undefined bits.
-fn three(rule: &Rule, [(x, ux), (y, uy), (z, uz)]: [(u64, u64); 3]) -> u64 {
-    match *rule {
-        Rule::Twice(first, second) => {
-            let xy = match first {
-                Logic::And => x & y,
-                Logic::Or => x | y,
-                Logic::Xor => x ^ y,
+/// The undefined bits of what a truth table makes of sources with these values and undefined bits: those that may be
+/// zeros and ones.
+fn by_table(table: u8, sources: [(u64, u64); 3]) -> u64 {
+    let may_be = |wanted: bool| {
+        (0..8).filter(|n| (table >> n & 1 != 0) == wanted).fold(0, |all, n| {
+            let has = |k: usize| {
+                let (value, undefined) = sources[k];
+                undefined | if n >> (2 - k) & 1 != 0 { value } else { !value }
             };
-            logic(second, xy, logic(first, x, ux, y, uy), z, uz)
-        }
-        // Where it is unknown which of two bits is taken, they may be known to be the same.
-        _ => !ux & (x & uy | !x & uz) | ux & (uy | uz | y ^ z),
-    }
+            all | has(0) & has(1) & has(2)
+        })
+    };
+    may_be(false) & may_be(true)
 }
 
 /// Where an instruction takes bits by constants: the undefined bits of what it makes of sources with these.
@@ -138,7 +137,7 @@ impl Shadow {
 
     /// What every active lane reads, if that is the same, and the values in the lanes do not matter.
     fn common_inputs(&self, inst: &Checked, exec: u64) -> Option<Inputs> {
-        if matches!(inst.rule, Rule::Logic { .. } | Rule::VectorSelect(_) | Rule::Insert | Rule::Twice(..))
+        if matches!(inst.rule, Rule::Logic { .. } | Rule::VectorSelect(_) | Rule::Table(_))
             || inst.dpp.is_some()
             || inst.written != !0
             || inst.sources.len() > 4
@@ -188,9 +187,9 @@ impl Shadow {
                     let ((x, ux), (y, uy)) = (known(0), known(1));
                     outcome.words = [logic(op, x, ux, y, uy) as u32; 2];
                 }
-                Rule::Insert | Rule::Twice(..) if inst.dpp.is_none() && inst.sources.len() == 3 => {
-                    let sources = [known(0), known(1), known(2)];
-                    outcome.words = [three(&inst.rule, sources) as u32; 2];
+                Rule::Table(table) if inst.dpp.is_none() => {
+                    let source = |n: usize| if n < inst.sources.len() { known(n) } else { (0, 0) };
+                    outcome.words = [by_table(table, [0, 1, 2].map(source)) as u32; 2];
                 }
                 Rule::VectorSelect(code) => {
                     let second = w.s64(code) >> lane & 1 != 0;
