@@ -65,20 +65,16 @@ impl<T: Factor + Result> Kernel for ToHalf<T> {
     }
 }
 
-/// Integers of `BITS` bits, `K` of them in a column of B, to 32 bits.
+/// Integers of `BITS` bits, `K` of them in a row of A, to 32 bits.
 struct ToInteger<const BITS: usize, const K: usize>;
 impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let met = met(w, op, BITS, K);
-        integers(w, op, op.dst, |w, row, column| {
-            (0..K / 2)
-                .map(|s| {
-                    let (a, b) = (layout::dense(w, BITS, K / 2, s), layout::sparse(w, BITS, K, met[row][s]));
-                    let a = integer(op, 0, BITS, layout::code(w, op, 0, a, BITS, row));
-                    a * integer(op, 1, BITS, layout::code(w, op, 1, b, BITS, column))
-                })
-                .sum()
+        let met = met(w, op, BITS, 2 * K);
+        integers::<K>(w, op, op.dst, |w, row, column, s| {
+            let (a, b) = (layout::dense(w, BITS, K, s), layout::sparse(w, BITS, 2 * K, met[row][s]));
+            let a = integer(op, 0, BITS, layout::code(w, op, 0, a, BITS, row));
+            a * integer(op, 1, BITS, layout::code(w, op, 1, b, BITS, column))
         })
     }
 }
@@ -93,9 +89,9 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         "v_swmmac_f32_16x16x32_bf8_bf8" => ValuOp::of::<ToSingle<Sparse<Bf8, Bf8, 4, 8>>>(),
         "v_swmmac_f16_16x16x32_f16" => ValuOp::of::<ToHalf<F16>>().places_halves(),
         "v_swmmac_bf16_16x16x32_bf16" => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
-        "v_swmmac_i32_16x16x32_iu8" => ValuOp::of::<ToInteger<8, 32>>(),
-        "v_swmmac_i32_16x16x32_iu4" => ValuOp::of::<ToInteger<4, 32>>(),
-        "v_swmmac_i32_16x16x64_iu4" => ValuOp::of::<ToInteger<4, 64>>(),
+        "v_swmmac_i32_16x16x32_iu8" => ValuOp::of::<ToInteger<8, 16>>(),
+        "v_swmmac_i32_16x16x32_iu4" => ValuOp::of::<ToInteger<4, 16>>(),
+        "v_swmmac_i32_16x16x64_iu4" => ValuOp::of::<ToInteger<4, 32>>(),
         _ => return None,
     })
 }

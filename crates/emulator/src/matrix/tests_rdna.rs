@@ -112,3 +112,32 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
         );
     }
 }
+
+/// Eight products that are too much for C, then eight that bring it back: with CLAMP, RDNA4 shows what it has cut off.
+#[test]
+fn integers_are_limited_after_each_half_of_the_products() {
+    const MOST: i64 = i32::MAX as i64;
+    let (up, down) = (8 * 127 * 127, 8 * -128 * 127);
+    for (rdna3, clamp, want) in
+        [(true, true, MOST + up + down), (false, true, MOST + down), (false, false, MOST + up + down)]
+    {
+        let mut wave = Wave::new();
+        wave.generation = if rdna3 { Generation::Gfx11 } else { Generation::Gfx12 };
+        wave.set_lanes(32);
+        for lane in 0..32 {
+            // Elements 0 to 7 and 8 to 15 are in registers of their own, or in lanes.
+            for (register, second) in [(10, !rdna3 && lane >= 16), (12, true)] {
+                (0..2).for_each(|k| wave.rows[register + k].0[lane] = if second { 0x8080_8080 } else { 0x7f7f_7f7f });
+            }
+            (20..24).for_each(|register| wave.rows[register].0[lane] = 0x7f7f_7f7f);
+            (30..38).for_each(|register| wave.rows[register].0[lane] = i32::MAX as u32);
+        }
+        let op = Op { dst: 40, src: [10, 20, 30], imm: 0b11 | u64::from(clamp) << 13, ..Op::NOTHING };
+        let handler = lookup("v_wmma_i32_16x16x16_iu8").expect("a matrix operation").variants.select();
+        // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
+        let _ = unsafe { handler(&mut wave, &op) };
+        for register in 40..48 {
+            assert_eq!(wave.rows[register].0[..32], [want as u32; 32], "RDNA3 {rdna3}, clamp {clamp}");
+        }
+    }
+}

@@ -9,8 +9,8 @@
 //! CLAMP where the result is a float, say nothing (measured, see [`crate::fp::dot`]).
 //!
 //! Floats: [`rdna`]. Integers: "Wave Matrix Multiply Accumulate" in AMD's RDNA3 and RDNA4 ISA manuals; CLAMP limits their
-//! sums. (bjacob/goc has found gfx1201 to limit the sum of each half of the products before it adds the other, which
-//! shows where that of the first half alone is too large. It is not modelled.)
+//! sums, on RDNA4 first that of C and half of the products, every other eight along K, then the whole (measured on gfx1201:
+//! bjacob/goc).
 
 use std::marker::PhantomData;
 use std::sync::LazyLock;
@@ -193,15 +193,23 @@ pub(super) fn halves<R: Result, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Fl
     Flow::Next
 }
 
-/// The same of 32-bit integers: `f` gives what is added at a row and column.
+/// The same of 32-bit integers: `f` gives the product at a row, a column and a place along the `K` stored elements.
 #[inline(always)]
-pub(super) fn integers(w: &mut Wave, op: &Op, c: u16, f: impl Fn(&Wave, usize, usize) -> i64) -> Flow {
+pub(super) fn integers<const K: usize>(
+    w: &mut Wave,
+    op: &Op,
+    c: u16,
+    f: impl Fn(&Wave, usize, usize, usize) -> i64,
+) -> Flow {
     let clamp = RawMods(op.imm).clamp();
+    let limited = |sum: i64| if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+    let apart = !is_rdna3(w);
     let mut out = [Row::ZERO; SIZE];
     places(w, |register, lane, row, column| {
-        let sum = i64::from(w.row(c + register as u16).0[lane] as i32) + f(w, row, column);
-        let limited = if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-        out[register].0[lane] = limited as u32;
+        let mut sums = [0; 2];
+        (0..K).for_each(|k| sums[usize::from(apart) & (k / 8)] += f(w, row, column, k));
+        let first = limited(i64::from(w.row(c + register as u16).0[lane] as i32) + sums[0]);
+        out[register].0[lane] = limited(first + sums[1]) as u32;
     });
     store(w, op, &out, !0);
     Flow::Next
@@ -242,9 +250,7 @@ impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
             let place = if is_rdna3(w) { (layout::of_row(w, row).1, k) } else { layout::dense(w, BITS, K, k) };
             integer(op, source, BITS, layout::code(w, op, source, place, BITS, at))
         };
-        integers(w, op, op.src[2], |w, row, column| {
-            (0..K).map(|k| value(w, 0, k, row, row) * value(w, 1, k, column, row)).sum()
-        })
+        integers::<K>(w, op, op.src[2], |w, row, column, k| value(w, 0, k, row, row) * value(w, 1, k, column, row))
     }
 }
 
