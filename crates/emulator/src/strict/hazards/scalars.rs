@@ -179,7 +179,11 @@ impl Scalars {
                     }
                 }
                 if !facts.any_read {
-                    self.read = self.read & !writes | if vector { masks } else { 0 };
+                    self.read &= !writes;
+                    // A VALU instruction that reads another SGPR ends the hazard of those before it.
+                    if vector && reads != 0 {
+                        self.read = masks;
+                    }
                 }
                 missing
             }
