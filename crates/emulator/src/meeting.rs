@@ -81,7 +81,8 @@ impl Meeting {
             if state.releases != seen {
                 return true;
             }
-            if stop.load(Relaxed) || released() {
+            // Who is stuck says so, even if another one has said so already.
+            if !state.over && (stop.load(Relaxed) || released()) {
                 state.idle = state.idle.saturating_sub(1);
                 return true;
             }

@@ -23,11 +23,11 @@ use crate::strict::RawFinding;
 use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
 
-/// Instructions of a wave before the next one's turn, and, for each of its waves, of a workgroup before the next one's:
-/// one that comes to many barriers goes on, so that its registers stay in the cache.
-const ALONE: (u64, u64) = (20_000, 320_000);
+/// Instructions of a wave before the next one's turn, and turns of a workgroup's waves before the next workgroup's. Turns
+/// that all waves end at a barrier do not count, as long as there are no more instructions: so registers stay in the cache.
+const ALONE: (u64, u32) = (20_000, 16);
 /// The same while several workgroups are under way, which then mostly spin until another one gets somewhere.
-const TOGETHER: (u64, u64) = (1_000, 1_000);
+const TOGETHER: (u64, u32) = (1_000, 1);
 /// Workgroups that a worker has under way at most, unless all have to be.
 pub const RESIDENT: usize = 32;
 
@@ -268,12 +268,13 @@ impl Worker<'_> {
     }
 
     /// Gives a workgroup some turns, as long as it runs.
-    fn turns(&mut self, group: &mut Workgroup, (slice, each): (u64, u64)) -> Result<Progress, Trouble> {
-        let most = group.instructions + each * group.waves.len() as u64;
-        while group.instructions < most {
+    fn turns(&mut self, group: &mut Workgroup, (slice, mut turns): (u64, u32)) -> Result<Progress, Trouble> {
+        let most = group.instructions + slice * u64::from(turns) * group.waves.len() as u64;
+        while turns > 0 && group.instructions < most {
             for number in 0..group.waves.len() {
                 group.advance(self.program, number, slice)?;
             }
+            turns -= u32::from(group.has_ready_waves());
             match group.settle() {
                 Progress::Running if self.shared.stop.load(Relaxed) => return Ok(Progress::Running),
                 Progress::Running => {}

@@ -242,6 +242,11 @@ impl Workgroup {
         })
     }
 
+    /// Whether some wave waits for nothing.
+    pub fn has_ready_waves(&self) -> bool {
+        self.waves.iter().any(|running| running.state == State::Ready)
+    }
+
     /// Whether no wave can go on by itself.
     pub fn is_stuck(&self) -> bool {
         self.waves.iter().enumerate().all(|(number, running)| match running.state {
