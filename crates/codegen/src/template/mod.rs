@@ -9,26 +9,63 @@
 //! - Registers are named from the bottom of each file. A renaming moves each [`RegGroup`] as a whole; registers
 //!   outside every group (`vcc`, `scc`, `exec`, `m0`, ...) are fixed, and are found in [`Template::clobbers`] when the
 //!   template changes them.
-//! - A template waits for its own loads before it ends.
+//! - A template waits for its own loads before it ends, and leaves no hazard of its own inside: only its borders are
+//!   left to placement. VGPR indexing that it turns on it turns off again; upper bits of VGPR numbers (gfx1250) are zero
+//!   all along.
 
-use luthier_isa::{Inst, RegRange, RegSet};
+mod address;
+mod error;
+pub(crate) mod prepared;
+pub(crate) mod renamed;
 
-/// What a hook's argument is bound to. Together with the target it decides the code that is generated.
+use std::sync::Arc;
+
+use luthier_isa::{Inst, Mode, Part, RegRange, RegSet};
+
+pub use address::{AddressInput, AddressPart, AddressShape};
+pub use error::HookError;
+
+/// What the hook compiler has to know of an argument. Together with the target and the wave size it decides the code
+/// that is generated; which registers and numbers are bound to it at a place does not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ArgSpec {
     /// Raw bits of the parameter's type, known now: baked in before optimisation.
     Const(i128),
-    /// The address of a device variable: left in the template as relocations against `symbol`.
-    Variable { symbol: String },
+    /// A number that is bound at each place: in SGPRs, as many as the parameter's type takes.
+    Literal,
+    /// The address of a variable: left in the template as relocations against the argument. Equal slots are the same
+    /// variable; different ones do not overlap.
+    Variable { slot: usize },
     /// A wave-level 64-bit counter: read and updated in an SGPR pair.
     Counter,
-    /// The value of an application register at that point, uniform (SGPRs) or one per lane (VGPRs, AGPRs).
-    Reg(RegRange),
-    /// The same, and the hook's final value of the parameter is written back.
-    RegInOut(RegRange),
+    /// The value of application registers, uniform (one for the wave) or of each lane.
+    Value {
+        per_lane: bool,
+        /// 32-bit units.
+        units: u8,
+        /// Half of a unit: the parameter has 16 bits.
+        part: Part,
+        /// The hook's final value of the parameter is written back.
+        written: bool,
+    },
+    /// The address that an instruction accesses, 64 bits, computed in the template from its parts.
+    Address(AddressShape),
 }
 
-/// Where an argument has to be while the template runs.
+impl ArgSpec {
+    /// Of the value of registers.
+    pub fn value(range: RegRange, written: bool) -> ArgSpec {
+        let per_lane = range.first.is_vgpr() || range.first.is_agpr();
+        ArgSpec::Value { per_lane, units: range.count, part: range.part, written }
+    }
+
+    /// The hook's new value is kept.
+    pub fn is_written(&self) -> bool {
+        matches!(self, ArgSpec::Counter | ArgSpec::Value { written: true, .. })
+    }
+}
+
+/// Where an input of an argument has to be while the template runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgPlace {
     /// In the template's own register names.
@@ -53,6 +90,19 @@ pub enum RelocKind {
     Abs32Lo,
     /// `(S + A) >> 32` (R_AMDGPU_ABS32_HI).
     Abs32Hi,
+    /// All 64 bits of `S + A - P` in a literal of two words (R_AMDGPU_REL64), from gfx1250 on.
+    Rel64,
+    /// All 64 bits of `S + A` (R_AMDGPU_ABS64).
+    Abs64,
+}
+
+/// What a relocated literal refers to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RelocTarget {
+    /// The variable that is bound to the argument of this index.
+    Arg(usize),
+    /// A symbol by name.
+    Symbol(String),
 }
 
 /// A literal that depends on where things are loaded.
@@ -60,7 +110,7 @@ pub enum RelocKind {
 pub struct TemplateReloc {
     /// Index into [`Template::insts`]; the instruction's trailing literal is the word to fill in.
     pub inst: usize,
-    pub symbol: String,
+    pub target: RelocTarget,
     pub kind: RelocKind,
     pub addend: i64,
 }
@@ -80,12 +130,11 @@ pub struct Template {
     pub name: String,
     pub insts: Vec<Inst>,
     pub relocs: Vec<TemplateReloc>,
-    /// One for each [`ArgSpec`], in order; `None` where the argument is baked in or never looked at.
-    pub args: Vec<Option<ArgPlace>>,
+    /// For each [`ArgSpec`], in order, the places of its inputs: none where it is baked in, one for a value, as many as
+    /// the shape has parts for an address. `None` where the template never looks at an input.
+    pub args: Vec<Vec<Option<ArgPlace>>>,
     /// The renamable registers (SGPRs, VGPRs, AGPRs), each in exactly one group.
     pub groups: Vec<RegGroup>,
-    /// Every unit read or written, fixed ones included.
-    pub uses: RegSet,
     /// Every unit whose value may differ at the end from that at the start. EXEC is not among them: it is restored.
     pub clobbers: RegSet,
     /// Units whose value at entry matters: the arguments' places, and special registers that are read (EXEC, MODE).
@@ -104,8 +153,25 @@ impl Template {
     pub fn size(&self) -> usize {
         self.insts.iter().map(Inst::size).sum()
     }
-    /// The places whose new values are to be kept, with the index of their argument.
-    pub fn results(&self) -> impl Iterator<Item = (usize, RegRange)> + '_ {
-        self.args.iter().enumerate().filter_map(|(i, a)| a.filter(|a| a.written).map(|a| (i, a.range)))
+}
+
+/// Makes templates of one hook: each shape of its arguments is another.
+pub trait TemplateSource: Send + Sync {
+    /// The hook's name, for reports.
+    fn name(&self) -> &str;
+
+    /// The template for these arguments. Asked again for the same, it gives the same.
+    ///
+    /// # Errors
+    /// The hook cannot be compiled for the target or for arguments of these kinds.
+    fn template(&self, mode: Mode, args: &[ArgSpec]) -> Result<Arc<Template>, HookError>;
+}
+
+impl TemplateSource for Arc<Template> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn template(&self, _: Mode, _: &[ArgSpec]) -> Result<Arc<Template>, HookError> {
+        Ok(self.clone())
     }
 }

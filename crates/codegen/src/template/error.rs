@@ -1,6 +1,5 @@
 //! What goes wrong in a hook, with its place in the source.
 
-use super::ast::At;
 
 /// A hook that cannot be compiled. `line` and `col` count from 1; a line of 0 says that there is no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +12,7 @@ pub struct HookError {
 }
 
 impl HookError {
-    pub(crate) fn new(file: &str, at: At, message: impl Into<String>) -> HookError {
+    pub(crate) fn new(file: &str, at: (u32, u32), message: impl Into<String>) -> HookError {
         HookError { file: file.to_owned(), line: at.0, col: at.1, message: message.into() }
     }
 }
