@@ -2,6 +2,9 @@
 
 use luthier_isa::{Reg, RegRange, RegSet};
 
+use crate::machine::File;
+use crate::machine::registers::Counts;
+
 /// One register file's free registers: bit n is register n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Free([u64; 4]);
@@ -59,47 +62,6 @@ impl Free {
     }
 }
 
-/// Which of the three files a register is in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum File {
-    Sgpr,
-    Vgpr,
-    Agpr,
-}
-
-impl File {
-    pub fn of(reg: Reg) -> Option<File> {
-        match reg {
-            r if r.is_sgpr() => Some(File::Sgpr),
-            r if r.is_vgpr() => Some(File::Vgpr),
-            r if r.is_agpr() => Some(File::Agpr),
-            _ => None,
-        }
-    }
-    pub fn reg(self, n: u16) -> Reg {
-        match self {
-            File::Sgpr => Reg::sgpr(n),
-            File::Vgpr => Reg::vgpr(n),
-            File::Agpr => Reg::agpr(n),
-        }
-    }
-    pub fn first_unit(self) -> usize {
-        match self {
-            File::Sgpr => 0,
-            File::Vgpr => 256,
-            File::Agpr => 512,
-        }
-    }
-}
-
-/// One more than the highest register of each file that may be used.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    pub sgprs: u16,
-    pub vgprs: u16,
-    pub agprs: u16,
-}
-
 /// Free registers of all files.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
@@ -112,7 +74,7 @@ pub struct Pool {
 
 impl Pool {
     /// `taken` holds values that are needed; `taken_inactive` those needed in lanes that EXEC turns off.
-    pub fn new(taken: &RegSet, taken_inactive: &RegSet, limits: Limits) -> Pool {
+    pub fn new(taken: &RegSet, taken_inactive: &RegSet, limits: Counts) -> Pool {
         let vgprs = Free::outside(taken, File::Vgpr.first_unit(), limits.vgprs);
         let inactive = Free::outside(taken_inactive, File::Vgpr.first_unit(), limits.vgprs);
         Pool {
@@ -151,18 +113,25 @@ impl Pool {
             }
         }
     }
-    /// Makes an SGPR free.
+    /// Makes a register free, a VGPR in its active lanes only.
     pub fn add(&mut self, reg: Reg) {
-        if File::of(reg) == Some(File::Sgpr) {
-            self.sgprs.add(reg.number());
+        match File::of(reg) {
+            Some(File::Sgpr) => self.sgprs.add(reg.number()),
+            Some(File::Vgpr) => self.vgprs.add(reg.number()),
+            _ => {}
         }
     }
-    /// For an SGPR.
     pub fn is_free(&self, reg: Reg) -> bool {
-        File::of(reg) == Some(File::Sgpr) && self.sgprs.contains(reg.number())
+        match File::of(reg) {
+            Some(File::Sgpr) => self.sgprs.contains(reg.number()),
+            Some(File::Vgpr) => self.vgprs.contains(reg.number()),
+            Some(File::Agpr) => self.agprs.contains(reg.number()),
+            None => false,
+        }
     }
-    pub fn describe(&self) -> String {
-        format!("{} SGPRs and {} VGPRs are free here", self.sgprs.count(), self.vgprs.count())
+    /// Free SGPRs, and VGPRs.
+    pub fn left(&self) -> (u32, u32) {
+        (self.sgprs.count(), self.vgprs.count())
     }
 }
 
@@ -174,7 +143,7 @@ mod tests {
     fn tuples_are_aligned_and_free() {
         let mut taken: RegSet = [0, 1, 2, 5, 64, 70].map(Reg::sgpr).into_iter().collect();
         taken.insert(Reg::vgpr(0));
-        let limits = Limits { sgprs: 102, vgprs: 8, agprs: 0 };
+        let limits = Counts { sgprs: 102, vgprs: 8, agprs: 0 };
         let mut pool = Pool::new(&taken, &RegSet::EMPTY, limits);
         let mut take =
             |count, align, remainder| pool.take(File::Sgpr, count, align, remainder, false).map(|r| r.first.number());
@@ -192,7 +161,7 @@ mod tests {
     #[test]
     fn a_register_needed_in_inactive_lanes_is_not_written_whole() {
         let inactive: RegSet = [Reg::vgpr(0)].into_iter().collect();
-        let limits = Limits { sgprs: 0, vgprs: 4, agprs: 0 };
+        let limits = Counts { sgprs: 0, vgprs: 4, agprs: 0 };
         let mut pool = Pool::new(&RegSet::EMPTY, &inactive, limits);
         assert_eq!(pool.take(File::Vgpr, 1, 1, 0, true), Some(RegRange::new(Reg::vgpr(1), 1)));
         assert_eq!(pool.take(File::Vgpr, 1, 1, 0, false), Some(RegRange::new(Reg::vgpr(0), 1)));
