@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::{env, fs, path::Path};
 
+#[path = "build/ops.rs"]
+mod ops;
+
 /// One file of `tables/` each. A row's mask says which of the file's modes have the opcode.
 const FAMILIES: [&str; 5] = ["gfx9", "gfx10", "gfx11", "gfx12", "gfx1250"];
 
@@ -48,10 +51,12 @@ struct Pools {
     flags: Pool,
     checks: Pool,
     bits: Pool,
+    ops: ops::Ops,
 }
 
 fn main() {
     println!("cargo::rerun-if-changed=tables");
+    println!("cargo::rerun-if-changed=build");
     let folder = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let mut pools = Pools {
         strings: String::new(),
@@ -64,11 +69,13 @@ fn main() {
         flags: Pool::new("FLAGS", "Flags"),
         checks: Pool::new("CHECKS", "&[Check]"),
         bits: Pool::new("BITS", "[u128; 3]"),
+        ops: ops::Ops::read(&FAMILIES.map(table), &fs::read_to_string("tables/synonyms.txt").expect("the synonyms")),
     };
+    fs::write(Path::new(&folder).join("ops.rs"), pools.ops.source()).expect("OUT_DIR");
     let mut out = String::new();
     writeln!(out, "static FAMILIES: [Family; {}] = [", FAMILIES.len()).unwrap();
     for family in FAMILIES {
-        let text = fs::read_to_string(format!("tables/{family}.txt")).expect("the instruction table");
+        let text = table(family);
         let modes: Vec<&str> =
             text.lines().find_map(|l| l.strip_prefix("#modes ")).expect("the modes").split(' ').collect();
         let path = Path::new(&folder).join(format!("{family}.bin"));
@@ -80,6 +87,10 @@ fn main() {
     let Pools { classes, formats, keys, operands, registers, flags, checks, bits, .. } = &pools;
     [classes, formats, keys, operands, registers, flags, checks, bits].into_iter().for_each(|p| p.write(&mut out));
     fs::write(Path::new(&folder).join("tables.rs"), out).expect("OUT_DIR");
+}
+
+fn table(family: &str) -> String {
+    fs::read_to_string(format!("tables/{family}.txt")).expect("the instruction table")
 }
 
 fn records(family: &str, text: &str, pools: &mut Pools) -> Vec<u8> {
@@ -114,6 +125,7 @@ fn records(family: &str, text: &str, pools: &mut Pools) -> Vec<u8> {
             ),
             pools.checks.number(format!("&[{}]", words.map(|w| check(w, &classes)).collect::<String>())),
             pools.bits.number(format!("[{}]", bits.join(", "))),
+            pools.ops.number(mnemonic),
         ];
         wide.into_iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
         narrow.into_iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));

@@ -16,6 +16,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`reg`] | 32-bit register units, tuples of them, and sets |
+//! | [`op`] | what an instruction does, whatever it is called and however it is encoded |
 //! | [`opcode`] | what the tables say of an opcode |
 //! | [`field`] | the named fields of the encodings |
 //! | [`mod@format`] | the encoding formats |
@@ -41,6 +42,7 @@ pub mod inst;
 pub mod layout;
 pub mod memory;
 pub mod msb;
+pub mod op;
 pub mod opcode;
 mod operand;
 mod places;
@@ -57,6 +59,7 @@ pub use generation::Generation;
 pub use inst::{DecodeError, EncodeError, Inst};
 pub use memory::{MemoryAccess, Space};
 pub use msb::{MsbChange, VgprMsb};
+pub use op::Op;
 pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo};
 pub use operand::Operand;
 pub use reg::{Part, Reg, RegRange, RegSet};

@@ -2,6 +2,7 @@
 
 pub use crate::format::Format;
 use crate::layout::{Piece, layout};
+use crate::op::Op;
 use crate::places::Places;
 use crate::{Access, Field, Mode, Reg};
 
@@ -146,7 +147,7 @@ pub struct OpcodeInfo {
     pub mode: Mode,
     /// As LLVM prints it: `v_add_f32_e32`, `s_mov_b32`, `v_mov_b32_dpp`.
     pub mnemonic: &'static str,
-    /// The operation, without encoding suffix (`_e32`, `_e64`, `_dpp`, `_sdwa`): `v_add_f32`. What the emulator keys on.
+    /// The operation, without encoding suffix (`_e32`, `_e64`, `_dpp`, `_sdwa`): `v_add_f32`. [`OpcodeInfo::op`] is what to compare.
     pub base: &'static str,
     /// LLVM's name of the encoded opcode: `V_ADD_F32_e32_vi`.
     pub llvm: &'static str,
@@ -162,6 +163,7 @@ pub struct OpcodeInfo {
     pub implicit_reads: &'static [Reg],
     pub implicit_writes: &'static [Reg],
     pub flags: Flags,
+    pub(crate) op: Op,
     pub(crate) places: &'static Places,
     pub(crate) legality: Legality,
 }

@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use crate::decode;
+use crate::op::{self, Op};
 use crate::opcode::{Check, Legality};
 use crate::places::places;
 use crate::target::{Mode, Wave};
@@ -18,6 +19,8 @@ pub struct Tables {
     pub ids: Vec<u16>,
     /// Mnemonics in order, with the first opcode of each.
     pub names: Vec<(&'static str, u16)>,
+    /// All opcodes by operation, the plainest of each first.
+    pub by_op: Vec<u16>,
 }
 
 /// One file of `tables/`.
@@ -28,8 +31,8 @@ struct Family {
     rows: &'static [u8],
 }
 
-/// As build.rs writes them: four numbers of 32 bits, ten of 16.
-const ROW: usize = 4 * 4 + 10 * 2;
+/// As build.rs writes them: four numbers of 32 bits, eleven of 16.
+const ROW: usize = 4 * 4 + 11 * 2;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
@@ -74,7 +77,7 @@ impl Record<'_> {
 }
 
 fn unpack(mode: Mode) -> Tables {
-    let mut tables = Tables { opcodes: Vec::new(), ids: Vec::new(), names: Vec::new() };
+    let mut tables = Tables { opcodes: Vec::new(), ids: Vec::new(), names: Vec::new(), by_op: Vec::new() };
     let Some((family, bit)) = family(mode) else { return tables };
     let generation = mode.target().generation();
     tables.ids = vec![u16::MAX; decode::slots(generation)];
@@ -104,6 +107,7 @@ fn unpack(mode: Mode) -> Tables {
             mode,
             mnemonic,
             base: base(mnemonic),
+            op: Op::from_number(record.narrow(10)),
             llvm,
             pseudo,
             format,
@@ -120,6 +124,8 @@ fn unpack(mode: Mode) -> Tables {
     tables.names = tables.opcodes.iter().map(|o| (o.mnemonic, o.id.0)).collect();
     tables.names.sort_unstable();
     tables.names.dedup_by_key(|(name, _)| *name);
+    tables.by_op = (0..tables.opcodes.len() as u16).collect();
+    tables.by_op.sort_unstable_by_key(|&id| op::rank(&tables.opcodes[usize::from(id)]));
     tables
 }
 
