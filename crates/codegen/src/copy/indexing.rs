@@ -1,5 +1,6 @@
 //! Where VGPR indexing (`s_set_gpr_idx_on`) may be on, so that a VALU operand does not name the register it says.
 
+use luthier_isa::op::Op;
 use luthier_isa::{Field, Inst, Operand};
 use luthier_lifter::{FuncId, Program};
 
@@ -22,10 +23,10 @@ impl Indexing {
         self.crosses_blocks
     }
     pub fn step(inst: &Inst, on: &mut bool) {
-        match inst.info().base {
-            "s_set_gpr_idx_on" | "s_set_gpr_idx_mode" => *on = true,
-            "s_set_gpr_idx_off" => *on = false,
-            "s_setreg_b32" | "s_setreg_imm32_b32" if writes_enable(inst) => *on = true,
+        match inst.info().op() {
+            Op::SSetGprIdxOn | Op::SSetGprIdxMode => *on = true,
+            Op::SSetGprIdxOff => *on = false,
+            Op::SSetregB32 | Op::SSetregImm32B32 if has_gpr_idx(inst) && writes_enable(inst) => *on = true,
             _ => {}
         }
     }
@@ -36,4 +37,9 @@ fn writes_enable(inst: &Inst) -> bool {
     let Some(Operand::Imm(hwreg)) = inst.operand_in(Field::Simm16) else { return true };
     let (register, offset, width) = (hwreg & 0x3f, hwreg >> 6 & 0x1f, (hwreg >> 11 & 0x1f) + 1);
     register == 1 && (offset..offset + width).contains(&27)
+}
+
+/// GCN and CDNA: elsewhere bit 27 of MODE is something else.
+fn has_gpr_idx(inst: &Inst) -> bool {
+    inst.info().mode.target().generation().is_gfx9_family()
 }

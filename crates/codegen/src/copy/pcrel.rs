@@ -6,13 +6,18 @@
 
 use std::collections::HashMap;
 
+use luthier_isa::op::Op;
 use luthier_isa::{Access, DataType, Inst, Operand, Reg, RegRange};
-use luthier_lifter::{FuncId, InstrId, InstrIds, Liveness, Terminator};
+use luthier_lifter::{FuncId, InFlight, InstrId, InstrIds, Live, Liveness, Terminator};
 
-use super::chunk::Place;
-use super::copy::{ChunkMap, Spot};
-use super::env::Env;
-use crate::plan::{ArgValue, When};
+use super::function::Copier;
+use super::{ChunkMap, Refusal, Spot};
+use crate::layout::chunk::{Fixup, Place};
+use crate::machine::File;
+use crate::machine::operations::{LITERAL, one};
+use crate::plan::{Body, Where};
+use crate::splice::pool::Want;
+use crate::splice::{Env, Site};
 
 /// What to do at an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +72,7 @@ impl PcPlans {
                     && only_for_jump(env, block, &sum, target)
                 {
                     to = map
-                        .label(env, target)
+                        .target(env, func, target, false)
                         .ok_or_else(|| format!("the jump at {at:#x} leads to {target:#x}, which is not copied"))?;
                     jump_done = true;
                 }
@@ -110,16 +115,16 @@ fn sum_after(env: &Env, block: InstrIds, getpc: InstrId) -> Option<Sum> {
         return None;
     }
     let Some((_, Operand::Reg(pair))) = program.inst(getpc).operands().next() else { return None };
-    let addend = |inst: &Inst, name: &str, reg: Reg| -> Option<u32> {
+    let addend = |inst: &Inst, op: Op, reg: Reg| -> Option<u32> {
         let mut operands = inst.operands().map(|(_, v)| v);
         let same = Operand::Reg(RegRange::new(reg, 1));
-        if inst.info().base != name || operands.next()? != same || operands.next()? != same {
+        if inst.info().op() != op || operands.next()? != same || operands.next()? != same {
             return None;
         }
         operands.next()?.bits(DataType::B32).map(|b| b as u32)
     };
-    let x = addend(program.inst(low), "s_add_u32", pair.first)?;
-    let y = addend(program.inst(high), "s_addc_u32", pair.first.offset(1))?;
+    let x = addend(program.inst(low), Op::SAddU32, pair.first)?;
+    let y = addend(program.inst(high), Op::SAddcU32, pair.first.offset(1))?;
     Some(Sum { pair, low, high, constant: u64::from(y) << 32 | u64::from(x) })
 }
 
@@ -128,13 +133,16 @@ fn may_fold(env: &Env, func: FuncId, block: luthier_lifter::BlockId, sum: &Sum, 
     let getpc = InstrId(sum.low.0 - 1);
     let from = spots.partition_point(|s| s.instr < getpc);
     let hooks = spots[from..].iter().take_while(|s| s.instr <= sum.high);
-    let between =
-        hooks.filter(|s| (s.instr, s.when) > (getpc, When::Before) && (s.instr, s.when) < (sum.high, When::After));
-    let mut args = between.flat_map(|s| &env.plan.insertions[s.insertion as usize].args);
-    let looked_at = args.any(|arg| match arg {
-        ArgValue::Reg(r) | ArgValue::RegInOut(r) => r.units().any(|u| sum.pair.units().any(|p| p == u)),
-        _ => false,
-    });
+    let between = hooks.filter(|s| (s.instr, s.at) > (getpc, Where::Before) && (s.instr, s.at) < (sum.high, Where::After));
+    let looks = |body: &Body| match body {
+        Body::Hook { args, .. } => {
+            let inst = env.program.inst(sum.high);
+            let mut read = args.iter().flat_map(|a| a.reads(inst)).flat_map(RegRange::units);
+            read.any(|u| sum.pair.units().any(|p| p == u))
+        }
+        Body::Raw(_) | Body::Nothing => true,
+    };
+    let looked_at = between.into_iter().any(|s| looks(&env.plan.insertions[s.insertion as usize].body));
     // Hardly ever is the carry of an address used; look at the instructions before asking liveness.
     !looked_at
         && (scc_overwritten(env, block, sum.high)
@@ -172,4 +180,89 @@ fn only_for_jump(env: &Env, block: luthier_lifter::BlockId, sum: &Sum, target: u
     let Some(to) = program.instr_at(target).map(|i| program.block_of(i)) else { return false };
     let live = Liveness::of(program, program.block(to).func).live_in(to);
     jumps_there && !touched && !sum.pair.units().any(|u| live.contains(u))
+}
+
+impl Copier<'_> {
+    /// After an `s_getpc_b64`: adds what takes the copy's address to the original's, SCC kept.
+    pub(super) fn keep_pc(
+        &mut self,
+        getpc: u32,
+        inst: &Inst,
+        to: Place,
+        after: &Live,
+        loads: &InFlight,
+    ) -> Result<(), Refusal> {
+        let Some(Operand::Reg(range)) = inst.operands().next().map(|(_, v)| v) else {
+            return Err(Refusal::Reason(format!("{inst} has no destination")));
+        };
+        let ops = &self.env.machine.ops;
+        let mut keep = None;
+        if after.active.contains(Reg::SCC) {
+            let nothing = Default::default();
+            let site = Site {
+                address: 0,
+                live: after,
+                loads,
+                busy: &nothing,
+                kept: &nothing,
+                indexed: false,
+                msb: Default::default(),
+            };
+            let mut pool = site.pool(self.env, &range.units().collect());
+            let Some(reg) = pool.take(Want::of(File::Sgpr, 1)) else {
+                return Err(Refusal::Reason(format!(
+                    "no SGPR is free to keep SCC while {inst} is made to give the original address"
+                )));
+            };
+            self.out.highest.note(reg);
+            keep = Some(reg.first);
+        }
+        let chunk = &mut self.out.chunk;
+        if let Some(reg) = keep {
+            chunk.push(&ops.save_scc(reg)?);
+        }
+        let (low, high) = (range.first, range.first.offset(1));
+        chunk.push(&Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?);
+        let low_at = chunk.here() - 1;
+        chunk.push(&Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?);
+        let high_at = chunk.here() - 1;
+        chunk.fixups.push(Fixup::PcPair { getpc, low: low_at, high: high_at, to });
+        if let Some(reg) = keep {
+            chunk.push(&ops.restore_scc(reg)?);
+        }
+        Ok(())
+    }
+
+    /// The `s_add_u32` of a folded sum, with room for any literal.
+    pub(super) fn fold(&mut self, inst: &Inst, getpc: InstrId, to: Place) -> Result<(), Refusal> {
+        let chunk = &mut self.out.chunk;
+        // The getpc's copy stands behind what is inserted at its label.
+        let vaddr = self.env.program.vaddr(getpc);
+        let getpc_at = chunk.origins.iter().rev().find(|o| o.1 == vaddr).map(|o| o.0);
+        let Some(getpc_at) = getpc_at else {
+            return Err(Refusal::Reason(format!("the s_getpc_b64 at {vaddr:#x} is not copied before its sum")));
+        };
+        let mut wide = *inst;
+        wide.set_operand(2, LITERAL)?;
+        chunk.push(&wide);
+        let low = chunk.here() - 1;
+        chunk.fixups.push(Fixup::PcPair { getpc: getpc_at, low, high: u32::MAX, to });
+        Ok(())
+    }
+
+    pub(super) fn fold_high(&mut self, inst: &Inst) -> Result<(), Refusal> {
+        let mut wide = *inst;
+        wide.set_operand(2, LITERAL)?;
+        let chunk = &mut self.out.chunk;
+        chunk.push(&wide);
+        let here = chunk.here() - 1;
+        let open = chunk.fixups.iter_mut().rev().find(|f| matches!(f, Fixup::PcPair { high: u32::MAX, .. }));
+        match open {
+            Some(Fixup::PcPair { high, .. }) => {
+                *high = here;
+                Ok(())
+            }
+            _ => Err(Refusal::Reason(format!("{inst} completes no sum"))),
+        }
+    }
 }

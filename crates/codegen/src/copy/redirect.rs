@@ -7,7 +7,7 @@
 
 use luthier_isa::{EncodeError, Inst, Operand, Reg};
 
-use super::ops::{Ops, one, pair};
+use crate::machine::operations::{Operations, one, pair};
 
 /// An original function of which there is a copy.
 #[derive(Clone, Debug)]
@@ -40,14 +40,14 @@ fn reaches(from: u64, to: u64) -> bool {
     (-0x20000..=0x1fffc).contains(&distance)
 }
 
-fn short(ops: &Ops, from: u64, to: u64) -> Result<Patch, EncodeError> {
+fn short(ops: &Operations, from: u64, to: u64) -> Result<Patch, EncodeError> {
     let words = to.wrapping_sub(from + 4) as i64 / 4;
     let mut bytes = Vec::new();
     Inst::build(ops.s_branch, &[Operand::Imm(words)])?.encode_into(&mut bytes);
     Ok(Patch { vaddr: from, bytes, via: None })
 }
 
-fn long(ops: &Ops, from: u64, to: u64, original: usize, via: Reg) -> Result<Patch, EncodeError> {
+fn long(ops: &Operations, from: u64, to: u64, original: usize, via: Reg) -> Result<Patch, EncodeError> {
     let delta = to.wrapping_sub(from + 4);
     let (low, high) = (via, via.offset(1));
     let code = [
@@ -73,7 +73,7 @@ pub struct Failure {
 
 /// The patches for all `originals` (by address). `via` is the register pair for each one's component.
 pub fn patches(
-    ops: &Ops,
+    ops: &Operations,
     originals: &[Original],
     via: impl Fn(usize) -> Option<Reg>,
 ) -> Result<Result<Vec<Patch>, Failure>, EncodeError> {

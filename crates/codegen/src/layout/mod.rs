@@ -7,7 +7,12 @@
 
 use std::collections::HashMap;
 
-use super::chunk::{Chunk, ChunkId, Fixup, Place};
+pub mod chunk;
+
+use luthier_isa::EncodeError;
+
+use crate::machine::Operations;
+use chunk::{Chunk, ChunkId, Fixup, Half, Place};
 
 /// Bytes between pools.
 const SITE_SPACING: u64 = 64 * 1024;
@@ -19,8 +24,20 @@ const MARGIN: i64 = 16 * 1024;
 /// Islands in a pool; the jump over it has to reach.
 const POOL_LIMIT: usize = 16_000;
 
-const S_BRANCH: u32 = 0xbf82_0000;
-const S_NOP: u32 = 0xbf80_0000;
+/// The instructions that the layout writes itself, with an immediate of zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Filler {
+    pub branch: u32,
+    pub nop: u32,
+}
+
+impl Filler {
+    /// # Errors
+    /// They cannot be encoded.
+    pub fn of(ops: &Operations) -> Result<Filler, EncodeError> {
+        Ok(Filler { branch: ops.branch()?.words()[0], nop: ops.nop(1)?.words()[0] })
+    }
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
@@ -63,10 +80,11 @@ pub struct Layout {
     /// Where each island goes: to another island or (absent) to its place.
     next_hop: HashMap<(usize, usize), (usize, usize)>,
     start: u64,
+    filler: Filler,
 }
 
 impl Layout {
-    pub fn new(chunks: &[Chunk], start: u64) -> Result<Layout, LayoutError> {
+    pub fn new(chunks: &[Chunk], start: u64, filler: Filler) -> Result<Layout, LayoutError> {
         let mut layout = Layout {
             bases: Vec::new(),
             end: start,
@@ -75,6 +93,7 @@ impl Layout {
             first_hop: HashMap::new(),
             next_hop: HashMap::new(),
             start,
+            filler,
         };
         layout.assign(chunks);
         if layout.end - start <= FORWARD as u64 {
@@ -120,7 +139,8 @@ impl Layout {
             let first = self.sites.len();
             for label in &chunk.labels {
                 let address = self.bases[i] + u64::from(label.word) * 4;
-                let since = address - last;
+                // The label of a function's entry comes behind those of its instructions.
+                let Some(since) = address.checked_sub(last) else { continue };
                 // A place that nothing falls into costs no jump: take it somewhat earlier.
                 if since >= SITE_SPACING || !label.falls_in && since >= SITE_SPACING * 3 / 4 {
                     last = address;
@@ -251,7 +271,7 @@ impl Layout {
         let mut out: Vec<u8> = Vec::with_capacity((self.end - self.start) as usize);
         for (i, chunk) in chunks.iter().enumerate() {
             while self.start + (out.len() as u64) < self.bases[i] {
-                out.extend_from_slice(&S_NOP.to_le_bytes());
+                out.extend_from_slice(&self.filler.nop.to_le_bytes());
             }
             let words = self.fixed(chunks, i, variables);
             let mut done = 0;
@@ -274,7 +294,7 @@ impl Layout {
             return;
         }
         if site.jump_over {
-            out.extend_from_slice(&(S_BRANCH | site.islands.len() as u32).to_le_bytes());
+            out.extend_from_slice(&(self.filler.branch | site.islands.len() as u32).to_le_bytes());
         }
         for (i, place) in site.islands.iter().enumerate() {
             let to = match self.next_hop.get(&(s, i)) {
@@ -283,7 +303,7 @@ impl Layout {
             };
             let from = site.island_address(i);
             // An island that an earlier round wanted and the last one no longer uses may be too far from its place.
-            let word = if Layout::reaches(from, to, 0) { S_BRANCH | offset_field(from, to) } else { S_NOP };
+            let word = if Layout::reaches(from, to, 0) { self.filler.branch | offset_field(from, to) } else { self.filler.nop };
             out.extend_from_slice(&word.to_le_bytes());
         }
     }
@@ -307,10 +327,17 @@ impl Layout {
                     words[low as usize] = delta as u32;
                     words[high as usize] = (delta >> 32) as u32;
                 }
-                Fixup::Relative { at, to, addend, high } => {
+                Fixup::Relative { at, to, addend, part } => {
                     let place = self.place(chunks, to, variables).wrapping_add_signed(addend);
                     let delta = place.wrapping_sub(self.address(i, at));
-                    words[at as usize] = if high { (delta >> 32) as u32 } else { delta as u32 };
+                    if part != Half::High {
+                        words[at as usize] = delta as u32;
+                    }
+                    match part {
+                        Half::Low => {}
+                        Half::High => words[at as usize] = (delta >> 32) as u32,
+                        Half::Whole => words[at as usize + 1] = (delta >> 32) as u32,
+                    }
                 }
             }
         }
@@ -328,7 +355,10 @@ fn offset_field(from: u64, to: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::chunk::Label;
+    use chunk::Label;
+
+    const S_BRANCH: u32 = 0xbf82_0000;
+    const FILLER: Filler = Filler { branch: S_BRANCH, nop: 0xbf80_0000 };
 
     /// Follows branches from a word until something that is no `s_branch`.
     fn follow(bytes: &[u8], start: u64, mut at: u64) -> u64 {
@@ -375,7 +405,7 @@ mod tests {
         for (count, words) in [(1, 1000), (1, 60_000), (3, 100_000), (20, 20_000), (1, 400_000)] {
             let (chunks, branches) = web(count, words);
             let start = 0x10000;
-            let layout = Layout::new(&chunks, start).unwrap();
+            let layout = Layout::new(&chunks, start, FILLER).unwrap();
             let bytes = layout.emit(&chunks, &[]);
             assert_eq!(start + bytes.len() as u64, layout.end());
             for (chunk, at, to) in branches {
@@ -394,7 +424,7 @@ mod tests {
     fn a_pc_pair_gives_the_place_from_wherever_it_stands() {
         let mut chunk = Chunk { align: 256, words: vec![0; 8], ..Chunk::default() };
         chunk.fixups.push(Fixup::PcPair { getpc: 1, low: 3, high: 5, to: Place::Original(0x100) });
-        let layout = Layout::new(&[chunk.clone()], 0x2000).unwrap();
+        let layout = Layout::new(&[chunk.clone()], 0x2000, FILLER).unwrap();
         let bytes = layout.emit(&[chunk], &[]);
         let word = |i: usize| u32::from_le_bytes(bytes[i * 4..i * 4 + 4].try_into().unwrap());
         let sum = (u64::from(word(5)) << 32 | u64::from(word(3))).wrapping_add(0x2008);

@@ -9,6 +9,7 @@
 //! | [`file`] | register files |
 //! | [`operations`] | the instructions that placement writes itself |
 //! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
+//! | [`scratch`] | scratch of our own |
 //! | [`special`] | state that is in no register file, and how it is kept |
 //! | [`waits`] | waiting for memory results |
 //! | [`seams`] | wait states and the like between inserted code and what surrounds it |
@@ -16,6 +17,7 @@
 pub mod file;
 pub mod operations;
 pub mod registers;
+pub mod scratch;
 pub mod seams;
 pub mod special;
 pub mod waits;

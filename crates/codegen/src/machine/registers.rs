@@ -27,6 +27,13 @@ impl Counts {
             None => {}
         }
     }
+    pub fn least(self, other: Counts) -> Counts {
+        Counts {
+            sgprs: self.sgprs.min(other.sgprs),
+            vgprs: self.vgprs.min(other.vgprs),
+            agprs: self.agprs.min(other.agprs),
+        }
+    }
     pub fn merge(&mut self, other: &Counts) {
         self.sgprs = self.sgprs.max(other.sgprs);
         self.vgprs = self.vgprs.max(other.vgprs);
@@ -224,6 +231,11 @@ impl Machine {
             && descriptor.float_round_mode_16_64() == 0
             && descriptor.float_denorm_mode_32() == 3
             && descriptor.float_denorm_mode_16_64() == 3
+    }
+
+    /// Memory instructions may be replayed after a page fault.
+    pub fn replays(&self) -> bool {
+        self.mode.target().generation().is_gfx9_family()
     }
 
     /// Kernel arguments may be preloaded, so that the kernel has a second entry.

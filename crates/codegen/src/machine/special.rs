@@ -113,4 +113,17 @@ impl Machine {
     pub fn mode_holds_vgpr_msb(&self) -> bool {
         self.mode.target().generation() == Generation::Gfx1250
     }
+
+    /// SGPRs = units of the state, from this one on.
+    pub fn read_special(&self, special: Special, unit: u16, to: RegRange) -> Built {
+        let ops = &self.ops;
+        let state = special.range(self).first;
+        let each = to.units().zip(unit..).map(|(to, unit)| match special {
+            Special::Scc => ops.save_scc(to),
+            Special::Mode => ops.get_hwreg(to, HwReg::MODE),
+            Special::FlatScratch if self.scratch_base_is_hwreg() => ops.get_hwreg(to, SCRATCH_BASE[usize::from(unit) % 2]),
+            _ => ops.mov32(to, one(state.offset(unit))),
+        });
+        each.collect()
+    }
 }

@@ -43,6 +43,10 @@ impl Free {
     }
     /// The lowest `count` neighbours of which the first's number is `remainder` modulo `align` (1, 2 or 4).
     pub fn find(&self, count: u8, align: u8, remainder: u16) -> Option<u16> {
+        self.find_below(count, align, remainder, 256)
+    }
+    /// The same, all of them below `limit`.
+    pub fn find_below(&self, count: u8, align: u8, remainder: u16, limit: u16) -> Option<u16> {
         let pattern: u64 = match align {
             1 => u64::MAX,
             2 => 0x5555_5555_5555_5555,
@@ -52,6 +56,9 @@ impl Free {
             let mut starts = self.0[usize::from(word)] & pattern;
             while starts != 0 {
                 let n = word * 64 + starts.trailing_zeros() as u16;
+                if n + u16::from(count) > limit {
+                    return None;
+                }
                 if (1..u16::from(count)).all(|i| self.contains(n + i)) {
                     return Some(n);
                 }
@@ -59,6 +66,31 @@ impl Free {
             }
         }
         None
+    }
+}
+
+/// Neighbouring registers that are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Want {
+    pub file: File,
+    pub count: u8,
+    /// The first's number modulo `align` is `remainder`.
+    pub align: u8,
+    pub remainder: u16,
+    /// All lanes will be written.
+    pub whole: bool,
+    /// No number from this one on.
+    pub limit: u16,
+}
+
+impl Want {
+    /// So many, aligned to their count.
+    pub fn of(file: File, count: u8) -> Want {
+        Want { file, count, align: count.next_power_of_two().min(4), remainder: 0, whole: false, limit: 256 }
+    }
+    /// One register, of which all lanes will be written.
+    pub fn whole(file: File) -> Want {
+        Want { whole: true, ..Want::of(file, 1) }
     }
 }
 
@@ -88,15 +120,16 @@ impl Pool {
             )),
         }
     }
-    /// Takes the lowest tuple out of the pool. `whole`: all lanes will be written.
-    pub fn take(&mut self, file: File, count: u8, align: u8, remainder: u16, whole: bool) -> Option<RegRange> {
-        let free = match file {
+    /// Takes the lowest tuple out of the pool.
+    pub fn take(&mut self, want: Want) -> Option<RegRange> {
+        let free = match want.file {
             File::Sgpr => &self.sgprs,
-            File::Vgpr if whole => &self.whole_vgprs,
+            File::Vgpr if want.whole => &self.whole_vgprs,
             File::Vgpr => &self.vgprs,
             File::Agpr => &self.agprs,
         };
-        let range = RegRange::new(file.reg(free.find(count, align, remainder)?), count);
+        let first = free.find_below(want.count, want.align, want.remainder, want.limit)?;
+        let range = RegRange::new(want.file.reg(first), want.count);
         self.remove(range);
         Some(range)
     }
@@ -120,6 +153,23 @@ impl Pool {
             Some(File::Vgpr) => self.vgprs.add(reg.number()),
             _ => {}
         }
+    }
+    /// Makes a VGPR free in all lanes.
+    pub fn add_whole(&mut self, reg: Reg) {
+        if File::of(reg) == Some(File::Vgpr) {
+            self.whole_vgprs.add(reg.number());
+        }
+    }
+    /// Free in all lanes.
+    pub fn is_whole(&self, reg: Reg) -> bool {
+        match File::of(reg) {
+            Some(File::Vgpr) => self.whole_vgprs.contains(reg.number()),
+            _ => self.is_free(reg),
+        }
+    }
+    /// Free AGPRs.
+    pub fn agprs(&self) -> u32 {
+        self.agprs.count()
     }
     pub fn is_free(&self, reg: Reg) -> bool {
         match File::of(reg) {
@@ -145,17 +195,18 @@ mod tests {
         taken.insert(Reg::vgpr(0));
         let limits = Counts { sgprs: 102, vgprs: 8, agprs: 0 };
         let mut pool = Pool::new(&taken, &RegSet::EMPTY, limits);
+        let want = |file, count, align, remainder, whole| Want { file, count, align, remainder, whole, limit: 256 };
         let mut take =
-            |count, align, remainder| pool.take(File::Sgpr, count, align, remainder, false).map(|r| r.first.number());
+            |count, align, remainder| pool.take(want(File::Sgpr, count, align, remainder, false)).map(|r| r.first.number());
         assert_eq!(take(2, 2, 0), Some(6));
         assert_eq!(take(1, 1, 0), Some(3));
         assert_eq!(take(4, 4, 0), Some(8));
         assert_eq!(take(2, 4, 2), Some(14));
         assert_eq!(take(60, 1, 0), None);
         let mut pool = Pool::new(&taken, &RegSet::EMPTY, limits);
-        assert_eq!(pool.take(File::Vgpr, 7, 1, 0, false), Some(RegRange::new(Reg::vgpr(1), 7)));
-        assert_eq!(pool.take(File::Vgpr, 1, 1, 0, false), None);
-        assert_eq!(pool.take(File::Agpr, 1, 1, 0, false), None);
+        assert_eq!(pool.take(want(File::Vgpr, 7, 1, 0, false)), Some(RegRange::new(Reg::vgpr(1), 7)));
+        assert_eq!(pool.take(Want::of(File::Vgpr, 1)), None);
+        assert_eq!(pool.take(Want::of(File::Agpr, 1)), None);
     }
 
     #[test]
@@ -163,7 +214,7 @@ mod tests {
         let inactive: RegSet = [Reg::vgpr(0)].into_iter().collect();
         let limits = Counts { sgprs: 0, vgprs: 4, agprs: 0 };
         let mut pool = Pool::new(&RegSet::EMPTY, &inactive, limits);
-        assert_eq!(pool.take(File::Vgpr, 1, 1, 0, true), Some(RegRange::new(Reg::vgpr(1), 1)));
-        assert_eq!(pool.take(File::Vgpr, 1, 1, 0, false), Some(RegRange::new(Reg::vgpr(0), 1)));
+        assert_eq!(pool.take(Want::whole(File::Vgpr)), Some(RegRange::new(Reg::vgpr(1), 1)));
+        assert_eq!(pool.take(Want::of(File::Vgpr, 1)), Some(RegRange::new(Reg::vgpr(0), 1)));
     }
 }

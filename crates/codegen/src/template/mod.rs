@@ -121,6 +121,8 @@ pub struct RegGroup {
     pub range: RegRange,
     /// The new first register's number must be congruent to the old one's, modulo this (1, 2 or 4).
     pub align: u8,
+    /// No register of the group may have this number or a higher one: 256, or less where an encoding reaches fewer.
+    pub limit: u16,
 }
 
 /// A compiled hook. Register names in all fields are the template's own, before renaming.

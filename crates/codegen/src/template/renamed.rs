@@ -3,7 +3,7 @@
 
 use luthier_isa::{EncodeError, Inst, Reg};
 
-use super::env::Env;
+use super::prepared::Prepared;
 
 /// By the template's number and where its groups went.
 #[derive(Clone, Debug, Default)]
@@ -20,18 +20,17 @@ impl Renamed {
     /// Appends the template's instructions with its groups at these registers.
     pub fn append(
         &mut self,
-        env: &Env,
-        insertion: u32,
+        template: u32,
+        prepared: &Prepared,
         groups: &[Reg],
         out: &mut Vec<Inst>,
     ) -> Result<(), EncodeError> {
-        let template = env.template_of[insertion as usize];
         if let Some((.., insts)) = self.kept.iter().find(|(t, regs, _)| *t == template && regs == groups) {
             out.extend_from_slice(insts);
             return Ok(());
         }
         let start = out.len();
-        env.prepared(insertion).rename(groups, out)?;
+        prepared.rename(groups, out)?;
         let entry = (template, groups.to_vec(), out[start..].to_vec());
         if self.kept.len() < Renamed::MOST {
             self.kept.push(entry);

@@ -1,41 +1,29 @@
-//! From an object and a plan to an instrumented object.
+//! From an object and a plan to an instrumented object: lift, compile, components, copies, layout, write.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use luthier_isa::{Reg, RegRange, RegSet, Target};
+use luthier_isa::{Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, FunctionKind, GapKind, Liveness, Program};
-use luthier_loader::{CodeObject, Kernel, OriginMap};
+use luthier_loader::{CodeObject, OriginMap};
 use rayon::prelude::*;
 
 use crate::check::Violation;
-use crate::place::chunk::{Chunk, ChunkId, Place};
-use crate::place::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot};
-use crate::place::env::Env;
-use crate::place::layout::Layout;
-use crate::place::ops::Ops;
-use crate::place::patch::{self, Original, Patch};
-use crate::place::point::Highest;
-use crate::place::pool::{File, Free};
-use crate::place::prepared::Prepared;
-use crate::place::resources;
-use crate::plan::{Instrumented, Plan, Rejected, Report};
+use crate::component::Component;
+use crate::copy::redirect::{self, Original, Patch};
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot};
+use crate::layout::chunk::{Chunk, ChunkId, Place};
+use crate::layout::{Filler, Layout};
+use crate::machine::{File, Machine};
+use crate::plan::{Body, Instrumented, Plan, Rejected, Rejection, Report, Where};
 use crate::rewrite::raw::Headers;
 use crate::rewrite::variables::Variables;
 use crate::rewrite::writer::{self, Additions, CodeSymbol, PAGE};
 use crate::rewrite::{ORIGIN_SECTION, note};
-use crate::{ArgValue, CodegenError, Template};
-
-/// A call-graph component with insertions.
-struct Component<'a> {
-    functions: Vec<FuncId>,
-    kernels: Vec<&'a Kernel>,
-    used: RegSet,
-    env: Env<'a>,
-    highest: Highest,
-    /// Why nothing is done to it after all.
-    refused: Option<String>,
-}
+use crate::splice::pool::Free;
+use crate::template::prepared::Prepared;
+use crate::template::{ArgSpec, Template};
+use crate::CodegenError;
 
 /// Inserts the plan's hooks. What cannot be inserted is in the report with the reason; everything else is exact.
 pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, CodegenError> {
@@ -44,39 +32,44 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     }
     let headers = Headers::read(object.bytes()).map_err(CodegenError::Headers)?;
     let program = Program::lift(object)?;
-    // More can be lifted than there are rules for placing code.
-    if program.target() != Target::Gfx90a {
-        return Err(CodegenError::Target { processor: object.target().processor.clone() });
-    }
-    let ops = Ops::of(program.target())?;
+    let machine = Machine::of(program.mode())?;
+    let filler = Filler::of(&machine.ops)?;
     let variables = Variables::of(object, plan)?;
-    let (templates, template_of) = prepare(plan);
     let symbols = symbols(object, plan);
     let mut report = Report::default();
-    let spots = spots(&program, plan, &mut report);
+    let mut spots = spots(&program, plan, &mut report);
+    let Compiled { templates, template_of } = compile(&program, plan, &mut spots, &mut report)?;
 
     let base = Base {
         object,
         program: &program,
         plan,
-        ops,
+        machine: &machine,
         templates: &templates,
         template_of: &template_of,
         symbols: &symbols,
     };
-    let mut components = components(&base, &spots);
+    let mut components = Component::all(&base, &spots);
     let (map, copied_functions) = number(&program, &components);
     let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
-    settle(&mut components, &copied_functions, &mut copies)?;
+    settle(&mut components, &copied_functions, &mut copies);
 
     let text_vaddr = writer::end_of_segments(&headers);
     let (chunks, layout, patches) = loop {
         let chunks: Vec<Chunk> =
-            copies.iter().map(|c| c.as_ref().map(|c| c.chunk.clone()).unwrap_or_default()).collect();
-        let layout = Layout::new(&chunks, text_vaddr)?;
-        match redirect(&base, &mut components, &copied_functions, &copies, &layout, &chunks)? {
+            copies.iter_mut().map(|c| c.as_mut().map(|c| std::mem::take(&mut c.chunk)).unwrap_or_default()).collect();
+        let layout = Layout::new(&chunks, text_vaddr, filler)?;
+        let done = redirect(&base, &mut components, &copied_functions, &copies, &layout, &chunks)?;
+        match done {
             Ok(patches) => break (chunks, layout, patches),
-            Err((component, reason)) => refuse(&mut components, component, reason, &copied_functions, &mut copies),
+            Err((component, reason)) => {
+                for (copy, chunk) in copies.iter_mut().zip(chunks) {
+                    if let Ok(copied) = copy {
+                        copied.chunk = chunk;
+                    }
+                }
+                refuse(&mut components, component, reason, &copied_functions, &mut copies);
+            }
         }
     };
 
@@ -91,13 +84,13 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         data: variables.filled(),
         bss_size: variables.zero_size(),
         variables: placed,
-        code_symbols: code_symbols(&copies, &layout),
+        code_symbols: code_symbols(&copies, &chunks, &layout),
         patches: patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect(),
         note: None,
         origin,
         text,
     };
-    describe(&base, &components, &copied_functions, &copies, &layout, &chunks, &mut new, &mut report);
+    describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);
     let bytes = writer::write(object.bytes(), &headers, &new)?;
     let violations = finish(&components, &spots, copies, &mut report);
     if !violations.is_empty() {
@@ -107,28 +100,89 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
 }
 
 /// What everything starts from.
-struct Base<'a> {
-    object: &'a CodeObject,
-    program: &'a Program,
-    plan: &'a Plan,
-    ops: Ops,
-    templates: &'a [Prepared],
-    template_of: &'a [u32],
-    symbols: &'a HashMap<String, Place>,
+pub struct Base<'a> {
+    pub object: &'a CodeObject,
+    pub program: &'a Program,
+    pub plan: &'a Plan,
+    pub machine: &'a Machine,
+    pub templates: &'a [Prepared],
+    pub template_of: &'a [Option<u32>],
+    pub symbols: &'a HashMap<String, Place>,
 }
 
-/// Each template of the plan once, and for each insertion the index of its own.
-fn prepare(plan: &Plan) -> (Vec<Prepared>, Vec<u32>) {
+/// The plan's hooks in the shapes in which they are used.
+struct Compiled {
+    /// Each once.
+    templates: Vec<Prepared>,
+    /// For each insertion, its template.
+    template_of: Vec<Option<u32>>,
+}
+
+/// Compiles each hook for every shape of its arguments, on all cores. Insertions whose arguments have no shape are
+/// rejected, and leave `spots`.
+fn compile(
+    program: &Program,
+    plan: &Plan,
+    spots: &mut Vec<Spot>,
+    report: &mut Report,
+) -> Result<Compiled, CodegenError> {
+    let mut shapes: HashMap<(usize, Vec<ArgSpec>), u32> = HashMap::new();
+    let mut wanted: Vec<(usize, Vec<ArgSpec>)> = Vec::new();
+    // Many insertions share their arguments; the shape of most depends on nothing else.
+    let mut known: HashMap<(usize, *const crate::plan::Arg), u32> = HashMap::new();
+    let mut template_of = vec![None; plan.insertions.len()];
+    let mut refused = Vec::new();
+    for spot in spots.iter() {
+        let Body::Hook { hook, args } = &plan.insertions[spot.insertion as usize].body else { continue };
+        let plain = !args.iter().any(|a| matches!(a, crate::plan::Arg::Address));
+        let key = (*hook, args.as_ptr());
+        if let Some(found) = known.get(&key).filter(|_| plain && !args.is_empty()) {
+            template_of[spot.insertion as usize] = Some(*found);
+            continue;
+        }
+        let inst = program.inst(spot.instr);
+        let specs: Result<Vec<ArgSpec>, Rejection> =
+            args.iter().enumerate().map(|(n, arg)| arg.spec(inst, &args[..n])).collect();
+        match specs {
+            Ok(specs) => {
+                let index = *shapes.entry((*hook, specs.clone())).or_insert_with(|| {
+                    wanted.push((*hook, specs));
+                    wanted.len() as u32 - 1
+                });
+                template_of[spot.insertion as usize] = Some(index);
+                if plain {
+                    known.insert(key, index);
+                }
+            }
+            Err(reason) => refused.push((spot.insertion, reason)),
+        }
+    }
+    for (insertion, reason) in refused {
+        report.rejected.push(Rejected { address: plan.insertions[insertion as usize].address, reason });
+        spots.retain(|s| s.insertion != insertion);
+    }
+    let mode = program.mode();
+    let made: Vec<Arc<Template>> = wanted
+        .par_iter()
+        .map(|(hook, specs)| {
+            let source = plan.hooks.get(*hook).ok_or(CodegenError::NoHook { index: *hook, count: plan.hooks.len() })?;
+            source.template(mode, specs).map_err(|error| CodegenError::Hook { index: *hook, error })
+        })
+        .collect::<Result<_, CodegenError>>()?;
+    // Different shapes may have made the same template.
     let mut index: HashMap<*const Template, u32> = HashMap::new();
     let mut templates = Vec::new();
-    let template_of = plan.insertions.iter().map(|insertion| {
-        *index.entry(Arc::as_ptr(&insertion.template)).or_insert_with(|| {
-            templates.push(Prepared::new(&insertion.template));
-            templates.len() as u32 - 1
+    let renumbered: Vec<u32> = made
+        .iter()
+        .map(|template| {
+            *index.entry(Arc::as_ptr(template)).or_insert_with(|| {
+                templates.push(Prepared::new(template));
+                templates.len() as u32 - 1
+            })
         })
-    });
-    let template_of = template_of.collect();
-    (templates, template_of)
+        .collect();
+    template_of.iter_mut().flatten().for_each(|t| *t = renumbered[*t as usize]);
+    Ok(Compiled { templates, template_of })
 }
 
 /// What templates may refer to by name: the plan's variables, then the object's own symbols.
@@ -145,148 +199,40 @@ fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
     let mut spots = Vec::with_capacity(plan.insertions.len());
     for (i, insertion) in plan.insertions.iter().enumerate() {
         let address = insertion.address;
-        match program.instr_at(address) {
-            Some(instr) => {
-                spots.push(Spot { instr, when: insertion.when, order: insertion.order, insertion: i as u32 })
-            }
-            None => {
-                let reason = format!("no instruction starts at {address:#x}");
-                report.rejected.push(Rejected { address, reason });
-            }
+        let mut reject = |reason| report.rejected.push(Rejected { address, reason });
+        let Some(instr) = program.instr_at(address) else {
+            reject(Rejection::NoInstruction { address });
+            continue;
+        };
+        if insertion.at == Where::Entry && program.function(program.func_of(instr)).vaddr != address {
+            reject(Rejection::NoFunction { address });
+            continue;
         }
+        if let Body::Raw(insts) = &insertion.body
+            && let Some(reason) = insts.iter().find_map(refused_raw)
+        {
+            reject(reason);
+            continue;
+        }
+        spots.push(Spot { instr, at: insertion.at, order: insertion.order, insertion: i as u32 });
     }
     spots.par_sort_unstable();
     spots
 }
 
-/// What the insertions of one component ask for.
-#[derive(Default)]
-struct Wishes {
-    counters: Vec<usize>,
-    /// Application registers that hooks read or write.
-    registers: RegSet,
-}
-
-/// The components that have insertions, each with its environment.
-fn components<'a>(base: &Base<'a>, spots: &[Spot]) -> Vec<Component<'a>> {
-    let program = base.program;
-    let mut wishes: BTreeMap<FuncId, Wishes> = BTreeMap::new();
-    let mut func: Option<FuncId> = None;
-    for spot in spots {
-        let inside = func.filter(|f| program.function_instrs(*f).contains(spot.instr));
-        let f = inside.unwrap_or_else(|| program.func_of(spot.instr));
-        func = Some(f);
-        let root = program.component(f).first().copied().unwrap_or(f);
-        let wish = wishes.entry(root).or_default();
-        for arg in &base.plan.insertions[spot.insertion as usize].args {
-            match arg {
-                ArgValue::Counter(c) if !wish.counters.contains(c) => wish.counters.push(*c),
-                ArgValue::Reg(range) | ArgValue::RegInOut(range) => wish.registers.insert_range(*range),
-                _ => {}
-            }
-        }
-    }
-    // Several descriptors may name the same code.
-    let mut kernels_at: HashMap<u64, Vec<&Kernel>> = HashMap::new();
-    base.object.kernels().iter().for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
-    let of_root = |(root, wish): (FuncId, Wishes)| {
-        let functions = program.component(root).to_vec();
-        let kernels: Vec<&Kernel> =
-            functions.iter().filter_map(|f| kernels_at.get(&program.function(*f).vaddr)).flatten().copied().collect();
-        let used = program.used_registers(root);
-        component(base, functions, kernels, used, &wish)
+/// Why an instruction of the plan's own cannot be inserted as it is.
+fn refused_raw(inst: &luthier_isa::Inst) -> Option<Rejection> {
+    use luthier_isa::Flags;
+    let flags = inst.info().flags;
+    let flow = Flags::BRANCH | Flags::COND_BRANCH | Flags::CALL | Flags::INDIRECT | Flags::END;
+    let what = if flags.intersects(flow) {
+        "decides where control goes"
+    } else if flags.contains(Flags::GETPC) {
+        "reads the program counter"
+    } else {
+        return None;
     };
-    wishes.into_par_iter().map(of_root).collect()
-}
-
-fn component<'a>(
-    base: &Base<'a>,
-    functions: Vec<FuncId>,
-    kernels: Vec<&'a Kernel>,
-    used: RegSet,
-    wish: &Wishes,
-) -> Component<'a> {
-    let program = base.program;
-    let instrs = functions.iter().flat_map(|f| program.function_instrs(*f).iter());
-    let insts = instrs.map(|i| program.inst(i));
-    let sets_mode = insts.clone().any(|i| i.info().base.starts_with("s_setreg"));
-    let mut touched = used;
-    // Registers that hooks look at hold something, whether or not the application does anything with them.
-    touched.union_with(&wish.registers);
-    let all: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
-    let mut never_used = all;
-    never_used.subtract(&touched);
-    let mut limits = resources::limits(&kernels, &used);
-    if kernels.is_empty() {
-        // Functions that no kernel of this object calls: whoever does has its own counts.
-        let counts = luthier_lifter::RegisterCounts::of(&used);
-        (limits.sgprs, limits.vgprs, limits.agprs) = (counts.sgprs, counts.vgprs, counts.agprs);
-    }
-    let mut reserved = RegSet::EMPTY;
-    let mut counters = vec![None; base.plan.counters.len()];
-    let mut no_counter = None;
-    let mut highest = Highest::default();
-    let mut free = Free::outside(&touched, 0, limits.sgprs);
-    let mut counter_lanes = vec![None; base.plan.counters.len()];
-    // A VGPR for those that get no pair. The first three are what counters are flushed through.
-    let mut spare = Free::outside(&touched, File::Vgpr.first_unit(), limits.vgprs);
-    (0..3).for_each(|n| spare.remove(n));
-    let mut lanes: Option<(Reg, u8)> = None;
-    for &c in &wish.counters {
-        let Some(slot) = counters.get_mut(c) else { continue };
-        if kernels.is_empty() {
-            let reason = "no kernel of the object calls this function, so that nothing starts and ends its counter";
-            no_counter = Some(reason.to_owned());
-            continue;
-        }
-        if let Some(n) = free.find(2, 2, 0) {
-            free.remove(n);
-            free.remove(n + 1);
-            let pair = RegRange::new(Reg::sgpr(n), 2);
-            reserved.insert_range(pair);
-            highest.note(pair);
-            *slot = Some(pair.first);
-            continue;
-        }
-        let next = lanes.filter(|(_, lane)| *lane < 64).or_else(|| {
-            let n = spare.find(1, 1, 0)?;
-            spare.remove(n);
-            let vgpr = RegRange::new(Reg::vgpr(n), 1);
-            reserved.insert_range(vgpr);
-            highest.note(vgpr);
-            Some((vgpr.first, 0))
-        });
-        match next {
-            Some((vgpr, lane)) => {
-                counter_lanes[c] = Some((vgpr, lane));
-                lanes = Some((vgpr, lane + 2));
-            }
-            None => {
-                no_counter = Some(format!(
-                    "{} counters need an SGPR pair or two lanes of a VGPR each, and the application uses all of both",
-                    wish.counters.len()
-                ));
-            }
-        }
-    }
-    let default_fp_mode = !sets_mode && kernels.iter().all(|k| resources::has_default_fp_mode(&k.descriptor));
-    let env = Env {
-        program,
-        plan: base.plan,
-        ops: base.ops,
-        templates: base.templates,
-        template_of: base.template_of,
-        symbols: base.symbols,
-        counters,
-        counter_lanes,
-        no_counter,
-        reserved,
-        never_used,
-        limits,
-        default_fp_mode,
-        replays: base.object.xnack().required() != Some(false),
-    };
-    Component { functions, kernels, used, env, highest, refused: None }
+    Some(Rejection::RawInstruction { inst: inst.to_string(), what })
 }
 
 /// A chunk for every function of every component: its component, and the function.
@@ -319,7 +265,7 @@ fn copy_all(
         let to = spots.partition_point(|s| s.instr < instrs.end);
         let function = env.program.function(*f);
         let kernels = || component.kernels.iter().filter(|k| k.entry == function.vaddr);
-        let preloads = kernels().any(|k| k.descriptor.kernarg_preload_length() > 0);
+        let preloads = kernels().any(|k| env.machine.preloads(&k.descriptor));
         let entry = kernels().next().map(|k| KernelEntry { vaddr: k.entry, preloads });
         copy::copy(env, map, *f, ChunkId(n as u32), &spots[from..to], entry, check)
     };
@@ -327,11 +273,7 @@ fn copy_all(
 }
 
 /// A component is copied as a whole or not at all.
-fn settle(
-    components: &mut [Component],
-    functions: &Numbered,
-    copies: &mut [Result<Copied, Refusal>],
-) -> Result<(), CodegenError> {
+fn settle(components: &mut [Component], functions: &Numbered, copies: &mut [Result<Copied, Refusal>]) {
     for n in 0..copies.len() {
         let (c, f) = functions[n];
         let Err(refusal) = &copies[n] else { continue };
@@ -348,9 +290,16 @@ fn settle(
         if let Ok(copied) = copied {
             let component = &mut components[functions[n].0];
             component.highest.merge(&copied.highest);
+            component.scratch = component.scratch.max(copied.scratch);
         }
     }
-    Ok(())
+    for (c, component) in components.iter().enumerate() {
+        if let Some(reason) = &component.refused {
+            for (n, _) in functions.iter().enumerate().filter(|(_, (of, _))| *of == c) {
+                copies[n] = Err(Refusal::Reason(reason.clone()));
+            }
+        }
+    }
 }
 
 fn refuse(
@@ -368,8 +317,10 @@ fn refuse(
     components[c].refused = Some(reason);
 }
 
+/// Why a component could not be redirected.
+type Unredirected = (usize, String);
+
 /// Branches from the original device functions to their copies. Fails with a component that cannot be redirected.
-#[allow(clippy::type_complexity)]
 fn redirect(
     base: &Base,
     components: &mut [Component],
@@ -377,7 +328,7 @@ fn redirect(
     copies: &[Result<Copied, Refusal>],
     layout: &Layout,
     chunks: &[Chunk],
-) -> Result<Result<Vec<Patch>, (usize, String)>, CodegenError> {
+) -> Result<Result<Vec<Patch>, Unredirected>, CodegenError> {
     let program = base.program;
     let mut order: Vec<usize> = (0..functions.len()).filter(|n| copies[*n].is_ok()).collect();
     order.sort_by_key(|n| program.function(functions[*n].1).vaddr);
@@ -389,8 +340,8 @@ fn redirect(
         let end = function.vaddr + function.size;
         let gap = program.gaps().binary_search_by_key(&end, |g| g.vaddr).ok().map(|i| program.gaps()[i]);
         let padding = gap.filter(|g| g.kind == GapKind::Padding);
-        let entry = program.block(function.entry).instrs.first.0 - program.function_instrs(f).first.0;
-        let place = Place::Label { chunk: ChunkId(n as u32), label: entry };
+        let label = copies[n].as_ref().map_or(0, |c| c.entry);
+        let place = Place::Label { chunk: ChunkId(n as u32), label };
         originals.push(Original {
             name: function.name.clone(),
             vaddr: function.vaddr,
@@ -406,9 +357,9 @@ fn redirect(
         let mut taken: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
         taken.subtract(&env.never_used);
         taken.union_with(&env.reserved);
-        Free::outside(&taken, 0, env.limits.sgprs).find(2, 2, 0).map(Reg::sgpr)
+        Free::outside(&taken, File::Sgpr.first_unit(), env.limits.sgprs).find(2, 2, 0).map(Reg::sgpr)
     };
-    match patch::patches(&base.ops, &originals, via)? {
+    match redirect::patches(&base.machine.ops, &originals, via)? {
         Ok(patches) => {
             for (original, reg) in patches.iter().filter_map(|p| p.via) {
                 components[functions[order[original]].0].highest.note(RegRange::new(reg, 2));
@@ -436,39 +387,36 @@ fn origins(chunks: &[Chunk], layout: &Layout, start: u64, patches: &[Patch]) -> 
     Ok(builder.finish().map_err(CodegenError::Origin)?.encode())
 }
 
-fn code_symbols(copies: &[Result<Copied, Refusal>], layout: &Layout) -> Vec<CodeSymbol> {
-    let copied = copies.iter().enumerate().filter_map(|(n, c)| c.as_ref().ok().map(|c| (n, c)));
+fn code_symbols(copies: &[Result<Copied, Refusal>], chunks: &[Chunk], layout: &Layout) -> Vec<CodeSymbol> {
+    let copied = copies.iter().zip(chunks).enumerate().filter(|(_, (copy, _))| copy.is_ok());
     copied
-        .map(|(n, c)| {
+        .map(|(n, (_, chunk))| {
             let vaddr = layout.address(n, 0);
-            let size = layout.address(n, c.chunk.here()) - vaddr;
-            CodeSymbol { name: c.chunk.name.clone(), vaddr, size }
+            let size = layout.address(n, chunk.here()) - vaddr;
+            CodeSymbol { name: chunk.name.clone(), vaddr, size }
         })
         .collect()
 }
 
 /// Kernel descriptors and the metadata note.
-#[allow(clippy::too_many_arguments)]
 fn describe(
     base: &Base,
     components: &[Component],
     functions: &Numbered,
     copies: &[Result<Copied, Refusal>],
     layout: &Layout,
-    chunks: &[Chunk],
     new: &mut Additions,
     report: &mut Report,
 ) {
     let mut metadata = base.object.metadata().cloned();
     for (n, (c, f)) in functions.iter().enumerate() {
         let (component, function) = (&components[*c], base.program.function(*f));
-        if copies[n].is_err() || chunks[n].words.is_empty() {
+        if copies[n].is_err() {
             continue;
         }
         let entry = layout.address(n, 0);
         for kernel in component.kernels.iter().filter(|k| k.entry == function.vaddr) {
-            let (mut descriptor, registers) = resources::raise(kernel, &component.used, &component.highest);
-            descriptor.set_kernel_code_entry_byte_offset(entry.wrapping_sub(kernel.descriptor_vaddr) as i64);
+            let (descriptor, registers) = component.describe(kernel, entry);
             new.patches.push((kernel.descriptor_vaddr, descriptor.to_bytes().to_vec()));
             if let Some(noted) = metadata.as_mut().and_then(|m| m.kernel_mut(&kernel.name)) {
                 let raise = |field: &mut Option<u64>, by: u32, from: u32| {
@@ -478,6 +426,7 @@ fn describe(
                 };
                 raise(&mut noted.sgpr_count, registers.sgprs_after, registers.sgprs_before);
                 raise(&mut noted.vgpr_count, registers.vgprs_after, registers.vgprs_before);
+                raise(&mut noted.private_segment_fixed_size, registers.scratch_after, registers.scratch_before);
             }
             report.registers.push(registers);
         }
@@ -524,7 +473,7 @@ fn finish(
             let from = spots.partition_point(|s| s.instr < instrs.first);
             for spot in spots[from..].iter().take_while(|s| instrs.contains(s.instr)) {
                 let address = component.env.plan.insertions[spot.insertion as usize].address;
-                report.rejected.push(Rejected { address, reason: reason.clone() });
+                report.rejected.push(Rejected { address, reason: Rejection::Component(reason.clone()) });
             }
         }
     }
