@@ -3,8 +3,7 @@
 use luthier_isa::{EncodeError, Target};
 
 use crate::place::layout::LayoutError;
-use crate::rewrite::raw::OutOfFile;
-use crate::rewrite::writer::WriteError;
+use crate::write::WriteError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CodegenError {
@@ -12,10 +11,8 @@ pub enum CodegenError {
     Lift(#[from] luthier_lifter::LiftError),
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    #[error(transparent)]
+    #[error("the instrumented object cannot be written: {0}")]
     Write(#[from] WriteError),
-    #[error("{} at file offset {:#x} lies outside the file", .0.what, .0.offset)]
-    Headers(OutOfFile),
     #[error("code for {processor} cannot be instrumented: there are no rules for placing code in it yet")]
     Target { processor: String },
     #[error(

@@ -20,10 +20,7 @@ use crate::place::pool::{File, Free};
 use crate::place::prepared::Prepared;
 use crate::place::resources;
 use crate::plan::{Instrumented, Plan, Rejected, Report};
-use crate::rewrite::raw::Headers;
-use crate::rewrite::variables::Variables;
-use crate::rewrite::writer::{self, Additions, CodeSymbol, PAGE};
-use crate::rewrite::{ORIGIN_SECTION, note};
+use crate::write::{self, Additions, CodeSymbol, ORIGIN_SECTION, PAGE, Variables};
 use crate::{ArgValue, CodegenError, Template};
 
 /// A call-graph component with insertions.
@@ -42,7 +39,6 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     if object.section(ORIGIN_SECTION).is_some() {
         return Err(CodegenError::AlreadyInstrumented { section: ORIGIN_SECTION });
     }
-    let headers = Headers::read(object.bytes()).map_err(CodegenError::Headers)?;
     let program = Program::lift(object)?;
     // More can be lifted than there are rules for placing code.
     if program.target() != Target::Gfx90a {
@@ -69,7 +65,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
     settle(&mut components, &copied_functions, &mut copies)?;
 
-    let text_vaddr = writer::end_of_segments(&headers);
+    let text_vaddr = write::end_of_segments(object);
     let (chunks, layout, patches) = loop {
         let chunks: Vec<Chunk> =
             copies.iter().map(|c| c.as_ref().map(|c| c.chunk.clone()).unwrap_or_default()).collect();
@@ -93,12 +89,12 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         variables: placed,
         code_symbols: code_symbols(&copies, &layout),
         patches: patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect(),
-        note: None,
+        metadata: None,
         origin,
         text,
     };
     describe(&base, &components, &copied_functions, &copies, &layout, &chunks, &mut new, &mut report);
-    let bytes = writer::write(object.bytes(), &headers, &new)?;
+    let bytes = write::write(object, &new)?;
     let violations = finish(&components, &spots, copies, &mut report);
     if !violations.is_empty() {
         return Err(CodegenError::Check(violations));
@@ -482,9 +478,7 @@ fn describe(
             report.registers.push(registers);
         }
     }
-    if let Some(changed) = metadata.filter(|m| Some(m) != base.object.metadata()) {
-        new.note = Some(note::section(base.object, &changed));
-    }
+    new.metadata = metadata.filter(|m| Some(m) != base.object.metadata());
 }
 
 /// Fills the report.

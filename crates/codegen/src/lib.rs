@@ -20,7 +20,7 @@
 //! | `instrument` | from an object and a plan to an instrumented object |
 //! | [`place`] | registers, copies, layout |
 //! | [`check`] | the splice checker |
-//! | [`rewrite`] | ELF |
+//! | `write` | the ELF file of the instrumented object |
 //! | [`error`] | why an object could not be instrumented |
 //!
 //! The output (offline): the original segments where they were, behind them a code segment (`.luthier.text`), a data
@@ -35,10 +35,10 @@ pub mod hook;
 mod instrument;
 pub mod place;
 pub mod plan;
-pub mod rewrite;
 pub mod template;
 #[cfg(test)]
 mod testing;
+mod write;
 
 pub use error::CodegenError;
 pub use instrument::instrument;
