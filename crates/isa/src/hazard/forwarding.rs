@@ -1,0 +1,138 @@
+//! RDNA3 with waves of 64 lanes: operands that come past the register file from before and from behind a change of EXEC.
+//!
+//! A VALU instruction writes one register, a scalar instruction changes EXEC, a VALU instruction writes another
+//! register, and soon an instruction reads both: the halves of the wave may get results of different age. There is no
+//! hazard with more than two VALU instructions around the change of EXEC, or with more than four behind the second
+//! write, or once results have been waited for.
+
+use std::collections::VecDeque;
+
+use crate::{Flags, Generation, Operand, RegRange, Wave};
+
+use super::{Cure, Missing, Remedy};
+use super::view::View;
+
+const AROUND_EXEC: u32 = 2;
+const BEHIND: u32 = 4;
+/// VALU instructions that can matter.
+const KEPT: usize = 9;
+
+#[derive(Clone, Debug, Default)]
+pub struct ForwardingFacts {
+    vector: bool,
+    /// Distinct vector registers that it reads and writes.
+    sources: Vec<RegRange>,
+    results: Vec<RegRange>,
+    changes_exec: bool,
+    /// Results are waited for.
+    drains: bool,
+}
+
+impl ForwardingFacts {
+    pub fn of(view: &View) -> Option<ForwardingFacts> {
+        if view.target.generation() != Generation::Gfx11 || view.wave != Wave::W64 {
+            return None;
+        }
+        let mut facts = ForwardingFacts {
+            vector: view.is_vector(),
+            changes_exec: view.is(Flags::SALU) && view.writes_exec(),
+            drains: view.marks().contains(super::Marks::RESULTS_OUT),
+            ..Default::default()
+        };
+        if facts.vector {
+            for (operand, value) in view.inst.operands() {
+                let Operand::Reg(range) = value else { continue };
+                if !range.first.is_vgpr() {
+                    continue;
+                }
+                if operand.access.writes() {
+                    facts.results.push(range);
+                }
+                if operand.access.reads() && !facts.sources.contains(&range) {
+                    facts.sources.push(range);
+                }
+            }
+        }
+        (facts.vector || facts.changes_exec || facts.drains).then_some(facts)
+    }
+}
+
+/// A VALU instruction of late.
+#[derive(Clone)]
+struct Vector {
+    results: Vec<RegRange>,
+    pc: u64,
+    /// EXEC was changed behind it, before the next one.
+    exec_changes: bool,
+}
+
+#[derive(Clone, Default)]
+pub struct Forwarding {
+    /// The latest first.
+    recent: VecDeque<Vector>,
+}
+
+fn overlap(a: RegRange, b: RegRange) -> bool {
+    let (a0, b0) = (a.first.index(), b.first.index());
+    a0 < b0 + usize::from(b.count) && b0 < a0 + usize::from(a.count)
+}
+
+impl Forwarding {
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        self.recent.clear();
+    }
+
+    /// EXEC has changed between VALU instructions that a later one may still read the results of.
+    pub fn is_open(&self) -> bool {
+        self.recent.iter().any(|v| v.exec_changes)
+    }
+
+    pub fn check(&mut self, facts: &ForwardingFacts, pc: u64) -> Option<Missing> {
+        if facts.drains {
+            self.recent.clear();
+            return None;
+        }
+        if facts.changes_exec {
+            if let Some(last) = self.recent.front_mut() {
+                last.exec_changes = true;
+            }
+            return None;
+        }
+        let missing = (facts.sources.len() > 1 && self.recent.iter().any(|v| v.exec_changes))
+            .then(|| self.missing(facts))
+            .flatten();
+        self.recent.truncate(KEPT - 1);
+        self.recent.push_front(Vector { results: facts.results.clone(), pc, exec_changes: false });
+        missing
+    }
+
+    fn missing(&self, facts: &ForwardingFacts) -> Option<Missing> {
+        // How many VALU instructions lie between the last write of each source and this.
+        let written = |source: &RegRange| {
+            let at = self.recent.iter().position(|v| v.results.iter().any(|&r| overlap(r, *source)))?;
+            Some((at as u32, *source))
+        };
+        let mut defs: Vec<_> = facts.sources.iter().filter_map(written).collect();
+        defs.sort_by_key(|&(at, _)| at);
+        let &(behind, second) = defs.first()?;
+        if behind > BEHIND {
+            return None;
+        }
+        // The last change of EXEC before that write: behind the VALU instruction at this place.
+        let exec = (behind as usize + 1..self.recent.len()).find(|&k| self.recent[k].exec_changes)? as u32;
+        // Another change of EXEC, between the first one and these writes, does not count.
+        let after = defs.iter().filter(|&&(at, _)| at < exec).map(|&(at, _)| at).min()?;
+        let &(before, first) = defs.iter().find(|&&(at, _)| at >= exec)?;
+        let around = (exec - after - 1) + (before - exec);
+        (around <= AROUND_EXEC).then(|| Missing {
+            rule: "partial-forwarding",
+            what: format!(
+                "{} was written before a change of EXEC, {} behind it, both within a few instructions",
+                first.first, second.first
+            ),
+            remedy: Remedy::Cure(Cure::VaVdst),
+            first: self.recent[before as usize].pc,
+        })
+    }
+}

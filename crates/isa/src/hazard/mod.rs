@@ -1,0 +1,341 @@
+//! Pairs of instructions that the hardware leaves it to software to keep apart.
+//!
+//! [`Hazards`] follows the instructions of a wave. Strict mode steps it with the instructions that are executed;
+//! placement steps it with those that surround a place, and asks what has to come in between.
+//!
+//! The rules are rows of a table ([`rules`]), which say what the first instruction does to a register, what the second
+//! does to it, how far apart they have to be, and what in between makes it good; [`view`] tells what an instruction
+//! does. Distances are counted in wait states (one for each instruction in between, more for `s_nop`) or in VALU
+//! instructions. CDNA's matrix instructions hold their registers for as long as their shape takes ([`matrix`]); some
+//! of RDNA's hazards take three instructions ([`scalars`], [`forwarding`]).
+
+mod forwarding;
+mod matrix;
+mod remedy;
+mod rules;
+mod scalars;
+mod view;
+mod within;
+
+use crate::{Inst, Mode, Reg, RegRange};
+
+use self::forwarding::{Forwarding, ForwardingFacts};
+use self::matrix::{MatrixFacts, MatrixHazards};
+use self::rules::{Apart, First, Marks, RULES, Rule};
+use self::scalars::{ScalarFacts, Scalars};
+use self::view::View;
+pub use self::remedy::{Cure, Remedy};
+pub use self::within::prune;
+
+/// An instruction as the hazard checks see it.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    makes: Vec<(First, Reg)>,
+    needs: Vec<(&'static Rule, Reg)>,
+    marks: Marks,
+    vector: bool,
+    transcendental: bool,
+    matrix: MatrixFacts,
+    scalars: Option<Box<ScalarFacts>>,
+    forwarding: Option<Box<ForwardingFacts>>,
+    /// Wait states that it takes itself.
+    length: u32,
+    /// All there is to it is that time goes by, as long as no matrix instruction is under way.
+    quiet: bool,
+}
+
+impl Facts {
+    /// Of an instruction that has nothing to keep away from.
+    pub fn none() -> Facts {
+        Facts {
+            makes: Vec::new(),
+            needs: Vec::new(),
+            marks: Marks::empty(),
+            vector: false,
+            transcendental: false,
+            matrix: MatrixFacts::default(),
+            scalars: None,
+            forwarding: None,
+            length: 1,
+            quiet: true,
+        }
+    }
+
+    pub fn of(inst: &Inst) -> Facts {
+        let view = View::new(inst);
+        let here = || RULES.iter().filter(|rule| (rule.on)(view.target, view.wave));
+        let wanted = First::ALL.into_iter().filter(|&first| here().any(|rule| rule.first == first));
+        let makes = wanted.flat_map(|first| view.first(first).into_iter().map(move |reg| (first, reg))).collect();
+        let needs = here().flat_map(|rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg))).collect();
+        let length =
+            if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+        // What no rule here asks for need not be noted.
+        let asked = here().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends);
+        Facts {
+            makes,
+            needs,
+            marks: view.marks() & asked,
+            vector: view.is_vector(),
+            transcendental: view.is_transcendental(),
+            matrix: MatrixFacts::of(inst),
+            scalars: ScalarFacts::of(&view).map(Box::new),
+            forwarding: ForwardingFacts::of(&view).map(Box::new),
+            length,
+            quiet: false,
+        }
+    }
+
+    /// Whether all there is to it is that time goes by, as long as no matrix instruction is under way; known once its
+    /// block is.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// It neither needs a distance from another instruction nor asks for one.
+    pub fn is_indifferent(&self) -> bool {
+        self.needs.is_empty()
+            && self.makes.is_empty()
+            && self.matrix.is_indifferent()
+            && self.scalars.is_none()
+            && self.forwarding.is_none()
+    }
+
+    fn settle(&mut self) {
+        let pairs = !self.makes.is_empty() || !self.needs.is_empty() || !self.marks.is_empty();
+        self.quiet = !pairs && !self.matrix.holds() && self.scalars.is_none() && self.forwarding.is_none();
+    }
+
+    /// How it moves the clocks on.
+    pub fn steps(&self) -> Steps {
+        let length = self.length as u8;
+        Steps { length, vector: self.vector, transcendental: self.transcendental }
+    }
+}
+
+/// How an instruction moves a wave's clocks on.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps {
+    /// Wait states, sixteen at most.
+    pub length: u8,
+    pub vector: bool,
+    pub transcendental: bool,
+}
+
+/// When and where something was done to a register.
+#[derive(Clone, Copy, Default)]
+struct Stamp {
+    /// Wait states since the wave began; zero for never.
+    at: u64,
+    pc: u64,
+    /// VALU instructions up to and with this one, and transcendental ones of them.
+    vectors: u32,
+    transcendentals: u32,
+}
+
+/// What is missing before an instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    pub rule: &'static str,
+    /// What has happened before.
+    pub what: String,
+    pub remedy: Remedy,
+    /// Where the other instruction is, as it was told to [`Hazards::check`].
+    pub first: u64,
+}
+
+/// What a wave has done lately, as far as hazards are concerned.
+#[derive(Clone)]
+pub struct Hazards {
+    now: u64,
+    /// When the wave began: stamps from before are another's.
+    began: u64,
+    vectors: u32,
+    transcendentals: u32,
+    /// By [`First`], then by unit.
+    stamps: [Option<Box<[Stamp; Reg::COUNT]>>; First::ALL.len()],
+    /// When an instruction last had each mark.
+    marked: [u64; Marks::all().bits().count_ones() as usize],
+    matrix: MatrixHazards,
+    scalars: Scalars,
+    forwarding: Forwarding,
+}
+
+/// Long enough ago for everything.
+const LONG_AGO: u64 = 64;
+
+impl Default for Hazards {
+    /// Of a wave that begins.
+    fn default() -> Hazards {
+        Hazards {
+            now: LONG_AGO,
+            began: LONG_AGO,
+            vectors: 0,
+            transcendentals: 0,
+            stamps: [const { None }; First::ALL.len()],
+            marked: [0; Marks::all().bits().count_ones() as usize],
+            matrix: MatrixHazards::default(),
+            scalars: Scalars::default(),
+            forwarding: Forwarding::default(),
+        }
+    }
+}
+
+impl Hazards {
+    /// As for a wave that begins.
+    pub fn restart(&mut self) {
+        self.now += LONG_AGO;
+        self.began = self.now;
+        self.matrix.restart();
+        self.scalars.restart();
+        self.forwarding.restart();
+    }
+
+    /// Registers that matrix instructions of late may still be using.
+    pub fn held(&self) -> impl Iterator<Item = RegRange> + '_ {
+        self.matrix.held()
+    }
+
+    /// Whether no matrix instruction is under way.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.matrix.is_idle()
+    }
+
+    /// Passes over an instruction that [`Facts::is_quiet`], while [`Hazards::is_idle`].
+    #[inline(always)]
+    pub fn pass(&mut self, steps: Steps) {
+        self.now += u64::from(steps.length);
+        self.vectors += u32::from(steps.vector);
+        self.transcendentals += u32::from(steps.transcendental);
+    }
+
+    /// Checks one instruction, at `pc`, and notes what it does. Everything that is missing before it goes to `report`.
+    #[inline(always)]
+    pub fn check(&mut self, facts: &Facts, pc: u64, report: impl FnMut(Missing)) {
+        if facts.quiet && self.is_idle() {
+            self.pass(facts.steps());
+        } else {
+            self.look(facts, pc, report);
+        }
+    }
+
+    fn look(&mut self, facts: &Facts, pc: u64, mut report: impl FnMut(Missing)) {
+        let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
+        worst.into_iter().for_each(|(_, missing)| report(missing));
+        self.matrix.missing(&facts.matrix, self.now).into_iter().for_each(&mut report);
+        if let Some(scalars) = &facts.scalars {
+            self.scalars.check(scalars, pc).into_iter().for_each(&mut report);
+        }
+        if let Some(forwarding) = &facts.forwarding {
+            self.forwarding.check(forwarding, pc).into_iter().for_each(&mut report);
+        }
+        self.note(facts, pc);
+    }
+
+    /// The first thing that is missing before an instruction that is about to come. Nothing is noted.
+    pub fn needed(&self, facts: &Facts) -> Option<Missing> {
+        let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
+        let matrix = || self.matrix.missing(&facts.matrix, self.now);
+        let scalars = || self.scalars.clone().check(facts.scalars.as_deref()?, 0);
+        let forwarding = || self.forwarding.clone().check(facts.forwarding.as_deref()?, 0);
+        worst.map(|(_, missing)| missing).or_else(matrix).or_else(scalars).or_else(forwarding)
+    }
+
+    /// Lets an instruction go by of which only the time it takes and what it ends matter, not what it does itself.
+    pub fn go_by(&mut self, facts: &Facts) {
+        self.vectors += u32::from(facts.vector);
+        self.transcendentals += u32::from(facts.transcendental);
+        self.mark(facts.marks);
+        self.now += u64::from(facts.length);
+    }
+
+    /// What would have to come now for nothing to be left to keep away from what `done` has done, whatever instruction is
+    /// next. Registers that are not `live` are only overwritten.
+    pub fn rest<'f>(
+        &self,
+        mode: Mode,
+        done: impl Iterator<Item = &'f Facts>,
+        live: impl Fn(Reg) -> bool,
+    ) -> Option<Remedy> {
+        let mut states = self.matrix.rest(self.now);
+        for &(first, reg) in done.flat_map(|facts| &facts.makes) {
+            let Some(stamp) = self.stamps[first as usize].as_ref().map(|stamps| stamps[reg.index()]) else { continue };
+            let here = RULES.iter().filter(|rule| rule.first == first && (rule.on)(mode.target(), mode.wave()));
+            for rule in here.filter(|rule| live(reg) || rule.second.overwrites()) {
+                match rule.apart {
+                    _ if self.since(rule.ends, stamp.at) => {}
+                    Apart::States(n) => {
+                        let have = self.now.saturating_sub(stamp.at + 1);
+                        states = states.max(u64::from(n).saturating_sub(have));
+                    }
+                    Apart::Vectors { any, .. } if self.vectors - stamp.vectors >= any => {}
+                    Apart::Vectors { .. } | Apart::Any => return Some(Remedy::Cure(rule.cure)),
+                }
+            }
+        }
+        if let Some(cure) = self.scalars.rest(mode.target(), live) {
+            return Some(Remedy::Cure(cure));
+        }
+        if self.forwarding.is_open() {
+            return Some(Remedy::Cure(Cure::VaVdst));
+        }
+        (states > 0).then_some(Remedy::States(states as u32))
+    }
+
+    /// How much of the distance is missing, if any.
+    #[inline]
+    fn missing(&self, rule: &'static Rule, reg: Reg) -> Option<(u64, Missing)> {
+        let stamp = self.stamps[rule.first as usize].as_ref()?[reg.index()];
+        if stamp.at < self.began {
+            return None;
+        }
+        let much = match rule.apart {
+            // An instruction right behind another one has no wait states in between.
+            Apart::States(states) => u64::from(states).saturating_sub(self.now - (stamp.at + 1)),
+            Apart::Vectors { transcendental, .. } if self.transcendentals - stamp.transcendentals >= transcendental => {
+                0
+            }
+            Apart::Vectors { any, .. } => any.saturating_sub(self.vectors - stamp.vectors).into(),
+            Apart::Any => 1,
+        };
+        let opened = rule.since.is_empty() || self.since(rule.since, stamp.at);
+        if much == 0 || self.since(rule.ends, stamp.at) || !opened {
+            return None;
+        }
+        let remedy = match rule.apart {
+            Apart::States(_) => Remedy::States(much as u32),
+            Apart::Vectors { .. } => Remedy::Vectors(much as u32, rule.cure),
+            Apart::Any => Remedy::Cure(rule.cure),
+        };
+        Some((much, Missing { rule: rule.name, what: rule.first.phrase(reg), remedy, first: stamp.pc }))
+    }
+
+    /// An instruction with one of these marks came after that time.
+    fn since(&self, marks: Marks, at: u64) -> bool {
+        (0..self.marked.len()).any(|k| marks.bits() >> k & 1 != 0 && self.marked[k] > at)
+    }
+
+    fn mark(&mut self, marks: Marks) {
+        if !marks.is_empty() {
+            for (k, at) in self.marked.iter_mut().enumerate() {
+                if marks.bits() >> k & 1 != 0 {
+                    *at = self.now;
+                }
+            }
+        }
+    }
+
+    /// Notes an instruction at `pc` without checking it.
+    pub fn note(&mut self, facts: &Facts, pc: u64) {
+        self.vectors += u32::from(facts.vector);
+        self.transcendentals += u32::from(facts.transcendental);
+        let stamp = Stamp { at: self.now, pc, vectors: self.vectors, transcendentals: self.transcendentals };
+        for &(first, reg) in &facts.makes {
+            let stamps = &mut self.stamps[first as usize];
+            stamps.get_or_insert_with(|| Box::new([Stamp::default(); Reg::COUNT]))[reg.index()] = stamp;
+        }
+        self.mark(facts.marks);
+        self.matrix.note(&facts.matrix, self.now, pc);
+        self.now += u64::from(facts.length);
+    }
+}
