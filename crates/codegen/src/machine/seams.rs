@@ -14,6 +14,9 @@ use crate::template::prepared::is_memory;
 /// Instructions that far back matter: no hazard lasts longer, s_nop aside.
 const WINDOW: usize = 20;
 
+/// The register that is none, as RDNA1 and RDNA2 encode it.
+const NULL: u32 = 125;
+
 /// Follows the instructions that a wave issues, and says what has to come in between.
 #[derive(Clone)]
 pub struct Seam {
@@ -233,7 +236,11 @@ impl Seam {
             Cure::VaVdst => with(depctr, 0x0fff),
             Cure::VaSdst | Cure::AluVaSdst => with(depctr, 0xf1ff),
             Cure::VaVcc | Cure::AluVaVcc => with(depctr, 0xfffd),
-            Cure::Stores => with(Op::SWaitcntVscnt, 0),
+            Cure::Stores => {
+                let mut inst = with(Op::SWaitcntVscnt, 0)?;
+                inst.set_field(Field::Sdst, NULL)?;
+                Ok(inst)
+            }
         }
     }
 }

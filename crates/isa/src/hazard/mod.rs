@@ -261,7 +261,7 @@ impl Hazards {
         for &(first, reg) in done.flat_map(|facts| &facts.makes) {
             let Some(stamp) = self.stamps[first as usize].as_ref().map(|stamps| stamps[reg.index()]) else { continue };
             let here = RULES.iter().filter(|rule| rule.first == first && (rule.on)(mode.target(), mode.wave()));
-            for rule in here.filter(|rule| live(reg) || rule.second.overwrites()) {
+            for rule in here.filter(|rule| rule.second.concerns(reg) && (live(reg) || rule.second.overwrites())) {
                 match rule.apart {
                     _ if self.since(rule.ends, stamp.at) => {}
                     Apart::States(n) => {
