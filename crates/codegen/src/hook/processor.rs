@@ -103,3 +103,31 @@ pub fn exec(mode: Mode) -> (&'static str, u32) {
         Wave::W32 => ("exec_lo", 32),
     }
 }
+
+/// How buffer resources differ. Sources: "Buffer Resource Descriptor" in the manuals, LLVM's SIInstrInfo.
+pub struct Buffers {
+    /// The lowest bit and the number of bits of what says that records are swizzled, in the first two words. Two bits say
+    /// how long the elements are.
+    pub swizzle: (u32, u32),
+    /// Where the lane's number is added to the index, the bits of the data format belong to the stride.
+    pub longer_stride: bool,
+    /// Two bits say by how much the stride is shifted.
+    pub stride_scales: Option<[u8; 4]>,
+    /// The scalar offset is part of what is swizzled, not of the base.
+    pub swizzles_scalar_offset: bool,
+}
+
+pub fn buffers(mode: Mode) -> Buffers {
+    let later = Buffers { swizzle: (62, 2), longer_stride: false, stride_scales: None, swizzles_scalar_offset: false };
+    match mode.target().generation() {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
+            Buffers { swizzle: (63, 1), longer_stride: true, ..later }
+        }
+        Generation::Gfx10 => Buffers { swizzle: (63, 1), ..later },
+        Generation::Gfx11 => later,
+        // Times 1, 4, 8 or 32.
+        Generation::Gfx12 | Generation::Gfx1250 => {
+            Buffers { stride_scales: Some([0, 2, 3, 5]), swizzles_scalar_offset: true, ..later }
+        }
+    }
+}
