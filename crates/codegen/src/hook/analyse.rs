@@ -237,7 +237,7 @@ fn groups(insts: &[Inst], args: &[Vec<Option<ArgPlace>>]) -> Vec<RegGroup> {
             }
             apart
         });
-        found.push(RegGroup { range: RegRange::new(low, (high - low.index()) as u8), align });
+        found.push(RegGroup { range: RegRange::new(low, (high - low.index()) as u8), align, limit: 256 });
     };
     for inst in insts {
         for (index, (info, value)) in inst.operands().enumerate() {
