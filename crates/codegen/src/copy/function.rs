@@ -105,7 +105,7 @@ impl Copier<'_> {
         let broken = if spots.is_empty() && !flushes {
             Vec::new()
         } else {
-            self.seam = Seam::start(self.env.machine.mode);
+            self.seam = Seam::behind(self.env.machine.mode, self.ways(block));
             hints::broken(&insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
@@ -182,6 +182,30 @@ impl Copier<'_> {
             }
         }
         self.leave(block, b.terminator)
+    }
+
+    /// The last instructions on each way that leads to a block: what hazards there may come from.
+    fn ways(&self, block: BlockId) -> Vec<Vec<Inst>> {
+        const LENGTH: usize = 20;
+        const MOST: usize = 8;
+        let program = self.env.program;
+        let mut done = Vec::new();
+        // Latest first while they grow.
+        let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
+        while let Some((at, mut way)) = open.pop() {
+            let instrs = program.block(at).instrs;
+            let take = LENGTH - way.len();
+            let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
+            way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
+            let preds = program.preds(at);
+            if way.len() >= LENGTH || preds.is_empty() || done.len() + open.len() >= MOST {
+                way.reverse();
+                done.push(way);
+            } else {
+                open.extend(preds.iter().map(|p| (*p, way.clone())));
+            }
+        }
+        done
     }
 
     pub(super) fn reject(&mut self, address: u64, reason: Rejection) {

@@ -11,7 +11,6 @@ use luthier_isa::{Mode, Part as Half, Reg, RegRange, Wave};
 use super::{
     super::{
         ast::{At, Scalar, Type, Unit},
-        uniform::is_per_lane,
     },
     address, ll,
 };
