@@ -72,7 +72,7 @@ impl Copier<'_> {
                 self.bodies(&on(Some(next)), at)?;
             }
             Terminator::Call => {
-                self.seam = Seam::start(self.env.machine.mode);
+                self.seam = Seam::start(self.env.machine.mode, self.env.unread);
                 let at = Spotted { previous: None, indexed: false, ..*at };
                 self.bodies(&on(Some(next)), &at)?;
             }

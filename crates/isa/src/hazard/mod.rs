@@ -17,7 +17,7 @@ mod scalars;
 mod view;
 mod within;
 
-use crate::{Inst, Mode, Reg, RegRange};
+use crate::{Inst, Mode, Reg, RegRange, RegSet};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
@@ -190,6 +190,12 @@ impl Hazards {
         self.forwarding.restart();
     }
 
+    /// Takes it that vector instructions have read every scalar but those in `unread`, long ago: some hazards last
+    /// for as long as that is so.
+    pub fn assume_read(&mut self, unread: &RegSet) {
+        self.scalars.assume_read(unread);
+    }
+
     /// Registers that matrix instructions of late may still be using.
     pub fn held(&self) -> impl Iterator<Item = RegRange> + '_ {
         self.matrix.held()
@@ -261,7 +267,7 @@ impl Hazards {
         for &(first, reg) in done.flat_map(|facts| &facts.makes) {
             let Some(stamp) = self.stamps[first as usize].as_ref().map(|stamps| stamps[reg.index()]) else { continue };
             let here = RULES.iter().filter(|rule| rule.first == first && (rule.on)(mode.target(), mode.wave()));
-            for rule in here.filter(|rule| live(reg) || rule.second.overwrites()) {
+            for rule in here.filter(|rule| rule.second.concerns(reg) && (live(reg) || rule.second.overwrites())) {
                 match rule.apart {
                     _ if self.since(rule.ends, stamp.at) => {}
                     Apart::States(n) => {
