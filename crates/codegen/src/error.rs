@@ -2,7 +2,8 @@
 
 use luthier_isa::{EncodeError, Target};
 
-use crate::place::layout::LayoutError;
+use crate::layout::LayoutError;
+use crate::template::HookError;
 use crate::write::WriteError;
 
 #[derive(Debug, thiserror::Error)]
@@ -13,8 +14,11 @@ pub enum CodegenError {
     Layout(#[from] LayoutError),
     #[error("the instrumented object cannot be written: {0}")]
     Write(#[from] WriteError),
-    #[error("code for {processor} cannot be instrumented: there are no rules for placing code in it yet")]
-    Target { processor: String },
+    /// A hook of the plan cannot be compiled; `index` is into the plan's hooks.
+    #[error("{error}")]
+    Hook { index: usize, error: HookError },
+    #[error("an insertion names hook {index}, and the plan has {count}")]
+    NoHook { index: usize, count: usize },
     #[error(
         "the object is instrumented already (it has a {section} section); instrument the original once more instead"
     )]
@@ -31,6 +35,4 @@ pub enum CodegenError {
     Origin(luthier_loader::LoadError),
     #[error("the splice checker found {} wrong placements; the first, at {:#x}: {}", .0.len(), .0[0].address, .0[0])]
     Check(Vec<crate::check::Violation>),
-    #[error("{0}")]
-    Internal(String),
 }

@@ -17,11 +17,18 @@
 //! | `hook` | the hook language, typed trees to LLVM IR to templates (feature `llvm`) |
 //! | [`template`] | a compiled hook |
 //! | [`plan`] | what to insert where, and the report of what was done |
-//! | `instrument` | from an object and a plan to an instrumented object |
-//! | [`place`] | registers, copies, layout |
+//! | [`pipeline`] | from an object and a plan to an instrumented object |
+//! | [`machine`] | what a processor is to placement |
+//! | [`component`] | kernels and functions that share a wave, and what their places have in common |
+//! | [`splice`] | the hooks of one place: site, demand, allocation, emission |
+//! | [`mod@copy`] | functions with insertions |
+//! | [`layout`] | code without addresses; addresses, islands, bytes |
 //! | [`check`] | the splice checker |
 //! | `write` | the ELF file of the instrumented object |
 //! | [`error`] | why an object could not be instrumented |
+//!
+//! Data flows one way: `plan` and `template` know nothing of `splice`, `splice` nothing of `copy`, `copy` nothing of
+//! `layout`'s addresses. What a processor is, only `machine` knows.
 //!
 //! The output (offline): the original segments where they were, behind them a code segment (`.luthier.text`), a data
 //! segment with the tools' variables (exported), and one with the headers and tables that have grown. Kernel
@@ -29,18 +36,27 @@
 //! that copies leave in registers are those of the copies: the only addresses that the application may see changed.
 
 pub mod check;
+pub mod component;
+pub mod copy;
 pub mod error;
 #[cfg(feature = "llvm")]
 pub mod hook;
-mod instrument;
-pub mod place;
+pub mod layout;
+pub mod machine;
+pub mod pipeline;
 pub mod plan;
+pub mod splice;
 pub mod template;
 #[cfg(test)]
 mod testing;
 mod write;
 
 pub use error::CodegenError;
-pub use instrument::instrument;
-pub use plan::{ArgValue, Counter, Insertion, Instrumented, KernelRegisters, Plan, Rejected, Report, Variable, When};
-pub use template::{ArgPlace, ArgSpec, RegGroup, RelocKind, Template, TemplateReloc};
+pub use pipeline::instrument;
+pub use plan::{
+    Arg, Body, Counter, Insertion, Instrumented, KernelRegisters, Plan, Rejected, Rejection, Report, Variable, Where,
+};
+pub use template::{
+    AddressShape, ArgPlace, ArgSpec, HookError, RegGroup, RelocKind, RelocTarget, Template, TemplateReloc,
+    TemplateSource,
+};

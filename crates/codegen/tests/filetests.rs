@@ -22,7 +22,15 @@ use support::*;
 fn hook(name: &str) -> Option<Arc<Template>> {
     let place = |range, written, clobbered| Some(ArgPlace { range, read: true, written, clobbered });
     let made = |source, groups, args, whole: &[Reg]| {
-        Maker { source, groups, args, relocs: vec![], whole: whole.iter().copied().collect::<RegSet>() }.make(name)
+        Maker {
+            mode: TARGET.into(),
+            source,
+            groups,
+            args,
+            relocs: vec![],
+            whole: whole.iter().copied().collect::<RegSet>(),
+        }
+        .make(name)
     };
     match name {
         "count" => counter(),
@@ -109,11 +117,11 @@ fn register(text: &str) -> RegRange {
     RegRange::new(reg, (last - first + 1) as u8)
 }
 
-fn argument(text: &str) -> ArgValue {
+fn argument(text: &str) -> Arg {
     match text.strip_prefix('&') {
-        Some(rest) => ArgValue::RegInOut(register(rest)),
-        None if text == "counter" => ArgValue::Counter(0),
-        None => ArgValue::Reg(register(text)),
+        Some(rest) => Arg::InOut(register(rest)),
+        None if text == "counter" => Arg::Counter(0),
+        None => Arg::Reg(register(text)),
     }
 }
 
@@ -127,19 +135,16 @@ fn plan(source: &str, object: &CodeObject) -> Option<Plan> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [name, when, place, args @ ..] = words.as_slice() else { panic!("directive: {line}") };
         let template = hook(name)?;
-        let when = if *when == "after" { When::After } else { When::Before };
+        let at = if *when == "after" { Where::After } else { Where::Before };
+        plan.hooks.push(Arc::new(template));
+        let hook = plan.hooks.len() - 1;
         for (n, i) in program.instrs().iter().enumerate() {
             let info = program.inst(i).info();
             if *place == "all" || place.parse() == Ok(n) || info.base == *place || info.mnemonic == *place {
                 let args = args.iter().map(|a| argument(a)).collect();
                 let address = program.vaddr(i);
-                plan.insertions.push(Insertion {
-                    address,
-                    when,
-                    template: template.clone(),
-                    args,
-                    order: order as i32,
-                });
+                let body = Body::Hook { hook, args };
+                plan.insertions.push(Insertion { address, at, body, order: order as i32 });
             }
         }
     }

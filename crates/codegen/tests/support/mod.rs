@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use luthier_codegen::*;
-use luthier_isa::{Flags, Inst, Reg, RegRange, RegSet, Target};
+use luthier_isa::{Flags, Inst, Mode, Reg, RegRange, RegSet, Target, Wave};
 use luthier_lifter::Program;
 use luthier_loader::CodeObject;
 
+/// The processor of tests that are about none in particular.
 pub const TARGET: Target = Target::Gfx90a;
 
 /// The corpus directory, or a loud word that the test did not run.
@@ -49,63 +50,81 @@ pub fn output(program: &Path, args: &[&str]) -> String {
     text
 }
 
-/// tests/kernels/NAME.hip, compiled.
+/// tests/kernels/NAME.hip, compiled for the processor of most tests.
 pub fn kernel(name: &str, level: &str) -> Option<CodeObject> {
+    kernel_for(TARGET.into(), name, level)
+}
+
+/// tests/kernels/NAME.hip, compiled.
+pub fn kernel_for(mode: Mode, name: &str, level: &str) -> Option<CodeObject> {
     let clang = llvm("clang")?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/kernels/{name}.hip"));
     // Tests that run side by side compile the same kernel.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let out = scratch(&format!("{name}_{level}_{}.hsaco", NEXT.fetch_add(1, Ordering::Relaxed)));
-    let fixed =
-        "-x hip --cuda-device-only -nogpuinc -nogpulib --offload-arch=gfx90a --no-gpu-bundle-output -ffp-contract=off";
+    let arch = format!("--offload-arch={}", mode.target().name());
+    let fixed = "-x hip --cuda-device-only -nogpuinc -nogpulib --no-gpu-bundle-output -ffp-contract=off";
     let mut args: Vec<&str> = fixed.split(' ').collect();
     let level = format!("-{level}");
-    args.extend([level.as_str(), source.to_str().unwrap(), "-o", out.to_str().unwrap()]);
+    if mode.target().waves().len() > 1 {
+        args.push(if mode.wave() == Wave::W64 { "-mwavefrontsize64" } else { "-mno-wavefrontsize64" });
+    }
+    args.extend([&arch, level.as_str(), source.to_str().unwrap(), "-o", out.to_str().unwrap()]);
     output(&clang, &args);
     Some(CodeObject::parse(std::fs::read(out).unwrap()).unwrap())
 }
 
-/// Assembles a whole object.
+/// Assembly, as an object for the processor of most tests.
 pub fn assemble(name: &str, source: &str) -> Option<CodeObject> {
     let clang = llvm("clang")?;
-    let (input, out) = (scratch(&format!("{name}.s")), scratch(&format!("{name}.hsaco")));
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    let (input, out) = (scratch(&format!("{name}_{n}.s")), scratch(&format!("{name}_{n}.hsaco")));
     std::fs::write(&input, source).unwrap();
-    let args = ["--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-fuse-ld=lld"];
-    let mut args = args.to_vec();
-    args.extend([input.to_str().unwrap(), "-o", out.to_str().unwrap()]);
+    let args = [
+        "--target=amdgcn-amd-amdhsa",
+        "-mcpu=gfx90a",
+        "-fuse-ld=lld",
+        input.to_str().unwrap(),
+        "-o",
+        out.to_str().unwrap(),
+    ];
     output(&clang, &args);
     Some(CodeObject::parse(std::fs::read(out).unwrap()).unwrap())
 }
 
-/// Instructions from assembly text.
-pub fn instructions(source: &str) -> Option<Vec<Inst>> {
+/// Instructions from assembly.
+pub fn instructions(mode: Mode, source: &str) -> Option<Vec<Inst>> {
     let mc = llvm("llvm-mc")?;
-    let input = scratch(&format!("mc-{:?}.s", std::thread::current().id()));
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let input = scratch(&format!("insts_{}.s", NEXT.fetch_add(1, Ordering::Relaxed)));
     std::fs::write(&input, source).unwrap();
-    let args = ["--triple=amdgcn", "--mcpu=gfx90a", "--show-encoding", input.to_str().unwrap()];
-    let text = output(&mc, &args);
+    let cpu = format!("--mcpu={}", mode.target().name());
+    let wave = format!("--mattr=+wavefrontsize{}", mode.wave().lanes());
+    let text = output(&mc, &["--triple=amdgcn", &cpu, &wave, "--show-encoding", input.to_str().unwrap()]);
     let mut insts = Vec::new();
     for line in text.lines() {
         let Some((_, bytes)) = line.split_once("encoding: [") else { continue };
         let bytes = bytes.trim_end_matches(']').split(',').map(|b| u8::from_str_radix(&b[2..], 16).unwrap_or(0));
         let bytes: Vec<u8> = bytes.collect();
-        insts.push(Inst::decode(TARGET, &bytes).unwrap());
+        insts.push(Inst::decode(mode, &bytes).unwrap());
     }
     Some(insts)
 }
 
 /// A template with every register in a group of its own, except those named together in `groups`.
-pub struct Maker {
-    pub source: &'static str,
+pub struct Maker<'a> {
+    pub mode: Mode,
+    pub source: &'a str,
     pub groups: Vec<(RegRange, u8)>,
     pub args: Vec<Option<ArgPlace>>,
     pub relocs: Vec<TemplateReloc>,
     pub whole: RegSet,
 }
 
-impl Maker {
+impl Maker<'_> {
     pub fn make(self, name: &str) -> Option<Arc<Template>> {
-        let insts = instructions(self.source)?;
+        let insts = instructions(self.mode, self.source)?;
         let (mut uses, mut clobbers) = (RegSet::EMPTY, RegSet::EMPTY);
         for inst in &insts {
             inst.for_each_access(|a| {
@@ -117,10 +136,10 @@ impl Maker {
             });
         }
         let mut groups: Vec<RegGroup> =
-            self.groups.iter().map(|(range, align)| RegGroup { range: *range, align: *align }).collect();
+            self.groups.iter().map(|(range, align)| RegGroup { range: *range, align: *align, limit: 256 }).collect();
         for reg in uses.iter().filter(|r| r.is_sgpr() || r.is_vgpr() || r.is_agpr()) {
             if !groups.iter().any(|g| g.range.units().any(|u| u == reg)) {
-                groups.push(RegGroup { range: RegRange::new(reg, 1), align: 1 });
+                groups.push(RegGroup { range: RegRange::new(reg, 1), align: 1, limit: 256 });
             }
         }
         let mut live_in = RegSet::EMPTY;
@@ -129,9 +148,8 @@ impl Maker {
             name: name.into(),
             insts,
             relocs: self.relocs,
-            args: self.args,
+            args: self.args.into_iter().map(|a| vec![a]).collect(),
             groups,
-            uses,
             clobbers,
             live_in,
             writes_inactive_lanes: self.whole,
@@ -150,7 +168,12 @@ pub fn v(first: u16, count: u8) -> RegRange {
 
 /// `counter += 1`: two scalar instructions.
 pub fn counter() -> Option<Arc<Template>> {
+    counter_for(TARGET.into())
+}
+
+pub fn counter_for(mode: Mode) -> Option<Arc<Template>> {
     Maker {
+        mode,
         source: "s_add_u32 s4, s4, 1\ns_addc_u32 s5, s5, 0\n",
         groups: vec![(s(4, 2), 2)],
         args: vec![Some(ArgPlace { range: s(4, 2), read: true, written: true, clobbered: true })],
@@ -163,6 +186,10 @@ pub fn counter() -> Option<Arc<Template>> {
 /// Adds 1 to the variable `total` in memory, one lane for the wave, whatever EXEC is: touches EXEC, SCC and VCC, and
 /// VGPRs in all lanes.
 pub fn memory_counter() -> Option<Arc<Template>> {
+    memory_counter_for(TARGET.into())
+}
+
+pub fn memory_counter_for(mode: Mode) -> Option<Arc<Template>> {
     let source = "
         s_mov_b64 s[6:7], exec
         s_mov_b64 exec, 1
@@ -176,32 +203,58 @@ pub fn memory_counter() -> Option<Arc<Template>> {
         global_atomic_add_x2 v2, v[0:1], s[4:5]
         s_mov_b64 exec, s[6:7]
     ";
+    let mut source = source.to_owned();
+    if mode.wave() == Wave::W32 {
+        source = source.replace("e32 vcc,", "e32 vcc_lo,").replace("s_mov_b64 s[6:7], exec", "s_mov_b32 s6, exec_lo");
+        source = source.replace("s_mov_b64 exec, 1", "s_mov_b32 exec_lo, 1");
+        source = source.replace("s_mov_b64 exec, s[6:7]", "s_mov_b32 exec_lo, s6");
+    }
+    let generation = mode.target().generation();
+    if generation >= luthier_isa::Generation::Gfx11 {
+        source = source.replace("atomic_add_x2", "atomic_add_u64");
+    }
+    // RDNA1: EXEC may not be written while a memory instruction is still reading it.
+    if generation == luthier_isa::Generation::Gfx10 {
+        source = source.replace("s[4:5]\n        s_mov", "s[4:5]\n        s_waitcnt_depctr 0xffe3\n        s_mov");
+    }
+    // RDNA4: a scalar that vector instructions may have read is written, and waited for before it is read.
+    let waits = generation == luthier_isa::Generation::Gfx12;
+    if waits {
+        source = source.replace("s_getpc_b64 s[4:5]", "s_getpc_b64 s[4:5]\n        s_wait_alu 0xfffe");
+        source = source.replace("        s_mov_b64 exec, s", "        s_wait_alu 0xfffe\n        s_mov_b64 exec, s");
+        source =
+            source.replace("        s_mov_b32 exec_lo, s", "        s_wait_alu 0xfffe\n        s_mov_b32 exec_lo, s");
+    }
+    let (more, by) = if waits { (1, 4) } else { (0, 0) };
     // Literals measure from themselves; s_getpc_b64 gives the address behind it.
-    let reloc = |inst, kind, addend| TemplateReloc { inst, symbol: "tool.total".into(), kind, addend };
+    let reloc =
+        |inst, kind, addend| TemplateReloc { inst, target: RelocTarget::Symbol("tool.total".into()), kind, addend };
     Maker {
-        source,
+        mode,
+        source: &source,
         groups: vec![(s(4, 2), 2), (s(6, 2), 2), (v(0, 2), 2)],
         args: vec![],
-        relocs: vec![reloc(3, RelocKind::Rel32Lo, 4), reloc(4, RelocKind::Rel32Hi, 12)],
+        relocs: vec![reloc(3 + more, RelocKind::Rel32Lo, 4 + by), reloc(4 + more, RelocKind::Rel32Hi, 12 + by)],
         whole: (0..3).map(Reg::vgpr).collect(),
     }
     .make("count in memory")
 }
 
 /// A plan with one hook at every instruction of an object.
-pub fn everywhere(object: &CodeObject, template: &Arc<Template>, args: Vec<ArgValue>, when: When) -> Plan {
+pub fn everywhere(object: &CodeObject, template: &Arc<Template>, args: Vec<Arg>, at: Where) -> Plan {
     let program = Program::lift(object).unwrap();
     // Behind an instruction that ends the wave or returns there is nothing.
-    let ends = |i: &Inst| i.info().flags.intersects(Flags::END) || i.info().base == "s_setpc_b64";
-    let instrs = program.instrs().iter().filter(|i| when == When::Before || !ends(program.inst(*i)));
+    let ends = |i: &Inst| i.info().flags.intersects(Flags::END) || i.info().op() == luthier_isa::op::Op::SSetpcB64;
+    let instrs = program.instrs().iter().filter(|i| at == Where::Before || !ends(program.inst(*i)));
+    let args: Arc<[Arg]> = args.into();
     let insertions = instrs.map(|i| Insertion {
         address: program.vaddr(i),
-        when,
-        template: template.clone(),
-        args: args.clone(),
+        at,
+        body: Body::Hook { hook: 0, args: args.clone() },
         order: 0,
     });
     Plan {
+        hooks: vec![Arc::new(template.clone())],
         variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
         counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
         insertions: insertions.collect(),

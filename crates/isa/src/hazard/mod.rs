@@ -17,14 +17,14 @@ mod scalars;
 mod view;
 mod within;
 
-use crate::{Inst, Mode, Reg, RegRange};
+use crate::{Inst, Mode, Reg, RegRange, RegSet};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
+pub use self::remedy::{Cure, Remedy};
 use self::rules::{Apart, First, Marks, RULES, Rule};
 use self::scalars::{ScalarFacts, Scalars};
 use self::view::View;
-pub use self::remedy::{Cure, Remedy};
 pub use self::within::prune;
 
 /// An instruction as the hazard checks see it.
@@ -67,8 +67,7 @@ impl Facts {
         let wanted = First::ALL.into_iter().filter(|&first| here().any(|rule| rule.first == first));
         let makes = wanted.flat_map(|first| view.first(first).into_iter().map(move |reg| (first, reg))).collect();
         let needs = here().flat_map(|rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg))).collect();
-        let length =
-            if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+        let length = if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
         // What no rule here asks for need not be noted.
         let asked = here().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends);
         Facts {
@@ -190,6 +189,12 @@ impl Hazards {
         self.forwarding.restart();
     }
 
+    /// Takes it that vector instructions have read every scalar but those in `unread`, long ago: some hazards last
+    /// for as long as that is so.
+    pub fn assume_read(&mut self, unread: &RegSet) {
+        self.scalars.assume_read(unread);
+    }
+
     /// Registers that matrix instructions of late may still be using.
     pub fn held(&self) -> impl Iterator<Item = RegRange> + '_ {
         self.matrix.held()
@@ -261,7 +266,7 @@ impl Hazards {
         for &(first, reg) in done.flat_map(|facts| &facts.makes) {
             let Some(stamp) = self.stamps[first as usize].as_ref().map(|stamps| stamps[reg.index()]) else { continue };
             let here = RULES.iter().filter(|rule| rule.first == first && (rule.on)(mode.target(), mode.wave()));
-            for rule in here.filter(|rule| live(reg) || rule.second.overwrites()) {
+            for rule in here.filter(|rule| rule.second.concerns(reg) && (live(reg) || rule.second.overwrites())) {
                 match rule.apart {
                     _ if self.since(rule.ends, stamp.at) => {}
                     Apart::States(n) => {

@@ -6,7 +6,7 @@
 //! [`super::scalars`] and [`super::forwarding`].
 
 use super::Cure;
-use crate::{Generation, Target, Wave};
+use crate::{Generation, Reg, Target, Wave};
 
 /// What the first instruction of a pair does, to some registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,6 +146,25 @@ pub enum Second {
 }
 
 impl Second {
+    /// It can be done to this register.
+    pub fn concerns(self, reg: Reg) -> bool {
+        use Second::*;
+        let exec = matches!(reg, Reg::EXEC_LO | Reg::EXEC_HI);
+        let vcc = matches!(reg, Reg::VCC_LO | Reg::VCC_HI);
+        match self {
+            MemoryScalar | LaneSelect | ScalarRead | ScalarOverwrite | VectorScalarResult => reg.index() < 128,
+            DivFmasMask => vcc,
+            DppMask | MatrixMask | CrossingMask | SwapMask | VectorExecResult => exec,
+            ZeroFlag => vcc || exec,
+            M0 => reg == Reg::M0,
+            DppSource | VectorOverwrite | MatrixSource | MemoryVector | VectorRead | SlowerVectorRead | VectorTouch
+            | CrossingSource | SwapSource | Factor | Accumulator | AccumulatorMove | WmmaFactor => {
+                reg.is_vgpr() || reg.is_agpr()
+            }
+            HardwareRegister | TrapReturn | DenormMode | LdsAccess | DeviceAccess => true,
+        }
+    }
+
     /// It may happen to a register whose value nobody needs any more.
     pub fn overwrites(self) -> bool {
         use Second::*;

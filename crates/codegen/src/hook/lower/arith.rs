@@ -2,12 +2,10 @@
 //! has a value, at the price of a select that disappears when the right side is a constant.
 
 use super::{
-    super::{
-        HookError,
-        ast::{At, BinaryOp, Space, Type},
-    },
+    super::ast::{At, BinaryOp, Space, Type},
     Body, Val, ll,
 };
+use crate::template::HookError;
 
 impl Body<'_, '_> {
     pub(super) fn binary(&mut self, op: BinaryOp, left: &Val, right: &Val, at: At) -> Result<Val, HookError> {

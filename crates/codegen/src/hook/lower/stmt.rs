@@ -1,12 +1,10 @@
 //! Statements: variables and control flow.
 
 use super::{
-    super::{
-        HookError,
-        ast::{At, CompareOp, Expr, Space, Stmt, StmtKind, Type},
-    },
+    super::ast::{At, CompareOp, Expr, Space, Stmt, StmtKind, Type},
     Body, Val, ll,
 };
+use crate::template::HookError;
 
 impl<'u> Body<'_, 'u> {
     /// The whole function.

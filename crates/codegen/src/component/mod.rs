@@ -1,0 +1,191 @@
+//! Call-graph components: kernels and device functions that may run in one wave, and what all their places have in
+//! common.
+
+pub mod counters;
+pub mod describe;
+
+use std::collections::{BTreeMap, HashMap};
+
+use luthier_isa::{Reg, RegRange, RegSet};
+use luthier_lifter::{FuncId, Liveness, RegisterCounts};
+use luthier_loader::Kernel;
+use rayon::prelude::*;
+
+use self::counters::Homes;
+use crate::copy::Spot;
+use crate::machine::registers::Counts;
+use crate::pipeline::Base;
+use crate::plan::{Arg, Body, Rejection, Where};
+use crate::splice::Env;
+
+/// A component with insertions.
+pub struct Component<'a> {
+    pub functions: Vec<FuncId>,
+    pub kernels: Vec<&'a Kernel>,
+    pub used: RegSet,
+    pub env: Env<'a>,
+    pub highest: Counts,
+    pub scratch: u32,
+    /// Why nothing is done to it after all.
+    pub refused: Option<String>,
+}
+
+/// What the insertions of one component ask for.
+#[derive(Default)]
+struct Wishes {
+    counters: Vec<usize>,
+    /// Application registers that hooks look at where the application does not need them any more, or that the plan's
+    /// own instructions touch.
+    watched: RegSet,
+}
+
+impl<'a> Component<'a> {
+    /// The components that have insertions, each with its environment. `spots` are sorted.
+    pub fn all(base: &Base<'a>, spots: &[Spot]) -> Vec<Component<'a>> {
+        let program = base.program;
+        let mut of_root: BTreeMap<FuncId, Vec<std::ops::Range<usize>>> = BTreeMap::new();
+        let mut at = 0;
+        while at < spots.len() {
+            let func = program.func_of(spots[at].instr);
+            let instrs = program.function_instrs(func);
+            let end = at + spots[at..].partition_point(|s| instrs.contains(s.instr));
+            let root = program.component(func).first().copied().unwrap_or(func);
+            of_root.entry(root).or_default().push(at..end);
+            at = end;
+        }
+        // Several descriptors may name the same code.
+        let mut kernels_at: HashMap<u64, Vec<&Kernel>> = HashMap::new();
+        base.object.kernels().iter().for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
+        let component = |(root, ranges): (FuncId, Vec<std::ops::Range<usize>>)| {
+            let mut wishes = Wishes::default();
+            for range in ranges {
+                wishes.note(base, &spots[range]);
+            }
+            let functions = program.component(root).to_vec();
+            let at = |f: &FuncId| kernels_at.get(&program.function(*f).vaddr);
+            let kernels: Vec<&Kernel> = functions.iter().filter_map(at).flatten().copied().collect();
+            Component::of(base, functions, kernels, program.used_registers(root), &wishes)
+        };
+        of_root.into_par_iter().map(component).collect()
+    }
+
+    fn of(
+        base: &Base<'a>,
+        functions: Vec<FuncId>,
+        kernels: Vec<&'a Kernel>,
+        used: RegSet,
+        wishes: &Wishes,
+    ) -> Component<'a> {
+        let (program, machine) = (base.program, base.machine);
+        let insts = || functions.iter().flat_map(|f| program.function_instrs(*f).iter()).map(|i| program.inst(i));
+        let writes_mode = |inst: &luthier_isa::Inst| {
+            let mut writes = false;
+            inst.for_each_access(|a| writes |= a.reg == Reg::MODE && a.access.writes());
+            writes
+        };
+        let sets_mode = insts().any(writes_mode);
+        let mut touched = used;
+        touched.union_with(&wishes.watched);
+        let mut never_used: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
+        never_used.subtract(&touched);
+        let mut limits = machine.limits(&kernels, &used);
+        let mut allocated = kernels.iter().map(|k| machine.allocated(k, &used)).reduce(Counts::least);
+        if kernels.is_empty() {
+            // Functions that no kernel of this object calls: whoever does has its own counts.
+            let counts = RegisterCounts::of(&used);
+            limits = Counts { sgprs: counts.sgprs, vgprs: counts.vgprs.min(256), agprs: counts.agprs };
+        }
+        let allocated = *allocated.get_or_insert(limits);
+        let counters = base.plan.counters.len();
+        let (homes, no_counter) = if kernels.is_empty() && !wishes.counters.is_empty() {
+            (Homes { homes: vec![None; counters], ..Homes::default() }, Some(Rejection::CounterWithoutKernel))
+        } else {
+            let mut homes = Homes::of(machine, counters, &wishes.counters, &touched, limits);
+            let refused = homes.refused.take();
+            (homes, refused)
+        };
+        let default_fp_mode = !sets_mode && kernels.iter().all(|k| machine.has_default_fp_mode(&k.descriptor));
+        let mut reserved = homes.reserved;
+        reserved.union_with(&wishes.watched);
+        let scratch = kernels.iter().map(|k| {
+            let dynamic = k.descriptor.uses_dynamic_stack();
+            machine.own_scratch(k.descriptor.private_segment_fixed_size(), dynamic)
+        });
+        let scratch = scratch.reduce(|a, b| Some(a?.max(b?))).flatten();
+        let env = Env {
+            program,
+            plan: base.plan,
+            machine,
+            templates: base.templates,
+            template_of: base.template_of,
+            symbols: base.symbols,
+            counters: homes.homes,
+            no_counter,
+            reserved,
+            unread: if base.templates.iter().any(|t| t.reads_counters_by_lanes) { RegSet::EMPTY } else { homes.pairs },
+            never_used,
+            limits,
+            allocated,
+            default_fp_mode,
+            replays: base.object.xnack().required() != Some(false) && machine.replays(),
+            scratch,
+        };
+        let allocates = insts().any(|i| i.info().op() == luthier_isa::op::Op::SAllocVgpr);
+        let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
+        Component { functions, kernels, used, env, highest: homes.highest, scratch: 0, refused }
+    }
+}
+
+impl Wishes {
+    /// Adds what the insertions of one function ask for.
+    fn note(&mut self, base: &Base, spots: &[Spot]) {
+        let program = base.program;
+        // Registers that hooks look at, or whose value is to survive an instruction that is taken out: those that
+        // liveness knows nothing of must be left alone everywhere.
+        let mut looked_at: Vec<(Spot, RegRange)> = Vec::new();
+        for spot in spots {
+            let inst = program.inst(spot.instr);
+            match &base.plan.insertions[spot.insertion as usize].body {
+                Body::Hook { args, .. } => {
+                    for arg in args.iter() {
+                        match arg {
+                            Arg::Counter(c) if !self.counters.contains(c) => self.counters.push(*c),
+                            _ => looked_at.extend(arg.reads(inst).into_iter().map(|range| (*spot, range))),
+                        }
+                    }
+                }
+                Body::Raw(insts) => {
+                    for raw in insts.iter() {
+                        raw.for_each_access(|a| self.watched.insert(a.reg));
+                    }
+                }
+                Body::Nothing => {}
+            }
+            if spot.at == Where::Instead {
+                inst.for_each_access(|a| {
+                    if a.access.writes() {
+                        looked_at.push((*spot, RegRange::new(a.reg, 1)));
+                    }
+                });
+            }
+        }
+        let Some(first) = spots.first().filter(|_| !looked_at.is_empty()) else { return };
+        let liveness = Liveness::of(program, program.func_of(first.instr));
+        let mut known = None;
+        for (spot, range) in looked_at {
+            let block = program.block_of(spot.instr);
+            if !matches!(&known, Some((b, _)) if *b == block) {
+                known = Some((block, liveness.points(block)));
+            }
+            let Some((_, points)) = &known else { continue };
+            let index = (spot.instr.0 - program.block(block).instrs.first.0) as usize;
+            let Some(point) = points.get(index) else { continue };
+            let after = matches!(spot.at, Where::After | Where::Edge { .. });
+            let live = if after { &point.after } else { &point.before };
+            range.units().filter(|u| !live.active.contains(*u)).for_each(|u| self.watched.insert(u));
+        }
+        // Special state is never taken for anything else.
+        let scratch: Vec<Reg> = self.watched.iter().filter(|r| crate::machine::File::of(*r).is_none()).collect();
+        scratch.into_iter().for_each(|r| self.watched.remove(r));
+    }
+}

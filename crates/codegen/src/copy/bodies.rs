@@ -1,0 +1,195 @@
+//! What is inserted at one place: hooks, and the plan's raw instructions among them.
+
+use luthier_isa::{Inst, RegRange, RegSet, VgprMsb};
+use luthier_lifter::{InFlight, Live, Wait};
+
+use super::function::Copier;
+use super::{Refusal, Spot};
+use crate::check;
+use crate::layout::chunk::Fixup;
+use crate::machine::File;
+use crate::plan::{Arg, Body, Rejected, Rejection};
+use crate::splice::pool::Want;
+use crate::splice::{Demand, Site, allocate, emit};
+
+/// A place in the copy.
+pub struct Spotted<'a> {
+    pub address: u64,
+    /// The application's instruction that the place belongs to.
+    pub inst: &'a Inst,
+    pub live: &'a Live,
+    pub loads: &'a InFlight,
+    /// The application's instruction in front of it, if it is in the same block.
+    pub previous: Option<&'a Inst>,
+    /// What follows in the same block.
+    pub next: &'a [Inst],
+    pub indexed: bool,
+    pub msb: VgprMsb,
+    /// Values from before the instruction.
+    pub olds: &'a [(RegRange, RegRange)],
+}
+
+impl Copier<'_> {
+    /// Inserts what the plan asks for at a place. Gives the insertions that were made.
+    pub(super) fn bodies(&mut self, insertions: &[u32], at: &Spotted) -> Result<Vec<u32>, Refusal> {
+        let mut made = Vec::new();
+        if insertions.is_empty() {
+            return Ok(made);
+        }
+        self.splice.clear();
+        // Nothing may stand between a global wave sync operation and the wait for it.
+        if at.previous.is_some_and(|i| i.info().op().name().starts_with("ds_gws_")) {
+            let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
+            let wait = self.env.machine.wait(all)?;
+            self.splice.insts.extend(wait);
+        }
+        let plan = self.env.plan;
+        let is_hook = |i: &u32| matches!(plan.insertions[*i as usize].body, Body::Hook { .. });
+        for run in insertions.chunk_by(|a, b| is_hook(a) && is_hook(b)) {
+            match &plan.insertions[run[0] as usize].body {
+                Body::Hook { .. } => self.hooks(run, at, &mut made)?,
+                Body::Raw(insts) => {
+                    for inst in insts.iter() {
+                        self.raw(inst)?;
+                    }
+                    made.push(run[0]);
+                }
+                Body::Nothing => made.push(run[0]),
+            }
+        }
+        let mut live = at.live.active;
+        live.union_with(&at.live.inactive);
+        live.union_with(&self.env.reserved);
+        if self.env.replays {
+            self.seam.separate_next(&self.env.machine.ops, at.next.first(), &mut self.splice.insts)?;
+        }
+        self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
+        self.append(made.len());
+        Ok(made)
+    }
+
+    fn raw(&mut self, inst: &Inst) -> Result<(), Refusal> {
+        self.seam.issue(&self.env.machine.ops, *inst, &mut self.splice.insts)?;
+        inst.for_each_access(|a| self.splice.highest.note(RegRange::new(a.reg, 1)));
+        Ok(())
+    }
+
+    fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Vec<u32>) -> Result<(), Refusal> {
+        let busy = self.busy();
+        let kept: RegSet = at.olds.iter().flat_map(|(_, kept)| kept.units()).collect();
+        let site = Site {
+            address: at.address,
+            live: at.live,
+            loads: at.loads,
+            busy: &busy,
+            kept: &kept,
+            indexed: at.indexed,
+            msb: at.msb,
+        };
+        let mut demands = Vec::with_capacity(insertions.len());
+        for &insertion in insertions {
+            match Demand::of(self.env, &site, at.inst, insertion, at.olds) {
+                Ok(demand) => demands.push(demand),
+                Err(reason) => self.out.rejected.push(Rejected { address: at.address, reason }),
+            }
+        }
+        let allocation = allocate(self.env, &site, &demands);
+        for (_, reason) in &allocation.rejected {
+            self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
+        }
+        let (start, spans) = (self.splice.insts.len(), self.splice.spans.len());
+        emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
+        made.extend(allocation.hooks.iter().map(|h| demands[h.demand].insertion));
+        if self.check || cfg!(debug_assertions) {
+            self.out.violations.extend(check::splice(&check::Question {
+                env: self.env,
+                site: &site,
+                olds: at.olds,
+                inst: at.inst,
+                insts: &self.splice.insts[start..],
+                base: start,
+                spans: &self.splice.spans[spans..],
+            }));
+        }
+        Ok(())
+    }
+
+    /// Puts the splice into the chunk. `made` insertions were made in it.
+    pub(super) fn append(&mut self, made: usize) {
+        let splice = &self.splice;
+        self.out.points += made;
+        self.out.inserted += splice.insts.len();
+        self.out.highest.merge(&splice.highest);
+        self.out.scratch = self.out.scratch.max(splice.scratch);
+        let mut literals = splice.literals.iter().peekable();
+        for (n, inst) in splice.insts.iter().enumerate() {
+            self.out.chunk.push(inst);
+            while let Some(literal) = literals.next_if(|l| l.inst == n) {
+                let at = self.out.chunk.here() - 1;
+                let fixup = Fixup::relative(at, literal.place, literal.addend, literal.kind);
+                self.out.chunk.fixups.push(fixup);
+            }
+        }
+    }
+
+    /// The values that hooks behind an instruction want from before it, put where nothing touches them: each with where
+    /// it is kept. `after` is what is live behind the instruction.
+    pub(super) fn olds(
+        &mut self,
+        spots: &[Spot],
+        at: &Spotted,
+        after: &Live,
+    ) -> Result<Vec<(RegRange, RegRange)>, Refusal> {
+        let mut wanted: Vec<RegRange> = Vec::new();
+        for spot in spots {
+            let Body::Hook { args, .. } = &self.env.plan.insertions[spot.insertion as usize].body else { continue };
+            let olds = args.iter().filter_map(|a| if let Arg::Old(range) = a { Some(*range) } else { None });
+            olds.for_each(|range| {
+                if !wanted.contains(&range) {
+                    wanted.push(range);
+                }
+            });
+        }
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let busy = self.busy();
+        let kept = RegSet::EMPTY;
+        let site = Site {
+            address: at.address,
+            live: at.live,
+            loads: at.loads,
+            busy: &busy,
+            kept: &kept,
+            indexed: at.indexed,
+            msb: at.msb,
+        };
+        let mut without = after.any();
+        without.subtract(&self.env.never_used);
+        at.inst.for_each_access(|a| without.insert(a.reg));
+        wanted.iter().for_each(|range| without.insert_range(*range));
+        let mut pool = site.pool(self.env, &without);
+        self.splice.clear();
+        let mut found = Vec::new();
+        for range in wanted {
+            let vector = range.first.is_vgpr() || range.first.is_agpr();
+            let file = if vector { File::Vgpr } else { File::Sgpr };
+            let Some(kept) = pool.take(Want::of(file, range.count)) else {
+                let reason = Rejection::OldValue { inst: at.inst.to_string(), range, file };
+                self.out.rejected.push(Rejected { address: at.address, reason });
+                continue;
+            };
+            self.splice.highest.note(kept);
+            let mut splice = std::mem::take(&mut self.splice);
+            crate::splice::emit::keep(self.env, &site, range, kept, &mut self.seam, &mut splice)?;
+            self.splice = splice;
+            found.push((range, RegRange { part: range.part, ..kept }));
+        }
+        let mut live = at.live.any();
+        live.union_with(&self.env.reserved);
+        found.iter().for_each(|(_, kept)| live.insert_range(*kept));
+        self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
+        self.append(0);
+        Ok(found)
+    }
+}

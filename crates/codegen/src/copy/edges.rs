@@ -1,0 +1,190 @@
+//! What is inserted on the ways out of a block. On the way that falls through it stands right behind the branch; on a
+//! taken one it stands behind the function, and the branch is aimed there.
+
+use luthier_isa::{Inst, RegRange, VgprMsb};
+use luthier_lifter::{BlockId, InFlight, Live, Terminator};
+
+use super::bodies::Spotted;
+use super::function::Copier;
+use super::{Refusal, Spot};
+use crate::layout::chunk::{Fixup, Place};
+use crate::machine::seams::Seam;
+use crate::plan::{Rejection, Where};
+
+/// The taken way of a branch with insertions on it.
+pub struct Edge {
+    address: u64,
+    inst: Inst,
+    insertions: Vec<u32>,
+    /// The same insertions are on the other way, and were counted there.
+    counted: bool,
+    live: Live,
+    loads: InFlight,
+    seam: Seam,
+    indexed: bool,
+    msb: VgprMsb,
+    olds: Vec<(RegRange, RegRange)>,
+    to: Place,
+}
+
+impl Copier<'_> {
+    /// What is inserted behind a block's last instruction: on all of its ways, and on single ones.
+    pub(super) fn behind_block(
+        &mut self,
+        block: BlockId,
+        terminator: Terminator,
+        spots: &[Spot],
+        at: &Spotted,
+    ) -> Result<(), Refusal> {
+        let spots: Vec<Spot> =
+            spots.iter().copied().filter(|s| matches!(s.at, Where::After | Where::Edge { .. })).collect();
+        if spots.is_empty() {
+            return Ok(());
+        }
+        let (vaddr, inst) = (at.address, at.inst);
+        let next = vaddr + inst.size() as u64;
+        let on = |to: Option<u64>| {
+            let mut list: Vec<&Spot> = spots
+                .iter()
+                .filter(|s| s.at == Where::After || to.is_some_and(|to| s.at == Where::Edge { to }))
+                .collect();
+            list.sort_by_key(|s| (s.order, s.insertion));
+            list.into_iter().map(|s| s.insertion).collect::<Vec<u32>>()
+        };
+        let target =
+            inst.branch_target(vaddr).filter(|_| matches!(terminator, Terminator::Branch | Terminator::CondBranch));
+        let ways: Vec<u64> = match terminator {
+            Terminator::Branch => target.into_iter().collect(),
+            Terminator::CondBranch => target.into_iter().chain([next]).collect(),
+            Terminator::Fallthrough | Terminator::Trap | Terminator::Call => vec![next],
+            _ => Vec::new(),
+        };
+        for spot in &spots {
+            match spot.at {
+                Where::Edge { to } if !ways.contains(&to) => self.reject(vaddr, Rejection::NoEdge { from: vaddr, to }),
+                Where::After if ways.is_empty() => {
+                    self.reject(vaddr, Rejection::NothingFollows { inst: inst.to_string() });
+                }
+                _ => {}
+            }
+        }
+        match terminator {
+            Terminator::Fallthrough | Terminator::Trap => {
+                self.bodies(&on(Some(next)), at)?;
+            }
+            Terminator::Call => {
+                self.seam = Seam::start(self.env.machine.mode, self.env.unread);
+                let at = Spotted { previous: None, indexed: false, ..*at };
+                self.bodies(&on(Some(next)), &at)?;
+            }
+            Terminator::Branch | Terminator::CondBranch => self.behind_branch(block, target, &on, at)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn behind_branch(
+        &mut self,
+        block: BlockId,
+        target: Option<u64>,
+        on: &dyn Fn(Option<u64>) -> Vec<u32>,
+        at: &Spotted,
+    ) -> Result<(), Refusal> {
+        let program = self.env.program;
+        let (func, vaddr, inst) = (self.func, at.address, at.inst);
+        let start = |v: u64| {
+            let block = program.instr_at(v).map(|i| program.block_of(i))?;
+            (program.block(block).func == func && program.block_vaddr(block) == v).then_some(block)
+        };
+        let conditional = program.block(block).terminator == Terminator::CondBranch;
+        let next = vaddr + inst.size() as u64;
+        let taken = target.and_then(|t| Some((self.map.target(self.env, func, t, false)?, start(t)?)));
+        let both: Vec<u32> = on(None);
+        let fallen = start(next).filter(|_| conditional);
+        // What is on every way is on all of them or on none.
+        if taken.is_none() || conditional && fallen.is_none() {
+            let count = if conditional { on(target).len().max(on(Some(next)).len()) } else { on(target).len() };
+            for _ in 0..count {
+                self.reject(vaddr, Rejection::LeavesFunction { inst: inst.to_string() });
+            }
+            return Ok(());
+        }
+        let Some((to, taken)) = taken else { return Ok(()) };
+        let branch = self.out.chunk.fixups.len() - 1;
+        let seam = self.seam.clone();
+        let mut insertions = on(target);
+        let mut counted = false;
+        if let Some(fallen) = fallen {
+            let live = self.liveness.at_start(fallen);
+            let msb = program.block(fallen).instrs.iter().next().and_then(|i| program.inst(i).msb());
+            let at = Spotted { live: &live, msb: msb.unwrap_or_default(), ..*at };
+            let wanted = on(Some(next));
+            let made = self.bodies(&wanted, &at)?;
+            // What did not fit here is not to be on the other way either.
+            insertions.retain(|i| !both.contains(i) || made.contains(i));
+            counted = !both.is_empty();
+        }
+        if insertions.is_empty() {
+            return Ok(());
+        }
+        // The branch was aimed at its target's copy: aim it at the way's own code instead. Its label comes behind those
+        // of the instructions and of the entry.
+        let label = program.function_instrs(func).len() as u32 + 1 + self.edges.len() as u32;
+        let place = Place::Label { chunk: self.chunk, label };
+        if let Some(Fixup::Branch { to, .. }) = self.out.chunk.fixups.get_mut(branch) {
+            *to = place;
+        }
+        let msb = program.block(taken).instrs.iter().next().and_then(|i| program.inst(i).msb());
+        self.edges.push(Edge {
+            address: vaddr,
+            inst: *inst,
+            insertions,
+            counted,
+            live: self.liveness.at_start(taken),
+            loads: at.loads.clone(),
+            seam,
+            indexed: at.indexed,
+            msb: msb.unwrap_or_default(),
+            olds: at.olds.to_vec(),
+            to,
+        });
+        Ok(())
+    }
+
+    /// The code of taken ways, behind the function.
+    pub(super) fn trampolines(&mut self) -> Result<(), Refusal> {
+        for edge in std::mem::take(&mut self.edges) {
+            self.out.chunk.label(false);
+            let (points, rejected) = (self.out.points, self.out.rejected.len());
+            self.seam = edge.seam;
+            let at = Spotted {
+                address: edge.address,
+                inst: &edge.inst,
+                live: &edge.live,
+                loads: &edge.loads,
+                previous: None,
+                next: &[],
+                indexed: edge.indexed,
+                msb: edge.msb,
+                olds: &edge.olds,
+            };
+            let made = self.bodies(&edge.insertions, &at)?;
+            if edge.counted {
+                // Those on both ways were counted on the other one.
+                self.out.points = points + made.iter().filter(|i| self.only_taken(**i)).count();
+                if edge.insertions.iter().any(|i| !self.only_taken(*i) && !made.contains(i)) {
+                    return Err(Refusal::Reason(format!(
+                        "a hook fits on one way of the branch at {:#x} only: {}",
+                        edge.address, self.out.rejected[rejected].reason
+                    )));
+                }
+            }
+            self.branch(edge.to)?;
+        }
+        Ok(())
+    }
+
+    fn only_taken(&self, insertion: u32) -> bool {
+        matches!(self.env.plan.insertions[insertion as usize].at, Where::Edge { .. })
+    }
+}

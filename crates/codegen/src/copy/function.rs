@@ -1,0 +1,304 @@
+//! The copy of one function: each instruction of the original becomes a label, what is inserted before it, its copy, and
+//! what is inserted after it.
+
+use luthier_isa::{Flags, Inst, RegSet};
+use luthier_lifter::{BlockId, FuncId, InFlight, InstrId, Live, Liveness, PendingLoads, Terminator};
+
+use super::bodies::Spotted;
+use super::edges::Edge;
+use super::indexing::Indexing;
+use super::pcrel::{Pc, PcPlans};
+use super::{ChunkMap, Copied, KernelEntry, Refusal, Spot, entry, hints};
+use crate::layout::chunk::{ChunkId, Fixup};
+use crate::machine::seams::Seam;
+use crate::plan::{Rejected, Rejection, Where};
+use crate::splice::{Env, Splice};
+use crate::template::renamed::Renamed;
+
+pub struct Copier<'a> {
+    pub(super) env: &'a Env<'a>,
+    pub(super) map: &'a ChunkMap,
+    pub(super) func: FuncId,
+    pub(super) chunk: ChunkId,
+    /// Of this function, sorted.
+    pub(super) spots: &'a [Spot],
+    pub(super) check: bool,
+    pub(super) liveness: Liveness<'a>,
+    pub(super) plans: PcPlans,
+    pub(super) indexing: Indexing,
+    pub(super) loads: PendingLoads<'a>,
+    pub(super) out: Copied,
+    pub(super) splice: Splice,
+    pub(super) renamed: Renamed,
+    pub(super) seam: Seam,
+    pub(super) edges: Vec<Edge>,
+}
+
+/// Copies `func`. `spots` are those of this function, sorted.
+pub fn copy(
+    env: &Env,
+    map: &ChunkMap,
+    func: FuncId,
+    chunk: ChunkId,
+    spots: &[Spot],
+    kernel: Option<KernelEntry>,
+    check: bool,
+) -> Result<Copied, Refusal> {
+    let program = env.program;
+    let function = program.function(func);
+    if let Some(reason) = &function.refusal {
+        return Err(Refusal::Reason(reason.clone()));
+    }
+    let plans = PcPlans::of(env, map, func, spots).map_err(Refusal::Reason)?;
+    let instrs = program.function_instrs(func);
+    let mut copier = Copier {
+        env,
+        map,
+        func,
+        chunk,
+        spots,
+        check,
+        liveness: Liveness::of(program, func),
+        plans,
+        indexing: Indexing::of(program, func),
+        loads: PendingLoads::of(program, func),
+        out: Copied::default(),
+        splice: Splice::default(),
+        renamed: Renamed::default(),
+        seam: Seam::start(env.machine.mode, env.unread),
+        edges: Vec::new(),
+    };
+    copier.out.chunk.name = format!("{}.instrumented", function.name);
+    copier.out.chunk.align = if kernel.is_some() { 256 } else { 64 };
+    copier.out.chunk.words.reserve(function.size as usize / 2);
+    let entry = copier.entry(kernel)?;
+    for block in function.blocks.iter() {
+        copier.block(block)?;
+    }
+    // The label that calls aim at: what runs once at the entry, else the first instruction.
+    let first = program.block(function.entry).instrs.first.0 - instrs.first.0;
+    let word = entry.unwrap_or_else(|| copier.out.chunk.labels[first as usize].word);
+    copier.out.entry = copier.out.chunk.label_at(word, false);
+    copier.trampolines()?;
+    copier.out.copied = instrs.len();
+    Ok(copier.out)
+}
+
+impl Copier<'_> {
+    fn block(&mut self, block: BlockId) -> Result<(), Refusal> {
+        let program = self.env.program;
+        let b = *program.block(block);
+        let insts: Vec<Inst> = b.instrs.iter().map(|i| *program.inst(i)).collect();
+        let from = self.spots.partition_point(|s| s.instr < b.instrs.first);
+        let to = from + self.spots[from..].iter().take_while(|s| b.instrs.contains(s.instr)).count();
+        let spots: &[Spot] = &self.spots[from..to];
+        let spots = &spots[spots.iter().take_while(|s| s.at == Where::Entry).count()..];
+        let ends = b.terminator == Terminator::End;
+        let flushes = ends && entry::flushes(self.env);
+        // Liveness is only worked out where it is asked for.
+        let wanted = !spots.is_empty() || self.plans.wants_liveness(b.instrs);
+        let points = if wanted { self.liveness.points(block) } else { Vec::new() };
+        let mut loads = if wanted || flushes { self.loads.points(block) } else { Vec::new() };
+        if !loads.is_empty() {
+            loads.push(self.loads.at_end(block));
+        }
+        let broken = if spots.is_empty() && !flushes {
+            Vec::new()
+        } else {
+            self.seam = Seam::behind(self.env.machine.mode, self.ways(block), self.env.unread);
+            hints::broken(&insts, b.instrs.first.0, spots, flushes)
+        };
+        let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
+        let mut indexed = self.indexing.at_start();
+        for (k, i) in b.instrs.iter().enumerate() {
+            let (inst, vaddr) = (insts[k], program.vaddr(i));
+            let falls_in = k > 0 || self.falls_into(block);
+            self.out.chunk.label(falls_in);
+            let (before, after) = points.get(k).map_or((&nothing, &nothing), |p| (&p.before, &p.after));
+            let around = |k: usize| loads.get(k).unwrap_or(&nothing_loaded);
+            let mine = &spots[spots.partition_point(|s| s.instr < i)..];
+            let mine = &mine[..mine.iter().take_while(|s| s.instr == i).count()];
+            let at = |w: Where| mine.iter().filter(move |s| s.at == w).map(|s| s.insertion).collect::<Vec<u32>>();
+            let here = Spotted {
+                address: vaddr,
+                inst: &insts[k],
+                live: before,
+                loads: around(k),
+                previous: k.checked_sub(1).map(|p| &insts[p]),
+                next: &insts[k..],
+                indexed,
+                msb: inst.msb().unwrap_or_default(),
+                olds: &[],
+            };
+            self.bodies(&at(Where::Before), &here)?;
+            if flushes && k + 1 == insts.len() {
+                if indexed {
+                    return Err(Refusal::Reason(format!("VGPR indexing may be on at {vaddr:#x}, where the wave ends")));
+                }
+                entry::flush(self, around(k))?;
+            }
+            let instead = at(Where::Instead);
+            if !instead.is_empty() && self.replace(i, &inst, b.terminator, k + 1 == insts.len(), &instead, vaddr) {
+                let mut live = *before;
+                live.active.union_with(&after.active);
+                live.inactive.union_with(&after.inactive);
+                let at = self.out.chunk.here();
+                self.bodies(&instead, &Spotted { live: &live, next: &insts[k + 1..], ..here })?;
+                if self.out.chunk.here() > at {
+                    self.out.chunk.origins.push((at, vaddr));
+                }
+                continue;
+            }
+            let mut olds = Vec::new();
+            if mine.iter().any(|s| matches!(s.at, Where::After | Where::Edge { .. })) {
+                olds = self.olds(mine, &here, after)?;
+            }
+            let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
+            self.instruction(i, &copied, vaddr, after, around(k + 1))?;
+            if !spots.is_empty() || flushes {
+                self.seam.follow(std::slice::from_ref(&copied));
+            }
+            Indexing::step(&inst, &mut indexed);
+            let msb = insts.get(k + 1).or(Some(&inst)).and_then(Inst::msb).unwrap_or_default();
+            let behind = Spotted {
+                live: after,
+                loads: around(k + 1),
+                previous: Some(&insts[k]),
+                next: &insts[k + 1..],
+                indexed,
+                msb,
+                olds: &olds,
+                ..here
+            };
+            let last = k + 1 == insts.len();
+            if last {
+                self.behind_block(block, b.terminator, mine, &behind)?;
+            } else {
+                self.bodies(&at(Where::After), &behind)?;
+                for spot in mine.iter().filter(|s| matches!(s.at, Where::Edge { .. })) {
+                    let Where::Edge { to } = spot.at else { continue };
+                    self.reject(vaddr, Rejection::NoEdge { from: vaddr, to });
+                }
+            }
+        }
+        self.leave(block, b.terminator)
+    }
+
+    /// The last instructions on each way that leads to a block: what hazards there may come from.
+    fn ways(&self, block: BlockId) -> Vec<Vec<Inst>> {
+        const LENGTH: usize = 20;
+        const MOST: usize = 8;
+        let program = self.env.program;
+        let mut done = Vec::new();
+        // Latest first while they grow.
+        let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
+        while let Some((at, mut way)) = open.pop() {
+            let instrs = program.block(at).instrs;
+            let take = LENGTH - way.len();
+            let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
+            way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
+            let preds = program.preds(at);
+            if way.len() >= LENGTH || preds.is_empty() || done.len() + open.len() >= MOST {
+                way.reverse();
+                done.push(way);
+            } else {
+                open.extend(preds.iter().map(|p| (*p, way.clone())));
+            }
+        }
+        done
+    }
+
+    pub(super) fn reject(&mut self, address: u64, reason: Rejection) {
+        self.out.rejected.push(Rejected { address, reason });
+    }
+
+    /// Whether the instruction may be replaced; its insertions are rejected if not.
+    fn replace(&mut self, i: InstrId, inst: &Inst, ends: Terminator, last: bool, bodies: &[u32], vaddr: u64) -> bool {
+        let flow = last && !matches!(ends, Terminator::Fallthrough | Terminator::CondBranch | Terminator::Trap);
+        if flow || self.plans.at(i).is_some() || inst.info().flags.contains(Flags::GETPC) {
+            for _ in bodies {
+                self.reject(vaddr, Rejection::ControlFlow { inst: inst.to_string() });
+            }
+            return false;
+        }
+        true
+    }
+
+    /// Control may come into the block from the word before it.
+    fn falls_into(&self, block: BlockId) -> bool {
+        let program = self.env.program;
+        let blocks = program.function(program.block(block).func).blocks;
+        block == blocks.first || falls_through(program.block(BlockId(block.0 - 1)).terminator)
+    }
+
+    /// Where the block falls through, but the next one does not stand behind it in the original, a branch leads there.
+    fn leave(&mut self, block: BlockId, terminator: Terminator) -> Result<(), Refusal> {
+        let program = self.env.program;
+        let b = program.block(block);
+        if !falls_through(terminator) {
+            return Ok(());
+        }
+        let Some(last) = b.instrs.last() else { return Ok(()) };
+        let next = program.vaddr(last) + program.inst(last).size() as u64;
+        let following = BlockId(block.0 + 1);
+        if program.function(b.func).blocks.contains(following) && program.block_vaddr(following) == next {
+            return Ok(());
+        }
+        let Some(to) = self.map.target(self.env, self.func, next, false) else {
+            return Err(Refusal::Reason(format!("control runs off the function's end, to {next:#x}")));
+        };
+        self.branch(to)
+    }
+
+    /// An `s_branch` to a place.
+    pub(super) fn branch(&mut self, to: crate::layout::chunk::Place) -> Result<(), Refusal> {
+        let at = self.out.chunk.here();
+        self.out.chunk.push(&self.env.machine.ops.branch()?);
+        self.out.chunk.fixups.push(Fixup::Branch { at, to });
+        Ok(())
+    }
+
+    /// Registers that matrix instructions and stores may still be using.
+    pub(super) fn busy(&self) -> RegSet {
+        self.seam.busy()
+    }
+
+    /// The copy of one instruction.
+    fn instruction(
+        &mut self,
+        i: InstrId,
+        inst: &Inst,
+        vaddr: u64,
+        after: &Live,
+        loads: &InFlight,
+    ) -> Result<(), Refusal> {
+        let at = self.out.chunk.here();
+        self.out.chunk.origins.push((at, vaddr));
+        match self.plans.at(i).copied() {
+            Some(Pc::Kept { to }) => {
+                self.out.chunk.push(inst);
+                return self.keep_pc(at, inst, to, after, loads);
+            }
+            Some(Pc::Folded { getpc_at, to }) => return self.fold(inst, getpc_at, to),
+            Some(Pc::FoldedHigh) => return self.fold_high(inst),
+            None => self.out.chunk.push(inst),
+        }
+        let flags = inst.info().flags;
+        let direct =
+            flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::CALL) && !flags.contains(Flags::INDIRECT);
+        if let (true, Some(target)) = (direct, inst.branch_target(vaddr)) {
+            let call = flags.contains(Flags::CALL);
+            let Some(to) = self.map.target(self.env, self.func, target, call) else {
+                return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} leads to {target:#x}, which is not copied")));
+            };
+            self.out.chunk.fixups.push(Fixup::Branch { at, to });
+        }
+        Ok(())
+    }
+}
+
+/// Control may continue at the instruction behind the block.
+pub fn falls_through(terminator: Terminator) -> bool {
+    use Terminator::*;
+    matches!(terminator, Fallthrough | CondBranch | Call | Trap | OffEnd)
+}

@@ -1,0 +1,105 @@
+//! Copying functions with what is inserted in place.
+//!
+//! The unit of decision is the call-graph *component*: kernels and device functions that may run in one wave. A
+//! component with an insertion anywhere is copied as a whole into a new segment. Its originals stay where they are; a
+//! function's first instruction becomes a branch to its copy ([`redirect`]), so that pointers need not be found. In a
+//! copy each instruction is the original's, bit for bit, except for branches, which aim at copies, sums on
+//! `s_getpc_b64`, which come to the original's value ([`pcrel`]), and hints that an insertion would make false
+//! ([`hints`]).
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`function`] | the copy of one function, instruction by instruction |
+//! | [`bodies`] | what is inserted at one place |
+//! | [`edges`] | what is inserted on the ways out of a block |
+//! | [`entry`] | the start and the end of a kernel |
+//! | [`pcrel`] | the program counter in copies |
+//! | [`hints`] | clauses that are split, registers given up early |
+//! | [`indexing`] | where VGPR operands are indexed |
+//! | [`redirect`] | from the originals to the copies |
+
+pub mod bodies;
+pub mod edges;
+pub mod entry;
+pub mod function;
+pub mod hints;
+pub mod indexing;
+pub mod pcrel;
+pub mod redirect;
+
+use luthier_isa::EncodeError;
+use luthier_lifter::{FuncId, InstrId};
+
+use crate::check::Violation;
+use crate::layout::chunk::{Chunk, ChunkId, Place};
+use crate::machine::registers::Counts;
+use crate::plan::{Rejected, Where};
+use crate::splice::Env;
+
+pub use function::copy;
+
+/// One insertion of the plan, with its instruction found.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Spot {
+    pub instr: InstrId,
+    pub at: Where,
+    pub order: i32,
+    /// Index into the plan's insertions.
+    pub insertion: u32,
+}
+
+/// Why a function cannot be copied.
+#[derive(Debug)]
+pub enum Refusal {
+    Reason(String),
+    Encode(EncodeError),
+}
+
+impl From<EncodeError> for Refusal {
+    fn from(e: EncodeError) -> Refusal {
+        Refusal::Encode(e)
+    }
+}
+
+/// A function's copy and what was done in it.
+#[derive(Debug, Default)]
+pub struct Copied {
+    pub chunk: Chunk,
+    /// The label that calls aim at.
+    pub entry: u32,
+    pub points: usize,
+    pub inserted: usize,
+    pub copied: usize,
+    pub rejected: Vec<Rejected>,
+    pub violations: Vec<Violation>,
+    pub highest: Counts,
+    /// Bytes of scratch of our own.
+    pub scratch: u32,
+}
+
+/// Which functions are copied, and where to.
+#[derive(Debug)]
+pub struct ChunkMap {
+    pub of_function: Vec<Option<ChunkId>>,
+}
+
+impl ChunkMap {
+    /// Where a branch from `func` to an original address goes. Calls, and jumps from other functions to a function's
+    /// first instruction, go to its entry; branches within a function to the copy of the instruction.
+    pub fn target(&self, env: &Env, from: FuncId, vaddr: u64, is_call: bool) -> Option<Place> {
+        let instr = env.program.instr_at(vaddr)?;
+        let func = env.program.func_of(instr);
+        let chunk = self.of_function[func.index()]?;
+        let instrs = env.program.function_instrs(func);
+        let entered = (is_call || func != from) && env.program.function(func).vaddr == vaddr;
+        let label = if entered { instrs.len() as u32 } else { instr.0 - instrs.first.0 };
+        Some(Place::Label { chunk, label })
+    }
+}
+
+/// How control gets into a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelEntry {
+    pub vaddr: u64,
+    pub preloads: bool,
+}

@@ -1,0 +1,269 @@
+//! What becomes of `s_getpc_b64` in a copy: it has to come to the original's program counter.
+//!
+//! Where the sum that is built on it follows at once, the difference goes into the sum's literals, and nothing is
+//! added. Elsewhere the difference is added behind it. A jump to a known place inside copied code (the compiler's long
+//! branches) is aimed at the copy.
+
+use std::collections::HashMap;
+
+use luthier_isa::op::Op;
+use luthier_isa::{Access, DataType, Inst, Operand, Reg, RegRange};
+use luthier_lifter::{FuncId, InFlight, InstrId, InstrIds, Live, Liveness, Terminator};
+
+use super::function::Copier;
+use super::{ChunkMap, Refusal, Spot};
+use crate::layout::chunk::{Fixup, Place};
+use crate::machine::File;
+use crate::machine::operations::{LITERAL, one};
+use crate::plan::{Body, Where};
+use crate::splice::pool::Want;
+use crate::splice::{Env, Site};
+
+/// What to do at an instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Pc {
+    /// An `s_getpc_b64`, behind which the difference is added.
+    Kept { to: Place },
+    /// The `s_add_u32` of a sum that comes to `to`.
+    Folded { getpc_at: InstrId, to: Place },
+    /// The `s_addc_u32` of the same.
+    FoldedHigh,
+}
+
+#[derive(Debug, Default)]
+pub struct PcPlans {
+    plans: HashMap<InstrId, Pc>,
+}
+
+impl PcPlans {
+    pub fn of(env: &Env, map: &ChunkMap, func: FuncId, spots: &[Spot]) -> Result<PcPlans, String> {
+        let program = env.program;
+        let mut plans = HashMap::new();
+        for block in program.function(func).blocks.iter() {
+            let b = program.block(block);
+            let mut jump = None;
+            if b.terminator == Terminator::Jump {
+                let at = b.instrs.last().map_or(0, |i| program.vaddr(i));
+                let target = program.exits_of(block).first().map(|e| e.target);
+                let target = target.or_else(|| program.succs(block).first().map(|s| program.block_vaddr(*s)));
+                let target = target.ok_or_else(|| format!("the jump at {at:#x} goes nowhere"))?;
+                // The first instruction of a called function is left to the branch that is put there.
+                let called = program.function_at(target).is_some_and(|f| f != func && !is_kernel(env, f));
+                jump = (!called).then_some((at, target));
+            }
+            if b.terminator == Terminator::UnknownJump {
+                let at = b.instrs.last().map_or(0, |i| program.vaddr(i));
+                return Err(format!("the jump at {at:#x} goes to an unknown place"));
+            }
+            let mut jump_done = jump.is_none();
+            for i in b.instrs.iter() {
+                if !program.inst(i).info().flags.contains(luthier_isa::Flags::GETPC) {
+                    continue;
+                }
+                let pc = program.vaddr(i) + 4;
+                let Some(sum) = sum_after(env, b.instrs, i).filter(|s| may_fold(env, func, block, s, spots)) else {
+                    plans.insert(i, Pc::Kept { to: Place::Original(pc) });
+                    continue;
+                };
+                let value = pc.wrapping_add(sum.constant);
+                let mut to = Place::Original(value);
+                if let Some((at, target)) = jump
+                    && value == target
+                    && only_for_jump(env, block, &sum, target)
+                {
+                    to = map
+                        .target(env, func, target, false)
+                        .ok_or_else(|| format!("the jump at {at:#x} leads to {target:#x}, which is not copied"))?;
+                    jump_done = true;
+                }
+                plans.insert(sum.low, Pc::Folded { getpc_at: i, to });
+                plans.insert(sum.high, Pc::FoldedHigh);
+            }
+            if let (false, Some((at, target))) = (jump_done, jump) {
+                return Err(format!("the jump at {at:#x} to {target:#x} cannot be aimed at the copy"));
+            }
+        }
+        Ok(PcPlans { plans })
+    }
+
+    pub fn at(&self, i: InstrId) -> Option<&Pc> {
+        self.plans.get(&i)
+    }
+
+    /// Some instruction of the range needs to know what is live behind it.
+    pub fn wants_liveness(&self, range: InstrIds) -> bool {
+        !self.plans.is_empty() && range.iter().any(|i| matches!(self.plans.get(&i), Some(Pc::Kept { .. })))
+    }
+}
+
+fn is_kernel(env: &Env, f: FuncId) -> bool {
+    env.program.function(f).kind == luthier_lifter::FunctionKind::Kernel
+}
+
+/// `s_add_u32 p, p, x; s_addc_u32 p+1, p+1, y` right behind an `s_getpc_b64 p`.
+struct Sum {
+    pair: RegRange,
+    low: InstrId,
+    high: InstrId,
+    constant: u64,
+}
+
+fn sum_after(env: &Env, block: InstrIds, getpc: InstrId) -> Option<Sum> {
+    let program = env.program;
+    let (low, high) = (InstrId(getpc.0 + 1), InstrId(getpc.0 + 2));
+    if !block.contains(high) {
+        return None;
+    }
+    let Some((_, Operand::Reg(pair))) = program.inst(getpc).operands().next() else { return None };
+    let addend = |inst: &Inst, op: Op, reg: Reg| -> Option<u32> {
+        let mut operands = inst.operands().map(|(_, v)| v);
+        let same = Operand::Reg(RegRange::new(reg, 1));
+        if inst.info().op() != op || operands.next()? != same || operands.next()? != same {
+            return None;
+        }
+        operands.next()?.bits(DataType::B32).map(|b| b as u32)
+    };
+    let x = addend(program.inst(low), Op::SAddU32, pair.first)?;
+    let y = addend(program.inst(high), Op::SAddcU32, pair.first.offset(1))?;
+    Some(Sum { pair, low, high, constant: u64::from(y) << 32 | u64::from(x) })
+}
+
+/// Nobody sees the program counter itself, or the carry that the sum leaves.
+fn may_fold(env: &Env, func: FuncId, block: luthier_lifter::BlockId, sum: &Sum, spots: &[Spot]) -> bool {
+    let getpc = InstrId(sum.low.0 - 1);
+    let from = spots.partition_point(|s| s.instr < getpc);
+    let hooks = spots[from..].iter().take_while(|s| s.instr <= sum.high);
+    let between =
+        hooks.filter(|s| (s.instr, s.at) > (getpc, Where::Before) && (s.instr, s.at) < (sum.high, Where::After));
+    let looks = |body: &Body| match body {
+        Body::Hook { args, .. } => {
+            let inst = env.program.inst(sum.high);
+            let mut read = args.iter().flat_map(|a| a.reads(inst)).flat_map(RegRange::units);
+            read.any(|u| sum.pair.units().any(|p| p == u))
+        }
+        Body::Raw(_) | Body::Nothing => true,
+    };
+    let looked_at = between.into_iter().any(|s| looks(&env.plan.insertions[s.insertion as usize].body));
+    // Hardly ever is the carry of an address used; look at the instructions before asking liveness.
+    !looked_at
+        && (scc_overwritten(env, block, sum.high)
+            || !Liveness::of(env.program, func).live_after(sum.high).contains(Reg::SCC))
+}
+
+/// SCC is written before it is read, in the same block.
+fn scc_overwritten(env: &Env, block: luthier_lifter::BlockId, after: InstrId) -> bool {
+    let rest = env.program.block(block).instrs.iter().skip_while(|i| *i <= after);
+    for i in rest {
+        let (mut read, mut written) = (false, false);
+        env.program.inst(i).for_each_access(|a| {
+            if a.reg == Reg::SCC {
+                read |= a.access.reads();
+                written |= a.access == Access::Write;
+            }
+        });
+        if read || written {
+            return !read;
+        }
+    }
+    false
+}
+
+/// The sum's pair is read by the block's jump and by nothing else.
+fn only_for_jump(env: &Env, block: luthier_lifter::BlockId, sum: &Sum, target: u64) -> bool {
+    let program = env.program;
+    let Some(last) = program.block(block).instrs.last() else { return false };
+    let jumps_there = program.inst(last).operands().any(|(_, v)| v == Operand::Reg(sum.pair));
+    let touched = (sum.high.0 + 1..last.0).map(InstrId).any(|i| {
+        let mut touched = false;
+        program.inst(i).for_each_access(|a| touched |= sum.pair.units().any(|u| u == a.reg));
+        touched
+    });
+    let Some(to) = program.instr_at(target).map(|i| program.block_of(i)) else { return false };
+    let live = Liveness::of(program, program.block(to).func).live_in(to);
+    jumps_there && !touched && !sum.pair.units().any(|u| live.contains(u))
+}
+
+impl Copier<'_> {
+    /// After an `s_getpc_b64`: adds what takes the copy's address to the original's, SCC kept.
+    pub(super) fn keep_pc(
+        &mut self,
+        getpc: u32,
+        inst: &Inst,
+        to: Place,
+        after: &Live,
+        loads: &InFlight,
+    ) -> Result<(), Refusal> {
+        let Some(Operand::Reg(range)) = inst.operands().next().map(|(_, v)| v) else {
+            return Err(Refusal::Reason(format!("{inst} has no destination")));
+        };
+        let ops = &self.env.machine.ops;
+        let mut keep = None;
+        if after.active.contains(Reg::SCC) {
+            let nothing = Default::default();
+            let site = Site {
+                address: 0,
+                live: after,
+                loads,
+                busy: &nothing,
+                kept: &nothing,
+                indexed: false,
+                msb: Default::default(),
+            };
+            let mut pool = site.pool(self.env, &range.units().collect());
+            let Some(reg) = pool.take(Want::of(File::Sgpr, 1)) else {
+                return Err(Refusal::Reason(format!(
+                    "no SGPR is free to keep SCC while {inst} is made to give the original address"
+                )));
+            };
+            self.out.highest.note(reg);
+            keep = Some(reg.first);
+        }
+        let chunk = &mut self.out.chunk;
+        if let Some(reg) = keep {
+            chunk.push(&ops.save_scc(reg)?);
+        }
+        let (low, high) = (range.first, range.first.offset(1));
+        chunk.push(&Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?);
+        let low_at = chunk.here() - 1;
+        chunk.push(&Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?);
+        let high_at = chunk.here() - 1;
+        chunk.fixups.push(Fixup::PcPair { getpc, low: low_at, high: high_at, to });
+        if let Some(reg) = keep {
+            chunk.push(&ops.restore_scc(reg)?);
+        }
+        Ok(())
+    }
+
+    /// The `s_add_u32` of a folded sum, with room for any literal.
+    pub(super) fn fold(&mut self, inst: &Inst, getpc: InstrId, to: Place) -> Result<(), Refusal> {
+        let chunk = &mut self.out.chunk;
+        // The getpc's copy stands behind what is inserted at its label.
+        let vaddr = self.env.program.vaddr(getpc);
+        let getpc_at = chunk.origins.iter().rev().find(|o| o.1 == vaddr).map(|o| o.0);
+        let Some(getpc_at) = getpc_at else {
+            return Err(Refusal::Reason(format!("the s_getpc_b64 at {vaddr:#x} is not copied before its sum")));
+        };
+        let mut wide = *inst;
+        wide.set_operand(2, LITERAL)?;
+        chunk.push(&wide);
+        let low = chunk.here() - 1;
+        chunk.fixups.push(Fixup::PcPair { getpc: getpc_at, low, high: u32::MAX, to });
+        Ok(())
+    }
+
+    pub(super) fn fold_high(&mut self, inst: &Inst) -> Result<(), Refusal> {
+        let mut wide = *inst;
+        wide.set_operand(2, LITERAL)?;
+        let chunk = &mut self.out.chunk;
+        chunk.push(&wide);
+        let here = chunk.here() - 1;
+        let open = chunk.fixups.iter_mut().rev().find(|f| matches!(f, Fixup::PcPair { high: u32::MAX, .. }));
+        match open {
+            Some(Fixup::PcPair { high, .. }) => {
+                *high = here;
+                Ok(())
+            }
+            _ => Err(Refusal::Reason(format!("{inst} completes no sum"))),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a processor is to placement: its register files and what they cost, the operations that move, save and restore
+//! every kind of state, waits, and hazards at a seam.
+//!
+//! Outside this module (and the hook compiler's table of LLVM features) nothing in this crate names a processor or a
+//! generation.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`file`] | register files |
+//! | [`operations`] | the instructions that placement writes itself |
+//! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
+//! | [`scratch`] | scratch of our own |
+//! | [`special`] | state that is in no register file, and how it is kept |
+//! | [`waits`] | waiting for memory results |
+//! | [`seams`] | wait states and the like between inserted code and what surrounds it |
+
+pub mod file;
+pub mod operations;
+pub mod registers;
+pub mod scratch;
+pub mod seams;
+pub mod special;
+pub mod waits;
+
+use luthier_isa::{Mode, RegRange, Wave};
+
+pub use file::File;
+pub use operations::Operations;
+
+use crate::CodegenError;
+
+/// One processor in one wave size.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    pub mode: Mode,
+    pub ops: Operations,
+}
+
+impl Machine {
+    /// # Errors
+    /// Placement has no rules for the processor.
+    pub fn of(mode: Mode) -> Result<Machine, CodegenError> {
+        Ok(Machine { mode, ops: Operations::of(mode)? })
+    }
+
+    pub fn processor(&self) -> &'static str {
+        self.mode.target().name()
+    }
+
+    /// Lanes of a wave.
+    pub fn lanes(&self) -> u8 {
+        self.mode.wave().lanes() as u8
+    }
+
+    /// EXEC, as wide as a lane mask is.
+    pub fn exec(&self) -> RegRange {
+        self.mask(luthier_isa::Reg::EXEC_LO)
+    }
+
+    /// VCC, as wide as a lane mask is.
+    pub fn vcc(&self) -> RegRange {
+        self.mask(luthier_isa::Reg::VCC_LO)
+    }
+
+    fn mask(&self, first: luthier_isa::Reg) -> RegRange {
+        RegRange::new(first, if self.mode.wave() == Wave::W32 { 1 } else { 2 })
+    }
+}

@@ -1,0 +1,85 @@
+//! What to change in a code object, and what came of it.
+
+mod argument;
+mod rejection;
+mod report;
+
+use std::sync::Arc;
+
+use luthier_isa::Inst;
+
+pub use argument::Arg;
+pub use rejection::Rejection;
+pub use report::{Instrumented, KernelRegisters, Rejected, Report};
+
+use crate::template::TemplateSource;
+
+/// A tool's device variable: lives in the instrumented object, exported under its name.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// Bytes, a power of two.
+    pub align: u64,
+    /// First bytes; the rest is zero.
+    pub init: Vec<u8>,
+}
+
+/// A 64-bit counter of each wave, zero when the wave starts, added to memory when it ends.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    pub name: String,
+    /// The [`Variable`] it is added to ...
+    pub symbol: String,
+    /// ... and the byte offset within it.
+    pub offset: u64,
+}
+
+/// Where an insertion goes, relative to the instruction (or function) at its address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Where {
+    /// The address is a function's: each time that it is entered, before anything else. In a kernel, once a wave.
+    Entry,
+    /// Each time that control gets to the instruction.
+    Before,
+    /// In the instruction's place.
+    Instead,
+    /// Each time that control leaves the instruction, on every way.
+    After,
+    /// Between the instruction, which ends its block, and the block that starts at `to`.
+    Edge { to: u64 },
+}
+
+/// What runs there.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// By index into [`Plan::hooks`]; one argument for each of its parameters.
+    Hook { hook: usize, args: Arc<[Arg]> },
+    /// Instructions that run as the application's own: nothing is saved around them.
+    Raw(Arc<[Inst]>),
+    /// Nothing: with [`Where::Instead`], the instruction is removed.
+    Nothing,
+}
+
+/// One change at one place.
+#[derive(Clone, Debug)]
+pub struct Insertion {
+    /// Virtual address of an instruction in the original object.
+    pub address: u64,
+    pub at: Where,
+    pub body: Body,
+    /// At one place the lower runs first; equals in the order of [`Plan::insertions`].
+    pub order: i32,
+}
+
+/// Everything that is to be changed in one code object.
+#[derive(Clone, Default)]
+pub struct Plan {
+    pub hooks: Vec<Arc<dyn TemplateSource>>,
+    pub variables: Vec<Variable>,
+    pub counters: Vec<Counter>,
+    pub insertions: Vec<Insertion>,
+    /// Have the splice checker prove every placement. Costs about as much again as placing.
+    pub check: bool,
+}

@@ -1,0 +1,110 @@
+//! Why an insertion was not made.
+
+use luthier_isa::{Reg, RegRange, RegSet};
+
+use crate::machine::File;
+
+/// The reason, with its numbers. Its text is one sentence for the user.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Rejection {
+    #[error("no instruction starts at {address:#x}")]
+    NoInstruction { address: u64 },
+    #[error("{mnemonic} accesses no memory with an address of its own")]
+    NoAddress { mnemonic: &'static str },
+    #[error("{mnemonic} accesses no memory")]
+    NoAccess { mnemonic: &'static str },
+    #[error("{mnemonic} does not say how many bytes it accesses: its resource does")]
+    NoWidth { mnemonic: &'static str },
+    #[error("the hook {hook} has {wanted} arguments, {given} were given")]
+    ArgumentCount { hook: String, wanted: usize, given: usize },
+    #[error("argument {index} of the hook {hook} is in a register, but no value is given for it")]
+    NoValue { hook: String, index: usize },
+    #[error("argument {index} of the hook {hook} has {wanted} registers, {given} is given")]
+    RegisterCount { hook: String, index: usize, wanted: u8, given: RegRange },
+    #[error(
+        "argument {index} of the hook {hook} is {given}, which no instruction of {processor} reads like a register"
+    )]
+    NotReadable { hook: String, index: usize, given: RegRange, processor: &'static str },
+    #[error("the hook {hook} is to write {given}, which no instruction of {processor} writes like a register")]
+    NotWritable { hook: String, given: RegRange, processor: &'static str },
+    #[error("the kernel has no {reg}: it is allocated {allocated} registers of that file")]
+    NotAllocated { reg: Reg, allocated: u16 },
+    #[error("argument {index} of the hook {hook} names a counter that is not in the plan")]
+    NoSuchCounter { hook: String, index: usize },
+    #[error("argument {index} of the hook {hook} is no 64-bit value, but a counter is given")]
+    NotACounter { hook: String, index: usize },
+    #[error("no kernel of the object calls this function, so that nothing starts and ends its counter")]
+    CounterWithoutKernel,
+    #[error("{wanted} counters need an SGPR pair or two lanes of a VGPR each, and the application uses all of both")]
+    CountersDoNotFit { wanted: usize },
+    #[error("VGPR indexing is on here, and {what}")]
+    Indexed { what: String },
+    #[error("the hook {hook} refers to {symbol}, which is neither a variable of the plan nor a symbol of the object")]
+    NoSymbol { hook: String, symbol: String },
+    #[error("the hook {hook} holds an absolute address, which an object that may be loaded anywhere cannot")]
+    AbsoluteAddress { hook: String },
+    #[error("the hook {hook} {what}")]
+    Template { hook: String, what: String },
+    /// Registers ran out.
+    #[error(
+        "the hook {hook} needs {count} {file}s in a row{}: {sgprs} SGPRs and {vgprs} VGPRs are free here, and nothing \
+         more can be put away; live here: {live:?}",
+        if *.align > 1 { format!(" (aligned to {align})") } else { String::new() }
+    )]
+    Registers { hook: String, file: File, count: u8, align: u8, sgprs: u32, vgprs: u32, live: Box<RegSet> },
+    #[error("{what} is live and the hook {hook} changes it, but no SGPR is free to keep it")]
+    NoHome { hook: String, what: &'static str },
+    #[error("no {file} is free over {inst} to keep the value that {range} had before it")]
+    OldValue { inst: String, range: RegRange, file: File },
+    #[error("{inst} is not followed by anything: control does not continue at the next instruction")]
+    NothingFollows { inst: String },
+    #[error("the edge from {from:#x} to {to:#x} does not exist")]
+    NoEdge { from: u64, to: u64 },
+    #[error("one way of {inst} leaves the function")]
+    LeavesFunction { inst: String },
+    #[error("{inst} decides where control goes, and cannot be replaced or removed")]
+    ControlFlow { inst: String },
+    #[error("the inserted {inst} {what}")]
+    RawInstruction { inst: String, what: &'static str },
+    #[error("no function starts at {address:#x}")]
+    NoFunction { address: u64 },
+    /// The component that the place belongs to is left as it is.
+    #[error("{0}")]
+    Component(String),
+}
+
+impl Rejection {
+    /// A word for programs: the reason without its numbers.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Rejection::NoInstruction { .. } => "no_instruction",
+            Rejection::NoAddress { .. } => "no_address",
+            Rejection::NoAccess { .. } => "no_access",
+            Rejection::NoWidth { .. } => "no_width",
+            Rejection::ArgumentCount { .. } => "argument_count",
+            Rejection::NoValue { .. } => "no_value",
+            Rejection::RegisterCount { .. } => "register_count",
+            Rejection::NotReadable { .. } => "not_readable",
+            Rejection::NotWritable { .. } => "not_writable",
+            Rejection::NotAllocated { .. } => "not_allocated",
+            Rejection::NoSuchCounter { .. } => "no_such_counter",
+            Rejection::NotACounter { .. } => "not_a_counter",
+            Rejection::CounterWithoutKernel => "counter_without_kernel",
+            Rejection::CountersDoNotFit { .. } => "counters_do_not_fit",
+            Rejection::Indexed { .. } => "indexed",
+            Rejection::NoSymbol { .. } => "no_symbol",
+            Rejection::AbsoluteAddress { .. } => "absolute_address",
+            Rejection::Template { .. } => "template",
+            Rejection::Registers { .. } => "registers",
+            Rejection::NoHome { .. } => "no_home",
+            Rejection::OldValue { .. } => "old_value",
+            Rejection::NothingFollows { .. } => "nothing_follows",
+            Rejection::NoEdge { .. } => "no_edge",
+            Rejection::LeavesFunction { .. } => "leaves_function",
+            Rejection::ControlFlow { .. } => "control_flow",
+            Rejection::RawInstruction { .. } => "raw_instruction",
+            Rejection::NoFunction { .. } => "no_function",
+            Rejection::Component(_) => "component",
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The decision: a home for every value at one place. Pure: the same site and demands give the same allocation, and
+//! nothing is emitted before it is whole.
+//!
+//! Registers are taken in this order: dead at the place; never used by the application but allocated; beyond what is
+//! allocated. Where that does not do, live registers are put away while the hooks run: SGPRs into lanes of a VGPR, VGPRs
+//! into AGPRs, else into scratch of our own. Only then is a hook rejected.
+
+use luthier_isa::{Reg, RegRange, RegSet};
+
+use super::demand::{self, Demand, Source};
+use super::env::Env;
+use super::pool::{Pool, Want};
+use super::site::Site;
+use crate::machine::File;
+use crate::machine::registers::Counts;
+use crate::machine::special::Special;
+use crate::plan::Rejection;
+
+/// Where a live VGPR is kept while hooks use it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Home {
+    Agpr(Reg),
+    /// Byte offset in the scratch of each lane.
+    Scratch(u32),
+}
+
+/// A VGPR put away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loan {
+    pub reg: Reg,
+    pub home: Home,
+    /// All lanes of it, not only the active ones.
+    pub whole: bool,
+}
+
+/// One hook's registers.
+#[derive(Clone, Debug)]
+pub struct Assigned {
+    /// Index into the demands.
+    pub demand: usize,
+    /// Where each of the template's groups goes.
+    pub groups: Vec<Reg>,
+    /// By feed: the value is where the template looks for it already.
+    pub in_place: Vec<bool>,
+}
+
+/// Homes for everything at one place.
+#[derive(Clone, Debug, Default)]
+pub struct Allocation {
+    pub vgprs: Vec<Loan>,
+    /// Keeps EXEC while all lanes of VGPRs are put away.
+    pub exec: Option<Reg>,
+    /// The VGPR whose lanes hold the SGPRs put away: register `i` in lane `i`.
+    pub lanes: Option<Reg>,
+    pub sgprs: Vec<Reg>,
+    /// Special state that is kept, with the first SGPR of its home.
+    pub specials: Vec<(Special, Reg)>,
+    /// Rounding and denormal modes are set to what templates expect.
+    pub default_modes: bool,
+    pub hooks: Vec<Assigned>,
+    /// Hooks that found no registers, by index into the demands.
+    pub rejected: Vec<(usize, Rejection)>,
+    /// One more than the highest register taken.
+    pub highest: Counts,
+    /// Bytes of scratch of each lane that loans take.
+    pub scratch: u32,
+}
+
+impl Allocation {
+    /// The first SGPR of the home of a piece of state.
+    pub fn home(&self, special: Special) -> Option<Reg> {
+        self.specials.iter().find(|(s, _)| *s == special).map(|(_, home)| *home)
+    }
+}
+
+/// What is put away.
+#[derive(Clone, Debug, Default)]
+struct Loans {
+    sgprs: Vec<Reg>,
+    vgprs: Vec<(Reg, bool)>,
+}
+
+/// Registers that could not be had: for which hook, and what it was for.
+struct Shortage {
+    demand: usize,
+    want: Want,
+    what: Option<&'static str>,
+    /// Free SGPRs and VGPRs.
+    left: (u32, u32),
+}
+
+/// Decides for all hooks of a place, in the order in which they run.
+pub fn allocate(env: &Env, site: &Site, demands: &[Demand]) -> Allocation {
+    let mut todo: Vec<usize> = (0..demands.len()).collect();
+    let mut rejected = Vec::new();
+    let mut loans = Loans::default();
+    loop {
+        match (Attempt { env, site, demands }).make(&todo, &loans) {
+            Ok(mut found) => {
+                found.rejected = rejected;
+                return found;
+            }
+            Err(short) => {
+                if loans.extend(env, site, demands, short.want) {
+                    continue;
+                }
+                loans = Loans::default();
+                todo.retain(|d| *d != short.demand);
+                let hook = demands[short.demand].prepared.name.clone();
+                let reason = match short.what {
+                    Some(what) => Rejection::NoHome { hook, what },
+                    None => Rejection::Registers {
+                        hook,
+                        file: short.want.file,
+                        count: short.want.count,
+                        align: short.want.align,
+                        sgprs: short.left.0,
+                        vgprs: short.left.1,
+                        live: Box::new(site.live.active),
+                    },
+                };
+                rejected.push((short.demand, reason));
+            }
+        }
+    }
+}
+
+impl Loans {
+    /// Puts more away, so that the want can be met. False if that is not possible.
+    fn extend(&mut self, env: &Env, site: &Site, demands: &[Demand], want: Want) -> bool {
+        if site.indexed {
+            return false;
+        }
+        let mut without = demand::registers(demands);
+        let pool = site.pool(env, &without);
+        without.union_with(&site.excluded(env));
+        let limit = match want.file {
+            File::Sgpr => env.limits.sgprs,
+            File::Vgpr => env.limits.vgprs.min(want.limit),
+            File::Agpr => return false,
+        };
+        let lent = |r: &Reg| match want.file {
+            File::Sgpr => self.sgprs.contains(r),
+            _ => self.vgprs.iter().any(|(v, whole)| v == r && (*whole || !want.whole)),
+        };
+        let free = |r: &Reg| if want.whole { pool.is_whole(*r) } else { pool.is_free(*r) } || lent(r);
+        let align = u16::from(want.align.max(1));
+        let mut starts = (0..=limit.saturating_sub(want.count.into())).filter(|n| n % align == want.remainder % align);
+        let fits = |first: &u16| {
+            let range = RegRange::new(want.file.reg(*first), want.count);
+            // Something has to be gained by it.
+            range.units().all(|r| !without.contains(r)) && range.units().any(|r| !free(&r))
+        };
+        let Some(first) = starts.find(fits) else { return false };
+        let new: Vec<Reg> = RegRange::new(want.file.reg(first), want.count).units().filter(|r| !free(r)).collect();
+        match want.file {
+            File::Sgpr => {
+                self.sgprs.extend(new);
+                self.sgprs.len() <= env.machine.lanes().into()
+            }
+            _ => {
+                self.vgprs.retain(|(v, _)| !new.contains(v));
+                self.vgprs.extend(new.into_iter().map(|r| (r, want.whole)));
+                // Each has to be kept somewhere.
+                let agprs = pool.agprs();
+                self.vgprs.len() <= agprs as usize || env.scratch.is_some() && self.vgprs.len() <= 64
+            }
+        }
+    }
+}
+
+struct Attempt<'a> {
+    env: &'a Env<'a>,
+    site: &'a Site<'a>,
+    demands: &'a [Demand<'a>],
+}
+
+impl Attempt<'_> {
+    fn make(&self, todo: &[usize], loans: &Loans) -> Result<Allocation, Shortage> {
+        let (env, site) = (self.env, self.site);
+        let mut out = Allocation::default();
+        let Some(&first) = todo.first() else { return Ok(out) };
+        let mut without = RegSet::EMPTY;
+        todo.iter().flat_map(|d| self.demands[*d].registers()).for_each(|range| without.insert_range(range));
+        let mut pool = site.pool(env, &without);
+        let mut take = |pool: &mut Pool, want: Want, demand: usize, what: Option<&'static str>| {
+            let range = pool.take(want).ok_or(Shortage { demand, want, what, left: pool.left() })?;
+            out.highest.note(range);
+            Ok(range.first)
+        };
+
+        for &(reg, whole) in &loans.vgprs {
+            let home = match pool.take(Want::of(File::Agpr, 1)) {
+                Some(agpr) => Home::Agpr(agpr.first),
+                None => {
+                    out.scratch += 4;
+                    Home::Scratch(env.scratch.unwrap_or(0) + out.scratch - 4)
+                }
+            };
+            out.vgprs.push(Loan { reg, home, whole });
+        }
+        if loans.vgprs.iter().any(|(_, whole)| *whole) {
+            let want = Want::of(File::Sgpr, env.machine.exec().count);
+            out.exec = Some(take(&mut pool, want, first, Some("EXEC"))?);
+        }
+        for &(reg, whole) in &loans.vgprs {
+            pool.add(reg);
+            if whole {
+                pool.add_whole(reg);
+            }
+        }
+        if !loans.sgprs.is_empty() {
+            let want = Want::whole(File::Vgpr);
+            out.lanes = Some(take(&mut pool, want, first, None)?);
+            out.sgprs.clone_from(&loans.sgprs);
+            loans.sgprs.iter().for_each(|r| pool.add(*r));
+        }
+
+        let live = self.live_specials(todo);
+        out.default_modes = !env.default_fp_mode && todo.iter().any(|d| self.demands[*d].prepared.needs_fp_mode);
+        for special in Special::ALL {
+            let changing = todo.iter().find(|d| {
+                let demand = &self.demands[**d];
+                let changes = demand.prepared.changes.contains(&special)
+                    || special == Special::Mode && out.default_modes && demand.prepared.needs_fp_mode;
+                changes && live.contains(&special) || demand.specials().any(|(s, back)| s == special && back)
+            });
+            if let Some(&demand) = changing {
+                let want = Want::of(File::Sgpr, special.units(env.machine));
+                let home = take(&mut pool, want, demand, Some(special.name()))?;
+                out.specials.push((special, home));
+            }
+        }
+
+        for &demand in todo {
+            // Each hook begins with the same free registers: nothing of the one before is needed any more.
+            let assigned =
+                self.assign(demand, pool, &out).map_err(|(want, left)| Shortage { demand, want, what: None, left })?;
+            let prepared = self.demands[demand].prepared;
+            for (group, reg) in prepared.groups.iter().zip(&assigned.groups) {
+                out.highest.note(RegRange::new(*reg, group.range.count));
+            }
+            out.hooks.push(assigned);
+        }
+        Ok(out)
+    }
+
+    /// State whose value matters behind the hooks, or to one of them. Of MODE it is not known.
+    fn live_specials(&self, todo: &[usize]) -> Vec<Special> {
+        let asked = |special| todo.iter().any(|d| self.demands[*d].specials().any(|(s, _)| s == special));
+        let live = |special: Special| {
+            matches!(special, Special::Mode) || special.range(self.env.machine).units().any(|u| self.site.is_live(u))
+        };
+        Special::ALL.into_iter().filter(|s| asked(*s) || live(*s)).collect()
+    }
+
+    /// Registers for one hook, or what could not be had.
+    fn assign(&self, index: usize, mut pool: Pool, so_far: &Allocation) -> Result<Assigned, (Want, (u32, u32))> {
+        let demand = &self.demands[index];
+        let prepared = demand.prepared;
+        let mut groups: Vec<Option<Reg>> = vec![None; prepared.groups.len()];
+        let mut in_place = vec![false; demand.feeds.len()];
+        for (feed, placed) in demand.feeds.iter().zip(&mut in_place) {
+            let group = &prepared.groups[feed.input.group];
+            let (range, back) = match feed.source {
+                Source::Registers { range, back } => (range, back),
+                Source::Special { special, unit, count, back } => match so_far.home(special) {
+                    Some(home) => (RegRange::new(home.offset(unit), count), back),
+                    None => continue,
+                },
+                Source::Lanes { .. } | Source::Number(_) => continue,
+            };
+            // Its new value may be left there; any other may not.
+            let input = feed.input;
+            let unharmed = !input.clobbered || input.written && back && !group.whole;
+            let last = range.first.offset(u16::from(range.count) - 1);
+            let fits = File::of(range.first) == Some(group.file)
+                && File::of(last) == Some(group.file)
+                && last.number() < group.limit
+                && range.first.number() % u16::from(group.align) == group.range.first.number() % u16::from(group.align);
+            if input.alone && unharmed && fits && groups[input.group].is_none() {
+                groups[input.group] = Some(range.first);
+                *placed = true;
+            }
+        }
+        // Wide groups first: they are the hardest to find a place for.
+        let mut order: Vec<usize> = (0..groups.len()).filter(|g| groups[*g].is_none()).collect();
+        order.sort_by_key(|g| std::cmp::Reverse((prepared.groups[*g].range.count, prepared.groups[*g].align)));
+        for g in order {
+            let group = &prepared.groups[g];
+            let want = Want {
+                file: group.file,
+                count: group.range.count,
+                align: group.align,
+                remainder: group.range.first.number() % u16::from(group.align),
+                whole: group.whole,
+                limit: group.limit,
+            };
+            let range = pool.take(want).ok_or((want, pool.left()))?;
+            groups[g] = Some(range.first);
+        }
+        Ok(Assigned { demand: index, groups: groups.into_iter().flatten().collect(), in_place })
+    }
+}

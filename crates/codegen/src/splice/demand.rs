@@ -1,0 +1,234 @@
+//! What one hook asks of its place: where each of its inputs comes from, and what it changes.
+
+use luthier_isa::{Inst, Reg, RegRange, RegSet};
+
+use super::env::{CounterHome, Env};
+use super::site::Site;
+use crate::RelocTarget;
+use crate::machine::File;
+use crate::machine::special::Special;
+use crate::plan::{Arg, Body, Rejection};
+use crate::template::prepared::{Input, Prepared};
+use crate::template::{AddressInput, AddressShape};
+
+/// Where the value of an input comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Registers of the application, or of a counter; the hook's new value goes back where `back` is set.
+    Registers {
+        range: RegRange,
+        back: bool,
+    },
+    /// Special state, from this unit of it on.
+    Special {
+        special: Special,
+        unit: u16,
+        count: u8,
+        back: bool,
+    },
+    /// A counter in two lanes of a VGPR.
+    Lanes {
+        vgpr: Reg,
+        lane: u8,
+    },
+    Number(u64),
+}
+
+/// An input and its source.
+#[derive(Clone, Copy, Debug)]
+pub struct Feed {
+    pub input: Input,
+    pub source: Source,
+}
+
+/// A hook at a place.
+#[derive(Debug)]
+pub struct Demand<'a> {
+    /// Index into the plan's insertions.
+    pub insertion: u32,
+    pub template: u32,
+    pub prepared: &'a Prepared,
+    pub feeds: Vec<Feed>,
+    pub args: &'a [Arg],
+}
+
+/// Values that registers had before the instruction: which register, and where its value is kept.
+pub type Olds = [(RegRange, RegRange)];
+
+impl<'a> Demand<'a> {
+    /// # Errors
+    /// The hook cannot run at this place at all.
+    pub fn of(env: &'a Env, site: &Site, inst: &Inst, insertion: u32, olds: &Olds) -> Result<Demand<'a>, Rejection> {
+        let made = &env.plan.insertions[insertion as usize];
+        let Body::Hook { args, .. } = &made.body else { unreachable!("only hooks have templates") };
+        let template = env.template_of[insertion as usize].unwrap_or(0);
+        let prepared = &env.templates[template as usize];
+        if let Some(refused) = &prepared.refused {
+            return Err(refused.clone());
+        }
+        let hook = || prepared.name.clone();
+        if site.indexed && prepared.touches_vgprs {
+            return Err(Rejection::Indexed { what: format!("the hook {} uses VGPRs", prepared.name) });
+        }
+        if args.len() != prepared.inputs.len() {
+            return Err(Rejection::ArgumentCount { hook: hook(), wanted: prepared.inputs.len(), given: args.len() });
+        }
+        let mut feeds = Vec::new();
+        for (index, (arg, inputs)) in args.iter().zip(&prepared.inputs).enumerate() {
+            let ask = Ask { env, site, inst, insertion, prepared, index };
+            ask.feeds(arg, inputs, olds, &mut feeds)?;
+        }
+        for reloc in &prepared.relocs {
+            if let Some(symbol) = missing(env, args, &reloc.target) {
+                return Err(Rejection::NoSymbol { hook: hook(), symbol });
+            }
+        }
+        Ok(Demand { insertion, template, prepared, feeds, args })
+    }
+
+    /// Registers of the application that its inputs lie in.
+    pub fn registers(&self) -> impl Iterator<Item = RegRange> + '_ {
+        self.feeds.iter().filter_map(|feed| match feed.source {
+            Source::Registers { range, .. } => Some(range),
+            _ => None,
+        })
+    }
+
+    /// Special state that it reads or gives a new value as an argument.
+    pub fn specials(&self) -> impl Iterator<Item = (Special, bool)> + '_ {
+        self.feeds.iter().filter_map(|feed| match feed.source {
+            Source::Special { special, back, .. } => Some((special, back)),
+            _ => None,
+        })
+    }
+}
+
+/// The symbol that a relocation needs and that nothing defines.
+fn missing(env: &Env, args: &[Arg], target: &RelocTarget) -> Option<String> {
+    let symbol = match target {
+        RelocTarget::Symbol(symbol) => symbol,
+        RelocTarget::Arg(index) => match args.get(*index) {
+            Some(Arg::Variable { symbol, .. }) => symbol,
+            _ => return Some(format!("argument {index}")),
+        },
+    };
+    (!env.symbols.contains_key(symbol)).then(|| symbol.clone())
+}
+
+/// One argument at one place.
+struct Ask<'a> {
+    env: &'a Env<'a>,
+    site: &'a Site<'a>,
+    inst: &'a Inst,
+    insertion: u32,
+    prepared: &'a Prepared,
+    index: usize,
+}
+
+impl Ask<'_> {
+    fn hook(&self) -> String {
+        self.prepared.name.clone()
+    }
+
+    fn feeds(&self, arg: &Arg, inputs: &[Option<Input>], olds: &Olds, out: &mut Vec<Feed>) -> Result<(), Rejection> {
+        let one = || inputs.first().copied().flatten();
+        let mut push = |input: Option<Input>, source: Source| {
+            if let Some(input) = input {
+                out.push(Feed { input, source });
+            }
+        };
+        match arg {
+            Arg::Const(_) | Arg::Variable { .. } => {
+                if one().is_some_and(|input| input.read) {
+                    return Err(Rejection::NoValue { hook: self.hook(), index: self.index });
+                }
+            }
+            Arg::Literal(value) => push(one(), Source::Number(*value)),
+            Arg::Pc => push(one(), Source::Number(self.site.address)),
+            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => {
+                push(one(), Source::Number(arg.access(self.inst)?));
+            }
+            Arg::PointId => push(one(), Source::Number(self.insertion.into())),
+            Arg::Counter(counter) => {
+                let Some(input) = one() else { return Ok(()) };
+                if input.count != 2 {
+                    return Err(Rejection::NotACounter { hook: self.hook(), index: self.index });
+                }
+                push(Some(input), self.counter(*counter)?);
+            }
+            Arg::Reg(range) => push(one(), self.register(*range, one(), false)?),
+            Arg::InOut(range) => push(one(), self.register(*range, one(), true)?),
+            Arg::Old(range) => {
+                let kept = olds.iter().find(|(of, _)| of == range).map(|(_, kept)| *kept);
+                let range = kept.ok_or(Rejection::NoValue { hook: self.hook(), index: self.index })?;
+                push(one(), Source::Registers { range, back: false });
+            }
+            Arg::Address => {
+                let (_, values) = AddressShape::of(self.inst)?;
+                for (input, value) in inputs.iter().zip(values) {
+                    let source = match value {
+                        AddressInput::Number(n) => Source::Number(n as u64),
+                        AddressInput::Reg(range) => self.register(range, *input, false)?,
+                    };
+                    push(*input, source);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn counter(&self, counter: usize) -> Result<Source, Rejection> {
+        match self.env.counter(counter) {
+            Some(CounterHome::Pair(low)) => Ok(Source::Registers { range: RegRange::new(low, 2), back: true }),
+            Some(CounterHome::Lanes(..)) if self.site.indexed => {
+                Err(Rejection::Indexed { what: "the counter is in a VGPR's lanes".to_owned() })
+            }
+            Some(CounterHome::Lanes(vgpr, lane)) => Ok(Source::Lanes { vgpr, lane }),
+            None => Err(self
+                .env
+                .no_counter
+                .clone()
+                .unwrap_or(Rejection::NoSuchCounter { hook: self.hook(), index: self.index })),
+        }
+    }
+
+    fn register(&self, range: RegRange, input: Option<Input>, back: bool) -> Result<Source, Rejection> {
+        let (env, index) = (self.env, self.index);
+        if let Some(input) = input.filter(|input| input.count != range.count) {
+            return Err(Rejection::RegisterCount { hook: self.hook(), index, wanted: input.count, given: range });
+        }
+        let specials: Vec<_> = range.units().map(|u| Special::of(env.machine, u)).collect();
+        if let Some(Some((special, unit))) = specials.first()
+            && specials.iter().all(|s| s.is_some_and(|(s, _)| s == *special))
+        {
+            return Ok(Source::Special { special: *special, unit: *unit, count: range.count, back });
+        }
+        let processor = env.machine.processor();
+        let scalar = range.units().all(|u| u.index() < 125);
+        let vector = range.units().all(Reg::is_vgpr) || range.units().all(Reg::is_agpr);
+        if !scalar && !vector {
+            return Err(Rejection::NotReadable { hook: self.hook(), index, given: range, processor });
+        }
+        if back && range.units().any(|u| File::of(u).is_none()) {
+            return Err(Rejection::NotWritable { hook: self.hook(), given: range, processor });
+        }
+        let allocated = env.allocated;
+        for (inside, count) in [
+            (range.first.is_sgpr(), allocated.sgprs),
+            (range.first.is_vgpr(), allocated.vgprs),
+            (range.first.is_agpr(), allocated.agprs),
+        ] {
+            if inside && let Some(reg) = range.units().find(|u| u.number() >= count) {
+                return Err(Rejection::NotAllocated { reg, allocated: count });
+            }
+        }
+        Ok(Source::Registers { range, back })
+    }
+}
+
+/// Registers that the arguments of these hooks lie in.
+pub fn registers(demands: &[Demand]) -> RegSet {
+    let mut all = RegSet::EMPTY;
+    demands.iter().flat_map(Demand::registers).for_each(|range| all.insert_range(range));
+    all
+}

@@ -1,0 +1,74 @@
+//! What all places of a call-graph component have in common.
+
+use std::collections::HashMap;
+
+use luthier_isa::{Reg, RegRange, RegSet};
+use luthier_lifter::Program;
+
+use crate::Plan;
+use crate::layout::chunk::Place;
+use crate::machine::Machine;
+use crate::machine::registers::Counts;
+use crate::plan::Rejection;
+use crate::template::prepared::Prepared;
+
+/// Where a counter is from the wave's start to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterHome {
+    /// An SGPR pair.
+    Pair(Reg),
+    /// Two lanes of a VGPR, from this one on.
+    Lanes(Reg, u8),
+}
+
+impl CounterHome {
+    /// The registers that are kept for it.
+    pub fn range(self) -> RegRange {
+        match self {
+            CounterHome::Pair(low) => RegRange::new(low, 2),
+            CounterHome::Lanes(vgpr, _) => RegRange::new(vgpr, 1),
+        }
+    }
+}
+
+pub struct Env<'a> {
+    pub program: &'a Program,
+    pub plan: &'a Plan,
+    pub machine: &'a Machine,
+    /// The plan's templates, each once.
+    pub templates: &'a [Prepared],
+    /// For each insertion, its template, if it has one.
+    pub template_of: &'a [Option<u32>],
+    /// Symbols that templates may refer to.
+    pub symbols: &'a HashMap<String, Place>,
+    /// Of the plan's counters; `None` for those that this component does not use.
+    pub counters: Vec<Option<CounterHome>>,
+    /// Why counters have no home here.
+    pub no_counter: Option<Rejection>,
+    /// Registers that hold values between places: the counters, and what hooks look at although the application does
+    /// not need it any more.
+    pub reserved: RegSet,
+    /// Those of them that no vector instruction reads while the wave runs.
+    pub unread: RegSet,
+    /// Registers that no instruction of the component touches. They are free everywhere, whatever liveness says of
+    /// callers and callees that it does not know.
+    pub never_used: RegSet,
+    /// How far hooks may go, and what the kernels have already.
+    pub limits: Counts,
+    pub allocated: Counts,
+    /// All kernels start with rounding to nearest and all denormals kept, and nothing changes that.
+    pub default_fp_mode: bool,
+    /// Memory instructions in a row may be replayed after a page fault (XNACK).
+    pub replays: bool,
+    /// Where scratch of our own begins in each lane's, if the kernels can be given some.
+    pub scratch: Option<u32>,
+}
+
+impl Env<'_> {
+    pub fn counter(&self, index: usize) -> Option<CounterHome> {
+        self.counters.get(index).copied().flatten()
+    }
+    pub fn prepared(&self, insertion: u32) -> Option<&Prepared> {
+        self.template_of[insertion as usize].map(|t| &self.templates[t as usize])
+    }
+}

@@ -1,0 +1,15 @@
+//! The hooks of one place: a [`site`] (what is live, in flight, free), the hooks' [`demand`]s, an allocation that is a
+//! pure function of both ([`mod@allocate`]), and its emission ([`mod@emit`]).
+
+pub mod allocate;
+pub mod demand;
+pub mod emit;
+pub mod env;
+pub mod pool;
+pub mod site;
+
+pub use allocate::allocate;
+pub use demand::Demand;
+pub use emit::{Splice, emit};
+pub use env::{CounterHome, Env};
+pub use site::Site;

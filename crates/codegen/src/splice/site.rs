@@ -1,0 +1,54 @@
+//! A place between two instructions: what is live there, what is in flight, what may not be touched.
+
+use luthier_isa::{Reg, RegSet, VgprMsb};
+use luthier_lifter::{InFlight, Live};
+
+use super::env::Env;
+use super::pool::Pool;
+
+/// What is known of a place before anything is inserted there.
+pub struct Site<'a> {
+    /// Of the application's instruction.
+    pub address: u64,
+    pub live: &'a Live,
+    /// Loads in flight, which may still write their registers.
+    pub loads: &'a InFlight,
+    /// Registers that are better left alone: operands of matrix instructions that may still be at work, data of a store
+    /// that has just begun.
+    pub busy: &'a RegSet,
+    /// Registers that hold values for hooks of this place from before it.
+    pub kept: &'a RegSet,
+    /// VGPR operands may be indexed here.
+    pub indexed: bool,
+    /// Upper bits of VGPR numbers.
+    pub msb: VgprMsb,
+}
+
+impl Site<'_> {
+    /// Registers that must be left alone, live or not.
+    pub fn excluded(&self, env: &Env) -> RegSet {
+        let mut all = self.loads.registers();
+        all.union_with(self.busy);
+        all.union_with(self.kept);
+        all.union_with(&env.reserved);
+        all
+    }
+
+    /// The registers that are free.
+    pub fn pool(&self, env: &Env, without: &RegSet) -> Pool {
+        let (mut taken, mut inactive) = (self.live.active, self.live.inactive);
+        for set in [&mut taken, &mut inactive] {
+            set.union_with(&self.loads.registers());
+            set.subtract(&env.never_used);
+            set.union_with(&env.reserved);
+            set.union_with(self.busy);
+            set.union_with(self.kept);
+            set.union_with(without);
+        }
+        Pool::new(&taken, &inactive, env.limits)
+    }
+
+    pub fn is_live(&self, reg: Reg) -> bool {
+        self.live.active.contains(reg)
+    }
+}

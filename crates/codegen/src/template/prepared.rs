@@ -1,0 +1,243 @@
+//! A template, looked at once: which operands a renaming has to change, and what else a place must know of it.
+
+use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet};
+
+use crate::machine::File;
+use crate::machine::special::Special;
+use crate::plan::Rejection;
+use crate::{RelocKind, RelocTarget, Template};
+
+/// An operand that names renamable registers.
+#[derive(Clone, Copy, Debug)]
+struct Site {
+    inst: u32,
+    operand: u8,
+    group: u8,
+    /// Of the operand's first unit within the group.
+    delta: u8,
+    count: u8,
+}
+
+/// A renamable group.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    pub range: RegRange,
+    pub file: File,
+    pub align: u8,
+    /// Lanes that are off at entry may change.
+    pub whole: bool,
+    /// No register from this number on.
+    pub limit: u16,
+}
+
+/// Where an input of an argument lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    /// Of the argument.
+    pub arg: usize,
+    pub group: usize,
+    pub delta: u8,
+    pub count: u8,
+    /// The input is all of its group.
+    pub alone: bool,
+    pub read: bool,
+    pub written: bool,
+    pub clobbered: bool,
+}
+
+/// A relocated literal.
+#[derive(Clone, Debug)]
+pub struct Reloc {
+    pub inst: usize,
+    pub target: RelocTarget,
+    pub kind: RelocKind,
+    pub addend: i64,
+}
+
+#[derive(Debug)]
+pub struct Prepared {
+    pub name: String,
+    pub insts: Vec<Inst>,
+    sites: Vec<Site>,
+    pub groups: Vec<Group>,
+    /// By argument, the inputs in order; `None` for those that the template never looks at.
+    pub inputs: Vec<Vec<Option<Input>>>,
+    /// State that the template changes.
+    pub changes: Vec<Special>,
+    /// It computes with the default rounding and denormal modes.
+    pub needs_fp_mode: bool,
+    pub touches_vgprs: bool,
+    /// A vector instruction reads an SGPR that an argument's new value is left in.
+    pub reads_counters_by_lanes: bool,
+    pub starts_with_memory: bool,
+    pub ends_with_memory: bool,
+    pub has_memory: bool,
+    /// Why it cannot be placed anywhere.
+    pub refused: Option<Rejection>,
+    pub relocs: Vec<Reloc>,
+}
+
+impl Prepared {
+    pub fn new(template: &Template) -> Prepared {
+        let refuse = |what: String| Rejection::Template { hook: template.name.clone(), what };
+        let mut refused = None;
+        let whole = |r: RegRange| r.units().any(|u| template.writes_inactive_lanes.contains(u));
+        let mut groups = Vec::with_capacity(template.groups.len());
+        for g in &template.groups {
+            match File::of(g.range.first) {
+                Some(file) => groups.push(Group {
+                    range: g.range,
+                    file,
+                    align: g.align.max(1),
+                    whole: whole(g.range),
+                    limit: g.limit,
+                }),
+                None => refused = Some(refuse(format!("renames {}, which cannot be renamed", g.range))),
+            }
+        }
+        let find = |range: RegRange| {
+            groups.iter().position(|g| {
+                let (low, high) = (g.range.first.index(), g.range.first.index() + usize::from(g.range.count));
+                range.first.index() >= low && range.first.index() + usize::from(range.count) <= high
+            })
+        };
+        let delta = |range: RegRange, group: usize| (range.first.index() - groups[group].range.first.index()) as u8;
+        let mut sites = Vec::new();
+        for (i, inst) in template.insts.iter().enumerate() {
+            for (n, (info, value)) in inst.operands().enumerate() {
+                let Operand::Reg(range) = value else { continue };
+                if info.fixed.is_some() || File::of(range.first).is_none() {
+                    continue;
+                }
+                match find(range) {
+                    Some(group) => sites.push(Site {
+                        inst: i as u32,
+                        operand: n as u8,
+                        group: group as u8,
+                        delta: delta(range, group),
+                        count: range.count,
+                    }),
+                    None => refused = Some(refuse(format!("has {range} in {inst}, which is in no group"))),
+                }
+            }
+        }
+        let mut inputs = Vec::with_capacity(template.args.len());
+        for (arg, places) in template.args.iter().enumerate() {
+            let mut list = Vec::with_capacity(places.len());
+            for place in places {
+                let Some(place) = *place else {
+                    list.push(None);
+                    continue;
+                };
+                let Some(group) = find(place.range) else {
+                    refused = Some(refuse(format!("has an argument in {}, which is in no group", place.range)));
+                    list.push(None);
+                    continue;
+                };
+                list.push(Some(Input {
+                    arg,
+                    group,
+                    delta: delta(place.range, group),
+                    count: place.range.count,
+                    alone: place.range == groups[group].range,
+                    read: place.read,
+                    written: place.written,
+                    clobbered: place.clobbered,
+                }));
+            }
+            inputs.push(list);
+        }
+        if groups.len() > 255 {
+            refused = Some(refuse(format!("has {} register groups", groups.len())));
+        }
+        if template.scratch_bytes > 0 {
+            refused = Some(refuse(format!(
+                "needs {} bytes of stack for each lane, and hooks with a stack are not supported",
+                template.scratch_bytes
+            )));
+        }
+        let mut changes = Vec::new();
+        for reg in template.clobbers.iter().filter(|r| File::of(*r).is_none() && !is_exec(*r)) {
+            let special = match reg {
+                Reg::SCC => Special::Scc,
+                Reg::VCC_LO | Reg::VCC_HI => Special::Vcc,
+                Reg::M0 => Special::M0,
+                Reg::MODE => Special::Mode,
+                _ => {
+                    refused = Some(refuse(format!("changes {reg}, which cannot be saved")));
+                    continue;
+                }
+            };
+            if !changes.contains(&special) {
+                changes.push(special);
+            }
+        }
+        if template.relocs.iter().any(|r| matches!(r.kind, RelocKind::Abs32Lo | RelocKind::Abs32Hi | RelocKind::Abs64))
+        {
+            refused = Some(Rejection::AbsoluteAddress { hook: template.name.clone() });
+        }
+        let relocs = template.relocs.iter();
+        Prepared {
+            name: template.name.clone(),
+            sites,
+            inputs,
+            changes,
+            needs_fp_mode: template.uses_fp_mode,
+            touches_vgprs: groups.iter().any(|g| g.file != File::Sgpr),
+            reads_counters_by_lanes: reads_by_lanes(template),
+            starts_with_memory: template.insts.first().is_some_and(is_memory),
+            ends_with_memory: template.insts.last().is_some_and(is_memory),
+            has_memory: template.insts.iter().any(is_memory),
+            groups,
+            refused,
+            relocs: relocs
+                .map(|r| Reloc { inst: r.inst, target: r.target.clone(), kind: r.kind, addend: r.addend })
+                .collect(),
+            insts: template.insts.clone(),
+        }
+    }
+
+    /// The instructions with each group moved to where `to` says.
+    pub fn rename(&self, to: &[Reg], out: &mut Vec<Inst>) -> Result<(), luthier_isa::EncodeError> {
+        let first = out.len();
+        out.extend_from_slice(&self.insts);
+        for site in &self.sites {
+            let reg = to[usize::from(site.group)].offset(site.delta.into());
+            let inst = &mut out[first + site.inst as usize];
+            // An operand that names half of a register goes on naming that half.
+            let half = match inst.operands().nth(site.operand.into()) {
+                Some((_, Operand::Reg(range))) => range.part,
+                _ => Default::default(),
+            };
+            let range = RegRange { part: half, ..RegRange::new(reg, site.count) };
+            inst.set_operand(site.operand.into(), Operand::Reg(range))?;
+        }
+        Ok(())
+    }
+}
+
+fn reads_by_lanes(template: &Template) -> bool {
+    let written: RegSet = template
+        .args
+        .iter()
+        .flatten()
+        .flatten()
+        .filter(|place| place.written && place.range.first.is_sgpr())
+        .flat_map(|place| place.range.units())
+        .collect();
+    template.insts.iter().filter(|i| i.info().flags.contains(Flags::VALU)).any(|inst| {
+        let mut reads = false;
+        inst.for_each_access(|a| reads |= a.access.reads() && written.contains(a.reg));
+        reads
+    })
+}
+
+fn is_exec(reg: Reg) -> bool {
+    matches!(reg, Reg::EXEC_LO | Reg::EXEC_HI)
+}
+
+/// Vector or scalar memory, not LDS.
+pub fn is_memory(inst: &Inst) -> bool {
+    let memory = Flags::VMEM | Flags::SMEM | Flags::FLAT | Flags::GLOBAL | Flags::SCRATCH | Flags::MUBUF;
+    inst.info().flags.intersects(memory)
+}
