@@ -75,7 +75,8 @@ impl Copier<'_> {
     }
 
     fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Vec<u32>) -> Result<(), Refusal> {
-        let busy = self.busy();
+        let plain = |i: &u32| self.env.prepared(*i).is_some_and(|p| !p.touches_vgprs);
+        let busy = if insertions.iter().all(plain) { RegSet::EMPTY } else { self.busy() };
         let kept: RegSet = at.olds.iter().flat_map(|(_, kept)| kept.units()).collect();
         let site = Site {
             address: at.address,
@@ -93,7 +94,14 @@ impl Copier<'_> {
                 Err(reason) => self.out.rejected.push(Rejected { address: at.address, reason }),
             }
         }
-        let allocation = allocate(self.env, &site, &demands);
+        let mut allocation = allocate(self.env, &site, &demands);
+        // Only hooks without VGPRs were thought to be here; where they need some after all, the busy ones matter.
+        let late = busy.is_empty() && (allocation.lanes.is_some() || !allocation.vgprs.is_empty());
+        let busy = if late { self.busy() } else { busy };
+        let site = Site { busy: &busy, ..site };
+        if late && !busy.is_empty() {
+            allocation = allocate(self.env, &site, &demands);
+        }
         for (_, reason) in &allocation.rejected {
             self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
         }

@@ -11,7 +11,6 @@ use super::function::Copier;
 use super::{KernelEntry, Refusal};
 use crate::layout::chunk::{Chunk, Fixup, Place};
 use crate::machine::operations::{LITERAL, Operations, one, pair, small};
-use crate::machine::seams::Seam;
 use crate::plan::Where;
 use crate::splice::{CounterHome, Env};
 
@@ -82,7 +81,7 @@ impl Copier<'_> {
         let block = program.block_of(first);
         let inst = *program.inst(first);
         let (live, loads) = (self.liveness.at_start(block), self.loads.at(first));
-        self.seam = Seam::start(self.env.machine.mode, self.env.unread);
+        self.seam.begin(None);
         let msb = inst.msb().unwrap_or(VgprMsb::ZERO);
         let at = Spotted {
             address: vaddr,
