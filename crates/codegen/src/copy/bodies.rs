@@ -58,6 +58,7 @@ impl Copier<'_> {
             }
         }
         self.seam.lead_out(&self.env.machine.ops, at.next, &mut self.splice.insts)?;
+        self.check_with(|copier| copier.seams.inserted(at.address, &copier.splice.insts));
         self.append(made.len());
         Ok(made)
     }
@@ -91,7 +92,9 @@ impl Copier<'_> {
         for (_, reason) in &allocation.rejected {
             self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
         }
-        let (start, spans) = (self.splice.insts.len(), self.splice.spans.len());
+        let (start, spans, literals) =
+            (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
+        let before = made.len();
         emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
         made.extend(allocation.hooks.iter().map(|h| demands[h.demand].insertion));
         if self.check || cfg!(debug_assertions) {
@@ -103,6 +106,10 @@ impl Copier<'_> {
                 insts: &self.splice.insts[start..],
                 base: start,
                 spans: &self.splice.spans[spans..],
+                made: &made[before..],
+                literals: &self.splice.literals[literals..],
+                highest: self.splice.highest,
+                scratch: self.splice.scratch,
             }));
         }
         Ok(())
@@ -180,6 +187,23 @@ impl Copier<'_> {
             found.push((range, RegRange { part: range.part, ..kept }));
         }
         self.seam.lead_out(&self.env.machine.ops, std::slice::from_ref(at.inst), &mut self.splice.insts)?;
+        self.check_with(|copier| {
+            let mut violations = check::keep(&check::Question {
+                env: copier.env,
+                site: &site,
+                olds: &found,
+                inst: at.inst,
+                insts: &copier.splice.insts,
+                base: 0,
+                spans: &[],
+                made: &[],
+                literals: &[],
+                highest: copier.splice.highest,
+                scratch: 0,
+            });
+            violations.extend(copier.seams.inserted(at.address, &copier.splice.insts));
+            violations
+        });
         self.append(0);
         Ok(found)
     }

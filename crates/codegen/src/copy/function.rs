@@ -9,6 +9,7 @@ use super::edges::Edge;
 use super::indexing::Indexing;
 use super::pcrel::{Pc, PcPlans};
 use super::{ChunkMap, Copied, KernelEntry, Refusal, Spot, entry, hints};
+use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
 use crate::machine::seams::Seam;
 use crate::plan::{Rejected, Rejection, Where};
@@ -31,6 +32,8 @@ pub struct Copier<'a> {
     pub(super) splice: Splice,
     pub(super) renamed: Renamed,
     pub(super) seam: Seam,
+    /// The checker's own view of what the wave issues.
+    pub(super) seams: check::Seams,
     pub(super) edges: Vec<Edge>,
 }
 
@@ -66,6 +69,7 @@ pub fn copy(
         splice: Splice::default(),
         renamed: Renamed::default(),
         seam: Seam::start(env.machine.mode),
+        seams: check::Seams::start(env.machine.mode, env.replays),
         edges: Vec::new(),
     };
     copier.out.chunk.name = format!("{}.instrumented", function.name);
@@ -105,7 +109,7 @@ impl Copier<'_> {
         let broken = if spots.is_empty() && !flushes {
             Vec::new()
         } else {
-            self.seam = Seam::start(self.env.machine.mode);
+            self.begin_seam();
             hints::broken(&insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
@@ -135,7 +139,7 @@ impl Copier<'_> {
                 if indexed {
                     return Err(Refusal::Reason(format!("VGPR indexing may be on at {vaddr:#x}, where the wave ends")));
                 }
-                entry::flush(self, around(k))?;
+                entry::flush(self, vaddr, here.msb, around(k))?;
             }
             let instead = at(Where::Instead);
             if !instead.is_empty() && self.replace(i, &inst, b.terminator, k + 1 == insts.len(), &instead, vaddr) {
@@ -157,6 +161,7 @@ impl Copier<'_> {
             self.instruction(i, &copied, vaddr, after, around(k + 1))?;
             if !spots.is_empty() || flushes {
                 self.seam.follow(std::slice::from_ref(&copied));
+                self.check_with(|copier| copier.seams.application(vaddr, &copied));
             }
             Indexing::step(&inst, &mut indexed);
             let msb = insts.get(k + 1).or(Some(&inst)).and_then(Inst::msb).unwrap_or_default();
@@ -182,6 +187,20 @@ impl Copier<'_> {
             }
         }
         self.leave(block, b.terminator)
+    }
+
+    /// Nothing is known of what the wave has done before.
+    pub(super) fn begin_seam(&mut self) {
+        self.seam = Seam::start(self.env.machine.mode);
+        self.seams = check::Seams::start(self.env.machine.mode, self.env.replays);
+    }
+
+    /// Has the checker look at something, if it is to.
+    pub(super) fn check_with(&mut self, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
+        if self.check || cfg!(debug_assertions) {
+            let found = look(self);
+            self.out.violations.extend(found);
+        }
     }
 
     pub(super) fn reject(&mut self, address: u64, reason: Rejection) {
