@@ -4,8 +4,7 @@ use luthier_isa::{EncodeError, Target};
 
 use crate::layout::LayoutError;
 use crate::template::HookError;
-use crate::rewrite::raw::OutOfFile;
-use crate::rewrite::writer::WriteError;
+use crate::write::WriteError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CodegenError {
@@ -13,10 +12,8 @@ pub enum CodegenError {
     Lift(#[from] luthier_lifter::LiftError),
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    #[error(transparent)]
+    #[error("the instrumented object cannot be written: {0}")]
     Write(#[from] WriteError),
-    #[error("{} at file offset {:#x} lies outside the file", .0.what, .0.offset)]
-    Headers(OutOfFile),
     /// A hook of the plan cannot be compiled; `index` is into the plan's hooks.
     #[error("{error}")]
     Hook { index: usize, error: HookError },

@@ -24,7 +24,7 @@
 //! | [`mod@copy`] | functions with insertions |
 //! | [`layout`] | code without addresses; addresses, islands, bytes |
 //! | [`check`] | the splice checker |
-//! | [`rewrite`] | ELF |
+//! | `write` | the ELF file of the instrumented object |
 //! | [`error`] | why an object could not be instrumented |
 //!
 //! Data flows one way: `plan` and `template` know nothing of `splice`, `splice` nothing of `copy`, `copy` nothing of
@@ -45,11 +45,11 @@ pub mod layout;
 pub mod machine;
 pub mod pipeline;
 pub mod plan;
-pub mod rewrite;
 pub mod splice;
 pub mod template;
 #[cfg(test)]
 mod testing;
+mod write;
 
 pub use error::CodegenError;
 pub use pipeline::instrument;

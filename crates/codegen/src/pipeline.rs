@@ -16,10 +16,7 @@ use crate::layout::chunk::{Chunk, ChunkId, Place};
 use crate::layout::{Filler, Layout};
 use crate::machine::{File, Machine};
 use crate::plan::{Body, Instrumented, Plan, Rejected, Rejection, Report, Where};
-use crate::rewrite::raw::Headers;
-use crate::rewrite::variables::Variables;
-use crate::rewrite::writer::{self, Additions, CodeSymbol, PAGE};
-use crate::rewrite::{ORIGIN_SECTION, note};
+use crate::write::{self, Additions, CodeSymbol, ORIGIN_SECTION, PAGE, Variables};
 use crate::splice::pool::Free;
 use crate::template::prepared::Prepared;
 use crate::template::{ArgSpec, Template};
@@ -30,7 +27,6 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     if object.section(ORIGIN_SECTION).is_some() {
         return Err(CodegenError::AlreadyInstrumented { section: ORIGIN_SECTION });
     }
-    let headers = Headers::read(object.bytes()).map_err(CodegenError::Headers)?;
     let program = Program::lift(object)?;
     let machine = Machine::of(program.mode())?;
     let filler = Filler::of(&machine.ops)?;
@@ -54,7 +50,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
     settle(&mut components, &copied_functions, &mut copies);
 
-    let text_vaddr = writer::end_of_segments(&headers);
+    let text_vaddr = write::end_of_segments(object);
     let (chunks, layout, patches) = loop {
         let chunks: Vec<Chunk> =
             copies.iter_mut().map(|c| c.as_mut().map(|c| std::mem::take(&mut c.chunk)).unwrap_or_default()).collect();
@@ -86,12 +82,12 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         variables: placed,
         code_symbols: code_symbols(&copies, &chunks, &layout),
         patches: patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect(),
-        note: None,
+        metadata: None,
         origin,
         text,
     };
     describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);
-    let bytes = writer::write(object.bytes(), &headers, &new)?;
+    let bytes = write::write(object, &new)?;
     let violations = finish(&components, &spots, copies, &mut report);
     if !violations.is_empty() {
         return Err(CodegenError::Check(violations));
@@ -431,9 +427,7 @@ fn describe(
             report.registers.push(registers);
         }
     }
-    if let Some(changed) = metadata.filter(|m| Some(m) != base.object.metadata()) {
-        new.note = Some(note::section(base.object, &changed));
-    }
+    new.metadata = metadata.filter(|m| Some(m) != base.object.metadata());
 }
 
 /// Fills the report.

@@ -76,7 +76,6 @@
 //! | [`lower`] | instructions to micro-ops |
 //! | [`op`] | micro-ops and their handlers |
 //! | [`wave`], [`mode`] | the state of a wave, the MODE register |
-//! | `names` | what later processors call the same operation |
 //! | [`lanes`], [`masks`] | whole-wave loops, lane masks |
 //! | [`registry`] | how families contribute operations |
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
@@ -111,7 +110,6 @@ mod meeting;
 pub mod mem;
 pub mod memory;
 pub mod mode;
-mod names;
 pub mod observe;
 pub mod op;
 pub mod poison;

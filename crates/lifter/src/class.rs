@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use luthier_isa::{
-    Access, AccessPlan, Field, File, Flags, Format, Inst, Mode, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess,
+    Access, AccessPlan, Field, File, Flags, Format, Inst, Mode, Op, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess,
     RegRange, Target, Wave,
 };
 
@@ -226,88 +226,94 @@ fn writes_exec(inst: &Inst) -> bool {
 
 fn classify(info: &OpcodeInfo) -> Kind {
     let flags = info.flags;
-    match info.base {
-        "s_branch" => return Kind::Branch,
-        // gfx1250 has other names.
-        "s_call_b64" | "s_call_i64" => return Kind::CallDirect,
-        "s_swappc_b64" | "s_swap_pc_i64" => return Kind::Swappc,
-        "s_setpc_b64" | "s_set_pc_i64" => return Kind::Setpc,
-        "s_set_vgpr_msb" => return Kind::VgprMsb,
-        "s_trap" => return Kind::Trap,
-        "s_cbranch_i_fork"
-        | "s_cbranch_g_fork"
-        | "s_cbranch_join"
-        | "s_rfe_b64"
-        | "s_rfe_restore_b64"
-        | "s_subvector_loop_begin"
-        | "s_subvector_loop_end" => return Kind::Unsupported,
-        "s_getpc_b64" | "s_get_pc_i64" => return Kind::Getpc,
-        "s_sext_i32_i16" => return Kind::SextI16,
-        "s_add_nc_u64" | "s_add_u64" => return Kind::AddU64,
-        "s_mov_b32" => return Kind::MovB32,
-        "s_mov_b64" => return Kind::MovB64,
-        "s_movk_i32" => return Kind::MovkI32,
-        "s_add_u32" | "s_add_co_u32" => return Kind::AddU32,
-        "s_addc_u32" | "s_add_co_ci_u32" => return Kind::AddcU32,
-        "s_sub_u32" | "s_sub_co_u32" => return Kind::SubU32,
-        "s_subb_u32" | "s_sub_co_ci_u32" => return Kind::SubbU32,
-        "s_add_i32" | "s_add_co_i32" => return Kind::AddI32,
-        "s_sub_i32" | "s_sub_co_i32" => return Kind::SubI32,
-        "s_addk_i32" | "s_addk_co_i32" => return Kind::AddkI32,
-        "v_mov_b32" if info.format == Format::Vop1 => return Kind::VectorMov,
-        "v_accvgpr_write_b32" | "v_accvgpr_read_b32" | "v_accvgpr_mov_b32"
+    let op = info.op();
+    let named = match op {
+        Op::SBranch => Kind::Branch,
+        Op::SCallB64 => Kind::CallDirect,
+        Op::SSwappcB64 => Kind::Swappc,
+        Op::SSetpcB64 => Kind::Setpc,
+        Op::SSetVgprMsb => Kind::VgprMsb,
+        Op::STrap => Kind::Trap,
+        Op::SCbranchIFork
+        | Op::SCbranchGFork
+        | Op::SCbranchJoin
+        | Op::SRfeB64
+        | Op::SRfeRestoreB64
+        | Op::SSubvectorLoopBegin
+        | Op::SSubvectorLoopEnd => Kind::Unsupported,
+        Op::SGetpcB64 => Kind::Getpc,
+        Op::SSextI32I16 => Kind::SextI16,
+        Op::SAddNcU64 => Kind::AddU64,
+        Op::SMovB32 => Kind::MovB32,
+        Op::SMovB64 => Kind::MovB64,
+        Op::SMovkI32 => Kind::MovkI32,
+        Op::SAddU32 => Kind::AddU32,
+        Op::SAddcU32 => Kind::AddcU32,
+        Op::SSubU32 => Kind::SubU32,
+        Op::SSubbU32 => Kind::SubbU32,
+        Op::SAddI32 => Kind::AddI32,
+        Op::SSubI32 => Kind::SubI32,
+        Op::SAddkI32 => Kind::AddkI32,
+        Op::VMovB32 if info.format == Format::Vop1 => Kind::VectorMov,
+        Op::VAccvgprWriteB32 | Op::VAccvgprReadB32 | Op::VAccvgprMovB32
             if !flags.intersects(Flags::MFMA | Flags::IGNORES_EXEC) =>
         {
-            return Kind::VectorMov;
+            Kind::VectorMov
         }
-        "v_writelane_b32" => return Kind::Writelane,
-        "v_readlane_b32" => return Kind::Readlane,
-        "s_or_saveexec_b64" | "s_or_saveexec_b32" => return Kind::OrSaveexec,
-        // From RDNA3 on the same are called not0 and not1.
-        "s_and_saveexec_b64" | "s_and_saveexec_b32" => return Kind::ShrinkExec,
-        "s_andn1_saveexec_b64" | "s_andn1_saveexec_b32" | "s_and_not0_saveexec_b64" | "s_and_not0_saveexec_b32" => {
-            return Kind::ShrinkExec;
-        }
-        "s_andn1_wrexec_b64" | "s_andn1_wrexec_b32" | "s_and_not0_wrexec_b64" | "s_and_not0_wrexec_b32" => {
-            return Kind::ShrinkExec;
-        }
-        "s_orn1_saveexec_b64" | "s_orn1_saveexec_b32" | "s_or_not0_saveexec_b64" | "s_or_not0_saveexec_b32" => {
-            return Kind::GrowExec;
-        }
-        "s_and_b64" => return Kind::AndB64,
-        "s_andn2_b64" | "s_and_not1_b64" => return Kind::Andn2B64,
-        "s_or_b64" => return Kind::OrB64,
-        "s_xor_b64" => return Kind::XorB64,
-        "s_and_b32" => return Kind::AndB32,
-        "s_andn2_b32" | "s_and_not1_b32" => return Kind::Andn2B32,
-        "s_or_b32" => return Kind::OrB32,
-        "s_xor_b32" => return Kind::XorB32,
-        "s_set_gpr_idx_on" => return Kind::GprIdxOn,
-        "s_set_gpr_idx_off" => return Kind::GprIdxOff,
-        "s_set_gpr_idx_mode" => return Kind::GprIdxMode,
-        "s_setreg_b32" | "s_setreg_imm32_b32" => return Kind::Setreg,
-        base if base.starts_with("s_wait") => return Kind::Waitcnt,
-        base if base.starts_with("s_movrel") || base.starts_with("s_cmovrel") => return Kind::ScalarRelative,
-        base if base.starts_with("v_movrel") => return Kind::VectorRelative,
-        base if base.starts_with("v_cmpx") => return Kind::ShrinkExec,
-        base if base.starts_with("s_sendmsg") => return Kind::Message,
-        base if base.starts_with("s_load_dword") => return Kind::ScalarLoad,
-        "s_load_b32" | "s_load_b64" | "s_load_b96" | "s_load_b128" | "s_load_b256" | "s_load_b512" => {
-            return Kind::ScalarLoad;
-        }
-        base if base.starts_with("s_dcache") || base.contains("inv") && base.starts_with("buffer_") => {
-            return Kind::CacheControl;
-        }
-        base if base.starts_with("global_wb") || base.starts_with("global_inv") || base.contains("_prefetch") => {
-            return Kind::CacheControl;
-        }
-        base if base.starts_with("buffer_wb") || base.starts_with("s_icache") => return Kind::CacheControl,
+        Op::VWritelaneB32 => Kind::Writelane,
+        Op::VReadlaneB32 => Kind::Readlane,
         // Of all lanes whether on or off, or of lane 0 where none is on.
-        "v_readfirstlane_b32" => return Kind::Readfirstlane,
-        base if base.starts_with("ds_gws") || base.contains("ordered_count") => return Kind::CrossLane,
-        base if moves_dwords(base, "load") => return Kind::VectorLoad,
-        base if moves_dwords(base, "store") => return Kind::VectorStore,
-        _ => {}
+        Op::VReadfirstlaneB32 => Kind::Readfirstlane,
+        Op::SOrSaveexecB64 | Op::SOrSaveexecB32 => Kind::OrSaveexec,
+        Op::SAndSaveexecB64
+        | Op::SAndSaveexecB32
+        | Op::SAndn1SaveexecB64
+        | Op::SAndn1SaveexecB32
+        | Op::SAndn1WrexecB64
+        | Op::SAndn1WrexecB32 => Kind::ShrinkExec,
+        Op::SOrn1SaveexecB64 | Op::SOrn1SaveexecB32 => Kind::GrowExec,
+        Op::SAndB64 => Kind::AndB64,
+        Op::SAndn2B64 => Kind::Andn2B64,
+        Op::SOrB64 => Kind::OrB64,
+        Op::SXorB64 => Kind::XorB64,
+        Op::SAndB32 => Kind::AndB32,
+        Op::SAndn2B32 => Kind::Andn2B32,
+        Op::SOrB32 => Kind::OrB32,
+        Op::SXorB32 => Kind::XorB32,
+        Op::SSetGprIdxOn => Kind::GprIdxOn,
+        Op::SSetGprIdxOff => Kind::GprIdxOff,
+        Op::SSetGprIdxMode => Kind::GprIdxMode,
+        Op::SSetregB32 | Op::SSetregImm32B32 => Kind::Setreg,
+        Op::VMovrelsB32 | Op::VMovreldB32 | Op::VMovrelsdB32 | Op::VMovrelsd2B32 => Kind::VectorRelative,
+        Op::SLoadDword | Op::SLoadDwordx2 | Op::SLoadB96 | Op::SLoadDwordx4 | Op::SLoadDwordx8 | Op::SLoadDwordx16 => {
+            Kind::ScalarLoad
+        }
+        Op::BufferLoadDword
+        | Op::BufferLoadDwordx2
+        | Op::BufferLoadDwordx3
+        | Op::BufferLoadDwordx4
+        | Op::ScratchLoadDword
+        | Op::ScratchLoadDwordx2
+        | Op::ScratchLoadDwordx3
+        | Op::ScratchLoadDwordx4 => Kind::VectorLoad,
+        Op::BufferStoreDword
+        | Op::BufferStoreDwordx2
+        | Op::BufferStoreDwordx3
+        | Op::BufferStoreDwordx4
+        | Op::ScratchStoreDword
+        | Op::ScratchStoreDwordx2
+        | Op::ScratchStoreDwordx3
+        | Op::ScratchStoreDwordx4 => Kind::VectorStore,
+        _ if op.is_wait() => Kind::Waitcnt,
+        _ if op.is_scalar_movrel() => Kind::ScalarRelative,
+        _ if op.is_cmpx() => Kind::ShrinkExec,
+        _ if op.is_message() => Kind::Message,
+        _ if op.is_cache_control() => Kind::CacheControl,
+        _ if op.is_gws() || op == Op::DsOrderedCount => Kind::CrossLane,
+        _ => Kind::Plain,
+    };
+    if named != Kind::Plain {
+        return named;
     }
     if flags.contains(Flags::END) {
         return Kind::End;
@@ -325,13 +331,6 @@ fn classify(info: &OpcodeInfo) -> Kind {
         return Kind::CrossLane;
     }
     Kind::Plain
-}
-
-/// `buffer_load_dwordx2`, `scratch_store_b32` and their like.
-fn moves_dwords(base: &str, way: &str) -> bool {
-    let rest = base.strip_prefix("buffer_").or_else(|| base.strip_prefix("scratch_"));
-    let size = rest.and_then(|r| r.strip_prefix(way)).and_then(|r| r.strip_prefix('_'));
-    matches!(size, Some("dword" | "dwordx2" | "dwordx3" | "dwordx4" | "b32" | "b64" | "b96" | "b128"))
 }
 
 /// How an instruction changes EXEC.

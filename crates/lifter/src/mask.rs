@@ -135,7 +135,7 @@ impl State {
         };
         let copied = match kind {
             // The others put the new value there.
-            Kind::ShrinkExec | Kind::GrowExec | Kind::OrSaveexec if inst.info().base.contains("_saveexec") => before,
+            Kind::ShrinkExec | Kind::GrowExec | Kind::OrSaveexec if inst.info().op().is_saveexec() => before,
             _ if op == MaskOp::Mov => value(src0),
             _ if op == MaskOp::Xor => match (value(src0), value(src1)) {
                 (Some(a), Some(b)) if State::root(a) == State::root(b) => Some(Mask::Part(State::root(a))),

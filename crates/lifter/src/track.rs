@@ -4,7 +4,7 @@
 //! `s_getpc_b64` and the additions that follow it, moves, lanes, and loads from memory that cannot change. Whatever
 //! else writes a register makes it unknown; so does a call, unless its callee is known not to write the register.
 
-use luthier_isa::{DataType, Inst, Operand, Reg};
+use luthier_isa::{DataType, Inst, Op, Operand, Reg};
 
 use crate::class::{Classes, ExecEffect, Kind, Role};
 use crate::clobbers::Written;
@@ -143,9 +143,9 @@ impl Tracker<'_> {
         let (succs, last) = (self.draft.flow.succs(block), self.draft.flow.instrs(block).end - 1);
         // With one successor both ways lead there.
         succs.len() == 2
-            && match self.draft.insts()[last].info().base {
-                "s_cbranch_execz" => succ == 1,
-                "s_cbranch_execnz" => succ == 0,
+            && match self.draft.insts()[last].info().op() {
+                Op::SCbranchExecz => succ == 1,
+                Op::SCbranchExecnz => succ == 0,
                 _ => false,
             }
     }

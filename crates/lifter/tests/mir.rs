@@ -442,7 +442,7 @@ fn sampled(mode: Mode, step: usize) -> Input {
     let mut source = String::new();
     // Of gfx1250, where one function may set the upper bits of VGPRs' numbers, one that nobody calls has unknown ones.
     let sets = |info: &&OpcodeInfo| info.base == "s_set_vgpr_msb" || info.base.starts_with("s_setreg");
-    let mine = |info: &&OpcodeInfo| !info.flags.intersects(leaves) && !(mode.target().vgprs() > 256 && sets(info));
+    let mine = |info: &&OpcodeInfo| !(info.flags.intersects(leaves) || mode.target().vgprs() > 256 && sets(info));
     for info in mode.opcodes().iter().filter(mine).step_by(step) {
         for (i, inst) in samples(info).iter().enumerate() {
             let words: Vec<String> = inst.words().iter().map(|w| format!("{w:#x}")).collect();

@@ -1,9 +1,9 @@
 //! What a part does to registers: the facts of a [`Template`] that placement works from.
 
-use luthier_isa::{Access, Flags, Inst, Operand, Reg, RegRange, RegSet, Target};
+use luthier_isa::{Access, Flags, Inst, Mode, Operand, Reg, RegRange, RegSet};
 
-use super::{guard, object::Code};
-use crate::{ArgPlace, RegGroup, Template};
+use super::{guard, object::Code, stale, widen};
+use crate::template::{ArgPlace, ArgSpec, RegGroup, Template};
 
 /// What EXEC is, compared with the entry's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,32 +16,37 @@ enum Exec {
     Foreign,
 }
 
-/// Turns code into a template. `places` are the arguments', as the entry laid them out; `written` says which of them
-/// hold a result at the end.
+/// Where the arguments that hold a result at the end are. `places` are the arguments', as the entry laid them out.
+pub fn results<'a>(places: &'a [Vec<RegRange>], args: &'a [ArgSpec]) -> impl Iterator<Item = RegRange> + use<'a> {
+    places.iter().zip(args).filter(|(_, a)| a.is_written()).flat_map(|(p, _)| p.iter().copied())
+}
+
+/// Turns code into a template. `places` are the arguments', as the entry laid them out.
 pub fn template(
     name: &str,
-    target: Target,
+    mode: Mode,
     mut code: Code,
-    places: &[Option<RegRange>],
-    written: &[bool],
+    places: &[Vec<RegRange>],
+    args: &[ArgSpec],
 ) -> Result<Template, String> {
     drop_last_wait(&mut code);
+    refuse_indexing(&code.insts)?;
+    let at_end: RegSet = results(places, args).flat_map(RegRange::units).collect();
     let exec = exec_states(&code.insts, &code.offsets);
-    let mut undefined = live_in(&code.insts, &code.offsets, &exec, places, written);
+    let mut undefined = live_in(&code.insts, &code.offsets, &exec, &at_end);
     places.iter().flatten().flat_map(|p| p.units()).for_each(|u| undefined.remove(u));
-    guard::zero_undefined(&mut code, target, &undefined)?;
-    let results = places.iter().zip(written).filter(|(_, w)| **w).filter_map(|(p, _)| *p);
-    if !guard::acts_for_the_wave(&code, results) {
-        guard::skip_without_lanes(&mut code, target)?;
+    guard::zero_undefined(&mut code, mode, &undefined)?;
+    if !guard::acts_for_the_wave(&code, results(places, args)) {
+        guard::skip_without_lanes(&mut code, mode)?;
     }
-    let Code { insts, offsets, relocs, scratch_bytes } = code;
+    widen::widen(&mut code)?;
+    stale::wait(&mut code)?;
+    let Code { insts, offsets, relocs } = code;
     let exec = exec_states(&insts, &offsets);
-
-    let (mut uses, mut clobbers, mut writes_inactive_lanes) = (RegSet::EMPTY, RegSet::EMPTY, RegSet::EMPTY);
+    let (mut clobbers, mut writes_inactive_lanes) = (RegSet::EMPTY, RegSet::EMPTY);
     for (inst, exec) in insts.iter().zip(&exec) {
         let everywhere = *exec == Exec::Foreign || inst.info().flags.contains(Flags::IGNORES_EXEC);
         inst.for_each_access(|a| {
-            uses.insert(a.reg);
             if a.access.writes() && !is_exec(a.reg) {
                 clobbers.insert(a.reg);
                 if everywhere && (a.reg.is_vgpr() || a.reg.is_agpr()) {
@@ -51,21 +56,19 @@ pub fn template(
         });
     }
 
-    let live = live_in(&insts, &offsets, &exec, places, written);
-    let args: Vec<_> = places
-        .iter()
-        .zip(written)
-        .map(|(place, written)| {
-            let range = (*place)?;
-            let any = |set: &RegSet| range.units().any(|u| set.contains(u));
-            let (read, clobbered) = (any(&live), any(&clobbers));
-            // A result that is never touched keeps its value by itself.
-            let written = *written && clobbered;
-            (read || written).then_some(ArgPlace { range, read, written, clobbered })
-        })
-        .collect();
-    let places: RegSet = args.iter().flatten().flat_map(|a| a.range.units()).collect();
-    let live_in = live.iter().filter(|r| places.contains(*r) || !is_renamable(*r)).collect();
+    let live = live_in(&insts, &offsets, &exec, &at_end);
+    let place = |range: RegRange, written: bool| {
+        let any = |set: &RegSet| range.units().any(|u| set.contains(u));
+        let (read, clobbered) = (any(&live), any(&clobbers));
+        // A result that is never touched keeps its value by itself.
+        let written = written && clobbered;
+        (read || written).then_some(ArgPlace { range, read, written, clobbered })
+    };
+    let placed = places.iter().zip(args);
+    let args: Vec<Vec<_>> =
+        placed.map(|(ranges, arg)| ranges.iter().map(|r| place(*r, arg.is_written())).collect()).collect();
+    let given: RegSet = args.iter().flatten().flatten().flat_map(|a| a.range.units()).collect();
+    let live_in = live.iter().filter(|r| given.contains(*r) || !is_renamable(*r)).collect();
 
     Ok(Template {
         name: name.to_owned(),
@@ -74,11 +77,10 @@ pub fn template(
         insts,
         relocs,
         args,
-        uses,
         clobbers,
         live_in,
         writes_inactive_lanes,
-        scratch_bytes,
+        scratch_bytes: 0,
     })
 }
 
@@ -95,6 +97,19 @@ pub fn vectors_set_scalars(code: &Code) -> bool {
     })
 }
 
+/// Indexed operands reach registers that no operand names, and a renaming would tear apart.
+fn refuse_indexing(insts: &[Inst]) -> Result<(), String> {
+    let mut indexed = insts.iter().filter(|inst| {
+        let mut sets = false;
+        inst.for_each_access(|a| sets |= a.reg == Reg::GPR_IDX || a.implicit && is_renamable(a.reg));
+        sets
+    });
+    match indexed.next() {
+        Some(inst) => Err(format!("the hook indexes registers ({inst}), which a hook cannot")),
+        None => Ok(()),
+    }
+}
+
 fn is_exec(reg: Reg) -> bool {
     reg == Reg::EXEC_LO || reg == Reg::EXEC_HI
 }
@@ -104,21 +119,30 @@ fn is_renamable(reg: Reg) -> bool {
 }
 
 /// LLVM ends a part by waiting for everything, stores included. Nobody needs a store to be done, so a part that loads
-/// nothing does not wait (and does not make the application's loads late).
+/// nothing does not wait for memory (and does not make the application's loads late).
 fn drop_last_wait(code: &mut Code) {
     let loads = |i: &Inst| {
         let flags = i.info().flags;
         flags.contains(Flags::LOAD) && !flags.contains(Flags::ATOMIC)
             || flags.intersects(Flags::ATOMIC_RETURN | Flags::SMEM)
     };
-    if code.insts.last().is_some_and(|i| i.info().base == "s_waitcnt") && !code.insts.iter().any(loads) {
+    if code.insts.iter().any(loads) {
+        return;
+    }
+    while code.insts.last().is_some_and(waits_for_memory) {
         code.insts.pop();
         code.offsets.pop();
     }
 }
 
+/// `s_waitcnt` and its kin; not `s_waitcnt_depctr` and `s_wait_alu`, which wait for results.
+fn waits_for_memory(inst: &Inst) -> bool {
+    let base = inst.info().base;
+    inst.info().flags.contains(Flags::WAIT) && !matches!(base, "s_waitcnt_depctr" | "s_wait_alu")
+}
+
 /// The instructions that may run after the `index`th; one past the last stands for the end.
-fn successors(insts: &[Inst], offsets: &[u32], index: usize) -> [Option<usize>; 2] {
+pub fn successors(insts: &[Inst], offsets: &[u32], index: usize) -> [Option<usize>; 2] {
     let flags = insts[index].info().flags;
     let target = insts[index].branch_target(u64::from(offsets[index]));
     let target = target.map(|t| offsets.partition_point(|o| u64::from(*o) < t));
@@ -160,12 +184,10 @@ fn exec_after(inst: &Inst, before: Exec) -> Exec {
     if constant && inst.info().flags.contains(Flags::SALU) { Exec::Foreign } else { Exec::Narrowed }
 }
 
-/// Units whose value at entry may matter.
-fn live_in(insts: &[Inst], offsets: &[u32], exec: &[Exec], places: &[Option<RegRange>], written: &[bool]) -> RegSet {
-    let results = places.iter().zip(written).filter(|(_, w)| **w).filter_map(|(p, _)| *p);
-    let at_end: RegSet = results.flat_map(RegRange::units).collect();
+/// Units whose value at entry may matter; those of `at_end` do at the end.
+fn live_in(insts: &[Inst], offsets: &[u32], exec: &[Exec], at_end: &RegSet) -> RegSet {
     let mut live = vec![RegSet::EMPTY; insts.len() + 1];
-    live[insts.len()] = at_end;
+    live[insts.len()] = *at_end;
     let mut changed = true;
     while changed {
         changed = false;
@@ -198,7 +220,7 @@ fn live_in(insts: &[Inst], offsets: &[u32], exec: &[Exec], places: &[Option<RegR
 }
 
 /// Joins the operands of several units that overlap.
-fn groups(insts: &[Inst], args: &[Option<ArgPlace>]) -> Vec<RegGroup> {
+fn groups(insts: &[Inst], args: &[Vec<Option<ArgPlace>>]) -> Vec<RegGroup> {
     let mut found: Vec<RegGroup> = Vec::new();
     let mut add = |range: RegRange, align: u8| {
         if !range.units().all(is_renamable) {
@@ -215,28 +237,33 @@ fn groups(insts: &[Inst], args: &[Option<ArgPlace>]) -> Vec<RegGroup> {
             }
             apart
         });
-        found.push(RegGroup { range: RegRange::new(low, (high - low.index()) as u8), align });
+        found.push(RegGroup { range: RegRange::new(low, (high - low.index()) as u8), align, limit: 256 });
     };
     for inst in insts {
-        for (_, value) in inst.operands() {
-            if let Operand::Reg(range) = value {
-                add(range, alignment(range));
+        for (index, (info, value)) in inst.operands().enumerate() {
+            if let Operand::Reg(range) = value
+                && info.fixed.is_none()
+            {
+                add(range, alignment(inst, index, range));
             }
         }
         // Units that no operand names, should there be any.
         inst.for_each_access(|a| add(RegRange::new(a.reg, 1), 1));
     }
-    args.iter().flatten().for_each(|a| add(a.range, 1));
+    args.iter().flatten().flatten().for_each(|a| add(a.range, 1));
     found.sort_by_key(|g| g.range.first);
     found
 }
 
-/// What the encoding demands of the first register's number on gfx90a.
-fn alignment(range: RegRange) -> u8 {
+/// What the encoding demands of the first register's number. Of SGPRs the decoder does not ask it.
+fn alignment(inst: &Inst, operand: usize, range: RegRange) -> u8 {
     match range.count {
         1 => 1,
-        2 => 2,
+        2 if range.first.is_sgpr() => 2,
         _ if range.first.is_sgpr() => 4,
-        _ => 2,
+        _ => {
+            let next = RegRange { first: range.first.offset(1), ..range };
+            if inst.clone().set_operand(operand, Operand::Reg(next)).is_ok() { 1 } else { 2 }
+        }
     }
 }

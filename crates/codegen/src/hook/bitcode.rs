@@ -6,27 +6,28 @@ use inkwell::{
     types::{AsTypeRef, BasicMetadataTypeEnum, PointerType},
 };
 use llvm_sys::core::LLVMGetPointerAddressSpace;
-use luthier_isa::Target;
+use luthier_isa::{Mode, Part};
 
 use super::{
-    HookError, analyse,
+    analyse,
     ast::{At, Scalar, Space, Type},
-    compile as pipeline,
+    compile::{self as pipeline, Library},
+    llvm,
     lower::{
         entry::{self, Formal},
         ll,
     },
-    written,
 };
-use crate::{ArgSpec, Template};
+use crate::template::{ArgSpec, HookError, Template};
 
 /// Compiles the function `function` of a module in IR text or bitcode.
-pub fn compile(bytes: &[u8], function: &str, target: Target, args: &[ArgSpec]) -> Result<Template, HookError> {
+pub fn compile(bytes: &[u8], function: &str, mode: Mode, args: &[ArgSpec]) -> Result<Template, HookError> {
     let at: At = (0, 0);
     let fail = |message| HookError::new(function, at, message);
-    let first = pipeline::first_argument(target).map_err(fail)?;
-    let formals = formals(bytes, function, args).map_err(fail)?;
-    let entry = entry::entry(function, at, "luthier.hook", &formals, args, first, false)?;
+    let library = Library { bytes: bytes.to_vec(), function: function.to_owned() };
+    let first = pipeline::first_argument(mode).map_err(fail)?;
+    let formals = formals(library.clone(), args.to_vec()).map_err(fail)?;
+    let entry = entry::entry(&entry::Part { file: function, at, callee: "luthier.hook", first, mode }, &formals, args, false)?;
     // The hook goes by its own name; an alias in the text keeps odd names out of it.
     let quoted: String = function.bytes().map(|b| format!("\\{b:02x}")).collect();
     let types: Vec<_> = formals
@@ -39,13 +40,17 @@ pub fn compile(bytes: &[u8], function: &str, target: Target, args: &[ArgSpec]) -
         .map(|i| format!("@{} = external hidden addrspace(1) global [0 x i8]\n", entry::variable_name(i)))
         .collect();
     let text = format!("{globals}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
-    let input = pipeline::Input { text: &text, library: Some((bytes, function)), variables: &entry.variables };
-    let code = pipeline::compile(&input, target).map_err(fail)?;
-    analyse::template(function, target, code, &entry.places, &written(args)).map_err(fail)
+    let input = pipeline::Input { text, library: Some(library), variables: entry.variables };
+    let code = pipeline::compile(input, mode).map_err(fail)?;
+    analyse::template(function, mode, code, &entry.places, args).map_err(fail)
 }
 
 /// The parameters of a function in IR. A `ptr addrspace(5)` is what its argument makes it.
-fn formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Vec<Formal>, String> {
+fn formals(library: Library, args: Vec<ArgSpec>) -> Result<Vec<Formal>, String> {
+    llvm::run(move || read_formals(&library.bytes, &library.function, &args))
+}
+
+fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Vec<Formal>, String> {
     let cx = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, function);
     let module = cx.create_module_from_ir(buffer).map_err(|e| e.to_string())?;
@@ -72,7 +77,9 @@ fn formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Vec<Formal>
                     3 => Type::Ptr { to: Scalar::U8, space: Space::Lds },
                     4 => Type::Ptr { to: Scalar::U8, space: Space::Const },
                     5 => match args.get(i) {
-                        Some(ArgSpec::RegInOut(_)) => Type::InOut(Scalar::U32),
+                        Some(ArgSpec::Value { part: Part::Low | Part::High, .. }) => Type::InOut(Scalar::U16),
+                        Some(ArgSpec::Value { units: 1, .. }) => Type::InOut(Scalar::U32),
+                        Some(ArgSpec::Value { .. }) => Type::InOut(Scalar::U64),
                         _ => Type::Counter,
                     },
                     n => return Err(format!("{function}: parameter {i} points to address space {n}")),

@@ -9,12 +9,12 @@
 //! that acts for the wave, and computes what it does with vector instructions, runs with one lane; see
 //! [`NoLanes`](super::lower::NoLanes).
 
-use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet, Target};
+use luthier_isa::{Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, Wave};
 
-use super::object::Code;
+use super::{object::Code, processor};
 
 /// Sets the scalar registers of `undefined` to zero at the start.
-pub fn zero_undefined(code: &mut Code, target: Target, undefined: &RegSet) -> Result<(), String> {
+pub fn zero_undefined(code: &mut Code, mode: Mode, undefined: &RegSet) -> Result<(), String> {
     let mut moves = Vec::new();
     let mut units = undefined.iter().filter(|r| r.is_sgpr()).peekable();
     while let Some(unit) = units.next() {
@@ -23,14 +23,14 @@ pub fn zero_undefined(code: &mut Code, target: Target, undefined: &RegSet) -> Re
             units.next();
         }
         let (name, count) = if pair { ("s_mov_b64", 2) } else { ("s_mov_b32", 1) };
-        moves.push(build(target, name, &[Operand::Reg(RegRange::new(unit, count)), Operand::Inline(128)])?);
+        moves.push(build(mode, name, &[Operand::Reg(RegRange::new(unit, count)), Operand::Inline(128)])?);
     }
     prepend(code, moves);
     Ok(())
 }
 
 /// Makes a wave without active lanes jump over the part, if it has a loop.
-pub fn skip_without_lanes(code: &mut Code, target: Target) -> Result<(), String> {
+pub fn skip_without_lanes(code: &mut Code, mode: Mode) -> Result<(), String> {
     let loops = code.insts.iter().zip(&code.offsets).any(|(inst, at)| {
         let to = inst.branch_target(u64::from(*at));
         inst.info().flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) && to.is_some_and(|to| to <= u64::from(*at))
@@ -38,22 +38,28 @@ pub fn skip_without_lanes(code: &mut Code, target: Target) -> Result<(), String>
     if loops {
         let words: usize = code.insts.iter().map(Inst::size).sum::<usize>() / 4;
         let distance = i16::try_from(words).map_err(|_| "the hook is too long for a branch".to_owned())?;
-        prepend(code, vec![build(target, "s_cbranch_execz", &[Operand::Imm(distance.into())])?]);
+        prepend(code, vec![build(mode, "s_cbranch_execz", &[Operand::Imm(distance.into())])?]);
     }
     Ok(())
 }
 
 /// Gives a wave without active lanes its first one while the part runs. `exec` is where the part leaves the EXEC of the
 /// beginning.
-pub fn one_lane(code: &mut Code, target: Target, exec: RegRange) -> Result<(), String> {
-    let (kept, now) = (Operand::Reg(exec), Operand::Reg(RegRange::new(Reg::EXEC_LO, 2)));
-    let restore = build(target, "s_mov_b64", &[now, kept])?;
-    code.offsets.push(code.insts.iter().map(Inst::size).sum::<usize>() as u32);
-    code.insts.push(restore);
+pub fn one_lane(code: &mut Code, mode: Mode, exec: RegRange) -> Result<(), String> {
+    let [mov, compare, select] = match mode.wave() {
+        Wave::W64 => ["s_mov_b64", "s_cmp_eq_u64", "s_cselect_b64"],
+        Wave::W32 => ["s_mov_b32", "s_cmp_eq_u32", "s_cselect_b32"],
+    };
+    let (kept, now) = (Operand::Reg(exec), Operand::Reg(RegRange::new(Reg::EXEC_LO, exec.count)));
+    let accesses = code.insts.iter().any(|i| i.info().flags.intersects(Flags::VMEM | Flags::DS));
+    if let Some((wait, immediate)) = processor::before_exec(mode).filter(|_| accesses) {
+        append(code, build(mode, wait, &[Operand::Imm(immediate)])?);
+    }
+    append(code, build(mode, mov, &[now, kept])?);
     let before = vec![
-        build(target, "s_mov_b64", &[kept, now])?,
-        build(target, "s_cmp_eq_u64", &[now, Operand::Inline(128)])?,
-        build(target, "s_cselect_b64", &[now, Operand::Inline(129), now])?,
+        build(mode, mov, &[kept, now])?,
+        build(mode, compare, &[now, Operand::Inline(128)])?,
+        build(mode, select, &[now, Operand::Inline(129), now])?,
     ];
     prepend(code, before);
     Ok(())
@@ -71,9 +77,14 @@ pub fn acts_for_the_wave(code: &Code, mut written: impl Iterator<Item = RegRange
     sets_exec || written.any(|r| r.first.is_sgpr())
 }
 
-fn build(target: Target, mnemonic: &str, operands: &[Operand]) -> Result<Inst, String> {
-    let info = target.find(mnemonic).ok_or_else(|| format!("{} has no {mnemonic}", target.name()))?;
+fn build(mode: Mode, mnemonic: &str, operands: &[Operand]) -> Result<Inst, String> {
+    let info = mode.find(mnemonic).ok_or_else(|| format!("{} has no {mnemonic}", mode.target().name()))?;
     Inst::build(info, operands).map_err(|e| e.to_string())
+}
+
+fn append(code: &mut Code, inst: Inst) {
+    code.offsets.push(code.insts.iter().map(Inst::size).sum::<usize>() as u32);
+    code.insts.push(inst);
 }
 
 /// Branches and PC-relative pairs measure distances inside the part, so putting something before it changes none.

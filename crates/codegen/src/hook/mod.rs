@@ -7,44 +7,56 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`ast`] | the tree, and its JSON |
-//! | [`uniform`] | which values are the same in all lanes |
-//! | [`lower`] | tree to LLVM IR |
-//! | [`wave_add`] | one atomic add for a wave |
-//! | [`offsets`] | constant offsets become relocation addends |
-//! | [`bitcode`] | hooks that are LLVM IR already |
-//! | [`compile`] | LLVM: IR to object |
-//! | [`object`] | object to instructions and relocations |
-//! | [`guard`] | registers that LLVM leaves undefined, waves without lanes |
-//! | [`analyse`] | which registers the code touches, and how |
+//! | `uniform` | which values are the same in all lanes |
+//! | `lower` | tree to LLVM IR |
+//! | `wave_add` | one atomic add for a wave |
+//! | `tables` | arrays in registers without register indexing |
+//! | `offsets` | constant offsets become relocation addends |
+//! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
+//! | `llvm`, `compile` | LLVM: IR to object |
+//! | `object` | object to instructions and relocations |
+//! | `processor` | what differs between processors |
+//! | `guard` | registers that LLVM leaves undefined, waves without lanes |
+//! | `widen`, `stale` | encodings that reach all registers; SGPRs that the application has read |
+//! | `edit` | putting instructions into code |
+//! | `analyse` | which registers the code touches, and how |
 
 mod analyse;
 pub mod ast;
 mod bitcode;
 mod compile;
-mod error;
+mod edit;
 mod guard;
+mod inline_asm;
+mod library;
+mod llvm;
 mod lower;
 mod object;
 mod offsets;
+mod processor;
+mod stale;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod uniform;
 mod wave_add;
+mod widen;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use luthier_isa::Target;
-
-pub use error::HookError;
+use luthier_isa::Mode;
 
 use self::{
     ast::Unit,
-    lower::{ModuleText, NoLanes, entry},
+    lower::{
+        ModuleText, NoLanes,
+        entry::{self, Part},
+    },
 };
-use crate::{ArgSpec, Template};
+use crate::template::{ArgSpec, HookError, Template, TemplateSource};
 
 /// What a hook is made from.
 #[derive(Clone, Debug)]
@@ -52,20 +64,22 @@ pub enum HookSource {
     /// A typed tree in JSON (see [`ast`]).
     Tree(String),
     /// LLVM IR, as text or bitcode, and the function in it that is the hook: it returns nothing and takes integers,
-    /// floats and pointers. A `ptr addrspace(5)` parameter is a place of a counter, or of a 32-bit register, which the
-    /// function reads and writes.
+    /// floats and pointers. A `ptr addrspace(5)` parameter is a place of a counter, or of a register, which the function
+    /// reads and writes. It may use nothing but its arguments, EXEC and what they point to.
     Bitcode { bytes: Vec<u8>, function: String },
 }
 
-/// A hook, ready to be compiled for any shape of arguments. Each shape is compiled once.
+/// A hook, ready to be compiled for any shape of arguments. Each shape is compiled once, different ones side by side.
 #[derive(Debug)]
 pub struct HookModule {
     source: Parsed,
-    compiled: Mutex<HashMap<Shape, Arc<Template>>>,
+    compiled: Mutex<HashMap<Shape, Arc<Compiled>>>,
 }
 
 /// What a hook is compiled for.
-type Shape = (Target, Vec<ArgSpec>);
+type Shape = (Mode, Vec<ArgSpec>);
+/// What came of it, once it has.
+type Compiled = OnceLock<Result<Arc<Template>, HookError>>;
 
 #[derive(Debug)]
 enum Parsed {
@@ -75,6 +89,9 @@ enum Parsed {
 
 impl HookModule {
     /// Reads the source; a tree is checked for its schema only.
+    ///
+    /// # Errors
+    /// The tree cannot be read.
     pub fn new(source: &HookSource) -> Result<HookModule, HookError> {
         let source = match source {
             HookSource::Tree(json) => {
@@ -93,56 +110,50 @@ impl HookModule {
         };
         Ok(HookModule { source, compiled: Mutex::default() })
     }
+}
 
-    /// The template for these arguments, compiled unless it has been before.
-    pub fn template(&self, target: Target, args: &[ArgSpec]) -> Result<Arc<Template>, HookError> {
-        let key = (target, args.to_vec());
-        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(template) = known {
-            return Ok(template);
+impl TemplateSource for HookModule {
+    fn name(&self) -> &str {
+        match &self.source {
+            Parsed::Tree(unit) => &unit.name,
+            Parsed::Bitcode { function, .. } => function,
         }
-        let template = Arc::new(match &self.source {
-            Parsed::Tree(unit) => compile_tree(unit, target, args)?,
-            Parsed::Bitcode { bytes, function } => bitcode::compile(bytes, function, target, args)?,
-        });
-        self.compiled.lock().unwrap_or_else(PoisonError::into_inner).insert(key, template.clone());
-        Ok(template)
     }
 
-    /// Compiles a source once, without keeping anything.
-    pub fn compile(source: &HookSource, target: Target, args: &[ArgSpec]) -> Result<Template, HookError> {
-        HookModule::new(source)?.template(target, args).map(|t| Template::clone(&t))
+    fn template(&self, mode: Mode, args: &[ArgSpec]) -> Result<Arc<Template>, HookError> {
+        let shape = (mode, args.to_vec());
+        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).entry(shape).or_default().clone();
+        let compile = || match &self.source {
+            Parsed::Tree(unit) => compile_tree(unit, mode, args),
+            Parsed::Bitcode { bytes, function } => bitcode::compile(bytes, function, mode, args),
+        };
+        known.get_or_init(|| compile().map(Arc::new)).clone()
     }
 }
 
-fn compile_tree(unit: &Unit, target: Target, args: &[ArgSpec]) -> Result<Template, HookError> {
+fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, HookError> {
     let hook = &unit.functions[0];
     let fail = |message| HookError::new(&hook.file, hook.at, message);
-    let first = compile::first_argument(target).map_err(fail)?;
+    let first = compile::first_argument(mode).map_err(fail)?;
     let formals = entry::formals(unit);
+    let part = Part { file: &hook.file, at: hook.at, callee: "f0", first, mode };
     let lower = |no_lanes: NoLanes<'_>| {
         let keep_exec = matches!(no_lanes, NoLanes::OneLane(_));
-        let entry = entry::entry(&hook.file, hook.at, "f0", &formals, args, first, keep_exec)?;
-        let text = ModuleText::new(unit, no_lanes)?.finish(&entry.text, &entry.variables);
-        let input = compile::Input { text: &text, library: None, variables: &entry.variables };
-        let code = compile::compile(&input, target).map_err(fail)?;
+        let entry = entry::entry(&part, &formals, args, keep_exec)?;
+        let text = ModuleText::new(unit, mode, no_lanes)?.finish(&entry.text, entry.variables.len());
+        let input = compile::Input { text, library: None, variables: entry.variables.clone() };
+        let code = compile::compile(input, mode).map_err(fail)?;
         Ok::<_, HookError>((entry, code))
     };
     // First: that a hook gets arguments of the wrong kind says more than what it does with them.
     let (mut entry, mut code) = lower(NoLanes::AsItComes)?;
     let loads = uniform::check(unit, args)?;
     // What a wave without lanes does is right while nothing but scalar instructions decides it; else it needs a lane.
-    let written = written(args);
-    let results = entry.places.iter().zip(&written).filter(|(_, w)| **w).filter_map(|(p, _)| *p);
-    if guard::acts_for_the_wave(&code, results) && analyse::vectors_set_scalars(&code) {
+    if guard::acts_for_the_wave(&code, analyse::results(&entry.places, args)) && analyse::vectors_set_scalars(&code) {
         (entry, code) = lower(NoLanes::OneLane(&loads))?;
         if let Some(exec) = entry.exec {
-            guard::one_lane(&mut code, target, exec).map_err(fail)?;
+            guard::one_lane(&mut code, mode, exec).map_err(fail)?;
         }
     }
-    analyse::template(&unit.name, target, code, &entry.places, &written).map_err(fail)
-}
-
-fn written(args: &[ArgSpec]) -> Vec<bool> {
-    args.iter().map(|a| matches!(a, ArgSpec::Counter | ArgSpec::RegInOut(_))).collect()
+    analyse::template(&unit.name, mode, code, &entry.places, args).map_err(fail)
 }

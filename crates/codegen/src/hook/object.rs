@@ -1,10 +1,10 @@
 //! The object file that LLVM emits for a part: its instructions and its relocations.
 
 use goblin::elf::Elf;
-use luthier_isa::{Flags, Inst, Target};
+use luthier_isa::{Flags, Inst, Mode};
 
-use super::lower::entry::ENTRY;
-use crate::{RelocKind, TemplateReloc};
+use super::{lower::entry::ENTRY, processor};
+use crate::template::{RelocKind, RelocTarget, TemplateReloc};
 
 /// A part's code, before its registers are looked at.
 pub struct Code {
@@ -12,12 +12,11 @@ pub struct Code {
     /// The byte offset of each instruction.
     pub offsets: Vec<u32>,
     pub relocs: Vec<TemplateReloc>,
-    pub scratch_bytes: u32,
 }
 
-/// Takes the part out of the object. `symbol` gives the symbol and the offset that an IR name stands for. An error is a
+/// Takes the part out of the object. `refers` tells what a name in the IR stands for, and the offset in it. An error is a
 /// sentence about the hook.
-pub fn read(bytes: &[u8], target: Target, symbol: impl Fn(&str) -> (String, i64)) -> Result<Code, String> {
+pub fn read(bytes: &[u8], mode: Mode, refers: impl Fn(&str) -> (RelocTarget, i64)) -> Result<Code, String> {
     let elf = Elf::parse(bytes).map_err(|e| format!("LLVM's object cannot be read: {e}"))?;
     let entry = elf.syms.iter().find(|s| elf.strtab.get_at(s.st_name) == Some(ENTRY));
     let entry = entry.ok_or("LLVM's object has no code")?;
@@ -25,7 +24,12 @@ pub fn read(bytes: &[u8], target: Target, symbol: impl Fn(&str) -> (String, i64)
     let start = section.sh_offset.checked_add(entry.st_value).ok_or("LLVM's object is malformed")? as usize;
     let text = start.checked_add(entry.st_size as usize).and_then(|end| bytes.get(start..end));
     let text = text.ok_or("LLVM's object is cut off")?;
-    let (insts, offsets) = decode(text, target)?;
+    if needs_scratch(&elf, bytes) {
+        return Err("the hook needs scratch memory, which a hook does not have: an array is too large for registers, or \
+                    its address is taken"
+            .to_owned());
+    }
+    let (insts, offsets) = decode(text, mode)?;
 
     let mut relocs = Vec::new();
     for (_, list) in elf.shdr_relocs.iter().filter(|(i, _)| applies_to(&elf, *i, entry.st_shndx)) {
@@ -33,41 +37,54 @@ pub fn read(bytes: &[u8], target: Target, symbol: impl Fn(&str) -> (String, i64)
             let Some(at) = reloc.r_offset.checked_sub(entry.st_value).filter(|at| *at < entry.st_size) else {
                 continue;
             };
-            let target = elf.syms.get(reloc.r_sym).ok_or("a relocation names no symbol")?;
-            let name = elf.strtab.get_at(target.st_name).unwrap_or_default();
-            if target.st_shndx != 0 {
+            let symbol = elf.syms.get(reloc.r_sym).ok_or("a relocation names no symbol")?;
+            let name = elf.strtab.get_at(symbol.st_name).unwrap_or_default();
+            if symbol.st_shndx != 0 {
                 return Err("the hook needs a table of constants in memory, which a template does not carry".to_owned());
             }
-            let kind = match reloc.r_type {
-                1 | 6 => RelocKind::Abs32Lo,
-                2 => RelocKind::Abs32Hi,
-                4 | 10 => RelocKind::Rel32Lo,
-                11 => RelocKind::Rel32Hi,
+            let (kind, size) = match reloc.r_type {
+                1 | 6 => (RelocKind::Abs32Lo, 4),
+                2 => (RelocKind::Abs32Hi, 4),
+                3 => (RelocKind::Abs64, 8),
+                4 | 10 => (RelocKind::Rel32Lo, 4),
+                5 => (RelocKind::Rel64, 8),
+                11 => (RelocKind::Rel32Hi, 4),
                 other => return Err(format!("relocation type {other} against {name} has no place in a template")),
             };
             let at = at as usize;
             let inst = offsets.partition_point(|o| *o as usize <= at) - 1;
-            if offsets[inst] as usize + insts[inst].size() != at + 4 {
+            if offsets[inst] as usize + insts[inst].size() != at + size {
                 return Err(format!("the relocation against {name} is not in an instruction's literal"));
             }
             let stored = text.get(at..at + 4).map(|w| i32::from_le_bytes([w[0], w[1], w[2], w[3]]));
             let addend = reloc.r_addend.or(stored.map(i64::from)).unwrap_or(0);
-            let (symbol, offset) = symbol(name);
-            relocs.push(TemplateReloc { inst, symbol, kind, addend: addend + offset });
+            let (target, offset) = refers(name);
+            relocs.push(TemplateReloc { inst, target, kind, addend: addend + offset });
         }
     }
     relocs.sort_by_key(|r| r.inst);
-    Ok(Code { insts, offsets, relocs, scratch_bytes: scratch_bytes(&elf, bytes) })
+    let mut code = Code { insts, offsets, relocs };
+    if code.insts.first().is_some_and(processor::begins_wave) {
+        drop_first(&mut code);
+    }
+    Ok(code)
+}
+
+fn drop_first(code: &mut Code) {
+    let bytes = code.insts.remove(0).size() as u32;
+    code.offsets.remove(0);
+    code.offsets.iter_mut().for_each(|o| *o -= bytes);
+    code.relocs.iter_mut().for_each(|r| r.inst -= 1);
 }
 
 fn applies_to(elf: &Elf<'_>, relocs: usize, section: usize) -> bool {
     elf.section_headers.get(relocs).is_some_and(|h| h.sh_info as usize == section)
 }
 
-fn decode(text: &[u8], target: Target) -> Result<(Vec<Inst>, Vec<u32>), String> {
+fn decode(text: &[u8], mode: Mode) -> Result<(Vec<Inst>, Vec<u32>), String> {
     let (mut insts, mut offsets, mut at) = (Vec::new(), Vec::new(), 0);
     while at < text.len() {
-        let inst = Inst::decode(target, &text[at..]).map_err(|e| format!("LLVM's code cannot be decoded: {e}"))?;
+        let inst = Inst::decode(mode, &text[at..]).map_err(|e| format!("LLVM's code cannot be decoded: {e}"))?;
         let flags = inst.info().flags;
         if flags.contains(Flags::CALL) || flags.contains(Flags::INDIRECT) {
             return Err("the hook calls a function that is not part of it".to_owned());
@@ -87,8 +104,8 @@ fn decode(text: &[u8], target: Target) -> Result<(Vec<Inst>, Vec<u32>), String> 
     Ok((insts, offsets))
 }
 
-/// Scratch bytes per lane, from the register settings that LLVM leaves in `.AMDGPU.config`.
-fn scratch_bytes(elf: &Elf<'_>, bytes: &[u8]) -> u32 {
+/// Whether lanes need scratch memory, by the register settings that LLVM leaves in `.AMDGPU.config`.
+fn needs_scratch(elf: &Elf<'_>, bytes: &[u8]) -> bool {
     const COMPUTE_TMPRING_SIZE: u32 = 0xB860;
     let config = elf.section_headers.iter().find(|h| elf.shdr_strtab.get_at(h.sh_name) == Some(".AMDGPU.config"));
     let range = config.and_then(|h| h.file_range());
@@ -97,6 +114,6 @@ fn scratch_bytes(elf: &Elf<'_>, bytes: &[u8]) -> u32 {
         .map(|b| b.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
         .unwrap_or_default();
     let setting = words.chunks_exact(2).find(|pair| pair[0] == COMPUTE_TMPRING_SIZE).map_or(0, |pair| pair[1]);
-    // WAVESIZE counts 256 dwords of a wave of 64 lanes.
-    (setting >> 12 & 0x1fff) * 256 * 4 / 64
+    // WAVESIZE is all above the number of waves.
+    setting >> 12 != 0
 }

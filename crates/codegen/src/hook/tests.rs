@@ -1,31 +1,55 @@
-//! Hooks from `tests/hook_sources.py`, compiled and looked at. What they compute is tested end to end, on the mock
-//! device.
+//! Hooks from `tests/hook_sources.py`, compiled for every processor and looked at. What they compute is tested end to end,
+//! on the mock device.
 
-use luthier_isa::{Flags, Reg, RegRange, RegSet, Target};
+use std::sync::Arc;
 
-use super::{HookError, HookModule, HookSource};
-use crate::{ArgSpec, RelocKind, Template};
+use luthier_isa::{Flags, Mode, Part, Reg, RegSet, Target, Wave};
+
+use super::{HookModule, HookSource};
+use crate::template::{ArgSpec, HookError, RelocKind, RelocTarget, Template, TemplateSource};
+
+mod bitcode;
 
 macro_rules! fixture {
     ($name:literal) => {
-        HookSource::Tree(include_str!(concat!("fixtures/", $name, ".json")).to_owned())
+        HookSource::Tree(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/hook/fixtures/", $name, ".json")).to_owned())
     };
 }
+use fixture;
 
-fn compile(source: &HookSource, args: &[ArgSpec]) -> Template {
-    HookModule::compile(source, Target::Gfx90a, args).unwrap_or_else(|e| panic!("{e}"))
+fn modes() -> impl Iterator<Item = Mode> {
+    Mode::all().filter(|mode| mode.target().has_tables())
+}
+
+fn compile_for(source: &HookSource, mode: Mode, args: &[ArgSpec]) -> Result<Arc<Template>, HookError> {
+    HookModule::new(source)?.template(mode, args)
+}
+
+fn compile(source: &HookSource, args: &[ArgSpec]) -> Arc<Template> {
+    compile_for(source, Target::Gfx90a.into(), args).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn refused(source: &HookSource, args: &[ArgSpec]) -> HookError {
-    HookModule::compile(source, Target::Gfx90a, args).map(|t| t.insts).expect_err("it compiles")
+    compile_for(source, Target::Gfx90a.into(), args).map(|t| t.insts.clone()).expect_err("it compiles")
 }
 
 fn variable() -> ArgSpec {
-    ArgSpec::Variable { symbol: "my counts".to_owned() }
+    ArgSpec::Variable { slot: 0 }
 }
 
-fn vgpr(n: u16) -> ArgSpec {
-    ArgSpec::Reg(RegRange::new(Reg::vgpr(n), 1))
+fn uniform(units: u8) -> ArgSpec {
+    ArgSpec::Value { per_lane: false, units, part: Part::Whole, written: false }
+}
+
+fn lanes(units: u8) -> ArgSpec {
+    ArgSpec::Value { per_lane: true, units, part: Part::Whole, written: false }
+}
+
+fn written(spec: ArgSpec) -> ArgSpec {
+    match spec {
+        ArgSpec::Value { per_lane, units, part, .. } => ArgSpec::Value { per_lane, units, part, written: true },
+        other => other,
+    }
 }
 
 fn bases(template: &Template) -> Vec<&str> {
@@ -39,9 +63,6 @@ fn set(regs: impl IntoIterator<Item = Reg>) -> RegSet {
 /// Invariants of every template.
 fn check(t: &Template) {
     assert!(t.insts.iter().all(|i| !i.info().flags.contains(Flags::END)), "{:?}", t.insts);
-    for inst in &t.insts {
-        inst.for_each_access(|a| assert!(t.uses.contains(a.reg)));
-    }
     let mut grouped = RegSet::EMPTY;
     for group in &t.groups {
         for unit in group.range.units() {
@@ -49,27 +70,119 @@ fn check(t: &Template) {
             grouped.insert(unit);
         }
     }
-    for unit in t.uses.iter().filter(|u| u.is_sgpr() || u.is_vgpr() || u.is_agpr()) {
-        assert!(grouped.contains(unit), "{unit} is in no group");
+    for inst in &t.insts {
+        inst.for_each_access(|a| {
+            let renamed = a.reg.is_sgpr() || a.reg.is_vgpr() || a.reg.is_agpr();
+            assert!(!renamed || grouped.contains(a.reg), "{inst}: {} is in no group", a.reg);
+        });
+    }
+    let mut end = 0;
+    for inst in &t.insts {
+        let to = inst.branch_target(end);
+        assert!(to.is_none_or(|to| to <= t.size() as u64), "{inst} leaves the template");
+        end += inst.size() as u64;
     }
     assert!(!t.clobbers.contains(Reg::EXEC_LO));
+    assert!(!t.clobbers.contains(Reg::MODE) && !t.clobbers.contains(Reg::GPR_IDX), "{:?}", t.insts);
     assert_eq!(t.scratch_bytes, 0);
+    for reloc in &t.relocs {
+        let wide = t.insts[reloc.inst].literal64().is_some();
+        assert_eq!(wide, matches!(reloc.kind, RelocKind::Rel64 | RelocKind::Abs64), "{}", t.insts[reloc.inst]);
+        assert!(wide || t.insts[reloc.inst].literal().is_some(), "{}", t.insts[reloc.inst]);
+    }
+    // What no argument brings is not read before it is set.
+    let places: RegSet = t.args.iter().flatten().flatten().flat_map(|a| a.range.units()).collect();
+    assert!(t.live_in.iter().all(|r| places.contains(r) || !r.is_sgpr()), "{:?}", t.live_in);
+    rename(t);
+}
+
+/// Every group can be moved to the other end of its file, as far as its alignment lets it.
+fn rename(t: &Template) {
+    use luthier_isa::{Operand, RegRange};
+    let far = |range: RegRange| {
+        let group = t.groups.iter().find(|g| g.range.units().any(|u| u == range.first)).expect("a group");
+        let (end, file): (u16, fn(u16) -> Reg) = match () {
+            () if range.first.is_vgpr() => (256, Reg::vgpr),
+            () if range.first.is_agpr() => (256, Reg::agpr),
+            () => (100, Reg::sgpr),
+        };
+        let align = u16::from(group.align);
+        let (first, count) = (group.range.first.number(), u16::from(group.range.count));
+        let new = (end - count) / align * align + first % align;
+        let new = if new + count > end { new - align } else { new };
+        RegRange { first: file(new + range.first.number() - first), ..range }
+    };
+    for inst in &t.insts {
+        let mut moved = *inst;
+        for (index, (info, value)) in inst.operands().enumerate() {
+            if let Operand::Reg(range) = value
+                && info.fixed.is_none()
+                && (range.first.is_sgpr() || range.first.is_vgpr() || range.first.is_agpr())
+            {
+                let to = far(range);
+                moved.set_operand(index, Operand::Reg(to)).unwrap_or_else(|e| panic!("{inst}: {range} to {to}: {e}"));
+            }
+        }
+    }
+}
+
+/// Every fixture with arguments that fit it.
+fn fixtures() -> Vec<(&'static str, HookSource, Vec<ArgSpec>)> {
+    vec![
+        ("count", fixture!("count"), vec![ArgSpec::Counter]),
+        ("active", fixture!("active"), vec![ArgSpec::Counter]),
+        ("bump", fixture!("bump"), vec![variable(), ArgSpec::Const(7)]),
+        ("bump by literal", fixture!("bump"), vec![variable(), ArgSpec::Literal]),
+        ("bump by register", fixture!("bump"), vec![variable(), uniform(1)]),
+        ("bump_wide", fixture!("bump_wide"), vec![variable(), uniform(2)]),
+        ("bump_wide at a register", fixture!("bump_wide"), vec![uniform(2), uniform(2)]),
+        ("diverge", fixture!("diverge"), vec![variable(), lanes(1)]),
+        ("collatz", fixture!("collatz"), vec![variable(), lanes(1)]),
+        ("collatz of the wave", fixture!("collatz"), vec![variable(), uniform(1)]),
+        ("table", fixture!("table"), vec![variable(), lanes(1)]),
+        ("table of the wave", fixture!("table"), vec![variable(), uniform(1)]),
+        (
+            "exchange",
+            fixture!("exchange"),
+            vec![ArgSpec::Counter, ArgSpec::Counter, written(lanes(1)), uniform(2)],
+        ),
+        ("per_lane_counter", fixture!("per_lane_counter"), vec![ArgSpec::Counter, uniform(1)]),
+        ("everything", fixture!("everything"), vec![variable(), lanes(1), lanes(1), lanes(2), variable()]),
+        ("conditional", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(lanes(1))]),
+        ("conditional of the wave", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(uniform(1))]),
+    ]
+}
+
+#[test]
+fn every_hook_compiles_for_every_processor() {
+    for mode in modes() {
+        for (name, source, args) in fixtures() {
+            let t = compile_for(&source, mode, &args)
+                .unwrap_or_else(|e| panic!("{name} for {} {:?}: {e}", mode.target().name(), mode.wave()));
+            if std::env::var_os("LUTHIER_SHOW_TEMPLATES").is_some() {
+                println!("== {name} {} {:?}: {:?}", mode.target().name(), mode.wave(), t.args);
+                t.insts.iter().for_each(|i| println!("    {i}"));
+                println!("    clobbers {:?}; live in {:?}", t.clobbers, t.live_in);
+            }
+            check(&t);
+        }
+    }
 }
 
 #[test]
 fn a_counter_is_two_scalar_additions_in_place() {
-    let t = compile(&fixture!("count"), &[ArgSpec::Counter]);
-    check(&t);
-    assert_eq!(bases(&t), ["s_add_u32", "s_addc_u32"]);
-    let place = t.args[0].expect("the counter has a place");
-    assert!(place.read && place.written && place.clobbered);
-    assert_eq!(t.clobbers, set(place.range.units().chain([Reg::SCC])));
+    for mode in modes() {
+        let t = compile_for(&fixture!("count"), mode, &[ArgSpec::Counter]).unwrap_or_else(|e| panic!("{e}"));
+        assert!(t.insts.len() <= 2, "{:?}", t.insts);
+        let place = t.args[0][0].expect("the counter has a place");
+        assert!(place.read && place.written && place.clobbered);
+        assert!(t.clobbers.contains_all(&place.range.units().collect()));
+    }
 }
 
 #[test]
 fn counting_lanes_reads_exec() {
     let t = compile(&fixture!("active"), &[ArgSpec::Counter]);
-    check(&t);
     assert_eq!(bases(&t), ["s_bcnt1_i32_b64", "s_add_u32", "s_addc_u32"]);
     assert!(t.live_in.contains(Reg::EXEC_LO));
 }
@@ -77,12 +190,12 @@ fn counting_lanes_reads_exec() {
 #[test]
 fn one_add_for_the_wave_whatever_exec_is() {
     let t = compile(&fixture!("bump"), &[variable(), ArgSpec::Const(7)]);
-    check(&t);
     assert!(t.insts.len() <= 10, "{:?}", bases(&t));
-    assert_eq!(t.args, [None, None]);
+    assert!(t.args.iter().flatten().flatten().next().is_none());
     // The index is in the addend, beside the distance from s_getpc's result.
-    let relocs: Vec<_> = t.relocs.iter().map(|r| (r.symbol.as_str(), r.kind, r.addend)).collect();
-    assert_eq!(relocs, [("my counts", RelocKind::Rel32Lo, 56 + 4), ("my counts", RelocKind::Rel32Hi, 56 + 12)]);
+    let relocs: Vec<_> = t.relocs.iter().map(|r| (r.target.clone(), r.kind, r.addend)).collect();
+    let target = || RelocTarget::Arg(0);
+    assert_eq!(relocs, [(target(), RelocKind::Rel32Lo, 56 + 4), (target(), RelocKind::Rel32Hi, 56 + 12)]);
     assert_eq!(t.writes_inactive_lanes.len(), 2);
     assert!(t.writes_inactive_lanes.iter().all(Reg::is_vgpr));
     let exec_writes = t.insts.iter().filter(|i| {
@@ -95,47 +208,33 @@ fn one_add_for_the_wave_whatever_exec_is() {
 
 #[test]
 fn a_wave_amount_of_64_bits() {
-    let sgprs = ArgSpec::Reg(RegRange::new(Reg::sgpr(10), 2));
-    let t = compile(&fixture!("bump_wide"), &[variable(), sgprs]);
-    check(&t);
-    let place = t.args[1].expect("the amount has a place");
+    let t = compile(&fixture!("bump_wide"), &[variable(), uniform(2)]);
+    let place = t.args[1][0].expect("the amount has a place");
     assert!(place.read && !place.written && place.range.count == 2);
     assert_eq!(t.writes_inactive_lanes.len(), 3);
     // Per lane it would not be one amount.
-    let error = refused(&fixture!("bump_wide"), &[variable(), ArgSpec::Reg(RegRange::new(Reg::vgpr(10), 2))]);
+    let error = refused(&fixture!("bump_wide"), &[variable(), lanes(2)]);
     assert!(error.message.contains("lt.atomic_add adds for each lane"), "{error}");
     assert!(error.line > 0 && error.col > 0);
 }
 
 #[test]
 fn a_branch_that_lanes_take_apart() {
-    let t = compile(&fixture!("diverge"), &[variable(), vgpr(9)]);
-    check(&t);
+    let t = compile(&fixture!("diverge"), &[variable(), lanes(1)]);
     assert!(bases(&t).contains(&"s_and_saveexec_b64") && bases(&t).contains(&"global_atomic_add"));
     assert_ne!(bases(&t).last(), Some(&"s_waitcnt"), "nothing is loaded, so nothing is waited for");
     assert!(t.writes_inactive_lanes.is_empty());
-    let place = t.args[1].expect("the value has a place");
+    let place = t.args[1][0].expect("the value has a place");
     assert!(place.range.first.is_vgpr() && place.read && !place.written);
 }
 
 #[test]
-fn loops_and_arrays_need_no_scratch() {
-    for source in [fixture!("collatz"), fixture!("table")] {
-        let t = compile(&source, &[variable(), vgpr(0)]);
-        check(&t);
-    }
-}
-
-#[test]
 fn loops_are_skipped_by_a_wave_without_lanes() {
-    let t = compile(&fixture!("collatz"), &[variable(), vgpr(0)]);
+    let t = compile(&fixture!("collatz"), &[variable(), lanes(1)]);
     let first = t.insts.iter().find(|i| i.info().flags.contains(Flags::COND_BRANCH)).expect("a branch");
     assert_eq!(first.info().base, "s_cbranch_execz");
     let at: usize = t.insts.iter().take_while(|i| i.info().base != "s_cbranch_execz").map(|i| i.size()).sum();
     assert_eq!(first.branch_target(at as u64), Some(t.size() as u64));
-    // What no argument brings is not read before it is set.
-    let places: RegSet = t.args.iter().flatten().flat_map(|a| a.range.units()).collect();
-    assert!(t.live_in.iter().all(|r| places.contains(r) || !r.is_sgpr()));
 }
 
 #[test]
@@ -143,12 +242,12 @@ fn written_arguments_stay_where_they_are() {
     let args = [
         ArgSpec::Counter,
         ArgSpec::Counter,
-        ArgSpec::RegInOut(RegRange::new(Reg::vgpr(3), 1)),
-        ArgSpec::Reg(RegRange::new(Reg::sgpr(4), 2)),
+        written(lanes(1)),
+        uniform(2),
     ];
     let t = compile(&fixture!("exchange"), &args);
-    check(&t);
-    assert_eq!(t.results().map(|(i, _)| i).collect::<Vec<_>>(), [0, 1, 2]);
+    let results = t.args.iter().map(|a| a.iter().flatten().any(|p| p.written));
+    assert_eq!(results.collect::<Vec<_>>(), [true, true, true, false]);
     assert_eq!(bases(&t), ["s_add_u32", "s_addc_u32", "s_add_u32", "s_addc_u32", "v_add_u32"]);
 }
 
@@ -157,38 +256,63 @@ fn a_wave_without_lanes_gets_one_where_vectors_decide() {
     // The condition of `n > 3` on 64-bit numbers is a vector comparison even where it is uniform.
     let args = [
         ArgSpec::Counter,
-        ArgSpec::Reg(RegRange::new(Reg::sgpr(4), 2)),
-        ArgSpec::RegInOut(RegRange::new(Reg::vgpr(0), 1)),
+        uniform(2),
+        written(lanes(1)),
     ];
     let t = compile(&fixture!("conditional"), &args);
-    check(&t);
     let bases = bases(&t);
     assert_eq!(bases[..3], ["s_mov_b64", "s_cmp_eq_u64", "s_cselect_b64"]);
     assert_eq!(bases.last(), Some(&"s_mov_b64"));
     // One lane runs that is not the application's.
     assert_eq!(t.writes_inactive_lanes, t.clobbers.iter().filter(|r| r.is_vgpr()).collect());
-    assert_eq!(t.args.iter().flatten().count(), 3);
+    assert_eq!(t.args.iter().flatten().flatten().count(), 3);
 }
 
 #[test]
 fn a_counter_is_not_counted_by_some_lanes() {
-    let error = refused(&fixture!("per_lane_counter"), &[ArgSpec::Counter, vgpr(0)]);
+    let error = refused(&fixture!("per_lane_counter"), &[ArgSpec::Counter, lanes(1)]);
     assert!(error.message.contains("one value for the whole wave"), "{error}");
     assert_eq!(error.file, "hook_sources.py");
     // A uniform condition is another matter.
-    check(&compile(&fixture!("per_lane_counter"), &[ArgSpec::Counter, ArgSpec::Reg(RegRange::new(Reg::sgpr(0), 1))]));
+    drop(compile(&fixture!("per_lane_counter"), &[ArgSpec::Counter, uniform(1)]));
 }
 
 #[test]
-fn the_whole_language() {
-    let source = fixture!("everything");
-    let args = [variable(), vgpr(1), vgpr(2), ArgSpec::Reg(RegRange::new(Reg::vgpr(4), 2)), variable()];
-    let module = HookModule::new(&source).expect("the tree is read");
-    let first = module.template(Target::Gfx90a, &args).unwrap_or_else(|e| panic!("{e}"));
-    check(&first);
-    assert!(first.uses_fp_mode);
-    let again = module.template(Target::Gfx90a, &args).expect("it compiles");
-    assert!(std::sync::Arc::ptr_eq(&first, &again), "compiled once");
+fn a_shape_is_compiled_once() {
+    let module = HookModule::new(&fixture!("bump")).expect("the tree is read");
+    let (mode, args) = (Target::Gfx90a.into(), [variable(), ArgSpec::Literal]);
+    let from_threads: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| module.template(mode, &args).expect("it compiles"))).collect();
+        threads.into_iter().map(|t| t.join().expect("no panic")).collect()
+    });
+    assert!(from_threads.iter().all(|t| Arc::ptr_eq(t, &from_threads[0])));
+    let other = module.template(mode, &[variable(), uniform(1)]).expect("it compiles");
+    assert!(!Arc::ptr_eq(&other, &from_threads[0]));
+}
+
+#[test]
+fn results_on_denormal_modes_are_marked() {
+    let args = [variable(), lanes(1), lanes(1), lanes(2), variable()];
+    assert!(compile(&fixture!("everything"), &args).uses_fp_mode);
+}
+
+#[test]
+fn a_number_that_is_patched_in_comes_in_scalar_registers() {
+    for (source, units) in [(fixture!("bump"), 1), (fixture!("bump_wide"), 2)] {
+        let t = compile(&source, &[variable(), ArgSpec::Literal]);
+        let place = t.args[1][0].expect("a place");
+        assert!(place.range.first.is_sgpr() && place.range.count == units && place.read && !place.written);
+    }
+}
+
+#[test]
+fn one_variable_twice_is_one() {
+    let args = [variable(), lanes(1), lanes(1), lanes(2), ArgSpec::Variable { slot: 0 }];
+    let t = compile(&fixture!("everything"), &args);
+    assert!(t.relocs.iter().all(|r| r.target == RelocTarget::Arg(0)));
+    let args = [variable(), lanes(1), lanes(1), lanes(2), ArgSpec::Variable { slot: 4 }];
+    let t = compile(&fixture!("everything"), &args);
+    assert!(t.relocs.iter().any(|r| r.target == RelocTarget::Arg(4)));
 }
 
 #[test]
@@ -197,8 +321,8 @@ fn arguments_must_fit_their_parameters() {
         (vec![], "takes 2 arguments, 0 given"),
         (vec![ArgSpec::Counter, ArgSpec::Const(1)], "a counter needs a parameter of type lt.counter"),
         (vec![variable(), variable()], "cannot hold the address of a device variable"),
-        (vec![variable(), ArgSpec::Reg(RegRange::new(Reg::sgpr(4), 2))], "takes 1 register(s), s[4:5] is 2"),
-        (vec![variable(), ArgSpec::RegInOut(RegRange::new(Reg::sgpr(4), 1))], "declare it lt.inout"),
+        (vec![variable(), uniform(2)], "takes 1 register(s), it is given 2"),
+        (vec![variable(), written(uniform(1))], "declare it lt.inout"),
     ];
     for (args, message) in cases {
         let error = refused(&fixture!("bump"), &args);
@@ -253,41 +377,9 @@ fn a_deep_tree_is_compiled_on_a_small_stack() {
         ))
     };
     let worker = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
-        compile(&nest(320), &[vgpr(0)]);
-        assert!(refused(&nest(400), &[vgpr(0)]).message.contains("nested"));
+        compile(&nest(320), &[lanes(1)]);
+        assert!(refused(&nest(400), &[lanes(1)]).message.contains("nested"));
     });
     worker.expect("a thread").join().expect("no overflow");
 }
 
-#[test]
-fn hooks_in_llvm_ir() {
-    let text = br#"
-        target triple = "amdgcn-amd-amdhsa"
-        declare i64 @llvm.amdgcn.ballot.i64(i1)
-        define void @"my hook"(ptr addrspace(5) %count, ptr addrspace(1) %out, i32 %lane) noinline {
-          %old = load i64, ptr addrspace(5) %count
-          %exec = call i64 @llvm.amdgcn.ballot.i64(i1 true)
-          %new = add i64 %old, %exec
-          store i64 %new, ptr addrspace(5) %count
-          store i32 %lane, ptr addrspace(1) %out
-          ret void
-        }
-    "#;
-    let source = HookSource::Bitcode { bytes: text.to_vec(), function: "my hook".to_owned() };
-    let t = compile(&source, &[ArgSpec::Counter, variable(), vgpr(3)]);
-    check(&t);
-    assert!(t.args[0].is_some_and(|a| a.written) && t.args[2].is_some_and(|a| a.read));
-    assert_eq!(t.relocs.len(), 2);
-    let missing = HookSource::Bitcode { bytes: text.to_vec(), function: "other".to_owned() };
-    assert!(refused(&missing, &[]).message.contains("no function other"));
-    let garbage = HookSource::Bitcode { bytes: b"garbage".to_vec(), function: "x".to_owned() };
-    assert!(!refused(&garbage, &[]).message.is_empty());
-}
-
-#[test]
-fn a_hook_that_calls_out_is_refused() {
-    let text = b"declare void @elsewhere()\ndefine void @f() {\n call void @elsewhere()\n ret void\n}\n";
-    let source = HookSource::Bitcode { bytes: text.to_vec(), function: "f".to_owned() };
-    let error = refused(&source, &[]);
-    assert!(!error.message.is_empty());
-}

@@ -7,10 +7,8 @@
 
 use std::{cell::RefCell, collections::HashSet};
 
-use super::{
-    ArgSpec, HookError,
-    ast::{Expr, ExprKind, Function, Space, Stmt, StmtKind, Type, Unit},
-};
+use super::ast::{Expr, ExprKind, Function, Space, Stmt, StmtKind, Type, Unit};
+use crate::template::{ArgSpec, HookError};
 
 /// The loads whose address may differ between lanes, by the address of their pointer expression in the unit.
 pub type PerLaneLoads = HashSet<*const Expr>;
@@ -22,7 +20,7 @@ pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<PerLaneLoads, HookError> {
     // Places that hold one value for the wave.
     let scalar = hook.params.iter().zip(args).filter(|(p, a)| match a {
         ArgSpec::Counter => true,
-        ArgSpec::RegInOut(_) => !is_per_lane(a) && matches!(p.ty, Type::InOut(_)),
+        ArgSpec::Value { per_lane: false, .. } => matches!(p.ty, Type::InOut(_)),
         _ => false,
     });
     let scalar: HashSet<&str> = scalar.map(|(p, _)| p.name.as_str()).collect();
@@ -34,8 +32,9 @@ pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<PerLaneLoads, HookError> {
 /// Whether the argument may differ between lanes.
 pub fn is_per_lane(arg: &ArgSpec) -> bool {
     match arg {
-        ArgSpec::Reg(range) | ArgSpec::RegInOut(range) => range.first.is_vgpr() || range.first.is_agpr(),
-        _ => false,
+        ArgSpec::Value { per_lane, .. } => *per_lane,
+        ArgSpec::Address(shape) => shape.parts.iter().any(|p| p.per_lane),
+        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Counter => false,
     }
 }
 

@@ -13,10 +13,11 @@ use inkwell::{
     values::{BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue, PointerValue},
 };
 
-use super::lower::WAVE_ADD;
+use super::{lower::WAVE_ADD, processor};
+use luthier_isa::{Mode, Wave};
 
 /// Replaces every call in the module.
-pub fn expand(cx: &Context, module: &Module<'_>) -> Result<(), BuilderError> {
+pub fn expand(cx: &Context, module: &Module<'_>, mode: Mode) -> Result<(), BuilderError> {
     let builder = cx.create_builder();
     for function in module.get_functions() {
         for block in function.get_basic_block_iter() {
@@ -25,7 +26,7 @@ pub fn expand(cx: &Context, module: &Module<'_>) -> Result<(), BuilderError> {
                 next = call.get_next_instruction();
                 if let Some((ptr, value)) = wave_add(call) {
                     builder.position_before(&call);
-                    one_lane_add(cx, &builder, ptr, value)?;
+                    one_lane_add(cx, &builder, ptr, value, mode)?;
                     call.erase_from_basic_block();
                 }
             }
@@ -53,7 +54,13 @@ fn one_lane_add<'c>(
     builder: &Builder<'c>,
     ptr: PointerValue<'c>,
     value: IntValue<'c>,
+    mode: Mode,
 ) -> Result<(), BuilderError> {
+    let processor = processor::wave_add(mode);
+    let (mov, exec, mask) = match mode.wave() {
+        Wave::W64 => ("s_mov_b64", "exec", cx.i64_type()),
+        Wave::W32 => ("s_mov_b32", "exec_lo", cx.i32_type()),
+    };
     let wide = value.get_type().get_bit_width() == 64;
     let i32_type = cx.i32_type();
     let (low, high) = if !wide {
@@ -71,7 +78,11 @@ fn one_lane_add<'c>(
         (low, Some(high))
     };
 
-    let mut asm = vec!["s_mov_b64 $0, exec".to_owned(), "s_mov_b64 exec, 1".to_owned()];
+    let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
+    let mut asm = lines(processor.begin);
+    asm.push(format!("{mov} $0, {exec}"));
+    asm.extend(lines(processor.settle));
+    asm.push(format!("{mov} {exec}, 1"));
     let mut operands = vec![ptr.into()];
     let mut constraints = "=&s,s".to_owned();
     let mut set = |asm: &mut Vec<String>, reg: &str, value: IntValue<'c>| {
@@ -94,20 +105,19 @@ fn one_lane_add<'c>(
         set(&mut asm, "v253", high);
     }
     if !is_scalar_address(ptr) {
-        // A VALU result in SGPRs may be used as an address only five wait states later.
-        asm.push("s_nop 2".to_owned());
+        asm.extend(lines(processor.address));
     }
-    asm.push(match wide {
-        true => format!("global_atomic_add_x2 {address}, v[252:253], $1"),
-        false => format!("global_atomic_add {address}, v252, $1"),
-    });
-    asm.push("s_mov_b64 exec, $0".to_owned());
+    let (add, scope) = (processor.add[usize::from(wide)], processor.scope);
+    let data = if wide { "v[252:253]" } else { "v252" };
+    asm.push(format!("{add} {address}, {data}, $1{scope}"));
+    asm.extend(lines(processor.end));
+    asm.push(format!("{mov} {exec}, $0"));
     constraints.push_str(",~{v251},~{v252},~{v253},~{memory}");
 
     let types: Vec<_> = std::iter::once(cx.ptr_type(AddressSpace::from(1)).into())
         .chain(operands[1..].iter().map(|_| i32_type.into()))
         .collect();
-    let ty = cx.i64_type().fn_type(&types, false);
+    let ty = mask.fn_type(&types, false);
     let asm = cx.create_inline_asm(ty, asm.join("\n"), constraints, true, false, None, false);
     let operands: Vec<_> = operands.into_iter().map(|v: BasicValueEnum<'c>| v.into()).collect();
     builder.build_indirect_call(ty, asm, &operands, "exec")?;

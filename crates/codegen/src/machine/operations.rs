@@ -93,7 +93,8 @@ impl HwReg {
     pub const MODE_FP: HwReg = HwReg { id: 1, offset: 0, width: 8 };
 
     pub const fn bits(self) -> i64 {
-        (self.width as i64 - 1) << 11 | (self.offset as i64) << 6 | self.id as i64
+        // The field is signed.
+        ((self.width as i16 - 1) << 11 | (self.offset as i16) << 6 | self.id as i16) as i64
     }
 }
 

@@ -75,5 +75,5 @@ amdhsa.kernels:
 //| 0x307c          s_add_u32 s2, s2, 1
 //| 0x3080          s_addc_u32 s3, s3, 0
 //| 0x3084          s_branch 65518  -> 0x3040
-//| rejected at 0x1514: nothing comes after s_endpgm: control does not go on to the next instruction
+//| rejected at 0x1514: s_endpgm is not followed by anything: control does not continue at the next instruction
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

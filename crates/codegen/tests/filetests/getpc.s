@@ -100,4 +100,4 @@ data: .long 1
 //| 0x30e0          s_addc_u32 s1, s1, lit(0x0)
 //| 0x30e8          global_atomic_add_x2 v2, v[0:1], s[0:1]
 //| 0x30f0  0x1530  s_endpgm
-//| k: 24 to 32 SGPRs, 8 to 8 VGPRs, 8 to 8 waves
+//| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

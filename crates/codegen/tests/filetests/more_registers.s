@@ -139,4 +139,4 @@ amdhsa.kernels:
 //| 0x3134          s_addc_u32 s1, s1, lit(0x0)
 //| 0x313c          global_atomic_add_x2 v2, v[0:1], s[0:1]
 //| 0x3144  0x15d0  s_endpgm
-//| k: 24 to 32 SGPRs, 8 to 8 VGPRs, 8 to 8 waves
+//| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

@@ -62,60 +62,52 @@ amdhsa.kernels:
 //| 0x3024          s_mov_b64 s[0:1], vcc
 //| 0x3028          s_mov_b32 s2, m0
 //| 0x302c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x3034          s_nop 4
-//| 0x3038          s_mov_b32 m0, 0
-//| 0x303c          ds_write_b32 v2, v2
-//| 0x3044          s_waitcnt lgkmcnt(0)
-//| 0x3048          s_nop 0
-//| 0x304c          v_add_u32_e32 v4, 1, v3
-//| 0x3050          s_mov_b32 m0, s2
-//| 0x3054          s_mov_b64 vcc, s[0:1]
-//| 0x3058          v_readlane_b32 s0, v1, 0
-//| 0x3060          v_readlane_b32 s1, v1, 1
-//| 0x3068          v_readlane_b32 s2, v1, 2
-//| 0x3070          s_nop 4
-//| 0x3074  0x150c  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3078  0x1510  s_cbranch_scc1 29  -> 0x30f0
-//| 0x307c          v_writelane_b32 v1, s0, 0
-//| 0x3084          v_writelane_b32 v1, s1, 1
-//| 0x308c          v_writelane_b32 v1, s2, 2
-//| 0x3094          s_mov_b64 s[0:1], vcc
-//| 0x3098          s_mov_b32 s2, m0
-//| 0x309c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x30a4          s_nop 4
-//| 0x30a8          s_mov_b32 m0, 0
-//| 0x30ac          ds_write_b32 v2, v2
-//| 0x30b4          s_waitcnt lgkmcnt(0)
-//| 0x30b8          s_nop 0
-//| 0x30bc          v_add_u32_e32 v4, 1, v3
-//| 0x30c0          s_mov_b32 m0, s2
-//| 0x30c4          s_mov_b64 vcc, s[0:1]
-//| 0x30c8          v_readlane_b32 s0, v1, 0
-//| 0x30d0          v_readlane_b32 s1, v1, 1
-//| 0x30d8          v_readlane_b32 s2, v1, 2
-//| 0x30e0          s_nop 4
-//| 0x30e4  0x1514  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x30e8  0x1518  ds_write_b32 v0, v1
-//| 0x30f0          v_writelane_b32 v1, s0, 0
-//| 0x30f8          v_writelane_b32 v1, s1, 1
-//| 0x3100          s_mov_b64 s[0:1], vcc
-//| 0x3104          v_cmp_eq_u64_e64 vcc, s[0:1], 0
-//| 0x310c          s_mov_b64 vcc, s[0:1]
-//| 0x3110          v_readlane_b32 s0, v1, 0
-//| 0x3118          v_readlane_b32 s1, v1, 1
-//| 0x3120          s_nop 4
-//| 0x3124  0x1520  s_movrels_b32 s1, s2
-//| 0x3128  0x1524  v_mov_b32_e32 v3, s1
-//| 0x312c  0x1528  v_add_u32_e32 v2, v2, v3
-//| 0x3130  0x152c  ds_write_b32 v0, v2
-//| 0x3138          s_mov_b64 s[0:1], vcc
-//| 0x313c          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x3144          s_nop 4
-//| 0x3148          s_mov_b32 m0, 0
-//| 0x314c          ds_write_b32 v2, v2
-//| 0x3154          s_waitcnt lgkmcnt(0)
-//| 0x3158          v_add_u32_e32 v0, 1, v3
-//| 0x315c          s_mov_b64 vcc, s[0:1]
-//| 0x3160  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3164  0x1538  s_endpgm
+//| 0x3034          s_mov_b32 m0, 0
+//| 0x3038          ds_write_b32 v2, v2
+//| 0x3040          s_waitcnt lgkmcnt(0)
+//| 0x3044          v_add_u32_e32 v4, 1, v3
+//| 0x3048          s_mov_b32 m0, s2
+//| 0x304c          s_mov_b64 vcc, s[0:1]
+//| 0x3050          v_readlane_b32 s0, v1, 0
+//| 0x3058          v_readlane_b32 s1, v1, 1
+//| 0x3060          v_readlane_b32 s2, v1, 2
+//| 0x3068  0x150c  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x306c  0x1510  s_cbranch_scc1 26  -> 0x30d8
+//| 0x3070          v_writelane_b32 v1, s0, 0
+//| 0x3078          v_writelane_b32 v1, s1, 1
+//| 0x3080          v_writelane_b32 v1, s2, 2
+//| 0x3088          s_mov_b64 s[0:1], vcc
+//| 0x308c          s_mov_b32 s2, m0
+//| 0x3090          v_cmp_eq_u64_e64 vcc, s[4:5], 0
+//| 0x3098          s_mov_b32 m0, 0
+//| 0x309c          ds_write_b32 v2, v2
+//| 0x30a4          s_waitcnt lgkmcnt(0)
+//| 0x30a8          v_add_u32_e32 v4, 1, v3
+//| 0x30ac          s_mov_b32 m0, s2
+//| 0x30b0          s_mov_b64 vcc, s[0:1]
+//| 0x30b4          v_readlane_b32 s0, v1, 0
+//| 0x30bc          v_readlane_b32 s1, v1, 1
+//| 0x30c4          v_readlane_b32 s2, v1, 2
+//| 0x30cc  0x1514  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x30d0  0x1518  ds_write_b32 v0, v1
+//| 0x30d8          v_writelane_b32 v1, s0, 0
+//| 0x30e0          v_writelane_b32 v1, s1, 1
+//| 0x30e8          s_mov_b64 s[0:1], vcc
+//| 0x30ec          v_cmp_eq_u64_e64 vcc, s[0:1], 0
+//| 0x30f4          s_mov_b64 vcc, s[0:1]
+//| 0x30f8          v_readlane_b32 s0, v1, 0
+//| 0x3100          v_readlane_b32 s1, v1, 1
+//| 0x3108  0x1520  s_movrels_b32 s1, s2
+//| 0x310c  0x1524  v_mov_b32_e32 v3, s1
+//| 0x3110  0x1528  v_add_u32_e32 v2, v2, v3
+//| 0x3114  0x152c  ds_write_b32 v0, v2
+//| 0x311c          s_mov_b64 s[0:1], vcc
+//| 0x3120          v_cmp_eq_u64_e64 vcc, s[4:5], 0
+//| 0x3128          s_mov_b32 m0, 0
+//| 0x312c          ds_write_b32 v2, v2
+//| 0x3134          s_waitcnt lgkmcnt(0)
+//| 0x3138          v_add_u32_e32 v0, 1, v3
+//| 0x313c          s_mov_b64 vcc, s[0:1]
+//| 0x3140  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x3144  0x1538  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

@@ -1,10 +1,10 @@
 //! VOPD: two operations of one instruction, both of which read their sources before either writes.
 
+use luthier_isa::op::canonical_name;
 use luthier_isa::{DataType, Field, Format, Generation, Inst, Operand, OperandInfo};
 
 use super::prepare::{AndXor, Copy};
 use super::{Builder, code_of, row_of};
-use crate::names;
 use crate::op::Op;
 use crate::valu;
 use crate::wave::{rows, scalar};
@@ -70,7 +70,7 @@ impl Builder {
         // Two sources and a table for three, of which the third is zero.
         let table = (name == "v_dual_bitop2_b32").then(|| inst.field(places.third)).flatten();
         let single = if table.is_some() { "v_bitop3_b32".to_owned() } else { name.replacen("v_dual_", "v_", 1) };
-        let valu = valu::lookup(names::on_gfx9(&single)).ok_or_else(unknown)?;
+        let valu = valu::lookup(canonical_name(&single)).ok_or_else(unknown)?;
         let mut op = Op { run: valu.variants.select(), ssrc: scalar::VCC, ..Op::NOTHING };
         op.imm = table.unwrap_or(0).into();
         let (mut dst, mut units) = (None, 1);

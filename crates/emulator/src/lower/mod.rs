@@ -20,7 +20,6 @@ use luthier_isa::{Flags, Format, Inst, MsbChange, OpcodeInfo, Operand, Reg, Vgpr
 
 use crate::error::FaultKind;
 use crate::mode::Mode;
-use crate::names;
 use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};
 use crate::report::FindingKind;
 use crate::scalar::NONE;
@@ -126,7 +125,7 @@ impl Builder {
             self.dual(inst)?;
             return Ok(Ending::Open);
         }
-        let base = names::on_gfx9(inst.info().base);
+        let base = inst.info().op().name();
         if let Some(op) = crate::valu::lookup(base).or_else(|| crate::matrix::lookup(base)) {
             self.vector(inst, op)?;
             return Ok(Ending::Open);

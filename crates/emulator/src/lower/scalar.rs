@@ -7,7 +7,6 @@ use crate::mem::atomic::Atomic;
 use crate::mem::flat::Encoded;
 use crate::mem::{Action, lookup_cache_control, smem};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
-use crate::names;
 use crate::op::{Flow, Op};
 use crate::scalar::{self, IMM, IMM2, NONE};
 use crate::wave::{Wave, scalar as codes};
@@ -70,7 +69,7 @@ impl Builder {
         if info.flags.contains(Flags::SMEM) {
             return self.scalar_memory(inst);
         }
-        let base = names::on_gfx9(info.base);
+        let base = info.op().name();
         let Some(run) = scalar::lookup(base) else { return Ok(None) };
         let named = matches!(base, "s_barrier_init" | "s_barrier_join" | "s_barrier_leave");
         if named && info.mode.target().generation() == Generation::Gfx12 {

@@ -2,12 +2,12 @@
 //!
 //! They compute what their vector counterparts do, so they are run as these, in rows of their own with all lanes on.
 
+use luthier_isa::op::canonical_name;
 use luthier_isa::{DataType, Field, Inst};
 
 use super::prepare::{AndXor, Extract};
 use super::vector::target_is_half;
 use super::{Builder, destination_of};
-use crate::names;
 use crate::op::{Flow, Op};
 use crate::valu;
 use crate::wave::{Wave, scalar};
@@ -50,7 +50,7 @@ fn vector_name(base: &str) -> Option<String> {
         "cvt_hi_f32_f16" => "v_cvt_f32_f16".to_owned(),
         _ => format!("v_{rest}"),
     };
-    is_float.then(|| names::on_gfx9(&name).to_owned())
+    is_float.then(|| canonical_name(&name).to_owned())
 }
 
 impl Builder {

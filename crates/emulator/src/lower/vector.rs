@@ -9,7 +9,6 @@ use super::finish::{
 use super::prepare::*;
 use super::scalar::special_constant;
 use super::{Builder, code_of, destination_of, row_of};
-use crate::names;
 use crate::op::{Handler, Op, OpFlags};
 use crate::registry::ValuOp;
 use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
@@ -40,7 +39,7 @@ impl Builder {
         }
         let dpp = info.flags.contains(Flags::DPP);
         let sdwa = info.flags.contains(Flags::SDWA);
-        let base = names::on_gfx9(info.base);
+        let base = info.op().name();
         let mut op = Op { imm2: valu.variant, flags: differences(inst), ..Op::NOTHING };
         if base.starts_with("v_cmpx") {
             op.sdst = scalar::EXEC;
@@ -176,7 +175,7 @@ impl Builder {
         let units = written.unwrap_or(1);
         let info = inst.info();
         let (dpp, sdwa) = (info.flags.contains(Flags::DPP), info.flags.contains(Flags::SDWA));
-        let base = names::on_gfx9(info.base);
+        let base = info.op().name();
         let dst = op.dst;
         let float = result_type(base);
         let clamp = inst.field(Field::Clamp) == Some(1) && !valu.raw_mods && !op.flags.contains(OpFlags::E5M3);

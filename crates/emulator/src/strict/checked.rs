@@ -10,7 +10,6 @@ use super::parts::{accumulates, pairs, source, written};
 use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};
 use crate::lower::row_of;
-use crate::names;
 use crate::valu::permlane::Within;
 
 /// Where a value comes from or goes to, in the terms of the shadow state.
@@ -213,7 +212,7 @@ impl Checked {
         let mut loaded = Loaded::default();
         let mut mask = None;
         let (mut bits, mut kept) = (!0, 0);
-        let base = names::on_gfx9(info.base);
+        let base = info.op().name();
         let masked =
             matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32");
         let mut position = 0;

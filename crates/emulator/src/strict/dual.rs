@@ -1,9 +1,9 @@
 //! The two operations of one VOPD instruction, each checked as if it stood alone.
 
+use luthier_isa::op::canonical_name;
 use luthier_isa::{Field, Inst, Operand, OperandInfo};
 
 use super::checked::{Checked, Place, Rule, Source, place, rule, shifts};
-use crate::names;
 
 /// In an order in which the first changes nothing that the second reads.
 pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
@@ -12,7 +12,7 @@ pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
     let split = operands.iter().position(|(o, _)| o.field == Field::VdstY).unwrap_or(operands.len());
     let one = |name: &str, operands: &[(&OperandInfo, Operand)]| {
         let name = name.replacen("v_dual_", "v_", 1);
-        let base = names::on_gfx9(&name);
+        let base = canonical_name(&name);
         let (mut sources, mut results) = (Vec::new(), Vec::new());
         for (operand, value) in operands {
             let Some(at) = place(*value) else { continue };

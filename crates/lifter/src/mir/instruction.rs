@@ -174,7 +174,7 @@ fn has_spare_words(inst: &Inst) -> bool {
 fn widened(inst: &Inst, value: Value) -> Value {
     let even = matches!(inst.info().mode.target().generation(), Generation::Gfx90a | Generation::Gfx940);
     match value {
-        Value::Register(range) if even && inst.info().base.starts_with("ds_gws_") && range.count == 1 => {
+        Value::Register(range) if even && inst.info().op().is_gws() && range.count == 1 => {
             Value::Register(RegRange::new(range.first, 2))
         }
         _ => value,

@@ -3,11 +3,11 @@
 
 use super::{
     super::{
-        HookError,
         ast::{At, BinaryOp, Space, Type},
     },
     Body, Val, ll,
 };
+use crate::template::HookError;
 
 impl Body<'_, '_> {
     pub(super) fn binary(&mut self, op: BinaryOp, left: &Val, right: &Val, at: At) -> Result<Val, HookError> {

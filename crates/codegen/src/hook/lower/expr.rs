@@ -2,11 +2,11 @@
 
 use super::{
     super::{
-        HookError,
         ast::{At, CompareOp, Expr, ExprKind, LogicalOp, Space, Type, UnaryOp},
     },
     Body, Val, ll, ll_memory,
 };
+use crate::template::HookError;
 
 impl<'u> Body<'_, 'u> {
     pub(super) fn expr(&mut self, expr: &'u Expr) -> Result<Val, HookError> {

@@ -2,11 +2,13 @@
 
 use super::{
     super::{
-        HookError,
         ast::{CompareOp, Expr, Type},
+        processor,
     },
     Body, NoLanes, Val, WAVE_ADD, ll,
 };
+
+use crate::template::HookError;
 
 /// Atomics are seen by the whole device; the host reads when the kernel is done.
 const ATOMIC: &str = "syncscope(\"agent-one-as\") monotonic";
@@ -37,7 +39,7 @@ impl<'u> Body<'_, 'u> {
                 let low = self.target("llvm.amdgcn.mbcnt.lo", "i32", &["i32 -1".to_owned(), "i32 0".to_owned()]);
                 self.target("llvm.amdgcn.mbcnt.hi", "i32", &["i32 -1".to_owned(), format!("i32 {low}")])
             }
-            "clock" => self.target("llvm.amdgcn.s.memtime", "i64", &[]),
+            "clock" => self.target(processor::clock(self.module.mode), "i64", &[]),
             "trap" => {
                 self.line("call void asm sideeffect \"s_trap 2\", \"~{memory}\"() #3");
                 return Ok(None);
@@ -87,9 +89,13 @@ impl<'u> Body<'_, 'u> {
 
     /// EXEC itself: a ballot of all would do, but LLVM believes that one is never empty.
     fn exec_mask(&mut self) -> String {
-        let name = "llvm.read_volatile_register.i64";
-        self.module.declare(name, format!("declare i64 @{name}(metadata)"));
-        let mask = self.op(format!("call i64 @{name}(metadata !0) #3"));
+        let (_, bits) = processor::exec(self.module.mode);
+        let name = format!("llvm.read_volatile_register.i{bits}");
+        self.module.declare(&name, format!("declare i{bits} @{name}(metadata)"));
+        let mut mask = self.op(format!("call i{bits} @{name}(metadata !0) #3"));
+        if bits < 64 {
+            mask = self.op(format!("zext i{bits} {mask} to i64"));
+        }
         self.of_the_entry(mask)
     }
 

@@ -11,7 +11,9 @@
 //! | [`arith`] | Python's arithmetic on fixed widths |
 //! | [`intrinsic`] | what a hook asks of the machine |
 //! | [`entry`] | the shader part around the hook, and where its arguments are |
+//! | [`address`] | the address that an instruction accesses |
 
+mod address;
 mod arith;
 pub(super) mod entry;
 mod expr;
@@ -20,11 +22,14 @@ mod stmt;
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use luthier_isa::Mode;
+
 use super::{
-    HookError,
     ast::{At, Expr, Function, Scalar, Space, Type, Unit},
+    processor,
     uniform::PerLaneLoads,
 };
+use crate::template::HookError;
 
 /// Declared, called, and replaced by machine code after optimisation (see `wave_add`).
 pub const WAVE_ADD: &str = "luthier.wave_add.";
@@ -42,14 +47,15 @@ pub(super) enum NoLanes<'u> {
 /// The IR of a whole module, growing.
 pub(super) struct ModuleText<'u> {
     unit: &'u Unit,
+    mode: Mode,
     no_lanes: NoLanes<'u>,
     functions: String,
     declarations: BTreeMap<String, String>,
 }
 
 impl<'u> ModuleText<'u> {
-    pub fn new(unit: &'u Unit, no_lanes: NoLanes<'u>) -> Result<ModuleText<'u>, HookError> {
-        let mut module = ModuleText { unit, no_lanes, functions: String::new(), declarations: BTreeMap::new() };
+    pub fn new(unit: &'u Unit, mode: Mode, no_lanes: NoLanes<'u>) -> Result<ModuleText<'u>, HookError> {
+        let mut module = ModuleText { unit, mode, no_lanes, functions: String::new(), declarations: BTreeMap::new() };
         for index in 0..unit.functions.len() {
             module.function(index)?;
         }
@@ -62,9 +68,9 @@ impl<'u> ModuleText<'u> {
     }
 
     /// The finished text, with `entry` as the shader part.
-    pub fn finish(self, entry: &str, variables: &[String]) -> String {
+    pub fn finish(self, entry: &str, variables: usize) -> String {
         let mut out = String::new();
-        for (i, _) in variables.iter().enumerate() {
+        for i in 0..variables {
             // Hidden: resolved in the code object that the template is placed in, so addressed relative to the PC.
             let _ = writeln!(out, "@{} = external hidden addrspace(1) global [0 x i8]", entry::variable_name(i));
         }
@@ -77,7 +83,7 @@ impl<'u> ModuleText<'u> {
         out.push_str("attributes #1 = { nounwind \"amdgpu-agpr-alloc\"=\"0\" }\n");
         out.push_str("attributes #2 = { nounwind convergent willreturn memory(argmem: readwrite) }\n");
         out.push_str("attributes #3 = { nounwind convergent }\n");
-        out.push_str("!0 = !{!\"exec\"}\n");
+        let _ = writeln!(out, "!0 = !{{!\"{}\"}}", processor::exec(self.mode).0);
         out
     }
 

@@ -2,11 +2,11 @@
 
 use super::{
     super::{
-        HookError,
         ast::{At, CompareOp, Expr, Space, Stmt, StmtKind, Type},
     },
     Body, Val, ll,
 };
+use crate::template::HookError;
 
 impl<'u> Body<'_, 'u> {
     /// The whole function.

@@ -10,6 +10,9 @@
 //! A table that has grown leaves its old place, to which nothing points any more; its section header moves with it,
 //! so that indices stay valid.
 
+use luthier_loader::{CodeObject, Metadata, SegmentKind};
+
+use super::note;
 use super::raw::{self, *};
 use super::symbols::{self, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_OBJECT, Strings, Sym};
 
@@ -48,8 +51,8 @@ pub struct Additions {
     pub code_symbols: Vec<CodeSymbol>,
     /// Bytes of the original segments to overwrite, by virtual address.
     pub patches: Vec<(u64, Vec<u8>)>,
-    /// New contents of `.note`.
-    pub note: Option<Vec<u8>>,
+    /// What the metadata note is to say from now on.
+    pub metadata: Option<Metadata>,
     /// Contents of `.luthier.origin`.
     pub origin: Vec<u8>,
 }
@@ -65,19 +68,23 @@ pub enum WriteError {
 }
 
 /// The first address behind all segments, on a page.
-pub fn end_of_segments(headers: &Headers) -> u64 {
-    let ends = headers.phdrs.iter().filter(|p| p.kind == PT_LOAD).map(|p| p.vaddr.saturating_add(p.memsz));
+pub fn end_of_segments(object: &CodeObject) -> u64 {
+    let loads = object.segments().iter().filter(|s| s.kind == SegmentKind::Load);
+    let ends = loads.map(|s| s.vaddr.saturating_add(s.memsz));
     ends.max().unwrap_or(0).next_multiple_of(PAGE)
 }
 
 /// The new file.
-pub fn write(original: &[u8], headers: &Headers, new: &Additions) -> Result<Vec<u8>, WriteError> {
-    let mut w = Writer::start(original, headers)?;
+pub fn write(object: &CodeObject, new: &Additions) -> Result<Vec<u8>, WriteError> {
+    let original: &[u8] = object.bytes();
+    let headers = Headers::read(original).map_err(WriteError::OutOfFile)?;
+    let mut w = Writer::start(original, &headers)?;
     for (vaddr, bytes) in &new.patches {
         w.patch(*vaddr, bytes)?;
     }
     w.code_and_data(new);
-    w.headers_segment(original, new)?;
+    let note = new.metadata.as_ref().map(|metadata| note::section(object, metadata));
+    w.headers_segment(original, new, note)?;
     w.unloaded_sections(original, new);
     w.finish()
 }
@@ -215,16 +222,14 @@ impl Writer {
     }
 
     /// The last loaded segment: program headers and the tables that have grown.
-    fn headers_segment(&mut self, original: &[u8], new: &Additions) -> Result<(), WriteError> {
+    fn headers_segment(&mut self, original: &[u8], new: &Additions, note: Option<Vec<u8>>) -> Result<(), WriteError> {
         let end = self.phdrs.iter().filter(|p| p.kind == PT_LOAD).map(|p| p.vaddr + p.memsz).max().unwrap_or(0);
         let vaddr = end.next_multiple_of(PAGE);
         let start = self.align_for(vaddr);
         let table_size = (self.phdrs.len() + 1) * PHDR_SIZE; // this segment's own entry included
         self.out.resize(start as usize + table_size, 0);
 
-        if let (Some(note), Some(i)) =
-            (&new.note, self.sections.iter().position(|s| s.kind == SHT_NOTE && s.is_alloc()))
-        {
+        if let (Some(note), Some(i)) = (&note, self.sections.iter().position(|s| s.kind == SHT_NOTE && s.is_alloc())) {
             let (old, addr, offset) = (self.sections[i].addr, vaddr, start);
             self.move_section(i, note, addr, offset);
             let section = self.sections[i].clone();
@@ -415,10 +420,10 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::testing;
-    use luthier_loader::{CodeObject, MockLoader};
+    use luthier_loader::MockLoader;
 
-    fn additions(object: &CodeObject, headers: &Headers) -> Additions {
-        let text_vaddr = end_of_segments(headers);
+    fn additions(object: &CodeObject) -> Additions {
+        let text_vaddr = end_of_segments(object);
         let data_vaddr = text_vaddr + PAGE;
         let variable = |name: &str, vaddr, zero| PlacedVariable { name: name.into(), vaddr, size: 16, zero };
         Additions {
@@ -430,10 +435,10 @@ mod tests {
             variables: vec![variable("tool.filled", data_vaddr, false), variable("tool.zero", data_vaddr + 16, true)],
             code_symbols: vec![CodeSymbol { name: "k.instrumented".into(), vaddr: text_vaddr, size: 12 }],
             patches: vec![],
-            note: object.metadata().map(|m| {
+            metadata: object.metadata().map(|m| {
                 let mut m = m.clone();
                 m.kernels.iter_mut().for_each(|k| k.fields.vgpr_count = Some(300));
-                crate::rewrite::note::section(object, &m)
+                m
             }),
             origin: luthier_loader::OriginMap::default().encode(),
         }
@@ -449,9 +454,8 @@ mod tests {
         {
             let bytes = std::fs::read(&path).unwrap();
             let object = CodeObject::parse(bytes.clone()).unwrap();
-            let headers = Headers::read(&bytes).unwrap();
-            let new = additions(&object, &headers);
-            let written = write(&bytes, &headers, &new).unwrap();
+            let new = additions(&object);
+            let written = write(&object, &new).unwrap();
 
             let again = CodeObject::parse(written.clone()).unwrap();
             for variable in &new.variables {

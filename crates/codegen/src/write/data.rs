@@ -2,7 +2,7 @@
 
 use luthier_loader::CodeObject;
 
-use super::writer::{PAGE, PlacedVariable};
+use super::{PAGE, PlacedVariable};
 use crate::{CodegenError, Plan};
 
 #[derive(Debug)]

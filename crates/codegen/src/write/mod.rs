@@ -1,10 +1,13 @@
 //! Writing the instrumented code object: ELF structures, symbol and hash tables, the metadata note.
 
-pub mod note;
-pub mod raw;
-pub mod symbols;
-pub mod variables;
-pub mod writer;
+mod data;
+mod note;
+mod raw;
+mod symbols;
+mod writer;
+
+pub use data::Variables;
+pub use writer::{Additions, CodeSymbol, PAGE, PlacedVariable, WriteError, end_of_segments, write};
 
 /// Instrumented code. An object that has this section was instrumented before.
 pub const TEXT_SECTION: &str = ".luthier.text";

@@ -1,0 +1,220 @@
+//! What a module that a user brings may hold: nothing that needs what a hook does not get.
+//!
+//! A hook is not a kernel and not a function that one calls: it has its arguments, EXEC and the memory that these point
+//! to. Whatever else it asks for (ids, the kernel's arguments, the packet, LDS of its own, a stack, registers by number) is
+//! refused by name.
+
+use inkwell::{
+    attributes::{Attribute, AttributeLoc},
+    context::Context,
+    module::{Linkage, Module},
+    values::{AsValueRef, GlobalValue, InstructionOpcode, InstructionValue},
+    GlobalVisibility,
+};
+use llvm_sys::core::{
+    LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm,
+    LLVMGetValueName2, LLVMGetPointerAddressSpace, LLVMIsAFunction, LLVMIsAInlineAsm, LLVMTypeOf,
+};
+use luthier_isa::{Mode, Wave};
+
+use super::{inline_asm, lower::entry::ENTRY};
+
+const LDS: u32 = 3;
+const C_CALL: u32 = 0;
+
+/// Intrinsics by the start of their names, and what they ask for.
+const REFUSED: &[(&str, &str)] = &[
+    ("llvm.amdgcn.workgroup.", "the number of the workgroup"),
+    ("llvm.amdgcn.workitem.", "the number of the work-item"),
+    ("llvm.amdgcn.cluster.", "the number of the cluster"),
+    ("llvm.amdgcn.dispatch.", "the dispatch packet"),
+    ("llvm.amdgcn.kernarg.", "the kernel's arguments"),
+    ("llvm.amdgcn.implicitarg.", "the kernel's hidden arguments"),
+    ("llvm.amdgcn.implicit.buffer.", "a buffer of the driver's"),
+    ("llvm.amdgcn.queue.", "the queue"),
+    ("llvm.amdgcn.lds.kernel.id", "the kernel's number"),
+    ("llvm.amdgcn.groupstaticsize", "the size of the kernel's LDS"),
+    ("llvm.amdgcn.s.barrier", "a barrier, which not all waves need come to"),
+    ("llvm.amdgcn.init.", "another EXEC"),
+    ("llvm.amdgcn.set.inactive", "lanes that are not active"),
+    ("llvm.amdgcn.strict.", "lanes that are not active"),
+    ("llvm.amdgcn.wwm", "lanes that are not active"),
+    ("llvm.amdgcn.wqm", "lanes that are not active"),
+    ("llvm.amdgcn.softwqm", "lanes that are not active"),
+    ("llvm.amdgcn.kill", "the end of lanes"),
+    ("llvm.amdgcn.endpgm", "the end of the wave"),
+    ("llvm.amdgcn.if", "control flow that is LLVM's own"),
+    ("llvm.amdgcn.else", "control flow that is LLVM's own"),
+    ("llvm.amdgcn.loop", "control flow that is LLVM's own"),
+    ("llvm.amdgcn.end.cf", "control flow that is LLVM's own"),
+    ("llvm.amdgcn.cs.chain", "another shader"),
+    ("llvm.amdgcn.call.", "another function"),
+    ("llvm.amdgcn.unreachable", "control flow that is LLVM's own"),
+    ("llvm.amdgcn.ps.live", "a pixel shader"),
+    ("llvm.amdgcn.live.mask", "a pixel shader"),
+    ("llvm.amdgcn.interp", "a pixel shader"),
+    ("llvm.amdgcn.exp", "a graphics shader"),
+    ("llvm.amdgcn.s.sendmsg", "a message to the host"),
+    ("llvm.amdgcn.ds.gws", "global wave synchronisation"),
+    ("llvm.amdgcn.s.setreg", "other modes than the application's"),
+    ("llvm.set.rounding", "other modes than the application's"),
+    ("llvm.set.fpmode", "other modes than the application's"),
+    ("llvm.set.fpenv", "other modes than the application's"),
+    ("llvm.read_register", "a register by its name"),
+    ("llvm.read_volatile_register", "a register by its name"),
+    ("llvm.write_register", "a register by its name"),
+    ("llvm.returnaddress", "a return address"),
+    ("llvm.addressofreturnaddress", "a return address"),
+    ("llvm.frameaddress", "a stack"),
+    ("llvm.sponentry", "a stack"),
+    ("llvm.stack", "a stack"),
+    ("llvm.thread.pointer", "a thread pointer"),
+    ("llvm.va_", "a variable number of arguments"),
+    ("llvm.eh.", "exceptions"),
+    ("llvm.coro.", "coroutines"),
+    ("llvm.trap", "the end of the wave"),
+    ("llvm.ubsantrap", "the end of the wave"),
+];
+
+/// Looks at the module as it is brought. An error is a sentence about the hook.
+pub fn check(module: &Module<'_>, function: &str, mode: Mode) -> Result<(), String> {
+    let mut len = 0;
+    // SAFETY: the module is alive.
+    unsafe { LLVMGetModuleInlineAsm(module.as_mut_ptr(), &raw mut len) };
+    if len > 0 {
+        return Err("the module has assembly outside all functions".to_owned());
+    }
+    let hook = module.get_function(function).filter(|f| f.count_basic_blocks() > 0);
+    let hook = hook.ok_or_else(|| format!("the module has no function {function}"))?;
+    if hook.get_call_conventions() != C_CALL {
+        return Err(format!("{function} is a kernel or a shader, or is called like one: a hook is a plain function"));
+    }
+    for global in module.get_globals() {
+        let name = global.get_name().to_string_lossy().into_owned();
+        if address_space(global) == LDS {
+            return Err(format!("the module has the LDS variable {name}: LDS is the application's"));
+        }
+        if global.is_thread_local() {
+            return Err(format!("the module has the thread-local variable {name}"));
+        }
+    }
+    for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+        let name = function.get_name().to_string_lossy();
+        let value = |key| {
+            let attribute = function.get_string_attribute(AttributeLoc::Function, key);
+            attribute.map(|a| a.get_string_value().to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let (cpu, features) = (value("target-cpu"), value("target-features"));
+        if !cpu.is_empty() && cpu != mode.target().name() {
+            return Err(format!("{name} is compiled for {cpu}, not for {}", mode.target().name()));
+        }
+        let wave = features.split(',').find_map(|f| match f {
+            "+wavefrontsize32" => Some(Wave::W32),
+            "+wavefrontsize64" => Some(Wave::W64),
+            _ => None,
+        });
+        if let Some(wave) = wave.filter(|w| *w != mode.wave()) {
+            let (is, wanted) = (wave.lanes(), mode.wave().lanes());
+            return Err(format!("{name} is compiled for waves of {is} lanes, not of {wanted}"));
+        }
+    }
+    instructions(module).try_for_each(look)
+}
+
+/// Looks at what is left when everything is inlined.
+pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
+    for call in instructions(module).filter(|i| i.get_opcode() == InstructionOpcode::Call) {
+        if let Callee::Function(name) = callee(call)
+            && !name.starts_with("llvm.")
+        {
+            return Err(match module.get_function(&name).is_some_and(|f| f.count_basic_blocks() > 0) {
+                true => format!("the hook calls {name}, which calls itself: a hook has no stack"),
+                false => format!("the hook calls {name}, which is not in the module"),
+            });
+        }
+        look(call)?;
+    }
+    Ok(())
+}
+
+/// Makes everything but the part internal to the module, and inlined into it.
+pub fn inline(cx: &Context, module: &Module<'_>) {
+    let [inline, outline, unoptimized] =
+        ["alwaysinline", "noinline", "optnone"].map(Attribute::get_named_enum_kind_id);
+    for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+        if function.get_name().to_bytes() == ENTRY.as_bytes() {
+            continue;
+        }
+        function.set_linkage(Linkage::Internal);
+        for kind in [outline, unoptimized] {
+            function.remove_enum_attribute(AttributeLoc::Function, kind);
+        }
+        for key in ["target-cpu", "target-features"] {
+            function.remove_string_attribute(AttributeLoc::Function, key);
+        }
+        function.add_attribute(AttributeLoc::Function, cx.create_enum_attribute(inline, 0));
+    }
+    for global in module.get_globals().filter(|g| g.get_initializer().is_none()) {
+        // What it names lies in the object that the hook is placed in.
+        global.set_visibility(GlobalVisibility::Hidden);
+    }
+}
+
+fn address_space(global: GlobalValue<'_>) -> u32 {
+    // SAFETY: a global of a live module has a pointer type.
+    unsafe { LLVMGetPointerAddressSpace(LLVMTypeOf(global.as_value_ref())) }
+}
+
+fn instructions<'m, 'c>(module: &'m Module<'c>) -> impl Iterator<Item = InstructionValue<'c>> + use<'m, 'c> {
+    let blocks = module.get_functions().flat_map(|f| f.get_basic_block_iter());
+    blocks.flat_map(|block| std::iter::successors(block.get_first_instruction(), |i| i.get_next_instruction()))
+}
+
+/// Refuses one instruction.
+fn look(inst: InstructionValue<'_>) -> Result<(), String> {
+    match inst.get_opcode() {
+        InstructionOpcode::Call => {}
+        InstructionOpcode::Invoke | InstructionOpcode::CallBr => {
+            return Err("the hook has a call that may go on elsewhere".to_owned());
+        }
+        InstructionOpcode::IndirectBr => return Err("the hook has an indirect branch".to_owned()),
+        InstructionOpcode::VAArg => return Err("the hook needs a variable number of arguments".to_owned()),
+        _ => return Ok(()),
+    }
+    match callee(inst) {
+        Callee::Function(name) => match REFUSED.iter().find(|(start, _)| name.starts_with(start)) {
+            Some((_, what)) => Err(format!("the hook calls {name}, but {what} is nothing that a hook is given")),
+            None => Ok(()),
+        },
+        Callee::Assembly { text, constraints } => inline_asm::check(&text, &constraints),
+        Callee::Pointer => Err("the hook calls a function through a pointer".to_owned()),
+    }
+}
+
+enum Callee {
+    Function(String),
+    Assembly { text: String, constraints: String },
+    Pointer,
+}
+
+fn callee(call: InstructionValue<'_>) -> Callee {
+    // SAFETY: the value is a call of a live module; the strings belong to it and are copied at once.
+    unsafe {
+        let callee = LLVMGetCalledValue(call.as_value_ref());
+        let mut len = 0;
+        let copied = |from: *const std::ffi::c_char, len: usize| {
+            String::from_utf8_lossy(std::slice::from_raw_parts(from.cast(), len)).into_owned()
+        };
+        if !LLVMIsAInlineAsm(callee).is_null() {
+            let text = LLVMGetInlineAsmAsmString(callee, &raw mut len);
+            let text = copied(text, len);
+            let constraints = LLVMGetInlineAsmConstraintString(callee, &raw mut len);
+            Callee::Assembly { text, constraints: copied(constraints, len) }
+        } else if !LLVMIsAFunction(callee).is_null() {
+            let name = LLVMGetValueName2(callee, &raw mut len);
+            Callee::Function(copied(name, len))
+        } else {
+            Callee::Pointer
+        }
+    }
+}

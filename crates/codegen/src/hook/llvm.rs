@@ -1,0 +1,154 @@
+//! LLVM itself: started once, asked from any thread, and kept from ending the process.
+//!
+//! Where LLVM gives up on a piece of code (an operation that the processor does not have), it calls a handler and ends
+//! the process if that returns; where it only reports an error (assembly that it cannot read), it goes on with what it has,
+//! not always to a good end. So it works on threads of its own: at the first error the handler tells the one that waits,
+//! and its thread rests for good.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    ffi::{CStr, c_char, c_void},
+    sync::{Mutex, OnceLock, PoisonError, mpsc},
+};
+
+use inkwell::{
+    OptimizationLevel,
+    context::Context,
+    targets::{CodeModel, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple},
+};
+use llvm_sys::{
+    LLVMDiagnosticSeverity,
+    core::{LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity},
+    error_handling::LLVMInstallFatalErrorHandler,
+    prelude::LLVMDiagnosticInfoRef,
+    support::LLVMParseCommandLineOptions,
+};
+use luthier_isa::Mode;
+
+use super::processor;
+
+/// No operating system: shader parts are allowed, and global addresses are taken relative to the PC.
+pub const TRIPLE: &str = "amdgcn--";
+/// Dual instructions have register banks, which renaming would break.
+const OPTIONS: [&CStr; 2] = [c"luthier", c"-amdgpu-enable-vopd=false"];
+/// Of a thread that LLVM works on: it calls itself as deep as code is nested.
+const STACK: usize = 16 << 20;
+
+/// Takes the reason for which LLVM gives up.
+type Report = Box<dyn FnOnce(String)>;
+
+thread_local! {
+    static WAITING: RefCell<Option<Report>> = const { RefCell::new(None) };
+}
+
+/// Does `work` on a thread of LLVM's.
+pub fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    start();
+    let (sender, receiver) = mpsc::channel();
+    let job = move || {
+        let to = sender.clone();
+        WAITING.set(Some(Box::new(move |reason| drop(to.send(Err(reason))))));
+        let answer = work();
+        WAITING.set(None);
+        drop(sender.send(answer));
+    };
+    let spawned = std::thread::Builder::new().name("llvm".to_owned()).stack_size(STACK).spawn(job);
+    spawned.map_err(|e| format!("no thread could be started: {e}"))?;
+    receiver.recv().unwrap_or_else(|_| Err("LLVM gave no answer".to_owned()))
+}
+
+/// The same with a target machine.
+pub fn run_for<T: Send + 'static>(
+    mode: Mode,
+    work: impl FnOnce(&TargetMachine) -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    run(move || {
+        let machine = Machine::take(mode)?;
+        let answer = work(&machine.0);
+        machine.give_back(mode);
+        answer
+    })
+}
+
+fn start() {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| {
+        LlvmTarget::initialize_amd_gpu(&InitializationConfig::default());
+        let options = OPTIONS.map(CStr::as_ptr);
+        // SAFETY: the options are C strings that live for ever, as many as is said; the handler never returns on a
+        // thread of ours.
+        unsafe {
+            LLVMParseCommandLineOptions(options.len() as i32, options.as_ptr(), std::ptr::null());
+            LLVMInstallFatalErrorHandler(Some(fatal));
+        }
+    });
+}
+
+/// Has errors that LLVM reports in this context end the work.
+pub fn stop_at_errors(cx: &Context) {
+    // SAFETY: the context is alive, and the handler needs nothing that could go away.
+    unsafe { LLVMContextSetDiagnosticHandler(cx.raw(), Some(diagnostic), std::ptr::null_mut()) };
+}
+
+extern "C" fn diagnostic(info: LLVMDiagnosticInfoRef, _: *mut c_void) {
+    // SAFETY: LLVM passes a valid diagnostic; its description is a C string that we own.
+    let text = unsafe {
+        if LLVMGetDiagInfoSeverity(info) != LLVMDiagnosticSeverity::LLVMDSError {
+            return;
+        }
+        let text = LLVMGetDiagInfoDescription(info);
+        let copy = CStr::from_ptr(text).to_string_lossy().into_owned();
+        LLVMDisposeMessage(text);
+        copy
+    };
+    give_up(&text);
+}
+
+extern "C" fn fatal(reason: *const c_char) {
+    // SAFETY: LLVM passes a C string.
+    let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned();
+    give_up(&reason);
+}
+
+/// Tells the one who waits, and does not return. (On a thread that is not ours it does.)
+fn give_up(reason: &str) {
+    if let Some(report) = WAITING.take() {
+        report(format!("LLVM cannot compile it: {}", reason.lines().next().unwrap_or_default()));
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// A target machine, which one thread at a time works with.
+struct Machine(TargetMachine);
+
+// SAFETY: a target machine has no ties to the thread that made it, and is not shared.
+unsafe impl Send for Machine {}
+
+impl Machine {
+    fn idle() -> &'static Mutex<HashMap<Mode, Vec<Machine>>> {
+        static IDLE: OnceLock<Mutex<HashMap<Mode, Vec<Machine>>>> = OnceLock::new();
+        IDLE.get_or_init(Mutex::default)
+    }
+
+    fn take(mode: Mode) -> Result<Machine, String> {
+        let known = Machine::idle().lock().unwrap_or_else(PoisonError::into_inner).get_mut(&mode).and_then(Vec::pop);
+        known.map_or_else(|| Machine::new(mode), Ok)
+    }
+
+    fn give_back(self, mode: Mode) {
+        Machine::idle().lock().unwrap_or_else(PoisonError::into_inner).entry(mode).or_default().push(self);
+    }
+
+    fn new(mode: Mode) -> Result<Machine, String> {
+        let triple = TargetTriple::create(TRIPLE);
+        let llvm = LlvmTarget::from_triple(&triple).map_err(|e| e.to_string())?;
+        let (name, features) = (mode.target().name(), processor::features(mode));
+        let level = OptimizationLevel::Default;
+        llvm.create_target_machine(&triple, name, &features, level, RelocMode::PIC, CodeModel::Default)
+            .map(Machine)
+            .ok_or_else(|| format!("LLVM has no target machine for {name}"))
+    }
+}

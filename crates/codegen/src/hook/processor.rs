@@ -1,0 +1,120 @@
+//! What compiling a hook has to know of a processor that neither LLVM nor isa's tables say: the one place of this module
+//! that names generations.
+
+use luthier_isa::{Generation, Inst, Mode, Wave};
+
+/// LLVM's feature string: the wave size where there is a choice, and scratch without a buffer resource.
+///
+/// What is not here: `-vopd`. LLVM takes a feature that is turned off for the end of all that imply it, the generation
+/// included; dual instructions, whose register banks a renaming would break, are turned off by an option (see `compile`).
+pub fn features(mode: Mode) -> String {
+    let size = match (mode.target().waves().len(), mode.wave()) {
+        (..2, _) => "",
+        (_, Wave::W32) => ",+wavefrontsize32,-wavefrontsize64",
+        (_, Wave::W64) => ",+wavefrontsize64,-wavefrontsize32",
+    };
+    format!("+enable-flat-scratch{size}")
+}
+
+/// The LLVM intrinsic of the cycle counter, an i64.
+pub fn clock(mode: Mode) -> &'static str {
+    match mode.target().generation() {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx10 => "llvm.amdgcn.s.memtime",
+        // A register of 20 bits on RDNA3, of 64 later.
+        Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => "llvm.readcyclecounter",
+    }
+}
+
+/// The instructions of `wave_atomic_add`, in assembly.
+pub struct WaveAdd {
+    /// Before anything else: SGPRs that LLVM's code has written become readable.
+    pub begin: &'static [&'static str],
+    /// Behind a scalar write, before the same SGPR is read.
+    pub settle: &'static [&'static str],
+    /// Between a VALU write of the SGPRs of the address and the access.
+    pub address: &'static [&'static str],
+    /// The add of 32 and of 64 bits.
+    pub add: [&'static str; 2],
+    /// The scope of the whole device, where the instruction says it.
+    pub scope: &'static str,
+    /// Behind the access, before what it reads changes.
+    pub end: &'static [&'static str],
+}
+
+/// For each processor; LLVM looks for hazards in what it generates, not in assembly.
+pub fn wave_add(mode: Mode) -> WaveAdd {
+    let none = WaveAdd {
+        begin: &[],
+        settle: &[],
+        address: &[],
+        add: ["global_atomic_add_u32", "global_atomic_add_u64"],
+        scope: "",
+        end: &[],
+    };
+    let old = ["global_atomic_add", "global_atomic_add_x2"];
+    match mode.target().generation() {
+        // A VALU result in SGPRs may be used as an address only five wait states later; two moves are in between. On
+        // CDNA3 a VALU instruction may read it two wait states later, behind both scalar instructions.
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => WaveAdd { address: &["s_nop 2"], add: old, ..none },
+        // Memory instructions may still be reading EXEC and the address (RDNA1; harmless on RDNA2).
+        Generation::Gfx10 => WaveAdd { add: old, end: &["s_waitcnt_depctr 0xffe3"], ..none },
+        // The saved EXEC may lie where a mask was that a vector instruction has read.
+        Generation::Gfx11 => WaveAdd { settle: &["s_waitcnt_depctr 0xfffe"], ..none },
+        // What vector instructions have read and anyone has written since.
+        Generation::Gfx12 => WaveAdd {
+            begin: &["s_wait_alu depctr_va_sdst(0) depctr_va_vcc(0) depctr_sa_sdst(0)"],
+            settle: &["s_wait_alu depctr_sa_sdst(0)"],
+            scope: " scope:SCOPE_DEV",
+            ..none
+        },
+        // An access that has not been translated may be repeated: its registers have to stay until then.
+        Generation::Gfx1250 => WaveAdd { scope: " scope:SCOPE_DEV", end: &["s_wait_xcnt 0x0"], ..none },
+    }
+}
+
+/// Vector reads of SGPRs that the hardware holds on to: an SGPR that was read and is written after that needs a wait
+/// before its next read. See `stale`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldReads {
+    /// A vector instruction that reads another SGPR ends it.
+    pub until_next: bool,
+    /// A memory instruction waits for all that was written.
+    pub memory_waits: bool,
+    /// The instruction that waits, by its immediate.
+    pub wait: &'static str,
+}
+
+/// None where the hardware looks after it.
+pub fn held_reads(mode: Mode) -> Option<HeldReads> {
+    match (mode.target().generation(), mode.wave()) {
+        // Reads as a lane mask only.
+        (Generation::Gfx11, Wave::W64) => {
+            Some(HeldReads { until_next: true, memory_waits: false, wait: "s_waitcnt_depctr" })
+        }
+        (Generation::Gfx12, _) => Some(HeldReads { until_next: false, memory_waits: true, wait: "s_wait_alu" }),
+        _ => None,
+    }
+}
+
+/// What memory instructions want before EXEC changes behind them: a wait and its immediate.
+pub fn before_exec(mode: Mode) -> Option<(&'static str, i64)> {
+    match mode.target().generation() {
+        Generation::Gfx10 => Some(("s_waitcnt_depctr", 0xffe3u16.cast_signed().into())),
+        _ => None,
+    }
+}
+
+/// What LLVM puts in front of a shader for the wave's sake: a part is none, and the application has done it.
+pub fn begins_wave(inst: &Inst) -> bool {
+    // The mode in which an access that fails is repeated.
+    inst.info().mode.target().generation() == Generation::Gfx1250
+        && inst.to_string() == "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1"
+}
+
+/// The name of EXEC where an LLVM intrinsic reads registers, and the bits that it has.
+pub fn exec(mode: Mode) -> (&'static str, u32) {
+    match mode.wave() {
+        Wave::W64 => ("exec", 64),
+        Wave::W32 => ("exec_lo", 32),
+    }
+}

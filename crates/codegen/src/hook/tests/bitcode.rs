@@ -1,0 +1,165 @@
+//! Hooks in LLVM IR: what they may hold, and what is refused by name.
+
+use super::*;
+
+fn ir(text: &str) -> HookSource {
+    HookSource::Bitcode { bytes: text.as_bytes().to_vec(), function: "f".to_owned() }
+}
+
+/// A hook without parameters with this body, and these declarations in front of it.
+fn body(outside: &str, body: &str) -> HookSource {
+    ir(&format!("target triple = \"amdgcn-amd-amdhsa\"\n{outside}\ndefine void @f() {{\n{body}\n  ret void\n}}\n"))
+}
+
+#[test]
+fn hooks_in_llvm_ir() {
+    let text = br#"
+        target triple = "amdgcn-amd-amdhsa"
+        declare i64 @llvm.amdgcn.ballot.i64(i1)
+        define void @"my hook"(ptr addrspace(5) %count, ptr addrspace(1) %out, i32 %lane) noinline optnone {
+          %old = load i64, ptr addrspace(5) %count
+          %exec = call i64 @llvm.amdgcn.ballot.i64(i1 true)
+          %new = add i64 %old, %exec
+          store i64 %new, ptr addrspace(5) %count
+          store i32 %lane, ptr addrspace(1) %out
+          ret void
+        }
+    "#;
+    let source = HookSource::Bitcode { bytes: text.to_vec(), function: "my hook".to_owned() };
+    for mode in modes() {
+        let t = compile_for(&source, mode, &[ArgSpec::Counter, variable(), lanes(1)]).unwrap_or_else(|e| panic!("{e}"));
+        check(&t);
+        assert!(t.args[0][0].is_some_and(|a| a.written) && t.args[2][0].is_some_and(|a| a.read));
+        assert!(t.relocs.iter().all(|r| r.target == RelocTarget::Arg(1)) && !t.relocs.is_empty());
+    }
+    let missing = HookSource::Bitcode { bytes: text.to_vec(), function: "other".to_owned() };
+    assert!(refused(&missing, &[]).message.contains("no function other"));
+    let garbage = HookSource::Bitcode { bytes: b"garbage".to_vec(), function: "x".to_owned() };
+    assert!(!refused(&garbage, &[]).message.is_empty());
+}
+
+#[test]
+fn what_a_hook_is_not_given_is_refused_by_name() {
+    let intrinsics = [
+        ("i32 @llvm.amdgcn.workgroup.id.x()", "workgroup"),
+        ("i32 @llvm.amdgcn.workgroup.id.z()", "workgroup"),
+        ("i32 @llvm.amdgcn.workitem.id.x()", "work-item"),
+        ("i32 @llvm.amdgcn.workitem.id.y()", "work-item"),
+        ("ptr addrspace(4) @llvm.amdgcn.kernarg.segment.ptr()", "kernel's arguments"),
+        ("ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()", "packet"),
+        ("i64 @llvm.amdgcn.dispatch.id()", "packet"),
+        ("ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()", "hidden arguments"),
+        ("ptr addrspace(4) @llvm.amdgcn.queue.ptr()", "queue"),
+        ("ptr addrspace(4) @llvm.amdgcn.implicit.buffer.ptr()", "driver"),
+        ("i32 @llvm.amdgcn.lds.kernel.id()", "kernel's number"),
+        ("i32 @llvm.amdgcn.groupstaticsize()", "LDS"),
+        ("void @llvm.amdgcn.s.barrier()", "barrier"),
+        ("void @llvm.amdgcn.endpgm()", "end of the wave"),
+        ("void @llvm.trap()", "end of the wave"),
+        ("ptr @llvm.returnaddress(i32 0)", "return address"),
+        ("ptr addrspace(5) @llvm.frameaddress.p5(i32 0)", "stack"),
+        ("ptr addrspace(5) @llvm.stacksave.p5()", "stack"),
+        ("i32 @llvm.read_register.i32(metadata !0)", "register"),
+        ("void @llvm.write_register.i32(metadata !0, i32 1)", "register"),
+        ("void @llvm.amdgcn.s.setreg(i32 2177, i32 3)", "modes"),
+        ("i1 @llvm.amdgcn.ps.live()", "pixel shader"),
+    ];
+    for mode in modes() {
+        for (call, what) in intrinsics {
+            let declared = call.replace("i32 0", "i32").replace("i32 1)", "i32)").replace(" !0", "");
+            let declared = declared.replace("i32 2177, i32 3", "i32, i32");
+            let result = if call.starts_with("void") { "" } else { "%r = " };
+            let used = if result.is_empty() || call.starts_with("i1") {
+                String::new()
+            } else {
+                let ty = call.split(" @").next().expect("a type");
+                format!("\n  store {ty} %r, ptr addrspace(1) null")
+            };
+            let source = body(
+                &format!("declare {declared}\n!0 = !{{!\"s4\"}}"),
+                &format!("  {result}call {call}{used}"),
+            );
+            let error = compile_for(&source, mode, &[]).map(|t| t.insts.clone()).expect_err(call);
+            assert!(error.message.contains(what), "{call} for {}: {error}", mode.target().name());
+            assert!(error.message.contains("llvm."), "{call}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_a_module_may_not_hold_is_refused() {
+    let lds = "@lds = internal addrspace(3) global [16 x i32] poison";
+    let cases = [
+        (body(lds, "  store i32 1, ptr addrspace(3) @lds"), "LDS variable lds"),
+        (body("module asm \"s_nop 0\"", ""), "assembly outside"),
+        (body("@t = external thread_local addrspace(1) global i32", "  store i32 1, ptr addrspace(1) @t"), "thread-local"),
+        (body("declare void @elsewhere()", "  call void @elsewhere()"), "calls elsewhere, which is not in the module"),
+        (body("", "  call void @f()"), "calls itself"),
+        (body("@p = external addrspace(1) global ptr", "  %f = load ptr, ptr addrspace(1) @p\n  call void %f()"), "pointer"),
+        (ir("define amdgpu_kernel void @f() { ret void }"), "is a kernel"),
+        (ir("define amdgpu_cs void @f() { ret void }"), "is a kernel or a shader"),
+        (ir("define i32 @f() { ret i32 1 }"), "returns a value"),
+        (ir("define void @f() \"target-cpu\"=\"gfx906\" { ret void }"), "compiled for gfx906"),
+        (ir("define void @f() \"target-features\"=\"+wavefrontsize32\" { ret void }"), "waves of 32 lanes"),
+        (
+            body("", "  %a = alloca [4096 x i32], addrspace(5)\n  call void asm sideeffect \"; $0\", \"v\"(ptr addrspace(5) %a)"),
+            "scratch",
+        ),
+        (
+            body("@c = internal addrspace(4) constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]",
+                "  %x = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)\n  %p = getelementptr i32, ptr addrspace(4) @c, i32 %x\n\
+                 %v = load i32, ptr addrspace(4) %p\n  store i32 %v, ptr addrspace(1) null\n  ret void\n}\n\
+                 declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)\ndefine internal void @g() {"),
+            "table of constants",
+        ),
+    ];
+    for (n, (source, what)) in cases.iter().enumerate() {
+        let error = refused(source, &[]);
+        assert!(error.message.contains(what), "case {n}: {error}");
+    }
+}
+
+#[test]
+fn assembly_with_registers_of_its_own_is_refused() {
+    let refused_asm = [
+        ("v_mov_b32 v5, 0", ""),
+        ("s_mov_b32 s7, 0", "~{s7}"),
+        ("v_mov_b32 v[5], 0", ""),
+        ("s_load_dword s4, s[0:1], 0x0", ""),
+        ("s_mov_b64 exec, -1", ""),
+        ("s_or_saveexec_b64 vcc, -1", ""),
+        ("v_cmpx_eq_u32 0, 0", ""),
+        ("s_mov_b32 flat_scratch_lo, 0", ""),
+        ("s_mov_b32 ttmp3, 0", ""),
+        ("s_mov_b32 vcc_lo, -s4", ""),
+        ("nop", "{v3}"),
+        (".text", ""),
+        ("s_endpgm", ""),
+        ("s_setpc_b64 vcc", "~{vcc}"),
+        ("no_such_instruction", ""),
+        ("s_set_gpr_idx_on vcc_lo, 1", ""),
+    ];
+    for (text, constraints) in refused_asm {
+        let source = match constraints.starts_with('{') {
+            true => body("", &format!("  call void asm sideeffect \"{text}\", \"{constraints}\"(i32 0)")),
+            false => body("", &format!("  call void asm sideeffect \"{text}\", \"{constraints}\"()")),
+        };
+        let error = compile_for(&source, Target::Gfx90a.into(), &[]).map(|t| t.insts.clone()).expect_err(text);
+        assert!(!error.message.is_empty());
+    }
+    // Registers that LLVM chooses are renamed like all others.
+    let source = body("", "  %x = call i32 asm \"v_mov_b32 $0, 5\", \"=v\"()\n  store i32 %x, ptr addrspace(1) null");
+    check(&compile(&source, &[]));
+}
+
+#[test]
+fn what_a_processor_cannot_do_does_not_end_the_process() {
+    // An operation of CDNA's, on a processor without it.
+    let outside = "declare <4 x float> @llvm.amdgcn.mfma.f32.4x4x1f32(float, float, <4 x float>, i32, i32, i32)";
+    let text = "  %r = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x1f32(float 1.0, float 1.0, <4 x float> zeroinitializer, \
+                i32 0, i32 0, i32 0)\n  store <4 x float> %r, ptr addrspace(1) null";
+    let error = compile_for(&body(outside, text), Target::Gfx1030.into(), &[]).map(|t| t.insts.clone());
+    assert!(!error.expect_err("there is no such operation").message.is_empty());
+    // LLVM still works.
+    check(&compile(&fixture!("bump"), &[variable(), ArgSpec::Literal]));
+}
