@@ -31,6 +31,8 @@ mod renaming;
 pub mod seams;
 pub mod state;
 mod step;
+#[cfg(test)]
+mod tests;
 pub mod value;
 pub mod wrong;
 
