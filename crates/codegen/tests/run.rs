@@ -62,6 +62,16 @@ fn launch(target: Target, object: &CodeObject, kernel: &str, workgroup: u32) -> 
     Ok((after, total, report))
 }
 
+/// What hooks are put into is no clause any more, and registers are given up at the end only: such hints become `s_nop`.
+fn without_hints(histogram: &[(&'static str, u64)]) -> std::collections::BTreeMap<&'static str, u64> {
+    let mut all = std::collections::BTreeMap::new();
+    for &(name, count) in histogram {
+        let name = if matches!(name, "s_clause" | "s_sendmsg") { "s_nop" } else { name };
+        *all.entry(name).or_insert(0) += count;
+    }
+    all
+}
+
 /// Runs every kernel of the object with and without the hook everywhere. How many ran.
 fn compare(target: Target, name: &str, object: &CodeObject, template: &Arc<Template>, args: &[Arg], when: Where) -> usize {
     let plan = everywhere(object, template, args.to_vec(), when);
@@ -82,7 +92,7 @@ fn compare(target: Target, name: &str, object: &CodeObject, template: &Arc<Templ
         };
         let (memory, total, report) = launch(target, &new, &kernel.name, workgroup).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(report.app_instructions, old.instructions, "{name}: the application's instructions");
-        assert_eq!(report.app_histogram, old.histogram, "{name}");
+        assert_eq!(without_hints(&report.app_histogram), without_hints(&old.histogram), "{name}");
         assert!(memory == old_memory, "{name}: memory differs");
         assert_eq!(report.findings.len(), old.findings.len(), "{name}: {:?}", report.findings.first());
         let ends =

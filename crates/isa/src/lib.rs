@@ -27,6 +27,7 @@
 //! | `decode`, `codes`, `print` | choosing the opcode, what source codes name, the text; with a module for each family |
 //! | [`access`], `access_plan` | which register units an instruction reads and writes, and how surely |
 //! | [`memory`] | which memory an instruction reaches, and how many bytes of it |
+//! | [`hazard`] | pairs of instructions that software has to keep apart |
 //! | [`msb`] | which of gfx1250's 1024 VGPRs an operand is |
 //! | [`target`] | the processors, and the wave sizes that code is made for |
 
@@ -38,6 +39,7 @@ pub mod field;
 pub mod format;
 pub mod generation;
 mod half;
+pub mod hazard;
 pub mod inst;
 pub mod layout;
 pub mod memory;

@@ -18,7 +18,7 @@
 //! | `step` | an instruction of placement's own |
 //! | `hook`, `renaming` | a hook: arguments, results; is it the template? |
 //! | `flight` | memory results under way |
-//! | [`seams`] | wait states and the like where inserted code meets other code |
+//! | `seams` | wait states and the like where inserted code meets other code |
 //! | `ends` | where a wave begins and ends |
 //! | `keep` | values from before an instruction, kept for hooks behind it |
 
@@ -28,7 +28,7 @@ mod hook;
 mod keep;
 pub mod mode;
 mod renaming;
-pub mod seams;
+mod seams;
 pub mod state;
 mod step;
 #[cfg(test)]
@@ -49,7 +49,7 @@ use crate::splice::{CounterHome, Env, Site};
 
 pub use ends::{Flushed, flush, preamble};
 pub use keep::keep;
-pub use seams::Seams;
+pub use seams::seams;
 pub use wrong::{Violation, Wrong};
 
 /// What is to be proven of one place.

@@ -1,84 +1,180 @@
-//! Where inserted code meets other code: wait states and waits for dependencies by isa's table, and memory instructions
+//! Where inserted code meets other code, in the finished copy of a function, whatever placement thought of each seam:
+//! wait states and waits for dependencies by isa's table, along every way of a few branches; and memory instructions
 //! that are replayed in a row.
+//!
+//! What the application's own instructions do to each other is the application's.
 
-use luthier_isa::{Flags, Inst, Mode, RegSet};
+use luthier_isa::hazard::{Facts, Hazards};
+use luthier_isa::msb::{self, MsbChange};
+use luthier_isa::{Decoder, Flags, Inst, Reg, RegSet, VgprMsb};
 
 use super::{Violation, Wrong};
+use crate::layout::chunk::{Chunk, ChunkId, Fixup, Place};
+use crate::splice::Env;
 
-/// Whose instruction it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Whose {
-    Application,
-    /// That many places have been inserted before.
-    Inserted(u32),
+/// No hazard lasts longer, `s_nop` aside.
+const WINDOW: usize = 20;
+/// Branches that are followed, one behind the other, within a window.
+const HOPS: usize = 3;
+
+/// An instruction of the copy.
+struct Placed {
+    word: u32,
+    inst: Inst,
+    facts: Facts,
+    /// The application's address of it; `None` for what was inserted.
+    origin: Option<u64>,
+    /// Where it branches to, in the same copy.
+    to: Option<usize>,
 }
 
-/// A run of memory instructions of one kind, which is replayed as a whole after a page fault.
-#[derive(Clone, Debug, Default)]
-struct Run {
-    scalar: bool,
-    from: Vec<Whose>,
-    reads: RegSet,
-    writes: RegSet,
+/// All that is wrong at the seams of one function's copy.
+pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
+    let code = placed(env, chunk, code);
+    let mut pass = Pass { code: &code, state: Hazards::default(), found: Vec::new() };
+    // Straight on.
+    for at in 0..code.len() {
+        pass.step(at);
+        if ends(&code[at].inst) {
+            pass.state.restart();
+        }
+    }
+    // Along the branches.
+    for at in (0..code.len()).filter(|at| code[*at].to.is_some()) {
+        pass.state.restart();
+        let from = before(&code, at);
+        (from..=at).for_each(|n| pass.state.note(&code[n].facts, n as u64));
+        pass.follow(code[at].to.unwrap_or(at), WINDOW, HOPS);
+    }
+    let mut found = pass.found;
+    if env.replays {
+        found.extend(replays(&code));
+    }
+    found.sort_by_key(|v| v.0);
+    found.dedup();
+    found.into_iter().map(|(at, kind)| Violation { address: address(&code, at), kind }).collect()
 }
 
-/// Follows the instructions that a wave issues.
-#[derive(Clone, Debug)]
-pub struct Seams {
-    replays: bool,
-    places: u32,
-    run: Run,
+fn placed(env: &Env, id: ChunkId, chunk: &Chunk) -> Vec<Placed> {
+    let mut branches: Vec<(u32, u32)> = Vec::new();
+    for fixup in &chunk.fixups {
+        if let Fixup::Branch { at, to: Place::Label { chunk: to, label } } = *fixup
+            && to == id
+            && let Some(label) = chunk.labels.get(label as usize)
+        {
+            branches.push((at, label.word));
+        }
+    }
+    branches.sort_unstable();
+    let decoder = Decoder::new(env.machine.mode);
+    let bytes: Vec<u8> = chunk.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut origins = chunk.origins.iter().copied().peekable();
+    let (mut code, mut targets, mut word) = (Vec::new(), Vec::new(), 0u32);
+    let mut msb = VgprMsb::ZERO;
+    while let Some(rest) = bytes.get(word as usize * 4..).filter(|rest| !rest.is_empty()) {
+        let Ok(mut inst) = decoder.decode(rest) else { break };
+        let origin = origins.next_if(|(at, _)| *at == word).map(|(_, vaddr)| vaddr);
+        let known = origin.and_then(|v| env.program.instr_at(v)).and_then(|i| env.program.inst(i).msb());
+        msb = known.unwrap_or(msb);
+        inst = inst.at(Some(msb));
+        if let MsbChange::Sets(bits) = msb::change(&inst) {
+            msb = bits;
+        }
+        targets.push(branches.binary_search_by_key(&word, |b| b.0).ok().map(|n| branches[n].1));
+        code.push(Placed { word, facts: Facts::of(&inst), inst, origin, to: None });
+        word += inst.size() as u32 / 4;
+    }
+    for (n, target) in targets.into_iter().enumerate() {
+        code[n].to = target.and_then(|word| code.binary_search_by_key(&word, |p| p.word).ok());
+    }
+    code
 }
 
-impl Seams {
-    /// Nothing is known of what came before. `replays` says that memory instructions in a row may be replayed.
-    pub fn start(_mode: Mode, replays: bool) -> Seams {
-        Seams { replays, places: 0, run: Run::default() }
-    }
+/// The application's address next to an instruction.
+fn address(code: &[Placed], at: usize) -> u64 {
+    let behind = code[at..].iter().find_map(|p| p.origin);
+    behind.or_else(|| code[..at].iter().rev().find_map(|p| p.origin)).unwrap_or(0)
+}
 
-    /// The application's next instruction, as it stands in the copy.
-    pub fn application(&mut self, address: u64, inst: &Inst) -> Vec<Violation> {
-        self.issue(address, inst, Whose::Application)
-    }
+/// Control never goes on behind it.
+fn ends(inst: &Inst) -> bool {
+    let flags = inst.info().flags;
+    flags.contains(Flags::END) || flags.contains(Flags::BRANCH) && !flags.intersects(Flags::COND_BRANCH | Flags::CALL)
+}
 
-    /// Inserted code.
-    pub fn inserted(&mut self, address: u64, insts: &[Inst]) -> Vec<Violation> {
-        self.places += 1;
-        let whose = Whose::Inserted(self.places);
-        insts.iter().flat_map(|inst| self.issue(address, inst, whose)).collect()
+/// The first instruction of the straight run, at most a window long, that leads to this one.
+fn before(code: &[Placed], at: usize) -> usize {
+    let mut from = at;
+    while from > 0 && at - from < WINDOW && !ends(&code[from - 1].inst) {
+        from -= 1;
     }
+    from
+}
 
-    fn issue(&mut self, address: u64, inst: &Inst, whose: Whose) -> Vec<Violation> {
-        let mut found = Vec::new();
-        if self.replays && self.replay(inst, whose) {
-            found.push(Violation { address, kind: Wrong::Replay { inst: Box::new(*inst) } });
-        }
-        found
-    }
+struct Pass<'a> {
+    code: &'a [Placed],
+    state: Hazards,
+    found: Vec<(usize, Wrong)>,
+}
 
-    /// Whether it stands in a run with other code's, of which one writes what another reads.
-    fn replay(&mut self, inst: &Inst, whose: Whose) -> bool {
-        let flags = inst.info().flags;
-        let scalar = flags.contains(Flags::SMEM);
-        if !flags.intersects(Flags::SMEM | Flags::VMEM | Flags::FLAT) {
-            self.run = Run::default();
-            return false;
-        }
-        if scalar != self.run.scalar {
-            self.run = Run { scalar, ..Run::default() };
-        }
-        let run = &mut self.run;
-        if !run.from.contains(&whose) {
-            run.from.push(whose);
-        }
-        inst.for_each_access(|a| {
-            if a.access.writes() {
-                run.writes.insert(a.reg);
-            }
-            if a.access.reads() {
-                run.reads.insert(a.reg);
+impl Pass<'_> {
+    fn step(&mut self, at: usize) {
+        let Pass { code, state, found } = self;
+        let placed = &code[at];
+        state.check(&placed.facts, at as u64, |missing| {
+            let first = &code[(missing.first as usize).min(code.len() - 1)];
+            if placed.origin.is_none() || first.origin.is_none() {
+                let what = format!("{}: {}: {}", missing.rule, missing.what, missing.remedy);
+                found.push((at, Wrong::Hazard { inst: Box::new(placed.inst), what }));
             }
         });
-        run.from.len() > 1 && run.writes.intersects(&run.reads)
     }
+
+    fn follow(&mut self, from: usize, window: usize, hops: usize) {
+        for (n, at) in (from..self.code.len()).enumerate().take(window) {
+            self.step(at);
+            if ends(&self.code[at].inst) {
+                if let Some(to) = self.code[at].to.filter(|_| hops > 0) {
+                    self.follow(to, window - n, hops - 1);
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// A run of memory instructions of one kind is replayed as a whole after a page fault: where code of two sides is in it,
+/// none may write what one reads.
+fn replays(code: &[Placed]) -> Vec<(usize, Wrong)> {
+    let mut found = Vec::new();
+    let (mut reads, mut writes): (RegSet, RegSet) = (RegSet::EMPTY, RegSet::EMPTY);
+    let (mut kind, mut mixed, mut last) = (None, false, false);
+    for (at, placed) in code.iter().enumerate() {
+        let flags = placed.inst.info().flags;
+        let memory = flags.intersects(Flags::SMEM | Flags::VMEM | Flags::FLAT);
+        let now = memory.then_some(flags.contains(Flags::SMEM));
+        if now.is_none() || now != kind {
+            (reads, writes, mixed) = (RegSet::EMPTY, RegSet::EMPTY, false);
+        } else {
+            mixed |= last != placed.origin.is_some();
+        }
+        (kind, last) = (now, placed.origin.is_some());
+        if now.is_none() {
+            continue;
+        }
+        placed.inst.for_each_access(|a| {
+            let exec = matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI);
+            if a.access.writes() {
+                writes.insert(a.reg);
+            }
+            // A load keeps what lanes that are off have in its destination; that is no source of a replay.
+            if matches!(a.access, luthier_isa::Access::Read | luthier_isa::Access::CondRead) && !exec {
+                reads.insert(a.reg);
+            }
+        });
+        if mixed && writes.intersects(&reads) {
+            found.push((at, Wrong::Replay { inst: Box::new(placed.inst) }));
+        }
+    }
+    found
 }

@@ -57,8 +57,13 @@ impl Copier<'_> {
                 Body::Nothing => made.push(run[0]),
             }
         }
-        self.seam.lead_out(&self.env.machine.ops, at.next, &mut self.splice.insts)?;
-        self.check_with(|copier| copier.seams.inserted(at.address, &copier.splice.insts));
+        let mut live = at.live.active;
+        live.union_with(&at.live.inactive);
+        live.union_with(&self.env.reserved);
+        if self.env.replays {
+            self.seam.separate_next(&self.env.machine.ops, at.next.first(), &mut self.splice.insts)?;
+        }
+        self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
         self.append(made.len());
         Ok(made)
     }
@@ -186,9 +191,12 @@ impl Copier<'_> {
             self.splice = splice;
             found.push((range, RegRange { part: range.part, ..kept }));
         }
-        self.seam.lead_out(&self.env.machine.ops, std::slice::from_ref(at.inst), &mut self.splice.insts)?;
+        let mut live = at.live.any();
+        live.union_with(&self.env.reserved);
+        found.iter().for_each(|(_, kept)| live.insert_range(*kept));
+        self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
         self.check_with(|copier| {
-            let mut violations = check::keep(&check::Question {
+            check::keep(&check::Question {
                 env: copier.env,
                 site: &site,
                 olds: &found,
@@ -200,9 +208,7 @@ impl Copier<'_> {
                 literals: &[],
                 highest: copier.splice.highest,
                 scratch: 0,
-            });
-            violations.extend(copier.seams.inserted(at.address, &copier.splice.insts));
-            violations
+            })
         });
         self.append(0);
         Ok(found)

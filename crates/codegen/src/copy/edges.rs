@@ -7,7 +7,6 @@ use luthier_lifter::{BlockId, InFlight, Live, Terminator};
 use super::bodies::Spotted;
 use super::function::Copier;
 use super::{Refusal, Spot};
-use crate::check;
 use crate::layout::chunk::{Fixup, Place};
 use crate::machine::seams::Seam;
 use crate::plan::{Rejection, Where};
@@ -22,7 +21,6 @@ pub struct Edge {
     live: Live,
     loads: InFlight,
     seam: Seam,
-    seams: check::Seams,
     indexed: bool,
     msb: VgprMsb,
     olds: Vec<(RegRange, RegRange)>,
@@ -74,7 +72,7 @@ impl Copier<'_> {
                 self.bodies(&on(Some(next)), at)?;
             }
             Terminator::Call => {
-                self.begin_seam();
+                self.seam = Seam::start(self.env.machine.mode, self.env.unread);
                 let at = Spotted { previous: None, indexed: false, ..*at };
                 self.bodies(&on(Some(next)), &at)?;
             }
@@ -112,7 +110,7 @@ impl Copier<'_> {
         }
         let Some((to, taken)) = taken else { return Ok(()) };
         let branch = self.out.chunk.fixups.len() - 1;
-        let (seam, seams) = (self.seam.clone(), self.seams.clone());
+        let seam = self.seam.clone();
         let mut insertions = on(target);
         let mut counted = false;
         if let Some(fallen) = fallen {
@@ -144,7 +142,6 @@ impl Copier<'_> {
             live: self.liveness.at_start(taken),
             loads: at.loads.clone(),
             seam,
-            seams,
             indexed: at.indexed,
             msb: msb.unwrap_or_default(),
             olds: at.olds.to_vec(),
@@ -159,7 +156,6 @@ impl Copier<'_> {
             self.out.chunk.label(false);
             let (points, rejected) = (self.out.points, self.out.rejected.len());
             self.seam = edge.seam;
-            self.seams = edge.seams;
             let at = Spotted {
                 address: edge.address,
                 inst: &edge.inst,

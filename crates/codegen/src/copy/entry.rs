@@ -12,6 +12,7 @@ use super::{KernelEntry, Refusal};
 use crate::check;
 use crate::layout::chunk::{Chunk, Fixup, Place};
 use crate::machine::operations::{LITERAL, Operations, one, pair, small};
+use crate::machine::seams::Seam;
 use crate::plan::Where;
 use crate::splice::{CounterHome, Env};
 
@@ -85,7 +86,7 @@ impl Copier<'_> {
         let block = program.block_of(first);
         let inst = *program.inst(first);
         let (live, loads) = (self.liveness.at_start(block), self.loads.at(first));
-        self.begin_seam();
+        self.seam = Seam::start(self.env.machine.mode);
         let msb = inst.msb().unwrap_or(VgprMsb::ZERO);
         let at = Spotted {
             address: vaddr,
@@ -194,9 +195,7 @@ pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) 
             places: &places,
             highest,
         };
-        let mut violations = check::flush(&flushed);
-        violations.extend(copier.seams.inserted(address, &insts));
-        violations
+        check::flush(&flushed)
     });
     for (n, inst) in insts.iter().enumerate() {
         let at = copier.out.chunk.here();

@@ -32,8 +32,6 @@ pub struct Copier<'a> {
     pub(super) splice: Splice,
     pub(super) renamed: Renamed,
     pub(super) seam: Seam,
-    /// The checker's own view of what the wave issues.
-    pub(super) seams: check::Seams,
     pub(super) edges: Vec<Edge>,
 }
 
@@ -69,7 +67,6 @@ pub fn copy(
         splice: Splice::default(),
         renamed: Renamed::default(),
         seam: Seam::start(env.machine.mode),
-        seams: check::Seams::start(env.machine.mode, env.replays),
         edges: Vec::new(),
     };
     copier.out.chunk.name = format!("{}.instrumented", function.name);
@@ -84,6 +81,7 @@ pub fn copy(
     let word = entry.unwrap_or_else(|| copier.out.chunk.labels[first as usize].word);
     copier.out.entry = copier.out.chunk.label_at(word, false);
     copier.trampolines()?;
+    copier.check_with(|copier| check::seams(env, chunk, &copier.out.chunk));
     copier.out.copied = instrs.len();
     Ok(copier.out)
 }
@@ -109,7 +107,7 @@ impl Copier<'_> {
         let broken = if spots.is_empty() && !flushes {
             Vec::new()
         } else {
-            self.begin_seam();
+            self.seam = Seam::behind(self.env.machine.mode, self.ways(block));
             hints::broken(&insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
@@ -161,7 +159,6 @@ impl Copier<'_> {
             self.instruction(i, &copied, vaddr, after, around(k + 1))?;
             if !spots.is_empty() || flushes {
                 self.seam.follow(std::slice::from_ref(&copied));
-                self.check_with(|copier| copier.seams.application(vaddr, &copied));
             }
             Indexing::step(&inst, &mut indexed);
             let msb = insts.get(k + 1).or(Some(&inst)).and_then(Inst::msb).unwrap_or_default();
@@ -189,18 +186,36 @@ impl Copier<'_> {
         self.leave(block, b.terminator)
     }
 
-    /// Nothing is known of what the wave has done before.
-    pub(super) fn begin_seam(&mut self) {
-        self.seam = Seam::start(self.env.machine.mode);
-        self.seams = check::Seams::start(self.env.machine.mode, self.env.replays);
-    }
-
     /// Has the checker look at something, if it is to.
     pub(super) fn check_with(&mut self, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
         if self.check || cfg!(debug_assertions) {
             let found = look(self);
             self.out.violations.extend(found);
         }
+    }
+
+    /// The last instructions on each way that leads to a block: what hazards there may come from.
+    fn ways(&self, block: BlockId) -> Vec<Vec<Inst>> {
+        const LENGTH: usize = 20;
+        const MOST: usize = 8;
+        let program = self.env.program;
+        let mut done = Vec::new();
+        // Latest first while they grow.
+        let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
+        while let Some((at, mut way)) = open.pop() {
+            let instrs = program.block(at).instrs;
+            let take = LENGTH - way.len();
+            let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
+            way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
+            let preds = program.preds(at);
+            if way.len() >= LENGTH || preds.is_empty() || done.len() + open.len() >= MOST {
+                way.reverse();
+                done.push(way);
+            } else {
+                open.extend(preds.iter().map(|p| (*p, way.clone())));
+            }
+        }
+        done
     }
 
     pub(super) fn reject(&mut self, address: u64, reason: Rejection) {

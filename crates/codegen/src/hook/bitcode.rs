@@ -39,7 +39,8 @@ pub fn compile(bytes: &[u8], function: &str, mode: Mode, args: &[ArgSpec]) -> Re
     let globals: String = (0..entry.variables.len())
         .map(|i| format!("@{} = external hidden addrspace(1) global [0 x i8]\n", entry::variable_name(i)))
         .collect();
-    let text = format!("{globals}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
+    let calls: String = entry.calls.iter().map(|(_, signature)| format!("{signature}\n")).collect();
+    let text = format!("{globals}{calls}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
     let input = pipeline::Input { text, library: Some(library), variables: entry.variables };
     let code = pipeline::compile(input, mode).map_err(fail)?;
     analyse::template(function, mode, code, &entry.places, args).map_err(fail)

@@ -82,6 +82,8 @@ fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode) -> Re
         prepare(&library, machine);
         library::check(&library, function, mode)?;
         module.link_in_module(library).map_err(|e| e.to_string())?;
+        // Linking has put a handler of its own in the place of ours, which writes to where its caller was.
+        llvm::stop_at_errors(cx);
         library::inline(cx, &module);
     }
     module.verify().map_err(|e| e.to_string())?;

@@ -140,7 +140,7 @@ fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, H
     let lower = |no_lanes: NoLanes<'_>| {
         let keep_exec = matches!(no_lanes, NoLanes::OneLane(_));
         let entry = entry::entry(&part, &formals, args, keep_exec)?;
-        let text = ModuleText::new(unit, mode, no_lanes)?.finish(&entry.text, entry.variables.len());
+        let text = ModuleText::new(unit, mode, no_lanes)?.finish(&entry);
         let input = compile::Input { text, library: None, variables: entry.variables.clone() };
         let code = compile::compile(input, mode).map_err(fail)?;
         Ok::<_, HookError>((entry, code))

@@ -27,10 +27,6 @@ pub fn clock(mode: Mode) -> &'static str {
 
 /// The instructions of `wave_atomic_add`, in assembly.
 pub struct WaveAdd {
-    /// Before anything else: SGPRs that LLVM's code has written become readable.
-    pub begin: &'static [&'static str],
-    /// Behind a scalar write, before the same SGPR is read.
-    pub settle: &'static [&'static str],
     /// Between a VALU write of the SGPRs of the address and the access.
     pub address: &'static [&'static str],
     /// The add of 32 and of 64 bits.
@@ -43,30 +39,19 @@ pub struct WaveAdd {
 
 /// For each processor; LLVM looks for hazards in what it generates, not in assembly.
 pub fn wave_add(mode: Mode) -> WaveAdd {
-    let none = WaveAdd {
-        begin: &[],
-        settle: &[],
-        address: &[],
-        add: ["global_atomic_add_u32", "global_atomic_add_u64"],
-        scope: "",
-        end: &[],
-    };
+    let new = ["global_atomic_add_u32", "global_atomic_add_u64"];
     let old = ["global_atomic_add", "global_atomic_add_x2"];
+    let none = WaveAdd { address: &[], add: new, scope: "", end: &[] };
     match mode.target().generation() {
         // A VALU result in SGPRs may be used as an address only five wait states later; two moves are in between. On
         // CDNA3 a VALU instruction may read it two wait states later, behind both scalar instructions.
-        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => WaveAdd { address: &["s_nop 2"], add: old, ..none },
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
+            WaveAdd { address: &["s_nop 2"], add: old, ..none }
+        }
         // Memory instructions may still be reading EXEC and the address (RDNA1; harmless on RDNA2).
         Generation::Gfx10 => WaveAdd { add: old, end: &["s_waitcnt_depctr 0xffe3"], ..none },
-        // The saved EXEC may lie where a mask was that a vector instruction has read.
-        Generation::Gfx11 => WaveAdd { settle: &["s_waitcnt_depctr 0xfffe"], ..none },
-        // What vector instructions have read and anyone has written since.
-        Generation::Gfx12 => WaveAdd {
-            begin: &["s_wait_alu depctr_va_sdst(0) depctr_va_vcc(0) depctr_sa_sdst(0)"],
-            settle: &["s_wait_alu depctr_sa_sdst(0)"],
-            scope: " scope:SCOPE_DEV",
-            ..none
-        },
+        Generation::Gfx11 => none,
+        Generation::Gfx12 => WaveAdd { scope: " scope:SCOPE_DEV", ..none },
         // An access that has not been translated may be repeated: its registers have to stay until then.
         Generation::Gfx1250 => WaveAdd { scope: " scope:SCOPE_DEV", end: &["s_wait_xcnt 0x0"], ..none },
     }
@@ -116,5 +101,33 @@ pub fn exec(mode: Mode) -> (&'static str, u32) {
     match mode.wave() {
         Wave::W64 => ("exec", 64),
         Wave::W32 => ("exec_lo", 32),
+    }
+}
+
+/// How buffer resources differ. Sources: "Buffer Resource Descriptor" in the manuals, LLVM's SIInstrInfo.
+pub struct Buffers {
+    /// The lowest bit and the number of bits of what says that records are swizzled, in the first two words. Two bits say
+    /// how long the elements are.
+    pub swizzle: (u32, u32),
+    /// Where the lane's number is added to the index, the bits of the data format belong to the stride.
+    pub longer_stride: bool,
+    /// Two bits say by how much the stride is shifted.
+    pub stride_scales: Option<[u8; 4]>,
+    /// The scalar offset is part of what is swizzled, not of the base.
+    pub swizzles_scalar_offset: bool,
+}
+
+pub fn buffers(mode: Mode) -> Buffers {
+    let later = Buffers { swizzle: (62, 2), longer_stride: false, stride_scales: None, swizzles_scalar_offset: false };
+    match mode.target().generation() {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
+            Buffers { swizzle: (63, 1), longer_stride: true, ..later }
+        }
+        Generation::Gfx10 => Buffers { swizzle: (63, 1), ..later },
+        Generation::Gfx11 => later,
+        // Times 1, 4, 8 or 32.
+        Generation::Gfx12 | Generation::Gfx1250 => {
+            Buffers { stride_scales: Some([0, 2, 3, 5]), swizzles_scalar_offset: true, ..later }
+        }
     }
 }

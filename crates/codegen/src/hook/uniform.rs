@@ -33,7 +33,7 @@ pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<PerLaneLoads, HookError> {
 pub fn is_per_lane(arg: &ArgSpec) -> bool {
     match arg {
         ArgSpec::Value { per_lane, .. } => *per_lane,
-        ArgSpec::Address(shape) => shape.parts.iter().any(|p| p.per_lane),
+        ArgSpec::Address(shape) => shape.is_per_lane(),
         ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Counter => false,
     }
 }

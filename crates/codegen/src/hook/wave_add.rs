@@ -79,10 +79,7 @@ fn one_lane_add<'c>(
     };
 
     let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
-    let mut asm = lines(processor.begin);
-    asm.push(format!("{mov} $0, {exec}"));
-    asm.extend(lines(processor.settle));
-    asm.push(format!("{mov} {exec}, 1"));
+    let mut asm = vec![format!("{mov} $0, {exec}"), format!("{mov} {exec}, 1")];
     let mut operands = vec![ptr.into()];
     let mut constraints = "=&s,s".to_owned();
     let mut set = |asm: &mut Vec<String>, reg: &str, value: IntValue<'c>| {

@@ -259,13 +259,8 @@ impl Emitter<'_> {
         self.seam.lead_in(&machine.ops, &code, &mut self.out.insts)?;
         let start = self.out.insts.len();
         self.literals(demand, start);
-        self.seam.follow(&code);
         self.out.insts.extend(code);
         self.out.spans.push(Span { start, end: self.out.insts.len(), insertion: demand.insertion });
-        if self.env.replays && prepared.ends_with_memory {
-            self.seam.end_memory();
-        }
-
         for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(f, p)| f.input.written && moved(p)) {
             let (from, count) = (place(feed), feed.input.count);
             match feed.source {

@@ -1,8 +1,16 @@
 //! How the address of a memory access is put together from the instruction's operands.
 //!
-//! A shape is compiled into the hook; its inputs are bound where the template is placed.
+//! A shape is compiled into the hook; its inputs are bound where the template is placed. Instructions that differ in
+//! registers and numbers only have one shape.
+//!
+//! What the address is: of device memory, an address; of scratch, the lane's offset in it; of LDS, an offset as well. An
+//! image instruction's is its image's. Of two places that one instruction accesses it is the first, of transfers between
+//! memory and LDS the place in memory. Bounds are not looked at: it is where the access would be.
+//!
+//! Sources: the manuals' chapters on memory instructions and buffer resources, and LLVM's SIInstrInfo and GCNSubtarget;
+//! the tests compare with the accesses of the mock device.
 
-use luthier_isa::{Inst, RegRange};
+use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Reg, RegRange, Space};
 
 use crate::plan::Rejection;
 
@@ -11,7 +19,7 @@ use crate::plan::Rejection;
 pub enum AddressInput {
     /// A register of the instruction.
     Reg(RegRange),
-    /// A number of the instruction, sign-extended.
+    /// A number of the instruction; as many low bits of it as the part has.
     Number(i64),
 }
 
@@ -28,6 +36,12 @@ impl AddressInput {
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct AddressShape {
     pub parts: Vec<AddressPart>,
+    /// The lane's number times this is added.
+    pub lane: u8,
+    /// Low bits of the result that count: 64, or 32 where addresses wrap around there.
+    pub bits: u8,
+    /// The result is a multiple of this: bits below do not count.
+    pub align: u8,
 }
 
 /// One input of a shape, and what becomes of it.
@@ -36,9 +50,24 @@ pub struct AddressPart {
     /// 32-bit units.
     pub units: u8,
     pub per_lane: bool,
-    pub signed: bool,
-    /// Shifted left by so many bits before it is added.
-    pub shift: u8,
+    pub role: AddressRole,
+}
+
+/// What becomes of an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum AddressRole {
+    /// It is added: the low `bits` of it, without those below `align`, extended by its sign or not, times `factor`.
+    Term { bits: u8, align: u8, signed: bool, factor: u16 },
+    /// The first two words of a buffer resource, which say how the index and the offset make an address.
+    Resource,
+    /// Its last word.
+    ResourceFlags,
+    /// The number of a record in the buffer.
+    Index,
+    /// An offset within the record. There may be two, which are added.
+    Offset,
+    /// The scalar offset, which not all processors treat alike.
+    ScalarOffset,
 }
 
 impl AddressShape {
@@ -47,6 +76,247 @@ impl AddressShape {
     /// # Errors
     /// It accesses no memory, or in a way that no address describes.
     pub fn of(inst: &Inst) -> Result<(AddressShape, Vec<AddressInput>), Rejection> {
-        Err(Rejection::NoAddress { mnemonic: inst.info().mnemonic })
+        let mut parts = Parts::default();
+        let shape = inst.memory().and_then(|access| {
+            let bytes = access.width;
+            match access.space {
+                Space::Image => parts.image(inst),
+                Space::Gds => None,
+                Space::Lds => parts.lds(inst, bytes),
+                Space::Buffer if inst.info().flags.contains(Flags::SMEM) => parts.scalar(inst, bytes),
+                Space::Buffer => parts.buffer(inst),
+                _ if inst.info().flags.contains(Flags::SMEM) => parts.scalar(inst, bytes),
+                _ if inst.info().format == Format::Tensor => parts.tensor(inst),
+                space => parts.flat(inst, space, bytes),
+            }
+        });
+        let (lane, bits, align) = shape.ok_or(Rejection::NoAddress { mnemonic: inst.info().mnemonic })?;
+        Ok((AddressShape { parts: parts.parts, lane, bits, align }, parts.inputs))
     }
+
+    /// It may differ between lanes.
+    pub fn is_per_lane(&self) -> bool {
+        // A resource may add the lane's number to the index.
+        self.lane != 0 || self.parts.iter().any(|p| p.per_lane || p.role == AddressRole::Resource)
+    }
+}
+
+/// The lane's factor, the bits and the alignment of an [`AddressShape`].
+type Rest = (u8, u8, u8);
+
+const WHOLE: Rest = (0, 64, 1);
+
+/// A plain unsigned term.
+const TERM: AddressRole = term(64);
+
+const fn term(bits: u8) -> AddressRole {
+    AddressRole::Term { bits, align: 1, signed: false, factor: 1 }
+}
+
+/// A number of 32 bits that may be negative.
+const NUMBER: AddressRole = AddressRole::Term { bits: 32, align: 1, signed: true, factor: 1 };
+
+#[derive(Default)]
+struct Parts {
+    parts: Vec<AddressPart>,
+    inputs: Vec<AddressInput>,
+}
+
+impl Parts {
+    fn reg(&mut self, range: RegRange, role: AddressRole) {
+        let per_lane = range.first.is_vgpr();
+        self.parts.push(AddressPart { units: range.count, per_lane, role });
+        self.inputs.push(AddressInput::Reg(range));
+    }
+
+    /// Nothing if it is zero.
+    fn number(&mut self, number: i64, role: AddressRole) {
+        if number != 0 {
+            self.parts.push(AddressPart { units: 1, per_lane: false, role });
+            self.inputs.push(AddressInput::Number(number));
+        }
+    }
+
+    fn flat(&mut self, inst: &Inst, space: Space, bytes: Option<u16>) -> Option<Rest> {
+        let base = register(inst, Field::Saddr);
+        let own = register(inst, Field::Addr).or(register(inst, Field::Vaddr));
+        let rest = if space == Space::Scratch { 32 } else { 64 };
+        let by_lane = inst.info().base.contains("addtid");
+        if base.is_none() && own.is_none() && !by_lane && space != Space::Scratch {
+            return None;
+        }
+        let scaled = inst.field(Field::ScaleOffset) == Some(1);
+        if let Some(base) = base {
+            self.reg(base, TERM);
+        }
+        if let Some(own) = own {
+            let is_offset = own.count == 1;
+            let factor = match scaled && is_offset {
+                true => bytes?,
+                false => 1,
+            };
+            let signed = is_offset && has_signed_offsets(inst);
+            self.reg(own, AddressRole::Term { bits: if is_offset { 32 } else { 64 }, align: 1, signed, factor });
+        }
+        let (raw, width) = offset(inst)?;
+        // Without a segment the field of the older ones has no sign.
+        let unsigned = space == Space::Flat && width < 24;
+        self.number(if unsigned { raw & ((1 << (width - 1)) - 1) } else { sign_extend(raw, width) }, NUMBER);
+        Some((if by_lane { 4 } else { 0 }, rest, 1))
+    }
+
+    fn lds(&mut self, inst: &Inst, bytes: Option<u16>) -> Option<Rest> {
+        let info = inst.info();
+        // What M0 and the interpolation say of the place is not an address of the instruction's.
+        if info.format == Format::Ldsdir || info.base.contains("bvh_stack") {
+            return None;
+        }
+        let low = i64::from(inst.field(Field::Offset0)?);
+        let high = i64::from(inst.field(Field::Offset1)?);
+        let pair = ["read2", "write2", "wrxchg2", "load_2addr", "store_2addr", "storexchg_2addr"];
+        let number = match pair.iter().any(|name| info.base.contains(name)) {
+            true => {
+                let one = i64::from(bytes?) / 2;
+                low * one * if info.base.contains("st64") || info.base.contains("stride64") { 64 } else { 1 }
+            }
+            false => low | high << 8,
+        };
+        let by_lane = info.base.contains("addtid");
+        match register(inst, Field::Addr) {
+            Some(addr) if !by_lane => self.reg(addr, TERM),
+            // The manual speaks of M0's upper half for the counters; LLVM puts the place into the lower one.
+            _ if by_lane || info.base == "ds_append" || info.base == "ds_consume" => {
+                self.reg(RegRange::new(Reg::M0, 1), term(16));
+            }
+            _ => return None,
+        }
+        self.number(number, NUMBER);
+        Some((if by_lane { 4 } else { 0 }, 32, 1))
+    }
+
+    fn scalar(&mut self, inst: &Inst, bytes: Option<u16>) -> Option<Rest> {
+        let info = inst.info();
+        if info.base.starts_with("s_scratch_") {
+            return None;
+        }
+        let base = register(inst, Field::Sbase)?;
+        let sub_word = bytes.filter(|b| *b < 4);
+        let is_buffer = info.base.starts_with("s_buffer_");
+        let is_atomic = info.flags.contains(Flags::ATOMIC);
+        // Of words the two lowest bits of the base and of each offset do not count; of a buffer's those of the sum of
+        // the offsets, of atomics those of the whole.
+        let align = if is_buffer || is_atomic || sub_word.is_some() { 1 } else { 4 };
+        if is_buffer {
+            self.reg(RegRange::new(base.first, 2), term(base_bits(inst)));
+        } else {
+            self.reg(base, AddressRole::Term { bits: 64, align, signed: false, factor: 1 });
+        }
+        for (operand, value) in inst.operands() {
+            match (operand.field, value) {
+                (Field::Sdata | Field::Sbase, _) => {}
+                (_, Operand::Reg(range)) => {
+                    let factor = if inst.field(Field::ScaleOffset) == Some(1) { bytes? } else { 1 };
+                    // What is scaled to words is whole words.
+                    let align = if factor % 4 == 0 { 1 } else { align };
+                    self.reg(range, AddressRole::Term { bits: 32, align, signed: false, factor });
+                }
+                (_, Operand::Imm(number)) if inst.field(Field::Imm) != Some(1) => {
+                    self.number(number & !(i64::from(align) - 1), NUMBER);
+                }
+                _ => {}
+            }
+        }
+        if inst.field(Field::Imm) == Some(1) {
+            let (raw, width) = offset(inst)?;
+            self.number(sign_extend(raw, width) & !(i64::from(align) - 1), NUMBER);
+        }
+        // The base of a buffer may be odd, though nobody makes such: then this would be wrong.
+        let whole = if is_buffer && sub_word.is_none() { 4 } else { sub_word.unwrap_or(if is_atomic { 4 } else { 1 }) };
+        Some((0, 64, whole as u8))
+    }
+
+    fn buffer(&mut self, inst: &Inst) -> Option<Rest> {
+        let resource = register(inst, Field::Srsrc)?;
+        let low = RegRange::new(resource.first, 2);
+        let flag = |field| inst.field(field) == Some(1);
+        let (indexed, offset_given) = (flag(Field::Idxen), flag(Field::Offen));
+        let own = register(inst, Field::Vaddr);
+        let nth = |n: u16| own.map(|own| RegRange::new(own.first.offset(n), 1));
+        let (index, own_offset) = match (indexed, offset_given) {
+            (true, true) => (nth(0), nth(1)),
+            (true, false) => (nth(0), None),
+            (false, true) => (None, nth(0)),
+            (false, false) => (None, None),
+        };
+        if indexed && index.is_none() || offset_given && own_offset.is_none() {
+            return None;
+        }
+        let wide = base_bits(inst) > 48;
+        // Nobody says where such a resource has its stride.
+        if wide && indexed {
+            return None;
+        }
+        let [offset_role, scalar_role] = if wide { [term(32); 2] } else { [AddressRole::Offset, AddressRole::ScalarOffset] };
+        if wide {
+            self.reg(low, term(base_bits(inst)));
+        } else {
+            self.reg(low, AddressRole::Resource);
+            self.reg(RegRange::new(resource.first.offset(3), 1), AddressRole::ResourceFlags);
+        }
+        if let Some(index) = index {
+            self.reg(index, AddressRole::Index);
+        }
+        if let Some(own_offset) = own_offset {
+            self.reg(own_offset, offset_role);
+        }
+        self.number(offset(inst)?.0, offset_role);
+        match inst.operand_in(Field::Soffset) {
+            Some(Operand::Reg(range)) => self.reg(range, scalar_role),
+            Some(constant) => {
+                self.number(constant.bits(DataType::I32).unwrap_or(0).cast_signed(), scalar_role);
+            }
+            None => {}
+        }
+        Some(WHOLE)
+    }
+
+    /// Where the image begins.
+    fn image(&mut self, inst: &Inst) -> Option<Rest> {
+        let resource = register(inst, Field::Srsrc)?;
+        // In units of 256 bytes.
+        let role = AddressRole::Term { bits: 40, align: 1, signed: false, factor: 256 };
+        self.reg(RegRange::new(resource.first, 2), role);
+        Some(WHOLE)
+    }
+
+    /// Where the tile begins: the second half of the first group of the descriptor.
+    fn tensor(&mut self, inst: &Inst) -> Option<Rest> {
+        let group = register(inst, Field::Vaddr)?;
+        self.reg(RegRange::new(group.first.offset(2), 2), term(base_bits(inst)));
+        Some(WHOLE)
+    }
+}
+
+fn register(inst: &Inst, field: Field) -> Option<RegRange> {
+    inst.operand_in(field)?.reg()
+}
+
+/// The raw bits of the offset, and how many there are.
+fn offset(inst: &Inst) -> Option<(i64, u32)> {
+    let width = inst.info().layout().iter().filter(|(field, ..)| *field == Field::Offset).map(|(.., w)| u32::from(*w));
+    Some((inst.field(Field::Offset)?.into(), width.sum()))
+}
+
+fn sign_extend(raw: i64, width: u32) -> i64 {
+    raw << (64 - width) >> (64 - width)
+}
+
+/// A lane's offset from a scalar base has a sign.
+fn has_signed_offsets(inst: &Inst) -> bool {
+    inst.info().mode.target().generation() == Generation::Gfx1250
+}
+
+/// Bits of an address in a descriptor.
+fn base_bits(inst: &Inst) -> u8 {
+    if inst.info().mode.target().generation() == Generation::Gfx1250 { 57 } else { 48 }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use luthier_isa::{Inst, Mode, Part, RegRange, RegSet};
 
-pub use address::{AddressInput, AddressPart, AddressShape};
+pub use address::{AddressInput, AddressPart, AddressRole, AddressShape};
 pub use error::HookError;
 
 /// What the hook compiler has to know of an argument. Together with the target and the wave size it decides the code

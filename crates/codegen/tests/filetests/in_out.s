@@ -45,11 +45,13 @@ amdhsa.kernels:
 //| k.instrumented:
 //| 0x3000  0x1500  v_mov_b32_e32 v1, 1
 //| 0x3004          v_lshlrev_b32_e32 v1, 1, v1
-//| 0x3008  0x1504  v_mov_b32_dpp v2, v1 row_shr:1 row_mask:0xf bank_mask:0xf
-//| 0x3010          s_mov_b32 s1, s0
-//| 0x3014          s_add_u32 s1, s1, 1
-//| 0x3018  0x150c  v_add_u32_e32 v2, v1, v2
-//| 0x301c          v_lshlrev_b32_e32 v2, 1, v2
-//| 0x3020  0x1510  global_store_dword v[4:5], v2, off
-//| 0x3028  0x1518  s_endpgm
+//| 0x3008          s_nop 1
+//| 0x300c  0x1504  v_mov_b32_dpp v2, v1 row_shr:1 row_mask:0xf bank_mask:0xf
+//| 0x3014          s_mov_b32 s1, s0
+//| 0x3018          s_add_u32 s1, s1, 1
+//| 0x301c  0x150c  v_add_u32_e32 v2, v1, v2
+//| 0x3020          v_lshlrev_b32_e32 v2, 1, v2
+//| 0x3024          s_nop 2
+//| 0x3028  0x1510  global_store_dword v[4:5], v2, off
+//| 0x3030  0x1518  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

@@ -40,4 +40,14 @@ amdhsa.kernels:
 ...
 .end_amdgpu_metadata
 
-//| rejected at 0x1504: k cannot be copied: s_getreg_b32: Imm(63489) does not fit Simm16
+//| k.instrumented:
+//| 0x3000  0x1500  v_mov_b32_e32 v0, 0
+//| 0x3004          s_getreg_b32 s0, hwreg(HW_REG_MODE)
+//| 0x3008          s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0xf0
+//| 0x3010          v_add_f32_e32 v1, 1.0, v0
+//| 0x3014          s_nop 0
+//| 0x3018          s_setreg_b32 hwreg(HW_REG_MODE, 0, 8), s0
+//| 0x301c  0x1504  v_add_f32_e32 v0, v0, v0
+//| 0x3020  0x1508  global_store_dword v[2:3], v0, off
+//| 0x3028  0x1510  s_endpgm
+//| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

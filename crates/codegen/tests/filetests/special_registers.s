@@ -71,43 +71,46 @@ amdhsa.kernels:
 //| 0x3050          v_readlane_b32 s0, v1, 0
 //| 0x3058          v_readlane_b32 s1, v1, 1
 //| 0x3060          v_readlane_b32 s2, v1, 2
-//| 0x3068  0x150c  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x306c  0x1510  s_cbranch_scc1 26  -> 0x30d8
-//| 0x3070          v_writelane_b32 v1, s0, 0
-//| 0x3078          v_writelane_b32 v1, s1, 1
-//| 0x3080          v_writelane_b32 v1, s2, 2
-//| 0x3088          s_mov_b64 s[0:1], vcc
-//| 0x308c          s_mov_b32 s2, m0
-//| 0x3090          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x3098          s_mov_b32 m0, 0
-//| 0x309c          ds_write_b32 v2, v2
-//| 0x30a4          s_waitcnt lgkmcnt(0)
-//| 0x30a8          v_add_u32_e32 v4, 1, v3
-//| 0x30ac          s_mov_b32 m0, s2
-//| 0x30b0          s_mov_b64 vcc, s[0:1]
-//| 0x30b4          v_readlane_b32 s0, v1, 0
-//| 0x30bc          v_readlane_b32 s1, v1, 1
-//| 0x30c4          v_readlane_b32 s2, v1, 2
-//| 0x30cc  0x1514  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x30d0  0x1518  ds_write_b32 v0, v1
-//| 0x30d8          v_writelane_b32 v1, s0, 0
-//| 0x30e0          v_writelane_b32 v1, s1, 1
-//| 0x30e8          s_mov_b64 s[0:1], vcc
-//| 0x30ec          v_cmp_eq_u64_e64 vcc, s[0:1], 0
-//| 0x30f4          s_mov_b64 vcc, s[0:1]
-//| 0x30f8          v_readlane_b32 s0, v1, 0
-//| 0x3100          v_readlane_b32 s1, v1, 1
-//| 0x3108  0x1520  s_movrels_b32 s1, s2
-//| 0x310c  0x1524  v_mov_b32_e32 v3, s1
-//| 0x3110  0x1528  v_add_u32_e32 v2, v2, v3
-//| 0x3114  0x152c  ds_write_b32 v0, v2
-//| 0x311c          s_mov_b64 s[0:1], vcc
-//| 0x3120          v_cmp_eq_u64_e64 vcc, s[4:5], 0
-//| 0x3128          s_mov_b32 m0, 0
-//| 0x312c          ds_write_b32 v2, v2
-//| 0x3134          s_waitcnt lgkmcnt(0)
-//| 0x3138          v_add_u32_e32 v0, 1, v3
-//| 0x313c          s_mov_b64 vcc, s[0:1]
-//| 0x3140  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3144  0x1538  s_endpgm
+//| 0x3068          s_nop 2
+//| 0x306c  0x150c  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x3070  0x1510  s_cbranch_scc1 27  -> 0x30e0
+//| 0x3074          v_writelane_b32 v1, s0, 0
+//| 0x307c          v_writelane_b32 v1, s1, 1
+//| 0x3084          v_writelane_b32 v1, s2, 2
+//| 0x308c          s_mov_b64 s[0:1], vcc
+//| 0x3090          s_mov_b32 s2, m0
+//| 0x3094          v_cmp_eq_u64_e64 vcc, s[4:5], 0
+//| 0x309c          s_mov_b32 m0, 0
+//| 0x30a0          ds_write_b32 v2, v2
+//| 0x30a8          s_waitcnt lgkmcnt(0)
+//| 0x30ac          v_add_u32_e32 v4, 1, v3
+//| 0x30b0          s_mov_b32 m0, s2
+//| 0x30b4          s_mov_b64 vcc, s[0:1]
+//| 0x30b8          v_readlane_b32 s0, v1, 0
+//| 0x30c0          v_readlane_b32 s1, v1, 1
+//| 0x30c8          v_readlane_b32 s2, v1, 2
+//| 0x30d0          s_nop 2
+//| 0x30d4  0x1514  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x30d8  0x1518  ds_write_b32 v0, v1
+//| 0x30e0          v_writelane_b32 v1, s0, 0
+//| 0x30e8          v_writelane_b32 v1, s1, 1
+//| 0x30f0          s_mov_b64 s[0:1], vcc
+//| 0x30f4          v_cmp_eq_u64_e64 vcc, s[0:1], 0
+//| 0x30fc          s_mov_b64 vcc, s[0:1]
+//| 0x3100          v_readlane_b32 s0, v1, 0
+//| 0x3108          v_readlane_b32 s1, v1, 1
+//| 0x3110  0x1520  s_movrels_b32 s1, s2
+//| 0x3114  0x1524  v_mov_b32_e32 v3, s1
+//| 0x3118  0x1528  v_add_u32_e32 v2, v2, v3
+//| 0x311c  0x152c  ds_write_b32 v0, v2
+//| 0x3124          s_mov_b64 s[0:1], vcc
+//| 0x3128          v_cmp_eq_u64_e64 vcc, s[4:5], 0
+//| 0x3130          s_mov_b32 m0, 0
+//| 0x3134          ds_write_b32 v2, v2
+//| 0x313c          s_waitcnt lgkmcnt(0)
+//| 0x3140          v_add_u32_e32 v0, 1, v3
+//| 0x3144          s_mov_b64 vcc, s[0:1]
+//| 0x3148          s_nop 1
+//| 0x314c  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x3150  0x1538  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

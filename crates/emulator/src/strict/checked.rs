@@ -5,7 +5,7 @@ use luthier_isa::{Access, Field, Flags, Format, Inst, Operand, Reg};
 use super::counters::{counters, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
-use super::hazards::Facts;
+use luthier_isa::hazard::Facts;
 use super::parts::{accumulates, pairs, source, written};
 use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};

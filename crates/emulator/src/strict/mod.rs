@@ -7,7 +7,7 @@
 //!   moves, logic and arithmetic ([`flow`], [`spread`]), as it may (compilers copy, merge and spill undefined values
 //!   freely); it is a finding where it decides something: an address, EXEC, a branch, a matrix operation, what is
 //!   stored to global memory.
-//! * Some pairs of instructions must be kept apart by software ([`hazards`]); a pair that is not is
+//! * Some pairs of instructions must be kept apart by software ([`luthier_isa::hazard`]); a pair that is not is
 //!   a finding.
 //!
 //! Where memory is accessed, undefined bits go along into LDS and scratch and come back from there ([`memory`]), and
@@ -23,7 +23,6 @@ mod dual;
 pub mod engine;
 mod flow;
 mod group;
-mod hazards;
 pub mod memory;
 mod order;
 mod parts;
@@ -41,7 +40,7 @@ pub use checked::Checked;
 pub use counters::waits_for_ds;
 use engine::Landings;
 pub use group::{Group, SharedGroup};
-use hazards::{Hazards, Steps};
+use luthier_isa::hazard::{Hazards, Missing, Steps};
 use memory::Scratch;
 use shadow::Shadow;
 use waits::Waits;
@@ -96,6 +95,13 @@ struct Log {
 }
 
 impl Log {
+    /// An instruction that comes too early.
+    fn hazard(&mut self, missing: Missing, wave: u16) {
+        let Missing { rule, what, remedy, first } = missing;
+        let other = Some(Party { pc: first, wave: wave.into() });
+        self.report_pair(FindingKind::Hazard, None, None, format!("{rule}: {what}: {remedy}"), other);
+    }
+
     fn report(&mut self, kind: FindingKind, lane: Option<u32>, address: Option<u64>, message: String) {
         self.report_pair(kind, lane, address, message, None);
     }
@@ -289,7 +295,9 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     let clean = strict.clean | (op.sdst & OPENS != 0);
     let free = strict.waits.check(checked, clean, w.s[usize::from(scalar::M0)], &mut strict.log);
     strict.settle();
-    strict.hazards.check(&checked.hazards, strict.wave, &mut strict.log);
+    let (wave, log) = (strict.wave, &mut strict.log);
+    let pc = log.pc;
+    strict.hazards.check(&checked.hazards, pc, |missing| log.hazard(missing, wave));
     let passes = checked.quick.as_ref().map(|quick| strict.shadow.passes(quick, clean, exec, all));
     // Of others nothing is known.
     let settles = checked.quick.as_ref().is_some_and(|quick| quick.settles());

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use super::checked::{Checked, Place, Rule};
-use super::hazards;
+use luthier_isa::hazard;
 use super::quick::Units;
 
 /// What is known of registers at a point of a block.
@@ -78,7 +78,7 @@ pub fn prune(block: &mut [Box<Checked>]) {
         }
     }
     let mut facts: Vec<_> = block.iter_mut().map(|inst| &mut inst.hazards).collect();
-    hazards::prune(&mut facts);
+    hazard::prune(&mut facts);
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ pub struct Entry {
     pub places: Vec<Vec<RegRange>>,
     /// The argument that is each of the variables.
     pub variables: Vec<usize>,
+    /// What the text calls, by name.
+    pub calls: Vec<(&'static str, &'static str)>,
     /// Where the EXEC of the beginning is, all the time; only if that was asked for.
     pub exec: Option<RegRange>,
 }
@@ -184,7 +186,7 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
             }
             ArgSpec::Address(shape) => {
                 let inputs: Vec<String> = (0..shape.parts.len()).map(|n| raw(index, n)).collect();
-                let address = address::compute(&mut body, index, shape, &inputs);
+                let address = address::compute(&mut body, index, part.mode, shape, &inputs);
                 from_raw(&mut body, index, formal.ty, &address, 64)
             }
         };
@@ -195,7 +197,9 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
     let returns = results.of(&mut body, &slots);
     let text = format!("define amdgpu_cs {returns} @{ENTRY}({}) #1 {{\n{body}}}\n", params.join(", "));
     let exec = if keep_exec { places.pop().and_then(|p| p.first().copied()) } else { None };
-    Ok(Entry { text, places, variables, exec })
+    let has_address = args.iter().any(|a| matches!(a, ArgSpec::Address(_)));
+    let calls = if has_address { address::DECLARATIONS.to_vec() } else { Vec::new() };
+    Ok(Entry { text, places, variables, calls, exec })
 }
 
 /// How the argument travels: one slot for each input, none if it is known at compile time. An error is a sentence about

@@ -24,6 +24,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use luthier_isa::Mode;
 
+use self::entry::Entry;
 use super::{
     ast::{At, Expr, Function, Scalar, Space, Type, Unit},
     processor,
@@ -68,9 +69,12 @@ impl<'u> ModuleText<'u> {
     }
 
     /// The finished text, with `entry` as the shader part.
-    pub fn finish(self, entry: &str, variables: usize) -> String {
+    pub fn finish(mut self, entry: &Entry) -> String {
         let mut out = String::new();
-        for i in 0..variables {
+        for (name, signature) in &entry.calls {
+            self.declare(name, (*signature).to_owned());
+        }
+        for i in 0..entry.variables.len() {
             // Hidden: resolved in the code object that the template is placed in, so addressed relative to the PC.
             let _ = writeln!(out, "@{} = external hidden addrspace(1) global [0 x i8]", entry::variable_name(i));
         }
@@ -78,7 +82,7 @@ impl<'u> ModuleText<'u> {
             let _ = writeln!(out, "{signature}");
         }
         out.push_str(&self.functions);
-        out.push_str(entry);
+        out.push_str(&entry.text);
         out.push_str("attributes #0 = { nounwind convergent alwaysinline }\n");
         out.push_str("attributes #1 = { nounwind \"amdgpu-agpr-alloc\"=\"0\" }\n");
         out.push_str("attributes #2 = { nounwind convergent willreturn memory(argmem: readwrite) }\n");

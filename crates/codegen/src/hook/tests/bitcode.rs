@@ -94,7 +94,15 @@ fn what_a_module_may_not_hold_is_refused() {
         (body("module asm \"s_nop 0\"", ""), "assembly outside"),
         (body("@t = external thread_local addrspace(1) global i32", "  store i32 1, ptr addrspace(1) @t"), "thread-local"),
         (body("declare void @elsewhere()", "  call void @elsewhere()"), "calls elsewhere, which is not in the module"),
-        (body("", "  call void @f()"), "calls itself"),
+        (
+            body(
+                "define i32 @g(i32 %n) {\n  %z = icmp eq i32 %n, 0\n  br i1 %z, label %a, label %b\na:\n  ret i32 1\nb:\n\
+                 %m = sub i32 %n, 1\n  %r = call i32 @g(i32 %m)\n  %s = call i32 @g(i32 %r)\n  ret i32 %s\n}",
+                "  %x = load volatile i32, ptr addrspace(1) null\n  %r = call i32 @g(i32 %x)\n\
+                 store i32 %r, ptr addrspace(1) null",
+            ),
+            "calls itself",
+        ),
         (body("@p = external addrspace(1) global ptr", "  %f = load ptr, ptr addrspace(1) @p\n  call void %f()"), "pointer"),
         (ir("define amdgpu_kernel void @f() { ret void }"), "is a kernel"),
         (ir("define amdgpu_cs void @f() { ret void }"), "is a kernel or a shader"),

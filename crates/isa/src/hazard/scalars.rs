@@ -4,20 +4,20 @@
 //! readers only behind a wait for the writer (the hazard of masks). RDNA4: the same once a VALU instruction has read the
 //! SGPR, or its neighbour in the pair, in any way. On RDNA3 what was read before a call or a return is forgotten. The wait is `s_waitcnt_depctr`, on RDNA4 `s_wait_alu`.
 
-use luthier_isa::{Field, Flags, Generation, Operand, Reg, Wave};
+use crate::{Field, Flags, Generation, Operand, Reg, Target, Wave};
 
-use super::Missing;
+use super::{Cure, Missing, Remedy};
 use super::view::View;
 
 /// An instruction as these checks see it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ScalarFacts {
     kind: Kind,
     /// Whether the processor is one of RDNA4.
     any_read: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Kind {
     Access {
         vector: bool,
@@ -95,7 +95,7 @@ impl ScalarFacts {
 }
 
 /// What a wave has read and written lately.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Scalars {
     /// Those that a VALU instruction has read: as masks (RDNA3), in any way, both of a pair (RDNA4).
     read: u128,
@@ -190,25 +190,38 @@ impl Scalars {
         }
     }
 
+    /// What waits for the writer of a register.
+    fn cure(&self, any_read: bool, register: u32) -> Cure {
+        let scalar = self.by_scalar >> register & 1 != 0;
+        match (scalar, VCC >> register & 1 != 0, any_read) {
+            (true, _, false) => Cure::SaSdst,
+            (true, _, true) => Cure::AluSaSdst,
+            (false, true, false) => Cure::VaVcc,
+            (false, true, true) => Cure::AluVaVcc,
+            (false, false, false) => Cure::VaSdst,
+            (false, false, true) => Cure::AluVaSdst,
+        }
+    }
+
+    /// What waits for some writer of a live register that has not been waited for.
+    pub fn rest(&self, target: Target, live: impl Fn(Reg) -> bool) -> Option<Cure> {
+        let all = self.by_scalar | self.by_vector;
+        let read = (0..128).filter(|n| all >> n & 1 != 0 && Reg::from_index(*n).is_some_and(&live));
+        let open = read.fold(0u128, |open, n| open | 1 << n);
+        (open != 0).then(|| self.cure(target.generation() == Generation::Gfx12, open.trailing_zeros()))
+    }
+
     fn missing(&self, any_read: bool, register: u32) -> Missing {
         let scalar = self.by_scalar >> register & 1 != 0;
-        let wait = match () {
-            () if scalar => "depctr_sa_sdst(0)",
-            () if VCC >> register & 1 != 0 => "depctr_va_vcc(0)",
-            () => "depctr_va_sdst(0)",
-        };
-        let (rule, instruction) = if any_read {
-            ("sgpr-write-after-vector-read", "s_wait_alu")
-        } else {
-            ("sgpr-write-after-mask", "s_waitcnt_depctr")
-        };
+        let cure = self.cure(any_read, register);
+        let rule = if any_read { "sgpr-write-after-vector-read" } else { "sgpr-write-after-mask" };
         let reg = Reg::from_index(register as usize).map(|reg| reg.to_string()).unwrap_or_default();
         let unit = if scalar { "scalar" } else { "VALU" };
         let read = if any_read { "read by a vector instruction" } else { "read as a mask" };
         Missing {
             rule,
             what: format!("{reg} was {read} and has since been written by a {unit} instruction"),
-            remedy: format!("{instruction} {wait} is needed before this"),
+            remedy: Remedy::Cure(cure),
             first: self.writers.as_ref().map_or(0, |w| w[register as usize]),
         }
     }

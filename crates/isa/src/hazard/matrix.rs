@@ -7,9 +7,9 @@
 
 use std::collections::VecDeque;
 
-use luthier_isa::{Field, Flags, Generation, Inst, Operand, RegRange, Target};
+use crate::{Field, Flags, Generation, Inst, Operand, RegRange, Target};
 
-use super::{Missing, wait_states};
+use super::{Missing, Remedy};
 
 /// How long a matrix instruction takes, as the tables of wait states group them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,6 +141,11 @@ impl MatrixFacts {
     /// Whether others have to stay away from it.
     pub fn holds(&self) -> bool {
         self.holds.is_some()
+    }
+
+    /// It touches no register that another could hold, and holds none.
+    pub fn is_indifferent(&self) -> bool {
+        self.uses.is_empty() && self.holds.is_none() && !self.fma64
     }
 
     pub fn of(inst: &Inst) -> MatrixFacts {
@@ -295,7 +300,7 @@ const LONGEST: u64 = 20;
 const FMA64: u32 = 2;
 
 /// The matrix instructions and dot products of the last few wait states.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct MatrixHazards {
     recent: VecDeque<Holder>,
 }
@@ -313,7 +318,7 @@ impl MatrixHazards {
             let have = now.saturating_sub(first.at + 1);
             let missing = u64::from(states).saturating_sub(have);
             if missing > worst.as_ref().map_or(0, |w| w.0) {
-                worst = Some((missing, Missing { rule, what: why(), remedy: wait_states(missing), first: first.pc }));
+                worst = Some((missing, Missing { rule, what: why(), remedy: Remedy::States(missing as u32), first: first.pc }));
             }
         };
         // The latest writer of a register is the one to wait for.
@@ -346,6 +351,16 @@ impl MatrixHazards {
             need("double-matrix-fma", FMA64, first, &why);
         }
         worst.map(|(_, missing)| missing)
+    }
+
+    /// Wait states until none holds its registers any more.
+    pub fn rest(&self, now: u64) -> u64 {
+        self.recent.back().map_or(0, |h| (h.at + 1 + LONGEST).saturating_sub(now))
+    }
+
+    /// The registers that recent ones write or read.
+    pub fn held(&self) -> impl Iterator<Item = RegRange> + '_ {
+        self.recent.iter().flat_map(|h| h.accumulator.into_iter().chain([h.result]))
     }
 
     /// Whether none has been issued lately.

@@ -7,9 +7,9 @@
 
 use std::collections::VecDeque;
 
-use luthier_isa::{Flags, Generation, Operand, RegRange, Wave};
+use crate::{Flags, Generation, Operand, RegRange, Wave};
 
-use super::Missing;
+use super::{Cure, Missing, Remedy};
 use super::view::View;
 
 const AROUND_EXEC: u32 = 2;
@@ -17,7 +17,7 @@ const BEHIND: u32 = 4;
 /// VALU instructions that can matter.
 const KEPT: usize = 9;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ForwardingFacts {
     vector: bool,
     /// Distinct vector registers that it reads and writes.
@@ -58,6 +58,7 @@ impl ForwardingFacts {
 }
 
 /// A VALU instruction of late.
+#[derive(Clone)]
 struct Vector {
     results: Vec<RegRange>,
     pc: u64,
@@ -65,7 +66,7 @@ struct Vector {
     exec_changes: bool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Forwarding {
     /// The latest first.
     recent: VecDeque<Vector>,
@@ -80,6 +81,11 @@ impl Forwarding {
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         self.recent.clear();
+    }
+
+    /// EXEC has changed between VALU instructions that a later one may still read the results of.
+    pub fn is_open(&self) -> bool {
+        self.recent.iter().any(|v| v.exec_changes)
     }
 
     pub fn check(&mut self, facts: &ForwardingFacts, pc: u64) -> Option<Missing> {
@@ -125,7 +131,7 @@ impl Forwarding {
                 "{} was written before a change of EXEC, {} behind it, both within a few instructions",
                 first.first, second.first
             ),
-            remedy: "s_waitcnt_depctr depctr_va_vdst(0) is needed before this".into(),
+            remedy: Remedy::Cure(Cure::VaVdst),
             first: self.recent[before as usize].pc,
         })
     }

@@ -1,5 +1,8 @@
 //! Pairs of instructions that the hardware leaves it to software to keep apart.
 //!
+//! [`Hazards`] follows the instructions of a wave. Strict mode steps it with the instructions that are executed;
+//! placement steps it with those that surround a place, and asks what has to come in between.
+//!
 //! The rules are rows of a table ([`rules`]), which say what the first instruction does to a register, what the second
 //! does to it, how far apart they have to be, and what in between makes it good; [`view`] tells what an instruction
 //! does. Distances are counted in wait states (one for each instruction in between, more for `s_nop`) or in VALU
@@ -8,25 +11,24 @@
 
 mod forwarding;
 mod matrix;
+mod remedy;
 mod rules;
 mod scalars;
 mod view;
 mod within;
 
-use luthier_isa::{Inst, Reg};
+use crate::{Inst, Mode, Reg, RegRange};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
 use self::rules::{Apart, First, Marks, RULES, Rule};
 use self::scalars::{ScalarFacts, Scalars};
 use self::view::View;
-use super::{Log, Party};
-use crate::report::FindingKind;
-
+pub use self::remedy::{Cure, Remedy};
 pub use self::within::prune;
 
 /// An instruction as the hazard checks see it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Facts {
     makes: Vec<(First, Reg)>,
     needs: Vec<(&'static Rule, Reg)>,
@@ -66,7 +68,7 @@ impl Facts {
         let makes = wanted.flat_map(|first| view.first(first).into_iter().map(move |reg| (first, reg))).collect();
         let needs = here().flat_map(|rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg))).collect();
         let length =
-            if view.base == "s_nop" { inst.field(luthier_isa::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+            if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
         // What no rule here asks for need not be noted.
         let asked = here().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends);
         Facts {
@@ -87,6 +89,15 @@ impl Facts {
     /// block is.
     pub fn is_quiet(&self) -> bool {
         self.quiet
+    }
+
+    /// It neither needs a distance from another instruction nor asks for one.
+    pub fn is_indifferent(&self) -> bool {
+        self.needs.is_empty()
+            && self.makes.is_empty()
+            && self.matrix.is_indifferent()
+            && self.scalars.is_none()
+            && self.forwarding.is_none()
     }
 
     fn settle(&mut self) {
@@ -122,20 +133,18 @@ struct Stamp {
 }
 
 /// What is missing before an instruction.
-struct Missing {
-    rule: &'static str,
-    what: String,
-    /// How much, and of what.
-    remedy: String,
-    /// Where the other instruction is.
-    first: u64,
-}
-
-fn wait_states(missing: u64) -> String {
-    format!("{missing} more wait state{} needed before this", if missing == 1 { " is" } else { "s are" })
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    pub rule: &'static str,
+    /// What has happened before.
+    pub what: String,
+    pub remedy: Remedy,
+    /// Where the other instruction is, as it was told to [`Hazards::check`].
+    pub first: u64,
 }
 
 /// What a wave has done lately, as far as hazards are concerned.
+#[derive(Clone)]
 pub struct Hazards {
     now: u64,
     /// When the wave began: stamps from before are another's.
@@ -155,6 +164,7 @@ pub struct Hazards {
 const LONG_AGO: u64 = 64;
 
 impl Default for Hazards {
+    /// Of a wave that begins.
     fn default() -> Hazards {
         Hazards {
             now: LONG_AGO,
@@ -180,6 +190,11 @@ impl Hazards {
         self.forwarding.restart();
     }
 
+    /// Registers that matrix instructions of late may still be using.
+    pub fn held(&self) -> impl Iterator<Item = RegRange> + '_ {
+        self.matrix.held()
+    }
+
     /// Whether no matrix instruction is under way.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
@@ -194,40 +209,77 @@ impl Hazards {
         self.transcendentals += u32::from(steps.transcendental);
     }
 
-    /// Checks one instruction of this wave and notes what it does.
+    /// Checks one instruction, at `pc`, and notes what it does. Everything that is missing before it goes to `report`.
     #[inline(always)]
-    pub fn check(&mut self, facts: &Facts, wave: u16, log: &mut Log) {
+    pub fn check(&mut self, facts: &Facts, pc: u64, report: impl FnMut(Missing)) {
         if facts.quiet && self.is_idle() {
             self.pass(facts.steps());
         } else {
-            self.look(facts, wave, log);
+            self.look(facts, pc, report);
         }
     }
 
-    fn look(&mut self, facts: &Facts, wave: u16, log: &mut Log) {
-        let report = |log: &mut Log, missing: Missing| {
-            let Missing { rule, what, remedy, first } = missing;
-            let other = Some(Party { pc: first, wave: wave.into() });
-            log.report_pair(FindingKind::Hazard, None, None, format!("{rule}: {what}: {remedy}"), other);
-        };
+    fn look(&mut self, facts: &Facts, pc: u64, mut report: impl FnMut(Missing)) {
         let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
-        if let Some((_, missing)) = worst {
-            report(log, missing);
+        worst.into_iter().for_each(|(_, missing)| report(missing));
+        self.matrix.missing(&facts.matrix, self.now).into_iter().for_each(&mut report);
+        if let Some(scalars) = &facts.scalars {
+            self.scalars.check(scalars, pc).into_iter().for_each(&mut report);
         }
-        if let Some(missing) = self.matrix.missing(&facts.matrix, self.now) {
-            report(log, missing);
+        if let Some(forwarding) = &facts.forwarding {
+            self.forwarding.check(forwarding, pc).into_iter().for_each(&mut report);
         }
-        if let Some(scalars) = &facts.scalars
-            && let Some(missing) = self.scalars.check(scalars, log.pc)
-        {
-            report(log, missing);
+        self.note(facts, pc);
+    }
+
+    /// The first thing that is missing before an instruction that is about to come. Nothing is noted.
+    pub fn needed(&self, facts: &Facts) -> Option<Missing> {
+        let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
+        let matrix = || self.matrix.missing(&facts.matrix, self.now);
+        let scalars = || self.scalars.clone().check(facts.scalars.as_deref()?, 0);
+        let forwarding = || self.forwarding.clone().check(facts.forwarding.as_deref()?, 0);
+        worst.map(|(_, missing)| missing).or_else(matrix).or_else(scalars).or_else(forwarding)
+    }
+
+    /// Lets an instruction go by of which only the time it takes and what it ends matter, not what it does itself.
+    pub fn go_by(&mut self, facts: &Facts) {
+        self.vectors += u32::from(facts.vector);
+        self.transcendentals += u32::from(facts.transcendental);
+        self.mark(facts.marks);
+        self.now += u64::from(facts.length);
+    }
+
+    /// What would have to come now for nothing to be left to keep away from what `done` has done, whatever instruction is
+    /// next. Registers that are not `live` are only overwritten.
+    pub fn rest<'f>(
+        &self,
+        mode: Mode,
+        done: impl Iterator<Item = &'f Facts>,
+        live: impl Fn(Reg) -> bool,
+    ) -> Option<Remedy> {
+        let mut states = self.matrix.rest(self.now);
+        for &(first, reg) in done.flat_map(|facts| &facts.makes) {
+            let Some(stamp) = self.stamps[first as usize].as_ref().map(|stamps| stamps[reg.index()]) else { continue };
+            let here = RULES.iter().filter(|rule| rule.first == first && (rule.on)(mode.target(), mode.wave()));
+            for rule in here.filter(|rule| rule.second.concerns(reg) && (live(reg) || rule.second.overwrites())) {
+                match rule.apart {
+                    _ if self.since(rule.ends, stamp.at) => {}
+                    Apart::States(n) => {
+                        let have = self.now.saturating_sub(stamp.at + 1);
+                        states = states.max(u64::from(n).saturating_sub(have));
+                    }
+                    Apart::Vectors { any, .. } if self.vectors - stamp.vectors >= any => {}
+                    Apart::Vectors { .. } | Apart::Any => return Some(Remedy::Cure(rule.cure)),
+                }
+            }
         }
-        if let Some(forwarding) = &facts.forwarding
-            && let Some(missing) = self.forwarding.check(forwarding, log.pc)
-        {
-            report(log, missing);
+        if let Some(cure) = self.scalars.rest(mode.target(), live) {
+            return Some(Remedy::Cure(cure));
         }
-        self.note(facts, log.pc);
+        if self.forwarding.is_open() {
+            return Some(Remedy::Cure(Cure::VaVdst));
+        }
+        (states > 0).then_some(Remedy::States(states as u32))
     }
 
     /// How much of the distance is missing, if any.
@@ -246,20 +298,35 @@ impl Hazards {
             Apart::Vectors { any, .. } => any.saturating_sub(self.vectors - stamp.vectors).into(),
             Apart::Any => 1,
         };
-        let since =
-            |marks: Marks| (0..self.marked.len()).any(|k| marks.bits() >> k & 1 != 0 && self.marked[k] > stamp.at);
-        if much == 0 || since(rule.ends) || !rule.since.is_empty() && !since(rule.since) {
+        let opened = rule.since.is_empty() || self.since(rule.since, stamp.at);
+        if much == 0 || self.since(rule.ends, stamp.at) || !opened {
             return None;
         }
         let remedy = match rule.apart {
-            Apart::States(_) => wait_states(much),
-            Apart::Vectors { .. } => format!("{much} more VALU instructions or {} are needed before this", rule.cure),
-            Apart::Any => format!("{} is needed before this", rule.cure),
+            Apart::States(_) => Remedy::States(much as u32),
+            Apart::Vectors { .. } => Remedy::Vectors(much as u32, rule.cure),
+            Apart::Any => Remedy::Cure(rule.cure),
         };
         Some((much, Missing { rule: rule.name, what: rule.first.phrase(reg), remedy, first: stamp.pc }))
     }
 
-    fn note(&mut self, facts: &Facts, pc: u64) {
+    /// An instruction with one of these marks came after that time.
+    fn since(&self, marks: Marks, at: u64) -> bool {
+        (0..self.marked.len()).any(|k| marks.bits() >> k & 1 != 0 && self.marked[k] > at)
+    }
+
+    fn mark(&mut self, marks: Marks) {
+        if !marks.is_empty() {
+            for (k, at) in self.marked.iter_mut().enumerate() {
+                if marks.bits() >> k & 1 != 0 {
+                    *at = self.now;
+                }
+            }
+        }
+    }
+
+    /// Notes an instruction at `pc` without checking it.
+    pub fn note(&mut self, facts: &Facts, pc: u64) {
         self.vectors += u32::from(facts.vector);
         self.transcendentals += u32::from(facts.transcendental);
         let stamp = Stamp { at: self.now, pc, vectors: self.vectors, transcendentals: self.transcendentals };
@@ -267,13 +334,7 @@ impl Hazards {
             let stamps = &mut self.stamps[first as usize];
             stamps.get_or_insert_with(|| Box::new([Stamp::default(); Reg::COUNT]))[reg.index()] = stamp;
         }
-        if !facts.marks.is_empty() {
-            for (k, at) in self.marked.iter_mut().enumerate() {
-                if facts.marks.bits() >> k & 1 != 0 {
-                    *at = self.now;
-                }
-            }
-        }
+        self.mark(facts.marks);
         self.matrix.note(&facts.matrix, self.now, pc);
         self.now += u64::from(facts.length);
     }

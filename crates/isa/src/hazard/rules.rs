@@ -5,7 +5,8 @@
 //! it). What concerns the results of CDNA's matrix instructions is in [`super::matrix`], what takes three instructions in
 //! [`super::scalars`] and [`super::forwarding`].
 
-use luthier_isa::{Generation, Target, Wave};
+use super::Cure;
+use crate::{Generation, Reg, Target, Wave};
 
 /// What the first instruction of a pair does, to some registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +70,7 @@ impl First {
     };
 
     /// What has happened, for a finding.
-    pub fn phrase(self, reg: luthier_isa::Reg) -> String {
+    pub fn phrase(self, reg: crate::Reg) -> String {
         match self {
             First::VectorWrite | First::PlainVectorWrite | First::VectorExec | First::LegacyWrite => {
                 format!("a VALU instruction has written {reg}")
@@ -144,6 +145,49 @@ pub enum Second {
     DeviceAccess,
 }
 
+impl Second {
+    /// It can be done to this register.
+    pub fn concerns(self, reg: Reg) -> bool {
+        use Second::*;
+        let exec = matches!(reg, Reg::EXEC_LO | Reg::EXEC_HI);
+        let vcc = matches!(reg, Reg::VCC_LO | Reg::VCC_HI);
+        match self {
+            MemoryScalar | LaneSelect | ScalarRead | ScalarOverwrite | VectorScalarResult => reg.index() < 128,
+            DivFmasMask => vcc,
+            DppMask | MatrixMask | CrossingMask | SwapMask | VectorExecResult => exec,
+            ZeroFlag => vcc || exec,
+            M0 => reg == Reg::M0,
+            DppSource | VectorOverwrite | MatrixSource | MemoryVector | VectorRead | SlowerVectorRead | VectorTouch
+            | CrossingSource | SwapSource | Factor | Accumulator | AccumulatorMove | WmmaFactor => {
+                reg.is_vgpr() || reg.is_agpr()
+            }
+            HardwareRegister | TrapReturn | DenormMode | LdsAccess | DeviceAccess => true,
+        }
+    }
+
+    /// It may happen to a register whose value nobody needs any more.
+    pub fn overwrites(self) -> bool {
+        use Second::*;
+        matches!(
+            self,
+            VectorOverwrite
+                | VectorTouch
+                | AccumulatorMove
+                | ScalarOverwrite
+                | VectorScalarResult
+                | VectorExecResult
+                | HardwareRegister
+                | LdsAccess
+                | DeviceAccess
+                | DenormMode
+                | MatrixMask
+                | DppMask
+                | CrossingMask
+                | SwapMask
+        )
+    }
+}
+
 bitflags::bitflags! {
     /// Instructions in between that matter.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,7 +238,7 @@ pub struct Rule {
     /// None any more if such an instruction came in between.
     pub ends: Marks,
     /// What to put in between.
-    pub cure: &'static str,
+    pub cure: Cure,
 }
 
 fn gfx9(target: Target, _: Wave) -> bool {
@@ -243,7 +287,7 @@ fn all_rdna_but_2(target: Target, wave: Wave) -> bool {
 /// A row whose hazard is gone after some wait states.
 const fn nops(name: &'static str, on: fn(Target, Wave) -> bool, first: First, second: Second, states: u32) -> Rule {
     let none = Marks::empty();
-    Rule { name, on, first, second, apart: Apart::States(states), since: none, ends: none, cure: "s_nop" }
+    Rule { name, on, first, second, apart: Apart::States(states), since: none, ends: none, cure: Cure::Nop }
 }
 
 /// A row whose hazard lasts until something ends it.
@@ -253,17 +297,17 @@ const fn until(
     first: First,
     second: Second,
     ends: Marks,
-    cure: &'static str,
+    cure: Cure,
 ) -> Rule {
     Rule { name, on, first, second, apart: Apart::Any, since: Marks::empty(), ends, cure }
 }
 
-const VALU: &str = "a VALU instruction other than v_nop";
-const SALU: &str = "s_mov_b32 null, 0";
-const VM_VSRC: &str = "s_waitcnt_depctr depctr_vm_vsrc(0)";
-const SA_SDST: &str = "s_waitcnt_depctr depctr_sa_sdst(0)";
-const VA_VDST: &str = "s_waitcnt_depctr depctr_va_vdst(0)";
-const STORES: &str = "s_waitcnt_vscnt null, 0";
+const VALU: Cure = Cure::Vector;
+const SALU: Cure = Cure::Scalar;
+const VM_VSRC: Cure = Cure::VmVsrc;
+const SA_SDST: Cure = Cure::SaSdst;
+const VA_VDST: Cure = Cure::VaVdst;
+const STORES: Cure = Cure::Stores;
 const SOURCES: Marks = Marks::VECTOR.union(Marks::SOURCES_READ);
 const BEHIND_LDS: Marks = Marks::STORES_DONE.union(Marks::DEVICE_ACCESS);
 const BEHIND_DEVICE: Marks = Marks::STORES_DONE.union(Marks::LDS_ACCESS);
@@ -336,5 +380,5 @@ pub static RULES: &[Rule] = &[
             VA_VDST,
         )
     },
-    until("matrix-result-factor", rdna3_and_4, First::MatrixResult, Second::WmmaFactor, Marks::VECTOR, "v_nop"),
+    until("matrix-result-factor", rdna3_and_4, First::MatrixResult, Second::WmmaFactor, Marks::VECTOR, Cure::VectorNop),
 ];

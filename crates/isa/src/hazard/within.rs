@@ -4,7 +4,7 @@
 //! to look only for what can be near enough: something that the block does within the distance, or, near its beginning,
 //! what came before it; and has to note only what can be looked for: within the block, or, near its end, behind it.
 
-use luthier_isa::Reg;
+use crate::Reg;
 
 use super::Facts;
 use super::rules::{Apart, First, RULES, Rule};

@@ -1,6 +1,6 @@
 //! An instruction as the rules of [`super::rules`] look at it.
 
-use luthier_isa::{Field, Flags, Format, Generation, Inst, Operand, Reg, Target, Wave};
+use crate::{Field, Flags, Format, Generation, Inst, Operand, Reg, Target, Wave};
 
 use super::matrix;
 use super::rules::{First, Marks, Second};
