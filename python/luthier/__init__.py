@@ -13,7 +13,7 @@
             lt.wave_atomic_add(waves, 1)
 
         def on_kernel(self, kernel):
-            kernel.insert_before(kernel.instructions[0], self.bump, self.waves)
+            kernel.insert_at_entry(self.bump, self.waves)
 
     tool = Launches()
     lt.Device("gfx90a").run("vecadd.hsaco", "vecadd", grid=1024, block=256, args=[a, b, c, n], tools=[tool])
@@ -46,6 +46,19 @@ if TYPE_CHECKING:
     from .code_object import CodeObject
     from .device import Device, Module, RunResult, Strict, finding_kinds
     from .errors import *  # noqa: F403
+    from .given import (
+        AccessDirection,
+        AccessKind,
+        AccessWidth,
+        Address,
+        Imm,
+        Literal,
+        Old,
+        Pc,
+        PointId,
+        Reg,
+        Symbol,
+    )
     from .kernel import Kernel
     from .lang import *  # noqa: F403
     from .linked import Linked
@@ -54,11 +67,15 @@ if TYPE_CHECKING:
     from .planning import instrument
     from .report import Report
     from .tool import Tool
-    from .values import Counter, DeviceArray, Imm, Reg
+    from .values import Counter, DeviceArray
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AccessDirection": "given",
+    "AccessKind": "given",
+    "AccessWidth": "given",
+    "Address": "given",
     "Block": "_core",
     "Blocks": "_core",
     "CodeObject": "code_object",
@@ -66,35 +83,40 @@ _HOME = {
     "Counter": "values",
     "Device": "device",
     "DeviceArray": "values",
+    "finding_kinds": "device",
+    "flag_bits": "_core",
     "Frame": "_core",
     "Function": "_core",
-    "Imm": "values",
+    "Imm": "given",
     "Instruction": "_core",
     "Instructions": "_core",
+    "instrument": "planning",
     "Kernel": "kernel",
     "KernelDescriptor": "_core",
     "Linked": "linked",
+    "Literal": "given",
     "LoadedObject": "loader",
     "LoadedSymbol": "loader",
     "Location": "loader",
     "Loop": "_core",
     "MockLoader": "loader",
     "Module": "device",
+    "Old": "given",
     "Operand": "_core",
-    "Reg": "values",
+    "Pc": "given",
+    "PointId": "given",
+    "Reg": "given",
     "Register": "_core",
-    "Report": "report",
     "Registers": "observe",
+    "Report": "report",
     "RunResult": "device",
     "Session": "observe",
     "Snapshot": "observe",
     "Strict": "device",
+    "Symbol": "given",
     "TargetId": "_core",
     "Tool": "tool",
     "Trace": "observe",
-    "finding_kinds": "device",
-    "flag_bits": "_core",
-    "instrument": "planning",
     **dict.fromkeys(
         (
             "ArgumentError",
@@ -107,6 +129,8 @@ _HOME = {
             "LinkError",
             "LoadError",
             "LuthierError",
+            "RejectedError",
+            "RejectedWarning",
             "RelocationError",
             "ToolError",
             "UnresolvedSymbolError",

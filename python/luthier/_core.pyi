@@ -269,6 +269,9 @@ class Program:
     def instructions(self) -> Instructions:
         """All instructions in functions, by address. An instruction's :attr:`Instruction.id` is its place here."""
     @property
+    def wavefront_size(self) -> int:
+        """Lanes of its waves: 32 or 64."""
+    @property
     def source_files(self) -> list[str]:
         """The source files that lines are in; empty without DWARF. LoadError where DWARF is damaged."""
     @property
@@ -357,6 +360,10 @@ class Function:
     @property
     def callers(self) -> list[Function]:
         """The functions that are known to call it."""
+    @property
+    def entered_inside(self) -> list[int]:
+        """Addresses other than the function's own where control may come in from outside: jumps into it, and the second
+        entry of a kernel with preloaded arguments."""
     @property
     def has_unresolved_calls(self) -> bool:
         """It calls or jumps somewhere that is not known."""
@@ -555,6 +562,9 @@ class Register:
     @property
     def name(self) -> str:
         """As assembly has it."""
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """The number of the first register among all there are, how many, and ``""``: as :func:`instrument` takes it."""
     def overlaps(self, other: Register) -> bool:
         """Both have a register in common."""
     def __eq__(self, other: object) -> bool: ...
@@ -574,6 +584,9 @@ class Operand:
     @property
     def register(self) -> Register | None:
         """Of kind ``register``."""
+    @property
+    def place(self) -> tuple[int, int, str] | None:
+        """Of a register as :attr:`Register.place`, with ``"l"`` or ``"h"`` for half of one."""
     @property
     def value(self) -> int | float | None:
         """The number as written: of inline constants, literals (the bits) and immediates (with their sign)."""
@@ -743,21 +756,26 @@ def coverage(processor: str) -> list[tuple[str, str | None]]:
 def finding_kinds() -> list[str]:
     """The kinds of strict mode's findings."""
 
+def assemble(program: Program, text: str) -> list[str]:
+    """The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text."""
+
 def instrument(
     code_object: CodeObject,
-    hooks: Sequence[tuple[str, str, list[tuple[Any, ...]]]],
+    hooks: Sequence[tuple[str, str]],
+    arguments: str,
+    assembly: Sequence[str],
     variables: Sequence[tuple[str, int, int, bytes]],
     counters: Sequence[str],
-    insertions: Sequence[tuple[int, bool, int, tuple[tuple[Any, ...], ...], int]],
+    insertions: bytes,
     check: bool = False,
 ) -> tuple[bytes, dict[str, Any]]:
     """Compiles hooks, places them, and gives the new code object with a report.
 
-    - ``hooks``: tree (JSON), source file, and for each parameter what the compiler has to know: ``("const", bits)``,
-      ``("variable", slot)``, ``("counter",)``, ``("reg" or "inout", file, first, count)``. Parameters with the same slot
-      get addresses in the same variable.
+    - ``hooks``: tree (JSON) and source file. ``assembly``: texts to insert.
+    - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
+      ``{"variable": {"symbol": name, "offset": n}}``, ``{"counter": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
+      ``{"old": ...}``, ``"address"``, ``"access_width"``, ``"access_kind"``, ``"access_direction"``, ``"pc"``,
+      ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
     - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
-    - ``insertions``: address, after (or before), index of the hook, for each parameter ``("const",)``,
-      ``("variable", symbol, offset)``, ``("counter", index)``, ``("reg" or "inout", file, first, count)``; and the order
-      among insertions at one point.
+    - ``insertions``: records of :data:`luthier.places.RECORD`.
     """

@@ -15,7 +15,7 @@ from .errors import ArgumentError, DeviceError
 from .linked import Linked
 from .loader import MockLoader
 from .observe import Session, Trace, request
-from .planning import Planner, _distinct_names, no_kernel
+from .planning import OnRejected, Planner, _distinct_names, check_on_rejected, no_kernel
 from .report import Report, plain
 from .tool import Tool
 
@@ -113,7 +113,9 @@ class Module:
         kernels: Sequence[str] | None,
         check: bool,
         loaded_as: int | None = None,
+        on_rejected: OnRejected = "warn",
     ):
+        check_on_rejected(on_rejected)
         self.device = device
         #: The original.
         self.code_object = code_object
@@ -125,7 +127,7 @@ class Module:
             started = time.perf_counter()
             planner = Planner(code_object, tools)
             planner.ask(kernels)
-            self.loaded = planner.finish(check)
+            self.loaded = planner.finish(check, on_rejected)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
         self._kernels: dict[str, tuple[dict[str, Any], Signature]] = {}
         self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as
@@ -294,19 +296,31 @@ class Device:
             raise DeviceError(f"there is no mock device for {processor}: there is one for {', '.join(_core.TARGETS)}")
         self.processor = processor
         self.core = _core.Device(processor, threads, watchdog)
-        self._modules: dict[tuple[int, ...], tuple[Module, Any]] = {}
+        self._modules: dict[tuple[Any, ...], tuple[Module, Any]] = {}
 
     @overload
     def load(self, source: MockLoader) -> Linked: ...
     @overload
     def load(
-        self, source: Any, *, tools: Sequence[Tool] = (), kernels: Sequence[str] | None = None, check: bool = False
+        self,
+        source: Any,
+        *,
+        tools: Sequence[Tool] = (),
+        kernels: Sequence[str] | None = None,
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
     ) -> Module: ...
     def load(
-        self, source: Any, *, tools: Sequence[Tool] = (), kernels: Sequence[str] | None = None, check: bool = False
+        self,
+        source: Any,
+        *,
+        tools: Sequence[Tool] = (),
+        kernels: Sequence[str] | None = None,
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
     ) -> Module | Linked:
         """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
-        or those named. ``check`` has every placement proved by the splice checker.
+        or those named. ``check`` and ``on_rejected`` are those of :func:`luthier.instrument`.
 
         Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are;
         objects are instrumented (:func:`luthier.instrument`) before they go into a loader."""
@@ -314,7 +328,7 @@ class Device:
             if tools or kernels is not None or check:
                 raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
             return Linked(self, source)
-        return Module(self, CodeObject.of(source, target=self.processor), tools, kernels, check)
+        return Module(self, CodeObject.of(source, target=self.processor), tools, kernels, check, on_rejected=on_rejected)
 
     def run(
         self,
@@ -327,27 +341,34 @@ class Device:
         tools: Sequence[Tool] = (),
         lds: int = 0,
         strict: Strict = False,
+        on_rejected: OnRejected = "warn",
     ) -> RunResult:
-        """Loads a code object and launches a kernel (see :meth:`Module.run`).
+        """Loads a code object and launches a kernel (see :meth:`load` and :meth:`Module.run`).
 
         The same :class:`CodeObject` with the same tools again is not loaded again: its variables keep their values.
         """
-        return self._module(source, kernel, tools).run(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
+        module = self._module(source, kernel, tools, on_rejected)
+        return module.run(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
 
-    def trace(self, source: Any, kernel: str, *, tools: Sequence[Tool] = (), **launch: Any) -> Trace:
+    def trace(
+        self, source: Any, kernel: str, *, tools: Sequence[Tool] = (), on_rejected: OnRejected = "warn", **launch: Any
+    ) -> Trace:
         """Loads a code object and watches a launch (see :meth:`Module.trace`)."""
-        return self._module(source, kernel, tools).trace(kernel, **launch)
+        return self._module(source, kernel, tools, on_rejected).trace(kernel, **launch)
 
-    def session(self, source: Any, kernel: str, *, tools: Sequence[Tool] = (), **launch: Any) -> Session:
+    def session(
+        self, source: Any, kernel: str, *, tools: Sequence[Tool] = (), on_rejected: OnRejected = "warn", **launch: Any
+    ) -> Session:
         """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`)."""
-        return self._module(source, kernel, tools).session(kernel, **launch)
+        return self._module(source, kernel, tools, on_rejected).session(kernel, **launch)
 
-    def _module(self, source: Any, kernel: str, tools: Sequence[Tool]) -> Module:
+    def _module(self, source: Any, kernel: str, tools: Sequence[Tool], on_rejected: OnRejected) -> Module:
         if not isinstance(source, CodeObject):
-            return self.load(CodeObject.open(source, target=self.processor, kernel=kernel), tools=tools)
-        key = (id(source), *map(id, tools))
+            code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
+            return self.load(code_object, tools=tools, on_rejected=on_rejected)
+        key = (on_rejected, id(source), *map(id, tools))
         if key not in self._modules:
-            self._modules[key] = self.load(source, tools=tools), (source, tuple(tools))
+            self._modules[key] = self.load(source, tools=tools, on_rejected=on_rejected), (source, tuple(tools))
         return self._modules[key][0]
 
     def __repr__(self) -> str:

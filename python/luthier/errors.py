@@ -6,6 +6,8 @@ hook's source.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class LuthierError(Exception):
     """The base of all of them."""
@@ -43,7 +45,18 @@ class LiftError(LuthierError):
 
 
 class InstrumentError(LuthierError):
-    """Hooks that cannot be placed."""
+    """Code that cannot be instrumented."""
+
+
+class RejectedError(InstrumentError):
+    """Insertions that cannot be made, with ``on_rejected="raise"``: all of them, each with its reason, in ``rejected``."""
+
+    #: ``address``, ``kind`` and ``reason`` of each, as in ``instrumentation["rejected"]`` of a code object.
+    rejected: list[dict[str, Any]]
+
+
+class RejectedWarning(UserWarning):
+    """Insertions that could not be made were left out (``on_rejected="warn"``)."""
 
 
 class DeviceError(LuthierError):

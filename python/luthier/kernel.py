@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import explicit
 from .errors import ToolError
+from .places import AFTER, BEFORE, EDGE, ENTRY, INSTEAD, Place
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ._core import Blocks, Function, Instruction, Instructions
+    from ._core import Block, Blocks, Function, Instruction, Instructions
     from .code_object import CodeObject
     from .planning import Planner
     from .tool import Tool
@@ -77,26 +78,104 @@ class Kernel:
 
         return to_arrow(self.code_object.program, self.instructions, *names)
 
-    def insert_before(self, instr: Instruction, hook: Any, *args: Any) -> None:
-        """Runs ``hook(*args)`` before ``instr``, each time that a wave gets there.
+    def insert_before(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
+        """Runs ``hook(*args)`` before ``instr``, each time that a wave gets there. Gives the point's number, which
+        :class:`~luthier.PointId` passes to the hook.
 
         Arguments: a :class:`~luthier.DeviceArray` (or ``array.at(i)``) for a pointer, a :class:`~luthier.Counter` for a
-        counter, :class:`~luthier.Imm` or a plain number for a number, :class:`~luthier.Reg` for a register's value.
-        Several hooks at one place run in the order in which they were inserted.
+        counter, and what :mod:`luthier.given` lists. Several hooks at one place run by ``priority``, the lowest first;
+        those of the same in the order of the tools, then in that in which they were inserted.
         """
-        self._insert(instr, False, hook, args)
+        return self._insert(Place(BEFORE, self._own(instr)), hook, args, priority)
 
-    def insert_after(self, instr: Instruction, hook: Any, *args: Any) -> None:
-        """Runs ``hook(*args)`` after ``instr``, with its results in place. Not for instructions that do not go on to the
-        next one: see :attr:`~luthier.Instruction.goes_on`."""
-        if not instr.goes_on:
-            raise ToolError(f"{instr.mnemonic} at {instr.address:#x}: nothing runs after it; insert before it instead")
-        self._insert(instr, True, hook, args)
+    def insert_after(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
+        """Runs ``hook(*args)`` after ``instr``, with its results in place: of a branch, on every way that it goes; of a
+        call, when the function called has returned. Nothing runs after a return, a jump to another function or the end
+        of the program: there it is rejected."""
+        return self._insert(Place(AFTER, self._own(instr)), hook, args, priority)
 
-    def _insert(self, instr: Instruction, after: bool, hook: Any, args: tuple[Any, ...]) -> None:
+    def insert_on_edge(self, block: Block, successor: Block, hook: Any, *args: Any, priority: int = 0) -> int:
+        """Runs ``hook(*args)`` each time that control goes from the end of ``block`` to ``successor``, one of
+        :attr:`~luthier.Block.successors`."""
+        if successor not in block.successors:
+            raise self._error(f"the block at {block.address:#x} has no edge to {successor.address:#x}")
+        return self._insert(Place(EDGE, self._own(block.instructions[-1]), successor.address), hook, args, priority)
+
+    def insert_at_block(self, block: Block, hook: Any, *args: Any, priority: int = 0) -> int:
+        """Runs ``hook(*args)`` each time that control enters ``block``: before its first instruction."""
+        return self._insert(Place(BEFORE, self._own(block.instructions[0])), hook, args, priority)
+
+    def insert_at_entry(self, hook: Any, *args: Any, function: Function | None = None, priority: int = 0) -> int:
+        """Runs ``hook(*args)`` when a wave starts the kernel, once; or each time that ``function``, one of
+        :attr:`functions`, is entered. It runs before what is inserted at the first instruction, which a loop may come
+        back to, and which waves of a kernel with preloaded arguments never run."""
+        address = self._function(function or self.functions[0]).address
+        return self._insert(Place(ENTRY, address), hook, args, priority)
+
+    def insert_at_exit(self, hook: Any, *args: Any, function: Function | None = None, priority: int = 0) -> list[int]:
+        """Runs ``hook(*args)`` when a wave ends: before every ``s_endpgm`` of the kernel and of the functions that it
+        reaches. Or each time that ``function`` gives control back: before its returns and its jumps to other functions.
+        Gives the numbers of all these points."""
+        if function is None:
+            ends = [b for b in self.blocks if b.terminator == "end"]
+        else:
+            blocks = self._function(function).blocks
+            ends = [b for b in blocks if leaves(b)]
+            inside = {b.address for b in blocks}
+            for last in (b.instructions[-1] for b in blocks if b.terminator == "cond_branch"):
+                if last.branch_target not in inside:
+                    raise self._error(f"{function.name} is left by {last.text} at {last.address:#x}: on one way only")
+        return [self._insert(Place(BEFORE, b.instructions[-1].address), hook, args, priority) for b in ends]
+
+    def replace(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
+        """Runs ``hook(*args)`` in the place of ``instr``. What decides where control goes cannot be replaced."""
+        return self._insert(Place(INSTEAD, self._own(instr)), hook, args, priority)
+
+    def remove(self, instr: Instruction) -> int:
+        """Takes ``instr`` out. What decides where control goes cannot be taken out."""
+        planner, tool = self._inserting()
+        return planner.remove(tool, self.name, Place(INSTEAD, self._own(instr)))
+
+    def insert_asm(self, instr: Instruction, text: str, after: bool = False, priority: int = 0) -> int:
+        """Inserts instructions before or after ``instr``: assembly as LLVM has it, one a line (``;`` begins a comment).
+
+        They run as if the application had them: what they change stays changed, and no wait states or waits are added.
+        They cannot branch, nor refer to symbols.
+        """
+        planner, tool = self._inserting()
+        return planner.insert_assembly(tool, self.name, Place(AFTER if after else BEFORE, self._own(instr)), text, priority)
+
+    def _insert(self, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
+        planner, tool = self._inserting()
+        return planner.insert(tool, self.name, place, hook, args, priority)
+
+    def _inserting(self) -> tuple[Planner, Tool]:
         if self._planner is None or self._tool is None:
             raise ToolError("hooks can be inserted in on_kernel only")
-        self._planner.insert(self._tool, self.name, instr.address, after, hook, args)
+        return self._planner, self._tool
+
+    def _own(self, instr: Instruction) -> int:
+        """The address of an instruction of this kernel."""
+        try:
+            self.instructions.index(instr)
+        except ValueError:
+            raise self._error(f"{instr!r} is no instruction of the kernel {self.name}") from None
+        return instr.address
+
+    def _function(self, function: Function) -> Function:
+        if function not in self.functions:
+            raise self._error(f"{function!r} is no function of the kernel {self.name}")
+        return function
+
+    def _error(self, message: str) -> ToolError:
+        return ToolError(f"{self._tool.name}: {message}" if self._tool else message)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}>"
+
+
+def leaves(block: Block) -> bool:
+    """Whether control returns from the block's function, or jumps to another one."""
+    if block.terminator in ("return", "unknown_jump"):
+        return True
+    return block.terminator in ("jump", "branch") and not block.successors

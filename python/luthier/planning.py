@@ -2,28 +2,63 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from . import _core
+from .binding import Arguments, Binder, settle_numbers, text_of
 from .code_object import CodeObject
-from .errors import ArgumentError, ToolError
+from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
 from .kernel import Kernel
+from .places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, RECORD, Place
 from .tool import Tool
-from .values import Counter, DeviceArray, Element, Imm, Reg, Variable
+from .values import Variable
+
+#: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
+OnRejected = Literal["raise", "warn", "report"]
 
 
-def instrument(source: Any, tools: Sequence[Tool], *, kernels: Iterable[str] | None = None, check: bool = False) -> CodeObject:
+def instrument(
+    source: Any,
+    tools: Sequence[Tool],
+    *,
+    kernels: Iterable[str] | None = None,
+    check: bool = False,
+    on_rejected: OnRejected = "warn",
+) -> CodeObject:
     """A copy of a code object with the hooks of ``tools`` in all its kernels, or in those named.
 
     The result runs wherever the original does and gives the same results. The tools' variables are symbols in it
-    (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out. ``check`` has every
-    placement proved by the splice checker.
+    (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md).
+    ``check`` has every placement proved by the splice checker. ``on_rejected`` says what becomes of insertions that
+    cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, ``"report"`` without,
+    ``"raise"`` gives nothing but a :class:`~luthier.RejectedError` that lists them.
     """
+    check_on_rejected(on_rejected)
     original = CodeObject.of(source)
     planner = Planner(original, tools)
     planner.ask(kernels)
-    return planner.finish(check)
+    return planner.finish(check, on_rejected)
+
+
+def check_on_rejected(value: Any) -> None:
+    """Complains of anything else than the three words."""
+    if value not in ("raise", "warn", "report"):
+        raise ArgumentError(f"on_rejected: {value!r} is not 'raise', 'warn' or 'report'")
+
+
+def rejections(code_object: CodeObject, report: dict[str, Any]) -> str:
+    """One line: how many insertions were not made, and the first reasons, each once."""
+    rejected, reasons = report["rejected"], dict[str, int]()
+    for one in rejected:
+        reasons.setdefault(one["reason"], one["address"])
+    some = "; ".join(f"at {address:#x}: {reason}" for reason, address in list(reasons.items())[:3])
+    more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
+    of = f" of {code_object.path}" if code_object.path else ""
+    wanted = report["points"] + len(rejected)
+    return f"{len(rejected)} of {wanted} insertions{of} could not be made: {some}{more}"
 
 
 def no_kernel(code_object: CodeObject, name: str) -> str:
@@ -43,11 +78,12 @@ class Planner:
         self._names = _distinct_names(tools)
         self._variables: dict[str, Variable] = {}
         self._counters: dict[str, int] = {}
-        self._hooks: dict[Any, int] = {}  # (hook, argument specs) -> index
-        self._hook_list: list[tuple[Any, list[tuple[Any, ...]]]] = []
-        self._prepared: dict[Any, tuple[int, tuple[Any, ...]]] = {}
-        self._insertions: list[tuple[Any, ...]] = []
-        self._made_for: dict[tuple[Any, ...], str] = {}
+        self._hooks: dict[Any, int] = {}
+        self._assembly: dict[str, int] = {}
+        self._distinct: dict[tuple[int, str], Arguments] = {}
+        self._prepared: dict[Any, Arguments] = {}
+        self._records = bytearray()
+        self._made_for: dict[bytes, tuple[str, int]] = {}
         for tool in tools:
             for variable in tool.variables():
                 self._symbol(tool, variable)
@@ -60,90 +96,62 @@ class Planner:
             for tool in self._tools:
                 tool.on_kernel(Kernel(self.code_object, name, self, tool))
 
-    def insert(self, tool: Tool, kernel: str, address: int, after: bool, hook: Any, args: tuple[Any, ...]) -> None:
-        """One hook at one point, as :meth:`luthier.Kernel.insert_before` documents it."""
+    def insert(self, tool: Tool, kernel: str, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
+        """One hook at one place; gives the point's number."""
         from .lang import Hook
 
         if not isinstance(hook, Hook):
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
-        args = tuple(arg.value if type(arg) is Imm else arg for arg in args)
         # Tools pass the same few arguments at many points; 1, 1.0 and True are equal and not the same.
-        known = (hook, args, *map(type, args))
+        behind = place.where in (AFTER, EDGE)
+        known = (hook, behind, kernel, args, *map(type, args))
         try:
             found = self._prepared.get(known)
         except TypeError:  # something that cannot be hashed is no argument either
             found = None
         if found is None:
-            found = self._prepare(tool, hook, args)
-            self._prepared[known] = found
-        index, bindings = found
-        insertion = (address, after, index, bindings, self._orders[id(tool)])
-        if self._made_for.setdefault(insertion, kernel) != kernel:
-            return  # a shared function, already done for another kernel
-        self._insertions.append(insertion)
+            found = self._prepared[known] = self._prepare(tool, kernel, hook, args, behind)
+        found.uses += 1
+        return self._record(tool, kernel, place, priority, found.hook, found.number, HOOK)
 
-    def _prepare(self, tool: Tool, hook: Any, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
-        """The number of the hook with the shape of these arguments, and what is bound to it at each point."""
-        params = hook.params
-        if len(args) != len(params):
-            names = ", ".join(f"{p.name}: {p.type}" for p in params)
-            raise ToolError(f"{tool.name}: hook {hook.name}({names}) takes {len(params)} arguments, {len(args)} were given")
-        specs: list[tuple[Any, ...]] = []
-        bindings: list[tuple[Any, ...]] = []
-        for param, arg in zip(params, args):
-            spec, binding = self._argument(tool, hook, param, arg, bindings)
-            specs.append(spec)
-            bindings.append(binding)
-        key = (hook, tuple(specs))
-        index = self._hooks.get(key)
-        if index is None:
+    def insert_assembly(self, tool: Tool, kernel: str, place: Place, text: str, priority: int) -> int:
+        """Instructions as text at one place; gives the point's number."""
+        if text not in self._assembly:
+            _core.assemble(self.code_object.program, text)
+        number = self._assembly.setdefault(text, len(self._assembly))
+        return self._record(tool, kernel, place, priority, number, 0, ASSEMBLY)
+
+    def remove(self, tool: Tool, kernel: str, place: Place) -> int:
+        """Nothing in the place of an instruction; gives the point's number."""
+        return self._record(tool, kernel, place, 0, 0, 0, NOTHING)
+
+    def _record(self, tool: Tool, kernel: str, place: Place, priority: int, what: int, args: int, body: int) -> int:
+        if not isinstance(priority, int) or not -(1 << 31) <= priority < 1 << 31:
+            raise ToolError(f"{tool.name}: the priority {priority!r} is no 32-bit number")
+        record = RECORD.pack(place.address, place.to, priority, what, args, self._orders[id(tool)], place.where, body)
+        number = len(self._records) // RECORD.size
+        first, known = self._made_for.setdefault(record, (kernel, number))
+        if first != kernel:
+            return known  # a shared function, already done for another kernel
+        self._records += record
+        return number
+
+    def _prepare(self, tool: Tool, kernel: str, hook: Any, args: tuple[Any, ...], behind: bool) -> Arguments:
+        """The hook's number and that of the list of arguments."""
+
+        def counter(variable: Variable) -> int:
+            return self._counters.setdefault(self._symbol(tool, variable), len(self._counters))
+
+        binder = Binder(self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), counter)
+        bound = binder.bind(hook, args, behind)
+        if hook not in self._hooks:
             hook.check()
-            index = self._hooks[key] = len(self._hook_list)
-            self._hook_list.append((hook, specs))
-        return index, tuple(bindings)
-
-    def _argument(
-        self, tool: Tool, hook: Any, param: Any, arg: Any, before: list[tuple[Any, ...]]
-    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What the compiler has to know of an argument, and what placing it has to."""
-        from . import lang
-
-        def wrong(needs: str) -> ToolError:
-            return ToolError(f"{tool.name}: hook {hook.name}, argument {param.name}: {param.type} needs {needs}, not {arg!r}")
-
-        kind = param.type
-        if isinstance(kind, lang.Counter):
-            if not isinstance(arg, Counter):
-                raise wrong("an lt.Counter")
-            symbol = self._symbol(tool, arg)
-            number = self._counters.setdefault(symbol, len(self._counters))
-            return ("counter",), ("counter", number)
-        if isinstance(arg, (DeviceArray, Element, Counter)):
-            array, offset = (arg.array, arg.offset) if isinstance(arg, Element) else (arg, 0)
-            dtype = lang.u64 if isinstance(array, Counter) else array.dtype
-            if not isinstance(kind, lang.Pointer) or kind.space not in ("global", "const") or kind.to != dtype:
-                raise wrong(f"something else than the address of {dtype} elements")
-            symbol = self._symbol(tool, array)
-            # The compiler takes different variables for different memory: one passed twice has to be the same.
-            slot = len(before)
-            for i, other in enumerate(before):
-                if other[:2] == ("variable", symbol):
-                    if other[2] != offset:
-                        raise ToolError(f"{tool.name}: hook {hook.name} gets {symbol} twice: pass it once and index it there")
-                    slot = i
-                    break
-            return ("variable", slot), ("variable", symbol, offset)
-        if isinstance(arg, Reg):
-            how = "inout" if isinstance(kind, lang.InOut) else "reg"
-            return (how, *arg.parts), (how, *arg.parts)
-        if isinstance(kind, lang.InOut):
-            raise wrong('a register: lt.Reg("v3")')
-        value = arg
-        if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
-            value = value.item()
-        if not isinstance(value, (int, float)) and (not hasattr(value, "__index__") or hasattr(value, "shape")):
-            raise wrong("an lt.DeviceArray" if isinstance(kind, lang.Pointer) else "a number")
-        return ("const", param.raw_bits(value)), ("const",)
+        number = self._hooks.setdefault(hook, len(self._hooks))
+        # The same for another kernel is the same: an insertion in a function that they share is made once.
+        key = (number, text_of(bound))
+        if key not in self._distinct:
+            self._distinct[key] = Arguments(number, len(self._distinct), bound)
+        return self._distinct[key]
 
     def _symbol(self, tool: Tool, variable: Variable) -> str:
         """The variable's symbol, given to it at its first use."""
@@ -159,16 +167,26 @@ class Planner:
             raise ToolError(f"{tool.name}: {variable!r} is in use with another code object: make a new instance of the tool")
         return variable.symbol
 
-    def finish(self, check: bool) -> CodeObject:
+    def finish(self, check: bool, on_rejected: OnRejected) -> CodeObject:
         """Compiles the hooks and places them."""
+        settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
             self.code_object.core,
-            [(hook.json, hook.source.file, specs) for hook, specs in self._hook_list],
+            [(hook.json, hook.source.file) for hook in self._hooks],
+            f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
+            list(self._assembly),
             [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],
             list(self._counters),
-            self._insertions,
+            bytes(self._records),
             check,
         )
+        if report["rejected"] and on_rejected != "report":
+            text = rejections(self.code_object, report)
+            if on_rejected == "raise":
+                error = RejectedError(text)
+                error.rejected = report["rejected"]
+                raise error
+            warnings.warn(text, RejectedWarning, stacklevel=_callers_level())
         result = CodeObject(_core.CodeObject.parse(data), None)
         result.instrumentation = report
         return result
@@ -177,6 +195,14 @@ class Planner:
         """From now on the variables are read from ``module``."""
         for variable in self._variables.values():
             variable._module = module
+
+
+def _callers_level() -> int:
+    """Which of the callers of :func:`warnings.warn` is not this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _distinct_names(tools: Sequence[Tool]) -> dict[int, str]:

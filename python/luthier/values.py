@@ -1,4 +1,4 @@
-"""What a tool passes to its hooks: device variables, counters, constants and registers."""
+"""A tool's device variables: arrays and counters. What else hooks can be given is in :mod:`luthier.given`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .errors import ArgumentError, ToolError
+from .errors import ToolError
 
 if TYPE_CHECKING:
     import numpy
@@ -151,33 +151,3 @@ class Counter(Variable):
 
     def __repr__(self) -> str:
         return f"<Counter {self.name}>"
-
-
-@dataclass(frozen=True)
-class Imm:
-    """A constant, compiled into the hook. A plain number means the same."""
-
-    value: int | float | bool
-
-
-@dataclass(frozen=True)
-class Reg:
-    """The value that a register of the application has at that point: ``lt.Reg("s4")``, ``lt.Reg("v[2:3]")``. A
-    :class:`luthier.Register`, as operands have it, may stand for the name."""
-
-    name: str
-
-    def __post_init__(self) -> None:
-        import re
-
-        object.__setattr__(self, "name", str(self.name))
-        found = re.fullmatch(r"([sva])(?:(\d+)|\[(\d+):(\d+)\])", self.name)
-        if not found:
-            raise ArgumentError(f"{self.name!r} is no register: write s4, v[2:3] or a0")
-        first = int(found[2] or found[3])
-        last = int(found[4]) if found[4] else first
-        if not first <= last < first + 32 or last > 255:
-            raise ArgumentError(f"{self.name!r} is no register")
-        object.__setattr__(self, "parts", (found[1], first, last - first + 1))
-
-    parts: Any = None

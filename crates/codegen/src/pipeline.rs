@@ -15,7 +15,7 @@ use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot};
 use crate::layout::chunk::{Chunk, ChunkId, Place};
 use crate::layout::{Filler, Layout};
 use crate::machine::{File, Machine};
-use crate::plan::{Body, Instrumented, Plan, Rejected, Rejection, Report, Where};
+use crate::plan::{Arg, Body, Instrumented, Plan, Rejected, Rejection, Report, Where};
 use crate::write::{self, Additions, CodeSymbol, ORIGIN_SECTION, PAGE, Variables};
 use crate::splice::pool::Free;
 use crate::template::prepared::Prepared;
@@ -125,12 +125,12 @@ fn compile(
     let mut shapes: HashMap<(usize, Vec<ArgSpec>), u32> = HashMap::new();
     let mut wanted: Vec<(usize, Vec<ArgSpec>)> = Vec::new();
     // Many insertions share their arguments; the shape of most depends on nothing else.
-    let mut known: HashMap<(usize, *const crate::plan::Arg), u32> = HashMap::new();
+    let mut known: HashMap<(usize, *const Arg), u32> = HashMap::new();
     let mut template_of = vec![None; plan.insertions.len()];
     let mut refused = Vec::new();
     for spot in spots.iter() {
         let Body::Hook { hook, args } = &plan.insertions[spot.insertion as usize].body else { continue };
-        let plain = !args.iter().any(|a| matches!(a, crate::plan::Arg::Address));
+        let plain = !args.iter().any(Arg::depends_on_place);
         let key = (*hook, args.as_ptr());
         if let Some(found) = known.get(&key).filter(|_| plain && !args.is_empty()) {
             template_of[spot.insertion as usize] = Some(*found);

@@ -131,6 +131,23 @@ impl Registers {
             flat_scratch: w.s64(w.scratch_base),
         }
     }
+
+    /// Makes them those of a wave.
+    pub(crate) fn put(&self, w: &mut Wave) {
+        let sgprs = self.sgprs.len().min(102);
+        w.s[..sgprs].copy_from_slice(&self.sgprs[..sgprs]);
+        let files = [(rows::VGPR, &self.vgprs), (rows::AGPR, &self.agprs)];
+        for (row, value) in files.iter().flat_map(|(first, file)| (*first..).zip(file.iter())) {
+            w.row_mut(row).0 = *value;
+        }
+        w.note_written(&[u64::MAX; rows::TEMP as usize / 64]);
+        w.set_exec(self.exec & w.all_lanes());
+        w.set_mask(scalar::VCC, self.vcc);
+        w.s[usize::from(scalar::M0)] = self.m0;
+        w.set_scc(self.scc);
+        w.mode.0 = self.mode;
+        w.set_s64(w.scratch_base, self.flat_scratch);
+    }
 }
 
 /// What was seen.

@@ -103,6 +103,13 @@ impl Session {
         Some(Registers::of(&running.wave, limits.vgprs, limits.agprs))
     }
 
+    /// Gives a wave other registers, as far as its kernel has them. EXEC and the mask registers keep to the wave's lanes.
+    pub fn set_registers(&mut self, wave: usize, registers: &Registers) {
+        if let Some(running) = self.group.as_mut().and_then(|group| group.waves.get_mut(wave)) {
+            registers.put(&mut running.wave);
+        }
+    }
+
     /// A wave executes one instruction; nothing happens while it waits at a barrier for others, or has ended. When the
     /// last wave of a workgroup ends, or all of them wait for global wave sync, another workgroup's turn comes.
     ///

@@ -1,6 +1,8 @@
 //! Which register units an instruction touches, and how surely.
 
-use crate::{Field, File, Flags, Format, Inst, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, msb};
+use crate::{
+    Field, File, Flags, Format, Generation, Inst, Op, OpcodeInfo, Operand, OperandInfo, Reg, RegRange, Wave, msb,
+};
 
 /// How one unit is touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -50,7 +52,13 @@ pub fn for_each(inst: &Inst, mut f: impl FnMut(RegAccess)) {
                     // What the swap of indexed registers exchanges may be these two or any others.
                     Some(_) if indexed_swap(info.base) => Access::ReadCondWrite,
                     Some(by) if by.source && operand.field != by.destination_field() => Access::CondRead,
-                    Some(by) if by.destination && operand.field == by.destination_field() => Access::CondWrite,
+                    Some(by) if by.destination && operand.field == by.destination_field() => {
+                        if by.vector {
+                            Access::ReadCondWrite
+                        } else {
+                            Access::CondWrite
+                        }
+                    }
                     // A scalar register keeps the half of EXEC whose turn it is not.
                     _ if swaps_exec(info.base) => Access::ReadCondWrite,
                     _ if operand.field == Field::Vdata && inst.discards_result() => Access::Read,
@@ -130,10 +138,8 @@ pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
     // The upper bits of the VGPRs' numbers are there.
     let is_vector = |o: &OperandInfo| matches!(o.file, File::Vgpr | File::Vector | File::Source);
     let has_slot = |o: &OperandInfo| is_vector(o) && msb::slot(info, o.field).is_some();
-    if info.mode.target().vgprs() > 256
-        && info.operands.iter().any(has_slot)
-        && !info.implicit_reads.contains(&Reg::MODE)
-    {
+    let reads_upper_bits = info.mode.target().vgprs() > 256 && info.operands.iter().any(has_slot);
+    if (reads_upper_bits || depends_on_mode(info)) && !info.implicit_reads.contains(&Reg::MODE) {
         implicit(Reg::MODE, Access::Read);
     }
     if let Some(by) = Indexed::of(info.base) {
@@ -146,11 +152,30 @@ pub(crate) fn implicit(info: &OpcodeInfo, mut f: impl FnMut(RegAccess)) {
         if by.source {
             registers().for_each(|reg| implicit(reg, Access::CondRead));
         }
+        // A vector register would count as written in all lanes that are on.
+        let written = if by.vector { Access::ReadCondWrite } else { Access::CondWrite };
         if by.destination {
-            registers().for_each(|reg| implicit(reg, Access::CondWrite));
+            registers().for_each(|reg| implicit(reg, written));
         }
     } else if info.base.starts_with("s_set_gpr_idx") {
         implicit(Reg::GPR_IDX, Access::Write);
+    }
+}
+
+/// Rounding and denormals matter, and LLVM does not say so: of scalar floats, of sums in LDS, of maxima that hand on NaNs,
+/// and of conversions that round down.
+fn depends_on_mode(info: &OpcodeInfo) -> bool {
+    let name = info.op().name();
+    let is_float = || ["_f16", "_f32", "_f64", "_bf16"].iter().any(|end| name.ends_with(end));
+    match name.split_once('_') {
+        Some(("s", rest)) => is_float() || rest.starts_with("cvt_"),
+        Some(("ds", rest)) => is_float() && (rest.starts_with("add_") || rest.starts_with("pk_add_")),
+        Some(("v", rest)) => {
+            is_float() && (rest.starts_with("minimum") || rest.starts_with("maximum") || rest.starts_with("pk_minimum"))
+                || is_float() && rest.starts_with("pk_maximum")
+                || matches!(info.op(), Op::VCvtFlrI32F32 | Op::VCvtRpiI32F32)
+        }
+        _ => false,
     }
 }
 
@@ -201,7 +226,7 @@ fn indexed_swap(base: &str) -> bool {
 fn written(inst: &Inst, access: Access, field: Field, range: RegRange) -> Access {
     let keeps = || {
         range.is_half()
-            || field == Field::Vdst && keeps_bits(inst)
+            || matches!(field, Field::Vdst | Field::Vdata) && keeps_bits(inst)
             || field == Field::Vdata && keeps_fault(inst)
             || keeps_lanes(inst)
     };
@@ -209,14 +234,19 @@ fn written(inst: &Inst, access: Access, field: Field, range: RegRange) -> Access
 }
 
 /// The same where nothing but the opcode tells.
-pub(crate) fn written_by_opcode(info: &OpcodeInfo, access: Access, first: Reg) -> Access {
-    written_by(info, access, first, || false)
+pub(crate) fn written_by_opcode(info: &'static OpcodeInfo, operand: &OperandInfo, first: Reg) -> Access {
+    let keeps = || {
+        matches!(operand.field, Field::Vdst | Field::Vdata) && keeps_bits_by_opcode(info)
+            || operand.field == Field::Vdata && keeps_fault(&Inst::new(info))
+    };
+    written_by(info, operand.access, first, keeps)
 }
 
 fn written_by(info: &OpcodeInfo, access: Access, first: Reg, keeps: impl Fn() -> bool) -> Access {
     let reads = access.reads();
     if !first.is_vgpr() && !first.is_agpr() {
         let conditional = info.base.starts_with("s_cmov");
+        let reads = reads || keeps_scalar_half(info.op());
         return match (reads, conditional) {
             (false, false) => Access::Write,
             (false, true) => Access::CondWrite,
@@ -233,31 +263,56 @@ fn written_by(info: &OpcodeInfo, access: Access, first: Reg, keeps: impl Fn() ->
     }
 }
 
-/// The last register of an image instruction with TFE is written where memory fails, and stays elsewhere.
+/// The last register of a load with TFE is written where memory fails, and stays elsewhere.
 fn keeps_fault(inst: &Inst) -> bool {
-    inst.info().flags.contains(Flags::MIMG) && inst.field(Field::Tfe) == Some(1)
+    inst.field(Field::Tfe) == Some(1)
 }
 
-/// Does a vector destination keep some of its bits?
+/// Does a vector destination keep some of its bits, whichever lanes are on?
 fn keeps_bits(inst: &Inst) -> bool {
     const PRESERVE: u32 = 2;
     const DESTINATION_HIGH: u32 = 8;
     let info = inst.info();
+    if keeps_bits_by_opcode(info) {
+        return true;
+    }
     match info.format {
         Format::Sdwa1 | Format::Sdwa2 => inst.field(Field::DstUnused) == Some(PRESERVE),
-        // OP_SEL chooses the half that a 16-bit result goes to; the other half stays. Where operands name halves, they
-        // tell.
-        Format::Vop3a if info.operands.iter().all(|o| !o.half) && info.flags.contains(Flags::OP_SEL) => {
-            let narrow = ["_f16", "_i16", "_u16"].iter().any(|end| info.base.ends_with(end));
-            let wide = info.base.contains("32") || info.base.contains("_pk");
-            narrow && !wide || inst.field(Field::OpSel).unwrap_or(0) & DESTINATION_HIGH != 0
+        // OP_SEL chooses the half that a 16-bit result goes to; the other half stays. Where the operand names halves, it
+        // tells.
+        Format::Vop3a | Format::Vop3aDpp | Format::Vop3aDpp8 if info.flags.contains(Flags::OP_SEL) => {
+            let is_half = info.operands.first().is_some_and(|o| o.half);
+            !is_half && inst.field(Field::OpSel).unwrap_or(0) & DESTINATION_HIGH != 0
         }
         _ => false,
     }
 }
 
+/// The same where the opcode alone says so.
+fn keeps_bits_by_opcode(info: &OpcodeInfo) -> bool {
+    let op = info.op();
+    let narrow = || ["_f16", "_i16", "_u16", "_b16"].iter().any(|end| info.base.ends_with(end));
+    let wide = || info.base.contains("32") || info.base.contains("_pk");
+    match op {
+        // One byte of four.
+        Op::VCvtPkaccumU8F32 => true,
+        // Two bytes.
+        Op::VAshrPkI8I32 | Op::VAshrPkU8I32 => true,
+        // Only the registers that M0 says.
+        Op::GlobalLoadBlock | Op::ScratchLoadBlock => true,
+        // Nothing, in a wave that has no other half.
+        Op::VPermlane64B32 => info.mode.wave() == Wave::W32,
+        // One half of each register (RDNA3).
+        Op::VWmmaF16_16x16x16F16 | Op::VWmmaBf16_16x16x16Bf16 => info.mode.target().generation() == Generation::Gfx11,
+        _ => {
+            let selects = info.format.plain() == Format::Vop3a && info.flags.contains(Flags::OP_SEL);
+            selects && info.operands.iter().all(|o| !o.half) && narrow() && !wide()
+        }
+    }
+}
+
 /// Does DPP leave lanes alone that EXEC would have let through? Those outside the row and bank masks, and those that
-/// have no source lane, unless BOUND_CTRL gives them a zero instead.
+/// have no source lane, or one that is off and not fetched from all the same, unless BOUND_CTRL gives them a zero instead.
 fn keeps_lanes(inst: &Inst) -> bool {
     if !inst.info().format.is_dpp16() {
         return false;
@@ -265,7 +320,60 @@ fn keeps_lanes(inst: &Inst) -> bool {
     let field = |f| inst.field(f).unwrap_or(0);
     // shifts within a row, shifts across the wave, broadcasts of lane 15 and 31
     let runs_out = matches!(field(Field::DppCtrl), 0x101..=0x10f | 0x111..=0x11f | 0x130 | 0x138 | 0x142 | 0x143);
-    field(Field::RowMask) != 0xf || field(Field::BankMask) != 0xf || runs_out && field(Field::BoundCtrl) == 0
+    let lacks_source = runs_out || field(Field::Fi) == 0;
+    field(Field::RowMask) != 0xf || field(Field::BankMask) != 0xf || lacks_source && field(Field::BoundCtrl) == 0
+}
+
+/// Does the instruction look at lanes of its vector registers which EXEC turns off?
+///
+/// DPP, `ds_permute_b32`, `ds_bpermute_b32` and `ds_swizzle_b32` move values between lanes too, but read those that are on
+/// only, unless they are told to fetch from inactive lanes.
+pub(crate) fn reads_lanes_that_are_off(inst: &Inst) -> bool {
+    let info = inst.info();
+    if by_opcode_reads_lanes_that_are_off(info) {
+        return true;
+    }
+    match info.format {
+        format if format.is_dpp16() => inst.field(Field::Fi) == Some(1),
+        format if format.is_dpp8() => inst.field(Field::Dpp8Mark) == Some(DPP8_FETCH),
+        _ => permutes(info.op()) && inst.field(Field::OpSel).unwrap_or(0) & PERMLANE_FETCH != 0,
+    }
+}
+
+/// Of `v_permlane16_b32` and its like: a bit of OP_SEL has them fetch from lanes that are off.
+const PERMLANE_FETCH: u32 = 1;
+/// The source code that stands for DPP8 which fetches from lanes that are off.
+const DPP8_FETCH: u32 = 2;
+
+fn permutes(op: Op) -> bool {
+    matches!(op, Op::VPermlane16B32 | Op::VPermlanex16B32 | Op::VPermlane16VarB32 | Op::VPermlanex16VarB32)
+}
+
+/// A scalar operation with a result of 16 bits.
+fn keeps_scalar_half(op: Op) -> bool {
+    let name = op.name();
+    let narrow = name.ends_with("_f16") && !name.contains("_cvt_") || op == Op::SCvtF16F32;
+    narrow && (name.starts_with("s_") || name.starts_with("v_s_"))
+}
+
+/// Loads of matrices, which all lanes take part in.
+fn transposes(op: Op) -> bool {
+    let name = op.name();
+    name.contains("_load_tr") || name.starts_with("ds_read_") && name.contains("_tr_")
+}
+
+/// The same where the opcode alone says so.
+fn by_opcode_reads_lanes_that_are_off(info: &OpcodeInfo) -> bool {
+    // Of all lanes whether on or off, or of lane 0 where none is on.
+    info.flags.intersects(Flags::MFMA | Flags::WMMA | Flags::IGNORES_EXEC) && !info.flags.contains(Flags::SALU)
+        || info.op().is_gws()
+        || transposes(info.op())
+        || match info.op() {
+            Op::DsOrderedCount | Op::VReadfirstlaneB32 | Op::DsBpermuteFiB32 | Op::VPermlane64B32 => true,
+            Op::VPermlaneBcastB32 | Op::VPermlaneUpB32 | Op::VPermlaneDownB32 | Op::VPermlaneXorB32 => true,
+            // Their scales are in lanes that OP_SEL says.
+            op => op.name().starts_with("v_cvt_scale_pk"),
+        }
 }
 
 /// What a special source code depends on.

@@ -184,7 +184,7 @@ fn piece(info: &'static OpcodeInfo, field: Field) -> Option<(u8, u32)> {
 impl Slot {
     fn of(info: &'static OpcodeInfo, operand: &'static OperandInfo) -> Slot {
         let access = |first: Reg| match operand.access.writes() {
-            true => access::written_by_opcode(info, operand.access, first),
+            true => access::written_by_opcode(info, operand, first),
             false => Access::Read,
         };
         let place = piece(info, operand.field).filter(|_| operand.fixed.is_none() && operand.field != Field::Offset);

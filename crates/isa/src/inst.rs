@@ -368,6 +368,12 @@ impl Inst {
         access::for_each(self, f);
     }
 
+    /// Whether it reads lanes of its vector registers that EXEC turns off: all of them (matrix operations), one
+    /// (`v_readlane_b32`), or those that it is told to fetch from (DPP with FI).
+    pub fn reads_lanes_that_are_off(&self) -> bool {
+        access::reads_lanes_that_are_off(self)
+    }
+
     /// The bits that a constant operand supplies, by its own type; `None` for registers.
     pub fn constant(&self, info: &'static OperandInfo) -> Option<u64> {
         self.operand(info).bits(if info.ty == DataType::None { DataType::B32 } else { info.ty })

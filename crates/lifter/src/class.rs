@@ -60,9 +60,7 @@ pub(crate) enum Kind {
     Andn2B32,
     OrB32,
     XorB32,
-    /// A vector operation that looks at lanes which EXEC turns off, or may. DPP, `ds_permute_b32`, `ds_bpermute_b32`
-    /// and `ds_swizzle_b32` move values between lanes too, but read those that are on only (Vega ISA, "DPP",
-    /// "DS_BPERMUTE_B32": a disabled source lane gives zero or no write).
+    /// A vector operation that looks at lanes which EXEC turns off: see [`Inst::reads_lanes_that_are_off`].
     CrossLane,
     // Register indexing.
     GprIdxOn,
@@ -108,6 +106,8 @@ struct Row {
     low: u8,
     mask: u8,
     units: u8,
+    /// Modifiers may have it fetch from lanes that are off.
+    may_fetch: bool,
 }
 
 /// See [`Row::units`].
@@ -162,7 +162,11 @@ impl Classes {
             true => exec_effect(self, row.kind, inst),
             false => ExecEffect::None,
         };
-        Role { kind: row.kind, exec }
+        let kind = match row.may_fetch && inst.reads_lanes_that_are_off() {
+            true => Kind::CrossLane,
+            false => row.kind,
+        };
+        Role { kind, exec }
     }
     fn plan(&self, inst: &Inst) -> &AccessPlan {
         self.plans[usize::from(inst.info().id.0)].get_or_init(|| AccessPlan::of(inst.info()))
@@ -184,8 +188,11 @@ impl Classes {
 }
 
 impl Row {
-    fn of(info: &OpcodeInfo) -> Row {
-        let row = |low, mask, units| Row { kind: classify(info), low, mask, units };
+    fn of(info: &'static OpcodeInfo) -> Row {
+        let kind = classify(info);
+        let modified = info.flags.intersects(Flags::DPP | Flags::OP_SEL);
+        let may_fetch = kind == Kind::Plain && modified;
+        let row = |low, mask, units| Row { kind, low, mask, units, may_fetch };
         let scalar = |o: &&OperandInfo| o.access.writes() && o.file == File::Scalar && o.fixed.is_none();
         let mut destinations = info.operands.iter().filter(scalar);
         match (destinations.next(), destinations.next()) {
@@ -224,7 +231,7 @@ fn writes_exec(inst: &Inst) -> bool {
     inst.info().implicit_writes.iter().any(is_exec) || named.any(|reg| is_exec(&reg))
 }
 
-fn classify(info: &OpcodeInfo) -> Kind {
+fn classify(info: &'static OpcodeInfo) -> Kind {
     let flags = info.flags;
     let op = info.op();
     let named = match op {
@@ -309,7 +316,6 @@ fn classify(info: &OpcodeInfo) -> Kind {
         _ if op.is_cmpx() => Kind::ShrinkExec,
         _ if op.is_message() => Kind::Message,
         _ if op.is_cache_control() => Kind::CacheControl,
-        _ if op.is_gws() || op == Op::DsOrderedCount => Kind::CrossLane,
         _ => Kind::Plain,
     };
     if named != Kind::Plain {
@@ -327,7 +333,7 @@ fn classify(info: &OpcodeInfo) -> Kind {
     if flags.contains(Flags::TRAP) {
         return Kind::Trap;
     }
-    if flags.intersects(Flags::MFMA | Flags::WMMA | Flags::IGNORES_EXEC) && !flags.contains(Flags::SALU) {
+    if Inst::new(info).reads_lanes_that_are_off() {
         return Kind::CrossLane;
     }
     Kind::Plain

@@ -1,217 +1,150 @@
-//! From hooks and points, as Python lists them, to an instrumented code object.
+//! From a plan, as Python states it, to an instrumented code object.
+//!
+//! Hooks, the distinct lists of arguments, and assembly cross once each; an insertion is a record of 32 bytes that names
+//! them by number, so that a million cross as one piece of memory.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use luthier_codegen::hook::{HookError, HookModule, HookSource};
-use luthier_codegen::{ArgSpec, ArgValue, Counter, Insertion, Plan, Report, Template, Variable, When};
-use luthier_isa::{Reg, RegRange, Target};
+use luthier_codegen::hook::{HookModule, HookSource, assemble};
+use luthier_codegen::{Arg, Body, CodegenError, Counter, HookError, Insertion, Plan, Report, Variable, Where};
+use luthier_codegen::TemplateSource;
+use luthier_isa::{Inst, Mode};
+use luthier_lifter::Program;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyTuple};
-use rayon::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
 use crate::error::{Class, guard};
 use crate::json::to_python;
 use crate::object::PyCodeObject;
+use crate::program::PyProgram;
 
-/// What the compiler has to know of an argument.
-enum Spec {
-    Const(i128),
-    /// The address in a variable; equal numbers, the same variable.
-    Variable(usize),
-    Counter,
-    Reg(RegRange),
-    InOut(RegRange),
-}
-
-impl Spec {
-    fn of(item: &Bound<'_, PyTuple>) -> PyResult<Spec> {
-        let kind: String = item.get_item(0)?.extract()?;
-        Ok(match kind.as_str() {
-            "const" => Spec::Const(item.get_item(1)?.extract()?),
-            "variable" => Spec::Variable(item.get_item(1)?.extract()?),
-            "counter" => Spec::Counter,
-            "reg" => Spec::Reg(registers(item)?),
-            "inout" => Spec::InOut(registers(item)?),
-            other => return Err(Class::Argument.error(format!("{other} is no kind of argument"))),
-        })
-    }
-
-    /// Variables are compiled by the name of their slot, and get their own when the template is bound.
-    fn for_compiler(&self) -> ArgSpec {
-        match *self {
-            Spec::Const(bits) => ArgSpec::Const(bits),
-            Spec::Variable(slot) => ArgSpec::Variable { symbol: slot_name(slot) },
-            Spec::Counter => ArgSpec::Counter,
-            Spec::Reg(range) => ArgSpec::Reg(range),
-            Spec::InOut(range) => ArgSpec::RegInOut(range),
-        }
-    }
-}
-
-fn slot_name(slot: usize) -> String {
-    format!("\u{1}{slot}")
-}
-
-/// `(_, file, first, count)`.
-fn registers(item: &Bound<'_, PyTuple>) -> PyResult<RegRange> {
-    let (_, file, first, count): (String, String, u16, u8) = item.extract()?;
-    let (reg, limit): (fn(u16) -> Reg, u16) = match file.as_str() {
-        "s" => (Reg::sgpr, 102),
-        "v" => (Reg::vgpr, 256),
-        _ => (Reg::agpr, 256),
-    };
-    if first + u16::from(count) > limit {
-        return Err(Class::Argument.error(format!("there is no register {file}{}", first + u16::from(count) - 1)));
-    }
-    Ok(RegRange::new(reg(first), count))
-}
-
-/// A hook with the shape of its arguments.
-struct Hook {
-    tree: String,
-    file: String,
-    specs: Vec<Spec>,
-}
-
-/// What an insertion passes for one parameter.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Binding {
-    Baked,
-    Variable { symbol: String, offset: i64 },
-    Counter(usize),
-}
-
-impl Binding {
-    fn of(item: &Bound<'_, PyTuple>) -> PyResult<Binding> {
-        let kind: String = item.get_item(0)?.extract()?;
-        Ok(match kind.as_str() {
-            "variable" => {
-                Binding::Variable { symbol: item.get_item(1)?.extract()?, offset: item.get_item(2)?.extract()? }
-            }
-            "counter" => Binding::Counter(item.get_item(1)?.extract()?),
-            _ => Binding::Baked,
-        })
-    }
-}
-
-struct Point {
-    address: u64,
-    when: When,
-    hook: usize,
-    bindings: Vec<Binding>,
-    order: i32,
-}
-
-/// Address, after, hook, bindings, order.
-type PyPoint<'py> = (u64, bool, usize, Vec<Bound<'py, PyTuple>>, i32);
+/// A hook: its tree as JSON, and the file that it stands in.
+type Source = (String, String);
 
 #[pyfunction]
-#[pyo3(signature = (code_object, hooks, variables, counters, insertions, check=false))]
+#[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false))]
+#[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
     code_object: &PyCodeObject,
-    hooks: Vec<(String, String, Vec<Bound<'py, PyTuple>>)>,
+    hooks: Vec<Source>,
+    arguments: &str,
+    assembly: Vec<String>,
     variables: Vec<(String, u64, u64, Vec<u8>)>,
     counters: Vec<String>,
-    insertions: Vec<PyPoint<'py>>,
+    insertions: &[u8],
     check: bool,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
-    let hooks = hooks
-        .into_iter()
-        .map(|(tree, file, specs)| Ok(Hook { tree, file, specs: specs.iter().map(Spec::of).collect::<PyResult<_>>()? }))
-        .collect::<PyResult<Vec<Hook>>>()?;
-    let points = insertions
-        .into_iter()
-        .map(|(address, after, hook, bindings, order)| {
-            let bindings = bindings.iter().map(Binding::of).collect::<PyResult<Vec<_>>>()?;
-            if hooks.get(hook).is_none_or(|h| h.specs.len() != bindings.len()) {
-                return Err(Class::Argument.error(format!("the insertion at {address:#x} does not fit its hook")));
-            }
-            Ok(Point { address, when: if after { When::After } else { When::Before }, hook, bindings, order })
-        })
-        .collect::<PyResult<Vec<Point>>>()?;
-    let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
     let object = code_object.inner.clone();
+    let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
     let result = guard(py, move || {
-        let processor = &object.target().processor;
-        let target = Target::from_name(processor)
-            .filter(|target| *target == Target::Gfx90a)
-            .ok_or_else(|| Class::Instrument.error(format!("{processor} code cannot be instrumented")))?;
+        let raw = match assembly.is_empty() {
+            true => Vec::new(),
+            false => {
+                let mode = Program::lift(&object).map_err(|e| Class::Lift.error(e))?.mode();
+                assembly.iter().map(|text| assembled(mode, text)).collect::<PyResult<Vec<Arc<[Inst]>>>>()?
+            }
+        };
+        let args: Vec<Vec<Arg>> = serde_json::from_str(arguments).map_err(|e| Class::Argument.error(e))?;
+        let args: Vec<Arc<[Arg]>> = args.into_iter().map(Into::into).collect();
+        let tables = Tables { hooks: hooks.len(), args: &args, raw: &raw };
         let plan = Plan {
+            hooks: hooks.iter().map(template_source).collect::<PyResult<_>>()?,
             variables: variables
                 .into_iter()
                 .map(|(name, size, align, init)| Variable { name, size, align, init })
                 .collect(),
             counters: counters.into_iter().map(|symbol| Counter { name: symbol.clone(), symbol, offset: 0 }).collect(),
-            insertions: place(&hooks, target, &points)?,
+            insertions: tables.insertions(insertions)?,
             check,
         };
-        let made = luthier_codegen::instrument(&object, &plan).map_err(|e| Class::Instrument.error(e))?;
+        let made = luthier_codegen::instrument(&object, &plan).map_err(|error| match error {
+            CodegenError::Hook { index, error } => hook_error(&error, hooks.get(index)),
+            other => Class::Instrument.error(other),
+        })?;
         Ok((made.bytes, report(&made.report, &names)))
     });
     let (bytes, report) = result?;
     Ok((PyBytes::new(py, &bytes), to_python(py, &report)?))
 }
 
-/// Compiles the hooks, on all cores, and binds their variables.
-fn place(hooks: &[Hook], target: Target, points: &[Point]) -> PyResult<Vec<Insertion>> {
-    let templates = hooks
-        .par_iter()
-        .map(|hook| {
-            let specs: Vec<ArgSpec> = hook.specs.iter().map(Spec::for_compiler).collect();
-            HookModule::compile(&HookSource::Tree(hook.tree.clone()), target, &specs).map(Arc::new)
-        })
-        .collect::<Vec<Result<Arc<Template>, HookError>>>();
-    let templates = templates
-        .into_iter()
-        .zip(hooks)
-        .map(|(made, hook)| {
-            made.map_err(|e| {
-                let file = if e.line == 0 { &hook.file } else { &e.file };
-                Python::attach(|py| hook_error(py, &e.message, file, e.line, e.col))
-            })
-        })
-        .collect::<PyResult<Vec<_>>>()?;
-    let mut bound: HashMap<(usize, &[Binding]), Arc<Template>> = HashMap::new();
-    Ok(points
-        .iter()
-        .map(|point| {
-            let key = (point.hook, point.bindings.as_slice());
-            let template = bound
-                .entry(key)
-                .or_insert_with(|| bind(&templates[point.hook], &hooks[point.hook].specs, &point.bindings))
-                .clone();
-            let args =
-                hooks[point.hook].specs.iter().zip(&point.bindings).map(|(spec, binding)| match (spec, binding) {
-                    (Spec::Counter, Binding::Counter(index)) => ArgValue::Counter(*index),
-                    (Spec::Reg(range), _) => ArgValue::Reg(*range),
-                    (Spec::InOut(range), _) => ArgValue::RegInOut(*range),
-                    _ => ArgValue::Baked,
-                });
-            Insertion { address: point.address, when: point.when, args: args.collect(), template, order: point.order }
-        })
-        .collect())
+/// Complains of assembly text that cannot be inserted into a program; gives the instructions as they are understood.
+#[pyfunction(name = "assemble")]
+pub fn assemble_text(py: Python<'_>, program: &PyProgram, text: String) -> PyResult<Vec<String>> {
+    let mode = program.mode();
+    guard(py, move || Ok(assembled(mode, &text)?.iter().map(ToString::to_string).collect()))
 }
 
-/// The template with the variables' own symbols and offsets in its relocations.
-fn bind(template: &Arc<Template>, specs: &[Spec], bindings: &[Binding]) -> Arc<Template> {
-    if template.relocs.is_empty() {
-        return template.clone();
-    }
-    let mut bound = Template::clone(template);
-    for (spec, binding) in specs.iter().zip(bindings) {
-        if let (Spec::Variable(slot), Binding::Variable { symbol, offset }) = (spec, binding) {
-            let placeholder = slot_name(*slot);
-            for reloc in bound.relocs.iter_mut().filter(|r| r.symbol == placeholder) {
-                reloc.symbol.clone_from(symbol);
-                reloc.addend += offset;
-            }
+fn assembled(mode: Mode, text: &str) -> PyResult<Arc<[Inst]>> {
+    assemble(mode, text).map(Into::into).map_err(|reason| Class::Argument.error(format!("the assembly text: {reason}")))
+}
+
+fn template_source((tree, file): &Source) -> PyResult<Arc<dyn TemplateSource>> {
+    let module = HookModule::new(&HookSource::Tree(tree.clone()));
+    Ok(Arc::new(module.map_err(|error| hook_error(&error, Some(&(tree.clone(), file.clone()))))?))
+}
+
+/// What the records of insertions name by number.
+struct Tables<'a> {
+    hooks: usize,
+    args: &'a [Arc<[Arg]>],
+    raw: &'a [Arc<[Inst]>],
+}
+
+/// Bytes of an insertion: address and successor (8 each), priority, hook or assembly, and list of arguments (4 each),
+/// order of the tool (2), place and body (1 each), all little-endian. `luthier.planning` writes it.
+const RECORD: usize = 32;
+
+impl Tables<'_> {
+    fn insertions(&self, bytes: &[u8]) -> PyResult<Vec<Insertion>> {
+        let wrong = || Class::Argument.error("the insertions are malformed");
+        let (records, rest) = bytes.as_chunks::<RECORD>();
+        if !rest.is_empty() {
+            return Err(wrong());
         }
+        // At one place the order is that of priority, then of the tools.
+        let ranks: BTreeSet<(i32, u16)> = records.iter().map(rank).collect();
+        let ranks: Vec<(i32, u16)> = ranks.into_iter().collect();
+        records
+            .iter()
+            .map(|record| {
+                let (first, second) = (word(record, 5) as usize, word(record, 6) as usize);
+                let body = match record[31] {
+                    0 if first < self.hooks => {
+                        Body::Hook { hook: first, args: self.args.get(second).ok_or_else(wrong)?.clone() }
+                    }
+                    1 => Body::Raw(self.raw.get(first).ok_or_else(wrong)?.clone()),
+                    2 => Body::Nothing,
+                    _ => return Err(wrong()),
+                };
+                let at = match record[30] {
+                    0 => Where::Entry,
+                    1 => Where::Before,
+                    2 => Where::Instead,
+                    3 => Where::After,
+                    4 => Where::Edge { to: long(record, 1) },
+                    _ => return Err(wrong()),
+                };
+                let order = ranks.partition_point(|r| *r < rank(record)) as i32;
+                Ok(Insertion { address: long(record, 0), at, body, order })
+            })
+            .collect()
     }
-    Arc::new(bound)
+}
+
+fn word(record: &[u8; RECORD], index: usize) -> u32 {
+    record.as_chunks().0.get(index).copied().map_or(0, u32::from_le_bytes)
+}
+
+fn long(record: &[u8; RECORD], index: usize) -> u64 {
+    u64::from(word(record, 2 * index)) | u64::from(word(record, 2 * index + 1)) << 32
+}
+
+fn rank(record: &[u8; RECORD]) -> (i32, u16) {
+    (word(record, 4).cast_signed(), word(record, 7) as u16)
 }
 
 fn report(report: &Report, variables: &[String]) -> Value {
@@ -223,16 +156,19 @@ fn report(report: &Report, variables: &[String]) -> Value {
                 "sgprs": [r.sgprs_before, r.sgprs_after],
                 "vgprs": [r.vgprs_before, r.vgprs_after],
                 "occupancy": [r.occupancy_before, r.occupancy_after],
+                "scratch": [r.scratch_before, r.scratch_after],
             });
             (r.kernel.clone(), change)
         })
         .collect();
+    let rejected = report.rejected.iter();
+    let rejected = rejected.map(|r| json!({"address": r.address, "kind": r.reason.kind(), "reason": r.reason.to_string()}));
     json!({
         "points": report.points,
         "inserted_instructions": report.inserted_instructions,
         "copied_instructions": report.copied_instructions,
         "registers": registers,
-        "rejected": report.rejected.iter().map(|r| json!({"address": r.address, "reason": r.reason})).collect::<Vec<_>>(),
+        "rejected": rejected.collect::<Vec<_>>(),
         "notes": report.notes,
         "variables": variables,
     })
@@ -241,12 +177,15 @@ fn report(report: &Report, variables: &[String]) -> Value {
 static HOOK_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// A `luthier.lang.HookError` at a place in a source file.
-fn hook_error(py: Python<'_>, message: &str, file: &str, line: u32, col: u32) -> PyErr {
-    let made = HOOK_ERROR
-        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("luthier.lang")?.getattr("HookError")?.unbind()))
-        .and_then(|class| class.bind(py).call_method1("at", (message, file, line, col)));
-    match made {
-        Ok(value) => PyErr::from_value(value),
-        Err(error) => error,
-    }
+fn hook_error(error: &HookError, hook: Option<&Source>) -> PyErr {
+    let file = hook.filter(|_| error.line == 0).map_or(error.file.as_str(), |(_, file)| file);
+    Python::attach(|py| {
+        let made = HOOK_ERROR
+            .get_or_try_init(py, || Ok::<_, PyErr>(py.import("luthier.lang")?.getattr("HookError")?.unbind()))
+            .and_then(|class| class.bind(py).call_method1("at", (&error.message, file, error.line, error.col)));
+        match made {
+            Ok(value) => PyErr::from_value(value),
+            Err(error) => error,
+        }
+    })
 }

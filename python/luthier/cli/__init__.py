@@ -41,6 +41,16 @@ def build_parser() -> argparse.ArgumentParser:
         made.add_argument("--target", metavar="T", help="which code object of a file that has several (gfx90a, gfx90a:xnack-)")
         return made
 
+    def placing(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--check", action="store_true", help="prove every placement with the splice checker")
+        parser.add_argument(
+            "--on-rejected",
+            choices=("raise", "warn", "report"),
+            default="warn",
+            help="what to do if something cannot be inserted: stop, leave it out and say so in a line (the default), or in "
+            "the JSON only",
+        )
+
     inspect = command("inspect", "Show target, kernels, descriptors, metadata, symbols and sections.")
     inspect.add_argument("--json", action="store_true", help="everything, as JSON")
 
@@ -74,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--watchdog", metavar="N", help="give up when one workgroup has run N instructions")
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
     run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
+    placing(run)
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
     # `--strict=KIND,...`, under another name for argparse, which would take a word behind a plain `--strict` for kinds.
     run.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
@@ -91,7 +102,7 @@ def build_parser() -> argparse.ArgumentParser:
     instrument = command("instrument", "Write an instrumented copy of a code object.")
     instrument.add_argument("--tool", metavar="TOOL", action="append", required=True, help="as for run")
     instrument.add_argument("--kernel", metavar="K", action="append", help="only this kernel (may be repeated)")
-    instrument.add_argument("--check", action="store_true", help="prove every placement with the splice checker")
+    placing(instrument)
     instrument.add_argument("--json", metavar="FILE", help="write what was done as JSON")
     instrument.add_argument("-o", "--output", metavar="OUT", required=True)
     return parser

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from ..code_object import CodeObject
@@ -11,7 +10,7 @@ from ..errors import ArgumentError
 from ..outputs import Outputs
 from ..planning import instrument
 from ..tools import load
-from .run import interruptible
+from .run import interruptible, warn_of_rejected
 
 
 def main(args: Any) -> int:
@@ -20,7 +19,9 @@ def main(args: Any) -> int:
     with Outputs() as outputs:
         out = outputs.open(args.output)
         report = outputs.open(args.json) if args.json not in (None, "-") else None
-        result = interruptible(lambda: instrument(code_object, tools, kernels=args.kernel, check=args.check))
+        # A warning is one line here, and comes when everything is written.
+        how = "raise" if args.on_rejected == "raise" else "report"
+        result = interruptible(lambda: instrument(code_object, tools, kernels=args.kernel, check=args.check, on_rejected=how))
         did = result.instrumentation
         try:
             out.write(result.data)
@@ -38,6 +39,5 @@ def main(args: Any) -> int:
         )
         for symbol in did["variables"]:
             print(f"  variable {symbol}")
-    for rejected in did["rejected"]:
-        print(f"luthier: not instrumented: {rejected['address']:#x}: {rejected['reason']}", file=sys.stderr)
+    warn_of_rejected(code_object, did, args.on_rejected)
     return 0

@@ -15,7 +15,7 @@ from ..code_object import CodeObject
 from ..device import Device, RunResult, finding_kinds
 from ..errors import ArgumentError
 from ..outputs import Outputs
-from ..planning import no_kernel
+from ..planning import no_kernel, rejections
 from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_number, parse_sizes, parse_symbol
 
@@ -45,7 +45,11 @@ def main(args: Any) -> int:
 
         def work() -> tuple[RunResult, list[tuple[str, Any]]]:
             module = Device(_processor(code_object, args.target), watchdog=watchdog).load(
-                code_object, tools=tools, kernels=[args.kernel]
+                code_object,
+                tools=tools,
+                kernels=[args.kernel],
+                check=args.check,
+                on_rejected="raise" if args.on_rejected == "raise" else "report",
             )
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
@@ -76,9 +80,14 @@ def main(args: Any) -> int:
         _show(result, contents)
     for finding in result.findings:
         print(f"luthier: strict: {finding_text(finding)}", file=sys.stderr)
-    for rejected in (data["instrumentation"] or {}).get("rejected", ()):
-        print(f"luthier: not instrumented: {rejected['address']:#x}: {rejected['reason']}", file=sys.stderr)
+    warn_of_rejected(code_object, data["instrumentation"], args.on_rejected)
     return 1 if result.findings else 0
+
+
+def warn_of_rejected(code_object: CodeObject, did: dict[str, Any] | None, on_rejected: str) -> None:
+    """One line on standard error about what could not be inserted."""
+    if did and did["rejected"] and on_rejected == "warn":
+        print(f"luthier: warning: {rejections(code_object, did)}", file=sys.stderr)
 
 
 def _processor(code_object: CodeObject, wanted: str | None) -> str:

@@ -1,15 +1,19 @@
 """instr_count: how many instructions the waves of a kernel retire.
 
-``per=block`` (the default) adds a block's length once for each time that a wave enters the block, with a counter that
-the wave keeps in its own registers; ``per=instruction`` adds one at each instruction. Both give the same number.
+``per=block`` (the default) counts the lengths of the blocks that a wave goes through, with a counter that it keeps in
+its own registers, in as few places as determine the sum (:mod:`luthier.counting`); ``per=instruction`` adds one at each
+instruction. Both give the same number.
 
-``where=before`` (the default) or ``where=after`` says on which side of an instruction the hook goes. After a branch, a
-call, a return or the end of the program there is no such place: these are counted before, with ``where=after`` too.
+``where=before`` (the default) or ``where=after`` says on which side of an instruction the hook goes. Where nothing runs
+after an instruction (a return, the end of the program, a call that may not come back) it is counted before,
+with ``where=after`` too.
 """
 
 from __future__ import annotations
 
 import luthier as lt
+from luthier.counting import Increment, increments, may_not_return
+from luthier.kernel import leaves
 
 
 class InstrCount(lt.Tool):
@@ -25,25 +29,44 @@ class InstrCount(lt.Tool):
         self.per, self.where = per, where
 
     @lt.hook
-    def add(count: lt.counter, n: lt.u32):
+    def add(count: lt.counter, n: lt.u64):
         count += n
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
-        if self.per == "block":
-            for block in kernel.blocks:
-                self.insert(kernel, block.instructions, len(block.instructions))
-        else:
-            for instr in kernel.instructions:
-                self.insert(kernel, [instr], 1)
+        ending = may_not_return(kernel.functions)
+        for function in kernel.functions:
+            if self.per == "block":
+                for increment in increments(function, len, ending):
+                    self.insert(kernel, function, increment)
+            else:
+                for block in function.blocks:
+                    for instr in block.instructions:
+                        self.insert_at(kernel, instr, 1, self.where == "after" and runs_on(block, instr))
 
-    def insert(self, kernel: lt.Kernel, instrs: list[lt.Instruction], n: int) -> None:
-        """Counts ``n`` at one of the instructions, which all run when the first does."""
-        after = [i for i in instrs if i.goes_on] if self.where == "after" else []
-        if after:
-            kernel.insert_after(after[-1], self.add, self.count, lt.Imm(n))
+    def insert(self, kernel: lt.Kernel, function: lt.Function, increment: Increment) -> None:
+        """Adds something where a path of the function is to be counted."""
+        n = increment.amount % (1 << 64)
+        if increment.block is None:
+            kernel.insert_at_entry(self.add, self.count, n, function=function)
+        elif increment.successor is None:
+            instrs = increment.block.instructions
+            self.insert_at(kernel, instrs[0], n, self.where == "after" and len(instrs) > 1)
         else:
-            kernel.insert_before(instrs[0], self.add, self.count, lt.Imm(n))
+            kernel.insert_on_edge(increment.block, increment.successor, self.add, self.count, n)
+
+    def insert_at(self, kernel: lt.Kernel, instr: lt.Instruction, n: int, after: bool) -> None:
+        insert = kernel.insert_after if after else kernel.insert_before
+        insert(instr, self.add, self.count, n)
 
     def on_exit(self, report: lt.Report) -> None:
         report.result = {"instructions": int(self.count)}
         report.table("instr_count", [("instructions", int(self.count))])
+
+
+def runs_on(block: lt.Block, instr: lt.Instruction) -> bool:
+    """Whether what stands after an instruction of the block runs as often as the instruction."""
+    if instr != block.instructions[-1] or instr.goes_on:
+        return True
+    if leaves(block) or block.terminator not in ("branch", "cond_branch"):
+        return False
+    return instr.branch_target in {b.address for b in block.successors}

@@ -14,6 +14,8 @@ pub struct Homes {
     pub homes: Vec<Option<CounterHome>>,
     /// The registers that they take.
     pub reserved: RegSet,
+    /// The SGPRs of them.
+    pub pairs: RegSet,
     pub highest: Counts,
     /// Why some have none.
     pub refused: Option<Rejection>,
@@ -52,6 +54,9 @@ impl Homes {
             if let Some(home) = *home {
                 let range: RegRange = home.range();
                 found.reserved.insert_range(range);
+                if range.first.is_sgpr() {
+                    found.pairs.insert_range(range);
+                }
                 found.highest.note(range);
             }
         }

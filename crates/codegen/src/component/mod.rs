@@ -122,6 +122,7 @@ impl<'a> Component<'a> {
             counters: homes.homes,
             no_counter,
             reserved,
+            unread: if base.templates.iter().any(|t| t.reads_counters_by_lanes) { RegSet::EMPTY } else { homes.pairs },
             never_used,
             limits,
             allocated,

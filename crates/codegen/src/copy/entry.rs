@@ -86,7 +86,7 @@ impl Copier<'_> {
         let block = program.block_of(first);
         let inst = *program.inst(first);
         let (live, loads) = (self.liveness.at_start(block), self.loads.at(first));
-        self.seam = Seam::start(self.env.machine.mode);
+        self.seam = Seam::start(self.env.machine.mode, self.env.unread);
         let msb = inst.msb().unwrap_or(VgprMsb::ZERO);
         let at = Spotted {
             address: vaddr,

@@ -66,7 +66,7 @@ pub fn copy(
         out: Copied::default(),
         splice: Splice::default(),
         renamed: Renamed::default(),
-        seam: Seam::start(env.machine.mode),
+        seam: Seam::start(env.machine.mode, env.unread),
         edges: Vec::new(),
     };
     copier.out.chunk.name = format!("{}.instrumented", function.name);
@@ -107,7 +107,7 @@ impl Copier<'_> {
         let broken = if spots.is_empty() && !flushes {
             Vec::new()
         } else {
-            self.seam = Seam::behind(self.env.machine.mode, self.ways(block));
+            self.seam = Seam::behind(self.env.machine.mode, self.ways(block), self.env.unread);
             hints::broken(&insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());

@@ -18,10 +18,12 @@
 //! | `processor` | what differs between processors |
 //! | `guard` | registers that LLVM leaves undefined, waves without lanes |
 //! | `widen`, `stale` | encodings that reach all registers; SGPRs that the application has read |
+//! | `assemble` | assembly text to instructions |
 //! | `edit` | putting instructions into code |
 //! | `analyse` | which registers the code touches, and how |
 
 mod analyse;
+mod assemble;
 pub mod ast;
 mod bitcode;
 mod compile;
@@ -48,6 +50,8 @@ use std::{
 };
 
 use luthier_isa::Mode;
+
+pub use assemble::assemble;
 
 use self::{
     ast::Unit,

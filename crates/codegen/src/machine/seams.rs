@@ -21,12 +21,15 @@ const NULL: u32 = 125;
 #[derive(Clone)]
 pub struct Seam {
     mode: Mode,
+    /// Scalars that no vector instruction reads.
+    unread: RegSet,
     /// What was issued before the inserted code, the latest last: on each way that leads there.
     ways: Vec<Vec<Inst>>,
     /// The same, stepped; made when it is first asked for.
     before: Option<Vec<Hazards>>,
     /// The inserted instructions alone, as hazards see them, and the state that they leave.
     inserted: Vec<Facts>,
+    code: Vec<Inst>,
     own: Hazards,
     /// Some inserted instruction asks others to keep away.
     makes: bool,
@@ -35,29 +38,34 @@ pub struct Seam {
 
 impl Seam {
     /// Behind these instructions, on each way that leads to a place, the latest last.
-    pub fn behind(mode: Mode, ways: Vec<Vec<Inst>>) -> Seam {
+    pub fn behind(mode: Mode, ways: Vec<Vec<Inst>>, unread: RegSet) -> Seam {
         let last = |way: &Vec<Inst>| way.last().is_none_or(is_memory);
+        let mut own = Hazards::default();
+        own.assume_read(&unread);
         Seam {
             mode,
+            unread,
             memory: ways.is_empty() || ways.iter().any(last),
             ways: if ways.is_empty() { vec![Vec::new()] } else { ways },
             before: None,
             inserted: Vec::new(),
-            own: Hazards::default(),
+            code: Vec::new(),
+            own,
             makes: false,
         }
     }
 
     /// Where nothing has been issued before, or nothing that matters any more.
-    pub fn start(mode: Mode) -> Seam {
-        Seam::behind(mode, Vec::new())
+    pub fn start(mode: Mode, unread: RegSet) -> Seam {
+        Seam::behind(mode, Vec::new(), unread)
     }
 
     /// Instructions of the application, which need nothing in between among themselves.
     pub fn follow(&mut self, insts: &[Inst]) {
         let Some(last) = insts.last() else { return };
         self.memory = is_memory(last);
-        for inst in insts {
+        let code = std::mem::take(&mut self.code);
+        for inst in code.iter().chain(insts) {
             self.ways.iter_mut().for_each(|way| {
                 if way.len() >= 2 * WINDOW {
                     way.drain(..WINDOW);
@@ -68,12 +76,15 @@ impl Seam {
         self.before = None;
         self.inserted.clear();
         self.makes = false;
+        self.own.restart();
+        self.own.assume_read(&self.unread);
     }
 
     /// Appends an instruction behind what it needs.
     pub fn issue(&mut self, ops: &Operations, inst: Inst, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         self.prepare(ops, &inst, out)?;
         self.memory = is_memory(&inst);
+        self.code.push(inst);
         out.push(inst);
         Ok(())
     }
@@ -103,6 +114,7 @@ impl Seam {
         if let Some(last) = code.last() {
             self.memory = is_memory(last);
         }
+        self.code.extend_from_slice(&code[code.len().saturating_sub(2 * WINDOW)..]);
         Ok(())
     }
 
@@ -120,7 +132,6 @@ impl Seam {
         for _ in 0..64 {
             let mut trial = self.own.clone();
             let mut missing = None;
-            let mut left = WINDOW;
             for inst in next.iter().take(WINDOW) {
                 let facts = Facts::of(inst);
                 missing = trial.needed(&facts).map(|m| m.remedy);
@@ -128,9 +139,8 @@ impl Seam {
                     break;
                 }
                 trial.go_by(&facts);
-                left -= 1;
             }
-            if missing.is_none() && left > 0 {
+            if missing.is_none() {
                 missing = trial.rest(self.mode, self.inserted.iter(), |reg| live.contains(reg));
             }
             let Some(remedy) = missing else { break };
@@ -156,7 +166,7 @@ impl Seam {
         for way in &self.ways {
             let recent = &way[way.len().saturating_sub(WINDOW)..];
             if recent.iter().any(|i| i.info().flags.contains(Flags::MFMA)) {
-                stepped(recent).held().for_each(|range| busy.insert_range(range));
+                self.stepped(recent).held().for_each(|range| busy.insert_range(range));
             }
             if let Some(last) = recent.last().filter(|i| i.info().flags.intersects(Flags::STORE | Flags::ATOMIC)) {
                 let data = last.operand_in(Field::Vdata).and_then(|o| o.reg());
@@ -185,8 +195,8 @@ impl Seam {
         }
         if self.before.is_none() {
             let ways = self.ways.iter().map(|way| {
-                let mut state = stepped(&way[way.len().saturating_sub(WINDOW)..]);
-                self.inserted.iter().for_each(|facts| state.note(facts, 0));
+                let mut state = self.stepped(&way[way.len().saturating_sub(WINDOW)..]);
+                self.inserted.iter().for_each(|facts| state.check(facts, 0, |_| {}));
                 state
             });
             self.before = Some(ways.collect());
@@ -200,7 +210,7 @@ impl Seam {
     }
 
     fn note(&mut self, facts: Facts) {
-        self.before.iter_mut().flatten().for_each(|state| state.note(&facts, 0));
+        self.before.iter_mut().flatten().for_each(|state| state.check(&facts, 0, |_| {}));
         self.own.check(&facts, 0, |_| {});
         self.makes |= !facts.is_indifferent();
         self.inserted.push(facts);
@@ -213,6 +223,7 @@ impl Seam {
         };
         self.note(Facts::of(&inst));
         self.memory = false;
+        self.code.push(inst);
         out.push(inst);
         Ok(())
     }
@@ -243,11 +254,12 @@ impl Seam {
             }
         }
     }
-}
 
-/// What a wave that has issued these leaves.
-fn stepped(insts: &[Inst]) -> Hazards {
-    let mut state = Hazards::default();
-    insts.iter().for_each(|inst| state.check(&Facts::of(inst), 0, |_| {}));
-    state
+    /// What a wave that has issued these leaves.
+    fn stepped(&self, insts: &[Inst]) -> Hazards {
+        let mut state = Hazards::default();
+        state.assume_read(&self.unread);
+        insts.iter().for_each(|inst| state.check(&Facts::of(inst), 0, |_| {}));
+        state
+    }
 }

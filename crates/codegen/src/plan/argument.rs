@@ -3,7 +3,7 @@
 //! [`Arg::spec`] gives what the hook compiler has to know of it ([`ArgSpec`]); everything else (which register, which
 //! number) is bound when the template is placed, so that a hook is compiled once for all places of the same shape.
 
-use luthier_isa::{Inst, Reg, RegRange};
+use luthier_isa::{Inst, Reg, RegRange, Space};
 use serde::Deserialize;
 
 use crate::plan::Rejection;
@@ -29,6 +29,12 @@ pub enum Arg {
     Old(#[serde(deserialize_with = "range")] RegRange),
     /// The address that the instruction accesses, of each lane.
     Address,
+    /// Of the instruction's memory access: the bytes (for each lane; of a scalar access for the wave), ...
+    AccessWidth,
+    /// ... the number of its [`luthier_isa::Space`] in `Space::ALL`, ...
+    AccessKind,
+    /// ... 1 if it reads, 2 if it writes, 3 if both.
+    AccessDirection,
     /// The instruction's address in the original object.
     Pc,
     /// The insertion's index in the plan.
@@ -52,7 +58,30 @@ impl Arg {
             Arg::Reg(range) | Arg::Old(range) => ArgSpec::value(*range, false),
             Arg::InOut(range) => ArgSpec::value(*range, true),
             Arg::Literal(_) | Arg::Pc | Arg::PointId => ArgSpec::Literal,
+            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => {
+                self.access(inst)?;
+                ArgSpec::Literal
+            }
             Arg::Address => ArgSpec::Address(AddressShape::of(inst)?.0),
+        })
+    }
+
+    /// Whether its shape, or that there is one, is a matter of the instruction.
+    pub fn depends_on_place(&self) -> bool {
+        matches!(self, Arg::Address | Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection)
+    }
+
+    /// The number that tells of the instruction's memory access.
+    ///
+    /// # Errors
+    /// It accesses no memory, or does not say how many bytes.
+    pub fn access(&self, inst: &Inst) -> Result<u64, Rejection> {
+        let mnemonic = inst.info().mnemonic;
+        let memory = inst.memory().ok_or(Rejection::NoAccess { mnemonic })?;
+        Ok(match self {
+            Arg::AccessWidth => memory.width.ok_or(Rejection::NoWidth { mnemonic })?.into(),
+            Arg::AccessKind => Space::ALL.iter().position(|space| *space == memory.space).unwrap_or_default() as u64,
+            _ => u64::from(memory.reads) | u64::from(memory.writes) << 1,
         })
     }
 
@@ -79,16 +108,24 @@ fn range<'de, D: serde::Deserializer<'de>>(from: D) -> Result<RegRange, D::Error
         "ttmp" => (Reg::ttmp, 16),
         "unit" => {
             let reg = Reg::from_index(first.into()).ok_or_else(none)?;
-            return Ok(RegRange::new(reg, count));
+            return Ok(named(reg, count, &part));
         }
-        _ => return Err(none()),
+        name => {
+            // State: VCC, EXEC, M0 and the like.
+            let state = (0..Reg::COUNT).filter_map(Reg::from_index).find(|r| r.to_string() == name);
+            return Ok(RegRange::new(state.ok_or_else(none)?, count));
+        }
     };
     if count == 0 || u32::from(first) + u32::from(count) > u32::from(limit) {
         return Err(none());
     }
-    Ok(match part.as_str() {
-        "l" => RegRange::half(reg(first), false),
-        "h" => RegRange::half(reg(first), true),
-        _ => RegRange::new(reg(first), count),
-    })
+    Ok(named(reg(first), count, &part))
+}
+
+fn named(reg: Reg, count: u8, part: &str) -> RegRange {
+    match part {
+        "l" => RegRange::half(reg, false),
+        "h" => RegRange::half(reg, true),
+        _ => RegRange::new(reg, count),
+    }
 }

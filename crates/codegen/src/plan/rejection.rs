@@ -11,6 +11,10 @@ pub enum Rejection {
     NoInstruction { address: u64 },
     #[error("{mnemonic} accesses no memory with an address of its own")]
     NoAddress { mnemonic: &'static str },
+    #[error("{mnemonic} accesses no memory")]
+    NoAccess { mnemonic: &'static str },
+    #[error("{mnemonic} does not say how many bytes it accesses: its resource does")]
+    NoWidth { mnemonic: &'static str },
     #[error("the hook {hook} has {wanted} arguments, {given} were given")]
     ArgumentCount { hook: String, wanted: usize, given: usize },
     #[error("argument {index} of the hook {hook} is in a register, but no value is given for it")]
@@ -65,4 +69,40 @@ pub enum Rejection {
     /// The component that the place belongs to is left as it is.
     #[error("{0}")]
     Component(String),
+}
+
+impl Rejection {
+    /// A word for programs: the reason without its numbers.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Rejection::NoInstruction { .. } => "no_instruction",
+            Rejection::NoAddress { .. } => "no_address",
+            Rejection::NoAccess { .. } => "no_access",
+            Rejection::NoWidth { .. } => "no_width",
+            Rejection::ArgumentCount { .. } => "argument_count",
+            Rejection::NoValue { .. } => "no_value",
+            Rejection::RegisterCount { .. } => "register_count",
+            Rejection::NotReadable { .. } => "not_readable",
+            Rejection::NotWritable { .. } => "not_writable",
+            Rejection::NotAllocated { .. } => "not_allocated",
+            Rejection::NoSuchCounter { .. } => "no_such_counter",
+            Rejection::NotACounter { .. } => "not_a_counter",
+            Rejection::CounterWithoutKernel => "counter_without_kernel",
+            Rejection::CountersDoNotFit { .. } => "counters_do_not_fit",
+            Rejection::Indexed { .. } => "indexed",
+            Rejection::NoSymbol { .. } => "no_symbol",
+            Rejection::AbsoluteAddress { .. } => "absolute_address",
+            Rejection::Template { .. } => "template",
+            Rejection::Registers { .. } => "registers",
+            Rejection::NoHome { .. } => "no_home",
+            Rejection::OldValue { .. } => "old_value",
+            Rejection::NothingFollows { .. } => "nothing_follows",
+            Rejection::NoEdge { .. } => "no_edge",
+            Rejection::LeavesFunction { .. } => "leaves_function",
+            Rejection::ControlFlow { .. } => "control_flow",
+            Rejection::RawInstruction { .. } => "raw_instruction",
+            Rejection::NoFunction { .. } => "no_function",
+            Rejection::Component(_) => "component",
+        }
+    }
 }

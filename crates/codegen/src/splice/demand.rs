@@ -134,6 +134,9 @@ impl Ask<'_> {
             }
             Arg::Literal(value) => push(one(), Source::Number(*value)),
             Arg::Pc => push(one(), Source::Number(self.site.address)),
+            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => {
+                push(one(), Source::Number(arg.access(self.inst)?));
+            }
             Arg::PointId => push(one(), Source::Number(self.insertion.into())),
             Arg::Counter(counter) => {
                 let Some(input) = one() else { return Ok(()) };

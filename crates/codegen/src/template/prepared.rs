@@ -1,6 +1,6 @@
 //! A template, looked at once: which operands a renaming has to change, and what else a place must know of it.
 
-use luthier_isa::{Flags, Inst, Operand, Reg, RegRange};
+use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet};
 
 use crate::machine::File;
 use crate::machine::special::Special;
@@ -67,6 +67,8 @@ pub struct Prepared {
     /// It computes with the default rounding and denormal modes.
     pub needs_fp_mode: bool,
     pub touches_vgprs: bool,
+    /// A vector instruction reads an SGPR that an argument's new value is left in.
+    pub reads_counters_by_lanes: bool,
     pub starts_with_memory: bool,
     pub ends_with_memory: bool,
     pub has_memory: bool,
@@ -181,6 +183,7 @@ impl Prepared {
             changes,
             needs_fp_mode: template.uses_fp_mode,
             touches_vgprs: groups.iter().any(|g| g.file != File::Sgpr),
+            reads_counters_by_lanes: reads_by_lanes(template),
             starts_with_memory: template.insts.first().is_some_and(is_memory),
             ends_with_memory: template.insts.last().is_some_and(is_memory),
             has_memory: template.insts.iter().any(is_memory),
@@ -210,6 +213,22 @@ impl Prepared {
         }
         Ok(())
     }
+}
+
+fn reads_by_lanes(template: &Template) -> bool {
+    let written: RegSet = template
+        .args
+        .iter()
+        .flatten()
+        .flatten()
+        .filter(|place| place.written && place.range.first.is_sgpr())
+        .flat_map(|place| place.range.units())
+        .collect();
+    template.insts.iter().filter(|i| i.info().flags.contains(Flags::VALU)).any(|inst| {
+        let mut reads = false;
+        inst.for_each_access(|a| reads |= a.access.reads() && written.contains(a.reg));
+        reads
+    })
 }
 
 fn is_exec(reg: Reg) -> bool {

@@ -210,6 +210,14 @@ pub fn memory_counter_for(mode: Mode) -> Option<Arc<Template>> {
     if generation == luthier_isa::Generation::Gfx10 {
         source = source.replace("s[4:5]\n        s_mov", "s[4:5]\n        s_waitcnt_depctr 0xffe3\n        s_mov");
     }
+    // RDNA4: a scalar that vector instructions may have read is written, and waited for before it is read.
+    let waits = generation == luthier_isa::Generation::Gfx12;
+    if waits {
+        source = source.replace("s_getpc_b64 s[4:5]", "s_getpc_b64 s[4:5]\n        s_wait_alu 0xfffe");
+        source = source.replace("        s_mov_b64 exec, s", "        s_wait_alu 0xfffe\n        s_mov_b64 exec, s");
+        source = source.replace("        s_mov_b32 exec_lo, s", "        s_wait_alu 0xfffe\n        s_mov_b32 exec_lo, s");
+    }
+    let (more, by) = if waits { (1, 4) } else { (0, 0) };
     // Literals measure from themselves; s_getpc_b64 gives the address behind it.
     let reloc =
         |inst, kind, addend| TemplateReloc { inst, target: RelocTarget::Symbol("tool.total".into()), kind, addend };
@@ -218,7 +226,7 @@ pub fn memory_counter_for(mode: Mode) -> Option<Arc<Template>> {
         source: &source,
         groups: vec![(s(4, 2), 2), (s(6, 2), 2), (v(0, 2), 2)],
         args: vec![],
-        relocs: vec![reloc(3, RelocKind::Rel32Lo, 4), reloc(4, RelocKind::Rel32Hi, 12)],
+        relocs: vec![reloc(3 + more, RelocKind::Rel32Lo, 4 + by), reloc(4 + more, RelocKind::Rel32Hi, 12 + by)],
         whole: (0..3).map(Reg::vgpr).collect(),
     }
     .make("count in memory")

@@ -19,18 +19,18 @@ fn widen(w: &mut Wave, _op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The scalar sdst = lane 0 of src0; EXEC as it was.
+/// The scalar sdst = lane 0 of src0; EXEC as it was, unless that is sdst.
 fn take(w: &mut Wave, op: &Op) -> Flow {
-    w.s[usize::from(op.sdst)] = w.row(op.src[0]).0[0];
     w.set_exec(w.saved_exec);
+    w.s[usize::from(op.sdst)] = w.row(op.src[0]).0[0];
     Flow::Next
 }
 
 /// As [`take`], 16 bits: the upper half of sdst stays.
 fn take_half(w: &mut Wave, op: &Op) -> Flow {
+    w.set_exec(w.saved_exec);
     let (value, to) = (w.row(op.src[0]).0[0], &mut w.s[usize::from(op.sdst)]);
     *to = *to & 0xffff_0000 | value & 0xffff;
-    w.set_exec(w.saved_exec);
     Flow::Next
 }
 

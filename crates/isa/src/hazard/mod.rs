@@ -17,7 +17,7 @@ mod scalars;
 mod view;
 mod within;
 
-use crate::{Inst, Mode, Reg, RegRange};
+use crate::{Inst, Mode, Reg, RegRange, RegSet};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
@@ -188,6 +188,12 @@ impl Hazards {
         self.matrix.restart();
         self.scalars.restart();
         self.forwarding.restart();
+    }
+
+    /// Takes it that vector instructions have read every scalar but those in `unread`, long ago: some hazards last
+    /// for as long as that is so.
+    pub fn assume_read(&mut self, unread: &RegSet) {
+        self.scalars.assume_read(unread);
     }
 
     /// Registers that matrix instructions of late may still be using.

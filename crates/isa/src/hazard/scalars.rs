@@ -4,7 +4,7 @@
 //! readers only behind a wait for the writer (the hazard of masks). RDNA4: the same once a VALU instruction has read the
 //! SGPR, or its neighbour in the pair, in any way. On RDNA3 what was read before a call or a return is forgotten. The wait is `s_waitcnt_depctr`, on RDNA4 `s_wait_alu`.
 
-use crate::{Field, Flags, Generation, Operand, Reg, Target, Wave};
+use crate::{Field, Flags, Generation, Operand, Reg, RegSet, Target, Wave};
 
 use super::{Cure, Missing, Remedy};
 use super::view::View;
@@ -108,6 +108,12 @@ pub struct Scalars {
 }
 
 impl Scalars {
+    /// All have been read but these.
+    pub fn assume_read(&mut self, unread: &RegSet) {
+        let unread = unread.iter().filter(|reg| reg.index() < 128);
+        self.read = !unread.fold(0u128, |bits, reg| bits | 1 << reg.index());
+    }
+
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         (self.read, self.by_scalar, self.by_vector, self.rests) = (0, 0, 0, 0);

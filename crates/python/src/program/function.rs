@@ -75,6 +75,10 @@ impl PyFunction {
         ids.map(|id| self.other(id)).collect()
     }
     #[getter]
+    fn entered_inside(&self) -> Vec<u64> {
+        self.inner().entered_inside.iter().chain(&self.inner().second_entry).copied().collect()
+    }
+    #[getter]
     fn has_unresolved_calls(&self) -> bool {
         self.program.program.has_unresolved(self.id)
     }

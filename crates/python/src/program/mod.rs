@@ -32,6 +32,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use luthier_isa::Mode;
 use luthier_lifter::{BlockIds, FuncId, FunctionKind, Program};
 use luthier_loader::{CodeObject, SourceMap};
 use pyo3::prelude::*;
@@ -137,6 +138,11 @@ impl PyProgram {
     }
 
     #[getter]
+    fn wavefront_size(&self) -> u32 {
+        self.mode().wave().lanes().into()
+    }
+
+    #[getter]
     fn source_files(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         guard(py, || Ok(self.inner.known_lines()?.map_or_else(Vec::new, |lines| lines.files().to_vec())))
     }
@@ -200,6 +206,10 @@ impl PyProgram {
 }
 
 impl PyProgram {
+    pub fn mode(&self) -> Mode {
+        self.inner.program.mode()
+    }
+
     fn function(&self, id: FuncId) -> PyFunction {
         PyFunction { program: self.inner.clone(), id }
     }

@@ -1,6 +1,6 @@
 //! Registers and operands.
 
-use luthier_isa::{DataType, Field, Inst, Modifiers, Operand, OperandInfo, Reg, RegRange, RegSet};
+use luthier_isa::{DataType, Field, Inst, Modifiers, Operand, OperandInfo, Part, Reg, RegRange, RegSet};
 use pyo3::prelude::*;
 
 use super::hash_of;
@@ -32,6 +32,10 @@ impl PyRegister {
     #[getter]
     fn width(&self) -> u16 {
         self.count
+    }
+    #[getter]
+    fn place(&self) -> (usize, u16, &'static str) {
+        (self.first.index(), self.count, "")
     }
     #[getter]
     pub fn name(&self) -> String {
@@ -119,6 +123,16 @@ impl PyOperand {
             Operand::Reg(range) => Some(PyRegister::of(range)),
             _ => None,
         }
+    }
+    #[getter]
+    fn place(&self) -> Option<(usize, u8, &'static str)> {
+        let Operand::Reg(range) = self.operand() else { return None };
+        let part = match range.part {
+            Part::Whole => "",
+            Part::Low => "l",
+            Part::High => "h",
+        };
+        Some((range.first.index(), range.count, part))
     }
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

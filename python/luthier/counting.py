@@ -1,0 +1,188 @@
+"""Where to count so that a total over all blocks is exact and few increments run.
+
+A total such as the number of instructions is a sum over the blocks that a wave goes through. It need not be counted in
+each of them: take the control flow graph of a function with each block as an edge from its start to its end, join the
+function's ends to its entry, and choose a spanning tree. The increments of all edges outside of the tree can be chosen
+so that they add up to the same total on every way through the function, with none on the tree (Knuth, "Optimal
+measurement points for program frequency counts", 1973). A tree of greatest cost, as static frequencies estimate it,
+leaves the cheapest edges to count on.
+
+Places where nothing can be inserted are in the tree by force: ways out of the function, calls that may not come back,
+jumps through registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .kernel import leaves
+
+if TYPE_CHECKING:
+    from ._core import Block, Function
+
+#: How often a loop is taken to go round.
+_ROUNDS = 8.0
+#: Cost of counting on an edge in instructions: beside the two of the addition, code for a way of its own needs a branch.
+_IN_LINE, _OUT_OF_LINE = 2.0, 3.0
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What to add, and where: on the edge from ``block`` to ``successor``; in ``block``; without a block, each time that
+    the function is entered. Increments may be negative."""
+
+    amount: int
+    block: Block | None
+    successor: Block | None
+
+
+def may_not_return(functions: Iterable[Function]) -> set[int]:
+    """Addresses of those functions from which a wave may end, they themselves or what they call."""
+    functions = list(functions)
+    ends = {f.address for f in functions if f.has_unresolved_calls or any(b.terminator in ("end", "trap") for b in f.blocks)}
+    callees = {f.address: [c.address for c in f.callees] for f in functions}
+    while more := {a for a, called in callees.items() if a not in ends and not ends.isdisjoint(called)}:
+        ends |= more
+    return ends
+
+
+def increments(function: Function, amount: Callable[[Block], int], ending: set[int]) -> list[Increment]:
+    """The fewest increments that sum up ``amount(block)`` over all blocks that run. ``ending``: :func:`may_not_return`."""
+    blocks = list(function.blocks)
+    number = {block.address: i for i, block in enumerate(blocks)}
+    successors = [list(dict.fromkeys(number[s.address] for s in block.successors)) for block in blocks]
+    root, entry = 2 * len(blocks), number[function.address]
+    ways = _frequencies(blocks, successors, entry)
+    calls_may_end = function.has_unresolved_calls or any(c.address in ending for c in function.callees)
+
+    # Block i is the edge from 2i to 2i + 1; the root stands for all that is outside of the function.
+    graph = _Graph(root + 1)
+    for i, block in enumerate(blocks):
+        last = block.instructions[-1]
+        leaving = leaves(block) or block.terminator in ("end", "off_end", "unsupported", "trap")
+        leaving |= block.terminator == "call" and calls_may_end
+        leaving |= block.terminator == "cond_branch" and last.branch_target not in number
+        if leaving:
+            graph.force(2 * i + 1, root)
+        frequency = ways.blocks[i]
+        graph.add(2 * i, 2 * i + 1, amount(block), _IN_LINE * frequency, Increment(0, block, None))
+        for to in successors[i]:
+            if block.terminator == "jump":
+                graph.force(2 * i + 1, 2 * to)
+                continue
+            taken = block.terminator in ("branch", "cond_branch") and last.branch_target == blocks[to].address
+            cost = ways.edges[i, to] * (_OUT_OF_LINE if taken else _IN_LINE)
+            graph.add(2 * i + 1, 2 * to, 0, cost, Increment(0, block, blocks[to]))
+    if function.entered_inside:
+        graph.force(root, 2 * entry)
+        for address in function.entered_inside:
+            if address in number:
+                graph.force(root, 2 * number[address])
+    else:
+        graph.add(root, 2 * entry, 0, _IN_LINE, Increment(0, None, None))
+    return [replace(place, amount=amount) for place, amount in graph.chords()]
+
+
+class _Graph:
+    """Edges with an amount and a cost, of which a spanning tree is to have no increments."""
+
+    def __init__(self, nodes: int):
+        self._leader = list(range(nodes))  # of the tree's parts
+        self._tree: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]  # neighbours, and the amount on the way there
+        self._edges: list[tuple[float, int, int, int, Increment]] = []
+
+    def force(self, a: int, b: int) -> None:
+        """An edge that nothing can be inserted on, and that stands for no amount: a cycle of such edges is no matter."""
+        self._join(a, b, 0)
+
+    def add(self, a: int, b: int, amount: int, cost: float, place: Increment) -> None:
+        self._edges.append((cost, a, b, amount, place))
+
+    def _find(self, node: int) -> int:
+        leader = self._leader
+        while leader[node] != node:
+            leader[node] = node = leader[leader[node]]
+        return node
+
+    def _join(self, a: int, b: int, amount: int) -> bool:
+        first, second = self._find(a), self._find(b)
+        if first == second:
+            return False
+        self._leader[first] = second
+        self._tree[a].append((b, amount))
+        self._tree[b].append((a, -amount))
+        return True
+
+    def chords(self) -> list[tuple[Increment, int]]:
+        """The edges that are not in the tree, with increments other than 0."""
+        self._edges.sort(key=lambda edge: -edge[0])
+        left = [edge for edge in self._edges if not self._join(edge[1], edge[2], edge[3])]
+        # What has been added up on the way to a node, less what has been counted.
+        behind: list[int | None] = [None] * len(self._tree)
+        for start in range(len(self._tree) - 1, -1, -1):
+            if behind[start] is not None:
+                continue
+            behind[start], todo = 0, [start]
+            while todo:
+                node = todo.pop()
+                for to, amount in self._tree[node]:
+                    if behind[to] is None:
+                        behind[to] = (behind[node] or 0) + amount
+                        todo.append(to)
+        found = [(place, (behind[a] or 0) + amount - (behind[b] or 0)) for _, a, b, amount, place in left]
+        return [(place, amount) for place, amount in found if amount]
+
+
+@dataclass
+class _Frequencies:
+    """How often blocks and edges run for each time that the function is entered, as far as their shape tells."""
+
+    blocks: list[float]
+    edges: dict[tuple[int, int], float]
+
+
+def _frequencies(blocks: Sequence[Block], successors: list[list[int]], entry: int) -> _Frequencies:
+    order = _reverse_postorder(successors, entry)
+    place = {block: i for i, block in enumerate(order)}
+    loops = [block.loop for block in blocks]
+    depth = [loop.depth if loop else 0 for loop in loops]
+    header = {block.address for loop in loops if loop for block in (loop.header,)}
+    known = [0.0] * len(blocks)
+    known[entry] = 1.0
+    edges: dict[tuple[int, int], float] = {}
+    for i in order:
+        if blocks[i].address in header:
+            known[i] *= _ROUNDS
+        last = blocks[i].instructions[-1]
+        shares = []
+        for to in successors[i]:
+            stays = depth[to] >= depth[i]
+            # Code for waves without an active lane hardly ever runs.
+            rare = last.opcode == "s_cbranch_execz" and last.branch_target == blocks[to].address
+            shares.append((1.0 if stays else 1.0 / _ROUNDS) * (0.1 if rare else 1.0))
+        for to, share in zip(successors[i], shares):
+            edges[i, to] = known[i] * share / sum(shares)
+            if place.get(to, -1) > place[i]:
+                known[to] += edges[i, to]
+    for i, targets in enumerate(successors):
+        for to in targets:
+            edges.setdefault((i, to), 0.0)
+    return _Frequencies(known, edges)
+
+
+def _reverse_postorder(successors: list[list[int]], entry: int) -> list[int]:
+    seen, done = {entry}, []
+    todo = [(entry, iter(successors[entry]))]
+    while todo:
+        node, rest = todo[-1]
+        for to in rest:
+            if to not in seen:
+                seen.add(to)
+                todo.append((to, iter(successors[to])))
+                break
+        else:
+            todo.pop()
+            done.append(node)
+    return done[::-1]

@@ -1,0 +1,21 @@
+"""Where insertions go, and what is inserted: the numbers that cross to the native module with each of them."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+ENTRY, BEFORE, INSTEAD, AFTER, EDGE = range(5)
+HOOK, ASSEMBLY, NOTHING = range(3)
+
+#: An insertion: address, successor, priority, number of the hook or the assembly, number of the arguments, number of the
+#: tool, place, body. crates/python/src/instrument.rs reads it.
+RECORD = struct.Struct("<QQiIIHBB")
+
+
+class Place(NamedTuple):
+    """At the instruction (or function) at an address; ``to`` is the successor of an edge."""
+
+    where: int
+    address: int
+    to: int = 0
