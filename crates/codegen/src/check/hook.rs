@@ -133,6 +133,7 @@ impl Checker<'_> {
             Arg::Literal(value) => number(*value),
             Arg::Pc => number(q.site.address),
             Arg::PointId => number(span.insertion.into()),
+            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => number(arg.access(q.inst).ok()?),
             Arg::Counter(counter) => match q.env.counter(*counter)? {
                 CounterHome::Pair(low) => registers(RegRange::new(low, 2), true),
                 CounterHome::Lanes(vgpr, first) => {

@@ -31,17 +31,18 @@ struct Placed {
 /// All that is wrong at the seams of one function's copy.
 pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let code = placed(env, chunk, code);
-    let mut pass = Pass { code: &code, state: Hazards::default(), found: Vec::new() };
+    let mut pass = Pass { env, code: &code, state: Hazards::default(), found: Vec::new() };
+    pass.restart();
     // Straight on.
     for at in 0..code.len() {
         pass.step(at);
         if ends(&code[at].inst) {
-            pass.state.restart();
+            pass.restart();
         }
     }
     // Along the branches.
     for at in (0..code.len()).filter(|at| code[*at].to.is_some()) {
-        pass.state.restart();
+        pass.restart();
         let from = before(&code, at);
         (from..=at).for_each(|n| pass.state.note(&code[n].facts, n as u64));
         pass.follow(code[at].to.unwrap_or(at), WINDOW, HOPS);
@@ -112,14 +113,21 @@ fn before(code: &[Placed], at: usize) -> usize {
 }
 
 struct Pass<'a> {
+    env: &'a Env<'a>,
     code: &'a [Placed],
     state: Hazards,
     found: Vec<(usize, Wrong)>,
 }
 
 impl Pass<'_> {
+    /// Nothing is known of what came before, but that vector instructions may have read whatever they read anywhere.
+    fn restart(&mut self) {
+        self.state.restart();
+        self.state.assume_read(&self.env.unread);
+    }
+
     fn step(&mut self, at: usize) {
-        let Pass { code, state, found } = self;
+        let Pass { code, state, found, .. } = self;
         let placed = &code[at];
         state.check(&placed.facts, at as u64, |missing| {
             let first = &code[(missing.first as usize).min(code.len() - 1)];
