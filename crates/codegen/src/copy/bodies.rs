@@ -105,7 +105,9 @@ impl Copier<'_> {
         for (_, reason) in &allocation.rejected {
             self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
         }
-        let (start, spans) = (self.splice.insts.len(), self.splice.spans.len());
+        let (start, spans, literals) =
+            (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
+        let before = made.len();
         emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
         made.extend(allocation.hooks.iter().map(|h| demands[h.demand].insertion));
         if self.check || cfg!(debug_assertions) {
@@ -117,6 +119,10 @@ impl Copier<'_> {
                 insts: &self.splice.insts[start..],
                 base: start,
                 spans: &self.splice.spans[spans..],
+                made: &made[before..],
+                literals: &self.splice.literals[literals..],
+                highest: self.splice.highest,
+                scratch: self.splice.scratch,
             }));
         }
         Ok(())
@@ -197,6 +203,21 @@ impl Copier<'_> {
         live.union_with(&self.env.reserved);
         found.iter().for_each(|(_, kept)| live.insert_range(*kept));
         self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
+        self.check_with(|copier| {
+            check::keep(&check::Question {
+                env: copier.env,
+                site: &site,
+                olds: &found,
+                inst: at.inst,
+                insts: &copier.splice.insts,
+                base: 0,
+                spans: &[],
+                made: &[],
+                literals: &[],
+                highest: copier.splice.highest,
+                scratch: 0,
+            })
+        });
         self.append(0);
         Ok(found)
     }

@@ -11,6 +11,7 @@ use super::edges::Edge;
 use super::indexing::Indexing;
 use super::pcrel::{Pc, PcPlans};
 use super::{ChunkMap, Copied, KernelEntry, Refusal, Spot, entry, hints};
+use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
 use crate::machine::seams::Seam;
 use crate::plan::{Rejected, Rejection, Where};
@@ -82,6 +83,7 @@ pub fn copy(
     let word = entry.unwrap_or_else(|| copier.out.chunk.labels[first as usize].word);
     copier.out.entry = copier.out.chunk.label_at(word, false);
     copier.trampolines()?;
+    copier.check_with(|copier| check::seams(env, chunk, &copier.out.chunk));
     copier.out.copied = instrs.len();
     Ok(copier.out)
 }
@@ -137,7 +139,7 @@ impl Copier<'_> {
                 if indexed {
                     return Err(Refusal::Reason(format!("VGPR indexing may be on at {vaddr:#x}, where the wave ends")));
                 }
-                entry::flush(self, around(k))?;
+                entry::flush(self, vaddr, here.msb, around(k))?;
             }
             let instead = at(Where::Instead);
             if !instead.is_empty() && self.replace(i, &inst, b.terminator, k + 1 == insts.len(), &instead, vaddr) {
@@ -184,6 +186,14 @@ impl Copier<'_> {
             }
         }
         self.leave(block, b.terminator)
+    }
+
+    /// Has the checker look at something, if it is to.
+    pub(super) fn check_with(&mut self, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
+        if self.check || cfg!(debug_assertions) {
+            let found = look(self);
+            self.out.violations.extend(found);
+        }
     }
 
     pub(super) fn reject(&mut self, address: u64, reason: Rejection) {
@@ -284,7 +294,7 @@ pub fn falls_through(terminator: Terminator) -> bool {
 /// The last instructions on each way that leads to a block: what hazards there may come from.
 fn ways(program: &Program, block: BlockId) -> Vec<Vec<Inst>> {
     const LENGTH: usize = 20;
-    const MOST: usize = 8;
+    const MOST: usize = 32;
     let mut done = Vec::new();
     // Latest first while they grow.
     let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
