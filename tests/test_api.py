@@ -126,7 +126,7 @@ def test_an_instance_serves_one_code_object(vecadd):
 def test_offline(vecadd, tmp_path):
     plain = run(vecadd)
     counted = lt.instrument(vecadd, [lt.tools.load("instr_count"), Marks()], check=True)
-    assert counted.instrumented and counted.instrumentation["points"] > 3
+    assert counted.instrumented and counted.instrumentation["points"] >= 3
     counted.save(tmp_path / "counted.hsaco")
     result = run(lt.CodeObject.open(tmp_path / "counted.hsaco"), strict=True)
     assert result.findings == []

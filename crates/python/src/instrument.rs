@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{HookModule, HookSource, assemble};
 use luthier_codegen::{Arg, Body, CodegenError, Counter, HookError, Insertion, Plan, Report, Variable, Where};
-use luthier_codegen::TemplateSource;
 use luthier_isa::{Inst, Mode};
 use luthier_lifter::Program;
 use pyo3::prelude::*;
@@ -162,7 +162,8 @@ fn report(report: &Report, variables: &[String]) -> Value {
         })
         .collect();
     let rejected = report.rejected.iter();
-    let rejected = rejected.map(|r| json!({"address": r.address, "kind": r.reason.kind(), "reason": r.reason.to_string()}));
+    let rejected =
+        rejected.map(|r| json!({"address": r.address, "kind": r.reason.kind(), "reason": r.reason.to_string()}));
     json!({
         "points": report.points,
         "inserted_instructions": report.inserted_instructions,

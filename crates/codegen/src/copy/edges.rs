@@ -44,14 +44,15 @@ impl Copier<'_> {
         let (vaddr, inst) = (at.address, at.inst);
         let next = vaddr + inst.size() as u64;
         let on = |to: Option<u64>| {
-            let mut list: Vec<&Spot> =
-                spots.iter().filter(|s| s.at == Where::After || to.is_some_and(|to| s.at == Where::Edge { to })).collect();
+            let mut list: Vec<&Spot> = spots
+                .iter()
+                .filter(|s| s.at == Where::After || to.is_some_and(|to| s.at == Where::Edge { to }))
+                .collect();
             list.sort_by_key(|s| (s.order, s.insertion));
             list.into_iter().map(|s| s.insertion).collect::<Vec<u32>>()
         };
-        let target = inst.branch_target(vaddr).filter(|_| {
-            matches!(terminator, Terminator::Branch | Terminator::CondBranch)
-        });
+        let target =
+            inst.branch_target(vaddr).filter(|_| matches!(terminator, Terminator::Branch | Terminator::CondBranch));
         let ways: Vec<u64> = match terminator {
             Terminator::Branch => target.into_iter().collect(),
             Terminator::CondBranch => target.into_iter().chain([next]).collect(),

@@ -139,7 +139,7 @@ impl Copier<'_> {
             }
             let instead = at(Where::Instead);
             if !instead.is_empty() && self.replace(i, &inst, b.terminator, k + 1 == insts.len(), &instead, vaddr) {
-                let mut live = before.clone();
+                let mut live = *before;
                 live.active.union_with(&after.active);
                 live.inactive.union_with(&after.inactive);
                 let at = self.out.chunk.here();

@@ -133,7 +133,8 @@ fn may_fold(env: &Env, func: FuncId, block: luthier_lifter::BlockId, sum: &Sum, 
     let getpc = InstrId(sum.low.0 - 1);
     let from = spots.partition_point(|s| s.instr < getpc);
     let hooks = spots[from..].iter().take_while(|s| s.instr <= sum.high);
-    let between = hooks.filter(|s| (s.instr, s.at) > (getpc, Where::Before) && (s.instr, s.at) < (sum.high, Where::After));
+    let between =
+        hooks.filter(|s| (s.instr, s.at) > (getpc, Where::Before) && (s.instr, s.at) < (sum.high, Where::After));
     let looks = |body: &Body| match body {
         Body::Hook { args, .. } => {
             let inst = env.program.inst(sum.high);

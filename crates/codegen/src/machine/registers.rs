@@ -186,7 +186,8 @@ impl Machine {
             new.set_sgpr_count(family, sgprs);
         }
         let vgprs_before = old.vgpr_count(family);
-        let highest_vgprs = u32::from(highest.vgprs.max(if files.accumulators == Accumulators::Beside { highest.agprs } else { 0 }));
+        let highest_vgprs =
+            u32::from(highest.vgprs.max(if files.accumulators == Accumulators::Beside { highest.agprs } else { 0 }));
         if files.accumulators == Accumulators::Behind {
             let own_agprs = self.agprs(old, used.iter().any(|r| r.is_agpr()));
             let offset = highest_vgprs.next_multiple_of(4);

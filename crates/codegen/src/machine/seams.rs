@@ -155,7 +155,12 @@ impl Seam {
     }
 
     /// The same for the application's next one.
-    pub fn separate_next(&mut self, ops: &Operations, next: Option<&Inst>, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
+    pub fn separate_next(
+        &mut self,
+        ops: &Operations,
+        next: Option<&Inst>,
+        out: &mut Vec<Inst>,
+    ) -> Result<(), EncodeError> {
         if self.memory && next.is_none_or(is_memory) { self.issue(ops, ops.nop(1)?, out) } else { Ok(()) }
     }
 

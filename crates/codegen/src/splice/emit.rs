@@ -299,7 +299,7 @@ impl Emitter<'_> {
     fn set_number(&mut self, to: RegRange, value: u64) -> Result<(), EncodeError> {
         let ops = self.env.machine.ops;
         let inline = |n: u64| matches!(number(n as u32), Operand::Inline(_)) && n as i64 == i64::from(n as u32 as i32);
-        if to.first.is_sgpr() && to.count == 2 && to.first.number() % 2 == 0 && inline(value) {
+        if to.first.is_sgpr() && to.count == 2 && to.first.number().is_multiple_of(2) && inline(value) {
             return self.push(ops.mov64(to.first, number(value as u32))?);
         }
         for (n, unit) in to.units().enumerate() {

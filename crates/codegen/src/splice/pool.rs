@@ -196,8 +196,9 @@ mod tests {
         let limits = Counts { sgprs: 102, vgprs: 8, agprs: 0 };
         let mut pool = Pool::new(&taken, &RegSet::EMPTY, limits);
         let want = |file, count, align, remainder, whole| Want { file, count, align, remainder, whole, limit: 256 };
-        let mut take =
-            |count, align, remainder| pool.take(want(File::Sgpr, count, align, remainder, false)).map(|r| r.first.number());
+        let mut take = |count, align, remainder| {
+            pool.take(want(File::Sgpr, count, align, remainder, false)).map(|r| r.first.number())
+        };
         assert_eq!(take(2, 2, 0), Some(6));
         assert_eq!(take(1, 1, 0), Some(3));
         assert_eq!(take(4, 4, 0), Some(8));

@@ -172,7 +172,8 @@ impl Prepared {
                 changes.push(special);
             }
         }
-        if template.relocs.iter().any(|r| matches!(r.kind, RelocKind::Abs32Lo | RelocKind::Abs32Hi | RelocKind::Abs64)) {
+        if template.relocs.iter().any(|r| matches!(r.kind, RelocKind::Abs32Lo | RelocKind::Abs32Hi | RelocKind::Abs64))
+        {
             refused = Some(Rejection::AbsoluteAddress { hook: template.name.clone() });
         }
         let relocs = template.relocs.iter();

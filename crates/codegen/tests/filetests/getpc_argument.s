@@ -49,9 +49,8 @@ data: .long 1
 //| 0x300c          s_addc_u32 s3, s3, lit(0xffffffff)
 //| 0x3014  0x1504  s_add_u32 s2, s2, 0xffffef3c
 //| 0x301c          v_cmp_eq_u64_e64 vcc, s[2:3], 0
-//| 0x3024          s_nop 0
-//| 0x3028  0x150c  s_addc_u32 s3, s3, lit(0xffffffff)
-//| 0x3030  0x1514  s_load_dword s4, s[2:3], 0x0
-//| 0x3038  0x151c  s_waitcnt lgkmcnt(0)
-//| 0x303c  0x1520  s_endpgm
+//| 0x3024  0x150c  s_addc_u32 s3, s3, lit(0xffffffff)
+//| 0x302c  0x1514  s_load_dword s4, s[2:3], 0x0
+//| 0x3034  0x151c  s_waitcnt lgkmcnt(0)
+//| 0x3038  0x1520  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

@@ -57,15 +57,13 @@ amdhsa.kernels:
 //| 0x3018          global_store_dword v0, v0, s[2:3]
 //| 0x3020  0x1508  v_mov_b32_e32 v2, 0
 //| 0x3024  0x150c  v_mov_b32_e32 v3, 0
-//| 0x3028          s_nop 2
-//| 0x302c          global_store_dword v0, v0, s[2:3]
-//| 0x3034  0x1510  v_mov_b32_e32 v4, 0
-//| 0x3038  0x1514  v_mov_b32_e32 v5, 0
-//| 0x303c  0x1518  v_mov_b32_e32 v6, 0
-//| 0x3040  0x151c  v_mov_b32_e32 v7, 0
-//| 0x3044          v_mov_b32_e32 v6, 0
-//| 0x3048          global_store_dwordx4 v1, v[2:5], s[2:3]
-//| 0x3050          s_nop 1
-//| 0x3054  0x1520  v_mov_b32_e32 v0, s2
-//| 0x3058  0x1524  s_endpgm
+//| 0x3028          global_store_dword v0, v0, s[2:3]
+//| 0x3030  0x1510  v_mov_b32_e32 v4, 0
+//| 0x3034  0x1514  v_mov_b32_e32 v5, 0
+//| 0x3038  0x1518  v_mov_b32_e32 v6, 0
+//| 0x303c  0x151c  v_mov_b32_e32 v7, 0
+//| 0x3040          v_mov_b32_e32 v6, 0
+//| 0x3044          global_store_dwordx4 v1, v[2:5], s[2:3]
+//| 0x304c  0x1520  v_mov_b32_e32 v0, s2
+//| 0x3050  0x1524  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

@@ -51,7 +51,6 @@ amdhsa.kernels:
 //| 0x3018          s_add_u32 s1, s1, 1
 //| 0x301c  0x150c  v_add_u32_e32 v2, v1, v2
 //| 0x3020          v_lshlrev_b32_e32 v2, 1, v2
-//| 0x3024          s_nop 2
-//| 0x3028  0x1510  global_store_dword v[4:5], v2, off
-//| 0x3030  0x1518  s_endpgm
+//| 0x3024  0x1510  global_store_dword v[4:5], v2, off
+//| 0x302c  0x1518  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

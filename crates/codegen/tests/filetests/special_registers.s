@@ -110,7 +110,6 @@ amdhsa.kernels:
 //| 0x313c          s_waitcnt lgkmcnt(0)
 //| 0x3140          v_add_u32_e32 v0, 1, v3
 //| 0x3144          s_mov_b64 vcc, s[0:1]
-//| 0x3148          s_nop 1
-//| 0x314c  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
-//| 0x3150  0x1538  s_endpgm
+//| 0x3148  0x1534  v_cndmask_b32_e32 v1, v2, v3, vcc
+//| 0x314c  0x1538  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

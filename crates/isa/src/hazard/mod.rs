@@ -21,10 +21,10 @@ use crate::{Inst, Mode, Reg, RegRange, RegSet};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
+pub use self::remedy::{Cure, Remedy};
 use self::rules::{Apart, First, Marks, RULES, Rule};
 use self::scalars::{ScalarFacts, Scalars};
 use self::view::View;
-pub use self::remedy::{Cure, Remedy};
 pub use self::within::prune;
 
 /// An instruction as the hazard checks see it.
@@ -67,8 +67,7 @@ impl Facts {
         let wanted = First::ALL.into_iter().filter(|&first| here().any(|rule| rule.first == first));
         let makes = wanted.flat_map(|first| view.first(first).into_iter().map(move |reg| (first, reg))).collect();
         let needs = here().flat_map(|rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg))).collect();
-        let length =
-            if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+        let length = if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
         // What no rule here asks for need not be noted.
         let asked = here().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends);
         Facts {

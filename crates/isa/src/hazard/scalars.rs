@@ -6,8 +6,8 @@
 
 use crate::{Field, Flags, Generation, Operand, Reg, RegSet, Target, Wave};
 
-use super::{Cure, Missing, Remedy};
 use super::view::View;
+use super::{Cure, Missing, Remedy};
 
 /// An instruction as these checks see it.
 #[derive(Clone, Debug)]
