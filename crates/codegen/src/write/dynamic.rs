@@ -1,13 +1,13 @@
 //! The dynamic symbol table with the tools' variables in it, and everything that points at it or into it.
 
+use object::LittleEndian;
 use object::elf::{
     self, DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMTAB, Dyn64, DynamicTag, Rel64, Rela64, SHT_DYNAMIC,
     SHT_GNU_HASH, SHT_HASH, SHT_REL, SHT_RELA,
 };
 use object::write::elf::Rel;
-use object::{LittleEndian, pod};
 
-use super::file::{ENDIAN, File, encoder};
+use super::file::{ENDIAN, File, encoder, records};
 use super::segments::{HeadersSegment, NewSections};
 use super::{Additions, WriteError, symbols};
 
@@ -61,10 +61,10 @@ fn renumber_relocations(file: &mut File, table: usize, renumbered: &[u32]) {
             encoder().relocation(&mut bytes, is_rela, &Rel { r_sym: new(rel.r_sym), ..rel });
         };
         if header.sh_type == SHT_RELA {
-            let relas: &[Rela64<LittleEndian>] = pod::slice_from_all_bytes(old).unwrap_or_default();
+            let relas: &[Rela64<LittleEndian>] = records(old);
             relas.iter().for_each(|rela| put(Rel::from_rela(ENDIAN, rela, false), true));
         } else if header.sh_type == SHT_REL {
-            let rels: &[Rel64<LittleEndian>] = pod::slice_from_all_bytes(old).unwrap_or_default();
+            let rels: &[Rel64<LittleEndian>] = records(old);
             rels.iter().for_each(|rel| put(Rel::from_rel(ENDIAN, rel), false));
         }
         let start = header.sh_offset as usize;
@@ -77,7 +77,7 @@ fn renumber_relocations(file: &mut File, table: usize, renumbered: &[u32]) {
 fn set_tags(file: &mut File, tags: &[(DynamicTag, u64)]) -> Result<(), WriteError> {
     let Some(i) = file.find(SHT_DYNAMIC) else { return Ok(()) };
     let section = &file.sections[i];
-    let old: &[Dyn64<LittleEndian>] = pod::slice_from_all_bytes(section.contents(&file.bytes)).unwrap_or_default();
+    let old: &[Dyn64<LittleEndian>] = records(section.contents(&file.bytes));
     let mut bytes = Vec::with_capacity(size_of_val(old));
     for entry in old {
         let tag = entry.d_tag.get(ENDIAN);

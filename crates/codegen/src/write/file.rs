@@ -1,6 +1,7 @@
 //! The file under construction: its bytes so far, its program headers and its sections.
 
 use object::elf::{FileHeader64, PT_LOAD, SHF_ALLOC, SHN_LORESERVE, SHT_NOBITS, SHT_NULL, SHT_STRTAB, SectionType};
+use object::pod::{self, Pod};
 use object::read::elf::FileHeader as _;
 use object::write::StringTable;
 use object::write::elf::{Encoder, FileHeader, FileHeaderLayout, ProgramHeader, SectionHeader};
@@ -15,6 +16,12 @@ pub const ENDIAN: LittleEndian = LittleEndian;
 /// Little-endian, 64 bits.
 pub fn encoder() -> Encoder<LittleEndian> {
     Encoder::new(ENDIAN, true, elf::EM_AMDGPU)
+}
+
+/// As many records as there are in `bytes`.
+pub fn records<T: Pod>(bytes: &[u8]) -> &[T] {
+    // They have no alignment (the feature `unaligned`), so that nothing but the length counts.
+    pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map(|(records, _)| records).unwrap_or_default()
 }
 
 /// A section with its name; `sh_name` is given at the end.

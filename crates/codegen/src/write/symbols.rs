@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use object::LittleEndian;
 use object::elf::{self, STB_LOCAL, SymbolBind, SymbolInfo, SymbolOther, SymbolSection, SymbolType};
 use object::write::StringTable;
 use object::write::elf::{GnuHashTable, Sym};
-use object::{LittleEndian, pod};
 
-use super::file::{ENDIAN, encoder};
+use super::file::{ENDIAN, encoder, records};
 use super::segments::NewSections;
 use super::{Additions, PlacedVariable, WriteError};
 
@@ -62,7 +62,7 @@ pub fn of_variables<'a>(new: &'a Additions, sections: &NewSections) -> impl Iter
 
 /// The entries of a table, the null entry first.
 pub fn read<'a>(table: &'a [u8], strings: &'a [u8]) -> Vec<Symbol<'a>> {
-    let raw: &[elf::Sym64<LittleEndian>] = pod::slice_from_all_bytes(table).unwrap_or_default();
+    let raw: &[elf::Sym64<LittleEndian>] = records(table);
     let mut symbols = Vec::with_capacity(raw.len() + 1);
     symbols.extend(raw.iter().map(|raw| {
         let entry = Sym::from_raw(ENDIAN, raw, None);

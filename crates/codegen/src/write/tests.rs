@@ -1,8 +1,12 @@
 //! What LLVM's tools, the `object` crate's reader and our own loader say of what is written.
 
+use luthier_loader::MockLoader;
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader as _, VersionTable};
+
 use super::*;
 use crate::testing;
-use luthier_loader::MockLoader;
 
 fn additions(object: &CodeObject) -> Additions {
     let text_vaddr = end_of_segments(object);
@@ -62,4 +66,40 @@ fn llvm_and_our_loader_accept_what_is_written() {
         count += 1;
     }
     assert!(count > 20);
+}
+
+#[test]
+fn every_dynamic_symbol_is_found_through_both_hash_tables() {
+    let Some(corpus) = testing::corpus() else { return };
+    let mut count = 0;
+    for path in testing::objects(&corpus.join("clang/gfx90a")) {
+        let object = CodeObject::parse(std::fs::read(&path).unwrap()).unwrap();
+        let mut new = additions(&object);
+        let variable =
+            |i: u64| PlacedVariable { name: format!("v{i}"), vaddr: new.data_vaddr + i, size: 1, zero: false };
+        new.variables = (0..100).map(variable).collect();
+        let written = write(&object, &new).unwrap();
+
+        let (endian, data) = (LittleEndian, written.as_slice());
+        let header = FileHeader64::<LittleEndian>::parse(data).unwrap();
+        let sections = header.sections(endian, data).unwrap();
+        let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM).unwrap();
+        let versions = VersionTable::default();
+        let (gnu, _) = sections.gnu_hash(endian, data).unwrap().unwrap();
+        let (sysv, _) = sections.hash(endian, data).unwrap().unwrap();
+        let old =
+            object.symbols().iter().filter(|s| s.dynamic && !s.is_undefined()).map(|s| (s.name.as_str(), s.value));
+        let new = new.variables.iter().map(|v| (v.name.as_str(), v.vaddr));
+        for (name, value) in old.chain(new) {
+            let bytes = name.as_bytes();
+            let by_gnu = gnu.find(endian, bytes, elf::gnu_hash(bytes), None, &symbols, &versions);
+            let by_sysv = sysv.find(endian, bytes, elf::hash(bytes), None, &symbols, &versions);
+            for found in [by_gnu, by_sysv] {
+                assert_eq!(found.map(|(_, s)| s.st_value.get(endian)), Some(value), "{path:?}: {name}");
+            }
+            count += 1;
+        }
+        assert!(gnu.find(endian, b"absent", elf::gnu_hash(b"absent"), None, &symbols, &versions).is_none());
+    }
+    assert!(count > 500, "{count}");
 }
