@@ -81,16 +81,6 @@ impl Wait {
         places(generation).iter().fold(0, |all, &(counter, bits)| all | put(bits, self.get(counter)))
     }
 
-    /// The immediate of `s_waitcnt` on GCN5 and CDNA.
-    pub fn encode(&self) -> u16 {
-        self.encode_for(Generation::Gfx90a)
-    }
-
-    /// What the immediate of `s_waitcnt` means on GCN5 and CDNA.
-    pub fn decode(immediate: u16) -> Wait {
-        Wait::decode_for(Generation::Gfx90a, immediate)
-    }
-
     /// What the immediate of `s_waitcnt` means.
     pub fn decode_for(generation: Generation, immediate: u16) -> Wait {
         let values =
