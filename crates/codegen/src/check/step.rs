@@ -141,7 +141,7 @@ fn upper_bits(state: &State, inst: &Inst) -> Result<(), Wrong> {
 fn scalars(state: &State, to: RegRange, from: Operand, inst: &Inst) -> Vec<Value> {
     match from {
         Operand::Reg(from) if from.count == to.count && !from.is_half() && !is_vector(from.first) => {
-            from.units().map(|u| state.get(u)).map(|v| if let Value::Mode(_) = v { Value::Unknown } else { v }).collect()
+            from.units().map(|u| state.get(u)).collect()
         }
         // SCC as a source is 0 or 1.
         Operand::Special(253) if to.count == 1 => vec![state.get(Reg::SCC)],

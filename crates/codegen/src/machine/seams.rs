@@ -253,6 +253,11 @@ impl<'a> Seam<'a> {
         Ok(())
     }
 
+    /// Writes of scalars that vector instructions have read have to be waited for.
+    fn holds_reads(&self) -> bool {
+        self.mode.target().generation() >= luthier_isa::Generation::Gfx11
+    }
+
     fn cure(&self, ops: &Operations, cure: Cure) -> Result<Inst, EncodeError> {
         let with = |op: Op, value: u32| {
             let missing = EncodeError::NoField { mnemonic: op.name(), field: Field::Simm16 };
@@ -268,10 +273,12 @@ impl<'a> Seam<'a> {
             // An identity, too.
             Cure::Scalar => ops.mov32(Reg::VCC_LO, one(Reg::VCC_LO)),
             Cure::VmVsrc => with(depctr, 0xffe3),
-            Cure::SaSdst | Cure::AluSaSdst => with(depctr, 0xfffe),
             Cure::VaVdst => with(depctr, 0x0fff),
-            Cure::VaSdst | Cure::AluVaSdst => with(depctr, 0xf1ff),
-            Cure::VaVcc | Cure::AluVaVcc => with(depctr, 0xfffd),
+            Cure::SaSdst if !self.holds_reads() => with(depctr, 0xfffe),
+            // Whichever unit wrote last: one wait for all results in scalars.
+            Cure::SaSdst | Cure::VaSdst | Cure::VaVcc | Cure::AluSaSdst | Cure::AluVaSdst | Cure::AluVaVcc => {
+                with(depctr, 0xf1fc)
+            }
             Cure::Stores => {
                 let mut inst = with(Op::SWaitcntVscnt, 0)?;
                 inst.set_field(Field::Sdst, NULL)?;
@@ -282,9 +289,12 @@ impl<'a> Seam<'a> {
 
     /// What a wave that has issued these leaves.
     fn stepped(&self, insts: &[Inst]) -> Hazards {
+        // What lasts longer than the window is taken for the worst that it can be.
         let mut state = Hazards::brief();
         state.assume_read(&self.unread);
+        state.assume_written(&self.unread);
         insts.iter().for_each(|inst| state.check(&Facts::of(inst), 0, |_| {}));
+        state.assume_read(&self.unread);
         state
     }
 }

@@ -255,6 +255,11 @@ impl Hazards {
         self.scalars.assume_read(unread);
     }
 
+    /// Takes it that all scalars but those in `unwritten` have been written since they were read, and not been waited for.
+    pub fn assume_written(&mut self, unwritten: &RegSet) {
+        self.scalars.assume_written(unwritten);
+    }
+
     /// Registers that matrix instructions of late may still be using.
     pub fn held(&self) -> impl Iterator<Item = RegRange> + '_ {
         self.matrix.held()
