@@ -250,6 +250,13 @@ impl Emitter<'_, '_> {
                 Source::Number(value) => self.set_number(RegRange::new(to, count), value)?,
             }
         }
+        let mode = |d: &Assigned| self.demands[d.demand].prepared.changes.contains(&Special::Mode);
+        let earlier = self.allocation.hooks.iter().take_while(|d| d.demand != assigned.demand);
+        if prepared.needs_fp_mode && earlier.into_iter().any(mode) {
+            // A hook before this one has left other modes.
+            self.all(machine.default_fp_mode()?)?;
+            self.after_mode()?;
+        }
         // A run of memory instructions that is replayed must still find its addresses: keep runs apart.
         if self.env.replays && prepared.starts_with_memory {
             self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
