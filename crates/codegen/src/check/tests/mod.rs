@@ -1,0 +1,106 @@
+//! The checker against real splices on every processor: it finds nothing in them as they are, and something in every way
+//! of breaking them.
+
+mod hooks;
+mod kernels;
+mod mutate;
+mod places;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+
+use luthier_isa::Mode;
+
+use self::kernels::Busy;
+
+/// Kernels from nothing free to nearly everything free.
+const PRESSURES: [(Busy, u32); 3] = [
+    (Busy { sgprs: 12, vgprs: 16 }, 24),
+    (Busy { sgprs: 90, vgprs: 40 }, 64),
+    (Busy { sgprs: 100, vgprs: 64 }, 64),
+];
+
+#[test]
+fn nothing_is_found_in_splices_as_they_are() {
+    let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let (mut places, mut rejected) = (0, BTreeMap::new());
+    for mode in Mode::all().filter(|m| m.target().has_tables()) {
+        let Some(hooks) = hooks::all(mode) else { return };
+        for (busy, room) in PRESSURES {
+            let Some(object) = kernels::busy(mode, busy, room) else { return };
+            for hook in &hooks {
+                let rejections = places::for_each(&object, hook, |env, spliced| {
+                    places += 1;
+                    for violation in spliced.check(env) {
+                        let text: String = violation.to_string().chars().filter(|c| !c.is_ascii_digit()).collect();
+                        let entry = wrong.entry(format!("{}: {text}", hook.name)).or_default();
+                        entry.0 += 1;
+                        if entry.1.is_empty() {
+                            let insts: Vec<String> = spliced.insts.iter().map(|i| i.to_string()).collect();
+                            entry.1 = format!("{mode:?}: {violation}\n    {}", insts.join("\n    "));
+                        }
+                    }
+                });
+                for reason in rejections {
+                    *rejected.entry(format!("{} {:?}", hook.name, std::mem::discriminant(&reason))).or_insert(0) += 1;
+                }
+            }
+        }
+    }
+    println!("{places} places; rejected: {rejected:#?}");
+    for (what, (count, example)) in &wrong {
+        println!("{count} of {what}\n  {example}");
+    }
+    assert!(wrong.is_empty() && places > 10_000, "{} kinds of violations, {places} places", wrong.len());
+}
+
+/// Breaks real splices in every way. Those that nobody would notice are not made: see `mutate`.
+#[test]
+fn every_way_of_breaking_a_splice_is_noticed() {
+    /// Places of one kernel and hook that are broken.
+    const MOST: usize = 4;
+    let mut table: BTreeMap<String, (usize, usize, String)> = BTreeMap::new();
+    for mode in Mode::all().filter(|m| m.target().has_tables()) {
+        let Some(hooks) = hooks::all(mode) else { return };
+        for (busy, room) in PRESSURES {
+            let Some(object) = kernels::busy(mode, busy, room) else { return };
+            for hook in &hooks {
+                let mut n = 0;
+                places::for_each(&object, hook, |env, spliced| {
+                    n += 1;
+                    // Around the middle of the kernel, where all is live and loads are in flight.
+                    let start = (busy.sgprs + busy.vgprs) as usize;
+                    if !(start..start + 12).contains(&n) || !(n - start).is_multiple_of(12 / MOST) {
+                        return;
+                    }
+                    for (what, changed) in mutate::all(env, &spliced) {
+                        let entry = table.entry(what).or_default();
+                        entry.0 += 1;
+                        match changed.check(env).is_empty() {
+                            false => entry.1 += 1,
+                            true if entry.2.is_empty() => {
+                                let list = |s: &places::Spliced| {
+                                    let all: Vec<String> = s.insts.iter().map(|i| i.to_string()).collect();
+                                    all.join("\n    ")
+                                };
+                                let (name, before, after) = (hook.name, list(&spliced), list(&changed));
+                                entry.2 = format!("{mode:?} {name}:\n    {before}\n  became\n    {after}");
+                            }
+                            true => {}
+                        }
+                    }
+                });
+            }
+        }
+    }
+    println!("{:<60} {:>8} {:>8}", "mutation", "made", "noticed");
+    for (what, (made, noticed, _)) in &table {
+        println!("{what:<60} {made:>8} {noticed:>8}");
+    }
+    let missed: Vec<_> = table.iter().filter(|(_, (made, noticed, _))| made != noticed).collect();
+    for (what, (made, noticed, example)) in &missed {
+        println!("{} of {what} were not noticed, as on {example}", made - noticed);
+    }
+    assert!(missed.is_empty() && table.len() > 20, "{} kinds of mutations get through", missed.len());
+}
