@@ -146,7 +146,7 @@ KERNEL written(u32 *out) {
     u32 a, b, c, d, e;
     asm volatile("s_cmp_eq_u32 0, 0\\ns_cselect_b32 %0, 7, 9" : "=s"(a) :: "scc");
     asm volatile("s_mov_b32 vcc_lo, 0x1230\\ns_mov_b32 %0, vcc_lo" : "=s"(b) :: "vcc");
-    asm volatile("s_mov_b32 m0, 0x770\\ns_mov_b32 %0, m0" : "=s"(c) :: "m0");
+    asm volatile("s_mov_b32 m0, 0x770\\ns_mov_b32 %0, m0" : "=s"(c));
     asm volatile("s_mov_b32 s20, 0x4440\\ns_add_u32 %0, s20, 0" : "=s"(d) :: "s20", "scc");
     asm volatile("v_mov_b32 v9, 0x5550\\nv_xor_b32 %0, 0, v9" : "=v"(e) :: "v9");
     u32 i = local_x();
@@ -179,10 +179,12 @@ def test_what_a_hook_writes_into_a_register_stays(target):
                 if "v9" in names[1:]:
                     kernel.insert_before(instr, self.add, lt.Reg("v9"), 4)
 
-    module = instrumented(code, target, [Writing(None)])
-    out = np.zeros(320, np.uint32)
-    result = module.run("written", grid=64, block=64, args=[out], strict=True)
-    assert result.findings == [], result.findings[:2]
+    # What stands in inline assembly, LLVM does not look at: the plain run on RDNA4 has findings, too.
+    plain, out = lt.Device(target[0]).load(code), np.zeros(320, np.uint32)
+    sizes = {"grid": 64, "block": 64, "args": [out], "strict": True}
+    known = {(f["kind"], f["pc"]) for f in plain.run("written", **sizes).findings}
+    result = instrumented(code, target, [Writing(None)]).run("written", **sizes)
+    assert {(f["kind"], f["original_pc"]) for f in result.findings} <= known
     assert out.reshape(5, 64).tolist() == [[n] * 64 for n in (9, 0x1231, 0x772, 0x4443, 0x5554)]
 
 
@@ -276,7 +278,7 @@ def test_what_cannot_be_given_is_refused_when_it_is_inserted():
     cases = [
         ("wave32", ("seen", lt.Reg("v99")), "there is no v99: the kernel given has"),
         ("wave32", ("seen", lt.Reg("s99")), "there is no s99: the kernel given has"),
-        ("wave32", ("seen", lt.Reg("a0")), "there is no a0: the kernel given has"),
+        ("wave32", ("seen", lt.Reg("a9")), "there is no a9: the kernel given has"),
         ("wave32", ("seen", lt.Symbol("absent")), "something else than an address"),
         ("wave64", ("seen", lt.Symbol("absent")), "defines no symbol of that name"),
         ("wave32", ("seen", lt.Address()), "give it to an lt.u64"),

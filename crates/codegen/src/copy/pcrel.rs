@@ -15,6 +15,7 @@ use super::{ChunkMap, Refusal, Spot};
 use crate::layout::chunk::{Fixup, Place};
 use crate::machine::File;
 use crate::machine::operations::{LITERAL, one};
+use crate::machine::seams::Seam;
 use crate::plan::{Body, Where};
 use crate::splice::pool::Want;
 use crate::splice::{Env, Site};
@@ -218,19 +219,32 @@ impl Copier<'_> {
             self.out.highest.note(reg);
             keep = Some(reg.first);
         }
-        let chunk = &mut self.out.chunk;
+        // The application's own waits for the pair stand behind all this.
+        let mut seam = Seam::new(self.env.machine.mode, self.env.unread);
+        seam.begin(None);
+        seam.follow(inst);
+        let mut added = Vec::new();
         if let Some(reg) = keep {
-            chunk.push(&ops.save_scc(reg)?);
+            seam.issue(ops, ops.save_scc(reg)?, &mut added)?;
         }
         let (low, high) = (range.first, range.first.offset(1));
-        chunk.push(&Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?);
-        let low_at = chunk.here() - 1;
-        chunk.push(&Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?);
-        let high_at = chunk.here() - 1;
-        chunk.fixups.push(Fixup::PcPair { getpc, low: low_at, high: high_at, to });
+        seam.issue(ops, Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?, &mut added)?;
+        let low_at = added.len() - 1;
+        seam.issue(ops, Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?, &mut added)?;
+        let high_at = added.len() - 1;
         if let Some(reg) = keep {
-            chunk.push(&ops.restore_scc(reg)?);
+            seam.issue(ops, ops.restore_scc(reg)?, &mut added)?;
         }
+        let chunk = &mut self.out.chunk;
+        let mut literals = [0; 2];
+        for (n, inst) in added.iter().enumerate() {
+            chunk.push(inst);
+            if let Some(half) = [low_at, high_at].iter().position(|at| *at == n) {
+                literals[half] = chunk.here() - 1;
+            }
+        }
+        let [low, high] = literals;
+        chunk.fixups.push(Fixup::PcPair { getpc, low, high, to });
         Ok(())
     }
 
