@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         flag_bits,
     )
     from .code_object import CodeObject
+    from .container import InstrumentedFile, instrument_file
     from .device import Device, Module, RunResult, Strict, finding_kinds
     from .errors import *  # noqa: F403
     from .given import (
@@ -91,6 +92,8 @@ _HOME = {
     "Instruction": "_core",
     "Instructions": "_core",
     "instrument": "planning",
+    "instrument_file": "container",
+    "InstrumentedFile": "container",
     "Kernel": "kernel",
     "KernelDescriptor": "_core",
     "Linked": "linked",

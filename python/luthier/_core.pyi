@@ -33,6 +33,9 @@ class Container:
     @property
     def entries(self) -> list[dict[str, Any]]:
         """``index``, ``bundle``, ``id``, ``target`` (None for the host's) and ``size`` of each entry."""
+    def with_entries(self, new: dict[int, bytes]) -> bytes:
+        """The whole file with other code objects as some of its entries, by their numbers. Everything else stays as it
+        is; of a host binary only ``.hip_fatbin`` and the pointers to it change."""
     def select(self, target: str) -> list[int]:
         """The entries to load for a target id: of each bundle the one that suits it best. At least one."""
     def code_object(self, index: int) -> CodeObject:
@@ -343,6 +346,9 @@ class Function:
     def kind(self) -> str:
         """``kernel`` or ``device``."""
     @property
+    def copied_from(self) -> int | None:
+        """Of an instrumented copy, the address of the original; else None."""
+    @property
     def refusal(self) -> str | None:
         """Why it cannot be instrumented, if it cannot."""
     @property
@@ -443,6 +449,13 @@ class Instruction:
     @property
     def address(self) -> int:
         """As the code object states it."""
+    @property
+    def origin(self) -> int | None:
+        """Where the application has it: in instrumented code the address that it was copied from, and None for one that
+        a tool has inserted; otherwise ``address``."""
+    @property
+    def is_inserted(self) -> bool:
+        """A tool's, in an instrumented object."""
     @property
     def size(self) -> int:
         """In bytes, a literal included."""
@@ -755,6 +768,9 @@ def coverage(processor: str) -> list[tuple[str, str | None]]:
 
 def finding_kinds() -> list[str]:
     """The kinds of strict mode's findings."""
+
+def can_instrument(processor: str) -> bool:
+    """Whether hooks can be placed in code for a processor, ``gfx90a`` say."""
 
 def assemble(program: Program, text: str) -> list[str]:
     """The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text."""

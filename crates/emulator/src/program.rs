@@ -279,7 +279,7 @@ impl Program {
             }
             let ending = builder.instruction(&inst, pc, number);
             pc += inst.size() as u64;
-            if self.strict && inst.info().base.starts_with("ds_gws_") && !self.waits_at(w, pc, builder.msb) {
+            if self.strict && inst.info().op().is_gws() && !self.waits_at(w, pc, builder.msb) {
                 builder.ops.iter_mut().rev().take(1).for_each(|op| op.imm |= gws::UNWAITED);
             }
             match ending {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{HookModule, HookSource, assemble};
 use luthier_codegen::{Arg, Body, CodegenError, Counter, HookError, Insertion, Plan, Report, Variable, Where};
-use luthier_isa::{Inst, Mode};
+use luthier_isa::{Inst, Mode, Target};
 use luthier_lifter::Program;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,6 +23,12 @@ use crate::program::PyProgram;
 
 /// A hook: its tree as JSON, and the file that it stands in.
 type Source = (String, String);
+
+/// Whether code for a processor can be instrumented: all that can be lifted.
+#[pyfunction]
+pub fn can_instrument(processor: &str) -> bool {
+    Target::from_name(processor).is_some_and(Target::has_tables)
+}
 
 #[pyfunction]
 #[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false))]

@@ -1,5 +1,6 @@
 //! Containers and code objects.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -83,6 +84,13 @@ impl PyContainer {
 
     fn read<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = guard(py, || self.inner.read(index).map_err(|e| load_error(&self.source, e)))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The whole file with other code objects as some of its entries.
+    fn with_entries<'py>(&self, py: Python<'py>, new: BTreeMap<usize, Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+        let new = new.into_iter().map(|(index, bytes)| (index, bytes.into())).collect();
+        let bytes = guard(py, || self.inner.with_entries(&new).map_err(|e| load_error(&self.source, e)))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -249,7 +257,7 @@ impl PyCodeObject {
     }
 
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let all = guard(py, || Ok(crate::inspect::everything(&self.inner)))?;
+        let all = guard(py, || crate::inspect::everything(&self.inner))?;
         to_python(py, &all)
     }
 

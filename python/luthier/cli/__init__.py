@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import LuthierError
+from .signals import Terminated, end, raise_on_termination
 
 _STRICT_KINDS = "--strict-kinds"
 
@@ -99,8 +100,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--coverage", metavar="TARGET", nargs="?", const="", help="the operations that it refuses, of a processor or of all"
     )
 
-    instrument = command("instrument", "Write an instrumented copy of a code object.")
+    instrument = command(
+        "instrument", "Write an instrumented copy of a code object, or of a host binary or bundle with all of them in it."
+    )
     instrument.add_argument("--tool", metavar="TOOL", action="append", required=True, help="as for run")
+    instrument.add_argument(
+        "--entry", metavar="N", type=int, action="append", help="only this entry of a file that has several (may be repeated)"
+    )
     instrument.add_argument("--kernel", metavar="K", action="append", help="only this kernel (may be repeated)")
     placing(instrument)
     instrument.add_argument("--json", metavar="FILE", help="write what was done as JSON")
@@ -116,6 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser().parse_args(
             [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words]
         )
+        raise_on_termination()
         status = _command(args)
         sys.stdout.flush()
         return status
@@ -133,6 +140,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if run is not None:
             run.exit_now(130)
         return 130
+    except Terminated as error:
+        end(error.number)
     except OSError as error:
         return _fail(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}")
     except MemoryError:

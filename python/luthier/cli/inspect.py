@@ -88,6 +88,12 @@ def _kernel(kernel: dict[str, Any]) -> Iterator[str]:
     launch = kernel["launch"]
     yield f"\nkernel {kernel['name']}"
     yield f"  code        {kernel['entry']:#x}, {kernel['code_size']} bytes"
+    copy = kernel["instrumented"]
+    if copy:
+        yield (
+            f"  original    {copy['original']:#x}; {copy['application_instructions']} instructions of the application's, "
+            f"{copy['inserted_instructions']} inserted"
+        )
     for arg in launch["args"] or ():
         if not arg["hidden"]:
             kind = arg["kind"] + (f" {arg['type']}" if arg["type"] else "")

@@ -191,8 +191,9 @@ def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:
         ("workgroups, waves", f"{result.workgroups:,}, {result.waves:,}"),
         ("instructions", f"{result.instructions:,}"),
     ]
-    if did:
+    if result.module.loaded.core.instrumented:
         rows.append(("  of the original", f"{result.app_instructions:,}"))
+    if did:
         rows.append(("hooks placed", f"{did['points']:,} ({did['inserted_instructions']:,} instructions)"))
     rows.append(("seconds", f"{result.seconds:.4f}"))
     show("run", (), rows)

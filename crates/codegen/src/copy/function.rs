@@ -106,7 +106,9 @@ impl Copier<'_> {
         if !loads.is_empty() {
             loads.push(self.loads.at_end(block));
         }
-        let broken = if spots.is_empty() && !flushes {
+        // Whether anything is added in this block.
+        let adds = wanted || flushes;
+        let broken = if !adds {
             Vec::new()
         } else {
             self.seam.begin(Some(Rc::new(move || ways(program, block))));
@@ -159,7 +161,8 @@ impl Copier<'_> {
             }
             let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
             self.instruction(i, &copied, vaddr, after, around(k + 1))?;
-            if !spots.is_empty() || flushes {
+            // What gives the program counter is followed where the sum behind it is made.
+            if adds && !matches!(self.plans.at(i), Some(Pc::Kept { .. })) {
                 self.seam.follow(&copied);
             }
             Indexing::step(&inst, &mut indexed);

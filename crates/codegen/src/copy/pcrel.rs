@@ -15,7 +15,6 @@ use super::{ChunkMap, Refusal, Spot};
 use crate::layout::chunk::{Fixup, Place};
 use crate::machine::File;
 use crate::machine::operations::{LITERAL, one};
-use crate::machine::seams::Seam;
 use crate::plan::{Body, Where};
 use crate::splice::pool::Want;
 use crate::splice::{Env, Site};
@@ -219,32 +218,29 @@ impl Copier<'_> {
             self.out.highest.note(reg);
             keep = Some(reg.first);
         }
-        // The application's own waits for the pair stand behind all this.
-        let mut seam = Seam::new(self.env.machine.mode, self.env.unread);
-        seam.begin(None);
-        seam.follow(inst);
-        let mut added = Vec::new();
-        if let Some(reg) = keep {
-            seam.issue(ops, ops.save_scc(reg)?, &mut added)?;
-        }
         let (low, high) = (range.first, range.first.offset(1));
-        seam.issue(ops, Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?, &mut added)?;
-        let low_at = added.len() - 1;
-        seam.issue(ops, Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?, &mut added)?;
-        let high_at = added.len() - 1;
+        let mut insts = Vec::new();
+        self.seam.follow(inst);
         if let Some(reg) = keep {
-            seam.issue(ops, ops.restore_scc(reg)?, &mut added)?;
+            self.seam.issue(ops, ops.save_scc(reg)?, &mut insts)?;
         }
+        self.seam.issue(ops, Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?, &mut insts)?;
+        self.seam.issue(ops, Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?, &mut insts)?;
+        if let Some(reg) = keep {
+            self.seam.issue(ops, ops.restore_scc(reg)?, &mut insts)?;
+        }
+        self.seam.lead_out(ops, &[], &after.any(), &mut insts)?;
         let chunk = &mut self.out.chunk;
-        let mut literals = [0; 2];
-        for (n, inst) in added.iter().enumerate() {
+        let mut literals = Vec::new();
+        for inst in &insts {
             chunk.push(inst);
-            if let Some(half) = [low_at, high_at].iter().position(|at| *at == n) {
-                literals[half] = chunk.here() - 1;
+            if inst.operands().any(|(_, value)| value == LITERAL) {
+                literals.push(chunk.here() - 1);
             }
         }
-        let [low, high] = literals;
-        chunk.fixups.push(Fixup::PcPair { getpc, low, high, to });
+        if let [low, high] = literals[..] {
+            chunk.fixups.push(Fixup::PcPair { getpc, low, high, to });
+        }
         Ok(())
     }
 

@@ -11,7 +11,6 @@
 //! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
 //! | [`scratch`] | scratch of our own |
 //! | [`special`] | state that is in no register file, and how it is kept |
-//! | [`waits`] | waiting for memory results |
 //! | [`seams`] | wait states and the like between inserted code and what surrounds it |
 
 pub mod file;
@@ -20,9 +19,9 @@ pub mod registers;
 pub mod scratch;
 pub mod seams;
 pub mod special;
-pub mod waits;
 
-use luthier_isa::{Mode, RegRange, Wave};
+use luthier_isa::wait::Wait;
+use luthier_isa::{EncodeError, Inst, Mode, RegRange, Wave};
 
 pub use file::File;
 pub use operations::Operations;
@@ -50,6 +49,11 @@ impl Machine {
     /// Lanes of a wave.
     pub fn lanes(&self) -> u8 {
         self.mode.wave().lanes() as u8
+    }
+
+    /// The instructions that wait for memory results.
+    pub fn wait(&self, wait: Wait) -> Result<Vec<Inst>, EncodeError> {
+        wait.instructions(self.mode)
     }
 
     /// EXEC, as wide as a lane mask is.

@@ -288,7 +288,7 @@ impl Checked {
             loaded,
             counters,
             // Global wave sync is served by another unit than LDS.
-            unordered: flag(Flags::SMEM) || info.base.starts_with("ds_gws_"),
+            unordered: flag(Flags::SMEM) || info.op().is_gws(),
             order: order(inst),
             wait: wait(inst),
             dpp: Dpp::of(inst),

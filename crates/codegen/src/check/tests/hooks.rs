@@ -21,7 +21,7 @@ fn vcc(mode: Mode) -> &'static str {
     if mode.wave() == Wave::W32 { "vcc_lo" } else { "vcc" }
 }
 
-/// All of them, for a kernel in which `s8`, `v8` and `v9` may be looked at.
+/// All of them, for a kernel in which `s4` and `v4` are loaded, and `s8`, `v8` and `v9` may be looked at as well.
 pub fn all(mode: Mode) -> Option<Vec<Hook>> {
     let hook = |name, template, args: Vec<Arg>| Some(Hook { name, template, args });
     let mut all = vec![
@@ -31,8 +31,8 @@ pub fn all(mode: Mode) -> Option<Vec<Hook>> {
             Arg::Literal(0x1234_5678_9abc),
             Arg::Pc,
             Arg::PointId,
-            Arg::Reg(v(8, 1)),
-            Arg::InOut(s(8, 1)),
+            Arg::Reg(v(4, 1)),
+            Arg::InOut(s(4, 1)),
             Arg::InOut(v(9, 1)),
         ])?,
         hook("special state", specials(mode)?, specials_args(mode))?,

@@ -14,6 +14,13 @@ pub struct Busy {
     pub vgprs: u32,
 }
 
+impl Busy {
+    /// The number of the first instruction where all of them are live.
+    pub fn middle(self) -> usize {
+        (self.sgprs - 2 + self.vgprs - 1) as usize
+    }
+}
+
 /// Assembles a kernel that has so many registers live from its middle to its end, with loads in flight, SCC, VCC and M0
 /// live. It is given `room` VGPRs, of CDNA's unified file half.
 pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
@@ -50,8 +57,8 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
 
     let name = mode.target().name();
     let accum = match generation {
-        Generation::Gfx90a | Generation::Gfx940 => "  .amdhsa_accum_offset 64\n",
-        _ => "",
+        Generation::Gfx90a | Generation::Gfx940 => format!("  .amdhsa_accum_offset {room}\n"),
+        _ => String::new(),
     };
     let wave = match generation.is_gfx9_family() || generation == Generation::Gfx1250 {
         true => String::new(),
@@ -68,7 +75,7 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
     std::fs::write(&input, source).unwrap();
     let cpu = format!("-mcpu={name}");
     let size = if mode.wave() == Wave::W32 { "-mno-wavefrontsize64" } else { "-mwavefrontsize64" };
-    let mut args = vec!["--target=amdgcn-amd-amdhsa", &cpu, "-fuse-ld=lld", "-nogpulib"];
+    let mut args = vec!["--target=amdgcn-amd-amdhsa", &cpu, "-fuse-ld=lld"];
     if mode.target().waves().len() > 1 {
         args.push(size);
     }

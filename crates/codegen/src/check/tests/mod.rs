@@ -21,16 +21,37 @@ const PRESSURES: [(Busy, u32); 3] = [
     (Busy { sgprs: 100, vgprs: 64 }, 64),
 ];
 
+/// A processor of each generation in each wave size; all of them if `LUTHIER_ALL_TARGETS` is set.
+fn modes() -> Vec<Mode> {
+    let all = Mode::all().filter(|m| m.target().has_tables());
+    let mut found: Vec<Mode> = Vec::new();
+    for mode in all {
+        let same = |m: &&Mode| m.target().generation() == mode.target().generation() && m.wave() == mode.wave();
+        // CDNA1 is the one of its generation that has AGPRs.
+        let known = found.iter().find(same).is_some() && mode.target() != luthier_isa::Target::Gfx908;
+        let asked = std::env::var("LUTHIER_TARGETS").ok();
+        if asked.as_deref().is_some_and(|list| !list.split(',').any(|name| name == mode.target().name())) {
+            continue;
+        }
+        if !known || asked.is_some() || std::env::var_os("LUTHIER_ALL_TARGETS").is_some() {
+            found.push(mode);
+        }
+    }
+    found
+}
+
 #[test]
 fn nothing_is_found_in_splices_as_they_are() {
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let (mut places, mut rejected) = (0, BTreeMap::new());
-    for mode in Mode::all().filter(|m| m.target().has_tables()) {
+    for mode in modes() {
         let Some(hooks) = hooks::all(mode) else { return };
         for (busy, room) in PRESSURES {
             let Some(object) = kernels::busy(mode, busy, room) else { return };
             for hook in &hooks {
-                let rejections = places::for_each(&object, hook, |env, spliced| {
+                let middle = busy.middle();
+                let wanted = |n| n < 3 || (middle - 6..middle + 24).contains(&n);
+                let rejections = places::for_each(&object, hook, wanted, |env, spliced| {
                     places += 1;
                     for violation in spliced.check(env) {
                         let text: String = violation.to_string().chars().filter(|c| !c.is_ascii_digit()).collect();
@@ -52,7 +73,7 @@ fn nothing_is_found_in_splices_as_they_are() {
     for (what, (count, example)) in &wrong {
         println!("{count} of {what}\n  {example}");
     }
-    assert!(wrong.is_empty() && places > 10_000, "{} kinds of violations, {places} places", wrong.len());
+    assert!(wrong.is_empty() && places > 500, "{} kinds of violations, {places} places", wrong.len());
 }
 
 /// Breaks real splices in every way. Those that nobody would notice are not made: see `mutate`.
@@ -61,19 +82,14 @@ fn every_way_of_breaking_a_splice_is_noticed() {
     /// Places of one kernel and hook that are broken.
     const MOST: usize = 4;
     let mut table: BTreeMap<String, (usize, usize, String)> = BTreeMap::new();
-    for mode in Mode::all().filter(|m| m.target().has_tables()) {
+    for mode in modes() {
         let Some(hooks) = hooks::all(mode) else { return };
         for (busy, room) in PRESSURES {
             let Some(object) = kernels::busy(mode, busy, room) else { return };
             for hook in &hooks {
-                let mut n = 0;
-                places::for_each(&object, hook, |env, spliced| {
-                    n += 1;
-                    // Around the middle of the kernel, where all is live and loads are in flight.
-                    let start = (busy.sgprs + busy.vgprs) as usize;
-                    if !(start..start + 12).contains(&n) || !(n - start).is_multiple_of(12 / MOST) {
-                        return;
-                    }
+                // Around the middle of the kernel, where all is live and loads are in flight.
+                let wanted = |n: usize| (0..MOST).any(|k| n == busy.middle() + 3 * k);
+                places::for_each(&object, hook, wanted, |env, spliced| {
                     for (what, changed) in mutate::all(env, &spliced) {
                         let entry = table.entry(what).or_default();
                         entry.0 += 1;

@@ -1,4 +1,9 @@
 //! Every way of breaking a splice.
+//!
+//! Not made, since nobody would ever notice them: changes of EXEC where nothing runs under it before it is set again, or
+//! only moves that take every lane (CDNA1's to and from accumulators); dropping a save or restore of a register that the
+//! hooks do not touch after all, or a number that is there already from the hook before; swapping instructions of a hook
+//! that do the same to other registers, or writes of two lanes.
 
 use luthier_isa::op::Op;
 use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
@@ -58,14 +63,15 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     // Wait states are the other pass's: see the test of seams. Moves of a register to itself are wait states, too.
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let itself = matches!(operands.as_slice(), [a @ Operand::Reg(_), b] if a == b);
-    if class != "wait state" && !itself {
+    let idle = itself || is_idle(whole, at);
+    if class != "wait state" && !idle && !(class == "change of EXEC" && !matters(whole, at + 1)) {
         found.push((format!("drop: {class}"), without(whole, at)));
     }
     for (n, (info, value)) in inst.operands().enumerate() {
         let Operand::Reg(range) = value else { continue };
         for other in others(range) {
             let mut changed = inst;
-            if itself || info.fixed.is_some() || changed.set_operand(n, Operand::Reg(other)).is_err() {
+            if idle || info.fixed.is_some() || changed.set_operand(n, Operand::Reg(other)).is_err() {
                 continue;
             }
             let side = if info.access.writes() { "destination" } else { "source" };
@@ -106,7 +112,9 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     }
     let ops = &env.machine.ops;
     let full = ops.mov_mask(Reg::EXEC_LO, Operand::Inline(193)).unwrap();
-    found.push(("clobber EXEC".to_owned(), inserted(whole, at, full)));
+    if whole.insts[at] != full && matters(whole, at) && !is_full(whole, at, &full) {
+        found.push(("clobber EXEC".to_owned(), inserted(whole, at, full)));
+    }
     if let Some(live) = whole.live.active.iter().find(|r| r.is_sgpr() && !env.never_used.contains(*r))
         && !touched_before_saved(whole, at, live)
     {
@@ -115,6 +123,50 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     }
     let branch = Inst::new(ops.s_setpc_b64);
     found.push(("a strange instruction".to_owned(), inserted(whole, at, branch)));
+}
+
+/// What the instruction writes is there already, or is written nowhere else.
+fn is_idle(whole: &Spliced, at: usize) -> bool {
+    let inst = whole.insts[at];
+    let writes = |other: &Inst| {
+        let (mut mine, mut theirs) = (luthier_isa::RegSet::EMPTY, luthier_isa::RegSet::EMPTY);
+        inst.for_each_access(|a| if a.access.writes() { mine.insert(a.reg) });
+        other.for_each_access(|a| if a.access.writes() { theirs.insert(a.reg) });
+        mine.intersects(&theirs)
+    };
+    let before = (0..at).rev().find(|n| writes(&whole.insts[*n]));
+    let restores = matches!(inst.info().op(), Op::VReadlaneB32);
+    before.is_some_and(|n| whole.insts[n] == inst && !whole.in_hook(n)) || restores && before.is_none()
+}
+
+/// Something looks at EXEC, or runs under it, from here on before it is set anew.
+fn matters(whole: &Spliced, at: usize) -> bool {
+    for inst in &whole.insts[at..] {
+        let (mut reads, mut writes, mut all) = (false, false, false);
+        inst.for_each_access(|a| {
+            let exec = a.reg == Reg::EXEC_LO;
+            reads |= exec && a.access.reads();
+            writes |= exec && a.access.writes();
+            all |= (a.reg.is_vgpr() || a.reg.is_agpr()) && a.access == luthier_isa::Access::Write;
+        });
+        if reads && !all {
+            return true;
+        }
+        if writes {
+            return false;
+        }
+    }
+    true
+}
+
+/// EXEC is full already.
+fn is_full(whole: &Spliced, at: usize, full: &Inst) -> bool {
+    let sets = |inst: &&Inst| {
+        let mut sets = false;
+        inst.for_each_access(|a| sets |= a.reg == Reg::EXEC_LO && a.access.writes());
+        sets
+    };
+    whole.insts[..at].iter().rev().find(sets) == Some(full)
 }
 
 /// The register is put away here, so that a change of it does not matter.
@@ -139,6 +191,16 @@ fn depend(a: &Inst, b: &Inst) -> bool {
         });
         all
     };
+    let lanes = |inst: &Inst| inst.info().op() == Op::VWritelaneB32;
+    let moves = |inst: &Inst| matches!(inst.info().op(), Op::VAccvgprReadB32 | Op::VAccvgprWriteB32);
+    let whole = |inst: &Inst| {
+        let mut all = false;
+        inst.for_each_access(|a| all |= a.access == luthier_isa::Access::Write);
+        moves(inst) && all
+    };
+    if lanes(a) && lanes(b) || whole(a) || whole(b) {
+        return false;
+    }
     a != b && (touched(a, true).intersects(&touched(b, false)) || touched(a, false).intersects(&touched(b, true)))
 }
 
@@ -158,8 +220,11 @@ fn others(range: RegRange) -> Vec<RegRange> {
 fn in_hook(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     let inst = whole.insts[at];
     found.push(("hook: drop an instruction".to_owned(), without(whole, at)));
-    found.push(("hook: an instruction twice".to_owned(), inserted(whole, at, inst)));
-    if at + 1 < whole.insts.len() && whole.in_hook(at + 1) && whole.insts[at + 1] != inst {
+    let follows = whole.spans.iter().any(|s| s.start <= at && at + 1 < s.end);
+    if follows {
+        found.push(("hook: an instruction twice".to_owned(), inserted(whole, at + 1, inst)));
+    }
+    if follows && whole.insts[at + 1].info() != inst.info() {
         let mut changed = whole.clone();
         changed.insts.swap(at, at + 1);
         found.push(("hook: swap two instructions".to_owned(), changed));

@@ -73,9 +73,14 @@ impl Spliced {
     }
 }
 
-/// Splices the hook in front of each instruction of an object, twice at each, and hands every place to `each`. Gives the
-/// rejections.
-pub fn for_each(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, Spliced)) -> Vec<Rejection> {
+/// Splices the hook, twice at each, in front of those instructions of an object whose numbers are wanted, and hands every
+/// place to `each`. Gives the rejections.
+pub fn for_each(
+    object: &CodeObject,
+    hook: &Hook,
+    wanted: impl Fn(usize) -> bool,
+    mut each: impl FnMut(&Env, Spliced),
+) -> Vec<Rejection> {
     let program = Program::lift(object).unwrap();
     let machine = Machine::of(program.mode()).unwrap();
     let args: Arc<[crate::Arg]> = hook.args.clone().into();
@@ -116,7 +121,7 @@ pub fn for_each(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, Spl
             let (liveness, pending) = (Liveness::of(&program, function), PendingLoads::of(&program, function));
             for block in program.function(function).blocks.iter() {
                 let (points, loads) = (liveness.points(block), pending.points(block));
-                for (n, i) in program.block(block).instrs.iter().enumerate() {
+                for (n, i) in program.block(block).instrs.iter().enumerate().filter(|(_, i)| wanted(i.0 as usize)) {
                     let inst = *program.inst(i);
                     let mut spliced = Spliced {
                         insts: Vec::new(),
