@@ -22,6 +22,7 @@ KERNEL given(const u32 *in, u32 *out, u32 n) {
     out[i] = x + s + shared[i];
 }
 """
+#: Room for one wave, which all these launches have.
 LANES = 64
 N = 0x77
 
@@ -30,19 +31,23 @@ def build(target):
     return lt.CodeObject.open(compiled.build(SOURCE, *target))
 
 
-def run(module, watch=None):
-    """A launch of one workgroup with buffers at known addresses; output, result or trace, and the addresses."""
-    core = module.device.core
-    values = np.arange(LANES, dtype=np.uint32) * 0x01010101
-    source, sink = core.alloc(4 * LANES), core.alloc(4 * LANES)
+def run(module, watch=None, undefined=False):
+    """A launch of one wave with buffers at known addresses: input, output, result or trace, and the addresses.
+
+    ``undefined``: hooks look at registers that the kernel has not set.
+    """
+    core, lanes = module.device.core, module.code_object.program.wavefront_size
+    values = np.arange(lanes, dtype=np.uint32) * np.uint32(0x01010101)
+    source, sink = core.alloc(4 * lanes), core.alloc(4 * lanes)
     core.write(source, values.tobytes())
-    sizes = {"grid": LANES, "block": LANES, "args": [source, sink, np.uint32(N)]}
+    sizes = {"grid": lanes, "block": lanes, "args": [source, sink, np.uint32(N)]}
     if watch is None:
         result = module.run("given", strict=True, **sizes)
-        assert result.findings == [], result.findings[:2]
+        findings = [f for f in result.findings if not undefined or f["kind"] != "undefined-register"]
+        assert findings == [], findings[:2]
     else:
         result = module.trace("given", **watch, **sizes)
-    out = np.frombuffer(core.read(sink, 4 * LANES), np.uint32)
+    out = np.frombuffer(core.read(sink, 4 * lanes), np.uint32)
     return values, out, result, (source, sink)
 
 
@@ -79,13 +84,6 @@ class Given(lt.Tool):
         self.insert(self, kernel)
 
 
-def given(target, insert):
-    tool = Given(insert)
-    module = instrumented(build(target), target, [tool])
-    values, out, _, at = run(module)
-    return values, out, tool.seen.read(), at
-
-
 @on_every_target
 def test_operands_by_position_and_their_old_values(target):
     code = build(target)
@@ -106,15 +104,12 @@ def test_operands_by_position_and_their_old_values(target):
 
     tool = Given(insert)
     values, out, _, _ = run(instrumented(code, target, [tool]))
-    seen, size = tool.seen.read(), code.program.wavefront_size
-    # Where there are two waves, the one that came last has written over the other.
-    low, high = seen[: 2 * LANES] & np.uint64(0xFFFFFFFF), seen[: 2 * LANES] >> np.uint64(32)
-    parts = [part for part in values.reshape(-1, size) if (part == low[:size]).all()]
-    assert len(parts) == 1 and (high[:size] == 0x5A5A).all()
-    (part,) = [part for part in values.reshape(-1, size) if (part == high[LANES : LANES + size]).all()]
-    np.testing.assert_array_equal(low[LANES : LANES + size], part ^ np.uint32(0x5A5A))
+    seen = tool.seen.read()
+    before, after = seen[: len(values)], seen[LANES : LANES + len(values)]
+    np.testing.assert_array_equal(before, values | np.uint64(0x5A5A << 32))
+    np.testing.assert_array_equal(after, (values ^ np.uint64(0x5A5A)) | values.astype(np.uint64) << np.uint64(32))
     assert seen[2 * LANES : 2 * LANES + 5].tolist() == [N, N ^ 0x1234, N, 0x1234, N]
-    np.testing.assert_array_equal(out, (values ^ np.uint32(0x5A5A)) + np.uint32(N ^ 0x1234) + values[np.arange(LANES) ^ 1])
+    np.testing.assert_array_equal(out, (values ^ np.uint32(0x5A5A)) + np.uint32(N ^ 0x1234) + values[np.arange(len(values)) ^ 1])
 
 
 #: Registers by name, and how many 32-bit parts a parameter for them has.
@@ -135,8 +130,9 @@ def test_special_registers_are_as_the_device_has_them(target):
             kernel.insert_before(xor, hook, tool.seen.at(k), lt.Reg(name))
         kernel.insert_before(xor, tool.wave32, tool.seen.at(len(SPECIAL)), lt.Reg("s5"))
 
-    _, _, seen, _ = given(target, insert)
-    got = dict(zip((*SPECIAL, "s5"), seen.tolist()))
+    tool = Given(insert)
+    run(instrumented(code, target, [tool]), undefined=True)
+    got = dict(zip((*SPECIAL, "s5"), tool.seen.read().tolist()))
     word = 0xFFFFFFFF
     assert got["exec_lo"] == registers.exec & word and got["vcc_lo"] == registers.vcc & word
     assert got["exec"] == registers.exec and got["vcc"] == registers.vcc
@@ -150,7 +146,7 @@ KERNEL written(u32 *out) {
     u32 a, b, c, d, e;
     asm volatile("s_cmp_eq_u32 0, 0\\ns_cselect_b32 %0, 7, 9" : "=s"(a) :: "scc");
     asm volatile("s_mov_b32 vcc_lo, 0x1230\\ns_mov_b32 %0, vcc_lo" : "=s"(b) :: "vcc");
-    asm volatile("s_mov_b32 m0, 0x770\\ns_mov_b32 %0, m0" : "=s"(c) :: "m0");
+    asm volatile("s_mov_b32 m0, 0x770\\ns_mov_b32 %0, m0" : "=s"(c));
     asm volatile("s_mov_b32 s20, 0x4440\\ns_add_u32 %0, s20, 0" : "=s"(d) :: "s20", "scc");
     asm volatile("v_mov_b32 v9, 0x5550\\nv_xor_b32 %0, 0, v9" : "=v"(e) :: "v9");
     u32 i = local_x();
@@ -183,17 +179,19 @@ def test_what_a_hook_writes_into_a_register_stays(target):
                 if "v9" in names[1:]:
                     kernel.insert_before(instr, self.add, lt.Reg("v9"), 4)
 
-    module = instrumented(code, target, [Writing(None)])
-    out = np.zeros(320, np.uint32)
-    result = module.run("written", grid=64, block=64, args=[out], strict=True)
-    assert result.findings == [], result.findings[:2]
+    # What stands in inline assembly, LLVM does not look at: the plain run on RDNA4 has findings, too.
+    plain, out = lt.Device(target[0]).load(code), np.zeros(320, np.uint32)
+    sizes = {"grid": 64, "block": 64, "args": [out], "strict": True}
+    known = {(f["kind"], f["pc"]) for f in plain.run("written", **sizes).findings}
+    result = instrumented(code, target, [Writing(None)]).run("written", **sizes)
+    assert {(f["kind"], f["original_pc"]) for f in result.findings} <= known
     assert out.reshape(5, 64).tolist() == [[n] * 64 for n in (9, 0x1231, 0x772, 0x4443, 0x5554)]
 
 
 class Accesses(Given):
     """Every memory access: each lane's address, and what is said of the instruction."""
 
-    out = lt.DeviceArray(lt.u64, 64 * 16)
+    out = lt.DeviceArray(lt.u64, LANES * 16)
     facts = lt.DeviceArray(lt.u64, 8 * 16)
 
     @lt.hook
@@ -211,38 +209,33 @@ class Accesses(Given):
         found = [i for i in kernel.instructions if i.memory_space]
         for k, instr in enumerate(found):
             facts = (lt.Address(), lt.AccessWidth(), lt.AccessKind(), lt.AccessDirection(), lt.Pc(), lt.PointId())
-            number = kernel.insert_before(instr, self.note, self.out.at(64 * k), self.facts.at(8 * k), *facts)
+            number = kernel.insert_before(instr, self.note, self.out.at(LANES * k), self.facts.at(8 * k), *facts)
             self.points[number] = instr
 
 
 @on_every_target
 def test_accesses_are_as_the_device_sees_them(target):
     code = build(target)
-    size = code.program.wavefront_size
     plain = lt.Device(target[0]).load(code)
     _, _, trace, base = run(plain, {"events": ["memory"]})
     tool = Accesses(None)
     module = instrumented(code, target, [tool])
     _, _, _, moved = run(module)
     assert len(tool.points) >= 5 and {i.memory_space for i in tool.points.values()} >= {"lds", "global"}
-    facts = tool.facts.read().reshape(-1, 8)
+    facts, compared = tool.facts.read().reshape(-1, 8), set()
     for k, (number, instr) in enumerate(tool.points.items()):
         ways = instr.is_load + 2 * instr.is_store
         names = ["flat", "global", "scratch", "lds", "gds", "buffer", "image"]
         kind = names.index(instr.memory_space)
         assert facts[k].tolist()[:5] == [instr.memory_width, kind, ways, instr.address, number], instr
         events = trace.memory[trace.memory["pc"] == instr.address]
-        last = events[events["wave"] == events["wave"].max()]
-        if (
-            instr.memory_space == "lds"
-            or "flat" in instr.memory_space
-            or any(o.units == 2 for o in instr.operands)
-            and len(last) > 1
-        ):
-            got = tool.out.read()[64 * k : 64 * k + size]
+        if len(events) > 1:  # of each lane, not a scalar access
+            got = tool.out.read()[LANES * k : LANES * (k + 1)]
             shift = 0 if instr.memory_space == "lds" else moved[instr.is_store] - base[instr.is_store]
-            by_lane = {int(e["lane"]): int(e["address"]) + shift for e in last}
+            by_lane = {int(e["lane"]): int(e["address"]) + shift for e in events}
             assert {lane: int(got[lane]) for lane in by_lane} == by_lane, instr
+            compared.add(instr.memory_space)
+    assert compared == {"lds", "global"}
 
 
 def test_a_symbol_of_the_application_is_passed_by_address():
@@ -276,21 +269,23 @@ def test_a_symbol_of_the_application_is_passed_by_address():
 def test_what_cannot_be_given_is_refused_when_it_is_inserted():
     def inserting(hook, *args):
         def insert(tool, kernel):
-            kernel.insert_before(find(kernel, "v_xor_b32", "0x5a5a"), getattr(tool, hook), *args)
+            kernel.insert_before(
+                find(kernel, "v_xor_b32", "0x5a5a"), getattr(tool, hook), *(tool.seen if a == "seen" else a for a in args)
+            )
 
         lt.instrument(build(("gfx90a", ())), [Given(insert)])
 
     cases = [
-        ("wave32", (Given.seen, lt.Reg("v99")), "there is no v99: the kernel given has"),
-        ("wave32", (Given.seen, lt.Reg("s99")), "there is no s99: the kernel given has"),
-        ("wave32", (Given.seen, lt.Reg("a0")), "there is no a0: the kernel given has"),
-        ("wave32", (Given.seen, lt.Symbol("absent")), "something else than an address"),
-        ("wave64", (Given.seen, lt.Symbol("absent")), "defines no symbol of that name"),
-        ("wave32", (Given.seen, lt.Address()), "give it to an lt.u64"),
-        ("wave32", (Given.seen, lt.Pc()), "give it to an lt.u64"),
+        ("wave32", ("seen", lt.Reg("v99")), "there is no v99: the kernel given has"),
+        ("wave32", ("seen", lt.Reg("s99")), "there is no s99: the kernel given has"),
+        ("wave32", ("seen", lt.Reg("a9")), "there is no a9: the kernel given has"),
+        ("wave32", ("seen", lt.Symbol("absent")), "something else than an address"),
+        ("wave64", ("seen", lt.Symbol("absent")), "defines no symbol of that name"),
+        ("wave32", ("seen", lt.Address()), "give it to an lt.u64"),
+        ("wave32", ("seen", lt.Pc()), "give it to an lt.u64"),
         ("add", (lt.Literal(4), 1), "a register"),
         ("add", (lt.Old(lt.Reg("v0")), 1), "has gone"),
-        ("wave32", (Given.seen, lt.Old(5)), "lt.Old of a register or an operand"),
+        ("wave32", ("seen", lt.Old(5)), "lt.Old of a register or an operand"),
     ]
     for hook, args, why in cases:
         with pytest.raises(lt.LuthierError, match=why) as caught:
