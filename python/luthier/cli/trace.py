@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ def main(args: Any) -> int:
     environment = variables(args, os.environ)
     sys.stdout.flush()
     sys.stderr.flush()
+    # What Python ignores the program would ignore too.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     os.execve(program, args.app, environment)
 
 
