@@ -139,12 +139,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
         # What comes behind `--` is another program's.
-        end = words.index("--") if words[:1] == ["trace"] and "--" in words else len(words)
+        own = words.index("--") if words[:1] == ["trace"] and "--" in words else len(words)
         args = build_parser().parse_args(
-            [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:end]]
+            [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:own]]
         )
         if args.command == "trace":
-            args.app = words[end + 1 :]
+            args.app = words[own + 1 :]
         raise_on_termination()
         status = _command(args)
         sys.stdout.flush()
