@@ -64,6 +64,14 @@ def host(name: str) -> Path:
 
 
 @functools.cache
+def library_program(name: str) -> Path:
+    """tests/hip/NAME.cpp, which uses the library of that name."""
+    source = SOURCES / f"{name}.cpp"
+    flags = ["-D__HIP_PLATFORM_AMD__", "-O1", "-w", f"-l{name}", "-lamdhip64"]
+    return _build(name, [source, SOURCES / "files.h"], ["clang++-22", str(source), *flags])
+
+
+@functools.cache
 def code_object(name: str, target: str = "gfx90a") -> Path:
     """tests/kernels/NAME.hip, of a version that this runtime loads."""
     source = ROOT / f"tests/kernels/{name}.hip"
@@ -74,11 +82,13 @@ def code_object(name: str, target: str = "gfx90a") -> Path:
     return _build(f"{name}-{target}.hsaco", [source], command)
 
 
-def mock(*app, target: str = "gfx90a", options: tuple[str, ...] = (), **variables: str) -> subprocess.CompletedProcess:
-    """`luthier trace --mock TARGET OPTIONS -- APP`."""
+def mock(
+    *app, target: str = "gfx90a", options: tuple[str, ...] = (), folder: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess:
+    """`luthier trace --mock TARGET OPTIONS -- APP`, in a folder."""
     command = [sys.executable, "-m", "luthier", "trace", "--mock", target, *options, "--", *map(str, app)]
     environment = {**ENVIRONMENT, **variables}
-    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, cwd=folder)
 
 
 def passes(*app, **how) -> str:
