@@ -1,13 +1,13 @@
 //! Launches: run to their end, watched, or a step at a time.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use luthier_loader::Kernel;
 
-use crate::device::{Device, Module, ModuleId};
+use crate::device::{Device, Module, ModuleId, trouble_at};
 use crate::dispatch::{self, Dispatch};
 use crate::error::EmuError;
 use crate::facts::Facts;
@@ -31,7 +31,7 @@ pub enum Strict {
 }
 
 impl Strict {
-    fn kinds(self) -> Option<Kinds> {
+    pub(crate) fn kinds(self) -> Option<Kinds> {
         match self {
             Strict::Off => None,
             Strict::On => Some(Kinds::ALL),
@@ -61,9 +61,9 @@ pub struct Launch {
 }
 
 /// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
-const COOPERATIVE_WAVES: u64 = 4096;
+pub(crate) const COOPERATIVE_WAVES: u64 = 4096;
 /// Bytes of scratch for workgroups that are begun while all others wait for global wave sync.
-const MORE_SCRATCH: u64 = 256 << 20;
+pub(crate) const MORE_SCRATCH: u64 = 256 << 20;
 
 /// A launch that is ready to run.
 struct Ready {
@@ -160,7 +160,7 @@ impl Device {
     }
 
     /// Workers of a launch of so many clusters.
-    fn workers_for(&self, clusters: u64) -> usize {
+    pub(crate) fn workers_for(&self, clusters: u64) -> usize {
         self.workers().min(clusters.min(1 << 16) as usize).max(1)
     }
 
@@ -255,7 +255,7 @@ impl Device {
             clusters,
             resident,
             cooperative: launch.cooperative,
-            stop: AtomicBool::new(false),
+            stop: Arc::default(),
             strict,
             watch,
             watchdog: self.watchdog(),
@@ -309,6 +309,28 @@ impl Device {
         }
         report.histogram = sorted(counts);
         report.app_histogram = sorted(app_counts);
+        let observations = self.judge(Some(module), &kernel.name, programs, outcomes, &mut report)?;
+        report.seconds = start.elapsed().as_secs_f64();
+        let mut observation = Observation::merge(observations);
+        observation.relocate(vaddr);
+        Ok(Observed { report, observation, counts: by_address.into_iter().collect() })
+    }
+
+    /// Adds to a report what workers bring home. A kernel of an unknown `module` keeps the device's addresses.
+    pub(crate) fn judge(
+        &self,
+        module: Option<&Module>,
+        kernel: &str,
+        programs: &[Program],
+        outcomes: Vec<Outcome>,
+        report: &mut LaunchReport,
+    ) -> Result<Vec<Observation>, EmuError> {
+        let vaddr = |pc: u64| module.and_then(|m| m.vaddr(pc)).unwrap_or(pc);
+        let others: Vec<Arc<Module>> = self.modules();
+        let owner = |pc: u64| {
+            let mut all = module.into_iter().chain(others.iter().map(|m| &**m));
+            all.find(|m| m.span.contains(&pc))
+        };
         let mut observations = Vec::new();
         for outcome in outcomes {
             observations.push(outcome.observation);
@@ -326,7 +348,7 @@ impl Device {
                 };
                 report.findings.push(Finding {
                     kind: raw.kind,
-                    kernel: kernel.name.clone(),
+                    kernel: kernel.to_owned(),
                     pc: vaddr(raw.pc),
                     text: text_at(raw.pc),
                     workgroup,
@@ -340,16 +362,13 @@ impl Device {
                 });
             }
             if let Some(trouble) = outcome.trouble {
-                return Err(module.error(&kernel.name, trouble, |pc| locate(pc).1));
+                return Err(trouble_at(kernel, trouble, vaddr, |pc| locate(pc).1));
             }
         }
         // One finding for each kind and place, the first workgroup's.
         report.findings.sort_by_key(|f| (f.pc, f.kind, f.workgroup, f.wave));
         report.findings.dedup_by_key(|f| (f.pc, f.kind));
-        report.seconds = start.elapsed().as_secs_f64();
-        let mut observation = Observation::merge(observations);
-        observation.relocate(vaddr);
-        Ok(Observed { report, observation, counts: by_address.into_iter().collect() })
+        Ok(observations)
     }
 }
 

@@ -70,6 +70,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`device`] | memory, modules, launches |
+//! | [`packet`] | launches of code that is in a host's memory already |
 //! | [`dispatch`] | the initial state of a wave |
 //! | [`sched`] | workers, workgroups, time slices |
 //! | [`program`] | blocks of translated code |
@@ -112,6 +113,7 @@ pub mod memory;
 pub mod mode;
 pub mod observe;
 pub mod op;
+pub mod packet;
 pub mod poison;
 pub mod program;
 pub mod registry;
@@ -130,5 +132,6 @@ pub use device::{Device, DeviceConfig, ModuleId};
 pub use error::EmuError;
 pub use facts::{TARGETS, devices_for};
 pub use launch::{Launch, Strict};
+pub use packet::Packet;
 pub use poison::{Dead, Poison};
 pub use report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, SourceFrame};

@@ -41,7 +41,7 @@ pub struct Shared {
     pub resident: usize,
     /// All of them are, from the beginning.
     pub cooperative: bool,
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
     /// What strict mode looks for, if it is on.
     pub strict: Option<Kinds>,
     /// What the launch is watched for.

@@ -74,6 +74,28 @@ fn a_wait_for_several_counters_takes_one_instruction_where_there_is_one() {
     }
 }
 
+/// `vmcnt(3) lgkmcnt(0)`; all of them, at their maxima, if nothing is waited for.
+#[test]
+fn s_waitcnt_waits_for_what_its_text_says() {
+    for mode in modes().into_iter().filter(|mode| mode.plain(Op::SWaitcnt).is_some()) {
+        let generation = mode.target().generation();
+        let mut inst = Inst::new(mode.plain(Op::SWaitcnt).unwrap());
+        for immediate in 0..=u32::from(u16::MAX) {
+            inst.set_field(Field::Simm16, immediate).unwrap();
+            let wait = Wait::of_instruction(&inst);
+            let mut said: Vec<String> = wait
+                .bounds()
+                .map(|(counter, value)| format!("{}({value})", counter.name(generation).unwrap()))
+                .collect();
+            let text = inst.to_string();
+            let mut shown: Vec<&str> = text.split_whitespace().skip(1).collect();
+            said.sort();
+            shown.sort();
+            assert!(said == shown || wait.is_none(), "{text}: {said:?}");
+        }
+    }
+}
+
 /// Where the processor has the counter that LLVM's flags say, the table has it too.
 #[test]
 fn every_memory_instruction_is_counted_on_a_counter_that_there_is() {

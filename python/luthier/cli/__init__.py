@@ -100,6 +100,25 @@ def build_parser() -> argparse.ArgumentParser:
         "--coverage", metavar="TARGET", nargs="?", const="", help="the operations that it refuses, of a processor or of all"
     )
 
+    trace = commands.add_parser(
+        "trace",
+        help="Run a HIP or HSA program, unchanged, on mock GPUs.",
+        description="Run a HIP or HSA program, unchanged, on mock GPUs.",
+        usage="luthier trace --mock TARGET[,N] [options] -- APP ARGS",
+        allow_abbrev=False,
+    )
+    trace.add_argument("--mock", metavar="TARGET[,N]", required=True, help="the processor of the mock GPUs, and how many")
+    trace.add_argument("--memory", metavar="SIZE", help="memory of each GPU (16G)")
+    trace.add_argument("--cus", metavar="N", help="compute units of each GPU (8)")
+    trace.add_argument("--threads", metavar="N", help="workers of a launch (one for each core)")
+    trace.add_argument("--apu", action="store_true", help="one device that shares the host's memory, without checks of addresses")
+    trace.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide")
+    trace.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
+    trace.add_argument("--watchdog", metavar="N", help="give a kernel up when one workgroup has run N instructions")
+    trace.add_argument("--kfd", action="store_true", help="the program looks for the kernel's driver itself, as rocminfo does")
+    trace.add_argument("--log", action="store_true", help="say what is asked of the driver, and each packet")
+    trace.set_defaults(app=[])
+
     instrument = command(
         "instrument", "Write an instrumented copy of a code object, or of a host binary or bundle with all of them in it."
     )
@@ -119,9 +138,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
+        # What comes behind `--` is another program's.
+        own = words.index("--") if words[:1] == ["trace"] and "--" in words else len(words)
         args = build_parser().parse_args(
-            [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words]
+            [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:own]]
         )
+        if args.command == "trace":
+            args.app = words[own + 1 :]
         raise_on_termination()
         status = _command(args)
         sys.stdout.flush()
@@ -165,6 +188,8 @@ def _command(args: Any) -> int:
         from . import code as module
     elif args.command == "run":
         from . import run as module
+    elif args.command == "trace":
+        from . import trace as module
     elif args.command == "device":
         from . import device as module
     else:
