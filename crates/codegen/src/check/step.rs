@@ -28,7 +28,7 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let info = inst.info();
     match (info.op(), operands.as_slice()) {
-        (Op::SNop | Op::VNop | Op::SWaitcnt | Op::SWaitcntDepctr | Op::SDelayAlu, _) => {}
+        (Op::SNop | Op::DsNop | Op::VNop | Op::SWaitcnt | Op::SWaitcntDepctr | Op::SDelayAlu, _) => {}
         (Op::SMovB32 | Op::SMovB64, [Operand::Reg(to), from]) if !is_vector(to.first) => {
             let values = scalars(state, *to, *from, inst);
             to.units().zip(values).for_each(|(unit, value)| state.set(unit, value));

@@ -1,6 +1,6 @@
 //! What is inserted at one place: hooks, and the plan's raw instructions among them.
 
-use luthier_isa::{Inst, RegRange, RegSet, VgprMsb};
+use luthier_isa::{Inst, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live, Wait};
 
 use super::function::Copier;
@@ -63,9 +63,26 @@ impl Copier<'_> {
         if self.env.replays {
             self.seam.separate_next(&self.env.machine.ops, at.next.first(), &mut self.splice.insts)?;
         }
+        self.forget()?;
         self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
         self.append(made.len());
         Ok(made)
+    }
+
+    /// The application's scalars are not marked as read, where that would last.
+    fn forget(&mut self) -> Result<(), Refusal> {
+        let (machine, unused) = (self.env.machine, &self.env.never_used);
+        // Neighbours in a pair are marked together.
+        let used = |reg: Reg| {
+            let neighbour = Reg::from_index(reg.index() ^ 1).unwrap_or(reg);
+            !unused.contains(reg) || !unused.contains(neighbour)
+        };
+        if machine.remembers_scalar_reads() && self.seam.has_read(used, &self.splice.insts) {
+            for inst in machine.forget_scalar_reads()? {
+                self.seam.issue(&machine.ops, inst, &mut self.splice.insts)?;
+            }
+        }
+        Ok(())
     }
 
     fn raw(&mut self, inst: &Inst) -> Result<(), Refusal> {

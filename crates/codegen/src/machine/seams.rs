@@ -173,6 +173,19 @@ impl<'a> Seam<'a> {
         Ok(())
     }
 
+    /// Vector instructions among the inserted ones read one of these scalars.
+    pub fn has_read(&self, scalars: impl Fn(Reg) -> bool, code: &[Inst]) -> bool {
+        code.iter().filter(|inst| inst.info().flags.contains(Flags::VALU)).any(|inst| {
+            let mut reads = false;
+            inst.for_each_access(|a| {
+                let named = !a.implicit || matches!(a.reg, Reg::VCC_LO | Reg::VCC_HI);
+                let scalar = a.reg.index() < 124;
+                reads |= a.access.reads() && scalar && named && scalars(a.reg);
+            });
+            reads
+        })
+    }
+
     /// A memory instruction does not follow another one directly.
     pub fn separate_memory(&mut self, ops: &Operations, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         if self.memory { self.issue(ops, ops.nop(1)?, out) } else { Ok(()) }
