@@ -54,7 +54,7 @@ class RandomPlan(lt.Tool):
         x = value * 2654435761
         y = x ^ (x >> 15)
         z = y * 2246822519 + x
-        for i in range(3):
+        for _i in range(3):
             z = z ^ (z << 7)
             y = y + (z >> 3)
         lt.atomic_max(seen + (lt.lane_id() & 63), x + y + z)
@@ -73,7 +73,9 @@ class RandomPlan(lt.Tool):
         choose = self.random
         # What the instruction reads holds something; strict mode would say so of anything else that a hook stores.
         read = set(map(str, instr.reads)) - set(map(str, instr.writes))
-        plain = [o for o in instr.operands if o.kind == "register" and o.units == 1 and str(o.register) in read and not o.place[2]]
+        plain = [
+            o for o in instr.operands if o.kind == "register" and o.units == 1 and str(o.register) in read and not o.place[2]
+        ]
         vectors = [o for o in plain if str(o.register)[0] == "v"]
         scalars = [o for o in plain if str(o.register)[0] == "s"]
         kinds = ["tick", "tick", "sum_up", "literal", "special"]
