@@ -47,6 +47,8 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
          s_cselect_b32 s7, s6, s7\nv_cndmask_b32_e32 v7, v5, v4, {vcc}\n"
     )
     .unwrap();
+    // In all lanes.
+    body += if mode.wave() == Wave::W32 { "s_mov_b32 exec_lo, -1\n" } else { "s_mov_b64 exec, -1\n" };
     for n in 3..busy.sgprs {
         writeln!(body, "s_xor_b32 s2, s2, s{n}").unwrap();
     }

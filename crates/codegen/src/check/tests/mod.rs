@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use luthier_isa::Mode;
 
 use self::kernels::Busy;
+use crate::check;
+use crate::layout::chunk::ChunkId;
 
 /// Kernels from nothing free to nearly everything free.
 const PRESSURES: [(Busy, u32); 3] = [
@@ -119,4 +121,41 @@ fn every_way_of_breaking_a_splice_is_noticed() {
         println!("{} of {what} were not noticed, as on {example}", made - noticed);
     }
     assert!(missed.is_empty() && table.len() > 20, "{} kinds of mutations get through", missed.len());
+}
+
+/// Kernels as a whole: their copies have nothing wrong, preambles, flushes and seams included; without a wait state that
+/// was inserted, most have.
+#[test]
+fn copies_are_right_and_wait_states_are_missed() {
+    let mut missed: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut wrong = BTreeMap::new();
+    let mut copies = 0;
+    for mode in modes() {
+        let Some(hooks) = hooks::all(mode) else { return };
+        let Some(object) = kernels::busy(mode, PRESSURES[0].0, PRESSURES[0].1) else { return };
+        for hook in &hooks {
+            places::copies(&object, hook, |env, copied| {
+                copies += 1;
+                for violation in &copied.violations {
+                    wrong.entry(format!("{mode:?} {}: {}", hook.name, class(violation))).or_insert(violation.to_string());
+                }
+                for (what, chunk) in mutate::without_wait_states(mode, &copied.chunk) {
+                    let entry = missed.entry(what).or_default();
+                    entry.0 += 1;
+                    entry.1 += usize::from(!check::seams(env, ChunkId(0), &chunk).is_empty());
+                }
+            });
+        }
+    }
+    for (what, example) in &wrong {
+        println!("{what}\n  {example}");
+    }
+    for (what, (made, noticed)) in &missed {
+        println!("without {what:<52} {made:>8} {noticed:>8}");
+    }
+    assert!(wrong.is_empty() && copies > 0, "{} kinds of violations in {copies} copies", wrong.len());
+}
+
+fn class(violation: &crate::check::Violation) -> String {
+    violation.to_string().chars().filter(|c| !c.is_ascii_digit()).collect()
 }

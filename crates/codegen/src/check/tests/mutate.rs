@@ -2,13 +2,15 @@
 //!
 //! Not made, since nobody would ever notice them: changes of EXEC where nothing runs under it before it is set again, or
 //! only moves that take every lane (CDNA1's to and from accumulators); dropping a save or restore of a register that the
-//! hooks do not touch after all, or a number that is there already from the hook before; swapping instructions of a hook
-//! that do the same to other registers, or writes of two lanes.
+//! hooks do not touch after all, or a value that is there already from the hook before; one of several waits for the same
+//! counter with nothing but loads from scratch in between; setting upper bits of VGPR numbers to the zero that they are;
+//! swapping instructions of a hook that do the same to other registers, or writes of two lanes.
 
 use luthier_isa::op::Op;
-use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
+use luthier_isa::{Decoder, Field, Inst, Mode, Operand, Reg, RegRange};
 
 use super::places::Spliced;
+use crate::layout::chunk::{Chunk, Fixup};
 use crate::splice::Env;
 use crate::splice::emit::Span;
 
@@ -63,7 +65,8 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     // Wait states are the other pass's: see the test of seams. Moves of a register to itself are wait states, too.
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let itself = matches!(operands.as_slice(), [a @ Operand::Reg(_), b] if a == b);
-    let idle = itself || is_idle(whole, at);
+    let zero = inst.info().op() == Op::SSetVgprMsb && whole.msb.bits() == 0;
+    let idle = itself || zero || is_idle(whole, at) || waits_again(whole, at);
     if class != "wait state" && !idle && !(class == "change of EXEC" && !matters(whole, at + 1)) {
         found.push((format!("drop: {class}"), without(whole, at)));
     }
@@ -95,7 +98,7 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
             }
         }
     }
-    if class == "wait for memory" {
+    if class == "wait for memory" && !idle {
         let mut changed = inst;
         // Counters at their highest values are not waited for.
         let none = [0xcf7f, 0xff7f, 0xfff7, 0x3f, 0x7];
@@ -135,8 +138,26 @@ fn is_idle(whole: &Spliced, at: usize) -> bool {
         mine.intersects(&theirs)
     };
     let before = (0..at).rev().find(|n| writes(&whole.insts[*n]));
+    let ends = |inst: &Inst| {
+        let all: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
+        (inst.info().op() == Op::SMovB32 && all.len() == 2).then(|| (all[0], all[1]))
+    };
+    let inverse = before.is_some_and(|n| {
+        let back = (n..at).rev().find_map(|n| ends(&whole.insts[n]).filter(|(to, from)| ends(&inst) == Some((*from, *to))));
+        back.is_some() && !(n + 1..at).any(|n| whole.in_hook(n))
+    });
+    if inverse {
+        return true;
+    }
     let restores = matches!(inst.info().op(), Op::VReadlaneB32);
     before.is_some_and(|n| whole.insts[n] == inst && !whole.in_hook(n)) || restores && before.is_none()
+}
+
+/// The same wait follows behind nothing but loads from scratch.
+fn waits_again(whole: &Spliced, at: usize) -> bool {
+    let inst = whole.insts[at];
+    let mut rest = whole.insts[at + 1..].iter().skip_while(|i| i.info().op() == Op::ScratchLoadDword);
+    class(&inst) == "wait for memory" && rest.next() == Some(&inst)
 }
 
 /// Something looks at EXEC, or runs under it, from here on before it is set anew.
@@ -198,7 +219,8 @@ fn depend(a: &Inst, b: &Inst) -> bool {
         inst.for_each_access(|a| all |= a.access == luthier_isa::Access::Write);
         moves(inst) && all
     };
-    if lanes(a) && lanes(b) || whole(a) || whole(b) {
+    let upper = |inst: &Inst| inst.info().op() == Op::SSetVgprMsb;
+    if upper(a) || upper(b) || lanes(a) && lanes(b) || whole(a) || whole(b) {
         return false;
     }
     a != b && (touched(a, true).intersects(&touched(b, false)) || touched(a, false).intersects(&touched(b, true)))
@@ -374,4 +396,32 @@ fn inserted(whole: &Spliced, at: usize, inst: Inst) -> Spliced {
     }
     changed.literals.iter_mut().filter(|l| l.inst >= at).for_each(|l| l.inst += 1);
     changed
+}
+
+/// The copy without one of the wait states that were inserted, for each of them.
+pub fn without_wait_states(mode: Mode, chunk: &Chunk) -> Vec<(String, Chunk)> {
+    let decoder = Decoder::new(mode);
+    let mut found = Vec::new();
+    let mut word = 0;
+    while word < chunk.words.len() {
+        let bytes: Vec<u8> = chunk.words[word..].iter().take(5).flat_map(|w| w.to_le_bytes()).collect();
+        let Ok(inst) = decoder.decode(&bytes) else { break };
+        let inserted = chunk.origins.binary_search_by_key(&(word as u32), |o| o.0).is_err();
+        if inserted && matches!(inst.info().op(), Op::SNop | Op::SWaitcntDepctr) {
+            let mut changed = chunk.clone();
+            changed.words.remove(word);
+            let at = word as u32;
+            let moved = |n: &mut u32| *n -= u32::from(*n > at);
+            changed.labels.iter_mut().for_each(|label| moved(&mut label.word));
+            changed.origins.iter_mut().for_each(|origin| moved(&mut origin.0));
+            for fixup in &mut changed.fixups {
+                if let Fixup::Branch { at, .. } = fixup {
+                    moved(at);
+                }
+            }
+            found.push((inst.info().base.to_owned(), changed));
+        }
+        word += inst.size() / 4;
+    }
+    found
 }

@@ -10,8 +10,8 @@ use luthier_loader::CodeObject;
 use super::hooks::Hook;
 use crate::check::{self, Violation};
 use crate::component::Component;
-use crate::copy::Spot;
-use crate::layout::chunk::Place;
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot};
+use crate::layout::chunk::{ChunkId, Place};
 use crate::machine::Machine;
 use crate::machine::seams::Seam;
 use crate::pipeline::Base;
@@ -73,30 +73,11 @@ impl Spliced {
     }
 }
 
-/// Splices the hook, twice at each, in front of those instructions of an object whose numbers are wanted, and hands every
-/// place to `each`. Gives the rejections.
-pub fn for_each(
-    object: &CodeObject,
-    hook: &Hook,
-    wanted: impl Fn(usize) -> bool,
-    mut each: impl FnMut(&Env, Spliced),
-) -> Vec<Rejection> {
+/// Hands the environment of a plan with the hook in front of each instruction, twice at each, to `each`.
+fn with_env(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component, &[Spot])) {
     let program = Program::lift(object).unwrap();
     let machine = Machine::of(program.mode()).unwrap();
-    let args: Arc<[crate::Arg]> = hook.args.clone().into();
-    let insertion = |i| Insertion {
-        address: program.vaddr(i),
-        at: Where::Before,
-        body: Body::Hook { hook: 0, args: args.clone() },
-        order: 0,
-    };
-    let plan = Plan {
-        hooks: vec![Arc::new(hook.template.clone())],
-        variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
-        counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
-        insertions: program.instrs().iter().flat_map(|i| [insertion(i), insertion(i)]).collect(),
-        check: true,
-    };
+    let plan = plan(&program, hook);
     let templates = [Prepared::new(&hook.template)];
     let template_of = vec![Some(0); plan.insertions.len()];
     let symbols: HashMap<String, Place> =
@@ -114,11 +95,43 @@ pub fn for_each(
     let spots: Vec<Spot> = instrs
         .map(|(n, instr)| Spot { instr, at: Where::Before, order: 0, insertion: n as u32 })
         .collect();
-    let mut rejections = Vec::new();
     for component in Component::all(&base, &spots) {
+        each(&component, &spots);
+    }
+}
+
+/// The plan with the hook in front of each instruction.
+pub fn plan(program: &Program, hook: &Hook) -> Plan {
+    let args: Arc<[crate::Arg]> = hook.args.clone().into();
+    let insertion = |i| Insertion {
+        address: program.vaddr(i),
+        at: Where::Before,
+        body: Body::Hook { hook: 0, args: args.clone() },
+        order: 0,
+    };
+    Plan {
+        hooks: vec![Arc::new(hook.template.clone())],
+        variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
+        counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
+        insertions: program.instrs().iter().flat_map(|i| [insertion(i), insertion(i)]).collect(),
+        check: true,
+    }
+}
+
+/// Splices the hook, twice at each, in front of those instructions of an object whose numbers are wanted, and hands every
+/// place to `each`. Gives the rejections.
+pub fn for_each(
+    object: &CodeObject,
+    hook: &Hook,
+    wanted: impl Fn(usize) -> bool,
+    mut each: impl FnMut(&Env, Spliced),
+) -> Vec<Rejection> {
+    let mut rejections = Vec::new();
+    with_env(object, hook, |component, _| {
         let env = &component.env;
+        let program = env.program;
         for &function in &component.functions {
-            let (liveness, pending) = (Liveness::of(&program, function), PendingLoads::of(&program, function));
+            let (liveness, pending) = (Liveness::of(program, function), PendingLoads::of(program, function));
             for block in program.function(function).blocks.iter() {
                 let (points, loads) = (liveness.points(block), pending.points(block));
                 for (n, i) in program.block(block).instrs.iter().enumerate().filter(|(_, i)| wanted(i.0 as usize)) {
@@ -143,8 +156,23 @@ pub fn for_each(
                 }
             }
         }
-    }
+    });
     rejections
+}
+
+/// The copy of each function with the hook in front of each instruction, as one chunk.
+pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, &Copied)) {
+    with_env(object, hook, |component, spots| {
+        let env = &component.env;
+        let count = env.program.functions().len();
+        for &function in &component.functions {
+            let map = ChunkMap { of_function: vec![Some(ChunkId(0)); count] };
+            let vaddr = env.program.function(function).vaddr;
+            let entry = Some(KernelEntry { vaddr, preloads: false });
+            let copied = copy::copy(env, &map, function, ChunkId(0), spots, entry, true).unwrap();
+            each(env, &copied);
+        }
+    });
 }
 
 fn place(env: &Env, spliced: &mut Spliced, insertions: &[u32], rejections: &mut Vec<Rejection>) {
