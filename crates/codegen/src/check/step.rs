@@ -11,8 +11,13 @@ use super::wrong::Wrong;
 pub enum Effect {
     Nothing,
     /// It loads a vector unit from a place in scratch.
-    Load { reg: Reg, offset: u32 },
-    Store { offset: u32 },
+    Load {
+        reg: Reg,
+        offset: u32,
+    },
+    Store {
+        offset: u32,
+    },
 }
 
 /// A field of a hardware register.
@@ -37,10 +42,7 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
             let value = both(state, *from).ok_or_else(unknown)?;
             state.set_vector(to.first, value);
         }
-        (
-            Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 | Op::VAccvgprMovB32,
-            [Operand::Reg(to), from],
-        ) if is_whole(to) => {
+        (Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 | Op::VAccvgprMovB32, [Operand::Reg(to), from]) if is_whole(to) => {
             let value = both(state, *from).ok_or_else(unknown)?;
             match writes_all_lanes(inst, to.first) {
                 true => state.set_whole(to.first, value),

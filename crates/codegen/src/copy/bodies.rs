@@ -122,8 +122,7 @@ impl Copier<'_> {
         for (_, reason) in &allocation.rejected {
             self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
         }
-        let (start, spans, literals) =
-            (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
+        let (start, spans, literals) = (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
         let before = made.len();
         emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
         made.extend(allocation.hooks.iter().map(|h| demands[h.demand].insertion));

@@ -185,15 +185,7 @@ pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) 
         .iter()
         .for_each(|range| highest.note(*range));
     copier.check_with(|copier| {
-        let flushed = check::Flushed {
-            env: copier.env,
-            address,
-            msb,
-            loads,
-            insts: &insts,
-            places: &places,
-            highest,
-        };
+        let flushed = check::Flushed { env: copier.env, address, msb, loads, insts: &insts, places: &places, highest };
         check::flush(&flushed)
     });
     for (n, inst) in insts.iter().enumerate() {

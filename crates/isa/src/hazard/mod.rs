@@ -90,7 +90,8 @@ impl Facts {
         let here = Here::of(inst.info().mode);
         let makes = here.firsts.iter().flat_map(|&first| view.first(first).into_iter().map(move |reg| (first, reg)));
         let makes = makes.collect();
-        let needs = here.rules.iter().flat_map(|&rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg)));
+        let needs =
+            here.rules.iter().flat_map(|&rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg)));
         let needs = needs.collect();
         let length = if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
         Facts {
@@ -169,7 +170,9 @@ impl Stamps {
     fn get(&self, first: First, reg: Reg) -> Option<Stamp> {
         match self {
             Stamps::Dense(stamps) => Some(stamps[first as usize].as_ref()?[reg.index()]),
-            Stamps::Sparse(list) => list.iter().rev().find(|(f, r, _)| *f == first && *r == reg).map(|(.., stamp)| *stamp),
+            Stamps::Sparse(list) => {
+                list.iter().rev().find(|(f, r, _)| *f == first && *r == reg).map(|(.., stamp)| *stamp)
+            }
         }
     }
     #[inline]
