@@ -158,8 +158,8 @@ class _PointerMaker:
 
 class _InOutMaker:
     def __getitem__(self, of) -> InOut:
-        if not isinstance(of, Scalar) or of.bits not in (32, 64):
-            raise TypeError(f"lt.inout[...] needs a 32 or 64-bit type, not {of!r}")
+        if not isinstance(of, Scalar) or of.bits not in (16, 32, 64):
+            raise TypeError(f"lt.inout[...] needs a type of 16, 32 or 64 bits, not {of!r}")
         return InOut(of)
 
 
