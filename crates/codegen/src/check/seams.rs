@@ -34,9 +34,9 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let mut pass = Pass { env, code: &code, state: Hazards::default(), found: Vec::new() };
     pass.restart();
     // Straight on.
-    for at in 0..code.len() {
+    for (at, placed) in code.iter().enumerate() {
         pass.step(at);
-        if ends(&code[at].inst) {
+        if ends(&placed.inst) {
             pass.restart();
         }
     }
