@@ -67,7 +67,8 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     let itself = matches!(operands.as_slice(), [a @ Operand::Reg(_), b] if a == b);
     let zero = inst.info().op() == Op::SSetVgprMsb && whole.msb.bits() == 0;
     let idle = itself || zero || is_idle(whole, at) || waits_again(whole, at);
-    if class != "wait state" && !idle && !(class == "change of EXEC" && !matters(whole, at + 1)) {
+    let counts = class != "change of EXEC" || matters(whole, at + 1);
+    if class != "wait state" && !idle && counts {
         found.push((format!("drop: {class}"), without(whole, at)));
     }
     for (n, (info, value)) in inst.operands().enumerate() {
