@@ -76,13 +76,7 @@ pub fn flush(flushed: &Flushed) -> Vec<Violation> {
     violations
 }
 
-fn site<'a>(
-    address: u64,
-    live: &'a Live,
-    loads: &'a InFlight,
-    nothing: &'a RegSet,
-    msb: VgprMsb,
-) -> Site<'a> {
+fn site<'a>(address: u64, live: &'a Live, loads: &'a InFlight, nothing: &'a RegSet, msb: VgprMsb) -> Site<'a> {
     Site { address, live, loads, busy: nothing, kept: nothing, indexed: false, msb }
 }
 
@@ -93,19 +87,7 @@ fn question<'a>(
     insts: &'a [Inst],
     highest: Counts,
 ) -> Question<'a> {
-    Question {
-        env,
-        site,
-        olds: &[],
-        inst,
-        insts,
-        base: 0,
-        spans: &[],
-        made: &[],
-        literals: &[],
-        highest,
-        scratch: 0,
-    }
+    Question { env, site, olds: &[], inst, insts, base: 0, spans: &[], made: &[], literals: &[], highest, scratch: 0 }
 }
 
 /// Counters that were not added once.

@@ -122,10 +122,8 @@ impl Checker<'_> {
         let count = usize::from(input.count);
         let number = |value: u64| Some((0..count).map(|unit| Wanted::number(value, unit)).collect());
         let registers = |range: RegRange, back: bool| {
-            let unit = |reg| Wanted {
-                value: self.promised.of(reg),
-                back: if back { Back::Unit(reg) } else { Back::Nothing },
-            };
+            let unit =
+                |reg| Wanted { value: self.promised.of(reg), back: if back { Back::Unit(reg) } else { Back::Nothing } };
             (range.count == input.count).then(|| range.units().map(unit).collect())
         };
         match arg {
@@ -137,10 +135,8 @@ impl Checker<'_> {
             Arg::Counter(counter) => match q.env.counter(*counter)? {
                 CounterHome::Pair(low) => registers(RegRange::new(low, 2), true),
                 CounterHome::Lanes(vgpr, first) => {
-                    let lanes = (first..first + 2).map(|lane| Wanted {
-                        value: self.promised.of_lane(vgpr, lane),
-                        back: Back::Lane(vgpr, lane),
-                    });
+                    let lanes = (first..first + 2)
+                        .map(|lane| Wanted { value: self.promised.of_lane(vgpr, lane), back: Back::Lane(vgpr, lane) });
                     (count == 2).then(|| lanes.collect())
                 }
             },

@@ -75,13 +75,7 @@ pub struct Question<'a> {
 /// State that no liveness covers: it is needed everywhere.
 fn always(env: &Env) -> RegSet {
     let mut all: RegSet = env.machine.exec().units().collect();
-    let state = [
-        Reg::GPR_IDX,
-        Reg::STATUS,
-        Reg::TRAPSTS,
-        Reg::FLAT_SCRATCH_BASE_LO,
-        Reg::FLAT_SCRATCH_BASE_HI,
-    ];
+    let state = [Reg::GPR_IDX, Reg::STATUS, Reg::TRAPSTS, Reg::FLAT_SCRATCH_BASE_LO, Reg::FLAT_SCRATCH_BASE_HI];
     state.into_iter().chain((0..16).map(Reg::ttmp)).for_each(|r| all.insert(r));
     // Later processors have ordinary registers of these numbers.
     if env.machine.mode.target().generation().is_gfx9_family() {
@@ -158,8 +152,8 @@ impl<'a> Checker<'a> {
             return;
         }
         self.touch(inst);
-        let obeys_exec = inst.info().flags.intersects(Flags::VALU | Flags::VMEM)
-            && !inst.info().flags.contains(Flags::IGNORES_EXEC);
+        let obeys_exec =
+            inst.info().flags.intersects(Flags::VALU | Flags::VMEM) && !inst.info().flags.contains(Flags::IGNORES_EXEC);
         if obeys_exec && !matches!(self.state.mask(), Mask::Own | Mask::Full) {
             self.wrong(Wrong::Mask { what: inst.to_string() });
         }

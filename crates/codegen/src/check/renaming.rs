@@ -30,16 +30,14 @@ impl Renaming {
         if prepared.insts.len() != placed.len() {
             return Err(Wrong::Length { hook: hook(), wanted: prepared.insts.len(), placed: placed.len() });
         }
-        let mut renaming =
-            Renaming { first: vec![None; prepared.groups.len()], keeps_inactive: RegSet::EMPTY };
+        let mut renaming = Renaming { first: vec![None; prepared.groups.len()], keeps_inactive: RegSet::EMPTY };
         let mut relocs = prepared.relocs.iter().peekable();
         for (index, (old, new)) in prepared.insts.iter().zip(placed).enumerate() {
             let mut relocated = false;
             while relocs.next_if(|r| r.inst == index).is_some() {
                 relocated = true;
             }
-            let differs =
-                || Wrong::Differs { hook: hook(), index, old: Box::new(*old), new: Box::new(*new) };
+            let differs = || Wrong::Differs { hook: hook(), index, old: Box::new(*old), new: Box::new(*new) };
             if old.info() != new.info() || old.size() != new.size() || old.msb() != new.msb() {
                 return Err(differs());
             }

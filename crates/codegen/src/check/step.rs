@@ -11,8 +11,13 @@ use super::wrong::Wrong;
 pub enum Effect {
     Nothing,
     /// It loads a vector unit from a place in scratch.
-    Load { reg: Reg, offset: u32 },
-    Store { offset: u32 },
+    Load {
+        reg: Reg,
+        offset: u32,
+    },
+    Store {
+        offset: u32,
+    },
 }
 
 /// A field of a hardware register.
@@ -37,10 +42,7 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
             let value = both(state, *from).ok_or_else(unknown)?;
             state.set_vector(to.first, value);
         }
-        (
-            Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 | Op::VAccvgprMovB32,
-            [Operand::Reg(to), from],
-        ) if is_whole(to) => {
+        (Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 | Op::VAccvgprMovB32, [Operand::Reg(to), from]) if is_whole(to) => {
             let value = both(state, *from).ok_or_else(unknown)?;
             match writes_all_lanes(inst, to.first) {
                 true => state.set_whole(to.first, value),
@@ -140,9 +142,11 @@ fn upper_bits(state: &State, inst: &Inst) -> Result<(), Wrong> {
 /// What a scalar move puts into each unit.
 fn scalars(state: &State, to: RegRange, from: Operand, inst: &Inst) -> Vec<Value> {
     match from {
-        Operand::Reg(from) if from.count == to.count && !from.is_half() && !is_vector(from.first) => {
-            from.units().map(|u| state.get(u)).map(|v| if let Value::Mode(_) = v { Value::Unknown } else { v }).collect()
-        }
+        Operand::Reg(from) if from.count == to.count && !from.is_half() && !is_vector(from.first) => from
+            .units()
+            .map(|u| state.get(u))
+            .map(|v| if let Value::Mode(_) = v { Value::Unknown } else { v })
+            .collect(),
         // SCC as a source is 0 or 1.
         Operand::Special(253) if to.count == 1 => vec![state.get(Reg::SCC)],
         constant => {

@@ -16,13 +16,23 @@ pub enum Value {
     Lane(Reg, u8),
     Number(u32),
     /// A unit of an argument, as a hook left it.
-    Result { hook: u16, arg: u16, unit: u8 },
+    Result {
+        hook: u16,
+        arg: u16,
+        unit: u8,
+    },
     /// Some bits of MODE at their places, all others zero.
     Mode(ModeBits),
     /// What `s_getpc_b64` at this position gives (which half), on the way to a place.
-    Pc { at: u16, high: bool },
+    Pc {
+        at: u16,
+        high: bool,
+    },
     /// The low or the high half of the address of a place; the carry from one to the other.
-    Address { of: Place, part: AddressPart },
+    Address {
+        of: Place,
+        part: AddressPart,
+    },
     /// Anything else; each time another thing.
     Unknown,
 }

@@ -28,7 +28,9 @@ pub enum Wrong {
     Argument { hook: String, arg: usize, unit: usize, reg: Reg, holds: Value, wanted: Value },
     #[error("argument {arg} of {hook} stands for nothing here")]
     NoArgument { hook: String, arg: usize },
-    #[error("{hook} computes with the default rounding and denormal modes, and MODE's low byte is not known to be them")]
+    #[error(
+        "{hook} computes with the default rounding and denormal modes, and MODE's low byte is not known to be them"
+    )]
     FpMode { hook: String },
     #[error("{what} begins under upper bits of VGPR numbers that are not known to be zero")]
     UpperBits { what: String },

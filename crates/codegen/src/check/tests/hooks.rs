@@ -27,14 +27,18 @@ pub fn all(mode: Mode) -> Option<Vec<Hook>> {
     let mut all = vec![
         hook("count", counter_for(mode)?, vec![Arg::Counter(0)])?,
         hook("count in memory", memory_counter_for(mode)?, vec![])?,
-        hook("values", values(mode)?, vec![
-            Arg::Literal(0x1234_5678_9abc),
-            Arg::Pc,
-            Arg::PointId,
-            Arg::Reg(v(4, 1)),
-            Arg::InOut(s(4, 1)),
-            Arg::InOut(v(9, 1)),
-        ])?,
+        hook(
+            "values",
+            values(mode)?,
+            vec![
+                Arg::Literal(0x1234_5678_9abc),
+                Arg::Pc,
+                Arg::PointId,
+                Arg::Reg(v(4, 1)),
+                Arg::InOut(s(4, 1)),
+                Arg::InOut(v(9, 1)),
+            ],
+        )?,
         hook("special state", specials(mode)?, specials_args(mode))?,
         hook("rounding", rounding(mode)?, vec![Arg::Reg(v(8, 1))])?,
         hook("wide", wide(mode)?, vec![Arg::Reg(s(8, 1)), Arg::Reg(v(8, 1))])?,
@@ -100,13 +104,7 @@ fn specials(mode: Mode) -> Option<Arc<Template>> {
 fn specials_args(mode: Mode) -> Vec<Arg> {
     let masks = if mode.wave() == Wave::W32 { 1 } else { 2 };
     let one = |reg| Arg::InOut(RegRange::new(reg, 1));
-    vec![
-        one(Reg::SCC),
-        one(Reg::VCC_LO),
-        one(Reg::M0),
-        one(Reg::MODE),
-        Arg::InOut(RegRange::new(Reg::EXEC_LO, masks)),
-    ]
+    vec![one(Reg::SCC), one(Reg::VCC_LO), one(Reg::M0), one(Reg::MODE), Arg::InOut(RegRange::new(Reg::EXEC_LO, masks))]
 }
 
 /// Computes in the default modes, and changes MODE.

@@ -17,11 +17,8 @@ use crate::check;
 use crate::layout::chunk::ChunkId;
 
 /// Kernels from nothing free to nearly everything free.
-const PRESSURES: [(Busy, u32); 3] = [
-    (Busy { sgprs: 12, vgprs: 16 }, 24),
-    (Busy { sgprs: 90, vgprs: 40 }, 64),
-    (Busy { sgprs: 100, vgprs: 64 }, 64),
-];
+const PRESSURES: [(Busy, u32); 3] =
+    [(Busy { sgprs: 12, vgprs: 16 }, 24), (Busy { sgprs: 90, vgprs: 40 }, 64), (Busy { sgprs: 100, vgprs: 64 }, 64)];
 
 /// A processor of each generation in each wave size; all of them if `LUTHIER_ALL_TARGETS` is set.
 fn modes() -> Vec<Mode> {
@@ -137,9 +134,11 @@ fn copies_are_right_and_wait_states_are_missed() {
             places::copies(&object, hook, |env, copied| {
                 copies += 1;
                 for violation in &copied.violations {
-                    wrong.entry(format!("{mode:?} {}: {}", hook.name, class(violation))).or_insert(violation.to_string());
+                    wrong
+                        .entry(format!("{mode:?} {}: {}", hook.name, class(violation)))
+                        .or_insert(violation.to_string());
                 }
-                for (what, chunk) in mutate::without_wait_states(mode, &copied.chunk) {
+                for (what, chunk) in mutate::without_wait_states(mode, &copied.chunk, 8) {
                     let entry = missed.entry(what).or_default();
                     entry.0 += 1;
                     entry.1 += usize::from(!check::seams(env, ChunkId(0), &chunk).is_empty());

@@ -133,8 +133,16 @@ fn is_idle(whole: &Spliced, at: usize) -> bool {
     let inst = whole.insts[at];
     let writes = |other: &Inst| {
         let (mut mine, mut theirs) = (luthier_isa::RegSet::EMPTY, luthier_isa::RegSet::EMPTY);
-        inst.for_each_access(|a| if a.access.writes() { mine.insert(a.reg) });
-        other.for_each_access(|a| if a.access.writes() { theirs.insert(a.reg) });
+        inst.for_each_access(|a| {
+            if a.access.writes() {
+                mine.insert(a.reg)
+            }
+        });
+        other.for_each_access(|a| {
+            if a.access.writes() {
+                theirs.insert(a.reg)
+            }
+        });
         mine.intersects(&theirs)
     };
     let before = (0..at).rev().find(|n| writes(&whole.insts[*n]));
@@ -143,7 +151,8 @@ fn is_idle(whole: &Spliced, at: usize) -> bool {
         (inst.info().op() == Op::SMovB32 && all.len() == 2).then(|| (all[0], all[1]))
     };
     let inverse = before.is_some_and(|n| {
-        let back = (n..at).rev().find_map(|n| ends(&whole.insts[n]).filter(|(to, from)| ends(&inst) == Some((*from, *to))));
+        let back =
+            (n..at).rev().find_map(|n| ends(&whole.insts[n]).filter(|(to, from)| ends(&inst) == Some((*from, *to))));
         back.is_some() && !(n + 1..at).any(|n| whole.in_hook(n))
     });
     if inverse {
@@ -336,7 +345,10 @@ fn hooks(whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
     }
     for reg in names {
         let live = whole.live.active.iter().find(|r| {
-            r.is_sgpr() == reg.is_sgpr() && r.is_vgpr() == reg.is_vgpr() && *r != reg && !touched_before_saved(whole, 0, *r)
+            r.is_sgpr() == reg.is_sgpr()
+                && r.is_vgpr() == reg.is_vgpr()
+                && *r != reg
+                && !touched_before_saved(whole, 0, *r)
         });
         if let Some(changed) = live.and_then(|live| renamed(whole, n, reg, live)) {
             found.push(("hook: a live register".to_owned(), changed));
@@ -398,12 +410,12 @@ fn inserted(whole: &Spliced, at: usize, inst: Inst) -> Spliced {
     changed
 }
 
-/// The copy without one of the wait states that were inserted, for each of them.
-pub fn without_wait_states(mode: Mode, chunk: &Chunk) -> Vec<(String, Chunk)> {
+/// The copy without one of the wait states that were inserted, for so many of them.
+pub fn without_wait_states(mode: Mode, chunk: &Chunk, most: usize) -> Vec<(String, Chunk)> {
     let decoder = Decoder::new(mode);
     let mut found = Vec::new();
     let mut word = 0;
-    while word < chunk.words.len() {
+    while word < chunk.words.len() && found.len() < most {
         let bytes: Vec<u8> = chunk.words[word..].iter().take(5).flat_map(|w| w.to_le_bytes()).collect();
         let Ok(inst) = decoder.decode(&bytes) else { break };
         let inserted = chunk.origins.binary_search_by_key(&(word as u32), |o| o.0).is_err();

@@ -92,9 +92,8 @@ fn with_env(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component, &
         symbols: &symbols,
     };
     let instrs = program.instrs().iter().flat_map(|i| [i, i]).enumerate();
-    let spots: Vec<Spot> = instrs
-        .map(|(n, instr)| Spot { instr, at: Where::Before, order: 0, insertion: n as u32 })
-        .collect();
+    let spots: Vec<Spot> =
+        instrs.map(|(n, instr)| Spot { instr, at: Where::Before, order: 0, insertion: n as u32 }).collect();
     for component in Component::all(&base, &spots) {
         each(&component, &spots);
     }
