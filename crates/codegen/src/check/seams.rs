@@ -113,6 +113,8 @@ fn unread(env: &Env, code: &[Placed]) -> RegSet {
             }
         });
     }
+    // Counters are read when the wave ends.
+    unread.union_with(&env.unread);
     unread
 }
 
