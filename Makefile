@@ -1,15 +1,17 @@
 # make demo    set up what is needed, then instrument and run a kernel compiled there and then
 # make test    set up what is needed, then pass every test
 # make setup   the set-up alone: Debian packages, .venv, the native module
+# make setup-rocm  Debian's ROCm as well, which `make test` runs HIP programs with
+# make driver  python/luthier/driver: the library that puts ROCm on mock GPUs
 # make bench   how fast things are, beside LLVM on the same input
 # make wheel   dist/*.whl, LLVM inside
-# make lint    formatting, clippy, ruff
+# make lint    formatting, clippy, ruff, type checkers (mypy with its stubtest, pyright)
 # make clean   forget it all
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test bench wheel lint clean system
+.PHONY: setup setup-rocm driver demo test bench wheel lint clean system
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -18,7 +20,16 @@ NATIVE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' 
 	Cargo.toml Cargo.lock pyproject.toml .cargo/config.toml
 export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
 
-setup: .venv/native.stamp
+DRIVER := python/luthier/driver
+DRIVER_SOURCES := $(shell find crates/driver crates/emulator crates/isa crates/loader -type f) Cargo.toml Cargo.lock \
+	tools/driver-library
+
+setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1
+
+setup-rocm: setup
+	@tools/rocm-packages
+
+driver: $(DRIVER)/libhsakmt.so.1
 
 system:
 	@tools/system-packages
@@ -33,6 +44,10 @@ system:
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet >/dev/null
 	touch $@
 
+$(DRIVER)/libhsakmt.so.1: $(DRIVER_SOURCES) | system
+	cargo build --release --quiet --package luthier-driver
+	tools/driver-library $(TARGET)/release $(DRIVER)
+
 demo: setup
 	mkdir -p $(TARGET)/demo
 	clang-22 -x hip --cuda-device-only -nogpuinc -nogpulib --offload-arch=gfx90a --no-gpu-bundle-output -O3 \
@@ -41,7 +56,7 @@ demo: setup
 		--arg 'buf:f32[1000]=arange' --arg 'buf:f32[1000]=ones' --arg 'buf:f32[1000]=zeros' --arg u32=1000 \
 		--tool instr_count --tool opcode_hist --strict
 
-test: setup
+test: setup setup-rocm
 	cargo test --release --quiet --workspace --exclude luthier-python
 	$(BIN)/pytest --quiet --numprocesses auto
 
@@ -58,6 +73,9 @@ lint: setup
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests tools
 	$(BIN)/ruff format --check python tests tools
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest luthier._core
+	$(BIN)/basedpyright
 
 clean:
-	rm -rf target .venv dist .pytest_cache python/luthier/*.so
+	rm -rf target .venv dist .pytest_cache python/luthier/*.so $(DRIVER)

@@ -126,7 +126,7 @@ def test_an_instance_serves_one_code_object(vecadd):
 def test_offline(vecadd, tmp_path):
     plain = run(vecadd)
     counted = lt.instrument(vecadd, [lt.tools.load("instr_count"), Marks()], check=True)
-    assert counted.instrumented and counted.instrumentation["points"] > 3
+    assert counted.instrumented and counted.instrumentation["points"] >= 3
     counted.save(tmp_path / "counted.hsaco")
     result = run(lt.CodeObject.open(tmp_path / "counted.hsaco"), strict=True)
     assert result.findings == []
@@ -182,15 +182,6 @@ def test_what_a_hook_is_given_is_checked(vecadd):
         placing("marks", hook=print)
     with pytest.raises(lt.ArgumentError, match="is no register"):
         lt.Reg("x5")
-
-
-def test_after_a_branch_there_is_nothing(vecadd):
-    class After(Marks):
-        def on_kernel(self, kernel):
-            kernel.insert_after(kernel.instructions[-1], self.mark, self.marks, 0, self.waves)
-
-    with pytest.raises(lt.ToolError, match="s_endpgm at 0x[0-9a-f]+: nothing runs after it"):
-        lt.instrument(vecadd, [After()])
 
 
 SHARED = """

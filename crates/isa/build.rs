@@ -69,7 +69,7 @@ fn main() {
         flags: Pool::new("FLAGS", "Flags"),
         checks: Pool::new("CHECKS", "&[Check]"),
         bits: Pool::new("BITS", "[u128; 3]"),
-        ops: ops::Ops::read(&FAMILIES.map(table), &fs::read_to_string("tables/synonyms.txt").expect("the synonyms")),
+        ops: ops::Ops::read(&FAMILIES.map(table), &fs::read_to_string("build/synonyms.txt").expect("the synonyms")),
     };
     fs::write(Path::new(&folder).join("ops.rs"), pools.ops.source()).expect("OUT_DIR");
     let mut out = String::new();

@@ -19,6 +19,9 @@ COLUMNS = (
 #: Columns that take a liveness analysis of every function concerned, and so have to be named.
 LIVE_COLUMNS = ("live_sgprs", "live_vgprs", "live_agprs")
 
+#: A column for instrumented objects: see :attr:`Instruction.origin`; 2**64 - 1 for inserted instructions.
+ORIGIN_COLUMNS = ("origin",)
+
 #: What the numbers of the ``memory_space`` column stand for; 0 is an instruction that reaches no memory.
 MEMORY_SPACES = (None, "flat", "global", "scratch", "lds", "gds", "buffer", "image")
 
@@ -27,9 +30,10 @@ def columns(instructions: _core.Instructions, *names: str) -> dict[str, np.ndarr
     """The named columns of the instructions, or all of :data:`COLUMNS`: arrays of the length of ``instructions``."""
     import numpy
 
+    known = COLUMNS + LIVE_COLUMNS + ORIGIN_COLUMNS
     for name in names:
-        if name not in COLUMNS + LIVE_COLUMNS:
-            raise ArgumentError(f"there is no column {name!r}: {', '.join(COLUMNS + LIVE_COLUMNS)}")
+        if name not in known:
+            raise ArgumentError(f"there is no column {name!r}: {', '.join(known)}")
     made = _core.columns(instructions, list(names or COLUMNS))
     return {name: numpy.frombuffer(data, kind) for name, (kind, data) in made.items()}
 
@@ -38,7 +42,7 @@ def to_arrow(program: _core.Program, instructions: _core.Instructions, *names: s
     """A ``pyarrow.Table`` of the columns, with names where :func:`columns` has numbers that stand for names: a column
     ``mnemonic`` and one ``opcode`` for ``opcode_id``, the text of ``memory_space`` and ``file``, function names."""
     try:
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]
     except ImportError:
         raise ArgumentError("to_arrow needs pyarrow: pip install pyarrow, or use columns(), which gives NumPy arrays") from None
 
@@ -62,6 +66,8 @@ def to_arrow(program: _core.Program, instructions: _core.Instructions, *names: s
             table[name] = named(values, ["", *MEMORY_SPACES[1:]], missing=0)
         elif name == "file":
             table[name] = named(values, program.source_files, missing=-1)
+        elif name == "origin":
+            table[name] = pyarrow.array(values, mask=values == 2**64 - 1)
         else:
             table[name] = pyarrow.array(values)
     return pyarrow.table(table)

@@ -17,10 +17,13 @@ class Outputs:
     """
 
     def __init__(self) -> None:
-        self._files: list[tuple[IO[bytes], str, str | None]] = []  # stream, temporary name, name to have
+        # Stream, temporary name, name to have, permissions.
+        self._files: list[tuple[IO[bytes], str, str | None, int]] = []
 
-    def open(self, path: str) -> IO[bytes]:
-        """A stream for the file that is to be at ``path``."""
+    def open(self, path: str, like: str | None = None) -> IO[bytes]:
+        """A stream for the file that is to be at ``path``. It may be executed by whoever may read it if the file
+        ``like`` can be executed."""
+        executable = like is not None and os.access(like, os.X_OK)
         try:
             mode = os.stat(path).st_mode
         except OSError:
@@ -30,35 +33,35 @@ class Outputs:
         try:
             if not stat.S_ISREG(mode):  # a terminal, a pipe, /dev/null
                 stream = open(path, "wb")  # noqa: SIM115
-                self._files.append((stream, path, None))
+                self._files.append((stream, path, None, 0))
                 return stream
             real = os.path.realpath(path)
             handle, name = tempfile.mkstemp(prefix=".luthier-", dir=os.path.dirname(real) or ".")
         except OSError as error:
             raise ArgumentError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
         stream = os.fdopen(handle, "wb")
-        self._files.append((stream, name, real))
+        self._files.append((stream, name, real, 0o777 if executable else 0o666))
         return stream
 
     def commit(self) -> None:
         """Moves every file to its place."""
         umask = os.umask(0)
         os.umask(umask)
-        for stream, name, path in self._files:
+        for stream, name, path, mode in self._files:
             try:
                 if path is not None:
-                    os.fchmod(stream.fileno(), 0o666 & ~umask)
+                    os.fchmod(stream.fileno(), mode & ~umask)
                 stream.close()
             except OSError as error:
                 raise ArgumentError(f"cannot write {path or name}: {(error.strerror or str(error)).lower()}") from None
-        for _, name, path in self._files:
+        for _, name, path, _ in self._files:
             if path is not None:
                 os.replace(name, path)
         self._files.clear()
 
     def discard(self) -> None:
         """Removes what was not committed."""
-        for stream, name, path in self._files:
+        for stream, name, path, _ in self._files:
             stream.close()
             if path is not None and os.path.exists(name):
                 os.unlink(name)

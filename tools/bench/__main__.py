@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import device
+import driver
 from inputs import LLVM, ROOT, TARGET, WORK, compile_kernel, run
 
 import luthier as lt
@@ -240,6 +241,7 @@ def main() -> int:
     results["count every block, offline"] = count_blocks(path, objdump)
     results["place"] = place(path)
     results |= device.measured()
+    results |= driver.measured()
     results["a count hook"], results["instr_count by block"] = hooks()
     results["luthier inspect, small file"] = start_up()
     rows = [

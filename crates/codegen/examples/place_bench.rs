@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use luthier_codegen::*;
-use luthier_isa::{Inst, Operand, Reg, RegRange, RegSet, Target};
+use luthier_isa::op::Op;
+use luthier_isa::{Inst, Mode, Operand, Reg, RegRange, RegSet};
 use luthier_loader::CodeObject;
 
 /// `counter += 1`, as the hook compiler makes it: two instructions.
-fn counter(target: Target) -> Option<Template> {
+fn counter(mode: Mode) -> Option<Template> {
     let (low, high) = (Reg::sgpr(4), Reg::sgpr(5));
     let one = |r| Operand::Reg(RegRange::new(r, 1));
     let build =
-        |name, reg, n: u16| Inst::build(target.find(name)?, &[one(reg), one(reg), Operand::Inline(128 + n)]).ok();
+        |op: Op, reg, n: u16| Inst::build(mode.plain(op)?, &[one(reg), one(reg), Operand::Inline(128 + n)]).ok();
     let range = RegRange::new(low, 2);
     let touched: RegSet = [low, high, Reg::SCC].into_iter().collect();
     Some(Template {
         name: "count".into(),
-        insts: vec![build("s_add_u32", low, 1)?, build("s_addc_u32", high, 0)?],
+        insts: vec![build(Op::SAddU32, low, 1)?, build(Op::SAddcU32, high, 0)?],
         relocs: vec![],
-        args: vec![Some(ArgPlace { range, read: true, written: true, clobbered: true })],
-        groups: vec![RegGroup { range, align: 2 }],
-        uses: touched,
+        args: vec![vec![Some(ArgPlace { range, read: true, written: true, clobbered: true })]],
+        groups: vec![RegGroup { range, align: 2, limit: 256 }],
         clobbers: touched,
         live_in: [low, high].into_iter().collect(),
         writes_inactive_lanes: RegSet::EMPTY,
@@ -38,18 +38,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = args.iter().position(|a| a == "-o").and_then(|i| args.get(i + 1));
     let file = args.first().ok_or("place_bench FILE [--json] [--after] [--check] [-o OUT]")?;
     let object = CodeObject::parse(std::fs::read(file)?)?;
-    let target = Target::from_name(&object.target().processor).ok_or("unknown processor")?;
     let program = luthier_lifter::Program::lift(&object)?;
-    let template = Arc::new(counter(target).ok_or("no counter hook for this target")?);
-    let when = if flag("--after") { When::After } else { When::Before };
+    let template = Arc::new(counter(program.mode()).ok_or("no counter hook for this target")?);
+    let at = if flag("--after") { Where::After } else { Where::Before };
+    let arguments: Arc<[Arg]> = vec![Arg::Counter(0)].into();
     let insertion = |i| Insertion {
         address: program.vaddr(i),
-        when,
-        template: template.clone(),
-        args: vec![ArgValue::Counter(0)],
+        at,
+        body: Body::Hook { hook: 0, args: arguments.clone() },
         order: 0,
     };
     let plan = Plan {
+        hooks: vec![Arc::new(template)],
         variables: vec![Variable { name: "bench.count".into(), size: 8, align: 8, init: vec![] }],
         counters: vec![Counter { name: "count".into(), symbol: "bench.count".into(), offset: 0 }],
         insertions: program.instrs().iter().map(insertion).collect(),
@@ -76,8 +76,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{} points in {seconds:.3} s: {rate:.0} a second, {per_point:.2} instructions a point", report.points);
     println!("{} bytes in, {} out; {} rejected", object.bytes().len(), done.bytes.len(), report.rejected.len());
-    let mut reasons: std::collections::BTreeMap<&str, usize> = Default::default();
-    report.rejected.iter().for_each(|r| *reasons.entry(r.reason.as_str()).or_default() += 1);
+    let mut reasons: std::collections::BTreeMap<String, usize> = Default::default();
+    report.rejected.iter().for_each(|r| *reasons.entry(r.reason.to_string()).or_default() += 1);
     reasons.iter().take(20).for_each(|(reason, n)| println!("  {n} x {reason}"));
     report.notes.iter().for_each(|n| println!("note: {n}"));
     let first = report.registers.iter().take(4);

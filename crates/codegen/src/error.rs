@@ -20,7 +20,7 @@ pub enum CodegenError {
     #[error("an insertion names hook {index}, and the plan has {count}")]
     NoHook { index: usize, count: usize },
     #[error(
-        "the object is instrumented already (it has a {section} section); instrument the original once more instead"
+        "the object is instrumented already (it has a {section} section); instrument the original with all tools at once"
     )]
     AlreadyInstrumented { section: &'static str },
     #[error("{target} has no instruction {mnemonic}", target = target.name())]

@@ -8,6 +8,7 @@ use luthier_lifter::{FuncId, FunctionKind, GapKind, Liveness, Program};
 use luthier_loader::{CodeObject, OriginMap};
 use rayon::prelude::*;
 
+use crate::CodegenError;
 use crate::check::Violation;
 use crate::component::Component;
 use crate::copy::redirect::{self, Original, Patch};
@@ -16,11 +17,10 @@ use crate::layout::chunk::{Chunk, ChunkId, Place};
 use crate::layout::{Filler, Layout};
 use crate::machine::{File, Machine};
 use crate::plan::{Arg, Body, Instrumented, Plan, Rejected, Rejection, Report, Where};
-use crate::write::{self, Additions, CodeSymbol, ORIGIN_SECTION, PAGE, Variables};
 use crate::splice::pool::Free;
 use crate::template::prepared::Prepared;
 use crate::template::{ArgSpec, Template};
-use crate::CodegenError;
+use crate::write::{self, Additions, CodeSymbol, ORIGIN_SECTION, PAGE, Variables};
 
 /// Inserts the plan's hooks. What cannot be inserted is in the report with the reason; everything else is exact.
 pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, CodegenError> {

@@ -22,7 +22,15 @@ use support::*;
 fn hook(name: &str) -> Option<Arc<Template>> {
     let place = |range, written, clobbered| Some(ArgPlace { range, read: true, written, clobbered });
     let made = |source, groups, args, whole: &[Reg]| {
-        Maker { mode: TARGET.into(), source, groups, args, relocs: vec![], whole: whole.iter().copied().collect::<RegSet>() }.make(name)
+        Maker {
+            mode: TARGET.into(),
+            source,
+            groups,
+            args,
+            relocs: vec![],
+            whole: whole.iter().copied().collect::<RegSet>(),
+        }
+        .make(name)
     };
     match name {
         "count" => counter(),

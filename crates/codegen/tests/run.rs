@@ -73,7 +73,14 @@ fn without_hints(histogram: &[(&'static str, u64)]) -> std::collections::BTreeMa
 }
 
 /// Runs every kernel of the object with and without the hook everywhere. How many ran.
-fn compare(target: Target, name: &str, object: &CodeObject, template: &Arc<Template>, args: &[Arg], when: Where) -> usize {
+fn compare(
+    target: Target,
+    name: &str,
+    object: &CodeObject,
+    template: &Arc<Template>,
+    args: &[Arg],
+    when: Where,
+) -> usize {
     let plan = everywhere(object, template, args.to_vec(), when);
     let done = instrument(object, &plan).unwrap_or_else(|e| panic!("{name}: {e}"));
     let rejected: Vec<_> = done.report.rejected.iter().take(3).collect();
@@ -90,13 +97,13 @@ fn compare(target: Target, name: &str, object: &CodeObject, template: &Arc<Templ
                 continue;
             }
         };
-        let (memory, total, report) = launch(target, &new, &kernel.name, workgroup).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (memory, total, report) =
+            launch(target, &new, &kernel.name, workgroup).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(report.app_instructions, old.instructions, "{name}: the application's instructions");
         assert_eq!(without_hints(&report.app_histogram), without_hints(&old.histogram), "{name}");
         assert!(memory == old_memory, "{name}: memory differs");
         assert_eq!(report.findings.len(), old.findings.len(), "{name}: {:?}", report.findings.first());
-        let ends =
-            |(mnemonic, _): &&(&str, u64)| matches!(*mnemonic, "s_endpgm" | "s_setpc_b64" | "s_set_pc_i64");
+        let ends = |(mnemonic, _): &&(&str, u64)| matches!(*mnemonic, "s_endpgm" | "s_setpc_b64" | "s_set_pc_i64");
         let without: u64 = old.histogram.iter().filter(ends).map(|(_, n)| n).sum();
         let wanted = if when == Where::Before { old.instructions } else { old.instructions - without };
         assert_eq!(total, Some(wanted), "{name}: the count {when:?}");

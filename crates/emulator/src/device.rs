@@ -9,11 +9,13 @@ use luthier_loader::link::{ObjectId, Region};
 use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
 use crate::buffer::Buffer;
-use crate::error::EmuError;
+use crate::error::{EmuError, line_of};
 use crate::facts::devices_for;
 use crate::gws::Gws;
-use crate::memory::Memory;
+use crate::memory::{Host, Memory};
+use crate::packet::PacketPrograms;
 use crate::poison::Poison;
+use crate::pool::{Home, pool};
 use crate::program::Program;
 use crate::report::SourceFrame;
 use crate::sched::Spare;
@@ -74,35 +76,53 @@ impl Module {
 
     /// Why a launch of a kernel was stopped; `frames` tells where in the source an address is.
     pub fn error(&self, kernel: &str, trouble: Trouble, frames: impl Fn(u64) -> Vec<SourceFrame>) -> EmuError {
-        let kernel = kernel.to_owned();
-        match trouble {
-            Trouble::Fault { pc, text, workgroup, wave, fault } => EmuError::Fault {
-                kernel,
-                pc: self.place(pc),
-                text: text.into(),
-                workgroup,
-                wave,
-                lane: fault.lane,
-                address: fault.address,
-                message: fault.message.into(),
-                frames: frames(pc).into(),
-            },
-            Trouble::Deadlock { workgroup, waits, to_come } => {
-                let at = |pc: u64| format!("{:#x}", self.place(pc));
-                let line = |w: Waiting| format!("{}{}{}", w.what, w.at.map(at).unwrap_or_default(), w.why);
-                let mut waits = waits.into_iter().map(line).collect::<Vec<_>>().join("; ");
-                if to_come != 0 {
-                    waits += &format!("; {to_come} workgroups have not begun: a cooperative launch has all under way");
-                }
-                EmuError::Deadlock { kernel, workgroup, waits }
-            }
-            Trouble::Watchdog { instructions, pcs } => EmuError::Watchdog { kernel, instructions, pcs: pcs.join(", ") },
-        }
+        trouble_at(kernel, trouble, |pc| self.place(pc), frames)
     }
 
     /// Whether the instruction at an address of the module is the application's.
     pub fn is_application(&self, address: u64) -> bool {
         self.origins.as_ref().is_none_or(|o| o.is_application(address.wrapping_sub(self.base)))
+    }
+}
+
+/// Why a launch of a kernel was stopped; `place` is what people call an address.
+pub(crate) fn trouble_at(
+    kernel: &str,
+    trouble: Trouble,
+    place: impl Fn(u64) -> u64,
+    frames: impl Fn(u64) -> Vec<SourceFrame>,
+) -> EmuError {
+    let kernel = kernel.to_owned();
+    match trouble {
+        Trouble::Fault { pc, text, workgroup, wave, fault } => EmuError::Fault {
+            kernel,
+            pc: place(pc),
+            text: text.into(),
+            workgroup,
+            wave,
+            lane: fault.lane,
+            address: fault.address,
+            message: fault.message.into(),
+            frames: frames(pc).into(),
+        },
+        Trouble::Deadlock { workgroup, waits, to_come } => {
+            let at = |pc: u64| format!("{:#x}", place(pc));
+            let line = |w: Waiting| format!("{}{}{}", w.what, w.at.map(at).unwrap_or_default(), w.why);
+            let mut waits = waits.into_iter().map(line).collect::<Vec<_>>().join("; ");
+            if to_come != 0 {
+                waits += &format!("; {to_come} workgroups have not begun: a cooperative launch has all under way");
+            }
+            EmuError::Deadlock { kernel, workgroup, waits }
+        }
+        Trouble::Watchdog { instructions, places } => {
+            let one = |(pc, text, waves): (u64, String, usize)| {
+                let line = line_of(&frames(pc));
+                let waves = if waves == 1 { "1 wave".to_owned() } else { format!("{waves} waves") };
+                format!("{waves} at {:#x}: {text}{line}", place(pc))
+            };
+            let places = places.into_iter().map(one).collect::<Vec<_>>().join("; ");
+            EmuError::Watchdog { kernel, instructions, places }
+        }
     }
 }
 
@@ -123,8 +143,10 @@ pub struct Device {
     config: DeviceConfig,
     state: Mutex<State>,
     programs: Mutex<Programs>,
+    packets: Mutex<PacketPrograms>,
     spare: Arc<Spare>,
     gws: Arc<Gws>,
+    home: Home,
 }
 
 impl State {
@@ -184,14 +206,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Device {
     pub fn new(target: Target, config: DeviceConfig) -> Device {
-        let state = State { memory: Memory::new(), modules: Vec::new() };
+        Device::with_memory(target, config, Memory::new())
+    }
+
+    /// A device that runs packets in the memory of a host process ([`crate::packet`]).
+    pub fn of_host(target: Target, config: DeviceConfig, host: Arc<dyn Host>) -> Device {
+        Device::with_memory(target, config, Memory::of_host(host))
+    }
+
+    fn with_memory(target: Target, config: DeviceConfig, memory: Memory) -> Device {
+        let state = State { memory, modules: Vec::new() };
         Device {
             target,
             config,
             state: Mutex::new(state),
             programs: Mutex::default(),
+            packets: Mutex::default(),
             spare: Arc::default(),
             gws: Arc::default(),
+            home: Home::here(),
         }
     }
 
@@ -209,6 +242,26 @@ impl Device {
         let id = loader.load(object.clone(), &LoadOptions { name, ..LoadOptions::default() }).map_err(failed)?;
         loader.finalize().map_err(failed)?;
         state.adopt(&loader, &[id]).map(|modules| modules[0])
+    }
+
+    /// Makes known whose code lies at an address of the host's: kernels and lines of the source have names then. `base` is
+    /// what its vaddrs count from.
+    pub fn attach(&self, object: CodeObject, base: u64) -> Result<ModuleId, EmuError> {
+        let origins = object.origin_map().map_err(|e| EmuError::Load(e.to_string()))?;
+        let end = object.segments().iter().map(|s| s.vaddr.saturating_add(s.memsz)).max().unwrap_or(0);
+        let (span, symbols, allocations) = (base..base.saturating_add(end), HashMap::new(), Vec::new());
+        let object = Arc::new(object);
+        let module = Module { object, base, span, allocations, symbols, origins, sources: Sources::default() };
+        let mut state = lock(&self.state);
+        state.modules.push(Some(Arc::new(module)));
+        Ok(ModuleId(state.modules.len() as u32 - 1))
+    }
+
+    /// The name of the kernel of an attached module whose descriptor is at an address.
+    pub fn kernel_at(&self, id: ModuleId, descriptor: u64) -> Option<String> {
+        let module = self.module(id).ok()?;
+        let kernels = module.object.kernels();
+        kernels.iter().find(|k| module.address(k.descriptor_vaddr) == descriptor).map(|k| k.name.clone())
     }
 
     /// That the code is for this processor, or for a generic one that it belongs to.
@@ -280,10 +333,15 @@ impl Device {
         lock(&self.state).memory.allocate(bytes, true).ok_or(EmuError::OutOfMemory(bytes))
     }
 
+    /// The same, of memory that kernels may only read; [`Device::write`] sets it.
+    pub fn alloc_read_only(&self, bytes: u64) -> Result<u64, EmuError> {
+        lock(&self.state).memory.allocate(bytes, false).ok_or(EmuError::OutOfMemory(bytes))
+    }
+
     /// The address at which kernels find these bytes of the host's, without a copy: what they write is there at once.
-    pub fn share(&self, buffer: Buffer) -> Result<u64, EmuError> {
+    pub fn share(&self, buffer: Buffer, writable: bool) -> Result<u64, EmuError> {
         let bytes = buffer.len();
-        lock(&self.state).memory.add(buffer, bytes, true).ok_or(EmuError::OutOfMemory(bytes))
+        lock(&self.state).memory.add(buffer, bytes, writable).ok_or(EmuError::OutOfMemory(bytes))
     }
 
     pub fn free(&self, address: u64) -> Result<(), EmuError> {
@@ -298,9 +356,13 @@ impl Device {
         lock(&self.state).memory.write(address, bytes).map_err(EmuError::Address)
     }
 
-    pub(crate) fn workers(&self) -> usize {
-        let cores = rayon::current_num_threads();
-        if self.config.threads == 0 { cores } else { self.config.threads.min(cores) }
+    pub(crate) fn workers(&self) -> Result<usize, EmuError> {
+        let cores = pool()?.current_num_threads();
+        Ok(if self.config.threads == 0 { cores } else { self.config.threads.min(cores) })
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     pub(crate) fn spare(&self) -> Arc<Spare> {
@@ -330,6 +392,10 @@ impl Device {
 
     pub(crate) fn take_programs(&self, key: &ProgramKey) -> Vec<Program> {
         lock(&self.programs).remove(key).unwrap_or_default()
+    }
+
+    pub(crate) fn packet_programs(&self) -> MutexGuard<'_, PacketPrograms> {
+        lock(&self.packets)
     }
 
     pub(crate) fn keep_programs(&self, key: ProgramKey, programs: Vec<Program>) {

@@ -7,13 +7,15 @@ use std::time::Instant;
 
 use luthier_loader::Kernel;
 
-use crate::device::{Device, Module, ModuleId};
+use crate::attention::{Attention, Latch};
+use crate::device::{Device, Module, ModuleId, trouble_at};
 use crate::dispatch::{self, Dispatch};
 use crate::error::EmuError;
 use crate::facts::Facts;
 use crate::gws::{self, Gws};
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
+use crate::pool::pool;
 use crate::program::Program;
 use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
@@ -31,7 +33,7 @@ pub enum Strict {
 }
 
 impl Strict {
-    fn kinds(self) -> Option<Kinds> {
+    pub(crate) fn kinds(self) -> Option<Kinds> {
         match self {
             Strict::Off => None,
             Strict::On => Some(Kinds::ALL),
@@ -61,9 +63,9 @@ pub struct Launch {
 }
 
 /// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
-const COOPERATIVE_WAVES: u64 = 4096;
+pub(crate) const COOPERATIVE_WAVES: u64 = 4096;
 /// Bytes of scratch for workgroups that are begun while all others wait for global wave sync.
-const MORE_SCRATCH: u64 = 256 << 20;
+pub(crate) const MORE_SCRATCH: u64 = 256 << 20;
 
 /// A launch that is ready to run.
 struct Ready {
@@ -77,13 +79,27 @@ struct Ready {
 impl Device {
     /// Runs a kernel to its end.
     pub fn launch(&self, launch: &Launch) -> Result<LaunchReport, EmuError> {
-        Ok(self.run(launch, None)?.report)
+        Ok(self.run(launch, None, &|| true)?.report)
+    }
+
+    /// The same, watched or not. `go_on` is asked now and then, on this thread; the launch ends soon after it says no, with
+    /// memory as it is then.
+    ///
+    /// # Errors
+    /// [`EmuError::Interrupted`], or as [`Device::launch`].
+    pub fn launch_while(
+        &self,
+        launch: &Launch,
+        watch: Option<Watch>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Observed, EmuError> {
+        self.run(launch, watch, go_on)
     }
 
     /// The same, and says what happened on the way. The addresses in `watch`, and those of the events, are the code
     /// object's.
     pub fn observe(&self, launch: &Launch, watch: Watch) -> Result<Observed, EmuError> {
-        self.run(launch, Some(watch))
+        self.run(launch, Some(watch), &|| true)
     }
 
     /// A launch that goes on only when it is told to. It is not judged, whatever `launch.strict` says.
@@ -120,15 +136,25 @@ impl Device {
         Ok(Ready { module, kernel: number, shared, limits })
     }
 
-    fn run(&self, launch: &Launch, watch: Option<Watch>) -> Result<Observed, EmuError> {
+    fn run(&self, launch: &Launch, watch: Option<Watch>, go_on: &dyn Fn() -> bool) -> Result<Observed, EmuError> {
         let start = Instant::now();
-        let _turn = launch.cooperative.then(|| self.gws().take_turn());
+        let _under_way = self.home().enter()?;
+        let attention = Attention::new(go_on);
+        let mut turn = None;
+        if launch.cooperative {
+            let early = AtomicBool::new(false);
+            turn = self.gws().take_turn(|| attention.nap(&early));
+            if turn.is_none() {
+                return Err(EmuError::Interrupted);
+            }
+        }
+        let _turn = turn;
         let Ready { module, kernel, shared, limits } = self.ready(launch, watch, Arc::clone(self.gws()))?;
         let kernel = &module.object.kernels()[kernel];
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
-        let workers = self.workers_for(shared.clusters);
+        let workers = self.workers_for(shared.clusters)?;
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
@@ -141,14 +167,23 @@ impl Device {
         let mut outcomes: Vec<Option<Outcome>> = Vec::new();
         outcomes.resize_with(workers, || None);
         if workers == 1 {
-            outcomes[0] = Some(sched::work(&shared, &mut programs[0], 0));
+            outcomes[0] = Some(sched::work(&shared, &mut programs[0], 0, Some(&attention)));
         } else {
-            rayon::scope(|scope| {
+            let latch = Latch::new(workers);
+            pool()?.in_place_scope(|scope| {
                 for (i, (outcome, program)) in outcomes.iter_mut().zip(&mut programs).enumerate() {
-                    let shared = &shared;
-                    scope.spawn(move |_| *outcome = Some(sched::work(shared, program, i * shared.resident)));
+                    let (shared, away) = (&shared, latch.worker());
+                    scope.spawn(move |_| {
+                        let _away = away;
+                        *outcome = Some(sched::work(shared, program, i * shared.resident, None));
+                    });
                 }
+                attention.wait(&latch, &shared.stop);
             });
+        }
+        if attention.refused() {
+            // The programs go, too: their counts are this launch's.
+            return Err(EmuError::Interrupted);
         }
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         sched::agree(&mut outcomes);
@@ -160,8 +195,8 @@ impl Device {
     }
 
     /// Workers of a launch of so many clusters.
-    fn workers_for(&self, clusters: u64) -> usize {
-        self.workers().min(clusters.min(1 << 16) as usize).max(1)
+    pub(crate) fn workers_for(&self, clusters: u64) -> Result<usize, EmuError> {
+        Ok(self.workers()?.min(clusters.min(1 << 16) as usize).max(1))
     }
 
     fn prepare(
@@ -239,9 +274,9 @@ impl Device {
             if groups > most {
                 return Err(EmuError::Cooperative { groups, most });
             }
-            resident = resident.max(clusters.div_ceil(self.workers() as u64) as usize * in_cluster);
+            resident = resident.max(clusters.div_ceil(self.workers()? as u64) as usize * in_cluster);
         }
-        let own_slots = self.workers() * resident;
+        let own_slots = self.workers()? * resident;
         // Workers have room of their own; more of it is for workgroups that are begun while all others wait.
         let affordable = MORE_SCRATCH.checked_div(scratch_slot).unwrap_or(u64::MAX);
         let more = if in_cluster == 1 { groups.min(most).saturating_sub(resident as u64).min(affordable) } else { 0 };
@@ -255,7 +290,7 @@ impl Device {
             clusters,
             resident,
             cooperative: launch.cooperative,
-            stop: AtomicBool::new(false),
+            stop: Arc::default(),
             strict,
             watch,
             watchdog: self.watchdog(),
@@ -269,7 +304,7 @@ impl Device {
             global: Arc::new(gws::View::new(
                 gws,
                 launch.cooperative.then_some((groups, all_waves)),
-                self.workers_for(clusters),
+                self.workers_for(clusters)?,
             )),
         })
     }
@@ -309,6 +344,28 @@ impl Device {
         }
         report.histogram = sorted(counts);
         report.app_histogram = sorted(app_counts);
+        let observations = self.judge(Some(module), &kernel.name, programs, outcomes, &mut report)?;
+        report.seconds = start.elapsed().as_secs_f64();
+        let mut observation = Observation::merge(observations);
+        observation.relocate(vaddr);
+        Ok(Observed { report, observation, counts: by_address.into_iter().collect() })
+    }
+
+    /// Adds to a report what workers bring home. A kernel of an unknown `module` keeps the device's addresses.
+    pub(crate) fn judge(
+        &self,
+        module: Option<&Module>,
+        kernel: &str,
+        programs: &[Program],
+        outcomes: Vec<Outcome>,
+        report: &mut LaunchReport,
+    ) -> Result<Vec<Observation>, EmuError> {
+        let vaddr = |pc: u64| module.and_then(|m| m.vaddr(pc)).unwrap_or(pc);
+        let others: Vec<Arc<Module>> = self.modules();
+        let owner = |pc: u64| {
+            let mut all = module.into_iter().chain(others.iter().map(|m| &**m));
+            all.find(|m| m.span.contains(&pc))
+        };
         let mut observations = Vec::new();
         for outcome in outcomes {
             observations.push(outcome.observation);
@@ -326,7 +383,7 @@ impl Device {
                 };
                 report.findings.push(Finding {
                     kind: raw.kind,
-                    kernel: kernel.name.clone(),
+                    kernel: kernel.to_owned(),
                     pc: vaddr(raw.pc),
                     text: text_at(raw.pc),
                     workgroup,
@@ -340,16 +397,13 @@ impl Device {
                 });
             }
             if let Some(trouble) = outcome.trouble {
-                return Err(module.error(&kernel.name, trouble, |pc| locate(pc).1));
+                return Err(trouble_at(kernel, trouble, vaddr, |pc| locate(pc).1));
             }
         }
         // One finding for each kind and place, the first workgroup's.
         report.findings.sort_by_key(|f| (f.pc, f.kind, f.workgroup, f.wave));
         report.findings.dedup_by_key(|f| (f.pc, f.kind));
-        report.seconds = start.elapsed().as_secs_f64();
-        let mut observation = Observation::merge(observations);
-        observation.relocate(vaddr);
-        Ok(Observed { report, observation, counts: by_address.into_iter().collect() })
+        Ok(observations)
     }
 }
 

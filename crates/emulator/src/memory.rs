@@ -46,10 +46,29 @@ pub struct Memory {
     next: u64,
     /// Start and length, the latest last.
     freed: Arc<Mutex<VecDeque<(u64, u64)>>>,
+    host: Option<Hosted>,
 }
 
-/// The allocation that a wave touched last.
-#[derive(Clone, Copy)]
+/// A host, and what it had when it was last asked.
+type Hosted = (Arc<dyn Host>, Arc<[Span]>);
+
+/// The host process in which a device runs packets ([`crate::packet`]): what its memory has where, which may change while
+/// kernels run, and who listens to them.
+pub trait Host: Send + Sync {
+    /// What kernels may access now, sorted by address.
+    fn spans(&self) -> Arc<[Span]>;
+    /// The span that holds an address, though it may be newer than the last [`Host::spans`].
+    fn find(&self, address: u64) -> Option<Span>;
+    /// Whether the address was in a span that has been freed (not too long ago).
+    fn was_freed(&self, address: u64) -> bool;
+    /// Changes whenever code may have changed: caches of instructions are invalid then.
+    fn code_epoch(&self) -> u64;
+    /// A wave sends an interrupt (`s_sendmsg`).
+    fn interrupt(&self);
+}
+
+/// Some bytes in a row: what a wave touched last, or what a [`Host`] has.
+#[derive(Clone, Copy, Debug)]
 pub struct Span {
     start: u64,
     len: u64,
@@ -57,9 +76,36 @@ pub struct Span {
     writable: bool,
 }
 
+// SAFETY: whoever makes a span promises that its bytes are accessed through atomics only, by all threads.
+unsafe impl Send for Span {}
+// SAFETY: as above.
+unsafe impl Sync for Span {}
+
 impl Span {
     /// Holds no address.
     pub const NONE: Span = Span { start: 0, len: 0, ptr: std::ptr::null(), writable: false };
+
+    /// `len` bytes of the host's at `ptr`, which kernels find at `start`.
+    ///
+    /// # Safety
+    /// The bytes stay where they are until every launch has ended that was under way when the span's [`Host`] last had it.
+    /// `ptr` and `start` are multiples of [`Buffer::HOST_ALIGN`].
+    pub unsafe fn of_host(start: u64, ptr: *const u8, len: u64, writable: bool) -> Span {
+        Span { start, len, ptr, writable }
+    }
+    /// Where the host has the byte at an address of the span's.
+    pub fn host(&self, address: u64) -> *const u8 {
+        self.ptr.wrapping_add(address.wrapping_sub(self.start) as usize)
+    }
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+    pub fn end(&self) -> u64 {
+        self.start + self.len
+    }
+    pub fn writable(&self) -> bool {
+        self.writable
+    }
 }
 
 /// Why an address cannot be used.
@@ -74,6 +120,21 @@ pub enum BadAddress {
 impl Memory {
     pub fn new() -> Memory {
         Memory { next: FIRST, ..Memory::default() }
+    }
+    /// What a host has now, with room for allocations of our own.
+    pub fn of_host(host: Arc<dyn Host>) -> Memory {
+        let spans = host.spans();
+        Memory { host: Some((host, spans)), ..Memory::new() }
+    }
+    /// The same with what the host has by now.
+    pub fn renewed(mut self) -> Memory {
+        if let Some((host, spans)) = &mut self.host {
+            *spans = host.spans();
+        }
+        self
+    }
+    pub fn host(&self) -> Option<&dyn Host> {
+        self.host.as_ref().map(|(host, _)| &**host)
     }
     /// The address that the next allocation gets.
     pub fn next_address(&self) -> u64 {
@@ -129,12 +190,17 @@ impl Memory {
     pub fn was_freed(&self, address: u64) -> bool {
         let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
         freed.iter().any(|&(start, len)| address.wrapping_sub(start) < len)
+            || self.host().is_some_and(|host| host.was_freed(address))
     }
     /// The allocation that holds `address`.
-    pub fn find(&self, address: u64) -> Option<&Allocation> {
-        let i = self.allocations.partition_point(|a| a.start <= address).checked_sub(1)?;
-        let a = &self.allocations[i];
-        (address - a.start < a.len).then_some(a)
+    pub fn find(&self, address: u64) -> Option<Span> {
+        let own = self.allocations.partition_point(|a| a.start <= address).checked_sub(1).map(|i| &self.allocations[i]);
+        if let Some(a) = own.filter(|a| address - a.start < a.len) {
+            return Some(Span { start: a.start, len: a.len, ptr: a.buffer.ptr(), writable: a.writable });
+        }
+        let (host, spans) = self.host.as_ref()?;
+        let known = spans.partition_point(|s| s.start <= address).checked_sub(1).map(|i| spans[i]);
+        known.filter(|s| address - s.start < s.len).or_else(|| host.find(address))
     }
     /// A host pointer to `size` bytes at `address`, valid as long as this `Memory` (or a clone of it) lives.
     #[inline(always)]
@@ -174,12 +240,12 @@ impl Memory {
         if a.len - offset < size {
             return Err(BadAddress::Unmapped);
         }
-        *span = Span { start: a.start, len: a.len, ptr: a.buffer.ptr(), writable: a.writable };
+        *span = a;
         if write && !a.writable {
             return Err(BadAddress::ReadOnly);
         }
         // SAFETY: offset is inside the buffer.
-        Ok(HostPtr(unsafe { span.ptr.add(offset as usize) }))
+        Ok(HostPtr(unsafe { a.ptr.add(offset as usize) }))
     }
     /// Copies bytes out; `Err` holds the first bad address.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), u64> {

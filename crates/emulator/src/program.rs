@@ -11,6 +11,7 @@ use luthier_isa::{Decoder, Inst, Mode, VgprMsb};
 
 use crate::lower::{Builder, Ending, Limits, row_of};
 use crate::mem::gws;
+use crate::memory::Memory;
 use crate::observe::{self, Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison, poison};
@@ -27,6 +28,8 @@ const UNKNOWN: u32 = u32::MAX;
 struct Block {
     ops: Box<[Op]>,
     insts: Box<[(u64, Inst)]>,
+    /// What was translated, if it is a host's, which may change it.
+    code: Box<[u8]>,
     /// What strict mode's micro-ops point at.
     #[allow(clippy::vec_box)] // ops point at them while the vector grows
     _checked: Vec<Box<Checked>>,
@@ -279,7 +282,7 @@ impl Program {
             }
             let ending = builder.instruction(&inst, pc, number);
             pc += inst.size() as u64;
-            if self.strict && inst.info().base.starts_with("ds_gws_") && !self.waits_at(w, pc, builder.msb) {
+            if self.strict && inst.info().op().is_gws() && !self.waits_at(w, pc, builder.msb) {
                 builder.ops.iter_mut().rev().take(1).for_each(|op| op.imm |= gws::UNWAITED);
             }
             match ending {
@@ -296,7 +299,10 @@ impl Program {
         let mut checks = checks.into_iter().peekable();
         let is_check = |(at, op): (usize, _)| checks.next_if(|&check| check == at).map(|_| op);
         strict::set_up(&mut checked, builder.ops.iter_mut().enumerate().filter_map(is_check));
+        let mut code = vec![0; if w.memory.host().is_some() { (pc - start) as usize } else { 0 }];
+        w.memory.read(start, &mut code).unwrap_or(());
         Ok(Block {
+            code: code.into(),
             index_mode: if self.high_vgprs { builder.msb.bits() } else { builder.index_mode },
             ops: builder.ops.into_boxed_slice(),
             insts: insts.into_boxed_slice(),
@@ -321,7 +327,7 @@ impl Program {
         let Some(allocation) = w.memory.find(pc) else {
             return Err(format!("execution reaches {pc:#x}, which is in no allocation"));
         };
-        let left = allocation.start + allocation.len - pc;
+        let left = allocation.end() - pc;
         let mut bytes = [0; MAX_SIZE as usize];
         let bytes = &mut bytes[..left.min(MAX_SIZE) as usize];
         w.memory.read(pc, bytes).map_err(|a| format!("execution reaches {a:#x}, which is in no allocation"))?;
@@ -340,6 +346,16 @@ impl Program {
                 block.count = 0;
             }
         }
+    }
+
+    /// Whether the code in a host's memory is still what was translated.
+    pub fn is_current(&self, memory: &Memory) -> bool {
+        let mut bytes = Vec::new();
+        self.blocks.iter().all(|block| {
+            bytes.resize(block.code.len(), 0);
+            let start = block.insts.first().map_or(0, |(pc, _)| *pc);
+            memory.read(start, &mut bytes).is_ok() && bytes == *block.code
+        })
     }
 
     pub fn limits(&self) -> Limits {

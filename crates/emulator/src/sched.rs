@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::attention::Attention;
 use crate::barrier::Cluster;
 use crate::dispatch::Dispatch;
 use crate::gws;
@@ -28,6 +29,8 @@ use crate::workgroup::{Progress, Trouble, Workgroup};
 const ALONE: (u64, u32) = (20_000, 16);
 /// The same while several workgroups are under way, which then mostly spin until another one gets somewhere.
 const TOGETHER: (u64, u32) = (1_000, 1);
+/// Instructions after which a worker looks whether the launch is to go on.
+const BETWEEN_QUESTIONS: u64 = 5_000;
 /// Workgroups that a worker has under way at most, unless all have to be.
 pub const RESIDENT: usize = 32;
 
@@ -41,7 +44,7 @@ pub struct Shared {
     pub resident: usize,
     /// All of them are, from the beginning.
     pub cooperative: bool,
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
     /// What strict mode looks for, if it is on.
     pub strict: Option<Kinds>,
     /// What the launch is watched for.
@@ -113,8 +116,9 @@ pub struct Outcome {
     pub observation: Observation,
 }
 
-/// One worker: takes workgroups until none is left. `slot0` is its first scratch slot.
-pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
+/// One worker: takes workgroups until none is left. `slot0` is its first scratch slot. `attention` is asked now and then, by
+/// a worker on the thread that launches.
+pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Option<&Attention<'_>>) -> Outcome {
     let mut worker = Worker {
         shared,
         program,
@@ -122,6 +126,8 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         free_waves: Vec::new(),
         free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
+        attention,
+        unasked: 0,
     };
     let _presence = shared.global.meeting.enter();
     let mut resident: Vec<Workgroup> = Vec::new();
@@ -210,6 +216,9 @@ struct Worker<'a> {
     free_waves: Vec<Box<Wave>>,
     free_slots: Vec<usize>,
     outcome: Outcome,
+    attention: Option<&'a Attention<'a>>,
+    /// Instructions since it was asked.
+    unasked: u64,
 }
 
 impl Worker<'_> {
@@ -272,7 +281,12 @@ impl Worker<'_> {
         let most = group.instructions + slice * u64::from(turns) * group.waves.len() as u64;
         while turns > 0 && group.instructions < most {
             for number in 0..group.waves.len() {
+                let before = group.instructions;
                 group.advance(self.program, number, slice)?;
+                self.unasked += group.instructions - before;
+                if self.unasked >= BETWEEN_QUESTIONS && !self.goes_on() {
+                    return Ok(Progress::Running);
+                }
             }
             turns -= u32::from(group.has_ready_waves());
             match group.settle() {
@@ -282,9 +296,18 @@ impl Worker<'_> {
             }
         }
         if group.instructions > self.shared.watchdog {
-            return Err(Trouble::Watchdog { instructions: group.instructions, pcs: group.places(self.program) });
+            return Err(Trouble::Watchdog { instructions: group.instructions, places: group.places(self.program) });
         }
         Ok(Progress::Running)
+    }
+
+    /// Whether the launch is to go on.
+    fn goes_on(&mut self) -> bool {
+        self.unasked = 0;
+        if let Some(attention) = self.attention {
+            attention.ask(&self.shared.stop);
+        }
+        !self.shared.stop.load(Relaxed)
     }
 
     fn retire(&mut self, group: Workgroup) {

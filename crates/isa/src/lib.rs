@@ -29,6 +29,7 @@
 //! | [`memory`] | which memory an instruction reaches, and how many bytes of it |
 //! | [`hazard`] | pairs of instructions that software has to keep apart |
 //! | [`msb`] | which of gfx1250's 1024 VGPRs an operand is |
+//! | [`wait`] | the counters of outstanding operations, what counts on them, and what waits for them |
 //! | [`target`] | the processors, and the wave sizes that code is made for |
 
 pub mod access;
@@ -52,6 +53,7 @@ mod print;
 pub mod reg;
 mod tables;
 pub mod target;
+pub mod wait;
 
 pub use access::{Access, RegAccess};
 pub use access_plan::AccessPlan;
@@ -66,3 +68,4 @@ pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo,
 pub use operand::Operand;
 pub use reg::{Part, Reg, RegRange, RegSet};
 pub use target::{Mode, Target, Wave};
+pub use wait::{Counter, Wait};

@@ -3,7 +3,7 @@
 //! An [`Op`] is the same on every processor: RDNA3's `global_load_b32` and gfx9's `global_load_dword`, RDNA4's
 //! `s_add_co_u32` and `s_add_u32` are one. It has the name of the oldest processor that has the operation. What differs
 //! in its operands or its result is another operation: `ds_cmpstore_b32` takes the operands of `ds_cmpst_b32` in another
-//! order. `tables/synonyms.txt` has the names that are taken together.
+//! order. `build/synonyms.txt` has the names that are taken together.
 
 use std::fmt;
 

@@ -74,6 +74,7 @@ pub(crate) fn assemble(
         issues,
         graph: Default::default(),
         summaries: Summaries::none(code.mode.target()),
+        origins: None,
     };
     p.succ_start.push(0);
     let mut parts = Parts::default();

@@ -16,6 +16,8 @@ pub enum LiftError {
     TooLarge { start: u64, end: u64 },
     #[error("the executable range at {vaddr:#x} ({size} bytes) has no bytes in the file")]
     NoBytes { vaddr: u64, size: u64 },
+    #[error("{reason}")]
+    Origin { reason: String },
 }
 
 /// One thing that lifting could not settle. Nothing is guessed: each is in [`crate::Program::issues`].

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::{
-    BlockId, ExecStates, FuncId, FunctionKind, Gap, Issue, Liveness, Loop, LoopForest, LoopId, Place, Program,
+    BlockId, ExecStates, FuncId, FunctionKind, Gap, Issue, Liveness, Loop, LoopForest, LoopId, Origin, Place, Program,
     RegisterCounts, Resolution, Terminator,
 };
 
@@ -16,6 +16,8 @@ pub struct Document<'a> {
     /// Lanes of a wave.
     pub wave: u32,
     pub instructions: usize,
+    /// Of an instrumented object: how many of them are tools'.
+    pub inserted: Option<usize>,
     pub functions: Vec<FunctionRecord<'a>>,
     pub pc_values: Vec<PcRecord<'a>>,
     pub gaps: &'a [Gap],
@@ -33,6 +35,8 @@ pub struct FunctionRecord<'a> {
     pub named: bool,
     /// Why it must not be touched.
     pub refusal: Option<&'a str>,
+    /// Of an instrumented copy: where the application had it.
+    pub copied_from: Option<u64>,
     pub address_taken: bool,
     pub callees: &'a [FuncId],
     pub unresolved_calls: bool,
@@ -53,6 +57,8 @@ pub struct BlockRecord {
     pub vaddr: u64,
     pub end: u64,
     pub instructions: usize,
+    /// How many of them are tools'.
+    pub inserted: usize,
     pub terminator: Terminator,
     pub succs: Vec<BlockId>,
     pub preds: Vec<BlockId>,
@@ -104,6 +110,7 @@ pub fn document<'a>(program: &'a Program, only: Option<&[FuncId]>) -> Document<'
         target: program.target().name(),
         wave: program.mode().wave().lanes(),
         instructions: program.instrs().len(),
+        inserted: program.is_instrumented().then(|| program.function_ids().map(|id| program.inserted_in(id)).sum()),
         functions,
         pc_values,
         gaps: program.gaps(),
@@ -125,6 +132,7 @@ fn function(program: &Program, id: FuncId) -> FunctionRecord<'_> {
             vaddr: program.block_vaddr(b),
             end,
             instructions: block.instrs.len(),
+            inserted: block.instrs.iter().filter(|i| program.origin(*i) == Origin::Inserted).count(),
             terminator: block.terminator,
             succs: program.succs(b).to_vec(),
             preds: program.preds(b).to_vec(),
@@ -151,6 +159,7 @@ fn function(program: &Program, id: FuncId) -> FunctionRecord<'_> {
         kind: f.kind,
         named: f.named,
         refusal: f.refusal.as_deref(),
+        copied_from: program.copied_from(id),
         address_taken: program.is_address_taken(id),
         callees: program.callees(id),
         unresolved_calls: program.has_unresolved(id),
@@ -172,7 +181,8 @@ pub fn dot(program: &Program, id: FuncId) -> String {
     for b in f.blocks.iter() {
         let mut text = format!("{}:\\l", escape(&program.label(b).to_string()));
         for i in program.block(b).instrs.iter() {
-            let _ = write!(text, "{:x}  {}\\l", program.vaddr(i), escape(&program.inst(i).to_string()));
+            let mark = if program.origin(i) == Origin::Inserted { "+ " } else { "" };
+            let _ = write!(text, "{mark}{:x}  {}\\l", program.vaddr(i), escape(&program.inst(i).to_string()));
         }
         let _ = writeln!(out, "  b{b} [label=\"{text}\"];");
         let conditional = program.block(b).terminator == Terminator::CondBranch;

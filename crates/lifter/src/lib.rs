@@ -32,6 +32,7 @@
 //! | [`mask`], `exec` | what is known of EXEC |
 //! | [`pending`], [`wait`] | memory results that may still be under way, and the counters of them |
 //! | [`live`] | live registers, per lane side |
+//! | `origin` | instrumented code: the application's instructions and the inserted ones |
 //! | [`listing`], [`export`], [`mir`] | annotated text, JSON, DOT, LLVM MIR |
 
 mod assemble;
@@ -52,6 +53,7 @@ pub mod live;
 pub mod loops;
 pub mod mask;
 pub mod mir;
+mod origin;
 pub mod pcrel;
 pub mod pending;
 mod place;
@@ -63,7 +65,6 @@ mod taken;
 mod track;
 mod upper;
 mod values;
-pub mod wait;
 pub mod why;
 mod worklist;
 
@@ -73,10 +74,11 @@ pub use ids::{BlockId, BlockIds, FuncId, IdRange, InstrId, InstrIds};
 pub use listing::Line;
 pub use live::{Live, Liveness, Point};
 pub use loops::{Loop, LoopForest, LoopId};
+pub use luthier_isa::{Counter, Wait};
 pub use mask::{ExecState, ExecStates};
 pub use mir::{Mir, MirPlace};
+pub use origin::Origin;
 pub use pcrel::{PcValue, Place};
 pub use pending::{InFlight, PendingLoads};
 pub use program::{Block, Call, Exit, Function, FunctionKind, Gap, GapKind, Program, Resolution, Terminator};
-pub use wait::{Counter, Wait};
 pub use why::Unresolved;

@@ -76,6 +76,7 @@ impl<'a> Code<'a> {
 
 pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
     let code = Code::of(object)?;
+    let origins = crate::origin::map_of(object)?;
     let places = Places::new(object);
     let mut issues = Vec::new();
     let mut drafts = crate::seeds::drafts(object, &code, &mut issues);
@@ -111,7 +112,7 @@ pub(crate) fn lift(object: &CodeObject) -> Result<Program, LiftError> {
     crate::upper::report(&mut drafts, code.classes);
     drafts.sort_by_key(|d| d.entry);
     let gaps = crate::gaps::gaps(&drafts, &code, &mut issues);
-    Ok(crate::assemble::assemble(drafts, &code, &places, gaps, issues))
+    Ok(Program { origins, ..crate::assemble::assemble(drafts, &code, &places, gaps, issues) })
 }
 
 /// Blocks and tracked values of one function, until they agree.

@@ -5,7 +5,7 @@ use std::fmt;
 use luthier_isa::Operand;
 
 use crate::class::Kind;
-use crate::{BlockId, FuncId, FunctionKind, InstrId, Program, Resolution, Terminator};
+use crate::{BlockId, FuncId, FunctionKind, InstrId, Origin, Program, Resolution, Terminator};
 
 /// The label of a block: the function's name for its first block, `.LBB` and a number for the others.
 #[derive(Clone, Copy)]
@@ -29,7 +29,14 @@ impl fmt::Display for Label<'_> {
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum Line {
     /// In front of a function.
-    Function { name: String, vaddr: u64, kind: FunctionKind, refusal: Option<String> },
+    Function {
+        name: String,
+        vaddr: u64,
+        kind: FunctionKind,
+        refusal: Option<String>,
+        /// Of an instrumented copy: where the application had it.
+        copied_from: Option<u64>,
+    },
     /// In front of a block.
     Label { block: BlockId, vaddr: u64, label: String },
     Instruction {
@@ -42,21 +49,27 @@ pub enum Line {
         /// Where a branch, jump or call goes, when known.
         target: Option<u64>,
         notes: Vec<String>,
+        origin: Origin,
     },
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Line::Function { name, vaddr, kind, refusal } => {
+            Line::Function { name, vaddr, kind, refusal, copied_from } => {
                 let kind = if *kind == FunctionKind::Kernel { "kernel" } else { "function" };
                 write!(f, "{vaddr:016x} <{name}>: ; {kind}")?;
+                copied_from.map_or(Ok(()), |from| write!(f, "; instrumented, original at {from:#x}"))?;
                 refusal.as_ref().map_or(Ok(()), |why| write!(f, "; not instrumentable: {why}"))
             }
             Line::Label { label, .. } => write!(f, "{label}:"),
-            Line::Instruction { vaddr, text, words, notes, .. } => {
+            Line::Instruction { vaddr, text, words, notes, origin, .. } => {
+                f.write_str(if *origin == Origin::Inserted { "+" } else { "" })?;
                 write!(f, "\t{text:<58} // {vaddr:012X}:")?;
                 words.iter().try_for_each(|w| write!(f, " {w:08X}"))?;
+                if let Origin::Copy(original) = origin {
+                    write!(f, " ; from {original:#x}")?;
+                }
                 notes.iter().try_for_each(|n| write!(f, " ; {n}"))
             }
         }
@@ -76,6 +89,7 @@ impl Program {
             vaddr: function.vaddr,
             kind: function.kind,
             refusal: function.refusal.clone(),
+            copied_from: self.copied_from(func),
         };
         let body = function.blocks.iter().flat_map(move |block| {
             let label = Line::Label { block, vaddr: self.block_vaddr(block), label: self.label(block).to_string() };
@@ -114,7 +128,15 @@ impl Program {
             }
             _ => inst.to_string(),
         };
-        Line::Instruction { instr, vaddr, text, words: inst.words().to_vec(), target, notes }
+        Line::Instruction {
+            instr,
+            vaddr,
+            text,
+            words: inst.words().to_vec(),
+            target,
+            notes,
+            origin: self.origin(instr),
+        }
     }
 
     /// Where the control instruction at the end of a block goes.

@@ -2,7 +2,7 @@
 //! says that it has.
 //!
 //! The hardware counts outstanding operations, and `s_waitcnt` and its kin wait until a counter is low enough (Vega ISA,
-//! "Manually Inserted Wait States"; [`crate::wait`] has the counters of each generation). Vector memory operations come back in the order they were
+//! "Manually Inserted Wait States"; [`luthier_isa::wait`] has the counters of each generation, and what counts on them). Vector memory operations come back in the order they were
 //! issued, loads and stores alike, so `vmcnt(n)` says that all but the last n are done. That fails while a FLAT
 //! operation is out, which may be served by LDS instead: then only `vmcnt(0)` says something. DS operations are in
 //! order among themselves; scalar loads, messages, FLAT and GDS operations mix with them in any order, and then only
@@ -12,10 +12,10 @@
 //! instruction is issued (LLVM: `vmemWriteNeedsExpWaitcnt` is false from Sea Islands on). Exports and GDS operations
 //! do hold theirs until expcnt says otherwise, and are listed.
 
-use luthier_isa::{Field, Flags, Generation, Inst, Reg, RegSet};
+use luthier_isa::wait::{self, Counted};
+use luthier_isa::{Counter, Flags, Inst, Reg, RegSet, Wait};
 
 use crate::class::Kind;
-use crate::wait::{Counter, Wait};
 use crate::worklist::WorkList;
 use crate::{BlockId, FuncId, FunctionKind, InstrId, Program};
 
@@ -27,29 +27,25 @@ type Waiting = Vec<(Reg, u8)>;
 struct Queue {
     waiting: Waiting,
     /// Kinds of operation that are out, one bit each.
-    kinds: u8,
+    kinds: u16,
     /// Operations that are out, at most; [`MANY`] stands for any number.
     most: u8,
 }
 
 const MANY: u8 = u8::MAX;
 
-// Kinds that come back in the order they were issued among themselves, but not among each other.
-const MEMORY: u8 = 1;
-const SAMPLE: u8 = 2;
-const BVH: u8 = 4;
-const LDS: u8 = 8;
-// Kinds that do not even do that, if there is more than one operation.
-const GDS: u8 = 16;
-const SMEM: u8 = 32;
-const MESSAGE: u8 = 64;
-const FLAT: u8 = 128;
+const fn bit(kind: wait::Kind) -> u16 {
+    1 << kind as u8
+}
+
+/// Kinds of which one operation may overtake another.
+const UNORDERED: u16 =
+    bit(wait::Kind::Flat) | bit(wait::Kind::Gds) | bit(wait::Kind::Scalar) | bit(wait::Kind::Message);
 
 impl Queue {
-    fn issue(&mut self, kind: u8, targets: &[Reg]) {
-        self.kinds |= kind;
-        // A scalar load of more than one dword counts twice.
-        self.most = self.most.saturating_add(if kind == SMEM { 2 } else { 1 });
+    fn issue(&mut self, counted: Counted, targets: &[Reg]) {
+        self.kinds |= bit(counted.kind);
+        self.most = self.most.saturating_add(counted.most);
         self.waiting.iter_mut().for_each(|e| e.1 = e.1.saturating_add(1));
         for &reg in targets {
             match self.waiting.binary_search_by_key(&reg, |e| e.0) {
@@ -70,7 +66,7 @@ impl Queue {
     }
     /// The oldest is done first.
     fn in_order(&self) -> bool {
-        matches!(self.kinds, 0 | MEMORY | SAMPLE | BVH | LDS)
+        self.kinds & (self.kinds.wrapping_sub(1) | UNORDERED) == 0
     }
     fn wait(&mut self, upto: u8) {
         if upto == 0 {
@@ -129,113 +125,56 @@ impl InFlight {
         self.exp.union_with(&other.exp);
         *self != before
     }
-    fn wait(&mut self, mut wait: Wait) {
-        for counter in Counter::ALL {
-            if let Some(n) = *wait.of(counter) {
-                self.queues[counter as usize].wait(n);
-            }
-        }
+    fn wait(&mut self, wait: Wait) {
+        wait.bounds().for_each(|(counter, n)| self.queues[counter as usize].wait(n));
         if wait.expcnt == Some(0) {
             self.exp = RegSet::EMPTY;
         }
     }
-    fn issue(&mut self, counter: Counter, kind: u8, targets: &[Reg]) {
-        self.queues[counter as usize].issue(kind, targets);
-    }
-    fn step(&mut self, generation: Generation, kind: Kind, inst: &Inst) {
-        let flags = inst.info().flags;
-        match kind {
-            Kind::Waitcnt => return self.wait(Wait::of_instruction(generation, inst)),
-            // Whether cache maintenance counts does not matter: not counting it only waits for more.
-            Kind::CacheControl => return,
-            _ => {}
+    fn step(&mut self, inst: &Inst) {
+        let op = inst.info().op();
+        if op.is_wait() {
+            return self.wait(Wait::of_instruction(inst));
         }
-        let message = kind == Kind::Message;
-        if !message && !flags.intersects(Flags::VM_CNT | Flags::LGKM_CNT | Flags::EXP_CNT | Flags::EXPORT) {
+        // Whether cache maintenance counts does not matter: not counting it only waits for more.
+        if op.is_cache_control() {
             return;
         }
-        let split = generation >= Generation::Gfx12;
+        let mut counted = wait::counted(inst).peekable();
+        if counted.peek().is_none() {
+            return;
+        }
         let targets = targets(inst);
-        let flat = is_flat(flags);
-        let memory = flags.intersects(Flags::LOAD | Flags::STORE | Flags::ATOMIC);
-        if flags.contains(Flags::VM_CNT) && memory {
-            let base = inst.info().base;
-            let sample =
-                base.starts_with("image_sample") || base.starts_with("image_gather") || base.contains("_msaa_");
-            let (own, kind) = match () {
-                _ if flat => (Counter::Vm, FLAT),
-                _ if base.contains("bvh") => (Counter::Bvh, BVH),
-                _ if sample => (Counter::Sample, SAMPLE),
-                _ => (Counter::Vm, MEMORY),
-            };
-            // GCN and CDNA have one order and one counter for all of it; RDNA counts what only writes apart, and orders
-            // only what goes the same way.
-            let returns = !targets.is_empty() || flags.contains(Flags::LOAD) && !flags.contains(Flags::ATOMIC);
-            match generation.is_gfx9_family() {
-                true => self.issue(Counter::Vm, if flat { FLAT } else { MEMORY }, &targets),
-                false if !returns => self.issue(Counter::Vs, kind, &[]),
-                false => self.issue(if split { own } else { Counter::Vm }, kind, &targets),
-            }
-        }
-        if flags.contains(Flags::LGKM_CNT) || message {
-            let gds = inst.field(Field::Gds) == Some(1) || inst.info().base.contains("gws");
-            let (own, kind) = match () {
-                _ if message => (Counter::Km, MESSAGE),
-                _ if flat => (Counter::Ds, FLAT),
-                _ if gds => (Counter::Ds, GDS),
-                _ if flags.contains(Flags::DS) => (Counter::Ds, LDS),
-                _ => (Counter::Km, SMEM),
-            };
-            let scalars = if message { scalar_targets(inst) } else { Vec::new() };
-            let targets = if message { &scalars } else { &targets };
-            self.issue(if split { own } else { Counter::Lgkm }, kind, targets);
-            if gds {
-                self.queues[Counter::Exp as usize].issue(MEMORY, &[]);
+        for counted in counted {
+            let returns = !matches!(counted.counter, Counter::Vs | Counter::Exp | Counter::X);
+            self.queues[counted.counter as usize].issue(counted, if returns { &targets } else { &[] });
+            if counted.counter == Counter::Exp {
                 hold(&mut self.exp, inst);
+                // LDS parameters and direct loads (RDNA3) come back under expcnt.
+                if counted.kind == wait::Kind::Export {
+                    targets.iter().for_each(|reg| self.exp.insert(*reg));
+                }
             }
-        }
-        // LDS parameters and direct loads (RDNA3) come back under expcnt.
-        let base = inst.info().base;
-        let direct = base.ends_with("_param_load") || base.ends_with("_direct_load");
-        if flags.contains(Flags::EXPORT) || direct {
-            self.queues[Counter::Exp as usize].issue(MEMORY, &[]);
-            hold(&mut self.exp, inst);
-            targets.iter().for_each(|reg| self.exp.insert(*reg));
         }
     }
     /// Everything that these instructions may leave under way, in any order.
     fn anything(mut self) -> InFlight {
         for queue in &mut self.queues {
             queue.waiting.iter_mut().for_each(|e| e.1 = 0);
-            (queue.kinds, queue.most) = (u8::MAX, MANY);
+            (queue.kinds, queue.most) = (u16::MAX, MANY);
         }
         self
     }
 }
 
-/// `flat_*` proper, not `global_*` or `scratch_*`.
-fn is_flat(flags: Flags) -> bool {
-    flags.contains(Flags::FLAT) && !flags.intersects(Flags::GLOBAL | Flags::SCRATCH)
-}
-
-/// The registers that a memory operation writes when it comes back.
+/// The registers that an operation writes when it comes back: vector registers, or the scalars of a scalar load or of a
+/// message's answer.
 fn targets(inst: &Inst) -> Vec<Reg> {
-    let scalar = inst.info().flags.contains(Flags::SMEM);
+    let scalar = inst.info().flags.contains(Flags::SMEM) || inst.info().op().is_message();
     let mut targets = Vec::new();
     inst.for_each_access(|a| {
         let vector = a.reg.is_vgpr() || a.reg.is_agpr();
         if a.access.writes() && (vector || scalar && a.reg.index() < 128) {
-            targets.push(a.reg);
-        }
-    });
-    targets
-}
-
-/// The registers that a message's answer goes to.
-fn scalar_targets(inst: &Inst) -> Vec<Reg> {
-    let mut targets = Vec::new();
-    inst.for_each_access(|a| {
-        if a.access.writes() && a.reg.index() < 128 {
             targets.push(a.reg);
         }
     });
@@ -260,7 +199,7 @@ impl Program {
                 for i in self.function_instrs(f).iter() {
                     // A wait changes nothing here: each instruction may be the last one.
                     if self.kind(i) != Kind::Waitcnt {
-                        all.step(self.target().generation(), self.kind(i), self.inst(i));
+                        all.step(self.inst(i));
                     }
                 }
             }
@@ -372,7 +311,7 @@ fn step_block(
             Kind::CallDirect | Kind::Swappc => {
                 state.merge(p.left_by_component(func));
             }
-            kind => state.step(p.target().generation(), kind, p.inst(i)),
+            _ => state.step(p.inst(i)),
         }
     }
 }
@@ -385,14 +324,15 @@ mod tests {
     fn counting_tells_old_loads_from_new() {
         let (v, w) = (Reg::vgpr(1), Reg::vgpr(2));
         let mut s = InFlight::default();
-        s.issue(Counter::Vm, MEMORY, &[v]);
-        s.issue(Counter::Vm, MEMORY, &[w]);
+        let vm = |kind| Counted { counter: Counter::Vm, kind, most: 1 };
+        s.queues[0].issue(vm(wait::Kind::Memory), &[v]);
+        s.queues[0].issue(vm(wait::Kind::Memory), &[w]);
         assert_eq!(s.wait_for(&[v].into_iter().collect()).vmcnt, Some(1));
         assert_eq!(s.outstanding(Counter::Vm), Some(2));
         s.wait(Wait { vmcnt: Some(1), ..Wait::default() });
         assert_eq!(s.registers(), [w].into_iter().collect());
         assert_eq!(s.outstanding(Counter::Vm), Some(1));
-        s.issue(Counter::Vm, FLAT, &[v]);
+        s.queues[0].issue(vm(wait::Kind::Flat), &[v]);
         assert_eq!(s.wait_for(&[w].into_iter().collect()).vmcnt, Some(0));
         s.wait(Wait { vmcnt: Some(1), ..Wait::default() });
         assert_eq!(s.registers().len(), 2);

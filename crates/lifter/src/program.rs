@@ -1,7 +1,7 @@
 //! The lifted object: structure of arrays, dense ids.
 
 use luthier_isa::{Inst, Mode, RegRange, Target};
-use luthier_loader::CodeObject;
+use luthier_loader::{CodeObject, OriginMap};
 use serde::Serialize;
 
 use crate::class::{Classes, Kind, Role};
@@ -166,6 +166,8 @@ pub struct Program {
     pub(crate) issues: Vec<Issue>,
     pub(crate) graph: crate::graph::CallGraph,
     pub(crate) summaries: Summaries,
+    /// Of an instrumented object.
+    pub(crate) origins: Option<OriginMap>,
 }
 
 impl Program {

@@ -1,15 +1,16 @@
 //! The functions that symbols and kernel descriptors name, and the decoding of their bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use luthier_isa::Wave;
-use luthier_loader::CodeObject;
+use luthier_loader::{CodeObject, OriginMap};
 use rayon::prelude::*;
 
 use crate::decode::{Decoded, Pool, sweep, traverse};
 use crate::flow::Draft;
 use crate::lift::Code;
+use crate::origin::REPLACED;
 use crate::{Issue, IssueKind};
 
 /// Bytes from a kernel's entry to where it starts with its arguments preloaded.
@@ -73,15 +74,16 @@ fn decode_run(run: Vec<(Seed, u64)>, code: &Code<'_>) -> Vec<Draft> {
 /// The functions that symbols and kernel descriptors name, by address.
 fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<Seed> {
     let mut seeds: BTreeMap<u64, Seed> = BTreeMap::new();
-    let functions = object.functions().iter().map(|f| (f.name.clone(), f.vaddr, f.size, None));
-    let kernels = object.kernels().iter().map(|k| (k.name.clone(), k.entry, 0, Some(&k.descriptor)));
+    let instrumented = object.section(OriginMap::SECTION).is_some();
+    let functions = object.functions().iter().map(|f| (&f.name, f.vaddr, f.size, None));
+    let kernels = object.kernels().iter().map(|k| (&k.name, k.entry, 0, Some(&k.descriptor)));
     for (name, vaddr, size, kernel) in functions.chain(kernels) {
         if code.around(vaddr).is_none() || vaddr % 4 != 0 {
-            issues.push(Issue { vaddr, function: String::new(), kind: IssueKind::BadSymbol { symbol: name } });
+            issues.push(Issue { vaddr, function: String::new(), kind: IssueKind::BadSymbol { symbol: name.clone() } });
             continue;
         }
         let seed = seeds.entry(vaddr).or_insert_with(|| Seed {
-            name,
+            name: name.clone(),
             vaddr,
             size: None,
             is_kernel: false,
@@ -91,6 +93,10 @@ fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<S
             issues: Vec::new(),
             refusal: None,
         });
+        if let (Some(_), true) = (kernel, instrumented) {
+            // The symbol of an instrumented copy has another name than the kernel that it is now.
+            seed.name.clone_from(name);
+        }
         seed.size = seed.size.or((size != 0).then_some(size));
         if let Some(descriptor) = kernel {
             // With two descriptors for one entry, neither can be relied on.
@@ -101,6 +107,14 @@ fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<S
             seed.other_wave |= code.mode.target().waves().contains(&wave) && code.mode.wave() != wave;
             if descriptor.kernarg_preload_length() > 0 {
                 seed.second_entry = vaddr.checked_add(PRELOADED_ENTRY);
+            }
+        }
+    }
+    if instrumented {
+        let entries: HashMap<&str, u64> = object.kernels().iter().map(|k| (k.name.as_str(), k.entry)).collect();
+        for seed in seeds.values_mut().filter(|seed| !seed.is_kernel) {
+            if entries.contains_key(seed.name.as_str()) {
+                seed.name.push_str(REPLACED);
             }
         }
     }

@@ -20,7 +20,7 @@ const MAX_ENTRIES: u64 = 1 << 14;
 const MAX_ID: u64 = 1 << 12;
 
 #[derive(Clone, Copy, Debug)]
-enum Coding {
+pub(crate) enum Coding {
     Plain,
     Zlib,
     Zstd,
@@ -35,7 +35,9 @@ pub(crate) struct Bundle {
     pub end: u64,
     /// File offset of the plain bundle, or of the compressed one.
     payload: u64,
-    coding: Coding,
+    pub coding: Coding,
+    /// Of the compressed format; 0 for the plain one.
+    pub version: u16,
     /// How large the plain bundle can be: by the header, or by the file's end.
     plain_size: u64,
 }
@@ -63,7 +65,7 @@ impl Bundle {
     ) -> Result<(Bundle, Vec<BundleEntry>), LoadError> {
         let head = source.slice("offload bundle", start, PLAIN_MAGIC.len().min((limit - start) as usize) as u64)?;
         let mut bundle = if *head == *PLAIN_MAGIC {
-            Bundle { start, end: limit, payload: start, coding: Coding::Plain, plain_size: limit - start }
+            Bundle { start, end: limit, payload: start, coding: Coding::Plain, version: 0, plain_size: limit - start }
         } else {
             Bundle::compressed(source, start, limit)?
         };
@@ -100,7 +102,7 @@ impl Bundle {
             1 => Coding::Zstd,
             method => return Err(LoadError::UnsupportedCompression { offset: start, method }),
         };
-        let mut bundle = Bundle { start, end: limit, payload: start + header, coding, plain_size };
+        let mut bundle = Bundle { start, end: limit, payload: start + header, coding, version, plain_size };
         if let Some(total) = total {
             if total < header {
                 return Err(bundle.bad(format!("its size is {total}, less than its own header")));

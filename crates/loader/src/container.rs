@@ -38,6 +38,13 @@ pub struct Entry {
     offset: u64,
 }
 
+impl Entry {
+    /// In the plain bundle, or in the file.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
 /// A file that holds code objects.
 #[derive(Clone, Debug)]
 pub struct Container {
@@ -140,6 +147,14 @@ impl Container {
             return Err(LoadError::EmptyFatBinary { offset: start });
         }
         Ok(container)
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(crate) fn bundles(&self) -> &[Bundle] {
+        &self.bundles
     }
 
     pub fn kind(&self) -> ContainerKind {

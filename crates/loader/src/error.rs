@@ -138,6 +138,10 @@ pub enum LoadError {
     Decompression { offset: u64, reason: String },
     #[error("no code object for {wanted}; there are: {}", available.join(", "))]
     NoMatchingEntry { wanted: String, available: Vec<String> },
+    #[error("the entry {entry} cannot hold code for {code}")]
+    EntryMismatch { entry: String, code: String },
+    #[error("the host binary cannot hold other device code: {reason}")]
+    HostBinary { reason: String },
     #[error("entry {index} does not exist: there are {count}")]
     NoSuchEntry { index: usize, count: usize },
 

@@ -13,6 +13,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`container`] | finding code objects in files, host executables and offload bundles |
+//! | `repack` | containers written back with other code objects in them |
 //! | `bundle` | the two offload bundle formats, plain and compressed |
 //! | `source` | memory, or a file of which only what is asked for is read |
 //! | [`uri`] | the runtime's names of loaded code objects |
@@ -52,6 +53,7 @@ pub mod object;
 pub mod origin;
 pub mod pal;
 mod record;
+mod repack;
 mod source;
 mod symbols;
 mod tables;

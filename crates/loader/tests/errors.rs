@@ -110,6 +110,18 @@ fn every_variant_is_produced_and_says_where() {
         fat
     };
 
+    // And one that holds a bundle, to which nothing points.
+    let lost_bundle = {
+        let mut fat = [&empty_fat[..], &plain[..]].concat();
+        let header = small.section_header(".relro_padding");
+        for (field, value) in [(24, empty_fat.len()), (32, plain.len())] {
+            fat = patch(&fat, header + field, &(value as u64).to_le_bytes());
+        }
+        Container::from_bytes(fat).unwrap()
+    };
+    let other = |index: usize, bytes: &[u8]| std::collections::BTreeMap::from([(index, Bytes::from(bytes))]);
+    let larger = [&small.bytes[..], &[0; 4096]].concat();
+
     // The note with both kernels' descriptors the same, and zeros for the byte that this saves.
     let twice = {
         let mut metadata = small.object.metadata().unwrap().clone();
@@ -195,6 +207,12 @@ fn every_variant_is_produced_and_says_where() {
             "NoMatchingEntry",
             Container::from_bytes(plain.clone()).unwrap().select(&TargetId::of_processor("gfx1100")).unwrap_err(),
             &["gfx1100", "gfx90a"],
+        ),
+        ("EntryMismatch", lost_bundle.with_entries(&other(0, &small.bytes)).unwrap_err(), &["host-x86_64", "gfx90a"]),
+        (
+            "HostBinary",
+            lost_bundle.with_entries(&other(1, &larger)).unwrap_err(),
+            &["nothing", "offload bundle at offset"],
         ),
         ("NoSuchEntry", Container::from_bytes(plain).unwrap().read(7).unwrap_err(), &["7", "2"]),
         ("BadDebugInfo", lines, &[".debug_info", "version: 57005"]),

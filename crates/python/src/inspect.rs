@@ -1,14 +1,20 @@
 //! What `luthier inspect` shows, as data.
 
+use luthier_lifter::Program;
 use luthier_loader::descriptor::Generation;
 use luthier_loader::{CodeObject, Kernel, Note, NoteContent};
+use pyo3::PyResult;
 use serde_json::{Map, Value, json};
 
+use crate::error::Class;
+
 /// Target, kernels, metadata, symbols, sections, segments, relocations.
-pub fn everything(object: &CodeObject) -> Value {
+pub fn everything(object: &CodeObject) -> PyResult<Value> {
+    let instrumented = object.origin_map().map_err(|e| Class::Load.error(e))?.is_some();
+    let program = instrumented.then(|| Program::lift(object).map_err(|e| Class::Lift.error(e))).transpose()?;
     let generation = Generation::of(&object.target().processor).unwrap_or(Generation::Gfx90a);
     let symbol_name = |index: usize| object.symbols().get(index).map(|s| s.name.as_str());
-    json!({
+    Ok(json!({
         "target": object.target().to_string(),
         "processor": object.target().processor,
         "sramecc": object.sramecc(),
@@ -18,8 +24,8 @@ pub fn everything(object: &CodeObject) -> Value {
         "os_abi": object.os_abi().to_string(),
         "flags": object.flags(),
         "size": object.bytes().len(),
-        "instrumented": object.section(".luthier.origin").is_some(),
-        "kernels": object.kernels().iter().map(|k| kernel(k, generation)).collect::<Vec<_>>(),
+        "instrumented": instrumented,
+        "kernels": object.kernels().iter().map(|k| kernel(k, generation, program.as_ref())).collect::<Vec<_>>(),
         "functions": object.functions().iter()
             .map(|f| json!({"name": f.name, "address": f.vaddr, "size": f.size})).collect::<Vec<_>>(),
         "metadata": object.metadata().map(|m| m.to_json()),
@@ -44,7 +50,16 @@ pub fn everything(object: &CodeObject) -> Value {
         "relocations": object.relocations().iter().map(|r| json!({
             "offset": r.offset, "kind": r.kind.to_string(), "symbol": r.symbol.and_then(symbol_name), "addend": r.addend,
         })).collect::<Vec<_>>(),
-    })
+    }))
+}
+
+/// Of a kernel whose instrumented copy runs: where its original is, and whose the instructions are.
+fn instrumented(program: &Program, kernel: &Kernel) -> Option<Value> {
+    let function = program.function_at(kernel.entry)?;
+    let original = program.copied_from(function)?;
+    let inserted = program.inserted_in(function);
+    let application = program.function_instrs(function).len() - inserted;
+    Some(json!({ "original": original, "application_instructions": application, "inserted_instructions": inserted }))
 }
 
 /// Owner, kind and content of each note; the metadata are elsewhere.
@@ -69,7 +84,7 @@ fn number(value: i128) -> Value {
     }
 }
 
-fn kernel(kernel: &Kernel, generation: Generation) -> Value {
+fn kernel(kernel: &Kernel, generation: Generation, program: Option<&Program>) -> Value {
     let fields: Map<String, Value> = kernel
         .descriptor
         .fields_for(generation)
@@ -80,6 +95,7 @@ fn kernel(kernel: &Kernel, generation: Generation) -> Value {
         "name": kernel.name,
         "entry": kernel.entry,
         "code_size": kernel.code_size,
+        "instrumented": program.and_then(|program| instrumented(program, kernel)),
         "descriptor_address": kernel.descriptor_vaddr,
         "descriptor": fields,
         "launch": launch_facts(kernel),
@@ -109,4 +125,26 @@ pub fn launch_facts(kernel: &Kernel) -> Value {
         "max_workgroup_size": metadata.and_then(|m| m.max_flat_workgroup_size),
         "required_workgroup_size": metadata.and_then(|m| m.reqd_workgroup_size.clone()),
     })
+}
+
+/// One line of a list of kernels.
+pub fn summary(kernel: &Kernel) -> Value {
+    let metadata = kernel.metadata();
+    json!({
+        "name": kernel.name,
+        "demangled": demangled(&kernel.name),
+        "code_size": kernel.code_size,
+        "sgprs": metadata.and_then(|m| m.sgpr_count),
+        "vgprs": metadata.and_then(|m| m.vgpr_count),
+        "agprs": metadata.and_then(|m| m.agpr_count),
+        "lds": kernel.descriptor.group_segment_fixed_size(),
+        "scratch": kernel.descriptor.private_segment_fixed_size(),
+        "arguments": metadata.map(|m| m.args.iter().filter(|a| !a.is_hidden()).count()),
+    })
+}
+
+/// A name as the source has it; the same name where it is not a C++ one.
+pub fn demangled(name: &str) -> String {
+    let symbol = cpp_demangle::Symbol::new(name).ok();
+    symbol.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
 }

@@ -6,23 +6,29 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{HookModule, HookSource, assemble};
 use luthier_codegen::{Arg, Body, CodegenError, Counter, HookError, Insertion, Plan, Report, Variable, Where};
-use luthier_codegen::TemplateSource;
-use luthier_isa::{Inst, Mode};
+use luthier_isa::{Inst, Mode, Target};
 use luthier_lifter::Program;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
-use crate::error::{Class, guard};
+use crate::error::{Class, guard, in_background};
 use crate::json::to_python;
 use crate::object::PyCodeObject;
 use crate::program::PyProgram;
 
 /// A hook: its tree as JSON, and the file that it stands in.
 type Source = (String, String);
+
+/// Whether code for a processor can be instrumented: all that can be lifted.
+#[pyfunction]
+pub fn can_instrument(processor: &str) -> bool {
+    Target::from_name(processor).is_some_and(Target::has_tables)
+}
 
 #[pyfunction]
 #[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false))]
@@ -40,7 +46,8 @@ pub fn instrument<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
     let object = code_object.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
-    let result = guard(py, move || {
+    let (arguments, insertions) = (arguments.to_owned(), insertions.to_owned());
+    let result = in_background(py, move || {
         let raw = match assembly.is_empty() {
             true => Vec::new(),
             false => {
@@ -48,7 +55,7 @@ pub fn instrument<'py>(
                 assembly.iter().map(|text| assembled(mode, text)).collect::<PyResult<Vec<Arc<[Inst]>>>>()?
             }
         };
-        let args: Vec<Vec<Arg>> = serde_json::from_str(arguments).map_err(|e| Class::Argument.error(e))?;
+        let args: Vec<Vec<Arg>> = serde_json::from_str(&arguments).map_err(|e| Class::Argument.error(e))?;
         let args: Vec<Arc<[Arg]>> = args.into_iter().map(Into::into).collect();
         let tables = Tables { hooks: hooks.len(), args: &args, raw: &raw };
         let plan = Plan {
@@ -58,7 +65,7 @@ pub fn instrument<'py>(
                 .map(|(name, size, align, init)| Variable { name, size, align, init })
                 .collect(),
             counters: counters.into_iter().map(|symbol| Counter { name: symbol.clone(), symbol, offset: 0 }).collect(),
-            insertions: tables.insertions(insertions)?,
+            insertions: tables.insertions(&insertions)?,
             check,
         };
         let made = luthier_codegen::instrument(&object, &plan).map_err(|error| match error {
@@ -162,7 +169,8 @@ fn report(report: &Report, variables: &[String]) -> Value {
         })
         .collect();
     let rejected = report.rejected.iter();
-    let rejected = rejected.map(|r| json!({"address": r.address, "kind": r.reason.kind(), "reason": r.reason.to_string()}));
+    let rejected =
+        rejected.map(|r| json!({"address": r.address, "kind": r.reason.kind(), "reason": r.reason.to_string()}));
     json!({
         "points": report.points,
         "inserted_instructions": report.inserted_instructions,

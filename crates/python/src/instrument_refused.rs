@@ -18,3 +18,8 @@ pub fn instrument(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyD
 pub fn assemble_text(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     Err(Class::Instrument.error(REFUSAL))
 }
+
+#[pyfunction]
+pub fn can_instrument(_processor: &str) -> bool {
+    false
+}

@@ -161,7 +161,7 @@ impl PySession {
         // A piece at a time, so that Ctrl-C is heard.
         let mut left = limit;
         loop {
-            let piece = left.min(100_000);
+            let piece = left.min(10_000);
             if let Some(wave) = self.inner.run_to(pc, piece).map_err(device_error)? {
                 return Ok(Some(wave));
             }
@@ -169,6 +169,8 @@ impl PySession {
             if left == 0 || self.inner.workgroup().is_none() {
                 return Ok(None);
             }
+            // Other threads of Python's, too.
+            py.detach(std::thread::yield_now);
             py.check_signals()?;
         }
     }

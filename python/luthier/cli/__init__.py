@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import LuthierError
+from .signals import Terminated, end, raise_on_termination
 
 _STRICT_KINDS = "--strict-kinds"
 
@@ -39,6 +41,8 @@ def build_parser() -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
         made.add_argument("file", metavar="FILE", help="code object, host binary with HIP code, or offload bundle")
         made.add_argument("--target", metavar="T", help="which code object of a file that has several (gfx90a, gfx90a:xnack-)")
+        if name != "instrument":  # which takes several
+            made.add_argument("--entry", metavar="N", help="which entry of a file that has several (luthier inspect --list)")
         return made
 
     def placing(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +57,14 @@ def build_parser() -> argparse.ArgumentParser:
 
     inspect = command("inspect", "Show target, kernels, descriptors, metadata, symbols and sections.")
     inspect.add_argument("--json", action="store_true", help="everything, as JSON")
+    inspect.add_argument("--list", action="store_true", help="only the entries of the file")
+
+    kernels = command("kernels", "List kernels, with demangled names, registers, LDS, scratch and arguments.")
+    kernels.add_argument("glob", metavar="GLOB", nargs="?", help="only those whose name, mangled or not, is of this pattern")
+    kernels.add_argument("--json", action="store_true", help="the list as JSON")
 
     disasm = command("disasm", "Show assembly with basic blocks and branch targets.")
-    disasm.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
+    disasm.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything); a pattern")
 
     lift = command("lift", "Show functions, blocks and edges for other programs.")
     lift.add_argument(
@@ -67,8 +76,10 @@ def build_parser() -> argparse.ArgumentParser:
     lift.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
 
     run = command("run", "Run a kernel on the mock device.")
-    run.add_argument("--kernel", metavar="K", required=True)
-    run.add_argument("--grid", metavar="X[,Y,Z]", required=True, help="work-items")
+    run.add_argument("--kernel", metavar="K", required=True, help="its name, or a pattern that fits no other")
+    size = run.add_mutually_exclusive_group(required=True)
+    size.add_argument("--grid", metavar="X[,Y,Z]", help="work-items in all")
+    size.add_argument("--blocks", metavar="X[,Y,Z]", help="workgroups in all")
     run.add_argument("--block", metavar="X[,Y,Z]", required=True, help="work-items of a workgroup")
     run.add_argument(
         "--arg",
@@ -99,9 +110,38 @@ def build_parser() -> argparse.ArgumentParser:
         "--coverage", metavar="TARGET", nargs="?", const="", help="the operations that it refuses, of a processor or of all"
     )
 
-    instrument = command("instrument", "Write an instrumented copy of a code object.")
+    trace = commands.add_parser(
+        "trace",
+        help="Run a HIP or HSA program, unchanged, on mock GPUs.",
+        description="Run a HIP or HSA program, unchanged, on mock GPUs.",
+        usage="luthier trace --mock TARGET[,N] [options] -- APP ARGS",
+        allow_abbrev=False,
+    )
+    trace.add_argument("--mock", metavar="TARGET[,N]", required=True, help="the processor of the mock GPUs, and how many")
+    trace.add_argument("--memory", metavar="SIZE", help="memory of each GPU (16G)")
+    trace.add_argument("--cus", metavar="N", help="compute units of each GPU (8)")
+    trace.add_argument("--threads", metavar="N", help="workers of a launch (one for each core)")
+    trace.add_argument("--apu", action="store_true", help="one device that shares the host's memory, without checks of addresses")
+    trace.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide")
+    trace.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
+    trace.add_argument("--watchdog", metavar="N", help="give a kernel up when one workgroup has run N instructions")
+    trace.add_argument("--kfd", action="store_true", help="the program looks for the kernel's driver itself, as rocminfo does")
+    trace.add_argument("--log", action="store_true", help="say what is asked of the driver, and each packet")
+    trace.set_defaults(app=[])
+
+    instrument = command(
+        "instrument", "Write an instrumented copy of a code object, or of a host binary or bundle with all of them in it."
+    )
     instrument.add_argument("--tool", metavar="TOOL", action="append", required=True, help="as for run")
-    instrument.add_argument("--kernel", metavar="K", action="append", help="only this kernel (may be repeated)")
+    instrument.add_argument(
+        "--entry", metavar="N", type=int, action="append", help="only this entry of a file that has several (may be repeated)"
+    )
+    instrument.add_argument(
+        "--kernel",
+        metavar="K",
+        action="append",
+        help="only this kernel, or of a code object those of this pattern (may be repeated)",
+    )
     placing(instrument)
     instrument.add_argument("--json", metavar="FILE", help="write what was done as JSON")
     instrument.add_argument("-o", "--output", metavar="OUT", required=True)
@@ -113,10 +153,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
+        # What comes behind `--` is another program's.
+        own = words.index("--") if words[:1] == ["trace"] and "--" in words else len(words)
         args = build_parser().parse_args(
-            [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words]
+            [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:own]]
         )
-        status = _command(args)
+        if args.command == "trace":
+            args.app = words[own + 1 :]
+        raise_on_termination()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = _command(args)
         sys.stdout.flush()
         return status
     except _Usage as error:
@@ -133,6 +180,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if run is not None:
             run.exit_now(130)
         return 130
+    except Terminated as error:
+        end(error.number)
     except OSError as error:
         return _fail(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}")
     except MemoryError:
@@ -149,18 +198,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"internal error, please report it: {error}")
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    print(f"luthier: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
 def _command(args: Any) -> int:
-    if args.command == "inspect":
-        from . import inspect as module
-    elif args.command in ("disasm", "lift"):
-        from . import code as module
-    elif args.command == "run":
-        from . import run as module
-    elif args.command == "device":
-        from . import device as module
-    else:
-        from . import instrument as module
-    return module.main(args)
+    import importlib
+
+    module = {"disasm": "code", "lift": "code"}.get(args.command, args.command)
+    status: int = importlib.import_module(f".{module}", __name__).main(args)
+    return status
 
 
 def _fail(message: str, lines: bool = False) -> int:

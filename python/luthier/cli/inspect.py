@@ -7,19 +7,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..code_object import open_container
+from .choose import cores
 
 
 def main(args: Any) -> int:
     container, path = open_container(args.file)
     entries = container.entries
-    if args.target is not None:
+    if args.entry is not None:
+        chosen = [number for number, _ in cores(args.file, args.target, args.entry)]
+    elif args.target is not None:
         chosen = container.select(args.target)
     elif container.kind == "code object":
         chosen = [0]
     else:
         chosen = [e["index"] for e in entries if e["target"] and e["size"]]
     # A library holds dozens; without a choice people get the list of them, programs get everything.
-    detailed = args.json or args.target is not None or len(chosen) <= 1
+    detailed = not args.list and (args.json or args.target is not None or len(chosen) <= 1)
     objects = [{"entry": i, **container.code_object(i).inspect()} for i in chosen] if detailed else []
     if args.json:
         import json
@@ -35,7 +38,7 @@ def main(args: Any) -> int:
         ]
         lines += _columns(rows, "rrrl")
         if not detailed:
-            lines.append("--target T shows those for T")
+            lines.append("--target T shows those for T, --entry N one of them")
     for info in objects:
         lines += _code_object(str(path), info)
     sys.stdout.write("\n".join(lines) + "\n")
@@ -88,10 +91,17 @@ def _kernel(kernel: dict[str, Any]) -> Iterator[str]:
     launch = kernel["launch"]
     yield f"\nkernel {kernel['name']}"
     yield f"  code        {kernel['entry']:#x}, {kernel['code_size']} bytes"
+    copy = kernel["instrumented"]
+    if copy:
+        yield (
+            f"  original    {copy['original']:#x}; {copy['application_instructions']} instructions of the application's, "
+            f"{copy['inserted_instructions']} inserted"
+        )
     for arg in launch["args"] or ():
         if not arg["hidden"]:
-            kind = arg["kind"] + (f" {arg['type']}" if arg["type"] else "")
-            yield f"  argument    {arg['offset']:>4}: {arg['size']} bytes {kind}" + (f" {arg['name']}" if arg["name"] else "")
+            offset, size, kind = ("?" if arg[what] is None else str(arg[what]) for what in ("offset", "size", "kind"))
+            kind += f" {arg['type']}" if arg["type"] else ""
+            yield f"  argument    {offset:>4}: {size} bytes {kind}" + (f" {arg['name']}" if arg["name"] else "")
     hidden = [a["kind"].removeprefix("hidden_") for a in launch["args"] or () if a["hidden"]]
     if hidden:
         yield f"  hidden      {', '.join(hidden)}"

@@ -3,41 +3,100 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..code_object import CodeObject
+from ..code_object import CodeObject, open_container
+from ..container import instrument_file
 from ..errors import ArgumentError
 from ..outputs import Outputs
 from ..planning import instrument
 from ..tools import load
-from .run import interruptible, warn_of_rejected
+from .choose import kernels
+from .run import aside, interruptible, warn_of_rejected
+
+
+@dataclass
+class _Done:
+    """What is to be written and said."""
+
+    data: bytes
+    report: Any
+    lines: list[str]
+    #: Code objects of which something could not be inserted, with what was done.
+    placed: list[tuple[CodeObject, dict[str, Any]]]
+    left: list[str] = field(default_factory=list)
 
 
 def main(args: Any) -> int:
-    tools = [load(text) for text in args.tool]
-    code_object = CodeObject.open(args.file, target=args.target, kernel=args.kernel[0] if args.kernel else None)
+    with aside(args.json == "-"):
+        for text in args.tool:
+            load(text)  # what is wrong with them is said before any work
+    container, _ = open_container(args.file)
+    work = _whole_file if container.kind != "code object" else _code_object
     with Outputs() as outputs:
-        out = outputs.open(args.output)
+        out = outputs.open(args.output, like=args.file)
         report = outputs.open(args.json) if args.json not in (None, "-") else None
-        # A warning is one line here, and comes when everything is written.
-        how = "raise" if args.on_rejected == "raise" else "report"
-        result = interruptible(lambda: instrument(code_object, tools, kernels=args.kernel, check=args.check, on_rejected=how))
-        did = result.instrumentation
+        with aside(args.json == "-"):
+            done = interruptible(lambda: work(args))
         try:
-            out.write(result.data)
+            out.write(done.data)
         except OSError as error:
             raise ArgumentError(f"cannot write {args.output}: {(error.strerror or str(error)).lower()}") from None
         if report is not None:
-            report.write((json.dumps(did, indent=1) + "\n").encode())
+            report.write((json.dumps(done.report, indent=1) + "\n").encode())
         outputs.commit()
     if args.json == "-":
-        print(json.dumps(did, indent=1))
+        print(json.dumps(done.report, indent=1))
     else:
-        print(
-            f"{args.output}: {len(result.data)} bytes ({len(code_object.data)} before); {did['points']} hooks placed, "
-            f"{did['inserted_instructions']} instructions inserted"
-        )
-        for symbol in did["variables"]:
-            print(f"  variable {symbol}")
-    warn_of_rejected(code_object, did, args.on_rejected)
+        print("\n".join(done.lines))
+    for code_object, did in done.placed:
+        warn_of_rejected(code_object, did, args.on_rejected)
+    for note in done.left:
+        print(f"luthier: not instrumented: {note}", file=sys.stderr)
     return 0
+
+
+def _options(args: Any) -> dict[str, Any]:
+    # A warning is one line here, and comes when everything is written.
+    how = "raise" if args.on_rejected == "raise" else "report"
+    return {"kernels": args.kernel, "check": args.check, "on_rejected": how}
+
+
+def _code_object(args: Any) -> _Done:
+    if args.entry not in (None, [0]):
+        raise ArgumentError(f"{args.file} is a code object: it has no entry {args.entry[0]}")
+    code_object = CodeObject.open(args.file, target=args.target)
+    if args.kernel is not None:
+        args.kernel = [name for pattern in args.kernel for name in kernels(code_object, pattern)]
+    made = instrument(code_object, [load(text) for text in args.tool], **_options(args))
+    did: Any = made.instrumentation
+    lines = [f"{args.output}: {len(made.data)} bytes ({len(code_object.data)} before); {_placed(did)}", *_variables(did)]
+    return _Done(made.data, did, lines, [(code_object, did)])
+
+
+def _whole_file(args: Any) -> _Done:
+    made = instrument_file(
+        args.file, lambda: [load(text) for text in args.tool], target=args.target, entries=args.entry, **_options(args)
+    )
+    done = _Done(made.data, {"entries": [e.to_dict() for e in made.entries]}, [f"{args.output}: {len(made.data)} bytes"], [])
+    left: dict[str, list[int]] = {}
+    for entry in made.entries:
+        if entry.instrumented is None:
+            left.setdefault(entry.left or "", []).append(entry.index)
+            continue
+        did: Any = entry.instrumented.instrumentation
+        done.lines += [f"entry {entry.index} ({entry.id}): {_placed(did)}", *_variables(did)]
+        done.placed.append((entry.original, did))
+    for why, numbers in left.items():
+        done.left.append(f"{'entries' if len(numbers) > 1 else 'entry'} {', '.join(map(str, numbers))}: {why}")
+    return done
+
+
+def _placed(did: dict[str, Any]) -> str:
+    return f"{did['points']} hooks placed, {did['inserted_instructions']} instructions inserted"
+
+
+def _variables(did: dict[str, Any]) -> list[str]:
+    return [f"  variable {symbol}" for symbol in did["variables"]]

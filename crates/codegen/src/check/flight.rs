@@ -3,27 +3,26 @@
 //! Operations that are issued in between only make a counter wait for more than it has to, so that the application's
 //! need no other wait than where the inserted code began.
 
-use luthier_isa::{Flags, Generation, Inst, Reg, RegSet};
-use luthier_lifter::{InFlight, Wait};
+use luthier_isa::wait::{Counter, Wait, counted};
+use luthier_isa::{Inst, Reg, RegSet};
+use luthier_lifter::InFlight;
 
 /// Counters, as fields of [`Wait`].
-type Counters = [Option<u8>; 8];
+type Counters = [Option<u8>; Counter::ALL.len()];
 
 fn counters(wait: &Wait) -> Counters {
-    let Wait { vmcnt, lgkmcnt, expcnt, vscnt, samplecnt, bvhcnt, dscnt, kmcnt } = *wait;
-    [vmcnt, lgkmcnt, expcnt, vscnt, samplecnt, bvhcnt, dscnt, kmcnt]
+    Counter::ALL.map(|counter| wait.get(counter))
 }
 
 /// A load of the inserted code: its register, and the counters that have yet to come down to zero.
 #[derive(Clone, Copy, Debug)]
 struct Own {
     reg: Reg,
-    waits: [bool; 8],
+    waits: [bool; Counter::ALL.len()],
 }
 
 #[derive(Debug)]
 pub struct Flight<'a> {
-    generation: Generation,
     loads: &'a InFlight,
     /// The application's, as far as no wait has said that they have come.
     pending: RegSet,
@@ -34,10 +33,10 @@ pub struct Flight<'a> {
 
 impl<'a> Flight<'a> {
     /// `unused` are registers that no code of the application touches.
-    pub fn new(generation: Generation, loads: &'a InFlight, unused: &RegSet) -> Flight<'a> {
+    pub fn new(loads: &'a InFlight, unused: &RegSet) -> Flight<'a> {
         let mut pending = loads.registers();
         pending.subtract(unused);
-        Flight { generation, loads, pending, done: [None; 8], own: Vec::new() }
+        Flight { loads, pending, done: [None; Counter::ALL.len()], own: Vec::new() }
     }
 
     /// The register may yet change, or be read, behind everybody's back.
@@ -56,7 +55,7 @@ impl<'a> Flight<'a> {
 
     /// The instruction is a wait.
     pub fn wait(&mut self, inst: &Inst) -> bool {
-        let wait = Wait::of_instruction(self.generation, inst);
+        let wait = Wait::of_instruction(inst);
         if wait.is_none() {
             return false;
         }
@@ -86,14 +85,8 @@ impl<'a> Flight<'a> {
 
     /// A load outside of the hooks, which wait for their own.
     pub fn load(&mut self, inst: &Inst, reg: Reg) {
-        let flags = inst.info().flags;
-        // Scratch accesses are counted with vector memory on every processor; whatever else a load might be counted
-        // by, waiting for all of it is right.
-        let lds = flags.contains(Flags::LGKM_CNT);
-        let split = self.generation >= Generation::Gfx12;
-        let mut waits = [false; 8];
-        (waits[0], waits[1], waits[6], waits[7]) =
-            (flags.contains(Flags::VM_CNT), lds && !split, lds && split, lds && split);
+        let mut waits = [false; Counter::ALL.len()];
+        counted(inst).for_each(|c| waits[c.counter as usize] = true);
         self.own.push(Own { reg, waits });
     }
 }

@@ -109,7 +109,7 @@ impl<'a> Checker<'a> {
             q,
             state: State::at_start(mode, bits),
             promised: Promised::default(),
-            flight: Flight::new(mode.target().generation(), q.site.loads, &q.env.never_used),
+            flight: Flight::new(q.site.loads, &q.env.never_used),
             violations: Vec::new(),
         }
     }

@@ -33,7 +33,7 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let info = inst.info();
     match (info.op(), operands.as_slice()) {
-        (Op::SNop | Op::VNop | Op::SWaitcnt | Op::SWaitcntDepctr | Op::SDelayAlu, _) => {}
+        (Op::SNop | Op::DsNop | Op::VNop | Op::SWaitcnt | Op::SWaitcntDepctr | Op::SDelayAlu, _) => {}
         (Op::SMovB32 | Op::SMovB64, [Operand::Reg(to), from]) if !is_vector(to.first) => {
             let values = scalars(state, *to, *from, inst);
             to.units().zip(values).for_each(|(unit, value)| state.set(unit, value));
@@ -142,11 +142,9 @@ fn upper_bits(state: &State, inst: &Inst) -> Result<(), Wrong> {
 /// What a scalar move puts into each unit.
 fn scalars(state: &State, to: RegRange, from: Operand, inst: &Inst) -> Vec<Value> {
     match from {
-        Operand::Reg(from) if from.count == to.count && !from.is_half() && !is_vector(from.first) => from
-            .units()
-            .map(|u| state.get(u))
-            .map(|v| if let Value::Mode(_) = v { Value::Unknown } else { v })
-            .collect(),
+        Operand::Reg(from) if from.count == to.count && !from.is_half() && !is_vector(from.first) => {
+            from.units().map(|u| state.get(u)).collect()
+        }
         // SCC as a source is 0 or 1.
         Operand::Special(253) if to.count == 1 => vec![state.get(Reg::SCC)],
         constant => {

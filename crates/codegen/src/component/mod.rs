@@ -185,8 +185,7 @@ impl Wishes {
             range.units().filter(|u| !live.active.contains(*u)).for_each(|u| self.watched.insert(u));
         }
         // Special state is never taken for anything else.
-        let scratch: Vec<Reg> =
-            self.watched.iter().filter(|r| crate::machine::File::of(*r).is_none()).collect();
+        let scratch: Vec<Reg> = self.watched.iter().filter(|r| crate::machine::File::of(*r).is_none()).collect();
         scratch.into_iter().for_each(|r| self.watched.remove(r));
     }
 }

@@ -12,7 +12,7 @@ use crate::machine::seams::Seam;
 use crate::plan::{Rejection, Where};
 
 /// The taken way of a branch with insertions on it.
-pub struct Edge {
+pub struct Edge<'a> {
     address: u64,
     inst: Inst,
     insertions: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct Edge {
     counted: bool,
     live: Live,
     loads: InFlight,
-    seam: Seam,
+    seam: Seam<'a>,
     indexed: bool,
     msb: VgprMsb,
     olds: Vec<(RegRange, RegRange)>,
@@ -44,14 +44,15 @@ impl Copier<'_> {
         let (vaddr, inst) = (at.address, at.inst);
         let next = vaddr + inst.size() as u64;
         let on = |to: Option<u64>| {
-            let mut list: Vec<&Spot> =
-                spots.iter().filter(|s| s.at == Where::After || to.is_some_and(|to| s.at == Where::Edge { to })).collect();
+            let mut list: Vec<&Spot> = spots
+                .iter()
+                .filter(|s| s.at == Where::After || to.is_some_and(|to| s.at == Where::Edge { to }))
+                .collect();
             list.sort_by_key(|s| (s.order, s.insertion));
             list.into_iter().map(|s| s.insertion).collect::<Vec<u32>>()
         };
-        let target = inst.branch_target(vaddr).filter(|_| {
-            matches!(terminator, Terminator::Branch | Terminator::CondBranch)
-        });
+        let target =
+            inst.branch_target(vaddr).filter(|_| matches!(terminator, Terminator::Branch | Terminator::CondBranch));
         let ways: Vec<u64> = match terminator {
             Terminator::Branch => target.into_iter().collect(),
             Terminator::CondBranch => target.into_iter().chain([next]).collect(),
@@ -72,7 +73,7 @@ impl Copier<'_> {
                 self.bodies(&on(Some(next)), at)?;
             }
             Terminator::Call => {
-                self.seam = Seam::start(self.env.machine.mode, self.env.unread);
+                self.seam.begin(None);
                 let at = Spotted { previous: None, indexed: false, ..*at };
                 self.bodies(&on(Some(next)), &at)?;
             }

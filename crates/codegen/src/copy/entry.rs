@@ -12,7 +12,6 @@ use super::{KernelEntry, Refusal};
 use crate::check;
 use crate::layout::chunk::{Chunk, Fixup, Place};
 use crate::machine::operations::{LITERAL, Operations, one, pair, small};
-use crate::machine::seams::Seam;
 use crate::plan::Where;
 use crate::splice::{CounterHome, Env};
 
@@ -86,7 +85,7 @@ impl Copier<'_> {
         let block = program.block_of(first);
         let inst = *program.inst(first);
         let (live, loads) = (self.liveness.at_start(block), self.loads.at(first));
-        self.seam = Seam::start(self.env.machine.mode, self.env.unread);
+        self.seam.begin(None);
         let msb = inst.msb().unwrap_or(VgprMsb::ZERO);
         let at = Spotted {
             address: vaddr,
@@ -186,15 +185,7 @@ pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) 
         .iter()
         .for_each(|range| highest.note(*range));
     copier.check_with(|copier| {
-        let flushed = check::Flushed {
-            env: copier.env,
-            address,
-            msb,
-            loads,
-            insts: &insts,
-            places: &places,
-            highest,
-        };
+        let flushed = check::Flushed { env: copier.env, address, msb, loads, insts: &insts, places: &places, highest };
         check::flush(&flushed)
     });
     for (n, inst) in insts.iter().enumerate() {

@@ -81,7 +81,6 @@ mod tests {
     use luthier_isa::{Mode, Target, Wave};
 
     use super::assemble;
-    
 
     fn text(target: Target, wave: Wave, source: &str) -> Result<Vec<String>, String> {
         Ok(assemble(Mode::new(target, wave).unwrap(), source)?.iter().map(ToString::to_string).collect())

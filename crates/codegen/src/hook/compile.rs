@@ -51,7 +51,8 @@ pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
 
 /// The first SGPR that LLVM passes an argument in, after those it keeps for itself.
 pub fn first_argument(mode: Mode) -> Result<u16, String> {
-    static FIRST: OnceLock<Vec<(Mode, OnceLock<Result<u16, String>>)>> = OnceLock::new();
+    type Probed = OnceLock<Result<u16, String>>;
+    static FIRST: OnceLock<Vec<(Mode, Probed)>> = OnceLock::new();
     if !mode.target().has_tables() {
         return Err(format!("hooks cannot be compiled for {}: its instructions are not known", mode.target().name()));
     }

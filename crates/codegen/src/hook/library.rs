@@ -5,15 +5,15 @@
 //! refused by name.
 
 use inkwell::{
+    GlobalVisibility,
     attributes::{Attribute, AttributeLoc},
     context::Context,
     module::{Linkage, Module},
     values::{AsValueRef, GlobalValue, InstructionOpcode, InstructionValue},
-    GlobalVisibility,
 };
 use llvm_sys::core::{
     LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm,
-    LLVMGetValueName2, LLVMGetPointerAddressSpace, LLVMIsAFunction, LLVMIsAInlineAsm, LLVMTypeOf,
+    LLVMGetPointerAddressSpace, LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm, LLVMTypeOf,
 };
 use luthier_isa::{Mode, Wave};
 
@@ -139,8 +139,7 @@ pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
 
 /// Makes everything but the part internal to the module, and inlined into it.
 pub fn inline(cx: &Context, module: &Module<'_>) {
-    let [inline, outline, unoptimized] =
-        ["alwaysinline", "noinline", "optnone"].map(Attribute::get_named_enum_kind_id);
+    let [inline, outline, unoptimized] = ["alwaysinline", "noinline", "optnone"].map(Attribute::get_named_enum_kind_id);
     for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
         if function.get_name().to_bytes() == ENTRY.as_bytes() {
             continue;

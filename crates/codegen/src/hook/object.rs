@@ -25,9 +25,11 @@ pub fn read(bytes: &[u8], mode: Mode, refers: impl Fn(&str) -> (RelocTarget, i64
     let text = start.checked_add(entry.st_size as usize).and_then(|end| bytes.get(start..end));
     let text = text.ok_or("LLVM's object is cut off")?;
     if needs_scratch(&elf, bytes) {
-        return Err("the hook needs scratch memory, which a hook does not have: an array is too large for registers, or \
+        return Err(
+            "the hook needs scratch memory, which a hook does not have: an array is too large for registers, or \
                     its address is taken"
-            .to_owned());
+                .to_owned(),
+        );
     }
     let (insts, offsets) = decode(text, mode)?;
 

@@ -65,7 +65,9 @@ pub fn wait(code: &mut Code) -> Result<(), String> {
     for (change, state) in changes.iter_mut().zip(states) {
         let Some((Some(immediate), _)) = state.map(|s| step(&change.inst, s, held)) else { continue };
         let info = mode.find(held.wait).ok_or_else(|| format!("{} has no {}", mode.target().name(), held.wait))?;
-        change.before.push(Inst::build(info, &[Operand::Imm(immediate.cast_signed().into())]).map_err(|e| e.to_string())?);
+        change
+            .before
+            .push(Inst::build(info, &[Operand::Imm(immediate.cast_signed().into())]).map_err(|e| e.to_string())?);
         any = true;
     }
     if any { edit::apply(code, changes) } else { Ok(()) }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use luthier_isa::{Flags, Mode, Part, Reg, RegSet, Target, Wave};
+use luthier_isa::{Flags, Mode, Part, Reg, RegSet, Target};
 
 use super::{HookModule, HookSource};
 use crate::template::{ArgSpec, HookError, RelocKind, RelocTarget, Template, TemplateSource};
@@ -12,7 +12,9 @@ mod bitcode;
 
 macro_rules! fixture {
     ($name:literal) => {
-        HookSource::Tree(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/hook/fixtures/", $name, ".json")).to_owned())
+        HookSource::Tree(
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/hook/fixtures/", $name, ".json")).to_owned(),
+        )
     };
 }
 use fixture;
@@ -54,10 +56,6 @@ fn written(spec: ArgSpec) -> ArgSpec {
 
 fn bases(template: &Template) -> Vec<&str> {
     template.insts.iter().map(|i| i.info().base).collect()
-}
-
-fn set(regs: impl IntoIterator<Item = Reg>) -> RegSet {
-    regs.into_iter().collect()
 }
 
 /// Invariants of every template.
@@ -141,11 +139,7 @@ fn fixtures() -> Vec<(&'static str, HookSource, Vec<ArgSpec>)> {
         ("collatz of the wave", fixture!("collatz"), vec![variable(), uniform(1)]),
         ("table", fixture!("table"), vec![variable(), lanes(1)]),
         ("table of the wave", fixture!("table"), vec![variable(), uniform(1)]),
-        (
-            "exchange",
-            fixture!("exchange"),
-            vec![ArgSpec::Counter, ArgSpec::Counter, written(lanes(1)), uniform(2)],
-        ),
+        ("exchange", fixture!("exchange"), vec![ArgSpec::Counter, ArgSpec::Counter, written(lanes(1)), uniform(2)]),
         ("per_lane_counter", fixture!("per_lane_counter"), vec![ArgSpec::Counter, uniform(1)]),
         ("everything", fixture!("everything"), vec![variable(), lanes(1), lanes(1), lanes(2), variable()]),
         ("conditional", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(lanes(1))]),
@@ -239,12 +233,7 @@ fn loops_are_skipped_by_a_wave_without_lanes() {
 
 #[test]
 fn written_arguments_stay_where_they_are() {
-    let args = [
-        ArgSpec::Counter,
-        ArgSpec::Counter,
-        written(lanes(1)),
-        uniform(2),
-    ];
+    let args = [ArgSpec::Counter, ArgSpec::Counter, written(lanes(1)), uniform(2)];
     let t = compile(&fixture!("exchange"), &args);
     let results = t.args.iter().map(|a| a.iter().flatten().any(|p| p.written));
     assert_eq!(results.collect::<Vec<_>>(), [true, true, true, false]);
@@ -254,11 +243,7 @@ fn written_arguments_stay_where_they_are() {
 #[test]
 fn a_wave_without_lanes_gets_one_where_vectors_decide() {
     // The condition of `n > 3` on 64-bit numbers is a vector comparison even where it is uniform.
-    let args = [
-        ArgSpec::Counter,
-        uniform(2),
-        written(lanes(1)),
-    ];
+    let args = [ArgSpec::Counter, uniform(2), written(lanes(1))];
     let t = compile(&fixture!("conditional"), &args);
     let bases = bases(&t);
     assert_eq!(bases[..3], ["s_mov_b64", "s_cmp_eq_u64", "s_cselect_b64"]);
@@ -282,7 +267,8 @@ fn a_shape_is_compiled_once() {
     let module = HookModule::new(&fixture!("bump")).expect("the tree is read");
     let (mode, args) = (Target::Gfx90a.into(), [variable(), ArgSpec::Literal]);
     let from_threads: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| module.template(mode, &args).expect("it compiles"))).collect();
+        let threads: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| module.template(mode, &args).expect("it compiles"))).collect();
         threads.into_iter().map(|t| t.join().expect("no panic")).collect()
     });
     assert!(from_threads.iter().all(|t| Arc::ptr_eq(t, &from_threads[0])));
@@ -382,4 +368,3 @@ fn a_deep_tree_is_compiled_on_a_small_stack() {
     });
     worker.expect("a thread").join().expect("no overflow");
 }
-

@@ -1,7 +1,7 @@
 //! Instructions of 16 bits whose short encodings reach only v0 to v127: a renaming has to reach all registers, so these
 //! take their long encodings.
 
-use luthier_isa::{Inst, Mode, Operand, OpcodeInfo, Reg, RegRange};
+use luthier_isa::{Inst, Mode, OpcodeInfo, Operand, Reg, RegRange};
 
 use super::{
     edit::{self, Change},

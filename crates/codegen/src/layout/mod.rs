@@ -303,7 +303,11 @@ impl Layout {
             };
             let from = site.island_address(i);
             // An island that an earlier round wanted and the last one no longer uses may be too far from its place.
-            let word = if Layout::reaches(from, to, 0) { self.filler.branch | offset_field(from, to) } else { self.filler.nop };
+            let word = if Layout::reaches(from, to, 0) {
+                self.filler.branch | offset_field(from, to)
+            } else {
+                self.filler.nop
+            };
             out.extend_from_slice(&word.to_le_bytes());
         }
     }

@@ -192,9 +192,12 @@ mod tests {
             let mut all = vec![
                 (ops.save_scc(s4), "s_cselect_b32 s4, 1, 0"),
                 (ops.restore_scc(s4), "s_cmp_lg_u32 s4, 0"),
-                (ops.mov64(s4, pair(Reg::VCC_LO)), if w32 { "s_mov_b64 s[4:5], vcc" } else { "s_mov_b64 s[4:5], vcc" }),
+                (ops.mov64(s4, pair(Reg::VCC_LO)), "s_mov_b64 s[4:5], vcc"),
                 (ops.mov32(Reg::M0, one(s4)), "s_mov_b32 m0, s4"),
-                (ops.mov_mask(s4, pair(Reg::EXEC_LO)), if w32 { "s_mov_b32 s4, exec_lo" } else { "s_mov_b64 s[4:5], exec" }),
+                (
+                    ops.mov_mask(s4, pair(Reg::EXEC_LO)),
+                    if w32 { "s_mov_b32 s4, exec_lo" } else { "s_mov_b64 s[4:5], exec" },
+                ),
                 (ops.nop(5), "s_nop 4"),
                 (ops.branch(), "s_branch 0"),
                 (ops.vector_mov(Reg::vgpr(3), one(s4)), "v_mov_b32_e32 v3, s4"),
@@ -202,7 +205,8 @@ mod tests {
                 (ops.read_lane(s4, Reg::vgpr(3), 7), "v_readlane_b32 s4, v3, 7"),
             ];
             if ops.v_accvgpr_read_b32.is_some() {
-                let build = |info: Option<&'static OpcodeInfo>, to, from| Inst::build(info.unwrap(), &[one(to), one(from)]);
+                let build =
+                    |info: Option<&'static OpcodeInfo>, to, from| Inst::build(info.unwrap(), &[one(to), one(from)]);
                 all.push((build(ops.v_accvgpr_read_b32, Reg::vgpr(3), Reg::agpr(7)), "v_accvgpr_read_b32 v3, a7"));
                 all.push((build(ops.v_accvgpr_write_b32, Reg::agpr(7), Reg::vgpr(3)), "v_accvgpr_write_b32 a7, v3"));
             }
@@ -222,7 +226,8 @@ mod tests {
             let args = ["--disassemble", "--triple=amdgcn", &cpu, &wave, input.to_str().unwrap()];
             let Some(text) = crate::testing::llvm("llvm-mc", &args) else { return };
             let lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('.'));
-            let got: Vec<&str> = lines.map(|l| l.split("//").next().unwrap_or(l).split(';').next().unwrap_or(l).trim()).collect();
+            let got: Vec<&str> =
+                lines.map(|l| l.split("//").next().unwrap_or(l).split(';').next().unwrap_or(l).trim()).collect();
             let wanted: Vec<&str> = all.iter().map(|(_, text)| *text).collect();
             assert_eq!(got, wanted, "{}", mode.target().name());
         }

@@ -15,10 +15,7 @@ const MAX_OFFSET: u32 = 4095;
 impl Machine {
     /// The hardware adds the base of the wave's scratch itself.
     pub fn has_architected_scratch(&self) -> bool {
-        !matches!(
-            self.mode.target().generation(),
-            Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx10
-        )
+        !matches!(self.mode.target().generation(), Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx10)
     }
 
     /// Where scratch of our own may begin for a kernel with this much of its own; `None` where it cannot be had.

@@ -121,7 +121,9 @@ impl Machine {
         let each = to.units().zip(unit..).map(|(to, unit)| match special {
             Special::Scc => ops.save_scc(to),
             Special::Mode => ops.get_hwreg(to, HwReg::MODE),
-            Special::FlatScratch if self.scratch_base_is_hwreg() => ops.get_hwreg(to, SCRATCH_BASE[usize::from(unit) % 2]),
+            Special::FlatScratch if self.scratch_base_is_hwreg() => {
+                ops.get_hwreg(to, SCRATCH_BASE[usize::from(unit) % 2])
+            }
             _ => ops.mov32(to, one(state.offset(unit))),
         });
         each.collect()

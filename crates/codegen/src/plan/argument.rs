@@ -89,7 +89,12 @@ impl Arg {
     pub fn reads(&self, inst: &Inst) -> Vec<RegRange> {
         match self {
             Arg::Reg(range) | Arg::InOut(range) | Arg::Old(range) => vec![*range],
-            Arg::Address => AddressShape::of(inst).map(|(_, inputs)| inputs).unwrap_or_default().into_iter().filter_map(|i| i.reg()).collect(),
+            Arg::Address => AddressShape::of(inst)
+                .map(|(_, inputs)| inputs)
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|i| i.reg())
+                .collect(),
             _ => Vec::new(),
         }
     }

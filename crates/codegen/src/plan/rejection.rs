@@ -21,7 +21,9 @@ pub enum Rejection {
     NoValue { hook: String, index: usize },
     #[error("argument {index} of the hook {hook} has {wanted} registers, {given} is given")]
     RegisterCount { hook: String, index: usize, wanted: u8, given: RegRange },
-    #[error("argument {index} of the hook {hook} is {given}, which no instruction of {processor} reads like a register")]
+    #[error(
+        "argument {index} of the hook {hook} is {given}, which no instruction of {processor} reads like a register"
+    )]
     NotReadable { hook: String, index: usize, given: RegRange, processor: &'static str },
     #[error("the hook {hook} is to write {given}, which no instruction of {processor} writes like a register")]
     NotWritable { hook: String, given: RegRange, processor: &'static str },

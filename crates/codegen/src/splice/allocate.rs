@@ -145,8 +145,7 @@ impl Loans {
         };
         let free = |r: &Reg| if want.whole { pool.is_whole(*r) } else { pool.is_free(*r) } || lent(r);
         let align = u16::from(want.align.max(1));
-        let mut starts =
-            (0..=limit.saturating_sub(want.count.into())).filter(|n| n % align == want.remainder % align);
+        let mut starts = (0..=limit.saturating_sub(want.count.into())).filter(|n| n % align == want.remainder % align);
         let fits = |first: &u16| {
             let range = RegRange::new(want.file.reg(*first), want.count);
             // Something has to be gained by it.
@@ -235,7 +234,8 @@ impl Attempt<'_> {
 
         for &demand in todo {
             // Each hook begins with the same free registers: nothing of the one before is needed any more.
-            let assigned = self.assign(demand, pool, &out).map_err(|(want, left)| Shortage { demand, want, what: None, left })?;
+            let assigned =
+                self.assign(demand, pool, &out).map_err(|(want, left)| Shortage { demand, want, what: None, left })?;
             let prepared = self.demands[demand].prepared;
             for (group, reg) in prepared.groups.iter().zip(&assigned.groups) {
                 out.highest.note(RegRange::new(*reg, group.range.count));
@@ -278,7 +278,9 @@ impl Attempt<'_> {
                 && File::of(last) == Some(group.file)
                 && last.number() < group.limit
                 && range.first.number() % u16::from(group.align) == group.range.first.number() % u16::from(group.align);
-            if input.alone && unharmed && fits && groups[input.group].is_none() {
+            // What the application uses is better not read by vector instructions where that leaves a mark.
+            let unmarked = !group.read_by_lanes || !self.env.machine.remembers_scalar_reads();
+            if input.alone && unharmed && fits && unmarked && groups[input.group].is_none() {
                 groups[input.group] = Some(range.first);
                 *placed = true;
             }

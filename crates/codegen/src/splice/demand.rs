@@ -4,22 +4,33 @@ use luthier_isa::{Inst, Reg, RegRange, RegSet};
 
 use super::env::{CounterHome, Env};
 use super::site::Site;
+use crate::RelocTarget;
 use crate::machine::File;
 use crate::machine::special::Special;
 use crate::plan::{Arg, Body, Rejection};
 use crate::template::prepared::{Input, Prepared};
 use crate::template::{AddressInput, AddressShape};
-use crate::RelocTarget;
 
 /// Where the value of an input comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// Registers of the application, or of a counter; the hook's new value goes back where `back` is set.
-    Registers { range: RegRange, back: bool },
+    Registers {
+        range: RegRange,
+        back: bool,
+    },
     /// Special state, from this unit of it on.
-    Special { special: Special, unit: u16, count: u8, back: bool },
+    Special {
+        special: Special,
+        unit: u16,
+        count: u8,
+        back: bool,
+    },
     /// A counter in two lanes of a VGPR.
-    Lanes { vgpr: Reg, lane: u8 },
+    Lanes {
+        vgpr: Reg,
+        lane: u8,
+    },
     Number(u64),
 }
 

@@ -63,7 +63,7 @@ pub fn emit(
     demands: &[Demand],
     allocation: &Allocation,
     renamed: &mut Renamed,
-    seam: &mut Seam,
+    seam: &mut Seam<'_>,
     out: &mut Splice,
 ) -> Result<(), EncodeError> {
     if allocation.hooks.is_empty() {
@@ -85,7 +85,7 @@ pub fn keep(
     site: &Site,
     from: RegRange,
     to: RegRange,
-    seam: &mut Seam,
+    seam: &mut Seam<'_>,
     out: &mut Splice,
 ) -> Result<(), EncodeError> {
     let allocation = Allocation::default();
@@ -100,16 +100,16 @@ pub fn keep(
     emitter.set_msb(VgprMsb::ZERO, site.msb)
 }
 
-struct Emitter<'a> {
+struct Emitter<'a, 'p> {
     env: &'a Env<'a>,
     site: &'a Site<'a>,
     demands: &'a [Demand<'a>],
     allocation: &'a Allocation,
-    seam: &'a mut Seam,
+    seam: &'a mut Seam<'p>,
     out: &'a mut Splice,
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     fn push(&mut self, inst: Inst) -> Result<(), EncodeError> {
         self.seam.issue(&self.env.machine.ops, inst, &mut self.out.insts)
     }
@@ -261,12 +261,11 @@ impl Emitter<'_> {
         if self.env.replays && prepared.starts_with_memory {
             self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
         }
-        let mut code = Vec::with_capacity(prepared.insts.len());
-        renamed.append(demand.template, prepared, &assigned.groups, &mut code)?;
+        let code = renamed.code(demand.template, prepared, &assigned.groups)?;
         self.seam.lead_in(&machine.ops, &code, &mut self.out.insts)?;
         let start = self.out.insts.len();
         self.literals(demand, start);
-        self.out.insts.extend(code);
+        self.out.insts.extend_from_slice(&code.insts);
         self.out.spans.push(Span { start, end: self.out.insts.len(), insertion: demand.insertion });
         for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(f, p)| f.input.written && moved(p)) {
             let (from, count) = (place(feed), feed.input.count);
@@ -306,7 +305,7 @@ impl Emitter<'_> {
     fn set_number(&mut self, to: RegRange, value: u64) -> Result<(), EncodeError> {
         let ops = self.env.machine.ops;
         let inline = |n: u64| matches!(number(n as u32), Operand::Inline(_)) && n as i64 == i64::from(n as u32 as i32);
-        if to.first.is_sgpr() && to.count == 2 && to.first.number() % 2 == 0 && inline(value) {
+        if to.first.is_sgpr() && to.count == 2 && to.first.number().is_multiple_of(2) && inline(value) {
             return self.push(ops.mov64(to.first, number(value as u32))?);
         }
         for (n, unit) in to.units().enumerate() {

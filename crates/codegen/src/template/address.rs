@@ -256,7 +256,8 @@ impl Parts {
         if wide && indexed {
             return None;
         }
-        let [offset_role, scalar_role] = if wide { [term(32); 2] } else { [AddressRole::Offset, AddressRole::ScalarOffset] };
+        let [offset_role, scalar_role] =
+            if wide { [term(32); 2] } else { [AddressRole::Offset, AddressRole::ScalarOffset] };
         if wide {
             self.reg(low, term(base_bits(inst)));
         } else {

@@ -1,6 +1,5 @@
 //! What goes wrong in a hook, with its place in the source.
 
-
 /// A hook that cannot be compiled. `line` and `col` count from 1; a line of 0 says that there is no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{col}: {message}")]

@@ -1,15 +1,117 @@
-//! Writing the instrumented code object: ELF structures, symbol and hash tables, the metadata note.
+//! Writing the instrumented object: the original segments where they were, with a few words patched, and three new
+//! segments behind them.
+//!
+//! | segment | what is in it |
+//! |---|---|
+//! | code | `.luthier.text`: preambles, instrumented copies, islands |
+//! | data | `.luthier.data` and `.luthier.bss`: the tools' variables |
+//! | headers | the program header table, and whatever of `.note`, `.dynsym`, `.hash`, `.gnu.hash`, `.dynstr` has grown |
+//!
+//! A table that has grown leaves its old place, to which nothing points any more; its section header moves with it,
+//! so that indices stay valid. How the structures are encoded is the `object` crate's business.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `file` | the file under construction: bytes, program headers, sections |
+//! | `segments` | the new segments |
+//! | `symbols` | symbol tables that grow, and their hash tables |
+//! | `dynamic` | the dynamic symbol table, and what points at it |
+//! | `unloaded` | sections that are in no segment: symbols, origins, debug information |
+//! | `data` | the tools' variables |
+//! | `note` | the metadata note |
 
 mod data;
+mod dynamic;
+mod file;
 mod note;
-mod raw;
+mod segments;
 mod symbols;
-mod writer;
+#[cfg(test)]
+mod tests;
+mod unloaded;
+
+use luthier_loader::{CodeObject, Metadata, SegmentKind};
 
 pub use data::Variables;
-pub use writer::{Additions, CodeSymbol, PAGE, PlacedVariable, WriteError, end_of_segments, write};
+use file::File;
 
 /// Instrumented code. An object that has this section was instrumented before.
-pub const TEXT_SECTION: &str = ".luthier.text";
+const TEXT_SECTION: &str = ".luthier.text";
 /// Where each instrumented instruction came from ([`luthier_loader::OriginMap`]).
-pub const ORIGIN_SECTION: &str = ".luthier.origin";
+pub const ORIGIN_SECTION: &str = luthier_loader::OriginMap::SECTION;
+
+/// All segments start on a page of their own, as lld lays them out.
+pub const PAGE: u64 = 0x1000;
+
+/// A variable with its address.
+#[derive(Clone, Debug)]
+pub struct PlacedVariable {
+    pub name: String,
+    pub vaddr: u64,
+    pub size: u64,
+    /// Lies in the zero-filled part.
+    pub zero: bool,
+}
+
+/// A function symbol of the new code.
+#[derive(Clone, Debug)]
+pub struct CodeSymbol {
+    pub name: String,
+    pub vaddr: u64,
+    pub size: u64,
+}
+
+/// What comes on top of the original file.
+#[derive(Debug, Default)]
+pub struct Additions {
+    pub text_vaddr: u64,
+    pub text: Vec<u8>,
+    /// On the first page after the text.
+    pub data_vaddr: u64,
+    pub data: Vec<u8>,
+    /// Zero bytes after `data`.
+    pub bss_size: u64,
+    pub variables: Vec<PlacedVariable>,
+    pub code_symbols: Vec<CodeSymbol>,
+    /// Bytes of the original segments to overwrite, by virtual address.
+    pub patches: Vec<(u64, Vec<u8>)>,
+    /// What the metadata note is to say from now on.
+    pub metadata: Option<Metadata>,
+    /// Contents of `.luthier.origin`.
+    pub origin: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("its ELF structures cannot be read: {0}")]
+    Read(#[from] object::read::Error),
+    #[error("{0}")]
+    Encode(#[from] object::write::Error),
+    #[error("the loaded segments end at file offset {end:#x}, outside the file")]
+    OutOfFile { end: u64 },
+    #[error("no file bytes lie behind address {vaddr:#x}, which has to be patched")]
+    Unmapped { vaddr: u64 },
+    #[error("it has {count} {what}; the format ends at {limit}")]
+    TooMany { what: &'static str, count: usize, limit: usize },
+}
+
+/// The first address behind all segments, on a page.
+pub fn end_of_segments(object: &CodeObject) -> u64 {
+    let loads = object.segments().iter().filter(|s| s.kind == SegmentKind::Load);
+    let ends = loads.map(|s| s.vaddr.saturating_add(s.memsz));
+    ends.max().unwrap_or(0).next_multiple_of(PAGE)
+}
+
+/// The new file.
+pub fn write(object: &CodeObject, new: &Additions) -> Result<Vec<u8>, WriteError> {
+    let original: &[u8] = object.bytes();
+    let mut file = File::start(original)?;
+    for (vaddr, bytes) in &new.patches {
+        file.patch(*vaddr, bytes)?;
+    }
+    let sections = segments::code_and_data(&mut file, new);
+    let note = new.metadata.as_ref().map(|metadata| note::section(object, metadata));
+    segments::headers(&mut file, original, new, &sections, note.as_deref())?;
+    unloaded::sections(&mut file, original, new, &sections)?;
+    file.finish()
+}

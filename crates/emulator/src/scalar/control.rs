@@ -123,8 +123,14 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         }),
         "s_sendmsg" | "s_sendmsghalt" => flow!(|w, op| {
             match op.imm & 15 {
-                // Deallocating VGPRs, and interrupts to a host that does not listen.
-                0 | 1 | 3 => Flow::Next,
+                1 => {
+                    if let Some(host) = w.memory.host() {
+                        host.interrupt();
+                    }
+                    Flow::Next
+                }
+                // Deallocating VGPRs.
+                0 | 3 => Flow::Next,
                 other => {
                     w.fault(FaultKind::Unsupported, format!("message {other} is not one that a compute wave sends"))
                 }

@@ -5,12 +5,12 @@ use luthier_isa::{Access, Field, Flags, Format, Inst, Operand, Reg};
 use super::counters::{counters, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
-use luthier_isa::hazard::Facts;
 use super::parts::{accumulates, pairs, source, written};
 use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};
 use crate::lower::row_of;
 use crate::valu::permlane::Within;
+use luthier_isa::hazard::Facts;
 
 /// Where a value comes from or goes to, in the terms of the shadow state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -288,7 +288,7 @@ impl Checked {
             loaded,
             counters,
             // Global wave sync is served by another unit than LDS.
-            unordered: flag(Flags::SMEM) || info.base.starts_with("ds_gws_"),
+            unordered: flag(Flags::SMEM) || info.op().is_gws(),
             order: order(inst),
             wait: wait(inst),
             dpp: Dpp::of(inst),

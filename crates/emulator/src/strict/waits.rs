@@ -27,7 +27,11 @@ pub const SCALAR: Counters = 8;
 pub const ASYNC: Counters = 16;
 /// tensorcnt.
 pub const TENSOR: Counters = 32;
-const COUNTERS: usize = 6;
+/// samplecnt.
+pub const SAMPLES: Counters = 64;
+/// bvhcnt.
+pub const BVH: Counters = 128;
+const COUNTERS: usize = 8;
 
 /// What no counter counts beyond: none has more than six bits.
 const FULL: u32 = 63;

@@ -8,8 +8,8 @@
 use std::collections::HashSet;
 
 use super::checked::{Checked, Place, Rule};
-use luthier_isa::hazard;
 use super::quick::Units;
+use luthier_isa::hazard;
 
 /// What is known of registers at a point of a block.
 #[derive(Default)]

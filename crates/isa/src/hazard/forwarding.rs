@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use crate::{Flags, Generation, Operand, RegRange, Wave};
 
-use super::{Cure, Missing, Remedy};
 use super::view::View;
+use super::{Cure, Missing, Remedy};
 
 const AROUND_EXEC: u32 = 2;
 const BEHIND: u32 = 4;

@@ -318,7 +318,10 @@ impl MatrixHazards {
             let have = now.saturating_sub(first.at + 1);
             let missing = u64::from(states).saturating_sub(have);
             if missing > worst.as_ref().map_or(0, |w| w.0) {
-                worst = Some((missing, Missing { rule, what: why(), remedy: Remedy::States(missing as u32), first: first.pc }));
+                worst = Some((
+                    missing,
+                    Missing { rule, what: why(), remedy: Remedy::States(missing as u32), first: first.pc },
+                ));
             }
         };
         // The latest writer of a register is the one to wait for.

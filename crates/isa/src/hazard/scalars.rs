@@ -6,8 +6,8 @@
 
 use crate::{Field, Flags, Generation, Operand, Reg, RegSet, Target, Wave};
 
-use super::{Cure, Missing, Remedy};
 use super::view::View;
+use super::{Cure, Missing, Remedy};
 
 /// An instruction as these checks see it.
 #[derive(Clone, Debug)]
@@ -112,6 +112,13 @@ impl Scalars {
     pub fn assume_read(&mut self, unread: &RegSet) {
         let unread = unread.iter().filter(|reg| reg.index() < 128);
         self.read = !unread.fold(0u128, |bits, reg| bits | 1 << reg.index());
+    }
+
+    /// All have been written but these, by either unit, and nobody has waited.
+    pub fn assume_written(&mut self, unwritten: &RegSet) {
+        let unwritten = unwritten.iter().filter(|reg| reg.index() < 128);
+        let written = !unwritten.fold(0u128, |bits, reg| bits | 1 << reg.index());
+        (self.by_scalar, self.by_vector) = (written, written);
     }
 
     /// As for a wave that begins.

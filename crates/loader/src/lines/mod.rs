@@ -13,12 +13,15 @@
 
 mod build;
 mod paint;
+mod parameters;
 mod program;
 mod sections;
 
 use std::fmt;
 
 use crate::{CodeObject, LoadError, OriginMap};
+
+pub use parameters::{NumberKind, Parameter, ParameterType, parameters};
 
 /// "None" among indices.
 const NONE: u32 = u32::MAX;
@@ -104,7 +107,7 @@ impl SourceMap {
     /// nothing.
     pub fn frames(&self, address: u64) -> Vec<Frame<'_>> {
         let mut frames = Vec::new();
-        let address = self.original(address);
+        let Some(address) = self.original(address) else { return frames };
         let Some(mut scope) = self.scope(address) else { return frames };
         frames.extend(self.innermost_at(address));
         while let (Some(_), Some(caller)) = (frames.last(), self.scopes.get(scope.caller as usize)) {
@@ -121,7 +124,7 @@ impl SourceMap {
 
     /// The first of [`SourceMap::frames`].
     pub fn innermost(&self, address: u64) -> Option<Frame<'_>> {
-        self.innermost_at(self.original(address))
+        self.innermost_at(self.original(address)?)
     }
 
     fn innermost_at(&self, address: u64) -> Option<Frame<'_>> {
@@ -136,7 +139,7 @@ impl SourceMap {
 
     /// The line of the instruction at `address`, in numbers, for those who ask for many.
     pub fn line(&self, address: u64) -> Option<SourceLine> {
-        let address = self.original(address);
+        let address = self.original(address)?;
         self.scope(address)?;
         let row = self.row(address)?;
         Some(SourceLine { file: (row.file != NONE).then_some(row.file), line: row.line, column: row.column })
@@ -147,8 +150,12 @@ impl SourceMap {
         &self.files
     }
 
-    fn original(&self, address: u64) -> u64 {
-        self.origins.as_ref().and_then(|origins| origins.origin(address)).unwrap_or(address)
+    /// Where the application had the instruction at `address`; `None` for one that it had nowhere.
+    fn original(&self, address: u64) -> Option<u64> {
+        match &self.origins {
+            Some(origins) if origins.covers(address) => origins.origin(address),
+            _ => Some(address),
+        }
     }
 
     fn row(&self, address: u64) -> Option<&Row> {

@@ -1,7 +1,7 @@
 //! Many instructions as arrays, one for each property.
 
 use luthier_isa::{Flags, Inst, MemoryAccess, Reg, RegSet, Space};
-use luthier_lifter::{BlockId, FuncId, InstrId, Liveness, Program};
+use luthier_lifter::{BlockId, FuncId, InstrId, Liveness, Origin, Program};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
 use rayon::prelude::*;
@@ -51,6 +51,11 @@ fn made(shared: &Shared, ids: &Ids, names: &[String]) -> PyResult<Vec<Column>> {
             let mut memory = Memory::new(program);
             let made = match name.as_str() {
                 "address" => each(ids, |id| program.vaddr(id)),
+                "origin" => each(ids, |id| match program.origin(id) {
+                    Origin::Application => program.vaddr(id),
+                    Origin::Copy(original) => original,
+                    Origin::Inserted => u64::MAX,
+                }),
                 "size" => each(ids, |id| program.inst(id).size() as u8),
                 "opcode_id" => each(ids, |id| program.inst(id).info().id.0),
                 "flags" => each(ids, |id| flags(program.inst(id), memory.of(program.inst(id))).bits()),

@@ -40,6 +40,10 @@ impl PyFunction {
         }
     }
     #[getter]
+    fn copied_from(&self) -> Option<u64> {
+        self.program.program.copied_from(self.id)
+    }
+    #[getter]
     fn refusal(&self) -> Option<&str> {
         self.inner().refusal.as_deref()
     }

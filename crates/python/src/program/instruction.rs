@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use luthier_isa::{Access, Flags, Inst, MemoryAccess, Reg, RegSet};
-use luthier_lifter::InstrId;
+use luthier_lifter::{InstrId, Origin};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet};
 
@@ -44,6 +44,18 @@ impl PyInstruction {
     #[getter]
     fn address(&self) -> u64 {
         self.program.program.vaddr(self.id)
+    }
+    #[getter]
+    fn origin(&self) -> Option<u64> {
+        match self.program.program.origin(self.id) {
+            Origin::Application => Some(self.address()),
+            Origin::Copy(original) => Some(original),
+            Origin::Inserted => None,
+        }
+    }
+    #[getter]
+    fn is_inserted(&self) -> bool {
+        self.program.program.origin(self.id) == Origin::Inserted
     }
     #[getter]
     fn size(&self) -> usize {

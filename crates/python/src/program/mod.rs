@@ -139,7 +139,7 @@ impl PyProgram {
 
     #[getter]
     fn wavefront_size(&self) -> u32 {
-        self.mode().wave().lanes().into()
+        self.mode().wave().lanes()
     }
 
     #[getter]

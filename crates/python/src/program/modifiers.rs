@@ -3,7 +3,7 @@
 //! Taken from the text, which is LLVM's to the letter: what a field is called there, and which sign and default it has,
 //! is known in one place only.
 
-use luthier_isa::Inst;
+use luthier_isa::{Inst, Wait};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -82,25 +82,7 @@ pub fn to_python<'py>(py: Python<'py>, inst: &Inst) -> PyResult<Bound<'py, PyDic
 
 /// The counters that an instruction waits for, and down to which number each.
 pub fn waits(inst: &Inst) -> Vec<(String, i64)> {
-    let base = inst.info().base;
-    let text = inst.to_string();
-    let operands = text.split_once(' ').map_or("", |(_, rest)| rest);
-    if base == "s_waitcnt" {
-        // `vmcnt(0) lgkmcnt(1)`
-        let parts = operands.split([' ', '&']).filter_map(|part| {
-            let (name, value) = part.strip_suffix(')')?.split_once('(')?;
-            Some((name.to_owned(), number(value)?))
-        });
-        return parts.collect();
-    }
-    // `s_waitcnt_vscnt null, 0x0`; `s_wait_loadcnt 0x0`, and two counters in one number, the first in its high byte.
-    let named = base.strip_prefix("s_waitcnt_").or_else(|| base.strip_prefix("s_wait_"));
-    let (Some(named), Some(value)) = (named, operands.rsplit(' ').next().and_then(number)) else { return Vec::new() };
-    let counters: Vec<&str> = named.split('_').collect();
-    match counters[..] {
-        _ if !counters.iter().all(|name| name.ends_with("cnt")) => Vec::new(),
-        [one] => vec![(one.to_owned(), value)],
-        [first, second] => vec![(first.to_owned(), value >> 8 & 0x3f), (second.to_owned(), value & 0x3f)],
-        _ => Vec::new(),
-    }
+    let generation = inst.info().mode.target().generation();
+    let bounds = Wait::of_instruction(inst).bounds();
+    bounds.filter_map(|(counter, value)| Some((counter.name(generation)?.to_owned(), value.into()))).collect()
 }

@@ -187,7 +187,7 @@ fn place(env: &Env, spliced: &mut Spliced, insertions: &[u32], rejections: &mut 
     }
     let allocation = allocate(env, &site, &demands);
     rejections.extend(allocation.rejected.iter().map(|(_, reason)| reason.clone()));
-    let mut seam = Seam::start(env.machine.mode, env.unread);
+    let mut seam = Seam::new(env.machine.mode, env.unread);
     emit(env, &site, &demands, &allocation, &mut Renamed::default(), &mut seam, &mut splice).unwrap();
     let made = allocation.hooks.iter().map(|h| demands[h.demand].insertion).collect();
     let (insts, spans, literals) = (splice.insts.clone(), splice.spans.clone(), splice.literals.clone());

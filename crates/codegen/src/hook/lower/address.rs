@@ -153,7 +153,8 @@ impl Code<'_> {
             1 => "2".to_owned(),
             _ => self.op("add", &swizzle, 1),
         };
-        let element = if count == 1 { element } else { self.line(format!("call i64 @llvm.umax.i64(i64 {element}, i64 2)")) };
+        let element =
+            if count == 1 { element } else { self.line(format!("call i64 @llvm.umax.i64(i64 {element}, i64 2)")) };
         let stripe = self.bits(&at.flags, 21, 2);
         let stripe = self.op("add", &stripe, 3);
         let (start, offset) = if is.swizzles_scalar_offset {

@@ -2,9 +2,7 @@
 //! has a value, at the price of a select that disappears when the right side is a constant.
 
 use super::{
-    super::{
-        ast::{At, BinaryOp, Space, Type},
-    },
+    super::ast::{At, BinaryOp, Space, Type},
     Body, Val, ll,
 };
 use crate::template::HookError;

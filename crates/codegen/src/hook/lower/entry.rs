@@ -9,9 +9,7 @@ use std::fmt::Write;
 use luthier_isa::{Mode, Part as Half, Reg, RegRange, Wave};
 
 use super::{
-    super::{
-        ast::{At, Scalar, Type, Unit},
-    },
+    super::ast::{At, Scalar, Type, Unit},
     address, ll,
 };
 use crate::template::{ArgSpec, HookError};
@@ -104,8 +102,7 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
         Wave::W32 => (Scalar::U32, 1),
     };
     let exec_spec = ArgSpec::Value { per_lane: false, units: exec_units, part: Half::Whole, written: true };
-    let exec_formal =
-        keep_exec.then(|| Formal { name: "exec".to_owned(), ty: Type::InOut(exec_type), at: part.at });
+    let exec_formal = keep_exec.then(|| Formal { name: "exec".to_owned(), ty: Type::InOut(exec_type), at: part.at });
     let formals: Vec<&Formal> = formals.iter().chain(&exec_formal).collect();
     let args: Vec<&ArgSpec> = args.iter().chain(keep_exec.then_some(&exec_spec)).collect();
     let mut slots = Vec::new();

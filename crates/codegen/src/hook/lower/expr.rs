@@ -1,9 +1,7 @@
 //! Expressions: values.
 
 use super::{
-    super::{
-        ast::{At, CompareOp, Expr, ExprKind, LogicalOp, Space, Type, UnaryOp},
-    },
+    super::ast::{At, CompareOp, Expr, ExprKind, LogicalOp, Space, Type, UnaryOp},
     Body, Val, ll, ll_memory,
 };
 use crate::template::HookError;

@@ -1,9 +1,7 @@
 //! Statements: variables and control flow.
 
 use super::{
-    super::{
-        ast::{At, CompareOp, Expr, Space, Stmt, StmtKind, Type},
-    },
+    super::ast::{At, CompareOp, Expr, Space, Stmt, StmtKind, Type},
     Body, Val, ll,
 };
 use crate::template::HookError;

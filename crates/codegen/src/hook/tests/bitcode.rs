@@ -75,10 +75,8 @@ fn what_a_hook_is_not_given_is_refused_by_name() {
                 let ty = call.split(" @").next().expect("a type");
                 format!("\n  store {ty} %r, ptr addrspace(1) null")
             };
-            let source = body(
-                &format!("declare {declared}\n!0 = !{{!\"s4\"}}"),
-                &format!("  {result}call {call}{used}"),
-            );
+            let source =
+                body(&format!("declare {declared}\n!0 = !{{!\"s4\"}}"), &format!("  {result}call {call}{used}"));
             let error = compile_for(&source, mode, &[]).map(|t| t.insts.clone()).expect_err(call);
             assert!(error.message.contains(what), "{call} for {}: {error}", mode.target().name());
             assert!(error.message.contains("llvm."), "{call}: {error}");
@@ -92,7 +90,10 @@ fn what_a_module_may_not_hold_is_refused() {
     let cases = [
         (body(lds, "  store i32 1, ptr addrspace(3) @lds"), "LDS variable lds"),
         (body("module asm \"s_nop 0\"", ""), "assembly outside"),
-        (body("@t = external thread_local addrspace(1) global i32", "  store i32 1, ptr addrspace(1) @t"), "thread-local"),
+        (
+            body("@t = external thread_local addrspace(1) global i32", "  store i32 1, ptr addrspace(1) @t"),
+            "thread-local",
+        ),
         (body("declare void @elsewhere()", "  call void @elsewhere()"), "calls elsewhere, which is not in the module"),
         (
             body(
@@ -103,21 +104,29 @@ fn what_a_module_may_not_hold_is_refused() {
             ),
             "calls itself",
         ),
-        (body("@p = external addrspace(1) global ptr", "  %f = load ptr, ptr addrspace(1) @p\n  call void %f()"), "pointer"),
+        (
+            body("@p = external addrspace(1) global ptr", "  %f = load ptr, ptr addrspace(1) @p\n  call void %f()"),
+            "pointer",
+        ),
         (ir("define amdgpu_kernel void @f() { ret void }"), "is a kernel"),
         (ir("define amdgpu_cs void @f() { ret void }"), "is a kernel or a shader"),
         (ir("define i32 @f() { ret i32 1 }"), "returns a value"),
         (ir("define void @f() \"target-cpu\"=\"gfx906\" { ret void }"), "compiled for gfx906"),
         (ir("define void @f() \"target-features\"=\"+wavefrontsize32\" { ret void }"), "waves of 32 lanes"),
         (
-            body("", "  %a = alloca [4096 x i32], addrspace(5)\n  call void asm sideeffect \"; $0\", \"v\"(ptr addrspace(5) %a)"),
+            body(
+                "",
+                "  %a = alloca [4096 x i32], addrspace(5)\n  call void asm sideeffect \"; $0\", \"v\"(ptr addrspace(5) %a)",
+            ),
             "scratch",
         ),
         (
-            body("@c = internal addrspace(4) constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]",
+            body(
+                "@c = internal addrspace(4) constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]",
                 "  %x = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)\n  %p = getelementptr i32, ptr addrspace(4) @c, i32 %x\n\
                  %v = load i32, ptr addrspace(4) %p\n  store i32 %v, ptr addrspace(1) null\n  ret void\n}\n\
-                 declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)\ndefine internal void @g() {"),
+                 declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)\ndefine internal void @g() {",
+            ),
             "table of constants",
         ),
     ];

@@ -1,0 +1,68 @@
+//! What is answered and not implemented: features that a GPU may lack, so callers know what the answer means.
+
+use crate::abi::Status;
+
+macro_rules! not_supported {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $(
+            $(#[$doc])*
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() -> Status {
+                Status::NotSupported
+            }
+        )*
+    };
+}
+
+not_supported! {
+    /// Shared virtual memory with pages that move: `SVMAPISupported` is 0.
+    hsaKmtSVMSetAttr
+    hsaKmtSVMGetAttr
+    /// Buffers of graphics APIs, DMA-BUF among them: there are no graphics.
+    hsaKmtRegisterGraphicsHandleToNodes
+    hsaKmtRegisterGraphicsHandleToNodesExt
+    hsaKmtMapGraphicHandle
+    hsaKmtUnmapGraphicHandle
+    hsaKmtExportDMABufHandle
+    /// Debuggers.
+    hsaKmtDbgRegister
+    hsaKmtDbgUnregister
+    hsaKmtDbgWavefrontControl
+    hsaKmtDbgAddressWatch
+    hsaKmtDbgEnable
+    hsaKmtDbgDisable
+    hsaKmtDbgGetDeviceData
+    hsaKmtDbgGetQueueData
+    hsaKmtDebugTrapIoctl
+    hsaKmtGetKernelDebugTrapVersionInfo
+    hsaKmtCheckRuntimeDebugSupport
+    hsaKmtGetRuntimeCapabilities
+    hsaKmtGetQueueInfo
+    hsaKmtReportQueue
+    /// Performance counters and sampling.
+    hsaKmtPmcGetCounterProperties
+    hsaKmtPmcRegisterTrace
+    hsaKmtPmcUnregisterTrace
+    hsaKmtPmcAcquireTraceAccess
+    hsaKmtPmcReleaseTraceAccess
+    hsaKmtPmcStartTrace
+    hsaKmtPmcQueryTrace
+    hsaKmtPmcStopTrace
+    hsaKmtSPMAcquire
+    hsaKmtSPMRelease
+    hsaKmtSPMSetDestBuffer
+    hsaKmtPcSamplingQueryCapabilities
+    hsaKmtPcSamplingCreate
+    hsaKmtPcSamplingDestroy
+    hsaKmtPcSamplingStart
+    hsaKmtPcSamplingStop
+    hsaKmtPcSamplingSupport
+    /// Messages of the kernel's driver.
+    hsaKmtOpenSMI
+}
+
+/// Whether the thunk has a model behind it by its own rules, whose interface ROCr would then ask for.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtModelEnabled() -> bool {
+    false
+}

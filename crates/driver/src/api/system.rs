@@ -1,0 +1,176 @@
+//! The machine: opening, topology, clocks.
+
+use libc::c_void;
+
+use super::{guard, put, with};
+use crate::abi::{
+    CacheProperties, ClockCounters, LinkProperties, MemoryProperties, NodeProperties, Status, SystemProperties,
+    TileConfig, Version,
+};
+use crate::{clock, state};
+
+/// The kernel interface that we stand for.
+const VERSION: Version = Version { major: 1, minor: 8 };
+/// GB_ADDR_CONFIG, by which images would be tiled.
+const ADDRESS_CONFIG: [u32; 2] = [0x2a11_4042, 0x44];
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtOpenKFD() -> Status {
+    guard(state::open)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtCloseKFD() -> Status {
+    guard(state::close)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetVersion(version: *mut Version) -> Status {
+    // SAFETY: hsakmt.h's contract, here and below.
+    with(|_| unsafe { put(version, VERSION) })
+}
+
+/// There is no debugger that could attach: errors come by the queue's own signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtRuntimeEnable(_debug: *mut c_void, _ttmps: bool) -> Status {
+    Status::NotSupported
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtRuntimeDisable() -> Status {
+    Status::NotSupported
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtAcquireSystemProperties(properties: *mut SystemProperties) -> Status {
+    with(|s| {
+        let found = SystemProperties { nodes: s.config.nodes(), ..Default::default() };
+        // SAFETY: as above.
+        unsafe { put(properties, found) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtReleaseSystemProperties() -> Status {
+    with(|_| Ok(()))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetNodeProperties(node: u32, properties: *mut NodeProperties) -> Status {
+    with(|s| {
+        if node >= s.config.nodes() {
+            return Err(Status::InvalidNode);
+        }
+        // SAFETY: as above.
+        unsafe { put(properties, s.config.node(node)) }
+    })
+}
+
+/// Writes as much of a node's list as there is room for.
+///
+/// # Safety
+/// `to` has room for `count`.
+unsafe fn fill<T>(node: u32, nodes: u32, to: *mut T, count: u32, found: Vec<T>) -> Result<(), Status> {
+    if node >= nodes {
+        return Err(Status::InvalidNode);
+    }
+    if to.is_null() && count != 0 {
+        return Err(Status::InvalidParameter);
+    }
+    for (i, one) in found.into_iter().enumerate().take(count as usize) {
+        // SAFETY: the caller's promise.
+        unsafe { to.add(i).write_unaligned(one) };
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetNodeMemoryProperties(node: u32, count: u32, to: *mut MemoryProperties) -> Status {
+    // SAFETY: as above, and below.
+    with(|s| unsafe { fill(node, s.config.nodes(), to, count, s.config.memories(node)) })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetNodeCacheProperties(
+    node: u32,
+    _processor: u32,
+    count: u32,
+    to: *mut CacheProperties,
+) -> Status {
+    // SAFETY: as above.
+    with(|s| unsafe { fill(node, s.config.nodes(), to, count, s.config.caches(node)) })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetNodeIoLinkProperties(node: u32, count: u32, to: *mut LinkProperties) -> Status {
+    // SAFETY: as above.
+    with(|s| unsafe { fill(node, s.config.nodes(), to, count, s.config.links(node)) })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetClockCounters(node: u32, counters: *mut ClockCounters) -> Status {
+    with(|s| {
+        if node >= s.config.nodes() {
+            return Err(Status::InvalidNode);
+        }
+        let now = clock::nanoseconds();
+        // SAFETY: as above.
+        unsafe { put(counters, ClockCounters { gpu: now, cpu: now, system: now, frequency: clock::FREQUENCY }) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetTileConfig(node: u32, config: *mut TileConfig) -> Status {
+    with(|s| {
+        s.gpu(node)?;
+        if config.is_null() {
+            return Err(Status::InvalidParameter);
+        }
+        let rdna = s.config.target.generation() == luthier_isa::Generation::Gfx10;
+        // SAFETY: as above. There are no tables of tiles since gfx9.
+        unsafe {
+            (&raw mut (*config).tiles).write_unaligned(0);
+            (&raw mut (*config).macro_tiles).write_unaligned(0);
+            (&raw mut (*config).address_config).write_unaligned(ADDRESS_CONFIG[usize::from(rdna)]);
+            (&raw mut (*config).banks).write_unaligned(16);
+            (&raw mut (*config).ranks).write_unaligned(1);
+        }
+        Ok(())
+    })
+}
+
+/// Traps stop a launch by themselves; no handler's code runs.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtSetTrapHandler(
+    node: u32,
+    _code: *mut c_void,
+    _size: u64,
+    _buffer: *mut c_void,
+    _len: u64,
+) -> Status {
+    with(|s| s.gpu(node).map(|_| ()))
+}
+
+/// Caches are coherent, whatever the policy.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtSetMemoryPolicy(
+    node: u32,
+    _policy: u32,
+    _other: u32,
+    _address: *mut c_void,
+    _size: u64,
+) -> Status {
+    with(|s| s.gpu(node).map(|_| ()))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetXNACKMode(enabled: *mut i32) -> Status {
+    // SAFETY: as above.
+    with(|_| unsafe { put(enabled, 0) })
+}
+
+/// Pages are never fetched on demand.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtSetXNACKMode(enable: i32) -> Status {
+    if enable == 0 { Status::Success } else { Status::NotSupported }
+}

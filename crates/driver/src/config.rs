@@ -1,0 +1,162 @@
+//! What the mock GPUs are, from environment variables.
+
+use luthier_emulator::{FindingKind, Kinds, Strict};
+use luthier_isa::Target;
+
+/// The mock GPUs of a process.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub target: Target,
+    pub gpus: u32,
+    /// Bytes of local memory of each.
+    pub memory: u64,
+    pub compute_units: u32,
+    /// One node that is CPU and GPU, without local memory and without checks of addresses.
+    pub apu: bool,
+    pub strict: Strict,
+    /// Instructions after which a workgroup is given up.
+    pub watchdog: u64,
+    /// Workers of a launch; 0: one for each core.
+    pub threads: usize,
+    /// Says on standard error what is asked of the driver, and each packet.
+    pub log: bool,
+}
+
+/// The processors that ROCr 5.2.3 and the emulator both know.
+pub const TARGETS: [Target; 17] = [
+    Target::Gfx900,
+    Target::Gfx902,
+    Target::Gfx904,
+    Target::Gfx906,
+    Target::Gfx908,
+    Target::Gfx90a,
+    Target::Gfx90c,
+    Target::Gfx1010,
+    Target::Gfx1011,
+    Target::Gfx1012,
+    Target::Gfx1013,
+    Target::Gfx1030,
+    Target::Gfx1031,
+    Target::Gfx1032,
+    Target::Gfx1033,
+    Target::Gfx1034,
+    Target::Gfx1035,
+];
+
+/// GPUs of one process.
+pub const MOST_GPUS: u32 = 8;
+
+impl Config {
+    /// From the process's environment.
+    ///
+    /// # Errors
+    /// What is wrong with a variable, in a line.
+    pub fn from_environment() -> Result<Config, String> {
+        Config::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    /// From variables that `get` knows.
+    ///
+    /// # Errors
+    /// As [`Config::from_environment`].
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
+        let (target, gpus) = devices(&get("LUTHIER_MOCK").unwrap_or_else(|| "gfx90a".into()))?;
+        let number = |name: &str, default: u64, range: std::ops::RangeInclusive<u64>| match get(name) {
+            None => Ok(default),
+            Some(text) => text.parse().ok().filter(|n| range.contains(n)).ok_or_else(|| {
+                format!("{name}={text} is not possible: it is a whole number from {} to {}", range.start(), range.end())
+            }),
+        };
+        let flag = |name: &str| get(name).is_some_and(|value| value != "0");
+        Ok(Config {
+            target,
+            gpus,
+            memory: match get("LUTHIER_MOCK_MEMORY") {
+                None => 16 << 30,
+                Some(text) => bytes(&text).filter(|n| (64 << 20..=1 << 42).contains(n)).ok_or_else(|| {
+                    format!("LUTHIER_MOCK_MEMORY={text} is not possible: it is a size from 64M to 4T, such as 16G")
+                })?,
+            },
+            compute_units: number("LUTHIER_MOCK_CUS", 8, 1..=512)? as u32,
+            apu: flag("LUTHIER_MOCK_APU"),
+            strict: strict(get("LUTHIER_STRICT").as_deref().unwrap_or("0"))?,
+            watchdog: number("LUTHIER_WATCHDOG", 1_000_000_000_000, 1..=u64::MAX)?,
+            threads: number("LUTHIER_THREADS", 0, 0..=1024)? as usize,
+            log: flag("LUTHIER_MOCK_LOG"),
+        })
+    }
+}
+
+fn devices(text: &str) -> Result<(Target, u32), String> {
+    let (name, count) = text.split_once(',').unwrap_or((text, "1"));
+    let target = TARGETS.into_iter().find(|target| target.name() == name).ok_or_else(|| {
+        let known: Vec<_> = TARGETS.iter().map(|target| target.name()).collect();
+        format!("LUTHIER_MOCK={text}: the mock driver cannot be {name}; it can be {}", known.join(", "))
+    })?;
+    let count = count.parse().ok().filter(|n| (1..=MOST_GPUS).contains(n));
+    let count =
+        count.ok_or_else(|| format!("LUTHIER_MOCK={text}: behind the comma is a number from 1 to {MOST_GPUS}"))?;
+    Ok((target, count))
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 20),
+        b'G' | b'g' => (&text[..text.len() - 1], 30),
+        b'T' | b't' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn strict(text: &str) -> Result<Strict, String> {
+    match text {
+        "0" => Ok(Strict::Off),
+        "1" | "all" => Ok(Strict::On),
+        _ => {
+            let mut kinds = Kinds::empty();
+            for name in text.split(',') {
+                kinds |= FindingKind::from_name(name).map(Kinds::from).ok_or_else(|| {
+                    let known: Vec<_> = FindingKind::ALL.iter().map(|kind| kind.name()).collect();
+                    format!("LUTHIER_STRICT={text}: no findings are called {name}; there are {}", known.join(", "))
+                })?;
+            }
+            Ok(Strict::Only(kinds))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[(&str, &str)]) -> Result<Config, String> {
+        Config::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
+    }
+
+    #[test]
+    fn variables_say_what_the_gpus_are() {
+        let config =
+            with(&[("LUTHIER_MOCK", "gfx1030,3"), ("LUTHIER_MOCK_MEMORY", "2G"), ("LUTHIER_STRICT", "lds-race")]);
+        let config = config.expect("possible");
+        assert_eq!((config.target, config.gpus, config.memory), (Target::Gfx1030, 3, 2 << 30));
+        assert_eq!(config.strict, Strict::Only(FindingKind::LdsRace.into()));
+        let plain = with(&[]).expect("possible");
+        assert_eq!((plain.target, plain.gpus, plain.apu, plain.strict), (Target::Gfx90a, 1, false, Strict::Off));
+    }
+
+    #[test]
+    fn what_is_not_possible_is_named() {
+        for (name, value) in [
+            ("LUTHIER_MOCK", "gfx942"),
+            ("LUTHIER_MOCK", "gfx90a,9"),
+            ("LUTHIER_MOCK_MEMORY", "much"),
+            ("LUTHIER_MOCK_CUS", "0"),
+            ("LUTHIER_STRICT", "lds-race,nonsense"),
+        ] {
+            let error = with(&[(name, value)]).expect_err(value);
+            assert!(error.starts_with(&format!("{name}={value}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! One mock GPU: its memory, its emulator, and what it knows of the code in it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use luthier_emulator::{Device, DeviceConfig};
+
+use crate::code::Codes;
+use crate::config::Config;
+use crate::events::Events;
+use crate::memory::{Memory, View};
+
+pub struct Gpu {
+    pub view: Arc<View>,
+    pub device: Device,
+    pub codes: Codes,
+    launches: AtomicU64,
+}
+
+impl Gpu {
+    pub fn new(memory: &Arc<Memory>, events: &Arc<Events>, node: u32) -> Gpu {
+        let config = memory.config();
+        let view = Arc::new(View { memory: Arc::clone(memory), events: Arc::clone(events), node });
+        let how = DeviceConfig { threads: config.threads, watchdog: config.watchdog, poison: None };
+        let device = Device::of_host(config.target, how, view.clone());
+        Gpu { view, device, codes: Codes::default(), launches: AtomicU64::new(0) }
+    }
+
+    pub fn config(&self) -> &Config {
+        self.view.memory.config()
+    }
+
+    /// Which of the GPUs it is, from 0.
+    pub fn number(&self) -> u32 {
+        self.view.node - u32::from(!self.config().apu)
+    }
+
+    /// The number of the next launch, from 1.
+    pub fn count_launch(&self) -> u64 {
+        self.launches.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}

@@ -1,0 +1,152 @@
+//! AQL packets: dispatches, barriers and AMD's own.
+
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use super::{PACKET, Queue, Step, dispatch, fault, pm4, signal};
+use crate::clock;
+use crate::log::log;
+use crate::memory::Access;
+
+/// Types of packets.
+const VENDOR: u8 = 0;
+const INVALID: u8 = 1;
+const DISPATCH: u8 = 2;
+const BARRIER_AND: u8 = 3;
+const BARRIER_OR: u8 = 5;
+/// AMD's formats.
+const PM4_IB: u8 = 1;
+const BARRIER_VALUE: u8 = 2;
+
+/// The 64 bytes of a packet.
+#[derive(Clone, Copy)]
+pub struct Bytes(pub [u8; PACKET as usize]);
+
+impl Bytes {
+    pub fn u16(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.0[at], self.0[at + 1]])
+    }
+    pub fn u32(&self, at: usize) -> u32 {
+        u32::from(self.u16(at)) | u32::from(self.u16(at + 2)) << 16
+    }
+    pub fn u64(&self, at: usize) -> u64 {
+        u64::from(self.u32(at)) | u64::from(self.u32(at + 4)) << 32
+    }
+}
+
+/// Why a packet cannot be done.
+pub enum Trouble {
+    /// Not yet.
+    Blocked,
+    /// The queue was destroyed meanwhile.
+    Stopped,
+    /// The packet itself leads to memory that the GPU does not see.
+    Access(Access, &'static str),
+    /// What the packet processor says to the runtime, and its reason for people.
+    Error(i64, String),
+    /// Everything was said already.
+    Reported,
+}
+
+/// What the queue's error signal says.
+pub mod code {
+    pub const DIMENSIONS: i64 = 2;
+    pub const GROUP_MEMORY: i64 = 4;
+    pub const CODE: i64 = 8;
+    pub const FORMAT: i64 = 32;
+    pub const GROUP_SIZE: i64 = 64;
+    pub const VENDOR_FORMAT: i64 = 256;
+    pub const ILLEGAL_INSTRUCTION: i64 = 0x4000_0000;
+    pub const TRAP: i64 = 0x8000_0000;
+}
+
+/// Does the packet at the head, if there is one.
+pub fn step(queue: &Queue) -> Step {
+    let (index, write) = (queue.read_index(), queue.write_index());
+    if index == write {
+        return Step::Empty;
+    }
+    let packets = queue.bytes / PACKET;
+    if write.wrapping_sub(index) > packets {
+        let what = format!("{} packets are in a ring that has room for {packets}", write.wrapping_sub(index));
+        return fault::queue_error(queue, code::FORMAT, &what);
+    }
+    let address = queue.ring + index % packets * PACKET;
+    let header: *const AtomicU16 = std::ptr::with_exposed_provenance(address as usize);
+    // SAFETY: the ring is kept; a header is written by atomic stores.
+    let kind = unsafe { &*header }.load(Ordering::Acquire) as u8;
+    if kind == INVALID {
+        // The program has taken the place, and has not written the packet yet.
+        return Step::Blocked;
+    }
+    let mut bytes = Bytes([0; PACKET as usize]);
+    // SAFETY: as above; with a valid header the packet is ours.
+    unsafe { std::ptr::copy_nonoverlapping(header.cast(), bytes.0.as_mut_ptr(), bytes.0.len()) };
+    let start = clock::nanoseconds();
+    let done = match kind {
+        DISPATCH => dispatch::run(queue, &bytes, address),
+        BARRIER_AND | BARRIER_OR => barrier(queue, &bytes, kind == BARRIER_OR),
+        VENDOR => match bytes.0[2] {
+            PM4_IB => pm4::run(queue, &bytes),
+            BARRIER_VALUE => barrier_value(queue, &bytes),
+            other => {
+                Err(Trouble::Error(code::VENDOR_FORMAT, format!("a vendor's packet of format {other} is unknown")))
+            }
+        },
+        other => Err(Trouble::Error(code::FORMAT, format!("there are no packets of type {other}"))),
+    };
+    match done {
+        Ok(()) => {
+            // SAFETY: as above.
+            unsafe { &*header }.store(u16::from(INVALID), Ordering::Release);
+            queue.set_read_index(index.wrapping_add(1));
+            match signal::complete(&queue.gpu, bytes.u64(56), start) {
+                Ok(()) => Step::Done,
+                Err(access) => fault::memory(queue, access, "its completion signal"),
+            }
+        }
+        Err(Trouble::Blocked) => Step::Blocked,
+        Err(Trouble::Stopped | Trouble::Reported) => Step::Dead,
+        Err(Trouble::Access(access, what)) => fault::memory(queue, access, what),
+        Err(Trouble::Error(code, what)) => fault::queue_error(queue, code, &what),
+    }
+}
+
+/// Up to five signals, all of which or one of which must be zero.
+fn barrier(queue: &Queue, bytes: &Bytes, any: bool) -> Result<(), Trouble> {
+    let (mut pending, mut passed) = (0, 0);
+    for handle in (0..5).map(|i| bytes.u64(8 + 8 * i)).filter(|&handle| handle != 0) {
+        match signal::value(&queue.gpu, handle) {
+            Ok(0) => passed += 1,
+            Ok(_) => pending += 1,
+            Err(access) => return Err(Trouble::Access(access, "a signal that it waits for")),
+        }
+    }
+    if pending == 0 || any && passed != 0 {
+        log!(queue.gpu.config(), "queue {}: barrier-{} passes", queue.id, if any { "or" } else { "and" });
+        return Ok(());
+    }
+    Err(Trouble::Blocked)
+}
+
+/// A signal whose bits compare to a number.
+fn barrier_value(queue: &Queue, bytes: &Bytes) -> Result<(), Trouble> {
+    let (handle, wanted, mask) = (bytes.u64(8), bytes.u64(16) as i64, bytes.u64(24) as i64);
+    let value = signal::value(&queue.gpu, handle);
+    let value = value.map_err(|access| Trouble::Access(access, "the signal that it waits for"))? & mask;
+    let passes = match bytes.u32(32) {
+        _ if handle == 0 => true,
+        0 => value == wanted,
+        1 => value != wanted,
+        2 => value < wanted,
+        3 => value >= wanted,
+        other => {
+            let what = format!("a barrier-value packet has no condition {other}");
+            return Err(Trouble::Error(code::VENDOR_FORMAT, what));
+        }
+    };
+    if !passes {
+        return Err(Trouble::Blocked);
+    }
+    log!(queue.gpu.config(), "queue {}: barrier-value passes", queue.id);
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Kernel dispatch packets: what the packet processor checks, scratch memory, and the launch itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use luthier_emulator::Packet;
+use luthier_emulator::error::EmuError;
+use luthier_loader::KernelDescriptor;
+use luthier_loader::descriptor::Generation;
+
+use super::aql::{Bytes, Trouble, code};
+use super::watch::Patience;
+use super::{Queue, fault, signal};
+use crate::abi::USE_SCRATCH_ONCE;
+use crate::log::{log, say};
+
+/// Bytes of LDS that a workgroup may have.
+const LDS: u32 = 64 << 10;
+/// What the packet processor asks for in the queue's error signal.
+const NEED_SCRATCH: [(u32, i64); 2] = [(64, 1), (32, 0x400)];
+const RECLAIM_SCRATCH: i64 = 512;
+/// What the runtime answers when there is none.
+const GIVEN_UP: i64 = -1;
+
+pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
+    let gpu = &queue.gpu;
+    let workgroup: [u32; 3] = std::array::from_fn(|i| bytes.u16(4 + 2 * i).into());
+    let grid: [u32; 3] = std::array::from_fn(|i| bytes.u32(12 + 4 * i));
+    let (private, lds, object, kernarg) = (bytes.u32(24), bytes.u32(28), bytes.u64(32), bytes.u64(40));
+    let refuse = |code: i64, what: String| Err(Trouble::Error(code, what));
+    if workgroup.contains(&0) || grid.contains(&0) {
+        return refuse(code::DIMENSIONS, format!("a grid of {grid:?} work-items in workgroups of {workgroup:?}"));
+    }
+    if workgroup.iter().map(|&n| u64::from(n)).product::<u64>() > 1024 {
+        return refuse(code::GROUP_SIZE, format!("workgroups of {workgroup:?} have more than 1024 work-items"));
+    }
+    if lds > LDS {
+        return refuse(code::GROUP_MEMORY, format!("{lds} bytes of LDS are more than the {LDS} that there are"));
+    }
+    let Some((descriptor, entry)) = kernel(queue, object) else {
+        let near = gpu.view.memory.describe(object, gpu.view.node);
+        return refuse(code::CODE, format!("the kernel object {object:#x} is none: it is {near}"));
+    };
+    let generation = Generation::of(gpu.config().target.name()).unwrap_or(Generation::Gfx90a);
+    let lanes = descriptor.wavefront_size(generation);
+    if private != 0 {
+        scratch(queue, lanes, private)?;
+    }
+    let number = gpu.count_launch();
+    log!(
+        gpu.config(),
+        "queue {}: launch {number}, kernel {object:#x}, grid {grid:?}, workgroup {workgroup:?}, {lds} bytes of LDS, {private} of scratch",
+        queue.id
+    );
+    let groups = (0..3).map(|i| u64::from(grid[i].div_ceil(workgroup[i]))).product::<u64>();
+    let packet = Packet {
+        descriptor,
+        entry,
+        grid,
+        workgroup,
+        packet: address,
+        queue: queue.amd.expose_provenance() as u64,
+        kernarg,
+        lds,
+        private,
+        strict: gpu.config().strict,
+        // Alone, a workgroup waits for nobody; so does the kernel that sets up global wave sync.
+        cooperative: queue.cooperative.load(Ordering::Relaxed) && groups > 1,
+        stop: Arc::default(),
+    };
+    queue.begin(&packet.stop);
+    let _pin = gpu.view.memory.pin();
+    let result = gpu.device.run_packet(&packet, || gpu.codes.identify(gpu, object));
+    if queue.is_stopped() {
+        return Err(Trouble::Stopped);
+    }
+    let report = match result {
+        Ok(report) => report,
+        Err(error) => return Err(stopped(queue, number, &error)),
+    };
+    for finding in &report.findings {
+        say(&crate::report::finding(number, finding));
+    }
+    if private != 0 {
+        reclaim(queue)?;
+    }
+    Ok(())
+}
+
+/// The descriptor and the entry of a kernel object. ROCr's own kernels have a header of the older kind, some fields of which
+/// are elsewhere.
+fn kernel(queue: &Queue, object: u64) -> Option<(KernelDescriptor, u64)> {
+    if object == 0 || !object.is_multiple_of(64) {
+        return None;
+    }
+    let at: *const [u8; 64] = queue.gpu.view.place::<[u8; 64]>(object, false).ok()?;
+    // SAFETY: resolved.
+    let mut bytes = unsafe { at.read_volatile() };
+    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    // amd_kernel_code_t begins with version 1 and a machine: AMDGPU (1), of generation 8 or later.
+    let is_old = word(0) == 1 && word(8) & 0xffff == 1 && word(8) >> 16 >= 8 && word(16) == 256;
+    if is_old {
+        bytes[..12].fill(0);
+        bytes[58..].fill(0);
+        bytes[24..48].fill(0);
+    }
+    let descriptor = KernelDescriptor::from_bytes(bytes);
+    let offset = u64::from_le_bytes(bytes[16..24].try_into().ok()?);
+    let entry = object.wrapping_add(offset);
+    queue.gpu.view.resolve(entry, 4, false).ok()?;
+    Some((descriptor, entry))
+}
+
+/// Asks the runtime for scratch memory, unless the queue has enough. (The kernel's scratch lies elsewhere: a mock GPU needs
+/// as much as its workers have workgroups under way, and gives no other one's away.)
+fn scratch(queue: &Queue, lanes: u32, private: u32) -> Result<(), Trouble> {
+    // SAFETY: an AQL queue's structure, which is kept; the runtime writes it while we wait.
+    let has = || unsafe { (&raw const (*queue.amd).scratch_wave64_lane_bytes).read_volatile() };
+    if u64::from(has()) * 64 >= u64::from(private) * u64::from(lanes) {
+        return Ok(());
+    }
+    let code = NEED_SCRATCH.iter().find(|(n, _)| *n == lanes).map_or(1, |(_, code)| *code);
+    ask(queue, code)?;
+    log!(queue.gpu.config(), "queue {}: has {} bytes of scratch for each lane now", queue.id, has());
+    Ok(())
+}
+
+/// Gives scratch memory back that was for one launch.
+fn reclaim(queue: &Queue) -> Result<(), Trouble> {
+    // SAFETY: as in `scratch`.
+    let properties = unsafe { AtomicU32::from_ptr((&raw const (*queue.amd).properties).cast_mut()) };
+    if properties.load(Ordering::Acquire) & USE_SCRATCH_ONCE == 0 {
+        return Ok(());
+    }
+    ask(queue, RECLAIM_SCRATCH)
+}
+
+/// Says something in the queue's error signal and waits until the runtime has done it.
+fn ask(queue: &Queue, code: i64) -> Result<(), Trouble> {
+    // SAFETY: as in `scratch`.
+    let handle = unsafe { (&raw const (*queue.amd).inactive_signal).read_volatile() };
+    let missing = |access| Trouble::Access(access, "its queue's error signal");
+    signal::store(&queue.gpu, handle, code).map_err(missing)?;
+    let mut patience = Patience::default();
+    loop {
+        match signal::value(&queue.gpu, handle).map_err(missing)? {
+            0 => return Ok(()),
+            // The runtime has told the program.
+            GIVEN_UP => return Err(Trouble::Reported),
+            _ if queue.is_stopped() => return Err(Trouble::Stopped),
+            _ => patience.for_signals(),
+        }
+    }
+}
+
+/// A launch that was stopped: what people and the runtime hear of it.
+fn stopped(queue: &Queue, number: u64, error: &EmuError) -> Trouble {
+    let gpu = &queue.gpu;
+    let near = match error {
+        EmuError::Fault { address: Some(address), .. } => {
+            format!("; {address:#x} is {}", gpu.view.memory.describe(*address, gpu.view.node))
+        }
+        _ => String::new(),
+    };
+    say(&format!("GPU {}, launch {number}: {}{near}", gpu.number(), crate::report::error(error)));
+    match error {
+        EmuError::Fault { address: Some(address), message, .. } => {
+            fault::raise(queue, *address, message.contains("read-only"));
+        }
+        EmuError::Fault { message, .. } if message.starts_with("trap ") => fault::tell(queue, code::TRAP),
+        EmuError::Fault { .. } | EmuError::Unsupported { .. } => fault::tell(queue, code::ILLEGAL_INSTRUCTION),
+        EmuError::Address(address) => fault::raise(queue, *address, false),
+        EmuError::Cooperative { .. } => fault::tell(queue, code::GROUP_SIZE),
+        EmuError::OutOfMemory(_) => fault::tell(queue, code::GROUP_MEMORY),
+        _ => fault::tell(queue, code::TRAP),
+    }
+    Trouble::Reported
+}

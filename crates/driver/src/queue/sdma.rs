@@ -1,0 +1,215 @@
+//! SDMA: queues of copies, fills and what keeps them in order.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::{Queue, Step, fault};
+use crate::clock;
+use crate::log::log;
+use crate::memory::Access;
+
+const NOP: u32 = 0;
+const COPY: u32 = 1;
+const WRITE: u32 = 2;
+const FENCE: u32 = 5;
+const TRAP: u32 = 6;
+const POLL: u32 = 8;
+const ATOMIC: u32 = 10;
+const FILL: u32 = 11;
+const TIMESTAMP: u32 = 13;
+const GCR: u32 = 17;
+/// Kinds of copies.
+const LINEAR: u32 = 0;
+const LINEAR_RECT: u32 = 4;
+/// The longest packet that is modelled, but for writes.
+const DWORDS: usize = 13;
+/// Atomic operations.
+const SWAP64: u32 = 0x27;
+const ADD64: u32 = 0x2f;
+
+/// Why a packet is not done.
+enum Trouble {
+    Blocked,
+    Access(Access, &'static str),
+    Unknown(String),
+}
+
+/// Does the packet at the head, if there is one.
+pub fn step(queue: &Queue) -> Step {
+    let (read, write) = (queue.read_index(), queue.write_index());
+    if read == write {
+        return Step::Empty;
+    }
+    if write.wrapping_sub(read) > queue.bytes || read % 4 != 0 || write % 4 != 0 {
+        let what = format!("a ring of {} bytes is written up to {write:#x} and read up to {read:#x}", queue.bytes);
+        return fault::queue_error(queue, 0, &what);
+    }
+    let left = (write.wrapping_sub(read) / 4).min(DWORDS as u64) as usize;
+    let mut words = [0; DWORDS];
+    words.iter_mut().zip(0..left as u64).for_each(|(slot, i)| *slot = word(queue, read, i));
+    let _pin = queue.gpu.view.memory.pin();
+    match run(queue, &words, read) {
+        Ok(dwords) if dwords <= write.wrapping_sub(read) / 4 => {
+            queue.set_read_index(read.wrapping_add(4 * dwords));
+            Step::Done
+        }
+        Ok(dwords) => {
+            fault::queue_error(queue, 0, &format!("a packet of {dwords} dwords ends behind what was written"))
+        }
+        Err(Trouble::Blocked) => Step::Blocked,
+        Err(Trouble::Access(access, what)) => fault::memory(queue, access, what),
+        Err(Trouble::Unknown(what)) => fault::queue_error(queue, 0, &what),
+    }
+}
+
+/// A dword of the ring.
+fn word(queue: &Queue, from: u64, number: u64) -> u32 {
+    let at = queue.ring + (from.wrapping_add(4 * number) & (queue.bytes - 1));
+    let place: *const u32 = std::ptr::with_exposed_provenance(at as usize);
+    // SAFETY: the ring is kept, and a multiple of four.
+    unsafe { place.read_volatile() }
+}
+
+/// Does a packet, and gives its length in dwords.
+fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
+    let wide = |at: usize| u64::from(w[at]) | u64::from(w[at + 1]) << 32;
+    let view = &queue.gpu.view;
+    let (op, sub) = (w[0] & 0xff, w[0] >> 8 & 0xff);
+    log!(queue.gpu.config(), "copy queue {}: packet {op}.{sub}", queue.id);
+    match (op, sub) {
+        (NOP, _) => Ok(1 + u64::from(w[0] >> 16 & 0x3fff)),
+        (COPY, LINEAR) => {
+            copy(queue, wide(3), wide(5), u64::from(w[1] & 0x3fff_ffff) + 1)?;
+            Ok(7)
+        }
+        (COPY, LINEAR_RECT) => {
+            copy_rect(queue, w)?;
+            Ok(13)
+        }
+        (WRITE, LINEAR) => {
+            let count = u64::from(w[3] & 0xf_ffff) + 1;
+            let to = place(view.resolve(wide(1), 4 * count, true), "what a copy queue writes")?.cast::<u32>();
+            // SAFETY: resolved.
+            (0..count).for_each(|i| unsafe { to.add(i as usize).write_unaligned(word(queue, read, 4 + i)) });
+            Ok(4 + count)
+        }
+        (FENCE, _) => {
+            let at = place(view.place::<AtomicU32>(wide(1), true), "a fence")?;
+            // SAFETY: resolved.
+            unsafe { &*at }.store(w[3], Ordering::Release);
+            Ok(4)
+        }
+        (TRAP, _) => {
+            view.events.raise(w[1] & 0xfff_ffff);
+            Ok(2)
+        }
+        (POLL, _) => {
+            // Without the bit for memory it is a register, which flushes a cache and is ready at once.
+            if w[0] >> 31 != 0 {
+                let at = place(view.place::<AtomicU32>(wide(1), false), "what a copy queue polls")?;
+                // SAFETY: resolved.
+                let value = unsafe { &*at }.load(Ordering::Acquire) & w[4];
+                let passes = match w[0] >> 28 & 7 {
+                    0 => true,
+                    1 => value < w[3],
+                    2 => value <= w[3],
+                    3 => value == w[3],
+                    4 => value != w[3],
+                    5 => value >= w[3],
+                    6 => value > w[3],
+                    other => return Err(Trouble::Unknown(format!("a poll has no condition {other}"))),
+                };
+                if !passes {
+                    return Err(Trouble::Blocked);
+                }
+            }
+            Ok(6)
+        }
+        (ATOMIC, _) => {
+            let at = place(view.place::<AtomicU64>(wide(1), true), "an atomic of a copy queue")?;
+            // SAFETY: resolved.
+            let at = unsafe { &*at };
+            match w[0] >> 25 {
+                SWAP64 => at.store(wide(3), Ordering::Release),
+                ADD64 => {
+                    at.fetch_add(wide(3), Ordering::AcqRel);
+                }
+                other => return Err(Trouble::Unknown(format!("the atomic operation {other:#x} is not modelled"))),
+            }
+            Ok(8)
+        }
+        (FILL, _) => {
+            if w[0] >> 30 != 2 {
+                return Err(Trouble::Unknown("fills of anything but dwords are not modelled".into()));
+            }
+            let bytes = (u64::from(w[4] & 0x3f_ffff) + 4) & !3;
+            let to = place(view.resolve(wide(1), bytes, true), "what a copy queue fills")?.cast::<u32>();
+            // SAFETY: resolved.
+            (0..bytes as usize / 4).for_each(|i| unsafe { to.add(i).write_unaligned(w[3]) });
+            Ok(5)
+        }
+        // Of the global clock, into memory.
+        (TIMESTAMP, 2) => {
+            let at = place(view.place::<AtomicU64>(wide(1), true), "a timestamp")?;
+            // SAFETY: resolved.
+            unsafe { &*at }.store(clock::nanoseconds(), Ordering::Release);
+            Ok(3)
+        }
+        (GCR, _) => Ok(5),
+        _ => Err(Trouble::Unknown(format!("the copy packet {op}.{sub} is not modelled"))),
+    }
+}
+
+fn place<T>(found: Result<T, Access>, what: &'static str) -> Result<T, Trouble> {
+    found.map_err(|access| Trouble::Access(access, what))
+}
+
+/// Copies bytes; if the places overlap, each piece as if there were another one in between.
+fn copy(queue: &Queue, from: u64, to: u64, size: u64) -> Result<(), Trouble> {
+    let view = &queue.gpu.view;
+    let sources = place(view.pieces(from, size, false), "what a copy reads")?;
+    let targets = place(view.pieces(to, size, true), "what a copy writes")?;
+    let (mut sources, mut targets) = (sources.into_iter(), targets.into_iter());
+    let ((mut source, mut readable), (mut target, mut writable)) =
+        ((std::ptr::null_mut(), 0), (std::ptr::null_mut(), 0));
+    loop {
+        if readable == 0 {
+            let Some(next) = sources.next() else { return Ok(()) };
+            (source, readable) = next;
+        }
+        if writable == 0 {
+            let Some(next) = targets.next() else { return Ok(()) };
+            (target, writable) = next;
+        }
+        let size = readable.min(writable);
+        // SAFETY: resolved. The program may write there at the same time, which is its own mistake and does us no harm.
+        unsafe {
+            std::ptr::copy(source, target, size);
+            (source, target) = (source.add(size), target.add(size));
+        }
+        (readable, writable) = (readable - size, writable - size);
+    }
+}
+
+/// A box of elements between two images with pitches of their own.
+fn copy_rect(queue: &Queue, w: &[u32; DWORDS]) -> Result<(), Trouble> {
+    let element = 1u64 << (w[0] >> 29);
+    // Base, bytes of a row and of a slice, and where in it the box begins.
+    let side = |at: usize| {
+        let base = u64::from(w[at]) | u64::from(w[at + 1]) << 32;
+        let pitch = (u64::from(w[at + 3] >> 13) + 1) * element;
+        let slice = (u64::from(w[at + 4] & 0xfff_ffff) + 1) * element;
+        let (x, y) = (u64::from(w[at + 2] & 0x3fff), u64::from(w[at + 2] >> 16 & 0x3fff));
+        let z = u64::from(w[at + 3] & 0x7ff);
+        (base.wrapping_add(x * element + y * pitch + z * slice), pitch, slice)
+    };
+    let ((from, from_pitch, from_slice), (to, to_pitch, to_slice)) = (side(1), side(6));
+    let width = (u64::from(w[11] & 0x3fff) + 1) * element;
+    let (rows, slices) = (u64::from(w[11] >> 16 & 0x3fff) + 1, u64::from(w[12] & 0x7ff) + 1);
+    for z in 0..slices {
+        for y in 0..rows {
+            let (source, target) = (from + z * from_slice + y * from_pitch, to + z * to_slice + y * to_pitch);
+            copy(queue, source, target, width)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! The driver of this process.
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use crate::abi::Status;
+use crate::config::Config;
+use crate::events::{self, Events};
+use crate::gpu::Gpu;
+use crate::log::say;
+use crate::memory::Memory;
+use crate::queue::{Queues, quietly};
+
+pub struct State {
+    pub config: Config,
+    pub memory: Arc<Memory>,
+    pub events: Arc<Events>,
+    /// By node, those that are GPUs.
+    gpus: Vec<Arc<Gpu>>,
+    pub queues: Queues,
+    opened: AtomicU32,
+}
+
+/// Made by the first who opens the driver, and never taken away: threads may use it until the process ends.
+static STATE: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
+static OPENING: Mutex<()> = Mutex::new(());
+/// This process is a child of the one that opened the driver.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn forked() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+impl State {
+    fn new(config: Config) -> Result<State, Status> {
+        let memory = Arc::new(Memory::new(config.clone()));
+        let mailboxes = memory.allocate_for_all(8 * events::MOST as u64)?;
+        let events = Arc::new(Events::new(mailboxes));
+        let nodes = (0..config.nodes()).filter(|&node| config.is_gpu(node));
+        let gpus = nodes.map(|node| Arc::new(Gpu::new(&memory, &events, node))).collect();
+        Ok(State { config, memory, events, gpus, queues: Queues::default(), opened: AtomicU32::new(0) })
+    }
+
+    /// # Errors
+    /// The node is no GPU.
+    pub fn gpu(&self, node: u32) -> Result<&Arc<Gpu>, Status> {
+        self.gpus.iter().find(|gpu| gpu.view.node == node).ok_or(Status::InvalidNode)
+    }
+}
+
+/// Opens the driver.
+///
+/// # Errors
+/// The environment asks for GPUs that cannot be; it is said which.
+pub fn open() -> Result<(), Status> {
+    let _one = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if FORKED.swap(false, Ordering::Relaxed) {
+        // What the parent has is not ours; its threads are not here to give it back either.
+        STATE.store(std::ptr::null_mut(), Ordering::Release);
+    }
+    if STATE.load(Ordering::Acquire).is_null() {
+        let config = Config::from_environment().map_err(|error| {
+            say(&error);
+            Status::Error
+        })?;
+        start_workers();
+        let state = State::new(config)?;
+        STATE.store(Box::into_raw(Box::new(state)), Ordering::Release);
+        static WATCH_FORKS: Once = Once::new();
+        WATCH_FORKS.call_once(|| {
+            // SAFETY: the handler stores a flag.
+            unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        });
+    }
+    get()?.opened.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Closes what was opened.
+///
+/// # Errors
+/// It was not opened.
+pub fn close() -> Result<(), Status> {
+    let counts_down = |n: u32| n.checked_sub(1);
+    let state = get()?;
+    state.opened.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counts_down).map_err(|_| Status::NotOpened)?;
+    Ok(())
+}
+
+/// The driver, if it is open.
+///
+/// # Errors
+/// It is not, or was opened by the parent of this process.
+pub fn get() -> Result<&'static State, Status> {
+    // SAFETY: null or a state that is never freed.
+    let state = unsafe { STATE.load(Ordering::Acquire).as_ref() };
+    state.filter(|_| !FORKED.load(Ordering::Relaxed)).ok_or(Status::NotOpened)
+}
+
+/// The threads that help with launches, which take no signals of the program's.
+fn start_workers() {
+    quietly(|| {
+        let name = |i| format!("luthier-worker-{i}");
+        // Somebody else's pool in this process does as well.
+        rayon::ThreadPoolBuilder::new().thread_name(name).build_global().unwrap_or(());
+    });
+}

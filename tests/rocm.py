@@ -1,0 +1,98 @@
+"""Programs for AMD's runtime, compiled once, and run on mock GPUs as a user runs them."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+SOURCES = ROOT / "tests/hip"
+BUILT = ROOT / "target/hip"
+# What a program of libhsakmt's needs, and nothing of the machine that runs the tests.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LUTHIER_", "HSA_", "HIP_"))}
+TIMEOUT = 240
+
+
+def need(*tools: str) -> None:
+    """Skips, loudly, where Debian's ROCm is not installed."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"ROCM IS MISSING: no {', '.join(missing)}; `make setup-rocm` installs ROCm 5.2.3 on Debian 12")
+    driver = ROOT / "python/luthier/driver/libhsakmt.so.1"
+    assert driver.exists(), "`make driver` builds the driver, and so does `make setup`"
+
+
+def _build(name: str, sources: list[Path], command: list[str]) -> Path:
+    """Runs a compiler unless its output is there already, for these sources and this command."""
+    text = "\0".join([*command, *(path.read_text() for path in sources)])
+    out = BUILT / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    BUILT.mkdir(parents=True, exist_ok=True)
+    with open(out.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not out.exists():
+            new = out.with_suffix(".new")
+            done = subprocess.run(
+                [*command, "-o", str(new)], capture_output=True, text=True, env={**ENVIRONMENT, "HIP_PLATFORM": "amd"}
+            )
+            assert done.returncode == 0, done.stderr
+            new.rename(out)
+    return out
+
+
+@functools.cache
+def hip(name: str, level: str = "O3", targets: tuple[str, ...] = ("gfx90a",), libraries: tuple[str, ...] = ()) -> Path:
+    """tests/hip/NAME.hip, compiled by hipcc."""
+    source = SOURCES / f"{name}.hip"
+    architectures = [f"--offload-arch={target}" for target in targets]
+    command = ["hipcc", "-std=c++17", f"-{level}", "-g", "-w", *architectures, str(source), *libraries]
+    return _build(f"{name}-{level}", [source, SOURCES / "check.h"], command)
+
+
+@functools.cache
+def host(name: str) -> Path:
+    """tests/hip/NAME.c, compiled for the host."""
+    source = SOURCES / f"{name}.c"
+    return _build(name, [source], ["cc", "-O1", "-Wall", str(source), "-lhsa-runtime64"])
+
+
+@functools.cache
+def library_program(name: str) -> Path:
+    """tests/hip/NAME.cpp, which uses the library of that name."""
+    source = SOURCES / f"{name}.cpp"
+    flags = ["-D__HIP_PLATFORM_AMD__", "-O1", "-w", f"-l{name}", "-lamdhip64"]
+    return _build(name, [source, SOURCES / "files.h"], ["clang++-22", str(source), *flags])
+
+
+@functools.cache
+def code_object(name: str, target: str = "gfx90a") -> Path:
+    """tests/kernels/NAME.hip, of a version that this runtime loads."""
+    source = ROOT / f"tests/kernels/{name}.hip"
+    command = [
+        "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={target}",
+        "-mcode-object-version=4", "--no-gpu-bundle-output", "-O3", str(source),
+    ]  # fmt: skip
+    return _build(f"{name}-{target}.hsaco", [source], command)
+
+
+def mock(
+    *app, target: str = "gfx90a", options: tuple[str, ...] = (), folder: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess:
+    """`luthier trace --mock TARGET OPTIONS -- APP`, in a folder."""
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", target, *options, "--", *map(str, app)]
+    environment = {**ENVIRONMENT, **variables}
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, cwd=folder)
+
+
+def passes(*app, **how) -> str:
+    """Its standard output, if it ends well."""
+    done = mock(*app, **how)
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout

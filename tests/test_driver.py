@@ -1,0 +1,177 @@
+"""AMD's own runtime, ROCr and HIP 5.2.3 of Debian 12, on mock GPUs: programs of tests/hip, which check their results."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import rocm
+
+CASES = {
+    "memory": [
+        "device_memory", "large_copies", "pinned", "managed", "pitched", "volume", "memset_of_all_sizes", "symbols",
+        "pointers", "many_allocations",
+    ],
+    "streams": ["several", "progress", "events", "callbacks", "priorities", "graphs", "threads", "many_launches"],
+    "kernels": [
+        "lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes", "wrong_launches",
+    ],
+    "devices": ["all_devices", "peers", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
+}  # fmt: skip
+TARGETS = ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx1010", "gfx1030")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runtime():
+    rocm.need("hipcc", "rocminfo")
+
+
+def test_every_case_is_listed():
+    for name, cases in CASES.items():
+        listed = subprocess.run([rocm.hip(name)], capture_output=True, text=True, env=rocm.ENVIRONMENT)
+        assert set(listed.stdout.split()) - {"device_printf"} == set(cases), name
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("name, case", [(name, case) for name, cases in CASES.items() for case in cases])
+def test_hip_program_has_right_results(name, case, level):
+    module = str(rocm.code_object("vecadd"))
+    out = rocm.passes(rocm.hip(name, level), case, target="gfx90a,2", MODULE=module)
+    assert out.strip().endswith(f"{case}: passed")
+
+
+@pytest.mark.parametrize("target", [target for target in TARGETS if target != "gfx90a"])
+def test_kernels_have_right_results_on_other_processors(target):
+    program = rocm.hip("kernels", "O3", TARGETS)
+    for case in ("lds", "scratch", "partitions", "math"):
+        assert f"{case}: passed" in rocm.passes(program, case, target=target)
+
+
+def test_hip_program_has_right_results_on_an_apu():
+    for name, case in (("kernels", "lds"), ("streams", "threads"), ("memory", "symbols")):
+        assert f"{case}: passed" in rocm.passes(rocm.hip(name), case, options=("--apu",))
+
+
+def test_device_printf_reaches_standard_output():
+    out = rocm.passes(rocm.hip("kernels"), "device_printf").splitlines()
+    expected = [f"work-item {i} of block {b}: text {i * 0.5:.2f}" for b in range(2) for i in range(3)]
+    assert sorted(out[:-1]) == sorted(expected)
+
+
+def test_without_the_driver_the_same_program_finds_no_gpu():
+    done = subprocess.run([rocm.hip("memory"), "device_memory"], capture_output=True, text=True, env=rocm.ENVIRONMENT)
+    assert done.returncode != 0 and "passed" not in done.stdout
+
+
+def test_rocminfo_shows_the_mock_gpus():
+    out = rocm.passes("rocminfo", target="gfx906,2", options=("--memory", "2G", "--cus", "12"))
+    assert out.count("Luthier mock gfx906") == 2 and out.rstrip().endswith("*** Done ***")
+    assert out.count("amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-") == 2
+    assert len(re.findall(r"Compute Unit: +12\b", out)) == 2 and "2097152(0x200000) KB" in out
+
+
+# Mistakes, what is said of them, and how the process ends.
+FAULT = "Memory access fault by GPU node-1"
+MISTAKES = {
+    "wild_store": ("a store to 0x[0-9a-f]+, which is in no allocation", FAULT),
+    "null_store": ("0x8 is next to the null pointer", FAULT),
+    "store_to_host_memory": ("which is in no allocation", FAULT),
+    "failed_assert": ("trap 2 is raised", 'Device-side assertion `n > 100 && "too few"\' failed'),
+    "abort_in_kernel": ("trap 2 is raised", "HSA_STATUS_ERROR_EXCEPTION"),
+    "trap": (r"kernel traps\(\): trap 2 is raised.*mistakes.hip:\d+", "HSA_STATUS_ERROR_EXCEPTION"),
+    "illegal_instruction": (r"kernel illegal\(\)", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
+    "reads_a_texture": ("image_sample is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
+    "copies_to_an_array": ("is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
+    "endless": ("given up after", "HSA_STATUS_ERROR_EXCEPTION"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_mistake_ends_as_on_a_gpu_and_is_explained(case):
+    ours, theirs = MISTAKES[case]
+    done = rocm.mock(rocm.hip("mistakes"), case, options=("--watchdog", "2000000"))
+    assert done.returncode == -signal.SIGABRT, (done.returncode, done.stdout, done.stderr)
+    assert re.search(f"luthier: GPU 0, launch [0-9]+: .*{ours}", done.stderr), done.stderr
+    assert theirs in done.stderr
+    assert "panicked" not in done.stderr
+
+
+def test_store_out_of_bounds_is_found_where_every_allocation_has_its_own():
+    program = rocm.hip("mistakes")
+    for case, near in (
+        ("store_behind_the_end", "8 bytes behind the end of the 4096 bytes"),
+        ("store_to_freed_memory", "that were freed"),
+    ):
+        done = rocm.mock(program, case, HSA_DISABLE_FRAGMENT_ALLOCATOR="1")
+        assert done.returncode == -signal.SIGABRT and near in done.stderr, done.stderr
+        assert re.search(r"kernel store\(int\*, long\): .*mistakes\.hip:\d+", done.stderr)
+
+
+def test_strict_mode_finds_a_race_in_a_program():
+    done = rocm.mock(rocm.hip("mistakes"), "race_in_lds", options=("--strict",))
+    assert done.returncode == 0
+    finding = next(line for line in done.stderr.splitlines() if "lds-race" in line)
+    assert re.match(r"luthier: launch \d+, kernel race\(int\*\): lds-race: .*mistakes\.hip:\d+", finding)
+    quiet = rocm.mock(rocm.hip("mistakes"), "race_in_lds", options=("--strict=hazard",))
+    assert (quiet.returncode, "lds-race" in quiet.stderr) == (0, False)
+
+
+def test_strict_mode_finds_nothing_in_what_is_right():
+    done = rocm.mock(rocm.hip("kernels"), "lds", options=("--strict",))
+    assert done.returncode == 0 and "luthier:" not in done.stderr, done.stderr
+
+
+def test_program_leaves_with_its_own_status_while_a_kernel_runs():
+    program = rocm.hip("mistakes")
+    assert rocm.mock(program, "leaves_while_a_kernel_runs").returncode == 7
+    assert rocm.mock(program, "leaves_at_once").returncode == 8
+
+
+HOSTILE = [
+    "unknown_type", "unknown_vendor_format", "no_kernel", "wild_kernel", "no_grid", "large_workgroup", "too_much_lds",
+    "random_packets", "signal_freed_early", "overflow", "doorbells_out_of_order", "queue_destroyed_while_it_waits", "barriers",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_broken_packet_is_an_error_of_its_queue_and_no_other(case):
+    assert f"{case}: passed" in rocm.passes(rocm.host("hostile"), case)
+
+
+def test_wild_completion_signal_is_a_memory_fault():
+    done = rocm.mock(rocm.host("hostile"), "wild_signal")
+    assert done.returncode == -signal.SIGABRT and FAULT in done.stderr
+    assert "its completion signal at 0x7000000000 cannot be written" in done.stderr
+
+
+def test_random_work_on_streams_has_right_results_and_leaves_no_memory():
+    # LUTHIER_DRIVER_STRESS=600 is the run that docs/driver.md tells of.
+    seconds = os.environ.get("LUTHIER_DRIVER_STRESS", "5")
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--", str(rocm.hip("stress")), "run"]
+    environment = {**rocm.ENVIRONMENT, "SECONDS": seconds}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=float(seconds) * 3 + 240)
+    assert done.returncode == 0 and "run: passed" in done.stdout, (done.stdout, done.stderr)
+
+
+def test_processes_leave_nothing_behind():
+    # LUTHIER_DRIVER_PROCESSES=1000 is the run that docs/driver.md tells of.
+    program, before = rocm.host("hostile"), set(os.listdir("/dev/shm"))
+    for _ in range(int(os.environ.get("LUTHIER_DRIVER_PROCESSES", "5"))):
+        assert "barriers: passed" in rocm.passes(program, "barriers")
+    killed = rocm.hip("mistakes")
+    with subprocess.Popen(
+        [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--", str(killed), "endless"], env=rocm.ENVIRONMENT
+    ) as process:
+        time.sleep(2)
+        process.kill()
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_bad_environment_is_said_in_a_line():
+    done = rocm.mock("rocminfo", target="gfx90a", LUTHIER_MOCK_CUS="many")
+    assert "luthier: LUTHIER_MOCK_CUS=many is not possible" in done.stderr and done.returncode != 0

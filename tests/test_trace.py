@@ -1,0 +1,50 @@
+"""`luthier trace --mock`, without AMD's runtime: what the program that it becomes sees."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from cli import fails, luthier
+
+
+def trace(*words):
+    return luthier("trace", "--mock", "gfx90a,2", *words)
+
+
+@pytest.fixture(autouse=True)
+def driver():
+    from conftest import ROOT
+
+    assert (ROOT / "python/luthier/driver/libhsakmt.so.1").exists(), "`make driver` builds it, and so does `make setup`"
+
+
+def test_status_signals_and_streams_are_the_programs_own():
+    done = trace("--", "sh", "-c", "echo out; echo err >&2; exit 42")
+    assert (done.returncode, done.stdout, done.stderr) == (42, "out\n", "err\n")
+    assert trace("--", "sh", "-c", "kill -TERM $$").returncode == -signal.SIGTERM
+
+
+def test_options_become_variables():
+    words = ["--memory", "2G", "--cus", "5", "--apu", "--strict=hazard", "--watchdog", "77", "--log", "--threads", "1"]
+    out = trace(*words, "--", "env").stdout.splitlines()
+    expected = {
+        "LUTHIER_MOCK=gfx90a,2", "LUTHIER_MOCK_MEMORY=2G", "LUTHIER_MOCK_CUS=5", "LUTHIER_MOCK_APU=1", "LUTHIER_STRICT=hazard",
+        "LUTHIER_WATCHDOG=77", "LUTHIER_MOCK_LOG=1", "LUTHIER_THREADS=1", "HSA_DISABLE_FRAGMENT_ALLOCATOR=1",
+    }  # fmt: skip
+    assert expected <= set(out)
+    assert any(line.startswith("LD_LIBRARY_PATH=") and "luthier/driver" in line for line in out)
+
+
+def test_words_behind_the_dashes_are_not_ours():
+    assert trace("--", "echo", "--strict=nonsense", "--", "--help").stdout == "--strict=nonsense -- --help\n"
+
+
+def test_bad_input_is_one_line():
+    assert "nothing to run" in fails("trace", "--mock", "gfx90a")
+    assert "no such program" in fails("trace", "--mock", "gfx90a", "--", "/does/not/exist")
+    assert "--watchdog" in fails("trace", "--mock", "gfx90a", "--watchdog", "soon", "--", "true")
+    assert "nonsense" in fails("trace", "--mock", "gfx90a", "--strict=nonsense", "--", "true")
+    assert "--mock" in fails("trace", "--", "true")
+    assert "can be gfx900" in fails("trace", "--mock", "gfx942", "--", "true")
+    assert "1 to 8" in fails("trace", "--mock", "gfx90a,9", "--", "true")

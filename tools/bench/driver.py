@@ -1,0 +1,75 @@
+"""HIP programs on mock GPUs: what a process, a launch and a copy cost. Empty where Debian's ROCm is not installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from inputs import ROOT, WORK, compile_kernel
+
+import luthier as lt
+
+DRIVER = ROOT / "python/luthier/driver"
+
+
+def _program() -> Path:
+    out = WORK / "speed"
+    command = ["hipcc", "-std=c++17", "-O3", "-w", "--offload-arch=gfx90a", str(ROOT / "tests/hip/speed.hip"), "-o", str(out)]
+    subprocess.run(command, check=True, env={**os.environ, "HIP_PLATFORM": "amd"})
+    return out
+
+
+def _run(program: Path, case: str) -> tuple[str, float]:
+    """Standard output, and seconds of the whole process."""
+    variables = {**os.environ, "LUTHIER_MOCK": "gfx90a", "LD_LIBRARY_PATH": str(DRIVER)}
+    start = time.perf_counter()
+    done = subprocess.run([program, case], check=True, capture_output=True, text=True, env=variables)
+    return done.stdout, time.perf_counter() - start
+
+
+def measured() -> dict[str, dict]:
+    if shutil.which("hipcc") is None:
+        print("bench: ROCm is not installed: HIP programs are not measured (make setup-rocm)", file=sys.stderr)
+        return {}
+    program = _program()
+    whole, copies, runtime = (
+        min(_run(program, case)[1] for _ in range(5)) for case in ("vecadd", "copies_only", "allocation_only")
+    )
+    lines = (line.split() for line in _run(program, "all")[0].splitlines() if not line.endswith("passed"))
+    got = {name: float(number) for name, number, _ in lines}
+    rows = {
+        "HIP: vector add, whole process": {
+            "ours": whole * 1e3, "other": copies * 1e3, "ratio": copies / whole, "unit": "ms",
+            "against": "the same without its kernel", "least": 1 / 1.2, "runtime_alone": runtime * 1e3,
+        },
+        "HIP: launch and synchronise": {"ours": got["launch_and_synchronise"], "other": 40, "unit": "us", "against": "the target"},
+        "HIP: launch asynchronously": {"ours": got["launch_asynchronously"], "other": 8, "unit": "us", "against": "the target"},
+    }  # fmt: skip
+    for row in list(rows.values())[1:]:
+        row |= {"ratio": row["other"] / row["ours"], "least": 1}
+    for name in ("to_device", "to_host", "pinned_to_device", "pinned_to_host", "on_device"):
+        rows[f"HIP: copy, {name.replace('_', ' ')}"] = {
+            "ours": got[name], "other": got["memcpy"], "ratio": got[name] / got["memcpy"], "unit": "GB/s",
+            "against": "memcpy", "least": 0.5,
+        }  # fmt: skip
+    plain = _plain_add()
+    rows["HIP: add a million floats"] = {
+        "ours": got["add_a_million"], "other": plain, "ratio": plain / got["add_a_million"], "unit": "ms",
+        "against": "the same kernel from Python", "least": 0.8,
+    }  # fmt: skip
+    return rows
+
+
+def _plain_add() -> float:
+    """Milliseconds of a vector addition of the same size by `Module.run`."""
+    import numpy as np
+
+    count = 1 << 20
+    a, b, c = (np.ones(count, np.float32) for _ in range(3))
+    module = lt.Device("gfx90a").load(compile_kernel(ROOT / "tests/kernels/vecadd.hip", "gfx90a"))
+    launches = (module.run("vecadd", grid=count, block=256, args=[a, b, c, np.uint32(count)]) for _ in range(8))
+    return min(launch.seconds for launch in launches) * 1e3
