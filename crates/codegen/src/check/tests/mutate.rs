@@ -411,12 +411,12 @@ fn inserted(whole: &Spliced, at: usize, inst: Inst) -> Spliced {
     changed
 }
 
-/// The copy without one of the wait states that were inserted, for each of them.
-pub fn without_wait_states(mode: Mode, chunk: &Chunk) -> Vec<(String, Chunk)> {
+/// The copy without one of the wait states that were inserted, for so many of them.
+pub fn without_wait_states(mode: Mode, chunk: &Chunk, most: usize) -> Vec<(String, Chunk)> {
     let decoder = Decoder::new(mode);
     let mut found = Vec::new();
     let mut word = 0;
-    while word < chunk.words.len() {
+    while word < chunk.words.len() && found.len() < most {
         let bytes: Vec<u8> = chunk.words[word..].iter().take(5).flat_map(|w| w.to_le_bytes()).collect();
         let Ok(inst) = decoder.decode(&bytes) else { break };
         let inserted = chunk.origins.binary_search_by_key(&(word as u32), |o| o.0).is_err();
