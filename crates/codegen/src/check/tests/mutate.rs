@@ -273,15 +273,11 @@ fn in_hook(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
                     }
                 }
             }
-            Operand::Literal(old) if !literal => {
-                if changed.set_operand(n, Operand::Literal(old ^ 0x100)).is_ok() {
-                    found.push(("hook: another literal".to_owned(), with(whole, at, changed)));
-                }
+            Operand::Literal(old) if !literal && changed.set_operand(n, Operand::Literal(old ^ 0x100)).is_ok() => {
+                found.push(("hook: another literal".to_owned(), with(whole, at, changed)));
             }
-            Operand::Inline(code @ 128..=191) => {
-                if changed.set_operand(n, Operand::Inline(code + 1)).is_ok() {
-                    found.push(("hook: another constant".to_owned(), with(whole, at, changed)));
-                }
+            Operand::Inline(code @ 128..=191) if changed.set_operand(n, Operand::Inline(code + 1)).is_ok() => {
+                found.push(("hook: another constant".to_owned(), with(whole, at, changed)));
             }
             _ => {}
         }
