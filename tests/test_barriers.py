@@ -394,7 +394,7 @@ def test_a_clusters_barrier(cluster, block: int) -> None:
 
 
 def test_a_workgroup_that_ends_leaves_its_cluster() -> None:
-    with pytest.raises(lt.DeviceError, match="no progress|waits for ever"):
+    with pytest.raises(lt.DeviceError, match="given up after|waits for ever"):
         _clusters("one_stays_away", (2, 1), (2, 1, 1), 64, np.zeros(1, np.uint32))
     out = np.ones(1, np.uint32)
     _clusters("one_stays_away", (2, 1), (2, 1, 1), 64, out)

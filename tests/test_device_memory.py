@@ -43,7 +43,8 @@ def test_arrays_may_begin_anywhere(vecadd, first):
 def test_a_read_only_array_stays_as_it_is(vecadd):
     a, out = np.ones(64, np.float32), np.zeros(64, np.float32)
     out.flags.writeable = False
-    _run(vecadd, a, a, out, 64)
+    with pytest.raises(lt.DeviceError, match="which is read-only"):
+        _run(vecadd, a, a, out, 64)
     assert not out.any()
 
 

@@ -88,6 +88,9 @@ def misfit(array: Any, kind: Declared) -> str | None:
     to, dtype = kind.to, array.dtype
     if to is None or dtype.kind == "V" or dtype == "uint8" or dtype.kind not in "biuf":
         return None
+    # A pointer to characters is C's pointer to raw memory.
+    if to.size == 1 and "char" in kind.name:
+        return None
     is_float, wants_float = dtype.kind == "f", to.kind == "float"
     if dtype.itemsize == to.size and (is_float == wants_float or to.dtype == "" or (wants_float and to.size <= 2)):
         return None

@@ -50,16 +50,16 @@ class Vector(lt.Tool):
             kernel.insert_before(instr, self.add, self.total, lt.Pc())
 
 
-def known(target: str) -> bool:
-    """GCN3 and older are not instrumented."""
-    return not target.startswith(("gfx6", "gfx7", "gfx8"))
+def known(path: Path) -> bool:
+    """GCN3 and older are not instrumented, nor are code objects of version 2."""
+    return not path.parent.name.startswith(("gfx6", "gfx7", "gfx8")) and "_v2" not in path.name
 
 
 def objects():
     """By target, the objects that are looked at."""
     found = defaultdict(list)
     for path in sorted(CORPUS.glob("*/*/*.hsaco")):
-        if known(path.parent.name) and (ALL or path.stat().st_size <= SMALL):
+        if known(path) and (ALL or path.stat().st_size <= SMALL):
             found[path.parent.name].append(path)
     return found
 

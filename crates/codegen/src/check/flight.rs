@@ -86,7 +86,8 @@ impl<'a> Flight<'a> {
     /// A load outside of the hooks, which wait for their own.
     pub fn load(&mut self, inst: &Inst, reg: Reg) {
         let mut waits = [false; Counter::ALL.len()];
-        counted(inst).for_each(|c| waits[c.counter as usize] = true);
+        // What counts accesses that may be replayed says nothing of their results.
+        counted(inst).filter(|c| c.counter != Counter::X).for_each(|c| waits[c.counter as usize] = true);
         self.own.push(Own { reg, waits });
     }
 }

@@ -104,7 +104,8 @@ fn unread(env: &Env, code: &[Placed]) -> RegSet {
         return env.unread;
     }
     let mut unread: RegSet = (0..128).filter_map(Reg::from_index).collect();
-    for placed in code.iter().filter(|p| p.inst.info().flags.contains(Flags::VALU)) {
+    // What inserted vector instructions have read is looked at where they stand, and forgotten behind each place.
+    for placed in code.iter().filter(|p| p.origin.is_some() && p.inst.info().flags.contains(Flags::VALU)) {
         placed.inst.for_each_access(|a| {
             // Whole pairs count as read.
             let low = Reg::from_index(a.reg.index() & !1);

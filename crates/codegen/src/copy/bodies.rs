@@ -85,6 +85,13 @@ impl Copier<'_> {
         Ok(())
     }
 
+    /// Registers that the kernel is given for what stands here: the hooks' own, and the counters'.
+    fn given(&self) -> crate::machine::registers::Counts {
+        let mut given = self.splice.highest;
+        self.env.counters.iter().flatten().for_each(|home| given.note(home.range()));
+        given
+    }
+
     fn raw(&mut self, inst: &Inst) -> Result<(), Refusal> {
         self.seam.issue(&self.env.machine.ops, *inst, &mut self.splice.insts)?;
         inst.for_each_access(|a| self.splice.highest.note(RegRange::new(a.reg, 1)));
@@ -137,7 +144,7 @@ impl Copier<'_> {
                 spans: &self.splice.spans[spans..],
                 made: &made[before..],
                 literals: &self.splice.literals[literals..],
-                highest: self.splice.highest,
+                highest: self.given(),
                 scratch: self.splice.scratch,
             }));
         }
@@ -230,7 +237,7 @@ impl Copier<'_> {
                 spans: &[],
                 made: &[],
                 literals: &[],
-                highest: copier.splice.highest,
+                highest: copier.given(),
                 scratch: 0,
             })
         });

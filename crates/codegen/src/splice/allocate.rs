@@ -209,28 +209,41 @@ impl Attempt<'_> {
                 pool.add_whole(reg);
             }
         }
+        let live = self.live_specials(todo);
+        out.default_modes = !env.default_fp_mode && todo.iter().any(|d| self.demands[*d].prepared.needs_fp_mode);
+        let default_modes = out.default_modes;
+        let changing = |special: Special| {
+            todo.iter().copied().find(|d| {
+                let demand = &self.demands[*d];
+                let changes = demand.prepared.changes.contains(&special)
+                    || special == Special::Mode && default_modes && demand.prepared.needs_fp_mode;
+                changes && live.contains(&special) || demand.specials().any(|(s, back)| s == special && back)
+            })
+        };
+        let (mut specials, mut lanes) = (Vec::new(), None);
+        let mut keep = |pool: &mut Pool, special: Special, specials: &mut Vec<(Special, Reg)>| {
+            if let Some(demand) = changing(special) {
+                let want = Want::of(File::Sgpr, special.units(env.machine));
+                let home = take(pool, want, demand, Some(special.name()))?;
+                specials.push((special, home));
+            }
+            Ok(())
+        };
+        // EXEC comes back last of all, behind the SGPRs that are lent: its home is none of them.
+        keep(&mut pool, Special::Exec, &mut specials)?;
         if !loans.sgprs.is_empty() {
             let want = Want::whole(File::Vgpr);
-            out.lanes = Some(take(&mut pool, want, first, None)?);
+            let vgpr = pool.take(want).ok_or(Shortage { demand: first, want, what: None, left: pool.left() })?;
+            lanes = Some(vgpr);
             out.sgprs.clone_from(&loans.sgprs);
             loans.sgprs.iter().for_each(|r| pool.add(*r));
         }
-
-        let live = self.live_specials(todo);
-        out.default_modes = !env.default_fp_mode && todo.iter().any(|d| self.demands[*d].prepared.needs_fp_mode);
-        for special in Special::ALL {
-            let changing = todo.iter().find(|d| {
-                let demand = &self.demands[**d];
-                let changes = demand.prepared.changes.contains(&special)
-                    || special == Special::Mode && out.default_modes && demand.prepared.needs_fp_mode;
-                changes && live.contains(&special) || demand.specials().any(|(s, back)| s == special && back)
-            });
-            if let Some(&demand) = changing {
-                let want = Want::of(File::Sgpr, special.units(env.machine));
-                let home = take(&mut pool, want, demand, Some(special.name()))?;
-                out.specials.push((special, home));
-            }
+        for special in Special::ALL.into_iter().filter(|s| *s != Special::Exec) {
+            keep(&mut pool, special, &mut specials)?;
         }
+        out.specials = specials;
+        out.lanes = lanes.map(|vgpr| vgpr.first);
+        lanes.into_iter().for_each(|vgpr| out.highest.note(vgpr));
 
         for &demand in todo {
             // Each hook begins with the same free registers: nothing of the one before is needed any more.

@@ -7,7 +7,7 @@
 //! swapping instructions of a hook that do the same to other registers, or writes of two lanes.
 
 use luthier_isa::op::Op;
-use luthier_isa::{Decoder, Field, Inst, Mode, Operand, Reg, RegRange};
+use luthier_isa::{Decoder, Field, Flags, Inst, Mode, Operand, Reg, RegRange};
 
 use super::places::Spliced;
 use crate::layout::chunk::{Chunk, Fixup};
@@ -108,7 +108,11 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
         }
     }
     let next = at + 1;
-    if next < whole.insts.len() && !whole.in_hook(next) && depend(&inst, &whole.insts[next]) {
+    // CDNA1's moves between VGPRs and accumulators take every lane, whatever EXEC is.
+    let takes_all =
+        |i: &Inst| i.info().op().name().starts_with("v_accvgpr_") && i.info().flags.contains(Flags::IGNORES_EXEC);
+    let apart = whole.insts.get(next).is_some_and(|other| !takes_all(&inst) && !takes_all(other));
+    if apart && !whole.in_hook(next) && depend(&inst, &whole.insts[next]) {
         let mut changed = whole.clone();
         changed.insts.swap(at, next);
         let pair = format!("swap: {class} and {}", self::class(&whole.insts[next]));
