@@ -1,6 +1,6 @@
 """The native module. Its errors are those of :mod:`luthier.errors`; long work releases the GIL."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, final, overload
 
 TARGETS: tuple[str, ...]
@@ -285,9 +285,9 @@ class Program:
         """By ``opcode_id``: the operations without encoding suffixes."""
     def select(self, kernel: str | None = None) -> list[Function]:
         """A kernel's code, then the device functions that it may reach; everything for None."""
-    def blocks_of(self, functions: list[Function]) -> Blocks:
+    def blocks_of(self, functions: Iterable[Function]) -> Blocks:
         """The blocks of these functions, one function after the other."""
-    def instructions_of(self, functions: list[Function]) -> Instructions:
+    def instructions_of(self, functions: Iterable[Function]) -> Instructions:
         """The instructions of these functions, one function after the other."""
     def instruction_at(self, address: int) -> Instruction | None:
         """The instruction that begins there."""
@@ -728,11 +728,12 @@ class Device:
         kernarg: bytes,
         lds: int = 0,
         cooperative: bool = False,
+        cluster: tuple[int, int, int] | None = None,
     ) -> Session:
         """A launch that goes on when told to."""
 
 class Session:
-    """A launch that goes on when told to. It belongs to the thread that began it."""
+    """A launch that goes on when told to, by one thread at a time."""
 
     @property
     def workgroup(self) -> tuple[int, int, int] | None:

@@ -174,6 +174,7 @@ class Module:
         only: Sequence[int] = (),
         limit: int = 1 << 22,
         cooperative: bool = False,
+        cluster: Any = None,
     ) -> Trace:
         """Runs a kernel as :meth:`run` does, and says what happened on the way.
 
@@ -184,7 +185,7 @@ class Module:
         little but LDS; counts and waves come for next to nothing.
         """
         wanted = request(events, snapshots, only, limit)
-        return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted, cooperative))
+        return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted, cooperative, cluster))
 
     def session(
         self,
@@ -195,12 +196,14 @@ class Module:
         args: Sequence[Any] = (),
         lds: int = 0,
         cooperative: bool = False,
+        cluster: Any = None,
     ) -> Session:
         """A launch that goes on only when it is told to, one instruction of one wave at a time. Its workgroups take turns
-        where one has ended, or waits for global wave sync."""
+        where one has ended, or waits for global wave sync or the barrier of its cluster."""
+        workgroups = None if cluster is None else dimensions("cluster", cluster)
         sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
         try:
-            inner = self.device.core.session(self._id, kernel, sizes, group, packed.kernarg, lds, cooperative)
+            inner = self.device.core.session(self._id, kernel, sizes, group, packed.kernarg, lds, cooperative, workgroups)
             return Session(self, kernel, inner, packed)
         except BaseException:
             packed.free(self.device.core)

@@ -185,9 +185,18 @@ impl State {
                 region.addr + len
             )));
         }
-        self.memory.write(region.addr, region.bytes).map_err(EmuError::Address)
+        // Zeros are there already; memory that is only written zeros need not be had from the host.
+        for (number, piece) in region.bytes.chunks(PIECE).enumerate() {
+            if piece.iter().any(|&byte| byte != 0) {
+                self.memory.write(region.addr + (number * PIECE) as u64, piece).map_err(EmuError::Address)?;
+            }
+        }
+        Ok(())
     }
 }
+
+/// Bytes that are copied together: a page of the host's.
+const PIECE: usize = 1 << 12;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic elsewhere leaves these consistent: every change is a single insertion or removal.

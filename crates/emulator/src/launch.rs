@@ -93,10 +93,6 @@ impl Device {
         let kernel = &module.object.kernels()[kernel];
         let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, false, None);
         let name = kernel.name.clone();
-        if shared.dispatch.cluster_size() > 1 {
-            let what = "a session runs one workgroup after the other, and those of a cluster run together".into();
-            return Err(EmuError::Unsupported { kernel: name, what });
-        }
         Ok(Session::new(module, name, shared, program))
     }
 

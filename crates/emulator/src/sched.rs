@@ -272,17 +272,19 @@ impl Worker<'_> {
         let most = group.instructions + slice * u64::from(turns) * group.waves.len() as u64;
         while turns > 0 && group.instructions < most {
             for number in 0..group.waves.len() {
-                group.advance(self.program, number, slice)?;
+                let left = self.shared.watchdog.saturating_sub(group.instructions);
+                group.advance(self.program, number, slice.min(left.max(1)))?;
             }
             turns -= u32::from(group.has_ready_waves());
             match group.settle() {
+                Progress::Running if group.instructions > self.shared.watchdog => {
+                    let (instructions, pcs) = (group.instructions, group.places(self.program));
+                    return Err(Trouble::Watchdog { instructions, pcs });
+                }
                 Progress::Running if self.shared.stop.load(Relaxed) => return Ok(Progress::Running),
                 Progress::Running => {}
                 stopped => return Ok(stopped),
             }
-        }
-        if group.instructions > self.shared.watchdog {
-            return Err(Trouble::Watchdog { instructions: group.instructions, pcs: group.places(self.program) });
         }
         Ok(Progress::Running)
     }

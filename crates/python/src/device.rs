@@ -122,7 +122,7 @@ impl PyDevice {
         }
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, cooperative=false))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, cooperative=false, cluster=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn session(
         &self,
@@ -133,8 +133,13 @@ impl PyDevice {
         kernarg: Vec<u8>,
         lds: u32,
         cooperative: bool,
+        cluster: Option<(u32, u32, u32)>,
     ) -> PyResult<PySession> {
-        let launch = Launch { cooperative, ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off) };
+        let launch = Launch {
+            cooperative,
+            cluster: cluster.map(Into::into),
+            ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off)
+        };
         Ok(PySession::new(self.inner.session(&launch).map_err(device_error)?))
     }
 }

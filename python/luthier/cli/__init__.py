@@ -7,12 +7,14 @@ completed and something was found. Status 3 comes with a traceback: a tool's Pyt
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import LuthierError
+from ..text import printable
 from .signals import Terminated, end, raise_on_termination
 
 _STRICT_KINDS = "--strict-kinds"
@@ -135,7 +137,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line; gives the exit status."""
+    if sys.stderr is None:  # closed: `print` would take standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
+        if sys.stdout is None:
+            raise _Usage("standard output is closed")
+        if isinstance(sys.stdout, io.TextIOWrapper):  # names of files need not be text
+            sys.stdout.reconfigure(errors="backslashreplace")
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
         # What comes behind `--` is another program's.
@@ -145,6 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         if args.command == "trace":
             args.app = words[own + 1 :]
+        _check_names(args)
         raise_on_termination()
         status = _command(args)
         sys.stdout.flush()
@@ -197,7 +206,16 @@ def _command(args: Any) -> int:
     return module.main(args)
 
 
+def _check_names(args: Any) -> None:
+    """What is no path has to be text."""
+    for option in ("kernel", "target", "symbol"):
+        given = getattr(args, option, None) or ()
+        for name in [given] if isinstance(given, str) else given:
+            if any("\ud800" <= character <= "\udfff" for character in name):
+                raise _Usage(f"--{option} {name}: these bytes are no UTF-8")
+
+
 def _fail(message: str, lines: bool = False) -> int:
     """One line, whatever is in the message; a hook's error keeps its source excerpt."""
-    print(message if lines else f"luthier: error: {' '.join(message.split())}", file=sys.stderr)
+    print(printable(message if lines else f"luthier: error: {' '.join(message.split())}"), file=sys.stderr)
     return 2

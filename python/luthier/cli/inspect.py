@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..code_object import open_container
+from ..text import printable
 
 
 def main(args: Any) -> int:
@@ -38,7 +39,7 @@ def main(args: Any) -> int:
             lines.append("--target T shows those for T")
     for info in objects:
         lines += _code_object(str(path), info)
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(printable("\n".join(lines)) + "\n")
     return 0
 
 
