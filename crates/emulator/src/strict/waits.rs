@@ -90,6 +90,8 @@ impl Loaded {
 
 struct InFlight {
     loaded: Loaded,
+    /// Bits of each of them.
+    filled: u32,
     /// The counters that still count it.
     counters: Counters,
     /// Those of them that guarantee that it is done.
@@ -139,8 +141,9 @@ impl Waits {
             let loaded = inst.loaded;
             loaded.units().for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
             self.any |= !loaded.is_empty();
-            let (counters, unordered, order) = (inst.counters, inst.unordered, inst.order);
-            self.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, order, access: 0 });
+            let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
+            let needs = counters;
+            self.in_flight.push_back(InFlight { loaded, filled, counters, needs, unordered, order, access: 0 });
             self.make_room();
         }
         free
@@ -197,6 +200,10 @@ impl Waits {
     fn check_pending(&mut self, inst: &Checked, m0: u32, log: &mut Log) {
         for &(unit, written) in &inst.touched {
             if self.pending[usize::from(unit)] == 0 {
+                continue;
+            }
+            let bits = inst.bits_of(unit);
+            if !self.in_flight.iter().any(|i| i.loaded.contains(unit) && i.filled & bits != 0) {
                 continue;
             }
             // A later load of the same counter returns after the earlier one.
@@ -323,7 +330,8 @@ mod tests {
         waits.any = true;
         let mut loaded = Loaded::default();
         loaded.add(reg, 1);
-        waits.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, order: 0, access: 0 });
+        let needs = counters;
+        waits.in_flight.push_back(InFlight { loaded, filled: !0, counters, needs, unordered, order: 0, access: 0 });
     }
 
     fn both(loads: u32, lds: u32) -> Wait {
