@@ -767,8 +767,8 @@ def devices_for(processor: str) -> list[str]:
 def coverage(processor: str) -> list[tuple[str, str | None]]:
     """Every operation of a processor that the mock device can be, and why it is refused if it is."""
 
-def finding_kinds() -> list[str]:
-    """The kinds of strict mode's findings."""
+def finding_kinds(usual: bool = False) -> list[str]:
+    """The kinds of strict mode's findings, or those that it looks for unless somebody says."""
 
 def can_instrument(processor: str) -> bool:
     """Whether hooks can be placed in code for a processor, ``gfx90a`` say."""

@@ -80,8 +80,8 @@ class Signature:
     def pack(self, values: list[Any], memory: Memory) -> Packed:
         """Checks ``values`` and packs them. On an error nothing stays allocated.
 
-        The device shares the memory of arrays that can be written and begin at a multiple of 16 bytes, as NumPy's own do;
-        others are copied, and those that map a file, which somebody might cut off.
+        The device shares the memory of arrays of whole words that can be written and begin at a multiple of 16 bytes, as
+        NumPy's own do; others are copied, and those that map a file, which somebody might cut off.
         """
         wanted = self._wanted
         if len(values) != len(wanted):
@@ -131,7 +131,9 @@ def _place(array: Any, host: int, memory: Memory, packed: Packed) -> int:
     """The address at which the device finds an array's bytes."""
     if (lost := _lost(array)) is not None:
         raise _Refused(lost)
-    if host % _SHARED_ALIGN == 0 and array.nbytes and array.flags.writeable and _file(array) is None:
+    # Compilers widen atomics of 16 bits to a word: it has to be there.
+    whole = host % _SHARED_ALIGN == 0 and array.nbytes % 4 == 0
+    if whole and array.nbytes and array.flags.writeable and _file(array) is None:
         address = memory.share(host, array.nbytes, array)
         packed.addresses.append(address)
         return address

@@ -36,7 +36,7 @@ def strict_kinds(strict: Strict) -> list[str] | None:
     if isinstance(strict, str):
         raise ArgumentError(f"strict={strict!r}: expected True, False or a list of kinds: {', '.join(finding_kinds())}")
     if isinstance(strict, bool):
-        return finding_kinds() if strict else None
+        return _core.finding_kinds(usual=True) if strict else None
     return [str(kind) for kind in strict]
 
 
@@ -154,7 +154,7 @@ class Module:
         is good for this launch only. ``lds`` bytes
         of dynamic LDS are added to what the kernel declares. ``strict`` looks for mistakes that real hardware would
         hide, or make unpredictable: ``result.findings``. It may be the kinds of findings to look for, of
-        :func:`finding_kinds`, instead of True for all of them. ``cooperative`` has all workgroups under way together,
+        :func:`finding_kinds`, instead of True for all but ``barrier-place``. ``cooperative`` has all workgroups under way together,
         so that each may wait for any other; a grid that no GPU could hold is a DeviceError. ``cluster`` is how many
         workgroups (an int, or up to three) make a cluster of gfx1250; without it, as many as the kernel was compiled for,
         or one.

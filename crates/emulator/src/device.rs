@@ -176,7 +176,9 @@ impl State {
 
     fn place(&mut self, region: &Region<'_>) -> Result<(), EmuError> {
         let len = region.bytes.len() as u64;
-        let buffer = Arc::new(Buffer::zeroed(len).ok_or(EmuError::OutOfMemory(len))?);
+        // Up to a whole word, for atomics that compilers have widened.
+        let whole = len.checked_next_multiple_of(8).and_then(Buffer::zeroed);
+        let buffer = Arc::new(whole.ok_or(EmuError::OutOfMemory(len))?);
         // Segments may share a page, which the guard between allocations would not allow: they are placed exactly.
         if !self.memory.insert_exact(region.addr, len, region.writable, buffer) {
             return Err(EmuError::Load(format!(

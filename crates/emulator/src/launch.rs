@@ -34,7 +34,7 @@ impl Strict {
     pub(crate) fn kinds(self) -> Option<Kinds> {
         match self {
             Strict::Off => None,
-            Strict::On => Some(Kinds::ALL),
+            Strict::On => Some(Kinds::USUAL),
             Strict::Only(kinds) => Some(kinds),
         }
     }

@@ -185,10 +185,12 @@ pub fn devices_for(processor: &str) -> Vec<&'static str> {
     luthier_emulator::devices_for(processor).map(Target::name).collect()
 }
 
-/// The names of all kinds of findings.
+/// The names of all kinds of findings, or of those that are looked for unless somebody says.
 #[pyfunction]
-pub fn finding_kinds() -> Vec<&'static str> {
-    FindingKind::ALL.map(FindingKind::name).to_vec()
+#[pyo3(signature = (usual=false))]
+pub fn finding_kinds(usual: bool) -> Vec<&'static str> {
+    let kinds = FindingKind::ALL.into_iter().filter(|&kind| !usual || Kinds::USUAL.contains(kind.into()));
+    kinds.map(FindingKind::name).collect()
 }
 
 fn source_to_json(frames: &[SourceFrame]) -> Value {
