@@ -713,6 +713,7 @@ class Device:
         watched: tuple[Sequence[str], Sequence[int], Sequence[int], int] | None = None,
         cooperative: bool = False,
         cluster: tuple[int, int, int] | None = None,
+        schedule: str | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,

@@ -145,6 +145,7 @@ class Module:
         strict: Strict = False,
         cooperative: bool = False,
         cluster: Any = None,
+        schedule: str | None = None,
     ) -> RunResult:
         """Runs a kernel: ``grid`` work-items in workgroups of ``block`` (an int, or up to three).
 
@@ -157,9 +158,9 @@ class Module:
         :func:`finding_kinds`, instead of True for all but ``barrier-place``. ``cooperative`` has all workgroups under way together,
         so that each may wait for any other; a grid that no GPU could hold is a DeviceError. ``cluster`` is how many
         workgroups (an int, or up to three) make a cluster of gfx1250; without it, as many as the kernel was compiled for,
-        or one.
+        or one. ``schedule`` is how waves take turns: ``"fair"``, ``"alternate"`` or ``"random:SEED"``.
         """
-        return self._launch(kernel, grid, block, args, lds, strict_kinds(strict), None, cooperative, cluster)[0]
+        return self._launch(kernel, grid, block, args, lds, strict_kinds(strict), None, cooperative, cluster, schedule)[0]
 
     def trace(
         self,
@@ -175,6 +176,7 @@ class Module:
         limit: int = 1 << 22,
         cooperative: bool = False,
         cluster: Any = None,
+        schedule: str | None = None,
     ) -> Trace:
         """Runs a kernel as :meth:`run` does, and says what happened on the way.
 
@@ -185,7 +187,7 @@ class Module:
         little but LDS; counts and waves come for next to nothing.
         """
         wanted = request(events, snapshots, only, limit)
-        return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted, cooperative, cluster))
+        return Trace(*self._launch(kernel, grid, block, args, lds, None, wanted, cooperative, cluster, schedule))
 
     def session(
         self,
@@ -233,12 +235,14 @@ class Module:
         watched: Any,
         cooperative: bool = False,
         cluster: Any = None,
+        schedule: str | None = None,
     ) -> tuple[RunResult, Any]:
         core = self.device.core
         workgroups = None if cluster is None else dimensions("cluster", cluster)
         sizes, group, packed = self._prepare(kernel, grid, block, args, lds)
         try:
-            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict, watched, cooperative, workgroups)
+            how = cooperative, workgroups, schedule
+            report = core.launch(self._id, kernel, sizes, group, packed.kernarg, lds, strict, watched, *how)
             packed.fetch(core)
         finally:
             packed.free(core)

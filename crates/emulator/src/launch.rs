@@ -17,6 +17,7 @@ use crate::observe::{Observation, Watch};
 use crate::program::Program;
 use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
+use crate::schedule::Schedule;
 use crate::session::Session;
 use crate::strict::Party;
 
@@ -58,6 +59,8 @@ pub struct Launch {
     pub cooperative: bool,
     /// Workgroups of a cluster (gfx1250); `None` for what the kernel demands, or one.
     pub cluster: Option<[u32; 3]>,
+    /// In which order its waves take turns.
+    pub schedule: Schedule,
 }
 
 /// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
@@ -124,7 +127,7 @@ impl Device {
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
-        let workers = self.workers_for(shared.clusters);
+        let workers = self.workers_for(shared.clusters, launch.schedule);
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
@@ -156,8 +159,10 @@ impl Device {
     }
 
     /// Workers of a launch of so many clusters.
-    pub(crate) fn workers_for(&self, clusters: u64) -> usize {
-        self.workers().min(clusters.min(1 << 16) as usize).max(1)
+    pub(crate) fn workers_for(&self, clusters: u64, schedule: Schedule) -> usize {
+        // What is to be done again in the same order, one has to do.
+        let most = if schedule == Schedule::Fair { self.workers() } else { 1 };
+        most.min(clusters.min(1 << 16) as usize).max(1)
     }
 
     fn prepare(
@@ -235,7 +240,8 @@ impl Device {
             if groups > most {
                 return Err(EmuError::Cooperative { groups, most });
             }
-            resident = resident.max(clusters.div_ceil(self.workers() as u64) as usize * in_cluster);
+            let workers = self.workers_for(clusters, launch.schedule) as u64;
+            resident = resident.max(clusters.div_ceil(workers) as usize * in_cluster);
         }
         let own_slots = self.workers() * resident;
         // Workers have room of their own; more of it is for workgroups that are begun while all others wait.
@@ -251,6 +257,7 @@ impl Device {
             clusters,
             resident,
             cooperative: launch.cooperative,
+            schedule: launch.schedule,
             stop: Arc::default(),
             strict,
             watch,
@@ -265,7 +272,7 @@ impl Device {
             global: Arc::new(gws::View::new(
                 gws,
                 launch.cooperative.then_some((groups, all_waves)),
-                self.workers_for(clusters),
+                self.workers_for(clusters, launch.schedule),
             )),
         })
     }

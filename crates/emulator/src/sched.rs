@@ -19,6 +19,7 @@ use crate::memory::Memory;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
 use crate::report::Kinds;
+use crate::schedule::{self, Schedule, Turns};
 use crate::strict::RawFinding;
 use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
@@ -41,6 +42,7 @@ pub struct Shared {
     pub resident: usize,
     /// All of them are, from the beginning.
     pub cooperative: bool,
+    pub schedule: Schedule,
     pub stop: Arc<AtomicBool>,
     /// What strict mode looks for, if it is on.
     pub strict: Option<Kinds>,
@@ -122,6 +124,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         free_waves: Vec::new(),
         free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
+        turns: Turns::new(shared.schedule),
     };
     let _presence = shared.global.meeting.enter();
     let mut resident: Vec<Workgroup> = Vec::new();
@@ -132,10 +135,12 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         if resident.is_empty() && !worker.admit(&mut resident) {
             break;
         }
-        while shared.cooperative && worker.admit(&mut resident) {}
+        while (shared.cooperative || !worker.turns.are_usual() && resident.len() < schedule::TOGETHER)
+            && worker.admit(&mut resident)
+        {}
         let (mut all_finished, mut moved) = (true, false);
         let mut at = 0;
-        let patience = if resident.len() == 1 { ALONE } else { TOGETHER };
+        let patience = if resident.len() == 1 && worker.turns.are_usual() { ALONE } else { TOGETHER };
         while at < resident.len() {
             let mut trouble = None;
             match worker.turns(&mut resident[at], patience) {
@@ -210,6 +215,7 @@ struct Worker<'a> {
     free_waves: Vec<Box<Wave>>,
     free_slots: Vec<usize>,
     outcome: Outcome,
+    turns: Turns,
 }
 
 impl Worker<'_> {
@@ -271,9 +277,12 @@ impl Worker<'_> {
     fn turns(&mut self, group: &mut Workgroup, (slice, mut turns): (u64, u32)) -> Result<Progress, Trouble> {
         let most = group.instructions + slice * u64::from(turns) * group.waves.len() as u64;
         while turns > 0 && group.instructions < most {
-            for number in 0..group.waves.len() {
+            self.turns.begin(group.waves.len());
+            for n in 0..group.waves.len() {
                 let left = self.shared.watchdog.saturating_sub(group.instructions);
-                group.advance(self.program, number, slice.min(left.max(1)))?;
+                if let Some((number, slice)) = self.turns.next(n, slice) {
+                    group.advance(self.program, number, slice.min(left.max(1)))?;
+                }
             }
             turns -= u32::from(group.has_ready_waves());
             match group.settle() {

@@ -2,8 +2,8 @@
 
 use luthier_emulator::buffer::Buffer;
 use luthier_emulator::{
-    Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, SourceFrame, Strict,
-    TARGETS,
+    Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, Schedule, SourceFrame,
+    Strict, TARGETS,
 };
 use luthier_isa::Target;
 use pyo3::prelude::*;
@@ -87,7 +87,7 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None, schedule=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -102,11 +102,15 @@ impl PyDevice {
         watched: Option<Request>,
         cooperative: bool,
         cluster: Option<(u32, u32, u32)>,
+        schedule: Option<&str>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let schedule = schedule.map_or(Ok(Schedule::Fair), str::parse);
+        let schedule = schedule.map_err(|error: String| Class::Argument.error(format!("schedule: {error}")))?;
         let strict = strict.map_or(Ok(Strict::Off), |names| kinds(&names))?;
         let launch = Launch {
             cooperative,
             cluster: cluster.map(Into::into),
+            schedule,
             ..launch(module, kernel, grid, block, kernarg, lds, strict)
         };
         match watched {
@@ -155,7 +159,18 @@ fn launch(
 ) -> Launch {
     let (grid, workgroup) = (grid.into(), block.into());
     let (module, cooperative) = (ModuleId(module), false);
-    Launch { module, kernel, grid, workgroup, kernarg, dynamic_lds: lds, strict, cooperative, cluster: None }
+    Launch {
+        module,
+        kernel,
+        grid,
+        workgroup,
+        kernarg,
+        dynamic_lds: lds,
+        strict,
+        cooperative,
+        cluster: None,
+        schedule: Schedule::Fair,
+    }
 }
 
 /// Strict mode for the kinds of findings with these names.

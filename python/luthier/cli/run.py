@@ -63,6 +63,7 @@ def main(args: Any) -> int:
                 strict=strict,
                 cooperative=args.cooperative,
                 cluster=cluster,
+                schedule=args.schedule,
             )
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
