@@ -89,7 +89,7 @@ fn a_half_is_selected_once() {
             let Ok(expected) = run(mode, &low, None) else { continue };
             for (k, operand) in info.operands.iter().enumerate().filter(|(_, operand)| operand.half) {
                 let Operand::Reg(range) = low.operand(operand) else { continue };
-                let mut high = low.clone();
+                let mut high = low;
                 if high.set_operand(k, part_of(Operand::Reg(range), Part::High)).is_err() {
                     continue;
                 }
