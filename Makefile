@@ -5,7 +5,7 @@
 # make driver  python/luthier/driver: the library that puts ROCm on mock GPUs
 # make bench   how fast things are, beside LLVM on the same input
 # make wheel   dist/*.whl, LLVM inside
-# make lint    formatting, clippy, ruff
+# make lint    formatting, clippy, ruff, type checkers (mypy with its stubtest, pyright)
 # make clean   forget it all
 
 SHELL := /bin/bash
@@ -73,6 +73,9 @@ lint: setup
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests tools
 	$(BIN)/ruff format --check python tests tools
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest luthier._core
+	$(BIN)/basedpyright
 
 clean:
 	rm -rf target .venv dist .pytest_cache python/luthier/*.so $(DRIVER)

@@ -89,3 +89,8 @@ def conditional(count: lt.counter, n: lt.u64, x: lt.inout[lt.u32]):
     if n > 3:
         count += n
     x += 1
+
+
+@lt.hook
+def where(out: lt.ptr[lt.u64], point: lt.u32, address: lt.u64):
+    out[point * 64 + lt.lane_id()] = address

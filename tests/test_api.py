@@ -184,15 +184,6 @@ def test_what_a_hook_is_given_is_checked(vecadd):
         lt.Reg("x5")
 
 
-def test_after_a_branch_there_is_nothing(vecadd):
-    class After(Marks):
-        def on_kernel(self, kernel):
-            kernel.insert_after(kernel.instructions[-1], self.mark, self.marks, 0, self.waves)
-
-    with pytest.raises(lt.RejectedError, match="s_endpgm is not followed by anything"):
-        lt.instrument(vecadd, [After()], on_rejected="raise")
-
-
 SHARED = """
 #define DEVICE __attribute__((device, noinline))
 DEVICE unsigned twice(unsigned x) { unsigned s = 0; for (unsigned i = 0; i < (x & 7); i++) s += x ^ i; return s; }

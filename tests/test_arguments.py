@@ -17,13 +17,14 @@ class FakeMemory:
     def __init__(self):
         self.blocks: dict[int, bytearray | memoryview] = {}
 
-    def share(self, address, size, owner):
+    def share(self, address, size, owner, writable=True):
+        assert writable == owner.flags.writeable
         assert address % 16 == 0 and owner.ctypes.data == address and owner.nbytes == size
         place = 0x1000 * (len(self.blocks) + 1)
         self.blocks[place] = memoryview(owner).cast("B")
         return place
 
-    def alloc(self, size):
+    def alloc(self, size, writable=True):
         address = 0x1000 * (len(self.blocks) + 1)
         self.blocks[address] = bytearray(size)
         return address

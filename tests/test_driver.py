@@ -87,7 +87,7 @@ MISTAKES = {
     "illegal_instruction": (r"kernel illegal\(\)", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
     "reads_a_texture": ("image_sample is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
     "copies_to_an_array": ("is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
-    "endless": ("no progress after", "HSA_STATUS_ERROR_EXCEPTION"),
+    "endless": ("given up after", "HSA_STATUS_ERROR_EXCEPTION"),
 }
 
 

@@ -182,7 +182,7 @@ def test_operands_by_example(tmp_path):
     assert (load.operands[2].kind, load.operands[2].value) == ("immediate", 16)
     assert pack.modifiers == {"op_sel_hi": [0, 1], "neg_lo": [1, 0]} and pack.operands[1].modifiers == ["neg"]
     assert sdwa.modifiers["dst_sel"] == "WORD_1" and sdwa.modifiers["src0_sel"] == "BYTE_0"
-    assert lt.Reg(dst.register).parts == ("v", 0, 1)
+    assert lt.Reg(dst.register) == lt.Reg("v0") and str(lt.Reg(dst.register)) == "v0"
 
 
 def test_memory_modifiers_and_waits(tmp_path):

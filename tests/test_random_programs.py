@@ -17,7 +17,7 @@ from programs.known import NOT_COMPILED, wrong_code
 from programs.model import Program
 from programs.run import LEVELS, TARGETS, Build, CompilerError, Sources, build
 
-from luthier.device import Strict, finding_kinds
+from luthier import Strict, finding_kinds
 
 DEEP = int(os.environ.get("LUTHIER_PROGRAMS", "0"))
 #: The fixed ones: few, as clang takes nearly all of the time.

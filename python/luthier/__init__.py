@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     )
     from .code_object import CodeObject
     from .container import InstrumentedFile, instrument_file
-    from .device import Device, Module, RunResult, Strict, finding_kinds
     from .errors import *  # noqa: F403
     from .given import (
         AccessDirection,
@@ -62,11 +61,15 @@ if TYPE_CHECKING:
     )
     from .kernel import Kernel
     from .lang import *  # noqa: F403
+    from .launching import Launch, LaunchKeywords, Strict
     from .linked import Linked
     from .loader import LoadedObject, LoadedSymbol, Location, MockLoader
+    from .mock_device import Device, finding_kinds
+    from .module import Module
     from .observe import Registers, Session, Snapshot, Trace
     from .planning import instrument
     from .report import Report
+    from .results import RunResult
     from .tool import Tool
     from .values import Counter, DeviceArray
 
@@ -82,9 +85,9 @@ _HOME = {
     "CodeObject": "code_object",
     "Container": "_core",
     "Counter": "values",
-    "Device": "device",
+    "Device": "mock_device",
     "DeviceArray": "values",
-    "finding_kinds": "device",
+    "finding_kinds": "mock_device",
     "flag_bits": "_core",
     "Frame": "_core",
     "Function": "_core",
@@ -96,6 +99,8 @@ _HOME = {
     "InstrumentedFile": "container",
     "Kernel": "kernel",
     "KernelDescriptor": "_core",
+    "Launch": "launching",
+    "LaunchKeywords": "launching",
     "Linked": "linked",
     "Literal": "given",
     "LoadedObject": "loader",
@@ -103,7 +108,7 @@ _HOME = {
     "Location": "loader",
     "Loop": "_core",
     "MockLoader": "loader",
-    "Module": "device",
+    "Module": "module",
     "Old": "given",
     "Operand": "_core",
     "Pc": "given",
@@ -112,10 +117,10 @@ _HOME = {
     "Register": "_core",
     "Registers": "observe",
     "Report": "report",
-    "RunResult": "device",
+    "RunResult": "results",
     "Session": "observe",
     "Snapshot": "observe",
-    "Strict": "device",
+    "Strict": "launching",
     "Symbol": "given",
     "TargetId": "_core",
     "Tool": "tool",
@@ -129,6 +134,7 @@ _HOME = {
             "InstrumentError",
             "InternalError",
             "LiftError",
+            "LaunchWarning",
             "LinkError",
             "LoadError",
             "LuthierError",
@@ -142,10 +148,24 @@ _HOME = {
     ),
 }
 
-__all__ = [*sorted(_HOME), "__version__"]  # and every name of luthier.lang
+# In full, for type checkers.
+__all__ = [
+    "AccessDirection", "AccessKind", "AccessWidth", "Address", "ArgumentError", "Block", "Blocks", "CodeObject", "Container",
+    "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "Frame", "Function", "Imm",
+    "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
+    "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
+    "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Reg",
+    "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
+    "Snapshot", "Strict", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "UnresolvedSymbolError", "finding_kinds",
+    "flag_bits", "instrument", "instrument_file", "__version__",
+]  # fmt: skip
+if TYPE_CHECKING:
+    from . import lang
+
+    __all__ += lang.__all__
 
 
-def __getattr__(name: str) -> Any:
+def _find(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
     if name in ("lang", "tools"):
@@ -159,6 +179,10 @@ def __getattr__(name: str) -> Any:
             raise AttributeError(f"module 'luthier' has no attribute {name!r}") from None
     globals()[name] = value
     return value
+
+
+if not TYPE_CHECKING:  # checkers see the imports above, and what is not among them is a mistake
+    __getattr__ = _find
 
 
 def __dir__() -> list[str]:

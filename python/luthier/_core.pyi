@@ -3,6 +3,35 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, final, overload
 
+__all__ = [
+    "Block",
+    "Blocks",
+    "CodeObject",
+    "Container",
+    "Device",
+    "Frame",
+    "Function",
+    "Instruction",
+    "Instructions",
+    "KernelDescriptor",
+    "Loop",
+    "Mir",
+    "MockLoader",
+    "Operand",
+    "Program",
+    "Register",
+    "Session",
+    "TARGETS",
+    "TargetId",
+    "assemble",
+    "columns",
+    "coverage",
+    "devices_for",
+    "finding_kinds",
+    "flag_bits",
+    "instrument",
+]
+
 TARGETS: tuple[str, ...]
 """The processors whose code can be lifted, instrumented and run."""
 
@@ -74,6 +103,13 @@ class CodeObject:
         """The version of a generic processor's definition; 0 for other processors."""
     def runs_on(self, agent: TargetId) -> bool:
         """Whether the HSA runtime would load it on such an agent."""
+    def parameters(self, kernel: str) -> list[dict[str, Any]] | None:
+        """What DWARF says of a kernel's parameters: of each ``name``, ``type`` as the source has it, ``kind`` (``bool``,
+        ``float``, ``signed``, ``unsigned``, ``pointer``, ``other``), of numbers ``size``, of pointers ``to``. None where
+        it says nothing."""
+    def kernel_table(self) -> list[dict[str, Any]]:
+        """Of each kernel ``name``, ``demangled``, ``code_size``, ``sgprs``, ``vgprs``, ``agprs``, ``lds``, ``scratch`` and
+        ``arguments``; None where the metadata do not say it."""
     def metadata(self) -> Any:
         """The metadata note, unknown keys included; None without one."""
     def notes(self) -> Any:
@@ -123,7 +159,7 @@ class TargetId:
         """Raises ArgumentError unless LLVM knows the processor, and it has the features."""
     def runs_on(self, agent: TargetId) -> bool:
         """Whether the HSA runtime would load code for this on such an agent."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -146,7 +182,7 @@ class KernelDescriptor:
     @property
     def fields(self) -> dict[str, int]:
         """Every field that the processor has, by LLVM's name, as it is encoded: first whole words, then their bits."""
-    def __getitem__(self, name: str) -> int: ...
+    def __getitem__(self, key: str, /) -> int: ...
     def replace(self, **fields: int) -> KernelDescriptor:
         """A copy with some fields changed. ArgumentError for fields that the processor does not have, and for values
         that a field cannot hold. What has no field stays as it is."""
@@ -172,7 +208,7 @@ class KernelDescriptor:
         """A copy with at least so many vector registers, as many as the field can say."""
     def with_sgpr_count(self, registers: int) -> KernelDescriptor:
         """A copy with at least so many scalar registers, as many as the field can say."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -376,7 +412,7 @@ class Function:
     @property
     def loops(self) -> list[Loop]:
         """Its natural loops. A cycle with more ways in than one is none."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -417,7 +453,7 @@ class Block:
     def live_out(self) -> list[Register]:
         """The same at its end."""
     def __len__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -436,7 +472,7 @@ class Loop:
     @property
     def blocks(self) -> Blocks:
         """Its blocks, those of inner loops included, by address."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -556,7 +592,7 @@ class Instruction:
     @property
     def live_after(self) -> list[Register]:
         """The same just behind it; of a call, where it returns to."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -580,7 +616,7 @@ class Register:
         """The number of the first register among all there are, how many, and ``""``: as :func:`instrument` takes it."""
     def overlaps(self, other: Register) -> bool:
         """Both have a register in common."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -638,7 +674,7 @@ class Frame:
     @property
     def column(self) -> int:
         """From 1; 0 where the compiler did not say."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -647,13 +683,13 @@ class Instructions(Sequence[Instruction]):
 
     def __len__(self) -> int: ...
     @overload
-    def __getitem__(self, index: int) -> Instruction: ...
+    def __getitem__(self, key: int, /) -> Instruction: ...
     @overload
-    def __getitem__(self, index: slice) -> Instructions: ...
+    def __getitem__(self, key: slice, /) -> Instructions: ...
     def __iter__(self) -> Iterator[Instruction]: ...
-    def index(self, item: object) -> int:
-        """The place of an instruction, without a search. ValueError if it is not here."""
-    def count(self, item: object) -> int:
+    def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
+        """The place of an instruction, without a search. ValueError if it is not there."""
+    def count(self, value: Any) -> int:
         """How often it is here."""
 
 @final
@@ -662,13 +698,13 @@ class Blocks(Sequence[Block]):
 
     def __len__(self) -> int: ...
     @overload
-    def __getitem__(self, index: int) -> Block: ...
+    def __getitem__(self, key: int, /) -> Block: ...
     @overload
-    def __getitem__(self, index: slice) -> Blocks: ...
+    def __getitem__(self, key: slice, /) -> Blocks: ...
     def __iter__(self) -> Iterator[Block]: ...
-    def index(self, item: object) -> int:
-        """The place of a block, without a search. ValueError if it is not here."""
-    def count(self, item: object) -> int:
+    def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
+        """The place of a block, without a search. ValueError if it is not there."""
+    def count(self, value: Any) -> int:
         """How often it is here."""
 
 def columns(instructions: Instructions, names: list[str]) -> dict[str, tuple[str, bytearray]]:
@@ -690,11 +726,11 @@ class Device:
         """Loads the objects of a finalized loader that are for this device: each object's number and its module's."""
     def symbol(self, module: int, name: str) -> tuple[int, int] | None:
         """Address and size of a symbol of a loaded module."""
-    def alloc(self, size: int) -> int:
-        """The address of ``size`` bytes of zeros."""
-    def share(self, address: int, size: int, owner: object) -> int:
+    def alloc(self, size: int, writable: bool = True) -> int:
+        """The address of ``size`` bytes of zeros; whether kernels may write them."""
+    def share(self, address: int, size: int, owner: object, writable: bool = True) -> int:
         """The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long
-        as ``owner`` lives."""
+        as ``owner`` lives; whether kernels may write them."""
     def free(self, address: int) -> None:
         """Gives back what :meth:`alloc` or :meth:`share` gave."""
     def write(self, address: int, data: bytes) -> None:
@@ -733,6 +769,7 @@ class Device:
     ) -> Session:
         """A launch that goes on when told to."""
 
+@final
 class Session:
     """A launch that goes on when told to, by one thread at a time."""
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .errors import ArgumentError
+from .parameters import Declared, declared, misfit, refusal
 
 _POINTERS = ("global_buffer",)
 
@@ -21,11 +23,27 @@ _SHARED_ALIGN = 16
 class Memory(Protocol):
     """The part of a device that arguments need."""
 
-    def alloc(self, size: int) -> int: ...
-    def share(self, address: int, size: int, owner: Any) -> int: ...
+    def alloc(self, size: int, writable: bool = True) -> int: ...
+    def share(self, address: int, size: int, owner: Any, writable: bool = True) -> int: ...
     def free(self, address: int) -> None: ...
     def write(self, address: int, data: bytes) -> None: ...
     def read(self, address: int, size: int) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """The memory of an argument's array."""
+
+    address: int
+    size: int
+    #: Of the argument, from 0.
+    index: int
+    #: ``argument 2 'c'``
+    what: str
+    writable: bool
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.size:,} bytes{'' if self.writable else ', read-only'})"
 
 
 @dataclass
@@ -37,6 +55,8 @@ class Packed:
     addresses: list[int] = field(default_factory=list)
     #: Arrays whose contents the device has a copy of, and where.
     copies: list[tuple[Any, int]] = field(default_factory=list)
+    #: Where on the device the buffers of arguments are, for messages.
+    places: list[Place] = field(default_factory=list)
 
     def fetch(self, memory: Memory) -> None:
         """Brings the new contents of copied arrays back."""
@@ -60,15 +80,27 @@ def explicit(kernel: str, facts: dict[str, Any]) -> list[dict[str, Any]]:
     """The arguments that a launch has to give, from the metadata."""
     if facts["args"] is None:
         raise ArgumentError(f"kernel {kernel}: the code object has no metadata that says what arguments it takes")
-    return [arg for arg in facts["args"] if not arg["hidden"]]
+    wanted = [arg for arg in facts["args"] if not arg["hidden"]]
+    for index, arg in enumerate(wanted):
+        missing = [f".{key}" if key != "kind" else ".value_kind" for key in ("offset", "size", "kind") if arg[key] is None]
+        if missing:
+            raise ArgumentError(f"kernel {kernel}: the metadata's argument {index} has no {' and no '.join(missing)}")
+    return wanted
 
 
 class Signature:
     """What a kernel takes, worked out once for all launches."""
 
-    def __init__(self, kernel: str, facts: dict[str, Any]):
+    def __init__(self, kernel: str, facts: dict[str, Any], core: Any = None):
         self.kernel = kernel
         self._args = explicit(kernel, facts)
+        #: What the source says of each, where that is known.
+        self._declared: list[Declared | None] = [None] * len(self._args)
+        if core is not None:
+            self._declared = declared(core, kernel, self._args)
+        for arg, found in zip(self._args, self._declared):
+            if arg["name"] is None and found is not None:
+                arg["name"] = found.called
         #: Kind, offset and size of each.
         self._wanted = [(arg["kind"], arg["offset"], arg["size"]) for arg in self._args]
         self._size = max((offset + size for _, offset, size in self._wanted), default=0)
@@ -93,11 +125,11 @@ class Signature:
         known: dict[int, int] = {}  # one array passed twice is one buffer
         done = 0
         try:
-            for (kind, offset, size), value in zip(wanted, values):
+            for (kind, offset, size), value, known_type in zip(wanted, values, self._declared):
                 if kind in _POINTERS:
-                    data = _pointer(value, memory, packed, known)
+                    data = _pointer(value, memory, packed, known, known_type, (done, self._name(done)))
                 elif kind == "by_value":
-                    data = _by_value(value, size)
+                    data = _by_value(value, size, known_type)
                 else:
                     raise _Refused(f"arguments of kind {kind} are not supported")
                 out[offset : offset + len(data)] = data
@@ -111,6 +143,10 @@ class Signature:
             raise
         packed.kernarg = bytes(out)
         return packed
+
+    def _name(self, index: int) -> str:
+        name = self._args[index]["name"]
+        return f"argument {index}" + (f" '{name}'" if name else "")
 
 
 def pack(kernel: str, facts: dict[str, Any], values: list[Any], memory: Memory) -> Packed:
@@ -127,19 +163,22 @@ def _describe(index: int, arg: dict[str, Any]) -> str:
     return f"{index}{' ' + arg['name'] if arg['name'] else ''}: {kind}"
 
 
-def _place(array: Any, host: int, memory: Memory, packed: Packed) -> int:
+def _place(array: Any, host: int, memory: Memory, packed: Packed, which: tuple[int, str]) -> int:
     """The address at which the device finds an array's bytes."""
     if (lost := _lost(array)) is not None:
         raise _Refused(lost)
+    writable = bool(array.flags.writeable)
     # Compilers widen atomics of 16 bits to a word: it has to be there.
     whole = host % _SHARED_ALIGN == 0 and array.nbytes % 4 == 0
-    if whole and array.nbytes and array.flags.writeable and _file(array) is None:
-        address = memory.share(host, array.nbytes, array)
+    if whole and array.nbytes and _file(array) is None:
+        address = memory.share(host, array.nbytes, array, writable)
         packed.addresses.append(address)
+        packed.places.append(Place(address, array.nbytes, *which, writable))
         return address
-    address = memory.alloc(max(array.nbytes, 1))
+    address = memory.alloc(max(array.nbytes, 1), writable)
     packed.addresses.append(address)
     packed.copies.append((array, address))
+    packed.places.append(Place(address, max(array.nbytes, 1), *which, writable))
     if array.nbytes:
         memory.write(address, array.tobytes())
     return address
@@ -178,7 +217,9 @@ def _interface(value: Any) -> dict[str, Any] | None:
     return interface
 
 
-def _pointer(value: Any, memory: Memory, packed: Packed, known: dict[int, int]) -> bytes:
+def _pointer(
+    value: Any, memory: Memory, packed: Packed, known: dict[int, int], known_type: Declared | None, which: tuple[int, str]
+) -> bytes:
     if value is None:
         return bytes(8)
     address = known.get(id(value))
@@ -186,10 +227,13 @@ def _pointer(value: Any, memory: Memory, packed: Packed, known: dict[int, int]) 
         return address.to_bytes(8, "little")
     if (interface := _interface(value)) is not None:
         if not value.flags.c_contiguous:
-            raise _Refused("the array is not contiguous (numpy.ascontiguousarray makes a copy that is)")
+            how = "in Fortran's order (its columns are contiguous)" if value.flags.f_contiguous else "not contiguous"
+            raise _Refused(f"the array is {how}; numpy.ascontiguousarray makes a copy with contiguous rows")
         if value.dtype.hasobject:
             raise _Refused("an array of Python objects has no bytes that a kernel could read")
-        address = known[id(value)] = _place(value, interface["data"][0], memory, packed)
+        if known_type is not None and (why := misfit(value, known_type)) is not None:
+            raise _Refused(why)
+        address = known[id(value)] = _place(value, interface["data"][0], memory, packed, which)
         return address.to_bytes(8, "little")
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < 1 << 64:
@@ -198,7 +242,12 @@ def _pointer(value: Any, memory: Memory, packed: Packed, known: dict[int, int]) 
     raise _Refused(f"needs an array, None or a device address, not {_kind(value)}")
 
 
-def _by_value(value: Any, size: int) -> bytes:
+def _by_value(value: Any, size: int, known_type: Declared | None) -> bytes:
+    if known_type is not None and known_type.number is not None:
+        if (why := refusal(value, known_type.number)) is not None:
+            raise _Refused(why)
+        if known_type.number.kind == "float" and isinstance(value, int):
+            value = float(value)
     if isinstance(value, (bytes, bytearray)):
         data = bytes(value)
     elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():  # a NumPy scalar
@@ -234,7 +283,13 @@ def dimensions(what: str, value: Any) -> tuple[int, int, int]:
     """One to three sizes as three: an int or a sequence; none may be zero."""
     if type(value) is int and 0 < value < 1 << 32:
         return value, 1, 1
-    sizes = [value] if hasattr(value, "__index__") else list(value)
+    sizes: list[Any]
+    if hasattr(value, "__index__"):
+        sizes = [value]
+    elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        sizes = list(value)
+    else:
+        raise ArgumentError(f"{what}={value!r}: expected an integer, or up to three")
     if not 1 <= len(sizes) <= 3:
         raise ArgumentError(f"{what}: one to three sizes, not {len(sizes)}")
     for axis, size in zip("xyz", sizes):

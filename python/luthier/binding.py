@@ -12,7 +12,7 @@ from .values import Counter, DeviceArray, Element
 
 if TYPE_CHECKING:
     from .code_object import CodeObject
-    from .lang.hook import Param
+    from .lang.functions import Param
     from .values import Variable
 
 _OF_THE_PLACE = {
@@ -97,7 +97,8 @@ class Binder:
         from ._core import Operand, Register
 
         def wrong(needs: str) -> ToolError:
-            return self._error(f"hook {hook.name}, argument {param.name}: {param.type} needs {needs}, not {arg!r}")
+            advice = f': lt.Reg("{arg}") passes what the register holds' if given.is_register(arg) else ""
+            return self._error(f"hook {hook.name}, argument {param.name}: {param.type} needs {needs}, not {arg!r}{advice}")
 
         kind = param.type
         if isinstance(kind, lang.Counter):
@@ -139,7 +140,7 @@ class Binder:
             if isinstance(arg, fact):
                 return self._of_the_place(name, kind, wrong)
         exact = isinstance(arg, (given.Imm, given.Literal))
-        value = arg.value if exact else arg
+        value: Any = arg.value if exact else arg
         if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
             value = value.item()
         if not isinstance(value, (int, float)) and (not hasattr(value, "__index__") or hasattr(value, "shape")):
@@ -175,7 +176,7 @@ class Binder:
         for other in before:
             named = other.get("variable") if isinstance(other, dict) else None
             known = self._code_object.core.symbol(named["symbol"]) if named and named["symbol"] != arg.name else None
-            if known and _overlap(known, found):
+            if named and known and _overlap(known, found):
                 raise self._error(f"hook {hook.name} gets {named['symbol']} and {arg.name}, which are the same memory: pass one")
         return self._variable(hook, arg.name, arg.offset, before)
 

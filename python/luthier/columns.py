@@ -42,7 +42,7 @@ def to_arrow(program: _core.Program, instructions: _core.Instructions, *names: s
     """A ``pyarrow.Table`` of the columns, with names where :func:`columns` has numbers that stand for names: a column
     ``mnemonic`` and one ``opcode`` for ``opcode_id``, the text of ``memory_space`` and ``file``, function names."""
     try:
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]
     except ImportError:
         raise ArgumentError("to_arrow needs pyarrow: pip install pyarrow, or use columns(), which gives NumPy arrays") from None
 

@@ -60,7 +60,20 @@ class RejectedWarning(UserWarning):
 
 
 class DeviceError(LuthierError):
-    """A launch that the mock device refuses or has to stop."""
+    """A launch that the mock device refuses or has to stop. Of an instruction that cannot go on, attributes tell where;
+    they are None, or empty, of other errors."""
+
+    #: The kernel's name.
+    kernel: str | None = None
+    #: The instruction's address, as the code object states it.
+    pc: int | None = None
+    workgroup: tuple[int, int, int] | None = None
+    wave: int | None = None
+    lane: int | None = None
+    #: The address on the device that cannot be reached.
+    address: int | None = None
+    #: Where the instruction is in the source, innermost call first: ``function``, ``file``, ``line``, ``column``.
+    source: list[dict[str, Any]] = []
 
 
 class ArgumentError(LuthierError):
@@ -73,3 +86,7 @@ class ToolError(LuthierError):
 
 class InternalError(LuthierError):
     """A mistake in Luthier itself: please report it."""
+
+
+class LaunchWarning(UserWarning):
+    """A launch that can run and is probably not what was meant."""

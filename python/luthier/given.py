@@ -95,6 +95,11 @@ class Reg:
         return str(self.name)
 
 
+def is_register(value: object) -> bool:
+    """Whether a text is a register's name."""
+    return isinstance(value, str) and (value in _PAIRS or value in _SPECIAL or _FILES.fullmatch(value) is not None)
+
+
 @dataclass(frozen=True)
 class Old:
     """In a hook after an instruction: the value that a register, or an operand, had before it."""

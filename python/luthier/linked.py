@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArgumentError
+from .launching import LaunchKeywords, launches
 
 if TYPE_CHECKING:
     import numpy
+    from typing_extensions import Unpack
 
-    from .device import Device, Module, RunResult, Strict
     from .loader import MockLoader
+    from .mock_device import Device
+    from .module import Module
+    from .results import RunResult
 
 
 class Linked:
@@ -22,7 +25,7 @@ class Linked:
     """
 
     def __init__(self, device: Device, loader: MockLoader):
-        from .device import Module
+        from .module import Module
 
         self.device = device
         self.loader = loader
@@ -45,11 +48,10 @@ class Linked:
             raise ArgumentError(f"none of the loader's objects has a kernel {kernel}: {names}")
         raise ArgumentError(f"several of the loader's objects have a kernel {kernel}: {names}; run it through modules[number]")
 
-    def run(
-        self, kernel: str, *, grid: Any, block: Any, args: Sequence[Any] = (), lds: int = 0, strict: Strict = False
-    ) -> RunResult:
+    @launches
+    def run(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> RunResult:
         """Runs a kernel of any of the objects; see :meth:`Module.run`."""
-        return self.module(kernel).run(kernel, grid=grid, block=block, args=args, lds=lds, strict=strict)
+        return self.module(kernel).run(kernel, **launch)
 
     def read_symbol(self, name: str, dtype: Any = "uint8") -> numpy.ndarray:
         """The contents of a variable of any of the objects, or of an external that the loader keeps."""

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .arguments import Packed
+from .arguments import Packed, Place
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
     import numpy
 
-    from .device import Module, RunResult
+    from .module import Module
+    from .results import RunResult
 
 #: What a launch may be watched for.
 EVENTS = ("instructions", "blocks", "memory")
@@ -29,7 +30,7 @@ _MEMORY = [
 _WAVE = [("workgroup", "u8"), ("instructions", "u8"), ("wave", "u4"), ("lanes", "u4")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Registers:
     """A wave's registers at one moment. Values are raw bits."""
 
@@ -46,6 +47,9 @@ class Registers:
     mode: int
     flat_scratch: int
 
+    def __repr__(self) -> str:
+        return f"<Registers: {len(self.sgprs)} SGPRs, {len(self.vgprs)} VGPRs, {len(self.agprs)} AGPRs, exec {self.exec:#x}>"
+
     @classmethod
     def of(cls, found: dict[str, Any]) -> Registers:
         import numpy
@@ -53,12 +57,13 @@ class Registers:
         def rows(data: bytes) -> numpy.ndarray:
             return numpy.frombuffer(data, "<u4").reshape(-1, 64)
 
-        files = {"vgprs": rows(found["vgprs"]), "agprs": rows(found["agprs"])}
         names = ("exec", "vcc", "m0", "scc", "mode", "flat_scratch")
-        return cls(sgprs=numpy.frombuffer(found["sgprs"], "<u4"), **files, **{name: found[name] for name in names})
+        numbers: dict[str, Any] = {name: found[name] for name in names}
+        sgprs = numpy.frombuffer(found["sgprs"], "<u4")
+        return cls(sgprs=sgprs, vgprs=rows(found["vgprs"]), agprs=rows(found["agprs"]), **numbers)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Snapshot:
     """All registers of a wave before the instruction at ``pc``, and the LDS of its workgroup."""
 
@@ -68,6 +73,9 @@ class Snapshot:
     registers: Registers
     lds: bytes
 
+    def __repr__(self) -> str:
+        return f"<Snapshot of workgroup {self.workgroup}, wave {self.wave} before {self.pc:#x}>"
+
 
 class Trace:
     """What a watched launch did. Workgroups are numbered with x fastest, addresses are the code object's.
@@ -75,11 +83,18 @@ class Trace:
     The events are structured NumPy arrays; those of one wave are in the order in which they happened.
     """
 
-    def __init__(self, result: RunResult, seen: dict[str, Any]):
+    def __init__(self, result: RunResult, seen: dict[str, Any], places: Sequence[Place] = ()):
         self.result = result
+        #: Where on the device the arguments' arrays were.
+        self.places = list(places)
         self._seen = seen
         #: Events beyond the limit, which were not kept.
         self.dropped: int = seen["dropped"]
+
+    def __repr__(self) -> str:
+        kinds = {name: len(getattr(self, name)) for name in ("instructions", "blocks", "memory")}
+        kept = ", ".join(f"{count:,} {name} events" for name, count in kinds.items() if count)
+        return f"<Trace of {self.result.kernel}: {len(self.waves):,} waves, {kept or 'counts only'}, {len(self.snapshots)} snapshots>"
 
     def _array(self, name: str, dtype: Any) -> numpy.ndarray:
         import numpy
@@ -103,6 +118,21 @@ class Trace:
         ``kind & 3`` indexes :data:`ACTIONS`, ``kind >> 4`` :data:`SPACES`. Addresses in LDS are offsets.
         """
         return self._array("memory", _MEMORY)
+
+    def memory_arguments(self) -> numpy.ndarray:
+        """For each event of :attr:`memory`, which ``argument`` of the kernel has the address in its array (-1: none), and
+        at which ``offset`` in bytes."""
+        import numpy
+
+        found = numpy.zeros(len(self.memory), [("argument", "i4"), ("offset", "u8")])
+        found["argument"] = -1
+        addresses, spaces = self.memory["address"], self.memory["kind"] >> 4
+        for place in self.places:
+            inside = (addresses >= place.address) & (addresses < place.address + place.size)
+            inside &= (spaces == SPACES.index("global")) | (spaces == SPACES.index("scalar"))
+            found["argument"][inside] = place.index
+            found["offset"][inside] = addresses[inside] - place.address
+        return found
 
     @cached_property
     def waves(self) -> numpy.ndarray:
@@ -193,6 +223,10 @@ class Session:
         """The LDS of the workgroup."""
         return self._core.lds()
 
+    def __repr__(self) -> str:
+        where = "over" if self.workgroup is None else f"workgroup {self.workgroup}, {self._core.waves} waves"
+        return f"<Session of {self.kernel}: {where}, {self.instructions:,} instructions>"
+
     def finish(self) -> None:
         """Ends the session where it is: the arguments' buffers are copied back and given up."""
         if self._packed is not None:
@@ -209,7 +243,7 @@ class Session:
         self.finish()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WaveView:
     """A wave of a session's workgroup."""
 
@@ -235,6 +269,9 @@ class WaveView:
     def registers(self) -> Registers:
         """Its registers now."""
         return Registers.of(self.session._core.registers(self.number))
+
+    def __repr__(self) -> str:
+        return f"<WaveView {self.number} of workgroup {self.session.workgroup}: {self.state} at {self.pc:#x}>"
 
     def step(self, count: int = 1) -> None:
         """See :meth:`Session.step`."""

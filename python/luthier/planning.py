@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from . import _core
 from .binding import Arguments, Binder, settle_numbers, text_of
+from .callers import callers_level
 from .code_object import CodeObject
 from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
 from .kernel import Kernel
 from .places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, RECORD, Place
-from .tool import Tool
+from .tool import Tool, instances
 from .values import Variable
 
 #: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
@@ -38,7 +38,7 @@ def instrument(
     """
     check_on_rejected(on_rejected)
     original = CodeObject.of(source)
-    planner = Planner(original, tools)
+    planner = Planner(original, instances(tools))
     planner.ask(kernels)
     return planner.finish(check, on_rejected)
 
@@ -186,7 +186,7 @@ class Planner:
                 error = RejectedError(text)
                 error.rejected = report["rejected"]
                 raise error
-            warnings.warn(text, RejectedWarning, stacklevel=_callers_level())
+            warnings.warn(text, RejectedWarning, stacklevel=callers_level())
         result = CodeObject(_core.CodeObject.parse(data), None)
         result.instrumentation = report
         return result
@@ -195,14 +195,6 @@ class Planner:
         """From now on the variables are read from ``module``."""
         for variable in self._variables.values():
             variable._module = module
-
-
-def _callers_level() -> int:
-    """Which of the callers of :func:`warnings.warn` is not this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _distinct_names(tools: Sequence[Tool]) -> dict[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,13 @@ class Report:
             raise ValueError(f"table {title!r}: {len(headers)} headers for {width} columns")
         self.tables.append(Table(title, list(headers), listed))
 
+    def __repr__(self) -> str:
+        return f"<Report {self.tool}: {', '.join(t.title for t in self.tables) or repr(self._result)}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the tables."""
+        return "".join(html_table(t.title, t.headers, t.rows) for t in self.tables)
+
     @property
     def result(self) -> Any:
         """What ``--json`` holds for the tool. If it was never set: the tables, by title."""
@@ -47,6 +55,20 @@ class Report:
     @result.setter
     def result(self, value: Any) -> None:
         self._result = value
+
+
+def html_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table of HTML; numbers on the right."""
+
+    def cell(value: Any, tag: str = "td") -> str:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        text = f"{value:,}" if number else str(value)
+        style = ' style="text-align:right"' if number else ""
+        return f"<{tag}{style}>{html.escape(text)}</{tag}>"
+
+    lines = ["".join(cell(h, "th") for h in headers)] if headers else []
+    lines += ["".join(cell(value) for value in row) for row in rows]
+    return f"<table><caption>{html.escape(title)}</caption>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 
 def plain(value: Any) -> Any:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
+from .errors import ToolError
 from .values import Variable
 
 if TYPE_CHECKING:
     from .kernel import Kernel
+    from .launching import Launch
     from .report import Report
 
 
@@ -34,6 +37,10 @@ class Tool:
     def on_kernel(self, kernel: Kernel) -> None:
         """Called once for each kernel, before its first launch: insert hooks here."""
 
+    def on_launch(self, launch: Launch) -> None:
+        """Called just before each launch: ``launch.kernel`` is the kernel's name, ``launch.grid`` and ``launch.block`` are
+        its sizes in work-items. A tool that keeps numbers by kernel learns here which kernels have any."""
+
     def on_exit(self, report: Report) -> None:
         """Called when the results are wanted: set ``report.result``, add tables."""
 
@@ -42,3 +49,18 @@ class Tool:
         names = {n: None for c in reversed(type(self).__mro__) for n, v in vars(c).items() if isinstance(v, Variable)}
         found = [getattr(self, n) for n in names]
         return found + [v for v in vars(self).values() if isinstance(v, Variable) and all(v is not f for f in found)]
+
+
+def instances(tools: Iterable[Any]) -> list[Tool]:
+    """The tools that a user gives, each an instance of its class."""
+    if isinstance(tools, (str, Tool, type)):
+        raise ToolError(f"tools={tools!r}: expected a list of tools")
+    found = list(tools)
+    for tool in found:
+        if isinstance(tool, str):
+            raise ToolError(f"tools: {tool!r} is a name: lt.tools.load({tool!r}) makes the tool")
+        if isinstance(tool, type) and issubclass(tool, Tool):
+            raise ToolError(f"tools: {tool.__name__} is a class: {tool.__name__}() makes a tool of it")
+        if not isinstance(tool, Tool):
+            raise ToolError(f"tools: {tool!r} is no tool: its class has to derive from lt.Tool")
+    return found

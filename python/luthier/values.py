@@ -11,7 +11,7 @@ from .errors import ToolError
 if TYPE_CHECKING:
     import numpy
 
-    from .lang.types import Scalar
+    from .lang import ElementType
 
 
 class Variable:
@@ -56,7 +56,13 @@ class DeviceArray(Variable):
     a sequence, and :meth:`read` gives a NumPy array.
     """
 
-    def __init__(self, dtype: Scalar, n: int, init: Any = None, *, name: str | None = None):
+    def __init__(self, dtype: ElementType, n: int, init: Any = None, *, name: str | None = None):
+        from .lang.types import SCALARS, Scalar
+
+        if not isinstance(dtype, Scalar) or dtype not in SCALARS:
+            raise ToolError(
+                f"a DeviceArray of {dtype!r}: its elements are lt.u8 to lt.u64, lt.i8 to lt.i64, lt.f16, lt.f32 or lt.f64"
+            )
         if n < 1:
             raise ToolError(f"a DeviceArray of {n} elements: it needs at least one")
         data = None
@@ -67,7 +73,10 @@ class DeviceArray(Variable):
             if len(data) != n * dtype.size:
                 raise ToolError(f"a DeviceArray of {n} {dtype} needs as many initial values, not {len(data) // dtype.size}")
         super().__init__(n * dtype.size, max(dtype.size, 8), data, name)
-        self.dtype, self.n = dtype, n
+        #: The elements' type, of :mod:`luthier.lang.types`.
+        self.dtype: Any = dtype
+        #: How many there are.
+        self.n: int = n
 
     def _fresh(self) -> DeviceArray:
         new = DeviceArray(self.dtype, self.n, name=self.name)
@@ -98,7 +107,7 @@ class DeviceArray(Variable):
         else:
             self._module.write_symbol_bytes(self.symbol, data)
 
-    def nonzero(self) -> dict[int, int | float]:
+    def nonzero(self) -> dict[int, Any]:
         """Index and value of every element that is not zero."""
         values = self.read()
         return {int(i): values[i].item() for i in values.nonzero()[0]}

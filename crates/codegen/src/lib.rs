@@ -35,6 +35,10 @@
 //! descriptors point to the copies. `.luthier.origin` maps each copied instruction to its original. Return addresses
 //! that copies leave in registers are those of the copies: the only addresses that the application may see changed.
 
+// The tests' helpers call it by name.
+#[cfg(test)]
+extern crate self as luthier_codegen;
+
 pub mod check;
 pub mod component;
 pub mod copy;

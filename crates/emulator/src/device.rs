@@ -9,12 +9,13 @@ use luthier_loader::link::{ObjectId, Region};
 use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
 use crate::buffer::Buffer;
-use crate::error::EmuError;
+use crate::error::{EmuError, line_of};
 use crate::facts::devices_for;
 use crate::gws::Gws;
 use crate::memory::{Host, Memory};
 use crate::packet::PacketPrograms;
 use crate::poison::Poison;
+use crate::pool::{Home, pool};
 use crate::program::Program;
 use crate::report::SourceFrame;
 use crate::sched::Spare;
@@ -113,7 +114,15 @@ pub(crate) fn trouble_at(
             }
             EmuError::Deadlock { kernel, workgroup, waits }
         }
-        Trouble::Watchdog { instructions, pcs } => EmuError::Watchdog { kernel, instructions, pcs: pcs.join(", ") },
+        Trouble::Watchdog { instructions, places } => {
+            let one = |(pc, text, waves): (u64, String, usize)| {
+                let line = line_of(&frames(pc));
+                let waves = if waves == 1 { "1 wave".to_owned() } else { format!("{waves} waves") };
+                format!("{waves} at {:#x}: {text}{line}", place(pc))
+            };
+            let places = places.into_iter().map(one).collect::<Vec<_>>().join("; ");
+            EmuError::Watchdog { kernel, instructions, places }
+        }
     }
 }
 
@@ -137,6 +146,7 @@ pub struct Device {
     packets: Mutex<PacketPrograms>,
     spare: Arc<Spare>,
     gws: Arc<Gws>,
+    home: Home,
 }
 
 impl State {
@@ -225,6 +235,7 @@ impl Device {
             packets: Mutex::default(),
             spare: Arc::default(),
             gws: Arc::default(),
+            home: Home::here(),
         }
     }
 
@@ -333,10 +344,15 @@ impl Device {
         lock(&self.state).memory.allocate(bytes, true).ok_or(EmuError::OutOfMemory(bytes))
     }
 
+    /// The same, of memory that kernels may only read; [`Device::write`] sets it.
+    pub fn alloc_read_only(&self, bytes: u64) -> Result<u64, EmuError> {
+        lock(&self.state).memory.allocate(bytes, false).ok_or(EmuError::OutOfMemory(bytes))
+    }
+
     /// The address at which kernels find these bytes of the host's, without a copy: what they write is there at once.
-    pub fn share(&self, buffer: Buffer) -> Result<u64, EmuError> {
+    pub fn share(&self, buffer: Buffer, writable: bool) -> Result<u64, EmuError> {
         let bytes = buffer.len();
-        lock(&self.state).memory.add(buffer, bytes, true).ok_or(EmuError::OutOfMemory(bytes))
+        lock(&self.state).memory.add(buffer, bytes, writable).ok_or(EmuError::OutOfMemory(bytes))
     }
 
     pub fn free(&self, address: u64) -> Result<(), EmuError> {
@@ -351,9 +367,13 @@ impl Device {
         lock(&self.state).memory.write(address, bytes).map_err(EmuError::Address)
     }
 
-    pub(crate) fn workers(&self) -> usize {
-        let cores = rayon::current_num_threads();
-        if self.config.threads == 0 { cores } else { self.config.threads.min(cores) }
+    pub(crate) fn workers(&self) -> Result<usize, EmuError> {
+        let cores = pool()?.current_num_threads();
+        Ok(if self.config.threads == 0 { cores } else { self.config.threads.min(cores) })
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     pub(crate) fn spare(&self) -> Arc<Spare> {

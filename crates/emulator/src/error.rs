@@ -42,13 +42,28 @@ pub enum EmuError {
     },
     #[error("a cooperative launch of {groups} workgroups of this size does not fit: {most} do")]
     Cooperative { groups: u64, most: u64 },
+    /// Whoever waited for the launch did not want it to go on.
+    #[error("the launch was interrupted")]
+    Interrupted,
+    #[error("the device was copied by a fork in the middle of another thread's launch; make a new device in the child")]
+    Forked,
+    #[error("no threads for workgroups: {0}")]
+    Threads(String),
     #[error("kernel {kernel}: workgroup {workgroup:?} waits for ever: {waits}")]
     Deadlock { kernel: String, workgroup: [u32; 3], waits: String },
-    #[error("kernel {kernel}: no progress after {instructions} instructions of a workgroup; waves are at {pcs}")]
-    Watchdog { kernel: String, instructions: u64, pcs: String },
+    #[error(
+        "kernel {kernel}: given up after {instructions} instructions of one workgroup (the device's watchdog); {places}"
+    )]
+    Watchdog {
+        kernel: String,
+        instructions: u64,
+        /// Where its waves are, with the instruction and its source line.
+        places: String,
+    },
 }
 
-fn line_of(frames: &[SourceFrame]) -> String {
+/// `, FILE:LINE`; nothing without DWARF.
+pub(crate) fn line_of(frames: &[SourceFrame]) -> String {
     let Some(frame) = frames.first() else { return String::new() };
     format!(", {}:{}", frame.file.as_deref().unwrap_or("??"), frame.line)
 }

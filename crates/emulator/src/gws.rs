@@ -33,7 +33,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::meeting::Meeting;
 
@@ -152,8 +152,15 @@ impl Gws {
     }
 
     /// Cooperative launches come one after the other.
-    pub fn take_turn(&self) -> MutexGuard<'_, ()> {
-        lock(&self.turn)
+    pub fn take_turn(&self, mut wait: impl FnMut() -> bool) -> Option<MutexGuard<'_, ()>> {
+        loop {
+            match self.turn.try_lock() {
+                Ok(turn) => return Some(turn),
+                Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
+                Err(TryLockError::WouldBlock) if wait() => {}
+                Err(TryLockError::WouldBlock) => return None,
+            }
+        }
     }
 
     /// A launch begins; `cooperative` has the workgroups and the waves of its grid, if it is a cooperative one. Its number.

@@ -1,12 +1,13 @@
 //! Launches: run to their end, watched, or a step at a time.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use luthier_loader::Kernel;
 
+use crate::attention::{Attention, Latch};
 use crate::device::{Device, Module, ModuleId, trouble_at};
 use crate::dispatch::{self, Dispatch};
 use crate::error::EmuError;
@@ -14,6 +15,7 @@ use crate::facts::Facts;
 use crate::gws::{self, Gws};
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
+use crate::pool::pool;
 use crate::program::Program;
 use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
@@ -80,13 +82,27 @@ struct Ready {
 impl Device {
     /// Runs a kernel to its end.
     pub fn launch(&self, launch: &Launch) -> Result<LaunchReport, EmuError> {
-        Ok(self.run(launch, None)?.report)
+        Ok(self.run(launch, None, &|| true)?.report)
+    }
+
+    /// The same, watched or not. `go_on` is asked now and then, on this thread; the launch ends soon after it says no, with
+    /// memory as it is then.
+    ///
+    /// # Errors
+    /// [`EmuError::Interrupted`], or as [`Device::launch`].
+    pub fn launch_while(
+        &self,
+        launch: &Launch,
+        watch: Option<Watch>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Observed, EmuError> {
+        self.run(launch, watch, go_on)
     }
 
     /// The same, and says what happened on the way. The addresses in `watch`, and those of the events, are the code
     /// object's.
     pub fn observe(&self, launch: &Launch, watch: Watch) -> Result<Observed, EmuError> {
-        self.run(launch, Some(watch))
+        self.run(launch, Some(watch), &|| true)
     }
 
     /// A launch that goes on only when it is told to. It is not judged, whatever `launch.strict` says.
@@ -119,15 +135,25 @@ impl Device {
         Ok(Ready { module, kernel: number, shared, limits })
     }
 
-    fn run(&self, launch: &Launch, watch: Option<Watch>) -> Result<Observed, EmuError> {
+    fn run(&self, launch: &Launch, watch: Option<Watch>, go_on: &dyn Fn() -> bool) -> Result<Observed, EmuError> {
         let start = Instant::now();
-        let _turn = launch.cooperative.then(|| self.gws().take_turn());
+        let _under_way = self.home().enter()?;
+        let attention = Attention::new(go_on);
+        let mut turn = None;
+        if launch.cooperative {
+            let early = AtomicBool::new(false);
+            turn = self.gws().take_turn(|| attention.nap(&early));
+            if turn.is_none() {
+                return Err(EmuError::Interrupted);
+            }
+        }
+        let _turn = turn;
         let Ready { module, kernel, shared, limits } = self.ready(launch, watch, Arc::clone(self.gws()))?;
         let kernel = &module.object.kernels()[kernel];
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
-        let workers = self.workers_for(shared.clusters, launch.schedule);
+        let workers = self.workers_for(shared.clusters, launch.schedule)?;
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
@@ -140,14 +166,23 @@ impl Device {
         let mut outcomes: Vec<Option<Outcome>> = Vec::new();
         outcomes.resize_with(workers, || None);
         if workers == 1 {
-            outcomes[0] = Some(sched::work(&shared, &mut programs[0], 0));
+            outcomes[0] = Some(sched::work(&shared, &mut programs[0], 0, Some(&attention)));
         } else {
-            rayon::scope(|scope| {
+            let latch = Latch::new(workers);
+            pool()?.in_place_scope(|scope| {
                 for (i, (outcome, program)) in outcomes.iter_mut().zip(&mut programs).enumerate() {
-                    let shared = &shared;
-                    scope.spawn(move |_| *outcome = Some(sched::work(shared, program, i * shared.resident)));
+                    let (shared, away) = (&shared, latch.worker());
+                    scope.spawn(move |_| {
+                        let _away = away;
+                        *outcome = Some(sched::work(shared, program, i * shared.resident, None));
+                    });
                 }
+                attention.wait(&latch, &shared.stop);
             });
+        }
+        if attention.refused() {
+            // The programs go, too: their counts are this launch's.
+            return Err(EmuError::Interrupted);
         }
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         sched::agree(&mut outcomes);
@@ -159,10 +194,10 @@ impl Device {
     }
 
     /// Workers of a launch of so many clusters.
-    pub(crate) fn workers_for(&self, clusters: u64, schedule: Schedule) -> usize {
+    pub(crate) fn workers_for(&self, clusters: u64, schedule: Schedule) -> Result<usize, EmuError> {
         // What is to be done again in the same order, one has to do.
-        let most = if schedule == Schedule::Fair { self.workers() } else { 1 };
-        most.min(clusters.min(1 << 16) as usize).max(1)
+        let most = if schedule == Schedule::Fair { self.workers()? } else { 1 };
+        Ok(most.min(clusters.min(1 << 16) as usize).max(1))
     }
 
     fn prepare(
@@ -240,10 +275,10 @@ impl Device {
             if groups > most {
                 return Err(EmuError::Cooperative { groups, most });
             }
-            let workers = self.workers_for(clusters, launch.schedule) as u64;
+            let workers = self.workers_for(clusters, launch.schedule)? as u64;
             resident = resident.max(clusters.div_ceil(workers) as usize * in_cluster);
         }
-        let own_slots = self.workers() * resident;
+        let own_slots = self.workers()? * resident;
         // Workers have room of their own; more of it is for workgroups that are begun while all others wait.
         let affordable = MORE_SCRATCH.checked_div(scratch_slot).unwrap_or(u64::MAX);
         let more = if in_cluster == 1 { groups.min(most).saturating_sub(resident as u64).min(affordable) } else { 0 };
@@ -272,7 +307,7 @@ impl Device {
             global: Arc::new(gws::View::new(
                 gws,
                 launch.cooperative.then_some((groups, all_waves)),
-                self.workers_for(clusters, launch.schedule),
+                self.workers_for(clusters, launch.schedule)?,
             )),
         })
     }

@@ -84,6 +84,7 @@
 //! | [`memory`], [`buffer`], [`lds`] | device memory, what backs it, a workgroup's LDS |
 //! | [`barrier`] | the barriers of a workgroup, and of a cluster of them |
 //! | [`gws`], `meeting` | global wave sync; where workers wait for it |
+//! | [`pool`](pool()), `attention` | the threads of workgroups; how a launch is interrupted |
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |
@@ -92,6 +93,7 @@
 
 // Loops over lanes index several rows by lane.
 #![allow(clippy::needless_range_loop)]
+mod attention;
 pub mod barrier;
 pub mod buffer;
 pub mod coverage;
@@ -115,6 +117,7 @@ pub mod observe;
 pub mod op;
 pub mod packet;
 pub mod poison;
+mod pool;
 pub mod program;
 pub mod registry;
 pub mod report;
@@ -135,5 +138,6 @@ pub use facts::{TARGETS, devices_for};
 pub use launch::{Launch, Strict};
 pub use packet::Packet;
 pub use poison::{Dead, Poison};
+pub use pool::pool;
 pub use report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, SourceFrame};
 pub use schedule::Schedule;

@@ -106,7 +106,7 @@ impl Crew {
 
 /// Works until nothing is left; `None` if that panics, which is a mistake of the emulator's and stops the launch.
 fn work(shared: &Shared, mut program: Program, slot0: usize) -> Option<(Program, Outcome)> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| sched::work(shared, &mut program, slot0)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| sched::work(shared, &mut program, slot0, None)));
     if outcome.is_err() {
         shared.stop.store(true, Relaxed);
     }
@@ -120,7 +120,11 @@ impl Device {
     /// Whatever stops the kernel, and grids that are none.
     pub fn run_packet(&self, packet: &Packet, identify: impl FnOnce() -> Identity) -> Result<LaunchReport, EmuError> {
         let start = std::time::Instant::now();
-        let _turn = packet.cooperative.then(|| self.gws().take_turn());
+        let patiently = || {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            true
+        };
+        let _turn = packet.cooperative.then(|| self.gws().take_turn(patiently));
         let memory = self.memory().renewed();
         let epoch = memory.host().map_or(0, |host| host.code_epoch());
         let key = (packet.descriptor, packet.entry, packet.strict.kinds().is_some());
@@ -130,7 +134,7 @@ impl Device {
             _ => Vec::new(),
         };
         let shared = self.shared(packet, memory)?;
-        let workers = self.workers_for(shared.clusters, Schedule::Fair);
+        let workers = self.workers_for(shared.clusters, Schedule::Fair)?;
         let facts = Facts::of(self.target());
         while programs.len() < workers {
             let (mode, limits) = (facts.mode(&packet.descriptor), facts.registers(&packet.descriptor));
@@ -188,7 +192,7 @@ impl Device {
         let scratch_slot = dispatch.wave_scratch() * waves;
         let clusters: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
         let most = COOPERATIVE_WAVES / waves;
-        let workers = self.workers_for(clusters, Schedule::Fair);
+        let workers = self.workers_for(clusters, Schedule::Fair)?;
         let mut resident = RESIDENT;
         if packet.cooperative {
             if clusters > most {

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::attention::Attention;
 use crate::barrier::Cluster;
 use crate::dispatch::Dispatch;
 use crate::gws;
@@ -29,6 +30,8 @@ use crate::workgroup::{Progress, Trouble, Workgroup};
 const ALONE: (u64, u32) = (20_000, 16);
 /// The same while several workgroups are under way, which then mostly spin until another one gets somewhere.
 const TOGETHER: (u64, u32) = (1_000, 1);
+/// Instructions after which a worker looks whether the launch is to go on.
+const BETWEEN_QUESTIONS: u64 = 5_000;
 /// Workgroups that a worker has under way at most, unless all have to be.
 pub const RESIDENT: usize = 32;
 
@@ -115,8 +118,9 @@ pub struct Outcome {
     pub observation: Observation,
 }
 
-/// One worker: takes workgroups until none is left. `slot0` is its first scratch slot.
-pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
+/// One worker: takes workgroups until none is left. `slot0` is its first scratch slot. `attention` is asked now and then, by
+/// a worker on the thread that launches.
+pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Option<&Attention<'_>>) -> Outcome {
     let mut worker = Worker {
         shared,
         program,
@@ -125,6 +129,8 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize) -> Outcome {
         free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
         turns: Turns::new(shared.schedule),
+        attention,
+        unasked: 0,
     };
     let _presence = shared.global.meeting.enter();
     let mut resident: Vec<Workgroup> = Vec::new();
@@ -216,6 +222,9 @@ struct Worker<'a> {
     free_slots: Vec<usize>,
     outcome: Outcome,
     turns: Turns,
+    attention: Option<&'a Attention<'a>>,
+    /// Instructions since it was asked.
+    unasked: u64,
 }
 
 impl Worker<'_> {
@@ -279,16 +288,20 @@ impl Worker<'_> {
         while turns > 0 && group.instructions < most {
             self.turns.begin(group.waves.len());
             for n in 0..group.waves.len() {
-                let left = self.shared.watchdog.saturating_sub(group.instructions);
-                if let Some((number, slice)) = self.turns.next(n, slice) {
-                    group.advance(self.program, number, slice.min(left.max(1)))?;
+                let Some((number, slice)) = self.turns.next(n, slice) else { continue };
+                let before = group.instructions;
+                let left = self.shared.watchdog.saturating_sub(before).max(1);
+                group.advance(self.program, number, slice.min(left))?;
+                self.unasked += group.instructions - before;
+                if self.unasked >= BETWEEN_QUESTIONS && !self.goes_on() {
+                    return Ok(Progress::Running);
                 }
             }
             turns -= u32::from(group.has_ready_waves());
             match group.settle() {
                 Progress::Running if group.instructions > self.shared.watchdog => {
-                    let (instructions, pcs) = (group.instructions, group.places(self.program));
-                    return Err(Trouble::Watchdog { instructions, pcs });
+                    let (instructions, places) = (group.instructions, group.places(self.program));
+                    return Err(Trouble::Watchdog { instructions, places });
                 }
                 Progress::Running if self.shared.stop.load(Relaxed) => return Ok(Progress::Running),
                 Progress::Running => {}
@@ -296,6 +309,15 @@ impl Worker<'_> {
             }
         }
         Ok(Progress::Running)
+    }
+
+    /// Whether the launch is to go on.
+    fn goes_on(&mut self) -> bool {
+        self.unasked = 0;
+        if let Some(attention) = self.attention {
+            attention.ask(&self.shared.stop);
+        }
+        !self.shared.stop.load(Relaxed)
     }
 
     fn retire(&mut self, group: Workgroup) {

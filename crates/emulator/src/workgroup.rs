@@ -1,5 +1,6 @@
 //! A workgroup under way: its waves, and where each of them is.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ pub enum Trouble {
     },
     Watchdog {
         instructions: u64,
-        pcs: Vec<String>,
+        /// Addresses where waves are, the instructions there, and how many waves.
+        places: Vec<(u64, String, usize)>,
     },
     /// And so many workgroups have not begun, for want of room.
     Deadlock {
@@ -289,14 +291,17 @@ impl Workgroup {
         }
     }
 
-    /// Where each wave is, for people.
-    pub fn places(&self, program: &Program) -> Vec<String> {
-        let place = |running: &Running| match (running.state, running.cursor) {
-            (State::Ended, _) => "ended".into(),
-            (_, Cursor::Address(pc, _)) => format!("{pc:#x}"),
-            (_, Cursor::Block(at)) => format!("{:#x}", program.block_address(at)),
-        };
-        self.waves.iter().map(place).collect()
+    /// Where the waves are that have not ended, with the instructions there and how many waves.
+    pub fn places(&self, program: &Program) -> Vec<(u64, String, usize)> {
+        let mut waves: BTreeMap<u64, usize> = BTreeMap::new();
+        for running in self.waves.iter().filter(|running| running.state != State::Ended) {
+            let pc = match running.cursor {
+                Cursor::Address(pc, _) => pc,
+                Cursor::Block(at) => program.block_address(at),
+            };
+            *waves.entry(pc).or_default() += 1;
+        }
+        waves.into_iter().map(|(pc, waves)| (pc, program.text_at(pc).unwrap_or_default(), waves)).collect()
     }
 
     /// Hands in what strict mode and observers have to say, and gives back the waves.

@@ -179,6 +179,7 @@ impl Tracker<'_> {
                         // The low half is next to it, in front.
                         high.saturating_sub(1)..high
                     }),
+                    Kind::AddU64 => register(nth(inst, 0)).map_or(0..0, |low| low..low + 1),
                     Kind::ScalarLoad => match nth(inst, 0) {
                         Some(Operand::Reg(range)) => {
                             range.first.index()..range.first.index() + usize::from(range.count)

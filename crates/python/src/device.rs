@@ -10,14 +10,30 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::{Value, json};
 
-use crate::error::{Class, guard};
+use crate::error::{Class, Signals, guard, listening};
 use crate::json::to_python;
 use crate::link::PyMockLoader;
 use crate::object::PyCodeObject;
 use crate::observe::{PySession, Request, observed_to_python, watch};
 
+/// A `DeviceError`; that of a fault says in its attributes what the text says in words.
 pub fn device_error(error: EmuError) -> PyErr {
-    Class::Device.error(error)
+    let raised = Class::Device.error(&error);
+    if let EmuError::Fault { kernel, pc, workgroup, wave, lane, address, frames, .. } = error {
+        Python::attach(|py| {
+            let value = raised.value(py);
+            let source = to_python(py, &source_to_json(&frames));
+            // Attributes of an exception of ours can always be set; where not, the text is all there is.
+            let _ = value.setattr("kernel", kernel);
+            let _ = value.setattr("pc", pc);
+            let _ = value.setattr("workgroup", (workgroup[0], workgroup[1], workgroup[2]));
+            let _ = value.setattr("wave", wave);
+            let _ = value.setattr("lane", lane);
+            let _ = value.setattr("address", address);
+            let _ = source.and_then(|source| value.setattr("source", source));
+        });
+    }
+    raised
 }
 
 #[pyclass(name = "Device", module = "luthier._core", frozen)]
@@ -55,20 +71,23 @@ impl PyDevice {
         guard(py, || Ok(self.inner.symbol(ModuleId(module), name)))
     }
 
-    fn alloc(&self, py: Python<'_>, size: u64) -> PyResult<u64> {
-        guard(py, || self.inner.alloc(size).map_err(device_error))
+    #[pyo3(signature = (size, writable=true))]
+    fn alloc(&self, py: Python<'_>, size: u64, writable: bool) -> PyResult<u64> {
+        let alloc = || if writable { self.inner.alloc(size) } else { self.inner.alloc_read_only(size) };
+        guard(py, || alloc().map_err(device_error))
     }
 
     /// `address` and `size` are those of `owner`'s bytes, which stay there as long as it lives: a NumPy array that
     /// somebody holds cannot be resized.
-    fn share(&self, py: Python<'_>, address: usize, size: u64, owner: Py<PyAny>) -> PyResult<u64> {
+    #[pyo3(signature = (address, size, owner, writable=true))]
+    fn share(&self, py: Python<'_>, address: usize, size: u64, owner: Py<PyAny>, writable: bool) -> PyResult<u64> {
         if !address.is_multiple_of(Buffer::HOST_ALIGN) {
             return Err(Class::Argument.error(format!("host memory at {address:#x} is not aligned")));
         }
         let ptr = std::ptr::with_exposed_provenance_mut(address);
         // SAFETY: the caller, `luthier.arguments`, passes an array's own address and size; see above.
         let buffer = unsafe { Buffer::shared(ptr, size, Box::new(owner)) };
-        guard(py, || self.inner.share(buffer).map_err(device_error))
+        guard(py, || self.inner.share(buffer, writable).map_err(device_error))
     }
 
     fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
@@ -113,17 +132,12 @@ impl PyDevice {
             schedule,
             ..launch(module, kernel, grid, block, kernarg, lds, strict)
         };
-        match watched {
-            None => {
-                let report = guard(py, || self.inner.launch(&launch).map_err(device_error))?;
-                report_to_python(py, &report)
-            }
-            Some(request) => {
-                let watch = watch(request)?;
-                let observed = guard(py, || self.inner.observe(&launch, watch).map_err(device_error))?;
-                observed_to_python(py, &observed)
-            }
-        }
+        let is_watched = watched.is_some();
+        let watch = watched.map(watch).transpose()?;
+        let signals = Signals::default();
+        let done = listening(py, || self.inner.launch_while(&launch, watch, &|| signals.quiet()).map_err(device_error));
+        let observed = signals.or(done)?;
+        if is_watched { observed_to_python(py, &observed) } else { report_to_python(py, &observed.report) }
     }
 
     #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, cooperative=false, cluster=None))]
@@ -139,11 +153,8 @@ impl PyDevice {
         cooperative: bool,
         cluster: Option<(u32, u32, u32)>,
     ) -> PyResult<PySession> {
-        let launch = Launch {
-            cooperative,
-            cluster: cluster.map(Into::into),
-            ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off)
-        };
+        let cluster = cluster.map(Into::into);
+        let launch = Launch { cooperative, cluster, ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off) };
         Ok(PySession::new(self.inner.session(&launch).map_err(device_error)?))
     }
 }

@@ -2,10 +2,18 @@
 
 use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+#[cfg(feature = "llvm")]
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+#[cfg(feature = "llvm")]
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+
+use crate::device::device_error;
 
 /// The classes that this module raises.
 #[derive(Clone, Copy)]
@@ -60,6 +68,7 @@ static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 pub fn keep_panics_quiet() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
+        is_forked();
         panic::set_hook(Box::new(|info| {
             if let Ok(mut last) = LAST_PANIC.lock() {
                 *last = Some(info.to_string().replace('\n', " "));
@@ -70,7 +79,76 @@ pub fn keep_panics_quiet() {
 
 /// Runs `work` without the GIL; a panic in it becomes an InternalError.
 pub fn guard<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
-    py.detach(|| panic::catch_unwind(AssertUnwindSafe(work))).unwrap_or_else(|payload| Err(internal(&*payload)))
+    py.detach(|| caught(work))
+}
+
+/// The same for work that runs on this thread alone, or has threads that are good after a fork.
+pub fn listening<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
+    let done = py.detach(|| panic::catch_unwind(AssertUnwindSafe(work)));
+    done.unwrap_or_else(|payload| Err(internal(&*payload)))
+}
+
+fn caught<T: Send>(work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
+    let work = move || panic::catch_unwind(AssertUnwindSafe(work));
+    let done = if is_forked() {
+        // Of rayon's own threads, which the parent may have started, a child has none.
+        luthier_emulator::pool().map_err(device_error)?.install(work)
+    } else {
+        work()
+    };
+    done.unwrap_or_else(|payload| Err(internal(&*payload)))
+}
+
+/// This process is a fork of the one that imported the module.
+fn is_forked() -> bool {
+    static IMPORTED_BY: AtomicU32 = AtomicU32::new(0);
+    let here = std::process::id();
+    here != IMPORTED_BY.compare_exchange(0, here, Relaxed, Relaxed).map_or_else(|before| before, |_| here)
+}
+
+/// What Python's signal handlers raise when they run now, on the main thread; Ctrl-C's KeyboardInterrupt for one.
+#[derive(Default)]
+pub struct Signals(Mutex<Option<PyErr>>);
+
+impl Signals {
+    /// False once a handler has raised.
+    pub fn quiet(&self) -> bool {
+        match Python::attach(|py| py.check_signals()) {
+            Ok(()) => true,
+            Err(raised) => {
+                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                false
+            }
+        }
+    }
+    /// What a handler has raised, or else the result.
+    pub fn or<T>(self, result: PyResult<T>) -> PyResult<T> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(result, Err)
+    }
+}
+
+/// As [`guard`], for work that cannot listen: it is done in a thread of its own, and left alone to end when a signal handler
+/// raises.
+#[cfg(feature = "llvm")]
+pub fn in_background<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    let signals = Signals::default();
+    let (done, result) = mpsc::sync_channel(1);
+    std::thread::spawn(move || done.send(caught(work)));
+    py.detach(move || {
+        loop {
+            match result.recv_timeout(Duration::from_millis(20)) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) if signals.quiet() => {}
+                _ => {
+                    return signals
+                        .or(Err(Class::Internal.error("internal error, please report it: a thread is gone")));
+                }
+            }
+        }
+    })
 }
 
 fn internal(payload: &(dyn std::any::Any + Send)) -> PyErr {

@@ -126,3 +126,25 @@ pub fn launch_facts(kernel: &Kernel) -> Value {
         "required_workgroup_size": metadata.and_then(|m| m.reqd_workgroup_size.clone()),
     })
 }
+
+/// One line of a list of kernels.
+pub fn summary(kernel: &Kernel) -> Value {
+    let metadata = kernel.metadata();
+    json!({
+        "name": kernel.name,
+        "demangled": demangled(&kernel.name),
+        "code_size": kernel.code_size,
+        "sgprs": metadata.and_then(|m| m.sgpr_count),
+        "vgprs": metadata.and_then(|m| m.vgpr_count),
+        "agprs": metadata.and_then(|m| m.agpr_count),
+        "lds": kernel.descriptor.group_segment_fixed_size(),
+        "scratch": kernel.descriptor.private_segment_fixed_size(),
+        "arguments": metadata.map(|m| m.args.iter().filter(|a| !a.is_hidden()).count()),
+    })
+}
+
+/// A name as the source has it; the same name where it is not a C++ one.
+pub fn demangled(name: &str) -> String {
+    let symbol = cpp_demangle::Symbol::new(name).ok();
+    symbol.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
+}

@@ -16,7 +16,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
-use crate::error::{Class, guard};
+use crate::error::{Class, guard, in_background};
 use crate::json::to_python;
 use crate::object::PyCodeObject;
 use crate::program::PyProgram;
@@ -46,7 +46,8 @@ pub fn instrument<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
     let object = code_object.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
-    let result = guard(py, move || {
+    let (arguments, insertions) = (arguments.to_owned(), insertions.to_owned());
+    let result = in_background(py, move || {
         let raw = match assembly.is_empty() {
             true => Vec::new(),
             false => {
@@ -54,7 +55,7 @@ pub fn instrument<'py>(
                 assembly.iter().map(|text| assembled(mode, text)).collect::<PyResult<Vec<Arc<[Inst]>>>>()?
             }
         };
-        let args: Vec<Vec<Arg>> = serde_json::from_str(arguments).map_err(|e| Class::Argument.error(e))?;
+        let args: Vec<Vec<Arg>> = serde_json::from_str(&arguments).map_err(|e| Class::Argument.error(e))?;
         let args: Vec<Arc<[Arg]>> = args.into_iter().map(Into::into).collect();
         let tables = Tables { hooks: hooks.len(), args: &args, raw: &raw };
         let plan = Plan {
@@ -64,7 +65,7 @@ pub fn instrument<'py>(
                 .map(|(name, size, align, init)| Variable { name, size, align, init })
                 .collect(),
             counters: counters.into_iter().map(|symbol| Counter { name: symbol.clone(), symbol, offset: 0 }).collect(),
-            insertions: tables.insertions(insertions)?,
+            insertions: tables.insertions(&insertions)?,
             check,
         };
         let made = luthier_codegen::instrument(&object, &plan).map_err(|error| match error {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use luthier_loader::lines::{NumberKind, Parameter, ParameterType};
 use luthier_loader::{CodeObject, CodeObjectUri, Container, ContainerKind, LoadError, TargetId};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -203,6 +204,23 @@ impl PyCodeObject {
         self.inner.runs_on(&agent.0)
     }
 
+    /// What a list of kernels shows of each.
+    fn kernel_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let table = guard(py, || Ok(self.inner.kernels().iter().map(crate::inspect::summary).collect()))?;
+        to_python(py, &table)
+    }
+
+    /// `name`, `type`, `kind`, `size` and `to` of each parameter of a kernel, as its source declares them.
+    fn parameters<'py>(&self, py: Python<'py>, kernel: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = guard(py, || {
+            let name = kernel.strip_suffix(".kd").unwrap_or(kernel);
+            let Some(kernel) = self.inner.kernels().iter().find(|k| k.name == name) else { return Ok(None) };
+            luthier_loader::lines::parameters(&self.inner, kernel.entry).map_err(|e| load_error(&self.source, e))
+        })?;
+        let list = found.map(|list| list.iter().map(parameter).collect::<serde_json::Value>());
+        list.map(|list| to_python(py, &list)).transpose()
+    }
+
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let metadata = guard(py, || Ok(self.inner.metadata().map(|m| m.to_json())))?;
         metadata.map(|m| to_python(py, &m)).transpose()
@@ -263,5 +281,27 @@ impl PyCodeObject {
 
     fn __repr__(&self) -> String {
         format!("<CodeObject {}, {} kernels>", self.inner.target(), self.inner.kernels().len())
+    }
+}
+
+fn parameter(parameter: &Parameter) -> serde_json::Value {
+    let mut described = described(&parameter.kind);
+    described["name"] = json!(parameter.name);
+    described
+}
+
+fn described(kind: &ParameterType) -> serde_json::Value {
+    match kind {
+        ParameterType::Number { kind, size, name } => {
+            let kind = match kind {
+                NumberKind::Bool => "bool",
+                NumberKind::Float => "float",
+                NumberKind::Signed => "signed",
+                NumberKind::Unsigned => "unsigned",
+            };
+            json!({"type": name, "kind": kind, "size": size})
+        }
+        ParameterType::Pointer(to) => json!({"type": kind.to_string(), "kind": "pointer", "to": described(to)}),
+        ParameterType::Other(name) => json!({"type": name, "kind": "other"}),
     }
 }

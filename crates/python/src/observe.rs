@@ -172,7 +172,7 @@ impl PySession {
         // A piece at a time, so that Ctrl-C is heard.
         let mut left = limit;
         loop {
-            let piece = left.min(100_000);
+            let piece = left.min(10_000);
             let (found, is_over) = guard(py, || {
                 let mut session = self.lock();
                 let found = session.run_to(pc, piece).map_err(device_error)?;
@@ -182,6 +182,8 @@ impl PySession {
             if found.is_some() || left == 0 || is_over {
                 return Ok(found);
             }
+            // Other threads of Python's, too.
+            py.detach(std::thread::yield_now);
             py.check_signals()?;
         }
     }

@@ -33,7 +33,10 @@ pub fn function(program: &Program, id: FuncId, lines: Option<&SourceMap>) -> Str
             }
         }
         let _ = write!(out, "{line}");
-        if let Line::Function { .. } = line {
+        // A function of which nothing can be decoded has no first block.
+        if let Line::Function { .. } = line
+            && !program.function(id).blocks.is_empty()
+        {
             note_state(program.function(id).entry, &mut out);
         }
         if let Line::Label { block, .. } = line {

@@ -10,6 +10,7 @@ import argparse
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -42,6 +43,8 @@ def build_parser() -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
         made.add_argument("file", metavar="FILE", help="code object, host binary with HIP code, or offload bundle")
         made.add_argument("--target", metavar="T", help="which code object of a file that has several (gfx90a, gfx90a:xnack-)")
+        if name != "instrument":  # which takes several
+            made.add_argument("--entry", metavar="N", help="which entry of a file that has several (luthier inspect --list)")
         return made
 
     def placing(parser: argparse.ArgumentParser) -> None:
@@ -56,9 +59,14 @@ def build_parser() -> argparse.ArgumentParser:
 
     inspect = command("inspect", "Show target, kernels, descriptors, metadata, symbols and sections.")
     inspect.add_argument("--json", action="store_true", help="everything, as JSON")
+    inspect.add_argument("--list", action="store_true", help="only the entries of the file")
+
+    kernels = command("kernels", "List kernels, with demangled names, registers, LDS, scratch and arguments.")
+    kernels.add_argument("glob", metavar="GLOB", nargs="?", help="only those whose name, mangled or not, is of this pattern")
+    kernels.add_argument("--json", action="store_true", help="the list as JSON")
 
     disasm = command("disasm", "Show assembly with basic blocks and branch targets.")
-    disasm.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
+    disasm.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything); a pattern")
 
     lift = command("lift", "Show functions, blocks and edges for other programs.")
     lift.add_argument(
@@ -70,8 +78,10 @@ def build_parser() -> argparse.ArgumentParser:
     lift.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything)")
 
     run = command("run", "Run a kernel on the mock device.")
-    run.add_argument("--kernel", metavar="K", required=True)
-    run.add_argument("--grid", metavar="X[,Y,Z]", required=True, help="work-items")
+    run.add_argument("--kernel", metavar="K", required=True, help="its name, or a pattern that fits no other")
+    size = run.add_mutually_exclusive_group(required=True)
+    size.add_argument("--grid", metavar="X[,Y,Z]", help="work-items in all")
+    size.add_argument("--blocks", metavar="X[,Y,Z]", help="workgroups in all")
     run.add_argument("--block", metavar="X[,Y,Z]", required=True, help="work-items of a workgroup")
     run.add_argument(
         "--arg",
@@ -129,7 +139,12 @@ def build_parser() -> argparse.ArgumentParser:
     instrument.add_argument(
         "--entry", metavar="N", type=int, action="append", help="only this entry of a file that has several (may be repeated)"
     )
-    instrument.add_argument("--kernel", metavar="K", action="append", help="only this kernel (may be repeated)")
+    instrument.add_argument(
+        "--kernel",
+        metavar="K",
+        action="append",
+        help="only this kernel, or of a code object those of this pattern (may be repeated)",
+    )
     placing(instrument)
     instrument.add_argument("--json", metavar="FILE", help="write what was done as JSON")
     instrument.add_argument("-o", "--output", metavar="OUT", required=True)
@@ -156,7 +171,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.app = words[own + 1 :]
         _check_names(args)
         raise_on_termination()
-        status = _command(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = _command(args)
         sys.stdout.flush()
         return status
     except _Usage as error:
@@ -191,20 +208,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"internal error, please report it: {error}")
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    print(printable(f"luthier: warning: {' '.join(str(message).split())}"), file=sys.stderr)
+
+
 def _command(args: Any) -> int:
-    if args.command == "inspect":
-        from . import inspect as module
-    elif args.command in ("disasm", "lift"):
-        from . import code as module
-    elif args.command == "run":
-        from . import run as module
-    elif args.command == "trace":
-        from . import trace as module
-    elif args.command == "device":
-        from . import device as module
-    else:
-        from . import instrument as module
-    return module.main(args)
+    import importlib
+
+    module = {"disasm": "code", "lift": "code"}.get(args.command, args.command)
+    status: int = importlib.import_module(f".{module}", __name__).main(args)
+    return status
 
 
 def _check_names(args: Any) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..code_object import CodeObject
-from ..errors import ArgumentError
-from ..planning import no_kernel
 from ..text import printable
+from .choose import kernel, one
 
 
 def main(args: Any) -> int:
-    code_object = CodeObject.open(args.file, target=args.target, kernel=args.kernel)
-    if args.kernel is not None and code_object.core.kernel(args.kernel) is None:
-        raise ArgumentError(no_kernel(code_object, args.kernel))
+    code_object = one(args, args.kernel)
+    if args.kernel is not None:
+        args.kernel = kernel(code_object, args.kernel)
     program = code_object.program
     functions = program.select(args.kernel)
     if args.command == "disasm" or args.emit == "text":

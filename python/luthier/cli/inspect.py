@@ -8,19 +8,22 @@ from typing import Any
 
 from ..code_object import open_container
 from ..text import printable
+from .choose import cores
 
 
 def main(args: Any) -> int:
     container, path = open_container(args.file)
     entries = container.entries
-    if args.target is not None:
+    if args.entry is not None:
+        chosen = [number for number, _ in cores(args.file, args.target, args.entry)]
+    elif args.target is not None:
         chosen = container.select(args.target)
     elif container.kind == "code object":
         chosen = [0]
     else:
         chosen = [e["index"] for e in entries if e["target"] and e["size"]]
     # A library holds dozens; without a choice people get the list of them, programs get everything.
-    detailed = args.json or args.target is not None or len(chosen) <= 1
+    detailed = not args.list and (args.json or args.target is not None or len(chosen) <= 1)
     objects = [{"entry": i, **container.code_object(i).inspect()} for i in chosen] if detailed else []
     if args.json:
         import json
@@ -36,7 +39,7 @@ def main(args: Any) -> int:
         ]
         lines += _columns(rows, "rrrl")
         if not detailed:
-            lines.append("--target T shows those for T")
+            lines.append("--target T shows those for T, --entry N one of them")
     for info in objects:
         lines += _code_object(str(path), info)
     sys.stdout.write(printable("\n".join(lines)) + "\n")
@@ -97,8 +100,9 @@ def _kernel(kernel: dict[str, Any]) -> Iterator[str]:
         )
     for arg in launch["args"] or ():
         if not arg["hidden"]:
-            kind = arg["kind"] + (f" {arg['type']}" if arg["type"] else "")
-            yield f"  argument    {arg['offset']:>4}: {arg['size']} bytes {kind}" + (f" {arg['name']}" if arg["name"] else "")
+            offset, size, kind = ("?" if arg[what] is None else str(arg[what]) for what in ("offset", "size", "kind"))
+            kind += f" {arg['type']}" if arg["type"] else ""
+            yield f"  argument    {offset:>4}: {size} bytes {kind}" + (f" {arg['name']}" if arg["name"] else "")
     hidden = [a["kind"].removeprefix("hidden_") for a in launch["args"] or () if a["hidden"]]
     if hidden:
         yield f"  hidden      {', '.join(hidden)}"

@@ -14,7 +14,8 @@ from ..outputs import Outputs
 from ..planning import instrument
 from ..text import printable
 from ..tools import load
-from .run import interruptible, warn_of_rejected
+from .choose import kernels
+from .run import aside, interruptible, warn_of_rejected
 
 
 @dataclass
@@ -30,14 +31,16 @@ class _Done:
 
 
 def main(args: Any) -> int:
-    for text in args.tool:
-        load(text)  # what is wrong with them is said before any work
+    with aside(args.json == "-"):
+        for text in args.tool:
+            load(text)  # what is wrong with them is said before any work
     container, _ = open_container(args.file)
     work = _whole_file if container.kind != "code object" else _code_object
     with Outputs() as outputs:
         out = outputs.open(args.output, like=args.file)
         report = outputs.open(args.json) if args.json not in (None, "-") else None
-        done = interruptible(lambda: work(args))
+        with aside(args.json == "-"):
+            done = interruptible(lambda: work(args))
         out.write(done.data)
         if report is not None:
             report.write((json.dumps(done.report, indent=1) + "\n").encode())
@@ -63,6 +66,8 @@ def _code_object(args: Any) -> _Done:
     if args.entry not in (None, [0]):
         raise ArgumentError(f"{args.file} is a code object: it has no entry {args.entry[0]}")
     code_object = CodeObject.open(args.file, target=args.target)
+    if args.kernel is not None:
+        args.kernel = [name for pattern in args.kernel for name in kernels(code_object, pattern)]
     made = instrument(code_object, [load(text) for text in args.tool], **_options(args))
     did: Any = made.instrumentation
     lines = [f"{args.output}: {len(made.data)} bytes ({len(code_object.data)} before); {_placed(did)}", *_variables(did)]

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ..arguments import dimensions
 from ..code_object import CodeObject
-from ..device import Device, RunResult, finding_kinds
 from ..errors import ArgumentError
+from ..findings import finding_text
+from ..mock_device import Device, finding_kinds
 from ..outputs import Output, Outputs
-from ..planning import no_kernel, rejections
+from ..planning import rejections
+from ..results import RunResult
 from ..text import printable
 from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_number, parse_sizes, parse_symbol
+from .choose import kernel, one
 
 
 def main(args: Any) -> int:
     # What is cheap to check comes first.
-    grid = dimensions("--grid", parse_sizes("--grid", args.grid))
+    grid = None if args.grid is None else dimensions("--grid", parse_sizes("--grid", args.grid))
+    blocks = None if args.blocks is None else dimensions("--blocks", parse_sizes("--blocks", args.blocks))
     block = dimensions("--block", parse_sizes("--block", args.block))
     cluster = None if args.cluster is None else dimensions("--cluster", parse_sizes("--cluster", args.cluster))
     strict = args.strict if args.strict_kinds is None else parse_kinds(args.strict_kinds)
@@ -31,16 +37,16 @@ def main(args: Any) -> int:
     watchdog = None if args.watchdog is None else parse_number("--watchdog", args.watchdog, "instructions")
     dumps = [parse_dump(text) for text in args.dump]
     symbols = [parse_symbol(text) for text in args.symbol]
-    code_object = CodeObject.open(args.file, target=args.target, kernel=args.kernel)
-    if code_object.core.kernel(args.kernel) is None:
-        raise ArgumentError(no_kernel(code_object, args.kernel))
+    code_object = one(args, args.kernel)
+    args.kernel = kernel(code_object, args.kernel)
     values = [parse_argument(text) for text in args.arg]
     for index, _ in dumps:
         if index >= len(values) or not getattr(values[index], "shape", ()):
             raise ArgumentError(f"--dump {index}: argument {index} is no buffer (they are numbered from 0)")
-    tools = [load(text) for text in args.tool]
+    with aside(args.json == "-"):
+        tools = [load(text) for text in args.tool]
 
-    with Outputs() as outputs:
+    with Outputs() as outputs, aside(args.json == "-"):
         report = outputs.open(args.json) if args.json not in (None, "-") else None
         arrays = [(outputs.open(path), values[index]) for index, path in dumps]
 
@@ -57,6 +63,7 @@ def main(args: Any) -> int:
             result = module.run(
                 args.kernel,
                 grid=grid,
+                blocks=blocks,
                 block=block,
                 args=values,
                 lds=lds,
@@ -84,6 +91,11 @@ def main(args: Any) -> int:
         print(printable(f"luthier: strict: {finding_text(finding)}"), file=sys.stderr)
     warn_of_rejected(code_object, data["instrumentation"], args.on_rejected)
     return 1 if result.findings else 0
+
+
+def aside(is_json: bool) -> AbstractContextManager[Any]:
+    """Where standard output is to hold JSON and nothing else: what tools print meanwhile goes to standard error."""
+    return contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext()
 
 
 def warn_of_rejected(code_object: CodeObject, did: dict[str, Any] | None, on_rejected: str) -> None:
@@ -154,29 +166,6 @@ def parse_kinds(text: str) -> list[str]:
     if unknown:
         raise ArgumentError(f"--strict={text}: no kind {unknown[0]!r}; the kinds are {', '.join(known)}")
     return kinds
-
-
-def finding_text(finding: dict[str, Any]) -> str:
-    """A strict-mode finding in one line."""
-    where = f"{finding['kernel']}+pc {finding['pc']:#x} ({finding['text']}){_line(finding)}"
-    who = f"workgroup {tuple(finding['workgroup'])} wave {finding['wave']}"
-    if finding["lane"] is not None:
-        who += f" lane {finding['lane']}"
-    at = f", address {finding['address']:#x}" if finding["address"] is not None else ""
-    other = finding["other"]
-    if other is not None:
-        which = "the first one is" if finding["kind"] == "hazard" else f"the other is wave {other['wave']}"
-        at += f"; {which} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
-    return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}"
-
-
-def _line(place: dict[str, Any]) -> str:
-    """Where the source of a finding's instruction is, and through which inlined calls, as `` at FILE:LINE:COLUMN``."""
-    frames = place["source"]
-    if not frames:
-        return ""
-    places = [f"{frame['file'] or '??'}:{frame['line']}" + (f":{frame['column']}" if frame["column"] else "") for frame in frames]
-    return f" at {places[0]}" + "".join(f", inlined at {place}" for place in places[1:])
 
 
 def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..text import printable
+
+
+@contextlib.contextmanager
+def paged() -> Iterator[None]:
+    """What is printed meanwhile goes through the user's pager, on a terminal."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    import io
+    import pydoc
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        yield
+    pydoc.pager(text.getvalue())
 
 
 def show(title: str, headers: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:

@@ -25,7 +25,7 @@ module          one idea
 ==============  ====================================================
 ``types``       the types
 ``intrinsics``  what a hook can ask of the machine
-``hook``        the decorators
+``functions``   the decorators
 ``scope``       what a name stands for
 ``values``      conversions
 ``expressions`` types of expressions
@@ -35,11 +35,11 @@ module          one idea
 """
 
 from .errors import HookError, Span
-from .hook import Device, Hook, Param, device, hook
+from .functions import DeviceFunction, Hook, Param, device, hook
 from .intrinsics import INTRINSICS, UNAVAILABLE, bitcast
 from .types import (
     Array,
-    Counter,
+    Counter,  # noqa: F401  # reached as lang.Counter: lt.Counter is the variable
     InOut,
     Pointer,
     Scalar,
@@ -62,12 +62,12 @@ from .types import (
     u64,
 )
 
-#: The intrinsics by name; ``abs``, ``min`` and ``max`` are Python's own.
-NAMES = {name: f for name, f in {**INTRINSICS, **UNAVAILABLE}.items() if name not in ("abs", "min", "max")}
+#: The intrinsics by name. ``abs``, ``min`` and ``max`` are Python's own in a hook, and ``lt.min`` means the same.
+NAMES = {**INTRINSICS, **UNAVAILABLE}
 globals().update(NAMES)
 
 __all__ = [
-    "HookError", "Span", "Device", "Hook", "Param", "device", "hook", "bitcast", "Array", "Counter", "InOut", "Pointer", "Scalar",
+    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "Array", "InOut", "Pointer", "Scalar",
     "Type", "array", "bool_", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr", "u8", "u16", "u32", "u64",
-    *NAMES,
+    *(name for name in NAMES if name not in ("abs", "min", "max")),
 ]  # fmt: skip

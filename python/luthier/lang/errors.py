@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..errors import LuthierError
+
+#: What of a tree has a place in the source.
+Node: TypeAlias = "ast.expr | ast.stmt | ast.arg"
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
+import types as pytypes
 from typing import Any
 
 from . import intrinsics, types
-from .errors import HookError, Span
-from .intrinsics import Intrinsic, Unavailable
+from .errors import HookError, Node, Span
+from .intrinsics import INTRINSICS, Intrinsic, Unavailable
 from .scope import MISSING, Scope
 from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, f64, i64, u64
 from .values import Value, as_type, constant, settle, spelling, truth, unify
@@ -27,6 +28,11 @@ _BINARY = {
     ast.BitXor: ("xor", "^", operator.xor),
     ast.LShift: ("shl", "<<", operator.lshift),
     ast.RShift: ("shr", ">>", operator.rshift),
+}
+_UNARY: dict[type[ast.unaryop], tuple[str, str | None, Any]] = {
+    ast.USub: ("-", "neg", operator.neg),
+    ast.UAdd: ("+", None, operator.pos),
+    ast.Invert: ("~", "invert", operator.invert),
 }
 _COMPARE = {
     ast.Eq: ("eq", operator.eq),
@@ -56,7 +62,7 @@ class Expressions:
     #: The least and the greatest value of the loop variables that count between constants.
     bounds: dict[str, tuple[int, int]]
 
-    def span(self, node: ast.AST) -> Span:
+    def span(self, node: Node) -> Span:
         raise NotImplementedError
 
     def variable(self, name: str, span: Span) -> Type | None:
@@ -115,8 +121,14 @@ class Expressions:
             return constant(span, found)
         if type(found).__module__ == "numpy" and hasattr(found, "item") and getattr(found, "shape", None) == ():
             return constant(span, found.item())
+        if hasattr(found, "__array_interface__") or isinstance(found, (list, tuple)):
+            raise HookError(
+                f"{text} is {_a(type(found).__name__)} of the host's, which a hook cannot read: pass a parameter lt.ptr[...] and "
+                f"insert the hook with a DeviceArray of the tool, lt.DeviceArray(lt.f32, n, init={text})",
+                span,
+            )
         raise HookError(
-            f"{text} is a {type(found).__name__}: a hook can use numbers from outside, and functions marked @lt.device", span
+            f"{text} is {_a(type(found).__name__)}: a hook can use numbers from outside, and functions marked @lt.device", span
         )
 
     # Operators
@@ -169,11 +181,7 @@ class Expressions:
             if value.untyped or isinstance(value.const, bool):
                 return constant(span, not value.const)
             return Value(span, bool_, {"unary": {"op": "not", "value": truth(value).to_json()}})
-        symbol, name, compute = {
-            ast.USub: ("-", "neg", operator.neg),
-            ast.UAdd: ("+", None, operator.pos),
-            ast.Invert: ("~", "invert", operator.invert),
-        }[type(node.op)]
+        symbol, name, compute = _UNARY[type(node.op)]
         if value.untyped:
             try:
                 return Value(span, None, None, compute(value.const))
@@ -254,7 +262,7 @@ class Expressions:
         index = self.expr(node.slice)
         local = self.variable(node.value.id, span) if isinstance(node.value, ast.Name) else None
         if isinstance(local, Array) and index.untyped and not 0 <= index.const < local.length:
-            raise HookError(f"{node.value.id} has {local.length} elements, {index.const} is outside", index.span)
+            raise HookError(f"{ast.unparse(node.value)} has {local.length} elements, {index.const} is outside", index.span)
         return self.offset(span, base, index)
 
     def _subscript(self, node: ast.Subscript) -> Value:
@@ -281,7 +289,7 @@ class Expressions:
 
     def call_object(self, node: ast.Call, span: Span, name: str, target: Any) -> Value:
         """A call of the Python object ``target``, which the source calls ``name``."""
-        from .hook import Function
+        from .functions import Function
 
         if isinstance(target, Unavailable):
             raise HookError(f"{target.name} {target.reason}", span)
@@ -307,9 +315,9 @@ class Expressions:
             return self.call_device(target, span, args)
         if target in (int, float):
             raise HookError(f"{name}() has no width: use lt.{'i32' if target is int else 'f32'}(...)", span)
-        raise HookError(f"{name} cannot be called in a hook: mark it with @lt.device", span)
+        raise HookError(_not_callable(name, target), span)
 
-    def convert(self, span: Span, value: Value, to: Type) -> Value:
+    def convert(self, span: Span, value: Value, to: Scalar | Pointer) -> Value:
         """``lt.u32(x)``: cuts off or extends integers, rounds floats toward zero and clamps them to the range."""
         if isinstance(to, Pointer):
             if isinstance(value.type, Pointer) and value.type.space == to.space or value.type in (u64, i64):
@@ -348,6 +356,22 @@ class Expressions:
         if not isinstance(local, Array):
             raise HookError("len() takes a local array", span)
         return constant(span, local.length)
+
+
+def _a(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def _not_callable(name: str, target: Any) -> str:
+    """Why a Python object cannot be called, and what can be instead."""
+    if target is print:
+        return "print cannot be called on the GPU: store into a DeviceArray, and print it in on_exit"
+    own = getattr(target, "__name__", "")
+    if own in INTRINSICS and not isinstance(target, pytypes.FunctionType):
+        return f"{name} is Python's and runs on the host: lt.{own} is the hook language's"
+    if isinstance(target, pytypes.FunctionType):
+        return f"{name} cannot be called in a hook: mark it with @lt.device"
+    return f"{name} runs on the host and cannot be called in a hook; the hook language has {', '.join(INTRINSICS)}"
 
 
 def _describe(node: ast.AST) -> str:

@@ -63,7 +63,7 @@ def _scalar(value: Value, kinds: tuple[str, ...], name: str, bits: tuple[int, ..
     return value
 
 
-def _gives(result: Type) -> Check:
+def _gives(result: Type | None) -> Check:
     return lambda name, span, args: _call(name, span, result, args)
 
 

@@ -38,6 +38,10 @@ class Scope:
         if not isinstance(node.value, (ast.Name, ast.Attribute)):
             return MISSING
         owner = self.resolve(node.value, span)
+        if owner is MISSING and isinstance(node.value, ast.Name) and node.value.id == "self":
+            raise HookError(
+                f"a hook has no self: give it a parameter {node.attr}, and pass {ast.unparse(node)} where it is inserted", span
+            )
         if owner is MISSING:
             return MISSING
         # Only where reading an attribute runs no code of the tool's: modules, classes and plain namespaces.

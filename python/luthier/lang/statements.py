@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import types
-from .errors import HookError, Span
+from .errors import HookError, Node, Span
 from .expressions import Expressions, spelling
 from .scope import MISSING
 from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, u64
@@ -18,7 +18,7 @@ from .values import Value, as_type, constant, settle, truth, unify
 class FunctionChecker(Expressions):
     """Checks one function and builds its tree.
 
-    ``unit`` is the :class:`~.hook.Unit` being compiled, which checks the device functions that are called.
+    ``unit`` is the :class:`~.functions.Unit` being compiled, which checks the device functions that are called.
     """
 
     def __init__(self, unit: Any, function: Any):
@@ -36,7 +36,7 @@ class FunctionChecker(Expressions):
         counted = {id(n.target) for n in nodes if isinstance(n, ast.For)}
         self.changed_names = {n.id for n in stores if id(n) not in counted}
 
-    def span(self, node: ast.AST) -> Span:
+    def span(self, node: Node) -> Span:
         return self.source.span(node)
 
     def check(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class FunctionChecker(Expressions):
         if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
             return None
         span = self.span(node)
-        root = node.func
+        root: ast.expr = node.func
         while isinstance(root, ast.Attribute):
             root = root.value
         if (
@@ -240,8 +240,13 @@ class FunctionChecker(Expressions):
     def _for_stmt(self, node: ast.For) -> Iterator[dict[str, Any]]:
         span = self.span(node)
         call = node.iter
-        is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and self.scope.lookup(call.func.id) is range
-        if not is_range or call.keywords or not 1 <= len(call.args) <= 3:
+        if (
+            not isinstance(call, ast.Call)
+            or not isinstance(call.func, ast.Name)
+            or self.scope.lookup(call.func.id) is not range
+            or call.keywords
+            or not 1 <= len(call.args) <= 3
+        ):
             raise HookError("a hook can only loop over range(...)", self.span(node.iter))
         if not isinstance(node.target, ast.Name):
             raise HookError("the loop variable must be a name", self.span(node.target))

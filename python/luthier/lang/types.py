@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import operator
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -74,12 +75,13 @@ class Scalar(Type):
                 raise TypeError(f"{value!r} is not a number")
             packed = struct.pack({16: "<e", 32: "<f", 64: "<d"}[self.bits], float(value))
             return int.from_bytes(packed, "little")
-        if not hasattr(value, "__index__"):
-            raise TypeError(f"{value!r} is not an integer")
-        value = value.__index__()
-        if not self.low <= value <= self.high:
-            raise OverflowError(f"{value} does not fit {self.name} ({self.low} to {self.high})")
-        return value & ((1 << self.bits) - 1)
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(f"{value!r} is not an integer") from None
+        if not self.low <= number <= self.high:
+            raise OverflowError(f"{number} does not fit {self.name} ({self.low} to {self.high})")
+        return number & ((1 << self.bits) - 1)
 
     def __call__(self, value):
         raise TypeError(f"lt.{self.name}(...) converts a value inside a hook; outside, use NumPy or a plain number")
@@ -156,8 +158,8 @@ class _PointerMaker:
 
 class _InOutMaker:
     def __getitem__(self, of) -> InOut:
-        if not isinstance(of, Scalar) or of.bits not in (32, 64):
-            raise TypeError(f"lt.inout[...] needs a 32 or 64-bit type, not {of!r}")
+        if not isinstance(of, Scalar) or of.bits not in (16, 32, 64):
+            raise TypeError(f"lt.inout[...] needs a type of 16, 32 or 64 bits, not {of!r}")
         return InOut(of)
 
 

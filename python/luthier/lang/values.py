@@ -20,9 +20,12 @@ class Value:
     """
 
     span: Span
-    type: Type | None
-    kind: dict[str, Any] | None = None
-    const: int | float | bool | None = None
+    #: A :class:`~.types.Type`, None of an untyped number; which kind of type, the checks that come before say.
+    type: Any
+    #: Its place in the tree; ``"old"`` is what an update finds.
+    kind: dict[str, Any] | str | None = None
+    #: int, float or bool.
+    const: Any = None
     #: The least and the greatest value, of a loop variable that counts between constants.
     bounds: tuple[int, int] | None = None
 
@@ -74,7 +77,7 @@ def settle(value: Value) -> Value:
 
 def unify(values: list[Value], what: str) -> list[Value]:
     """All of them in the one type that they have in common."""
-    to: Type | None = None
+    to: Any = None
     # What is flexible (constants, loop variables between constants) takes the type of what is not.
     typed = [v for v in values if not v.untyped and not v.bounds] or [v for v in values if not v.untyped]
     for value in typed:

@@ -1,6 +1,6 @@
 //! What is inserted at one place: hooks, and the plan's raw instructions among them.
 
-use luthier_isa::{Inst, RegRange, RegSet, VgprMsb};
+use luthier_isa::{Inst, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live, Wait};
 
 use super::function::Copier;
@@ -63,9 +63,26 @@ impl Copier<'_> {
         if self.env.replays {
             self.seam.separate_next(&self.env.machine.ops, at.next.first(), &mut self.splice.insts)?;
         }
+        self.forget()?;
         self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
         self.append(made.len());
         Ok(made)
+    }
+
+    /// The application's scalars are not marked as read, where that would last.
+    fn forget(&mut self) -> Result<(), Refusal> {
+        let (machine, unused) = (self.env.machine, &self.env.never_used);
+        // Neighbours in a pair are marked together.
+        let used = |reg: Reg| {
+            let neighbour = Reg::from_index(reg.index() ^ 1).unwrap_or(reg);
+            !unused.contains(reg) || !unused.contains(neighbour)
+        };
+        if machine.remembers_scalar_reads() && self.seam.has_read(used, &self.splice.insts) {
+            for inst in machine.forget_scalar_reads()? {
+                self.seam.issue(&machine.ops, inst, &mut self.splice.insts)?;
+            }
+        }
+        Ok(())
     }
 
     fn raw(&mut self, inst: &Inst) -> Result<(), Refusal> {
@@ -75,7 +92,8 @@ impl Copier<'_> {
     }
 
     fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Vec<u32>) -> Result<(), Refusal> {
-        let busy = self.busy();
+        let plain = |i: &u32| self.env.prepared(*i).is_some_and(|p| !p.touches_vgprs);
+        let busy = if insertions.iter().all(plain) { RegSet::EMPTY } else { self.busy() };
         let kept: RegSet = at.olds.iter().flat_map(|(_, kept)| kept.units()).collect();
         let site = Site {
             address: at.address,
@@ -93,11 +111,19 @@ impl Copier<'_> {
                 Err(reason) => self.out.rejected.push(Rejected { address: at.address, reason }),
             }
         }
-        let allocation = allocate(self.env, &site, &demands);
+        let mut allocation = allocate(self.env, &site, &demands);
+        // Only hooks without VGPRs were thought to be here; where they need some after all, the busy ones matter.
+        let late = busy.is_empty() && (allocation.lanes.is_some() || !allocation.vgprs.is_empty());
+        let busy = if late { self.busy() } else { busy };
+        let site = Site { busy: &busy, ..site };
+        if late && !busy.is_empty() {
+            allocation = allocate(self.env, &site, &demands);
+        }
         for (_, reason) in &allocation.rejected {
             self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
         }
-        let (start, spans) = (self.splice.insts.len(), self.splice.spans.len());
+        let (start, spans, literals) = (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
+        let before = made.len();
         emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
         made.extend(allocation.hooks.iter().map(|h| demands[h.demand].insertion));
         if self.check || cfg!(debug_assertions) {
@@ -109,6 +135,10 @@ impl Copier<'_> {
                 insts: &self.splice.insts[start..],
                 base: start,
                 spans: &self.splice.spans[spans..],
+                made: &made[before..],
+                literals: &self.splice.literals[literals..],
+                highest: self.splice.highest,
+                scratch: self.splice.scratch,
             }));
         }
         Ok(())
@@ -189,6 +219,21 @@ impl Copier<'_> {
         live.union_with(&self.env.reserved);
         found.iter().for_each(|(_, kept)| live.insert_range(*kept));
         self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
+        self.check_with(|copier| {
+            check::keep(&check::Question {
+                env: copier.env,
+                site: &site,
+                olds: &found,
+                inst: at.inst,
+                insts: &copier.splice.insts,
+                base: 0,
+                spans: &[],
+                made: &[],
+                literals: &[],
+                highest: copier.splice.highest,
+                scratch: 0,
+            })
+        });
         self.append(0);
         Ok(found)
     }

@@ -12,7 +12,7 @@ use crate::machine::seams::Seam;
 use crate::plan::{Rejection, Where};
 
 /// The taken way of a branch with insertions on it.
-pub struct Edge {
+pub struct Edge<'a> {
     address: u64,
     inst: Inst,
     insertions: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct Edge {
     counted: bool,
     live: Live,
     loads: InFlight,
-    seam: Seam,
+    seam: Seam<'a>,
     indexed: bool,
     msb: VgprMsb,
     olds: Vec<(RegRange, RegRange)>,
@@ -73,7 +73,7 @@ impl Copier<'_> {
                 self.bodies(&on(Some(next)), at)?;
             }
             Terminator::Call => {
-                self.seam = Seam::start(self.env.machine.mode, self.env.unread);
+                self.seam.begin(None);
                 let at = Spotted { previous: None, indexed: false, ..*at };
                 self.bodies(&on(Some(next)), &at)?;
             }

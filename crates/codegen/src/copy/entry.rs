@@ -9,9 +9,9 @@ use luthier_lifter::InFlight;
 use super::bodies::Spotted;
 use super::function::Copier;
 use super::{KernelEntry, Refusal};
+use crate::check;
 use crate::layout::chunk::{Chunk, Fixup, Place};
 use crate::machine::operations::{LITERAL, Operations, one, pair, small};
-use crate::machine::seams::Seam;
 use crate::plan::Where;
 use crate::splice::{CounterHome, Env};
 
@@ -46,6 +46,9 @@ impl Copier<'_> {
             }
         }
         let zeros = zeros(self.env)?;
+        let mut highest = self.out.highest;
+        self.env.counters.iter().flatten().for_each(|home| highest.note(home.range()));
+        self.check_with(|copier| check::preamble(copier.env, kernel.vaddr, &zeros, highest));
         let Some(second) = second else {
             zeros.iter().for_each(|i| self.out.chunk.push(i));
             let word = self.out.chunk.here();
@@ -82,7 +85,7 @@ impl Copier<'_> {
         let block = program.block_of(first);
         let inst = *program.inst(first);
         let (live, loads) = (self.liveness.at_start(block), self.loads.at(first));
-        self.seam = Seam::start(self.env.machine.mode, self.env.unread);
+        self.seam.begin(None);
         let msb = inst.msb().unwrap_or(VgprMsb::ZERO);
         let at = Spotted {
             address: vaddr,
@@ -138,14 +141,14 @@ pub fn flushes(env: &Env) -> bool {
 }
 
 /// Adds the counters to memory, one lane for the wave.
-pub fn flush(copier: &mut Copier, loads: &InFlight) -> Result<(), Refusal> {
+pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) -> Result<(), Refusal> {
     let env = copier.env;
     let ops = &env.machine.ops;
     // Late results must not land in what is used here.
     let pending: RegSet = loads.registers();
     let mut free =
         (0..50).map(|n| Reg::sgpr(n * 2)).filter(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
-    let (Some(address), Some(value)) = (free.next(), free.next()) else {
+    let (Some(address_pair), Some(value)) = (free.next(), free.next()) else {
         return Err(Refusal::Reason("no SGPRs are left to flush the counters with".to_owned()));
     };
     let (low, high, zero) = (Reg::vgpr(0), Reg::vgpr(1), Reg::vgpr(2));
@@ -173,18 +176,26 @@ pub fn flush(copier: &mut Copier, loads: &InFlight) -> Result<(), Refusal> {
         };
         code.push(ops.vector_mov(low, one(reg))?)?;
         code.push(ops.vector_mov(high, one(reg.offset(1)))?)?;
-        code.address(ops, address, to)?;
-        code.push(global_add(ops, zero, low, address)?)?;
+        code.address(ops, address_pair, to)?;
+        code.push(global_add(ops, zero, low, address_pair)?)?;
     }
-    let Flush { insts, fixups, .. } = code;
+    let Flush { insts, fixups: places, .. } = code;
+    let mut highest = copier.out.highest;
+    [RegRange::new(zero, 1), RegRange::new(address_pair, 2), RegRange::new(value, 2)]
+        .iter()
+        .for_each(|range| highest.note(*range));
+    copier.check_with(|copier| {
+        let flushed = check::Flushed { env: copier.env, address, msb, loads, insts: &insts, places: &places, highest };
+        check::flush(&flushed)
+    });
     for (n, inst) in insts.iter().enumerate() {
         let at = copier.out.chunk.here();
         copier.out.chunk.push(inst);
-        for (_, to) in fixups.iter().filter(|(getpc, _)| *getpc == n) {
+        for (_, to) in places.iter().filter(|(getpc, _)| *getpc == n) {
             pair_fixup(&mut copier.out.chunk, at, &insts[n..], *to);
         }
     }
-    copier.out.highest.note(RegRange::new(zero, 1));
+    copier.out.highest.merge(&highest);
     Ok(())
 }
 

@@ -1,14 +1,17 @@
 //! The copy of one function: each instruction of the original becomes a label, what is inserted before it, its copy, and
 //! what is inserted after it.
 
+use std::rc::Rc;
+
 use luthier_isa::{Flags, Inst, RegSet};
-use luthier_lifter::{BlockId, FuncId, InFlight, InstrId, Live, Liveness, PendingLoads, Terminator};
+use luthier_lifter::{BlockId, FuncId, InFlight, InstrId, Live, Liveness, PendingLoads, Program, Terminator};
 
 use super::bodies::Spotted;
 use super::edges::Edge;
 use super::indexing::Indexing;
 use super::pcrel::{Pc, PcPlans};
 use super::{ChunkMap, Copied, KernelEntry, Refusal, Spot, entry, hints};
+use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
 use crate::machine::seams::Seam;
 use crate::plan::{Rejected, Rejection, Where};
@@ -30,8 +33,8 @@ pub struct Copier<'a> {
     pub(super) out: Copied,
     pub(super) splice: Splice,
     pub(super) renamed: Renamed,
-    pub(super) seam: Seam,
-    pub(super) edges: Vec<Edge>,
+    pub(super) seam: Seam<'a>,
+    pub(super) edges: Vec<Edge<'a>>,
 }
 
 /// Copies `func`. `spots` are those of this function, sorted.
@@ -65,7 +68,7 @@ pub fn copy(
         out: Copied::default(),
         splice: Splice::default(),
         renamed: Renamed::default(),
-        seam: Seam::start(env.machine.mode, env.unread),
+        seam: Seam::new(env.machine.mode, env.unread),
         edges: Vec::new(),
     };
     copier.out.chunk.name = format!("{}.instrumented", function.name);
@@ -80,6 +83,7 @@ pub fn copy(
     let word = entry.unwrap_or_else(|| copier.out.chunk.labels[first as usize].word);
     copier.out.entry = copier.out.chunk.label_at(word, false);
     copier.trampolines()?;
+    copier.check_with(|copier| check::seams(env, chunk, &copier.out.chunk));
     copier.out.copied = instrs.len();
     Ok(copier.out)
 }
@@ -102,10 +106,12 @@ impl Copier<'_> {
         if !loads.is_empty() {
             loads.push(self.loads.at_end(block));
         }
-        let broken = if spots.is_empty() && !flushes {
+        // Whether anything is added in this block.
+        let adds = wanted || flushes;
+        let broken = if !adds {
             Vec::new()
         } else {
-            self.seam = Seam::behind(self.env.machine.mode, self.ways(block), self.env.unread);
+            self.seam.begin(Some(Rc::new(move || ways(program, block))));
             hints::broken(&insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
@@ -135,7 +141,7 @@ impl Copier<'_> {
                 if indexed {
                     return Err(Refusal::Reason(format!("VGPR indexing may be on at {vaddr:#x}, where the wave ends")));
                 }
-                entry::flush(self, around(k))?;
+                entry::flush(self, vaddr, here.msb, around(k))?;
             }
             let instead = at(Where::Instead);
             if !instead.is_empty() && self.replace(i, &inst, b.terminator, k + 1 == insts.len(), &instead, vaddr) {
@@ -155,8 +161,9 @@ impl Copier<'_> {
             }
             let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
             self.instruction(i, &copied, vaddr, after, around(k + 1))?;
-            if !spots.is_empty() || flushes {
-                self.seam.follow(std::slice::from_ref(&copied));
+            // What gives the program counter is followed where the sum behind it is made.
+            if adds && !matches!(self.plans.at(i), Some(Pc::Kept { .. })) {
+                self.seam.follow(&copied);
             }
             Indexing::step(&inst, &mut indexed);
             let msb = insts.get(k + 1).or(Some(&inst)).and_then(Inst::msb).unwrap_or_default();
@@ -184,28 +191,12 @@ impl Copier<'_> {
         self.leave(block, b.terminator)
     }
 
-    /// The last instructions on each way that leads to a block: what hazards there may come from.
-    fn ways(&self, block: BlockId) -> Vec<Vec<Inst>> {
-        const LENGTH: usize = 20;
-        const MOST: usize = 8;
-        let program = self.env.program;
-        let mut done = Vec::new();
-        // Latest first while they grow.
-        let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
-        while let Some((at, mut way)) = open.pop() {
-            let instrs = program.block(at).instrs;
-            let take = LENGTH - way.len();
-            let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
-            way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
-            let preds = program.preds(at);
-            if way.len() >= LENGTH || preds.is_empty() || done.len() + open.len() >= MOST {
-                way.reverse();
-                done.push(way);
-            } else {
-                open.extend(preds.iter().map(|p| (*p, way.clone())));
-            }
+    /// Has the checker look at something, if it is to.
+    pub(super) fn check_with(&mut self, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
+        if self.check || cfg!(debug_assertions) {
+            let found = look(self);
+            self.out.violations.extend(found);
         }
-        done
     }
 
     pub(super) fn reject(&mut self, address: u64, reason: Rejection) {
@@ -301,4 +292,27 @@ impl Copier<'_> {
 pub fn falls_through(terminator: Terminator) -> bool {
     use Terminator::*;
     matches!(terminator, Fallthrough | CondBranch | Call | Trap | OffEnd)
+}
+
+/// The last instructions on each way that leads to a block: what hazards there may come from.
+fn ways(program: &Program, block: BlockId) -> Vec<Vec<Inst>> {
+    const LENGTH: usize = 20;
+    const MOST: usize = 32;
+    let mut done = Vec::new();
+    // Latest first while they grow.
+    let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
+    while let Some((at, mut way)) = open.pop() {
+        let instrs = program.block(at).instrs;
+        let take = LENGTH - way.len();
+        let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
+        way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
+        let preds = program.preds(at);
+        if way.len() >= LENGTH || preds.is_empty() || done.len() + open.len() >= MOST {
+            way.reverse();
+            done.push(way);
+        } else {
+            open.extend(preds.iter().map(|p| (*p, way.clone())));
+        }
+    }
+    done
 }

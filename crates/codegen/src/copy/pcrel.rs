@@ -218,18 +218,28 @@ impl Copier<'_> {
             self.out.highest.note(reg);
             keep = Some(reg.first);
         }
-        let chunk = &mut self.out.chunk;
-        if let Some(reg) = keep {
-            chunk.push(&ops.save_scc(reg)?);
-        }
         let (low, high) = (range.first, range.first.offset(1));
-        chunk.push(&Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?);
-        let low_at = chunk.here() - 1;
-        chunk.push(&Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?);
-        let high_at = chunk.here() - 1;
-        chunk.fixups.push(Fixup::PcPair { getpc, low: low_at, high: high_at, to });
+        let mut insts = Vec::new();
+        self.seam.follow(inst);
         if let Some(reg) = keep {
-            chunk.push(&ops.restore_scc(reg)?);
+            self.seam.issue(ops, ops.save_scc(reg)?, &mut insts)?;
+        }
+        self.seam.issue(ops, Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?, &mut insts)?;
+        self.seam.issue(ops, Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?, &mut insts)?;
+        if let Some(reg) = keep {
+            self.seam.issue(ops, ops.restore_scc(reg)?, &mut insts)?;
+        }
+        self.seam.lead_out(ops, &[], &after.any(), &mut insts)?;
+        let chunk = &mut self.out.chunk;
+        let mut literals = Vec::new();
+        for inst in &insts {
+            chunk.push(inst);
+            if inst.operands().any(|(_, value)| value == LITERAL) {
+                literals.push(chunk.here() - 1);
+            }
+        }
+        if let [low, high] = literals[..] {
+            chunk.fixups.push(Fixup::PcPair { getpc, low, high, to });
         }
         Ok(())
     }

@@ -11,7 +11,6 @@
 //! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
 //! | [`scratch`] | scratch of our own |
 //! | [`special`] | state that is in no register file, and how it is kept |
-//! | [`waits`] | waiting for memory results |
 //! | [`seams`] | wait states and the like between inserted code and what surrounds it |
 
 pub mod file;
@@ -20,9 +19,9 @@ pub mod registers;
 pub mod scratch;
 pub mod seams;
 pub mod special;
-pub mod waits;
 
-use luthier_isa::{Mode, RegRange, Wave};
+use luthier_isa::wait::Wait;
+use luthier_isa::{EncodeError, Generation, Inst, Mode, RegRange, Wave};
 
 pub use file::File;
 pub use operations::Operations;
@@ -50,6 +49,25 @@ impl Machine {
     /// Lanes of a wave.
     pub fn lanes(&self) -> u8 {
         self.mode.wave().lanes() as u8
+    }
+
+    /// The instructions that wait for memory results.
+    pub fn wait(&self, wait: Wait) -> Result<Vec<Inst>, EncodeError> {
+        wait.instructions(self.mode)
+    }
+
+    /// A scalar that a vector instruction has read stays marked, so that code which knows nothing of it may later read a
+    /// write of it too early (RDNA4).
+    pub fn remembers_scalar_reads(&self) -> bool {
+        self.mode.target().generation() == Generation::Gfx12
+    }
+
+    /// What makes it forget all such reads.
+    pub fn forget_scalar_reads(&self) -> Result<Vec<Inst>, EncodeError> {
+        let op = luthier_isa::op::Op::DsNop;
+        let missing = EncodeError::NoOperand { mnemonic: op.name(), has: 0, index: 0 };
+        let nop = Inst::new(self.mode.plain(op).ok_or(missing)?);
+        Ok(vec![nop; if self.mode.wave() == Wave::W64 { 8 } else { 4 }])
     }
 
     /// EXEC, as wide as a lane mask is.

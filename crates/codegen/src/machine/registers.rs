@@ -145,7 +145,10 @@ impl Machine {
     fn most_vector_registers(&self, kernel: &Kernel) -> u32 {
         let files = Files::of(self);
         let threads = kernel.metadata().and_then(|m| m.max_flat_workgroup_size).unwrap_or(1024).clamp(1, 1024) as u32;
-        let waves = threads.div_ceil(u32::from(self.lanes())).div_ceil(files.simds);
+        // In workgroup processor mode a workgroup is spread over the SIMDs of two compute units.
+        let wide = files.special_sgprs == 0 && kernel.descriptor.wgp_mode();
+        let simds = if wide { 2 * files.simds } else { files.simds };
+        let waves = threads.div_ceil(u32::from(self.lanes())).div_ceil(simds);
         (files.vector_file / waves) / files.vector_step * files.vector_step
     }
 

@@ -3,7 +3,7 @@
 //! Where the hardware itself knows each wave's scratch (CDNA3 on, RDNA3 on), a kernel is given more by its descriptor
 //! alone. Elsewhere the kernel's own code sets up the base, in registers that only it knows.
 
-use luthier_isa::{EncodeError, Generation, Inst, OpcodeInfo, Operand, Reg};
+use luthier_isa::{EncodeError, Field, Generation, Inst, OpcodeInfo, Reg};
 use luthier_loader::KernelDescriptor;
 
 use super::Machine;
@@ -50,13 +50,12 @@ impl Machine {
         let info = info.ok_or(missing)?;
         let mut inst = Inst::new(info);
         for (n, operand) in info.operands.iter().enumerate() {
-            let value = match operand.field {
-                luthier_isa::Field::Offset => Operand::Imm(offset.into()),
-                _ if operand.access.writes() || operand.field == luthier_isa::Field::Vdata => one(vgpr),
-                _ => continue,
-            };
-            inst.set_operand(n, value)?;
+            if operand.access.writes() || operand.field == Field::Vdata {
+                inst.set_operand(n, one(vgpr))?;
+            }
         }
+        // The offset is printed as a modifier: it is no operand.
+        inst.set_field(Field::Offset, offset)?;
         Ok(inst)
     }
 }

@@ -3,6 +3,8 @@
 //! What came before a place is looked at only when something is inserted that has to keep away from anything; what comes
 //! behind it, when something was inserted that others have to keep away from.
 
+use std::rc::Rc;
+
 use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy};
 use luthier_isa::op::Op;
 use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
@@ -10,6 +12,7 @@ use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
 use super::Operations;
 use super::operations::one;
 use crate::template::prepared::is_memory;
+use crate::template::renamed::Code;
 
 /// Instructions that far back matter: no hazard lasts longer, s_nop aside.
 const WINDOW: usize = 20;
@@ -17,62 +20,55 @@ const WINDOW: usize = 20;
 /// The register that is none, as RDNA1 and RDNA2 encode it.
 const NULL: u32 = 125;
 
+/// What was issued before a run of instructions: on each way that leads there, the latest last.
+pub type Ways<'a> = Rc<dyn Fn() -> Vec<Vec<Inst>> + 'a>;
+
 /// Follows the instructions that a wave issues, and says what has to come in between.
 #[derive(Clone)]
-pub struct Seam {
+pub struct Seam<'a> {
     mode: Mode,
     /// Scalars that no vector instruction reads.
     unread: RegSet,
-    /// What was issued before the inserted code, the latest last: on each way that leads there.
-    ways: Vec<Vec<Inst>>,
-    /// The same, stepped; made when it is first asked for.
+    ways: Option<Ways<'a>>,
+    /// What has been issued since, inserted code included.
+    recent: Vec<Inst>,
+    /// The state that all of that leaves on each way; made when it is first asked for.
     before: Option<Vec<Hazards>>,
-    /// The inserted instructions alone, as hazards see them, and the state that they leave.
+    /// The code inserted last, as hazards see it, and the state that it alone leaves.
     inserted: Vec<Facts>,
-    code: Vec<Inst>,
     own: Hazards,
-    /// Some inserted instruction asks others to keep away.
+    /// Some of it asks others to keep away.
     makes: bool,
     memory: bool,
 }
 
-impl Seam {
-    /// Behind these instructions, on each way that leads to a place, the latest last.
-    pub fn behind(mode: Mode, ways: Vec<Vec<Inst>>, unread: RegSet) -> Seam {
-        let last = |way: &Vec<Inst>| way.last().is_none_or(is_memory);
-        let mut own = Hazards::default();
-        own.assume_read(&unread);
-        Seam {
+impl<'a> Seam<'a> {
+    pub fn new(mode: Mode, unread: RegSet) -> Seam<'a> {
+        let mut seam = Seam {
             mode,
             unread,
-            memory: ways.is_empty() || ways.iter().any(last),
-            ways: if ways.is_empty() { vec![Vec::new()] } else { ways },
+            ways: None,
+            recent: Vec::new(),
             before: None,
             inserted: Vec::new(),
-            code: Vec::new(),
-            own,
+            own: Hazards::brief(),
             makes: false,
-        }
+            memory: true,
+        };
+        seam.settle();
+        seam
     }
 
-    /// Where nothing has been issued before, or nothing that matters any more.
-    pub fn start(mode: Mode, unread: RegSet) -> Seam {
-        Seam::behind(mode, Vec::new(), unread)
+    /// A run of instructions begins behind these; without, where nothing has been issued that matters any more.
+    pub fn begin(&mut self, ways: Option<Ways<'a>>) {
+        self.ways = ways;
+        self.recent.clear();
+        self.memory = true;
+        self.settle();
     }
 
-    /// Instructions of the application, which need nothing in between among themselves.
-    pub fn follow(&mut self, insts: &[Inst]) {
-        let Some(last) = insts.last() else { return };
-        self.memory = is_memory(last);
-        let code = std::mem::take(&mut self.code);
-        for inst in code.iter().chain(insts) {
-            self.ways.iter_mut().for_each(|way| {
-                if way.len() >= 2 * WINDOW {
-                    way.drain(..WINDOW);
-                }
-                way.push(*inst);
-            });
-        }
+    /// The inserted code is no longer apart from what came before it.
+    fn settle(&mut self) {
         self.before = None;
         self.inserted.clear();
         self.makes = false;
@@ -80,41 +76,69 @@ impl Seam {
         self.own.assume_read(&self.unread);
     }
 
+    /// An instruction of the application, which needs nothing in between.
+    pub fn follow(&mut self, inst: &Inst) {
+        self.memory = is_memory(inst);
+        self.remember(std::slice::from_ref(inst));
+        if self.makes || self.before.is_some() || !self.inserted.is_empty() {
+            self.settle();
+        }
+    }
+
+    fn remember(&mut self, insts: &[Inst]) {
+        if self.recent.len() > 4 * WINDOW {
+            self.recent.drain(..self.recent.len() - 2 * WINDOW);
+        }
+        self.recent.extend_from_slice(&insts[insts.len().saturating_sub(2 * WINDOW)..]);
+    }
+
     /// Appends an instruction behind what it needs.
     pub fn issue(&mut self, ops: &Operations, inst: Inst, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
-        self.prepare(ops, &inst, out)?;
+        let facts = Facts::of(&inst);
+        if !facts.is_indifferent() {
+            for _ in 0..64 {
+                let Some(remedy) = self.needed(&facts) else { break };
+                self.remedy(ops, remedy, out)?;
+            }
+        }
+        self.note(facts);
         self.memory = is_memory(&inst);
-        self.code.push(inst);
+        self.remember(std::slice::from_ref(&inst));
         out.push(inst);
         Ok(())
     }
 
     /// Appends what a template needs before it and in it. Its own instructions keep away from each other; what came
     /// before is kept away from as long as it matters.
-    pub fn lead_in(&mut self, ops: &Operations, code: &[Inst], out: &mut Vec<Inst>) -> Result<(), EncodeError> {
+    pub fn lead_in(&mut self, ops: &Operations, code: &Code, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         // In front of the template there is room; so what an instruction further on needs is put there. What it needs of
         // its own neighbours does not go away by that.
-        let all: Vec<Facts> = code.iter().map(Facts::of).collect();
         let mut done = [0; WINDOW];
-        while all.iter().any(|facts| !facts.is_indifferent()) {
-            let mut trial = self.clone();
+        while !code.indifferent {
+            let mut states = self.states().to_vec();
             let mut missing = None;
-            for (n, facts) in all.iter().enumerate().take(WINDOW) {
-                missing = trial.needed(facts).filter(|_| done[n] < 3).map(|remedy| (n, remedy));
+            for (n, facts) in code.facts.iter().enumerate().take(WINDOW) {
+                missing = worst(&states, facts).filter(|_| done[n] < 3).map(|remedy| (n, remedy));
                 if missing.is_some() {
                     break;
                 }
-                trial.note(facts.clone());
+                states.iter_mut().for_each(|state| state.check(facts, 0, |_| {}));
             }
             let Some((n, remedy)) = missing else { break };
             done[n] += 1;
             self.remedy(ops, remedy, out)?;
         }
-        all.into_iter().for_each(|facts| self.note(facts));
-        if let Some(last) = code.last() {
+        if code.indifferent {
+            self.before.iter_mut().flatten().chain([&mut self.own]).for_each(|state| {
+                code.facts.iter().for_each(|facts| state.go_by(facts));
+            });
+        } else {
+            code.facts.iter().for_each(|facts| self.note(facts.clone()));
+        }
+        if let Some(last) = code.insts.last() {
             self.memory = is_memory(last);
         }
-        self.code.extend_from_slice(&code[code.len().saturating_sub(2 * WINDOW)..]);
+        self.remember(&code.insts);
         Ok(())
     }
 
@@ -149,6 +173,19 @@ impl Seam {
         Ok(())
     }
 
+    /// Vector instructions among the inserted ones read one of these scalars.
+    pub fn has_read(&self, scalars: impl Fn(Reg) -> bool, code: &[Inst]) -> bool {
+        code.iter().filter(|inst| inst.info().flags.contains(Flags::VALU)).any(|inst| {
+            let mut reads = false;
+            inst.for_each_access(|a| {
+                let named = !a.implicit || matches!(a.reg, Reg::VCC_LO | Reg::VCC_HI);
+                let scalar = a.reg.index() < 124;
+                reads |= a.access.reads() && scalar && named && scalars(a.reg);
+            });
+            reads
+        })
+    }
+
     /// A memory instruction does not follow another one directly.
     pub fn separate_memory(&mut self, ops: &Operations, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         if self.memory { self.issue(ops, ops.nop(1)?, out) } else { Ok(()) }
@@ -168,12 +205,11 @@ impl Seam {
     /// just begun.
     pub fn busy(&self) -> RegSet {
         let mut busy = RegSet::EMPTY;
-        for way in &self.ways {
-            let recent = &way[way.len().saturating_sub(WINDOW)..];
-            if recent.iter().any(|i| i.info().flags.contains(Flags::MFMA)) {
-                self.stepped(recent).held().for_each(|range| busy.insert_range(range));
+        for way in self.all_ways() {
+            if way.iter().any(|i| i.info().flags.contains(Flags::MFMA)) {
+                self.stepped(&way).held().for_each(|range| busy.insert_range(range));
             }
-            if let Some(last) = recent.last().filter(|i| i.info().flags.intersects(Flags::STORE | Flags::ATOMIC)) {
+            if let Some(last) = way.last().filter(|i| i.info().flags.intersects(Flags::STORE | Flags::ATOMIC)) {
                 let data = last.operand_in(Field::Vdata).and_then(|o| o.reg());
                 data.filter(|range| range.count > 2).into_iter().for_each(|range| busy.insert_range(range));
             }
@@ -181,37 +217,34 @@ impl Seam {
         busy
     }
 
-    fn prepare(&mut self, ops: &Operations, inst: &Inst, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
-        let facts = Facts::of(inst);
-        if !facts.is_indifferent() {
-            for _ in 0..64 {
-                let Some(remedy) = self.needed(&facts) else { break };
-                self.remedy(ops, remedy, out)?;
-            }
+    /// The last instructions on each way.
+    fn all_ways(&self) -> Vec<Vec<Inst>> {
+        let recent = &self.recent[self.recent.len().saturating_sub(WINDOW)..];
+        let ways = self.ways.as_ref().filter(|_| recent.len() < WINDOW).map(|ways| ways()).unwrap_or_default();
+        if ways.is_empty() {
+            return vec![recent.to_vec()];
         }
-        self.note(facts);
-        Ok(())
+        let keep = WINDOW - recent.len();
+        let whole = |mut way: Vec<Inst>| {
+            way.drain(..way.len().saturating_sub(keep));
+            way.extend_from_slice(recent);
+            way
+        };
+        ways.into_iter().map(whole).collect()
     }
 
     /// What is missing before an instruction.
     fn needed(&mut self, facts: &Facts) -> Option<Remedy> {
-        if facts.is_indifferent() {
-            return None;
-        }
+        if facts.is_indifferent() { None } else { worst(self.states(), facts) }
+    }
+
+    /// The state on each way.
+    fn states(&mut self) -> &[Hazards] {
         if self.before.is_none() {
-            let ways = self.ways.iter().map(|way| {
-                let mut state = self.stepped(&way[way.len().saturating_sub(WINDOW)..]);
-                self.inserted.iter().for_each(|facts| state.check(facts, 0, |_| {}));
-                state
-            });
-            self.before = Some(ways.collect());
+            // All that was inserted is among the recent ones.
+            self.before = Some(self.all_ways().iter().map(|way| self.stepped(way)).collect());
         }
-        let before = self.before.iter().flatten();
-        let all = before.filter_map(|state| state.needed(facts)).map(|missing| missing.remedy);
-        all.max_by_key(|remedy| match remedy {
-            Remedy::States(n) => *n,
-            Remedy::Vectors(..) | Remedy::Cure(_) => u32::MAX,
-        })
+        self.before.as_deref().unwrap_or_default()
     }
 
     fn note(&mut self, facts: Facts) {
@@ -228,9 +261,14 @@ impl Seam {
         };
         self.note(Facts::of(&inst));
         self.memory = false;
-        self.code.push(inst);
+        self.remember(std::slice::from_ref(&inst));
         out.push(inst);
         Ok(())
+    }
+
+    /// Writes of scalars that vector instructions have read have to be waited for.
+    fn holds_reads(&self) -> bool {
+        self.mode.target().generation() >= luthier_isa::Generation::Gfx11
     }
 
     fn cure(&self, ops: &Operations, cure: Cure) -> Result<Inst, EncodeError> {
@@ -248,10 +286,12 @@ impl Seam {
             // An identity, too.
             Cure::Scalar => ops.mov32(Reg::VCC_LO, one(Reg::VCC_LO)),
             Cure::VmVsrc => with(depctr, 0xffe3),
-            Cure::SaSdst | Cure::AluSaSdst => with(depctr, 0xfffe),
             Cure::VaVdst => with(depctr, 0x0fff),
-            Cure::VaSdst | Cure::AluVaSdst => with(depctr, 0xf1ff),
-            Cure::VaVcc | Cure::AluVaVcc => with(depctr, 0xfffd),
+            Cure::SaSdst if !self.holds_reads() => with(depctr, 0xfffe),
+            // Whichever unit wrote last: one wait for all results in scalars.
+            Cure::SaSdst | Cure::VaSdst | Cure::VaVcc | Cure::AluSaSdst | Cure::AluVaSdst | Cure::AluVaVcc => {
+                with(depctr, 0xf1fc)
+            }
             Cure::Stores => {
                 let mut inst = with(Op::SWaitcntVscnt, 0)?;
                 inst.set_field(Field::Sdst, NULL)?;
@@ -262,9 +302,21 @@ impl Seam {
 
     /// What a wave that has issued these leaves.
     fn stepped(&self, insts: &[Inst]) -> Hazards {
-        let mut state = Hazards::default();
+        // What lasts longer than the window is taken for the worst that it can be.
+        let mut state = Hazards::brief();
         state.assume_read(&self.unread);
+        state.assume_written(&self.unread);
         insts.iter().for_each(|inst| state.check(&Facts::of(inst), 0, |_| {}));
+        state.assume_read(&self.unread);
         state
     }
+}
+
+/// The most that is missing before an instruction, over all ways.
+fn worst(states: &[Hazards], facts: &Facts) -> Option<Remedy> {
+    let all = states.iter().filter_map(|state| state.needed(facts)).map(|missing| missing.remedy);
+    all.max_by_key(|remedy| match remedy {
+        Remedy::States(n) => *n,
+        Remedy::Vectors(..) | Remedy::Cure(_) => u32::MAX,
+    })
 }

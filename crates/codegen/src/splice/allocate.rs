@@ -278,7 +278,9 @@ impl Attempt<'_> {
                 && File::of(last) == Some(group.file)
                 && last.number() < group.limit
                 && range.first.number() % u16::from(group.align) == group.range.first.number() % u16::from(group.align);
-            if input.alone && unharmed && fits && groups[input.group].is_none() {
+            // What the application uses is better not read by vector instructions where that leaves a mark.
+            let unmarked = !group.read_by_lanes || !self.env.machine.remembers_scalar_reads();
+            if input.alone && unharmed && fits && unmarked && groups[input.group].is_none() {
                 groups[input.group] = Some(range.first);
                 *placed = true;
             }

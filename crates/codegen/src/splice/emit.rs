@@ -63,7 +63,7 @@ pub fn emit(
     demands: &[Demand],
     allocation: &Allocation,
     renamed: &mut Renamed,
-    seam: &mut Seam,
+    seam: &mut Seam<'_>,
     out: &mut Splice,
 ) -> Result<(), EncodeError> {
     if allocation.hooks.is_empty() {
@@ -85,7 +85,7 @@ pub fn keep(
     site: &Site,
     from: RegRange,
     to: RegRange,
-    seam: &mut Seam,
+    seam: &mut Seam<'_>,
     out: &mut Splice,
 ) -> Result<(), EncodeError> {
     let allocation = Allocation::default();
@@ -100,16 +100,16 @@ pub fn keep(
     emitter.set_msb(VgprMsb::ZERO, site.msb)
 }
 
-struct Emitter<'a> {
+struct Emitter<'a, 'p> {
     env: &'a Env<'a>,
     site: &'a Site<'a>,
     demands: &'a [Demand<'a>],
     allocation: &'a Allocation,
-    seam: &'a mut Seam,
+    seam: &'a mut Seam<'p>,
     out: &'a mut Splice,
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     fn push(&mut self, inst: Inst) -> Result<(), EncodeError> {
         self.seam.issue(&self.env.machine.ops, inst, &mut self.out.insts)
     }
@@ -250,16 +250,22 @@ impl Emitter<'_> {
                 Source::Number(value) => self.set_number(RegRange::new(to, count), value)?,
             }
         }
+        let mode = |d: &Assigned| self.demands[d.demand].prepared.changes.contains(&Special::Mode);
+        let earlier = self.allocation.hooks.iter().take_while(|d| d.demand != assigned.demand);
+        if prepared.needs_fp_mode && earlier.into_iter().any(mode) {
+            // A hook before this one has left other modes.
+            self.all(machine.default_fp_mode()?)?;
+            self.after_mode()?;
+        }
         // A run of memory instructions that is replayed must still find its addresses: keep runs apart.
         if self.env.replays && prepared.starts_with_memory {
             self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
         }
-        let mut code = Vec::with_capacity(prepared.insts.len());
-        renamed.append(demand.template, prepared, &assigned.groups, &mut code)?;
+        let code = renamed.code(demand.template, prepared, &assigned.groups)?;
         self.seam.lead_in(&machine.ops, &code, &mut self.out.insts)?;
         let start = self.out.insts.len();
         self.literals(demand, start);
-        self.out.insts.extend(code);
+        self.out.insts.extend_from_slice(&code.insts);
         self.out.spans.push(Span { start, end: self.out.insts.len(), insertion: demand.insertion });
         for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(f, p)| f.input.written && moved(p)) {
             let (from, count) = (place(feed), feed.input.count);

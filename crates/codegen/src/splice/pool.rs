@@ -98,6 +98,8 @@ impl Want {
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
     sgprs: Free,
+    /// SGPRs to take first, if they are free.
+    first: Free,
     vgprs: Free,
     /// Free in the lanes that EXEC turns off as well.
     whole_vgprs: Free,
@@ -111,6 +113,7 @@ impl Pool {
         let inactive = Free::outside(taken_inactive, File::Vgpr.first_unit(), limits.vgprs);
         Pool {
             sgprs: Free::outside(taken, File::Sgpr.first_unit(), limits.sgprs),
+            first: Free::default(),
             vgprs,
             whole_vgprs: vgprs.intersect(&inactive),
             agprs: Free::outside(taken, File::Agpr.first_unit(), limits.agprs).intersect(&Free::outside(
@@ -120,6 +123,13 @@ impl Pool {
             )),
         }
     }
+    /// These SGPRs are taken before others.
+    pub fn prefer(&mut self, sgprs: &RegSet, limits: Counts) {
+        let mut others: RegSet = (0..limits.sgprs).map(Reg::sgpr).collect();
+        others.subtract(sgprs);
+        self.first = Free::outside(&others, File::Sgpr.first_unit(), limits.sgprs);
+    }
+
     /// Takes the lowest tuple out of the pool.
     pub fn take(&mut self, want: Want) -> Option<RegRange> {
         let free = match want.file {
@@ -128,7 +138,9 @@ impl Pool {
             File::Vgpr => &self.vgprs,
             File::Agpr => &self.agprs,
         };
-        let first = free.find_below(want.count, want.align, want.remainder, want.limit)?;
+        let find = |free: &Free| free.find_below(want.count, want.align, want.remainder, want.limit);
+        let preferred = if want.file == File::Sgpr { find(&free.intersect(&self.first)) } else { None };
+        let first = preferred.or_else(|| find(free))?;
         let range = RegRange::new(want.file.reg(first), want.count);
         self.remove(range);
         Some(range)

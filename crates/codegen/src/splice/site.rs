@@ -45,7 +45,11 @@ impl Site<'_> {
             set.union_with(self.kept);
             set.union_with(without);
         }
-        Pool::new(&taken, &inactive, env.limits)
+        let mut pool = Pool::new(&taken, &inactive, env.limits);
+        if env.machine.remembers_scalar_reads() {
+            pool.prefer(&env.never_used, env.limits);
+        }
+        pool
     }
 
     pub fn is_live(&self, reg: Reg) -> bool {

@@ -28,6 +28,8 @@ pub struct Group {
     pub whole: bool,
     /// No register from this number on.
     pub limit: u16,
+    /// SGPRs that vector instructions read.
+    pub read_by_lanes: bool,
 }
 
 /// Where an input of an argument lies.
@@ -91,6 +93,7 @@ impl Prepared {
                     align: g.align.max(1),
                     whole: whole(g.range),
                     limit: g.limit,
+                    read_by_lanes: file == File::Sgpr && read_by_lanes(template, |r| g.range.units().any(|u| u == r)),
                 }),
                 None => refused = Some(refuse(format!("renames {}, which cannot be renamed", g.range))),
             }
@@ -184,7 +187,10 @@ impl Prepared {
             changes,
             needs_fp_mode: template.uses_fp_mode,
             touches_vgprs: groups.iter().any(|g| g.file != File::Sgpr),
-            reads_counters_by_lanes: reads_by_lanes(template),
+            reads_counters_by_lanes: {
+                let results = results(template);
+                read_by_lanes(template, |r| results.contains(r))
+            },
             starts_with_memory: template.insts.first().is_some_and(is_memory),
             ends_with_memory: template.insts.last().is_some_and(is_memory),
             has_memory: template.insts.iter().any(is_memory),
@@ -216,20 +222,19 @@ impl Prepared {
     }
 }
 
-fn reads_by_lanes(template: &Template) -> bool {
-    let written: RegSet = template
-        .args
-        .iter()
-        .flatten()
-        .flatten()
-        .filter(|place| place.written && place.range.first.is_sgpr())
-        .flat_map(|place| place.range.units())
-        .collect();
+/// Vector instructions read one of these registers.
+fn read_by_lanes(template: &Template, of: impl Fn(Reg) -> bool) -> bool {
     template.insts.iter().filter(|i| i.info().flags.contains(Flags::VALU)).any(|inst| {
         let mut reads = false;
-        inst.for_each_access(|a| reads |= a.access.reads() && written.contains(a.reg));
+        inst.for_each_access(|a| reads |= a.access.reads() && of(a.reg));
         reads
     })
+}
+
+/// Registers that new values of scalar arguments are left in.
+fn results(template: &Template) -> RegSet {
+    let written = template.args.iter().flatten().flatten().filter(|p| p.written && p.range.first.is_sgpr());
+    written.flat_map(|place| place.range.units()).collect()
 }
 
 fn is_exec(reg: Reg) -> bool {

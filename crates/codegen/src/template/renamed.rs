@@ -1,14 +1,27 @@
-//! Templates as they were renamed lately: neighbouring points mostly have the same registers free, and to encode each
-//! operand again takes longer than anything else at a point.
+//! Templates as they were renamed lately: neighbouring places mostly have the same registers free, and to encode each
+//! operand again takes longer than anything else at a place.
 
+use std::rc::Rc;
+
+use luthier_isa::hazard::Facts;
 use luthier_isa::{EncodeError, Inst, Reg};
 
 use super::prepared::Prepared;
 
+/// A template with its registers.
+#[derive(Debug)]
+pub struct Code {
+    pub insts: Vec<Inst>,
+    /// How hazards see them.
+    pub facts: Vec<Facts>,
+    /// None of them keeps away from anything.
+    pub indifferent: bool,
+}
+
 /// By the template's number and where its groups went.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Renamed {
-    kept: Vec<(u32, Vec<Reg>, Vec<Inst>)>,
+    kept: Vec<(u32, Vec<Reg>, Rc<Code>)>,
     /// Which of them makes room next.
     oldest: usize,
 }
@@ -17,27 +30,23 @@ impl Renamed {
     /// So many are looked through faster than one is renamed.
     const MOST: usize = 8;
 
-    /// Appends the template's instructions with its groups at these registers.
-    pub fn append(
-        &mut self,
-        template: u32,
-        prepared: &Prepared,
-        groups: &[Reg],
-        out: &mut Vec<Inst>,
-    ) -> Result<(), EncodeError> {
-        if let Some((.., insts)) = self.kept.iter().find(|(t, regs, _)| *t == template && regs == groups) {
-            out.extend_from_slice(insts);
-            return Ok(());
+    /// The template's instructions with its groups at these registers.
+    pub fn code(&mut self, template: u32, prepared: &Prepared, groups: &[Reg]) -> Result<Rc<Code>, EncodeError> {
+        if let Some((.., code)) = self.kept.iter().find(|(t, regs, _)| *t == template && regs == groups) {
+            return Ok(code.clone());
         }
-        let start = out.len();
-        prepared.rename(groups, out)?;
-        let entry = (template, groups.to_vec(), out[start..].to_vec());
+        let mut insts = Vec::with_capacity(prepared.insts.len());
+        prepared.rename(groups, &mut insts)?;
+        let facts: Vec<Facts> = insts.iter().map(Facts::of).collect();
+        let indifferent = facts.iter().all(Facts::is_indifferent);
+        let code = Rc::new(Code { insts, facts, indifferent });
+        let entry = (template, groups.to_vec(), code.clone());
         if self.kept.len() < Renamed::MOST {
             self.kept.push(entry);
         } else {
             self.kept[self.oldest] = entry;
             self.oldest = (self.oldest + 1) % Renamed::MOST;
         }
-        Ok(())
+        Ok(code)
     }
 }

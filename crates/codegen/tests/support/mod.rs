@@ -217,13 +217,18 @@ pub fn memory_counter_for(mode: Mode) -> Option<Arc<Template>> {
     if generation == luthier_isa::Generation::Gfx10 {
         source = source.replace("s[4:5]\n        s_mov", "s[4:5]\n        s_waitcnt_depctr 0xffe3\n        s_mov");
     }
-    // RDNA4: a scalar that vector instructions may have read is written, and waited for before it is read.
-    let waits = generation == luthier_isa::Generation::Gfx12;
+    // RDNA4, RDNA3 in waves of 64: a scalar that vector instructions may have read is written, and waited for before it
+    // is read.
+    let rdna3 = generation == luthier_isa::Generation::Gfx11 && mode.wave() == Wave::W64;
+    let waits = generation == luthier_isa::Generation::Gfx12 || rdna3;
     if waits {
         source = source.replace("s_getpc_b64 s[4:5]", "s_getpc_b64 s[4:5]\n        s_wait_alu 0xfffe");
         source = source.replace("        s_mov_b64 exec, s", "        s_wait_alu 0xfffe\n        s_mov_b64 exec, s");
         source =
             source.replace("        s_mov_b32 exec_lo, s", "        s_wait_alu 0xfffe\n        s_mov_b32 exec_lo, s");
+    }
+    if rdna3 {
+        source = source.replace("s_wait_alu", "s_waitcnt_depctr");
     }
     let (more, by) = if waits { (1, 4) } else { (0, 0) };
     // Literals measure from themselves; s_getpc_b64 gives the address behind it.

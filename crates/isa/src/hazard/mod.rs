@@ -17,7 +17,9 @@ mod scalars;
 mod view;
 mod within;
 
-use crate::{Inst, Mode, Reg, RegRange, RegSet};
+use std::sync::OnceLock;
+
+use crate::{Inst, Mode, Reg, RegRange, RegSet, Target};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
@@ -44,6 +46,28 @@ pub struct Facts {
     quiet: bool,
 }
 
+/// The rules of one processor in one wave size.
+struct Here {
+    rules: Vec<&'static Rule>,
+    firsts: Vec<First>,
+    asked: Marks,
+}
+
+impl Here {
+    fn of(mode: Mode) -> &'static Here {
+        static ALL: [OnceLock<Here>; 2 * Target::ALL.len()] = [const { OnceLock::new() }; 2 * Target::ALL.len()];
+        ALL[mode.index()].get_or_init(|| {
+            let rules: Vec<&Rule> = RULES.iter().filter(|rule| (rule.on)(mode.target(), mode.wave())).collect();
+            let wanted = |first: &First| rules.iter().any(|rule| rule.first == *first);
+            Here {
+                firsts: First::ALL.into_iter().filter(wanted).collect(),
+                asked: rules.iter().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends),
+                rules,
+            }
+        })
+    }
+}
+
 impl Facts {
     /// Of an instruction that has nothing to keep away from.
     pub fn none() -> Facts {
@@ -63,17 +87,18 @@ impl Facts {
 
     pub fn of(inst: &Inst) -> Facts {
         let view = View::new(inst);
-        let here = || RULES.iter().filter(|rule| (rule.on)(view.target, view.wave));
-        let wanted = First::ALL.into_iter().filter(|&first| here().any(|rule| rule.first == first));
-        let makes = wanted.flat_map(|first| view.first(first).into_iter().map(move |reg| (first, reg))).collect();
-        let needs = here().flat_map(|rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg))).collect();
+        let here = Here::of(inst.info().mode);
+        let makes = here.firsts.iter().flat_map(|&first| view.first(first).into_iter().map(move |reg| (first, reg)));
+        let makes = makes.collect();
+        let needs =
+            here.rules.iter().flat_map(|&rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg)));
+        let needs = needs.collect();
         let length = if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
-        // What no rule here asks for need not be noted.
-        let asked = here().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends);
         Facts {
             makes,
             needs,
-            marks: view.marks() & asked,
+            // What no rule here asks for need not be noted.
+            marks: view.marks() & here.asked,
             vector: view.is_vector(),
             transcendental: view.is_transcendental(),
             matrix: MatrixFacts::of(inst),
@@ -131,6 +156,37 @@ struct Stamp {
     transcendentals: u32,
 }
 
+/// The latest time that each thing was done to each register.
+#[derive(Clone)]
+enum Stamps {
+    /// By [`First`], then by unit: for whoever follows a wave for long.
+    Dense([Option<Box<[Stamp; Reg::COUNT]>>; First::ALL.len()]),
+    /// For a few instructions.
+    Sparse(Vec<(First, Reg, Stamp)>),
+}
+
+impl Stamps {
+    #[inline]
+    fn get(&self, first: First, reg: Reg) -> Option<Stamp> {
+        match self {
+            Stamps::Dense(stamps) => Some(stamps[first as usize].as_ref()?[reg.index()]),
+            Stamps::Sparse(list) => {
+                list.iter().rev().find(|(f, r, _)| *f == first && *r == reg).map(|(.., stamp)| *stamp)
+            }
+        }
+    }
+    #[inline]
+    fn set(&mut self, first: First, reg: Reg, stamp: Stamp) {
+        match self {
+            Stamps::Dense(stamps) => {
+                stamps[first as usize].get_or_insert_with(|| Box::new([Stamp::default(); Reg::COUNT]))[reg.index()] =
+                    stamp;
+            }
+            Stamps::Sparse(list) => list.push((first, reg, stamp)),
+        }
+    }
+}
+
 /// What is missing before an instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
@@ -150,8 +206,7 @@ pub struct Hazards {
     began: u64,
     vectors: u32,
     transcendentals: u32,
-    /// By [`First`], then by unit.
-    stamps: [Option<Box<[Stamp; Reg::COUNT]>>; First::ALL.len()],
+    stamps: Stamps,
     /// When an instruction last had each mark.
     marked: [u64; Marks::all().bits().count_ones() as usize],
     matrix: MatrixHazards,
@@ -170,7 +225,7 @@ impl Default for Hazards {
             began: LONG_AGO,
             vectors: 0,
             transcendentals: 0,
-            stamps: [const { None }; First::ALL.len()],
+            stamps: Stamps::Dense([const { None }; First::ALL.len()]),
             marked: [0; Marks::all().bits().count_ones() as usize],
             matrix: MatrixHazards::default(),
             scalars: Scalars::default(),
@@ -180,8 +235,16 @@ impl Default for Hazards {
 }
 
 impl Hazards {
+    /// Of a wave that begins, to be followed for a few instructions.
+    pub fn brief() -> Hazards {
+        Hazards { stamps: Stamps::Sparse(Vec::new()), ..Hazards::default() }
+    }
+
     /// As for a wave that begins.
     pub fn restart(&mut self) {
+        if let Stamps::Sparse(list) = &mut self.stamps {
+            list.clear();
+        }
         self.now += LONG_AGO;
         self.began = self.now;
         self.matrix.restart();
@@ -193,6 +256,11 @@ impl Hazards {
     /// for as long as that is so.
     pub fn assume_read(&mut self, unread: &RegSet) {
         self.scalars.assume_read(unread);
+    }
+
+    /// Takes it that all scalars but those in `unwritten` have been written since they were read, and not been waited for.
+    pub fn assume_written(&mut self, unwritten: &RegSet) {
+        self.scalars.assume_written(unwritten);
     }
 
     /// Registers that matrix instructions of late may still be using.
@@ -264,8 +332,8 @@ impl Hazards {
     ) -> Option<Remedy> {
         let mut states = self.matrix.rest(self.now);
         for &(first, reg) in done.flat_map(|facts| &facts.makes) {
-            let Some(stamp) = self.stamps[first as usize].as_ref().map(|stamps| stamps[reg.index()]) else { continue };
-            let here = RULES.iter().filter(|rule| rule.first == first && (rule.on)(mode.target(), mode.wave()));
+            let Some(stamp) = self.stamps.get(first, reg) else { continue };
+            let here = Here::of(mode).rules.iter().filter(|rule| rule.first == first);
             for rule in here.filter(|rule| rule.second.concerns(reg) && (live(reg) || rule.second.overwrites())) {
                 match rule.apart {
                     _ if self.since(rule.ends, stamp.at) => {}
@@ -290,7 +358,7 @@ impl Hazards {
     /// How much of the distance is missing, if any.
     #[inline]
     fn missing(&self, rule: &'static Rule, reg: Reg) -> Option<(u64, Missing)> {
-        let stamp = self.stamps[rule.first as usize].as_ref()?[reg.index()];
+        let stamp = self.stamps.get(rule.first, reg)?;
         if stamp.at < self.began {
             return None;
         }
@@ -336,8 +404,7 @@ impl Hazards {
         self.transcendentals += u32::from(facts.transcendental);
         let stamp = Stamp { at: self.now, pc, vectors: self.vectors, transcendentals: self.transcendentals };
         for &(first, reg) in &facts.makes {
-            let stamps = &mut self.stamps[first as usize];
-            stamps.get_or_insert_with(|| Box::new([Stamp::default(); Reg::COUNT]))[reg.index()] = stamp;
+            self.stamps.set(first, reg, stamp);
         }
         self.mark(facts.marks);
         self.matrix.note(&facts.matrix, self.now, pc);

@@ -114,6 +114,13 @@ impl Scalars {
         self.read = !unread.fold(0u128, |bits, reg| bits | 1 << reg.index());
     }
 
+    /// All have been written but these, by either unit, and nobody has waited.
+    pub fn assume_written(&mut self, unwritten: &RegSet) {
+        let unwritten = unwritten.iter().filter(|reg| reg.index() < 128);
+        let written = !unwritten.fold(0u128, |bits, reg| bits | 1 << reg.index());
+        (self.by_scalar, self.by_vector) = (written, written);
+    }
+
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         (self.read, self.by_scalar, self.by_vector, self.rests) = (0, 0, 0, 0);

@@ -77,14 +77,14 @@ pub fn read(object: &CodeObject) -> Result<SourceMap, LoadError> {
 }
 
 /// A unit whose first entry was read.
-struct Opened<'s> {
-    unit: Unit<Slice<'s>>,
+pub(super) struct Opened<'s> {
+    pub unit: Unit<Slice<'s>>,
     entry: Entry<'s>,
     /// The offset of its line number program.
     program: Option<usize>,
 }
 
-fn units<'s>(
+pub(super) fn units<'s>(
     sections: &'s Sections<'_>,
     dwarf: &'s Dwarf<Slice<'s>>,
     work: &mut Work,

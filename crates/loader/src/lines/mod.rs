@@ -13,12 +13,15 @@
 
 mod build;
 mod paint;
+mod parameters;
 mod program;
 mod sections;
 
 use std::fmt;
 
 use crate::{CodeObject, LoadError, OriginMap};
+
+pub use parameters::{NumberKind, Parameter, ParameterType, parameters};
 
 /// "None" among indices.
 const NONE: u32 = u32::MAX;

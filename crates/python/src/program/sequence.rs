@@ -115,11 +115,15 @@ macro_rules! sequence {
             fn __contains__(&self, item: &Bound<'_, PyAny>) -> bool {
                 self.find(item).is_some()
             }
-            fn index(&self, item: &Bound<'_, PyAny>) -> PyResult<usize> {
-                self.find(item).ok_or_else(|| PyValueError::new_err(concat!("not one of these ", $what)))
+            #[pyo3(signature = (value, start=0, stop=isize::MAX))]
+            fn index(&self, value: &Bound<'_, PyAny>, start: isize, stop: isize) -> PyResult<usize> {
+                let from_start = |place: isize| if place < 0 { place + self.ids.len() as isize } else { place };
+                let looked_at = from_start(start)..from_start(stop);
+                let found = self.find(value).filter(|&place| looked_at.contains(&(place as isize)));
+                found.ok_or_else(|| PyValueError::new_err(concat!("not one of these ", $what)))
             }
-            fn count(&self, item: &Bound<'_, PyAny>) -> usize {
-                match item.cast::<$item>() {
+            fn count(&self, value: &Bound<'_, PyAny>) -> usize {
+                match value.cast::<$item>() {
                     Ok(item) if Arc::ptr_eq(&item.get().program, &self.program) => {
                         self.ids.runs.iter().filter(|run| run.contains(&item.get().id.0)).count()
                     }

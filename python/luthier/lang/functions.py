@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .errors import HookError, Span
+from .errors import HookError, Node, Span
 from .scope import Scope
 from .statements import FunctionChecker
 from .types import Counter, InOut, Pointer, Scalar, Type, bool_
@@ -64,7 +64,7 @@ class Source:
         self.tree = tree
         self.scope = Scope(function)
 
-    def span(self, node: ast.AST) -> Span:
+    def span(self, node: Node) -> Span:
         line = self._lines[node.lineno - 1] if node.lineno <= len(self._lines) else ""
         col = len(line.encode()[: node.col_offset].decode(errors="replace"))
         end = None
@@ -106,11 +106,18 @@ class Function:
     @cached_property
     def params(self) -> list[Param]:
         args = self.source.tree.args
-        for odd in (*args.posonlyargs, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg)), *args.defaults):
+        starred = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
+        odds: list[Node] = [*args.posonlyargs, *args.kwonlyargs, *starred, *args.defaults]
+        for odd in odds:
             raise HookError("a hook's parameters are plain: name: type", self.source.span(odd))
         found = []
         for arg in args.args:
             span = self.source.span(arg)
+            if arg.annotation is None and arg.arg == "self":
+                raise HookError(
+                    "a hook has no self, as it runs on the GPU: leave the parameter out, and pass what it needs as arguments",
+                    span,
+                )
             if arg.annotation is None:
                 raise HookError(f"parameter {arg.arg} has no type: write {arg.arg}: lt.u32", span)
             kind = type_of(self.source.scope, arg.annotation, self.source.span(arg.annotation))
@@ -133,7 +140,7 @@ class Function:
         return kind
 
 
-class Device(Function):
+class DeviceFunction(Function):
     """A function that hooks can call."""
 
 
@@ -208,9 +215,9 @@ def hook(function: Callable[..., Any]) -> Hook:
     return Hook(function)
 
 
-def device(function: Callable[..., Any]) -> Device:
+def device(function: Callable[..., Any]) -> DeviceFunction:
     """Marks a function that hooks may call. Calls are inlined."""
-    return Device(function)
+    return DeviceFunction(function)
 
 
 _address = Scalar("u64", "int", 64)

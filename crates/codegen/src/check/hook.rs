@@ -1,0 +1,243 @@
+//! A hook among the inserted instructions: it is the template, it finds what the plan promises it, and leaves what the
+//! template's own account says.
+
+use luthier_isa::msb::{self, MsbChange};
+use luthier_isa::{Field, Inst, Op, Reg, RegRange, VgprMsb};
+
+use super::Checker;
+use super::renaming::Renaming;
+use super::state::{Both, Mask, is_vector};
+use super::value::Value;
+use super::wrong::Wrong;
+use crate::plan::{Arg, Body};
+use crate::splice::CounterHome;
+use crate::splice::emit::Span;
+use crate::template::prepared::{Input, Prepared};
+use crate::template::{AddressInput, AddressShape};
+use crate::{RelocTarget, layout::chunk::Place};
+
+/// What the hook's new value is for.
+#[derive(Clone, Copy)]
+enum Back {
+    Nothing,
+    Unit(Reg),
+    Lane(Reg, u8),
+}
+
+/// One unit of an input: what it is to hold.
+struct Wanted {
+    value: Value,
+    back: Back,
+}
+
+impl Wanted {
+    fn number(value: u64, unit: usize) -> Wanted {
+        let part = value.checked_shr(32 * unit as u32).unwrap_or(0) as u32;
+        Wanted { value: Value::Number(part), back: Back::Nothing }
+    }
+}
+
+impl Checker<'_> {
+    /// `number` counts the hooks of the place.
+    pub(super) fn hook(&mut self, number: usize, span: &Span, code: &[Inst]) {
+        let q = self.q;
+        let Some(prepared) = q.env.prepared(span.insertion) else {
+            return self.wrong(Wrong::NoArgument { hook: format!("insertion {}", span.insertion), arg: 0 });
+        };
+        let Body::Hook { args, .. } = &q.env.plan.insertions[span.insertion as usize].body else { return };
+        let renaming = match Renaming::between(prepared, code) {
+            Ok(renaming) => renaming,
+            Err(wrong) => return self.wrong(wrong),
+        };
+        if self.state.mask() != Mask::Own {
+            self.wrong(Wrong::Mask { what: prepared.name.clone() });
+        }
+        if prepared.needs_fp_mode && !self.state.bits.has_default_fp() {
+            self.wrong(Wrong::FpMode { hook: prepared.name.clone() });
+        }
+        if self.has_upper_bits() && prepared.touches_vgprs && self.state.bits.msb() != Some(VgprMsb::ZERO) {
+            self.wrong(Wrong::UpperBits { what: prepared.name.clone() });
+        }
+        let results = self.arguments(number, span, prepared, args, &renaming);
+        self.literals(span, prepared, args);
+        for inst in code {
+            self.touch(inst);
+            self.effects(inst, &renaming);
+        }
+        for (at, back, result) in results {
+            match is_vector(at) {
+                true => self.state.set_vector(at, Both::same(result)),
+                false => self.state.set(at, result),
+            }
+            match back {
+                Back::Unit(reg) => self.promised.set(reg, result),
+                Back::Lane(vgpr, lane) => self.promised.set_lane(vgpr, lane, result),
+                Back::Nothing => {}
+            }
+        }
+    }
+
+    /// Each input holds what it is to hold. Gives the results: where they are left, and what they are for.
+    fn arguments(
+        &mut self,
+        hook: usize,
+        span: &Span,
+        prepared: &Prepared,
+        args: &[Arg],
+        renaming: &Renaming,
+    ) -> Vec<(Reg, Back, Value)> {
+        let mut results = Vec::new();
+        for (arg, inputs) in prepared.inputs.iter().enumerate() {
+            for (part, input) in inputs.iter().enumerate() {
+                let Some(input) = input else { continue };
+                let wanted = args.get(arg).and_then(|a| self.wanted(a, part, input, span));
+                let Some(wanted) = wanted else {
+                    if input.read || input.written {
+                        self.wrong(Wrong::NoArgument { hook: prepared.name.clone(), arg });
+                    }
+                    continue;
+                };
+                for (unit, wanted) in wanted.into_iter().enumerate() {
+                    let Some(at) = renaming.placed(input.group, u16::from(input.delta) + unit as u16) else {
+                        continue;
+                    };
+                    let holds = self.state.get(at);
+                    if input.read && !is_as_wanted(holds, wanted.value) {
+                        let (hook, wanted) = (prepared.name.clone(), wanted.value);
+                        self.wrong(Wrong::Argument { hook, arg, unit, reg: at, holds, wanted });
+                    }
+                    if input.written && !matches!(wanted.back, Back::Nothing) {
+                        let result = Value::Result { hook: hook as u16, arg: arg as u16, unit: unit as u8 };
+                        results.push((at, wanted.back, result));
+                    }
+                }
+            }
+        }
+        results
+    }
+
+    /// What the units of an input are to hold; `None` if the argument has nothing for it.
+    fn wanted(&self, arg: &Arg, part: usize, input: &Input, span: &Span) -> Option<Vec<Wanted>> {
+        let q = self.q;
+        let count = usize::from(input.count);
+        let number = |value: u64| Some((0..count).map(|unit| Wanted::number(value, unit)).collect());
+        let registers = |range: RegRange, back: bool| {
+            let unit =
+                |reg| Wanted { value: self.promised.of(reg), back: if back { Back::Unit(reg) } else { Back::Nothing } };
+            (range.count == input.count).then(|| range.units().map(unit).collect())
+        };
+        match arg {
+            Arg::Const(_) | Arg::Variable { .. } => None,
+            Arg::Literal(value) => number(*value),
+            Arg::Pc => number(q.site.address),
+            Arg::PointId => number(span.insertion.into()),
+            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => number(arg.access(q.inst).ok()?),
+            Arg::Counter(counter) => match q.env.counter(*counter)? {
+                CounterHome::Pair(low) => registers(RegRange::new(low, 2), true),
+                CounterHome::Lanes(vgpr, first) => {
+                    let lanes = (first..first + 2)
+                        .map(|lane| Wanted { value: self.promised.of_lane(vgpr, lane), back: Back::Lane(vgpr, lane) });
+                    (count == 2).then(|| lanes.collect())
+                }
+            },
+            Arg::Reg(range) => registers(*range, false),
+            Arg::InOut(range) => registers(*range, true),
+            Arg::Old(range) => {
+                let (_, kept) = q.olds.iter().find(|(of, _)| of == range)?;
+                let unit = |reg| Wanted { value: Value::Own(reg), back: Back::Nothing };
+                (kept.count == input.count).then(|| kept.units().map(unit).collect())
+            }
+            Arg::Address => {
+                let (_, values) = AddressShape::of(q.inst).ok()?;
+                match values.get(part)? {
+                    AddressInput::Number(n) => number(*n as u64),
+                    AddressInput::Reg(range) => registers(*range, false),
+                }
+            }
+        }
+    }
+
+    /// Relocated literals refer to what the plan binds them to.
+    fn literals(&mut self, span: &Span, prepared: &Prepared, args: &[Arg]) {
+        let q = self.q;
+        for reloc in &prepared.relocs {
+            let bound: Option<(&String, i64)> = match &reloc.target {
+                RelocTarget::Symbol(symbol) => Some((symbol, 0)),
+                RelocTarget::Arg(arg) => match args.get(*arg) {
+                    Some(Arg::Variable { symbol, offset }) => Some((symbol, *offset)),
+                    _ => None,
+                },
+            };
+            let place: Option<Place> = bound.and_then(|(symbol, _)| q.env.symbols.get(symbol).copied());
+            let at = span.start + reloc.inst;
+            let mut literals = q.literals.iter().filter(|l| l.inst == at);
+            let right = match (bound, place, literals.next(), literals.next()) {
+                (Some((_, offset)), Some(place), Some(found), None) => {
+                    found.place == place && found.addend == reloc.addend + offset && found.kind == reloc.kind
+                }
+                _ => false,
+            };
+            if !right {
+                self.wrong(Wrong::Literal { hook: prepared.name.clone(), index: reloc.inst });
+            }
+        }
+        for literal in q.literals.iter().filter(|l| (span.start..span.end).contains(&l.inst)) {
+            if !prepared.relocs.iter().any(|r| span.start + r.inst == literal.inst) {
+                self.wrong(Wrong::StrayLiteral { index: literal.inst });
+            }
+        }
+    }
+
+    /// Whatever an instruction of a hook writes may hold anything, in whatever order they run.
+    fn effects(&mut self, inst: &Inst, renaming: &Renaming) {
+        let mut mode = false;
+        inst.for_each_access(|a| {
+            // The template gives EXEC back, and turns indexing off again.
+            if !a.access.writes() || matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI | Reg::GPR_IDX) {
+                return;
+            }
+            match a.reg {
+                Reg::MODE => mode = true,
+                reg => self.state.spoil(reg, !renaming.keeps_inactive.contains(reg)),
+            }
+        });
+        if mode {
+            self.changes_mode(inst);
+        }
+    }
+
+    fn changes_mode(&mut self, inst: &Inst) {
+        let msb = self.state.bits.msb();
+        let bits = match inst.info().op() {
+            Op::SSetVgprMsb => 0,
+            Op::SSetregB32 | Op::SSetregImm32B32 => {
+                let field = inst.field(Field::Simm16).unwrap_or(u32::MAX);
+                (u32::MAX >> (31 - (field >> 11 & 0x1f))) << (field >> 6 & 0x1f)
+            }
+            _ => u32::MAX,
+        };
+        self.state.bits.lose(bits);
+        self.state.mode_result = None;
+        if !self.has_upper_bits() {
+            return;
+        }
+        match msb::change(inst) {
+            MsbChange::Sets(bits) => {
+                self.state.bits.set_msb(Some(bits));
+                if bits != VgprMsb::ZERO {
+                    self.wrong(Wrong::UpperBits { what: inst.to_string() });
+                }
+            }
+            MsbChange::Keeps => self.state.bits.set_msb(msb),
+            MsbChange::Unknown => self.state.bits.set_msb(None),
+        }
+    }
+}
+
+fn is_as_wanted(holds: Value, wanted: Value) -> bool {
+    match (holds, wanted) {
+        (Value::Mode(bits), Value::Own(Reg::MODE)) => bits.is_own_copy(),
+        (Value::Unknown, _) => false,
+        _ => holds == wanted,
+    }
+}

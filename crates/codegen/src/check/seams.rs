@@ -1,0 +1,188 @@
+//! Where inserted code meets other code, in the finished copy of a function, whatever placement thought of each seam:
+//! wait states and waits for dependencies by isa's table, along every way of a few branches; and memory instructions
+//! that are replayed in a row.
+//!
+//! What the application's own instructions do to each other is the application's.
+
+use luthier_isa::hazard::{Facts, Hazards};
+use luthier_isa::msb::{self, MsbChange};
+use luthier_isa::{Decoder, Flags, Inst, Reg, RegSet, VgprMsb};
+
+use super::{Violation, Wrong};
+use crate::layout::chunk::{Chunk, ChunkId, Fixup, Place};
+use crate::splice::Env;
+
+/// No hazard lasts longer, `s_nop` aside.
+const WINDOW: usize = 20;
+/// Branches that are followed, one behind the other, within a window.
+const HOPS: usize = 3;
+
+/// An instruction of the copy.
+struct Placed {
+    word: u32,
+    inst: Inst,
+    facts: Facts,
+    /// The application's address of it; `None` for what was inserted.
+    origin: Option<u64>,
+    /// Where it branches to, in the same copy.
+    to: Option<usize>,
+}
+
+/// All that is wrong at the seams of one function's copy.
+pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
+    let code = placed(env, chunk, code);
+    let mut pass = Pass { env, code: &code, state: Hazards::default(), found: Vec::new() };
+    pass.restart();
+    // Straight on.
+    for at in 0..code.len() {
+        pass.step(at);
+        if ends(&code[at].inst) {
+            pass.restart();
+        }
+    }
+    // Along the branches.
+    for at in (0..code.len()).filter(|at| code[*at].to.is_some()) {
+        pass.restart();
+        let from = before(&code, at);
+        (from..=at).for_each(|n| pass.state.note(&code[n].facts, n as u64));
+        pass.follow(code[at].to.unwrap_or(at), WINDOW, HOPS);
+    }
+    let mut found = pass.found;
+    if env.replays {
+        found.extend(replays(&code));
+    }
+    found.sort_by_key(|v| v.0);
+    found.dedup();
+    found.into_iter().map(|(at, kind)| Violation { address: address(&code, at), kind }).collect()
+}
+
+fn placed(env: &Env, id: ChunkId, chunk: &Chunk) -> Vec<Placed> {
+    let mut branches: Vec<(u32, u32)> = Vec::new();
+    for fixup in &chunk.fixups {
+        if let Fixup::Branch { at, to: Place::Label { chunk: to, label } } = *fixup
+            && to == id
+            && let Some(label) = chunk.labels.get(label as usize)
+        {
+            branches.push((at, label.word));
+        }
+    }
+    branches.sort_unstable();
+    let decoder = Decoder::new(env.machine.mode);
+    let bytes: Vec<u8> = chunk.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut origins = chunk.origins.iter().copied().peekable();
+    let (mut code, mut targets, mut word) = (Vec::new(), Vec::new(), 0u32);
+    let mut msb = VgprMsb::ZERO;
+    while let Some(rest) = bytes.get(word as usize * 4..).filter(|rest| !rest.is_empty()) {
+        let Ok(mut inst) = decoder.decode(rest) else { break };
+        let origin = origins.next_if(|(at, _)| *at == word).map(|(_, vaddr)| vaddr);
+        let known = origin.and_then(|v| env.program.instr_at(v)).and_then(|i| env.program.inst(i).msb());
+        msb = known.unwrap_or(msb);
+        inst = inst.at(Some(msb));
+        if let MsbChange::Sets(bits) = msb::change(&inst) {
+            msb = bits;
+        }
+        targets.push(branches.binary_search_by_key(&word, |b| b.0).ok().map(|n| branches[n].1));
+        code.push(Placed { word, facts: Facts::of(&inst), inst, origin, to: None });
+        word += inst.size() as u32 / 4;
+    }
+    for (n, target) in targets.into_iter().enumerate() {
+        code[n].to = target.and_then(|word| code.binary_search_by_key(&word, |p| p.word).ok());
+    }
+    code
+}
+
+/// The application's address next to an instruction.
+fn address(code: &[Placed], at: usize) -> u64 {
+    let behind = code[at..].iter().find_map(|p| p.origin);
+    behind.or_else(|| code[..at].iter().rev().find_map(|p| p.origin)).unwrap_or(0)
+}
+
+/// Control never goes on behind it.
+fn ends(inst: &Inst) -> bool {
+    let flags = inst.info().flags;
+    flags.contains(Flags::END) || flags.contains(Flags::BRANCH) && !flags.intersects(Flags::COND_BRANCH | Flags::CALL)
+}
+
+/// The first instruction of the straight run, at most a window long, that leads to this one.
+fn before(code: &[Placed], at: usize) -> usize {
+    let mut from = at;
+    while from > 0 && at - from < WINDOW && !ends(&code[from - 1].inst) {
+        from -= 1;
+    }
+    from
+}
+
+struct Pass<'a> {
+    env: &'a Env<'a>,
+    code: &'a [Placed],
+    state: Hazards,
+    found: Vec<(usize, Wrong)>,
+}
+
+impl Pass<'_> {
+    /// Nothing is known of what came before, but that vector instructions may have read whatever they read anywhere.
+    fn restart(&mut self) {
+        self.state.restart();
+        self.state.assume_read(&self.env.unread);
+    }
+
+    fn step(&mut self, at: usize) {
+        let Pass { code, state, found, .. } = self;
+        let placed = &code[at];
+        state.check(&placed.facts, at as u64, |missing| {
+            let first = &code[(missing.first as usize).min(code.len() - 1)];
+            if placed.origin.is_none() || first.origin.is_none() {
+                let what = format!("{}: {}: {}", missing.rule, missing.what, missing.remedy);
+                found.push((at, Wrong::Hazard { inst: Box::new(placed.inst), what }));
+            }
+        });
+    }
+
+    fn follow(&mut self, from: usize, window: usize, hops: usize) {
+        for (n, at) in (from..self.code.len()).enumerate().take(window) {
+            self.step(at);
+            if ends(&self.code[at].inst) {
+                if let Some(to) = self.code[at].to.filter(|_| hops > 0) {
+                    self.follow(to, window - n, hops - 1);
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// A run of memory instructions of one kind is replayed as a whole after a page fault: where code of two sides is in it,
+/// none may write what one reads.
+fn replays(code: &[Placed]) -> Vec<(usize, Wrong)> {
+    let mut found = Vec::new();
+    let (mut reads, mut writes): (RegSet, RegSet) = (RegSet::EMPTY, RegSet::EMPTY);
+    let (mut kind, mut mixed, mut last) = (None, false, false);
+    for (at, placed) in code.iter().enumerate() {
+        let flags = placed.inst.info().flags;
+        let memory = flags.intersects(Flags::SMEM | Flags::VMEM | Flags::FLAT);
+        let now = memory.then_some(flags.contains(Flags::SMEM));
+        if now.is_none() || now != kind {
+            (reads, writes, mixed) = (RegSet::EMPTY, RegSet::EMPTY, false);
+        } else {
+            mixed |= last != placed.origin.is_some();
+        }
+        (kind, last) = (now, placed.origin.is_some());
+        if now.is_none() {
+            continue;
+        }
+        placed.inst.for_each_access(|a| {
+            let exec = matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI);
+            if a.access.writes() {
+                writes.insert(a.reg);
+            }
+            // A load keeps what lanes that are off have in its destination; that is no source of a replay.
+            if matches!(a.access, luthier_isa::Access::Read | luthier_isa::Access::CondRead) && !exec {
+                reads.insert(a.reg);
+            }
+        });
+        if mixed && writes.intersects(&reads) {
+            found.push((at, Wrong::Replay { inst: Box::new(placed.inst) }));
+        }
+    }
+    found
+}

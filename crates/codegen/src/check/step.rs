@@ -1,0 +1,239 @@
+//! One instruction outside of the hooks: only what placement is known to need is understood.
+
+use luthier_isa::msb::{self, MsbChange};
+use luthier_isa::{Access, Field, Format, Generation, Inst, Op, Operand, Reg, RegRange, VgprMsb};
+
+use super::state::{Both, State, is_vector};
+use super::value::Value;
+use super::wrong::Wrong;
+
+/// What else an instruction does.
+pub enum Effect {
+    Nothing,
+    /// It loads a vector unit from a place in scratch.
+    Load {
+        reg: Reg,
+        offset: u32,
+    },
+    Store {
+        offset: u32,
+    },
+}
+
+/// A field of a hardware register.
+struct HwField {
+    unit: Reg,
+    mask: u32,
+}
+
+/// Carries values along. An error is an instruction that is not understood.
+pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
+    let unknown = || Wrong::Unknown { inst: Box::new(*inst) };
+    upper_bits(state, inst)?;
+    let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
+    let info = inst.info();
+    match (info.op(), operands.as_slice()) {
+        (Op::SNop | Op::DsNop | Op::VNop | Op::SWaitcnt | Op::SWaitcntDepctr | Op::SDelayAlu, _) => {}
+        (Op::SMovB32 | Op::SMovB64, [Operand::Reg(to), from]) if !is_vector(to.first) => {
+            let values = scalars(state, *to, *from, inst);
+            to.units().zip(values).for_each(|(unit, value)| state.set(unit, value));
+        }
+        (Op::VMovB32, [Operand::Reg(to), from]) if info.format == Format::Vop1 && is_whole(to) => {
+            let value = both(state, *from).ok_or_else(unknown)?;
+            state.set_vector(to.first, value);
+        }
+        (Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 | Op::VAccvgprMovB32, [Operand::Reg(to), from]) if is_whole(to) => {
+            let value = both(state, *from).ok_or_else(unknown)?;
+            match writes_all_lanes(inst, to.first) {
+                true => state.set_whole(to.first, value),
+                false => state.set_vector(to.first, value),
+            }
+        }
+        (Op::VWritelaneB32, [Operand::Reg(to), from, Operand::Inline(lane @ 128..=191)]) => {
+            let value = scalars(state, RegRange::new(to.first, 1), *from, inst)[0];
+            let lane = lane_of(inst, *lane).ok_or_else(unknown)?;
+            state.set_lane(to.first, lane, value);
+        }
+        (Op::VReadlaneB32, [Operand::Reg(to), Operand::Reg(from), Operand::Inline(lane @ 128..=191)]) => {
+            let lane = lane_of(inst, *lane).ok_or_else(unknown)?;
+            state.set(to.first, state.lane(from.first, lane));
+        }
+        // 1 if SCC, else 0.
+        (Op::SCselectB32, [Operand::Reg(to), Operand::Inline(129), Operand::Inline(128)]) => {
+            let scc = state.get(Reg::SCC);
+            state.set(to.first, if scc == Value::Own(Reg::SCC) { scc } else { Value::Unknown });
+        }
+        // SCC, if it was kept so, or as a hook wants it.
+        (Op::SCmpLgU32, [Operand::Reg(from), Operand::Inline(128)]) => {
+            let value = match state.get(from.first) {
+                value @ (Value::Own(Reg::SCC) | Value::Result { .. }) => value,
+                _ => Value::Unknown,
+            };
+            state.set(Reg::SCC, value);
+        }
+        (Op::SGetregB32, [Operand::Reg(to), ..]) => {
+            let field = hardware_field(inst).ok_or_else(unknown)?;
+            let value = match field.unit {
+                // The field is moved down, and is compared only with fields that begin at bit zero.
+                Reg::MODE if field.mask & 1 != 0 => Value::Mode(state.bits.copied(field.mask)),
+                Reg::FLAT_SCRATCH_BASE_LO | Reg::FLAT_SCRATCH_BASE_HI if field.mask == u32::MAX => {
+                    state.get(field.unit)
+                }
+                _ => Value::Unknown,
+            };
+            let value = match value {
+                Value::Mode(_) if field.mask == u32::MAX && state.mode_result.is_some() => {
+                    state.mode_result.unwrap_or(value)
+                }
+                value => value,
+            };
+            state.set(to.first, value);
+        }
+        (Op::SSetregB32 | Op::SSetregImm32B32, _) => set_hardware(state, inst)?,
+        (Op::SSetVgprMsb, _) => {
+            if let MsbChange::Sets(bits) = msb::change(inst) {
+                state.bits.set_msb(Some(bits));
+            }
+        }
+        (Op::ScratchLoadDword, [Operand::Reg(to)]) if to.count == 1 => {
+            let offset = scratch_offset(inst).ok_or_else(unknown)?;
+            let value = state.slot(offset);
+            state.set_vector(to.first, value);
+            return Ok(Effect::Load { reg: to.first, offset });
+        }
+        (Op::ScratchStoreDword, [Operand::Reg(from)]) if from.count == 1 => {
+            let offset = scratch_offset(inst).ok_or_else(unknown)?;
+            state.store(offset, from.first);
+            return Ok(Effect::Store { offset });
+        }
+        _ => return Err(unknown()),
+    }
+    Ok(Effect::Nothing)
+}
+
+/// Whatever EXEC says.
+fn writes_all_lanes(inst: &Inst, reg: Reg) -> bool {
+    let mut all = false;
+    inst.for_each_access(|a| all |= a.reg == reg && a.access == Access::Write);
+    all
+}
+
+fn is_whole(range: &RegRange) -> bool {
+    range.count == 1 && !range.is_half()
+}
+
+/// The instruction means the registers that it is taken to mean.
+fn upper_bits(state: &State, inst: &Inst) -> Result<(), Wrong> {
+    let info = inst.info();
+    if info.mode.target().vgprs() <= 256 {
+        return Ok(());
+    }
+    let vector = |r: RegRange| r.first.is_vgpr();
+    let named = info.operands.iter().filter(|o| msb::slot(info, o.field).is_some());
+    let mut named = named.filter_map(|o| inst.named(o).reg());
+    let (taken, runs) = (inst.msb(), state.bits.msb());
+    if named.any(vector) && (taken.is_none() || taken != runs) {
+        let bits = |msb: Option<VgprMsb>| msb.map(VgprMsb::bits);
+        return Err(Wrong::WrongUpperBits { inst: Box::new(*inst), taken: bits(taken), runs: bits(runs) });
+    }
+    Ok(())
+}
+
+/// What a scalar move puts into each unit.
+fn scalars(state: &State, to: RegRange, from: Operand, inst: &Inst) -> Vec<Value> {
+    match from {
+        Operand::Reg(from) if from.count == to.count && !from.is_half() && !is_vector(from.first) => {
+            from.units().map(|u| state.get(u)).collect()
+        }
+        // SCC as a source is 0 or 1.
+        Operand::Special(253) if to.count == 1 => vec![state.get(Reg::SCC)],
+        constant => {
+            let number = |ty| constant.bits(ty);
+            let wide = if inst.info().op() == Op::SMovB64 {
+                number(luthier_isa::DataType::B64)
+            } else {
+                number(luthier_isa::DataType::B32)
+            };
+            let part = |n: u32| wide.map_or(Value::Unknown, |w| Value::Number((w >> (32 * n)) as u32));
+            (0..u32::from(to.count)).map(part).collect()
+        }
+    }
+}
+
+/// What a vector move puts into the lanes.
+fn both(state: &State, from: Operand) -> Option<Both> {
+    match from {
+        Operand::Reg(from) if from.count == 1 && !from.is_half() => Some(state.both(from.first)),
+        constant => {
+            let value = constant.bits(luthier_isa::DataType::B32)?;
+            Some(Both::same(Value::Number(value as u32)))
+        }
+    }
+}
+
+/// The lane that an inline constant from 0 to 63 names.
+fn lane_of(inst: &Inst, code: u16) -> Option<u8> {
+    let lane = (code - 128) as u8;
+    (u32::from(lane) < inst.info().mode.wave().lanes()).then_some(lane)
+}
+
+fn hardware_field(inst: &Inst) -> Option<HwField> {
+    let field = inst.field(Field::Simm16)?;
+    let (offset, width) = (field >> 6 & 0x1f, (field >> 11 & 0x1f) + 1);
+    let mask = (u32::MAX >> (32 - width)) << offset;
+    let mut unit = None;
+    inst.for_each_access(|a| {
+        if a.implicit && a.reg.is_state() {
+            unit = unit.or(Some(a.reg));
+        }
+    });
+    Some(HwField { unit: unit?, mask })
+}
+
+fn set_hardware(state: &mut State, inst: &Inst) -> Result<(), Wrong> {
+    let unknown = || Wrong::Unknown { inst: Box::new(*inst) };
+    let field = hardware_field(inst).ok_or_else(unknown)?;
+    let literal = inst.info().op() == Op::SSetregImm32B32;
+    let source = inst.operands().find_map(|(_, value)| value.reg());
+    let value = source.map_or(Value::Unknown, |range| state.get(range.first));
+    match field.unit {
+        Reg::MODE => {
+            let keeps = state.mode_result.take();
+            if literal {
+                let shift = field.mask.trailing_zeros();
+                state.bits.set(field.mask, inst.literal().unwrap_or(0) << shift);
+            } else {
+                match value {
+                    Value::Mode(bits) if field.mask & 1 != 0 => state.bits.put(field.mask, bits),
+                    Value::Result { .. } if field.mask == u32::MAX => state.set(Reg::MODE, value),
+                    _ => state.bits.lose(field.mask),
+                }
+            }
+            if keeps.is_some() && state.mode_result.is_none() {
+                // What the hook left has been changed again.
+                state.bits.lose(u32::MAX);
+            }
+            match msb::change(inst) {
+                MsbChange::Sets(bits) => state.bits.set_msb(Some(bits)),
+                MsbChange::Keeps | MsbChange::Unknown => {}
+            }
+            Ok(())
+        }
+        unit @ (Reg::FLAT_SCRATCH_BASE_LO | Reg::FLAT_SCRATCH_BASE_HI) if field.mask == u32::MAX && !literal => {
+            state.set(unit, value);
+            Ok(())
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// The offset of a scratch access without address registers, in bytes of each lane.
+fn scratch_offset(inst: &Inst) -> Option<u32> {
+    let generation = inst.info().mode.target().generation();
+    let sign = match generation {
+        Generation::Gfx10 => 11,
+        Generation::Gfx12 | Generation::Gfx1250 => 23,
+        _ => 12,
+    };
+    inst.field(Field::Offset).filter(|raw| raw >> sign == 0)
+}

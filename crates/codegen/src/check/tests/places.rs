@@ -1,0 +1,196 @@
+//! Real splices: the pipeline's own steps from a kernel and a hook to the question that the checker is asked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use luthier_isa::{Inst, RegSet, VgprMsb};
+use luthier_lifter::{InFlight, Live, Liveness, PendingLoads, Program};
+use luthier_loader::CodeObject;
+
+use super::hooks::Hook;
+use crate::check::{self, Violation};
+use crate::component::Component;
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot};
+use crate::layout::chunk::{ChunkId, Place};
+use crate::machine::Machine;
+use crate::machine::seams::Seam;
+use crate::pipeline::Base;
+use crate::splice::emit::{Literal, Span};
+use crate::splice::{Demand, Env, Site, Splice, allocate, emit};
+use crate::template::prepared::Prepared;
+use crate::template::renamed::Renamed;
+use crate::{Body, Counter, Insertion, Plan, Rejection, Variable, Where};
+
+/// One place as it was spliced, to be changed and asked about again.
+#[derive(Clone)]
+pub struct Spliced {
+    pub insts: Vec<Inst>,
+    pub spans: Vec<Span>,
+    pub literals: Vec<Literal>,
+    pub made: Vec<u32>,
+    pub inst: Inst,
+    pub address: u64,
+    pub live: Live,
+    pub loads: InFlight,
+    pub msb: VgprMsb,
+    pub splice: Splice,
+}
+
+impl Spliced {
+    pub fn check(&self, env: &Env) -> Vec<Violation> {
+        let nothing = RegSet::EMPTY;
+        let site = self.site(&nothing);
+        check::splice(&check::Question {
+            env,
+            site: &site,
+            olds: &[],
+            inst: &self.inst,
+            insts: &self.insts,
+            base: 0,
+            spans: &self.spans,
+            made: &self.made,
+            literals: &self.literals,
+            highest: self.splice.highest,
+            scratch: self.splice.scratch,
+        })
+    }
+
+    fn site<'a>(&'a self, nothing: &'a RegSet) -> Site<'a> {
+        Site {
+            address: self.address,
+            live: &self.live,
+            loads: &self.loads,
+            busy: nothing,
+            kept: nothing,
+            indexed: false,
+            msb: self.msb,
+        }
+    }
+
+    /// The instruction is one of a hook's.
+    pub fn in_hook(&self, at: usize) -> bool {
+        self.spans.iter().any(|s| (s.start..s.end).contains(&at))
+    }
+}
+
+/// Hands the environment of a plan with the hook in front of each instruction, twice at each, to `each`.
+fn with_env(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component, &[Spot])) {
+    let program = Program::lift(object).unwrap();
+    let machine = Machine::of(program.mode()).unwrap();
+    let plan = plan(&program, hook);
+    let templates = [Prepared::new(&hook.template)];
+    let template_of = vec![Some(0); plan.insertions.len()];
+    let symbols: HashMap<String, Place> =
+        [("tool.total".to_owned(), Place::Variable { index: 0, offset: 0 })].into_iter().collect();
+    let base = Base {
+        object,
+        program: &program,
+        plan: &plan,
+        machine: &machine,
+        templates: &templates,
+        template_of: &template_of,
+        symbols: &symbols,
+    };
+    let instrs = program.instrs().iter().flat_map(|i| [i, i]).enumerate();
+    let spots: Vec<Spot> =
+        instrs.map(|(n, instr)| Spot { instr, at: Where::Before, order: 0, insertion: n as u32 }).collect();
+    for component in Component::all(&base, &spots) {
+        each(&component, &spots);
+    }
+}
+
+/// The plan with the hook in front of each instruction.
+pub fn plan(program: &Program, hook: &Hook) -> Plan {
+    let args: Arc<[crate::Arg]> = hook.args.clone().into();
+    let insertion = |i| Insertion {
+        address: program.vaddr(i),
+        at: Where::Before,
+        body: Body::Hook { hook: 0, args: args.clone() },
+        order: 0,
+    };
+    Plan {
+        hooks: vec![Arc::new(hook.template.clone())],
+        variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
+        counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
+        insertions: program.instrs().iter().flat_map(|i| [insertion(i), insertion(i)]).collect(),
+        check: true,
+    }
+}
+
+/// Splices the hook, twice at each, in front of those instructions of an object whose numbers are wanted, and hands every
+/// place to `each`. Gives the rejections.
+pub fn for_each(
+    object: &CodeObject,
+    hook: &Hook,
+    wanted: impl Fn(usize) -> bool,
+    mut each: impl FnMut(&Env, Spliced),
+) -> Vec<Rejection> {
+    let mut rejections = Vec::new();
+    with_env(object, hook, |component, _| {
+        let env = &component.env;
+        let program = env.program;
+        for &function in &component.functions {
+            let (liveness, pending) = (Liveness::of(program, function), PendingLoads::of(program, function));
+            for block in program.function(function).blocks.iter() {
+                let (points, loads) = (liveness.points(block), pending.points(block));
+                for (n, i) in program.block(block).instrs.iter().enumerate().filter(|(_, i)| wanted(i.0 as usize)) {
+                    let inst = *program.inst(i);
+                    let mut spliced = Spliced {
+                        insts: Vec::new(),
+                        spans: Vec::new(),
+                        literals: Vec::new(),
+                        made: Vec::new(),
+                        inst,
+                        address: program.vaddr(i),
+                        live: points[n].before.clone(),
+                        loads: loads[n].clone(),
+                        msb: inst.msb().unwrap_or_default(),
+                        splice: Splice::default(),
+                    };
+                    let insertions = [i.0 * 2, i.0 * 2 + 1];
+                    place(env, &mut spliced, &insertions, &mut rejections);
+                    if !spliced.made.is_empty() {
+                        each(env, spliced);
+                    }
+                }
+            }
+        }
+    });
+    rejections
+}
+
+/// The copy of each function with the hook in front of each instruction, as one chunk.
+pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, &Copied)) {
+    with_env(object, hook, |component, spots| {
+        let env = &component.env;
+        let count = env.program.functions().len();
+        for &function in &component.functions {
+            let map = ChunkMap { of_function: vec![Some(ChunkId(0)); count] };
+            let vaddr = env.program.function(function).vaddr;
+            let entry = Some(KernelEntry { vaddr, preloads: false });
+            let copied = copy::copy(env, &map, function, ChunkId(0), spots, entry, true).unwrap();
+            each(env, &copied);
+        }
+    });
+}
+
+fn place(env: &Env, spliced: &mut Spliced, insertions: &[u32], rejections: &mut Vec<Rejection>) {
+    let nothing = RegSet::EMPTY;
+    let mut splice = Splice::default();
+    let site = spliced.site(&nothing);
+    let mut demands = Vec::new();
+    for &insertion in insertions {
+        match Demand::of(env, &site, &spliced.inst, insertion, &[]) {
+            Ok(demand) => demands.push(demand),
+            Err(reason) => rejections.push(reason),
+        }
+    }
+    let allocation = allocate(env, &site, &demands);
+    rejections.extend(allocation.rejected.iter().map(|(_, reason)| reason.clone()));
+    let mut seam = Seam::new(env.machine.mode, env.unread);
+    emit(env, &site, &demands, &allocation, &mut Renamed::default(), &mut seam, &mut splice).unwrap();
+    let made = allocation.hooks.iter().map(|h| demands[h.demand].insertion).collect();
+    let (insts, spans, literals) = (splice.insts.clone(), splice.spans.clone(), splice.literals.clone());
+    (spliced.made, spliced.insts, spliced.spans, spliced.literals) = (made, insts, spans, literals);
+    spliced.splice = splice;
+}

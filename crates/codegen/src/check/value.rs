@@ -1,0 +1,64 @@
+//! Symbolic values of register units.
+
+use std::fmt;
+
+use luthier_isa::Reg;
+
+use super::mode::ModeBits;
+use crate::layout::chunk::Place;
+
+/// What a unit holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// What this unit held when the inserted code began; of SCC 0 or 1.
+    Own(Reg),
+    /// What a lane of a vector unit held when the inserted code began.
+    Lane(Reg, u8),
+    Number(u32),
+    /// A unit of an argument, as a hook left it.
+    Result {
+        hook: u16,
+        arg: u16,
+        unit: u8,
+    },
+    /// Some bits of MODE at their places, all others zero.
+    Mode(ModeBits),
+    /// What `s_getpc_b64` at this position gives (which half), on the way to a place.
+    Pc {
+        at: u16,
+        high: bool,
+    },
+    /// The low or the high half of the address of a place; the carry from one to the other.
+    Address {
+        of: Place,
+        part: AddressPart,
+    },
+    /// Anything else; each time another thing.
+    Unknown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressPart {
+    Low,
+    High,
+    Carry,
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Own(reg) => write!(f, "{reg}'s old value"),
+            Value::Lane(reg, lane) => write!(f, "lane {lane} of {reg}'s old value"),
+            Value::Number(n) => write!(f, "{n:#x}"),
+            Value::Result { hook, arg, unit } => write!(f, "unit {unit} of argument {arg} as hook {hook} left it"),
+            Value::Mode(_) => f.write_str("bits of MODE"),
+            Value::Pc { high, .. } => write!(f, "the {} half of the program counter", half(*high)),
+            Value::Address { of, part } => write!(f, "{part:?} of the address of {of:?}"),
+            Value::Unknown => f.write_str("something else"),
+        }
+    }
+}
+
+fn half(high: bool) -> &'static str {
+    if high { "high" } else { "low" }
+}

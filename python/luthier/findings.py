@@ -1,0 +1,42 @@
+"""What strict mode finds, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Finding(dict[str, Any]):
+    """One finding: a dict with the keys of docs/report.md, which prints itself as a sentence."""
+
+    def __str__(self) -> str:
+        return finding_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Finding {finding_text(self)}>"
+
+
+def finding_text(finding: dict[str, Any]) -> str:
+    """A strict-mode finding in one line."""
+    where = f"{finding['kernel']}+pc {finding['pc']:#x} ({finding['text']}){_line(finding)}"
+    who = f"workgroup {tuple(finding['workgroup'])} wave {finding['wave']}"
+    if finding["lane"] is not None:
+        who += f" lane {finding['lane']}"
+    at = f", address {finding['address']:#x}" if finding["address"] is not None else ""
+    other = finding["other"]
+    if other is not None:
+        which = "the first one is" if finding["kind"] == "hazard" else f"the other is wave {other['wave']}"
+        at += f"; {which} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
+    if finding.get("place"):
+        at += f", {finding['place']}" if finding["address"] is not None else ""
+    if finding.get("source_text"):
+        at += f"; source: {finding['source_text']}"
+    return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}"
+
+
+def _line(place: dict[str, Any]) -> str:
+    """Where the source of a finding's instruction is, and through which inlined calls, as `` at FILE:LINE:COLUMN``."""
+    frames = place["source"]
+    if not frames:
+        return ""
+    places = [f"{frame['file'] or '??'}:{frame['line']}" + (f":{frame['column']}" if frame["column"] else "") for frame in frames]
+    return f" at {places[0]}" + "".join(f", inlined at {place}" for place in places[1:])

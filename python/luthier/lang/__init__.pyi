@@ -1,0 +1,150 @@
+"""The hook language as type checkers see it.
+
+A hook is no Python: Luthier checks it, with types of fixed width. Type checkers are told to leave the functions alone
+(``no_type_check``), and to take the types for Python's own wherever else they stand, ``total: lt.u64 = 0`` included.
+"""
+
+from typing import Any, Generic, TypeAlias, TypeVar
+from typing import no_type_check as device
+from typing import no_type_check as hook
+
+from typing_extensions import TypeVar as TypeVarWithDefault
+
+from .errors import HookError as HookError
+from .errors import Span as Span
+from .functions import DeviceFunction as DeviceFunction
+from .functions import Hook as Hook
+from .functions import Param as Param
+from .types import Array as Array
+from .types import Counter as Counter
+from .types import InOut as InOut
+from .types import Pointer as Pointer
+from .types import Scalar as Scalar
+from .types import Type as Type
+
+__all__ = [
+    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "Array", "InOut", "Pointer", "Scalar",
+    "Type", "ElementType", "array", "bool_", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr",
+    "u8", "u16", "u32", "u64", "exec_mask", "active_lanes", "lane_id", "clock", "trap", "popcount", "ctz",
+    "clz", "ballot", "readfirstlane", "readlane", "sqrt", "floor", "fma", "abs", "min", "max", "atomic_add", "atomic_and",
+    "atomic_or", "atomic_xor", "atomic_min", "atomic_max", "atomic_exchange", "atomic_cas", "wave_atomic_add",
+]  # fmt: skip
+
+u8: TypeAlias = int
+u16: TypeAlias = int
+u32: TypeAlias = int
+u64: TypeAlias = int
+i8: TypeAlias = int
+i16: TypeAlias = int
+i32: TypeAlias = int
+i64: TypeAlias = int
+f16: TypeAlias = float
+f32: TypeAlias = float
+f64: TypeAlias = float
+bool_: TypeAlias = bool
+
+#: What a :class:`luthier.DeviceArray` may have as elements: ``lt.u8`` to ``lt.f64``.
+ElementType: TypeAlias = type[int] | type[float]
+
+_T = TypeVar("_T")
+_S = TypeVarWithDefault("_S", default=Any)
+
+class ptr(Generic[_T, _S]):
+    """The address of elements of one type: ``lt.ptr[lt.u64]``, ``lt.ptr[lt.u32, "lds"]``."""
+
+    def __init__(self, address: int, /) -> None: ...
+    def __getitem__(self, index: int, /) -> _T: ...
+    def __setitem__(self, index: int, value: _T, /) -> None: ...
+    def __add__(self, elements: int, /) -> ptr[_T, _S]: ...
+    def __radd__(self, elements: int, /) -> ptr[_T, _S]: ...
+    def __sub__(self, elements: int, /) -> ptr[_T, _S]: ...
+
+class counter(int):
+    """A 64-bit count of the wave's own, kept in registers: ``count += n``."""
+
+class inout(Generic[_T]):
+    """An application register that the hook may also change."""
+
+def array(of: type[_T], length: int) -> list[_T]:
+    """``a = lt.array(lt.u32, 8)`` inside a hook: eight zeros of each lane's own."""
+
+def bitcast(type: type[_T], x: Any) -> _T:
+    """The same bits as another type of the same size."""
+
+def exec_mask() -> int:
+    """One bit for each active lane."""
+
+def active_lanes() -> int:
+    """How many lanes are active."""
+
+def lane_id() -> int:
+    """The lane's number in the wave, from 0."""
+
+def clock() -> int:
+    """The shader engine's cycle counter (s_memtime)."""
+
+def trap() -> None:
+    """Stops the wave (s_trap 2): the dispatch fails."""
+
+def popcount(x: int) -> int:
+    """How many bits of an integer are set."""
+
+def ctz(x: int) -> int:
+    """Zero bits below the lowest set one; all of them when x is 0."""
+
+def clz(x: int) -> int:
+    """Zero bits above the highest set one; all of them when x is 0."""
+
+def ballot(condition: Any) -> int:
+    """One bit for each active lane with a true condition."""
+
+def readfirstlane(x: _T) -> _T:
+    """The value that the first active lane has (lane 0 when none is), the same in all lanes."""
+
+def readlane(x: _T, lane: int) -> _T:
+    """The value that one lane has, active or not; lane must be uniform."""
+
+def sqrt(x: float) -> float:
+    """The square root of a float."""
+
+def floor(x: float) -> float:
+    """The largest whole float that is not above x."""
+
+def fma(x: float, y: float, z: float) -> float:
+    """x * y + z, rounded once."""
+
+def abs(x: _T) -> _T:
+    """The absolute value; the most negative integer stays itself."""
+
+def min(a: _T, b: _T) -> _T:
+    """The smaller of two."""
+
+def max(a: _T, b: _T) -> _T:
+    """The larger of two."""
+
+def atomic_add(p: ptr[_T, Any], x: _T) -> _T:
+    """Each active lane adds x to *p; gives what was there before."""
+
+def atomic_and(p: ptr[_T, Any], x: _T) -> _T:
+    """Each active lane keeps the bits of *p that are in x; gives the old value."""
+
+def atomic_or(p: ptr[_T, Any], x: _T) -> _T:
+    """Each active lane sets the bits of x in *p; gives the old value."""
+
+def atomic_xor(p: ptr[_T, Any], x: _T) -> _T:
+    """Each active lane flips the bits of x in *p; gives the old value."""
+
+def atomic_min(p: ptr[_T, Any], x: _T) -> _T:
+    """Each active lane lowers *p to x; gives the old value."""
+
+def atomic_max(p: ptr[_T, Any], x: _T) -> _T:
+    """Each active lane raises *p to x; gives the old value."""
+
+def atomic_exchange(p: ptr[_T, Any], x: _T) -> _T:
+    """Each active lane stores x to *p; gives the old value."""
+
+def atomic_cas(p: ptr[_T, Any], expected: _T, x: _T) -> _T:
+    """Each active lane stores x to *p if expected is there; gives what was there."""
+
+def wave_atomic_add(p: ptr[int], x: int) -> None:
+    """The wave adds x to *p once, however many lanes are active, none included. p and x must be the same in all lanes."""

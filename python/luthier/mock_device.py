@@ -1,0 +1,136 @@
+"""The mock device: loads code objects, runs kernels, shows what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from . import _core
+from .code_object import CodeObject
+from .errors import ArgumentError, DeviceError
+from .launching import LaunchKeywords, launches
+from .linked import Linked
+from .loader import MockLoader
+from .module import Module
+from .observe import Session, Trace
+from .planning import OnRejected
+from .results import RunResult
+from .tool import Tool
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def finding_kinds() -> list[str]:
+    """The kinds of findings that strict mode knows."""
+    return _core.finding_kinds()
+
+
+class Device:
+    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core). A launch is given up, with a
+    DeviceError that says where all waves are, when one workgroup has run ``watchdog`` instructions (100 billion unless
+    told)."""
+
+    def __init__(self, processor: str = "gfx90a", *, threads: int = 0, watchdog: int | None = None):
+        if watchdog is not None and not 0 < watchdog < 1 << 64:
+            raise ArgumentError(f"watchdog: {watchdog} is not a number of instructions")
+        if processor not in _core.TARGETS:
+            raise DeviceError(f"there is no mock device for {processor}: there is one for {', '.join(_core.TARGETS)}")
+        self.processor = processor
+        self.core = _core.Device(processor, threads, watchdog)
+        self._modules: dict[tuple[Any, ...], tuple[Module, Any]] = {}
+
+    @overload
+    def load(self, source: MockLoader) -> Linked: ...  # pyright: ignore[reportOverlappingOverload]  # Any takes all
+    @overload
+    def load(
+        self,
+        source: Any,
+        *,
+        tools: Sequence[Tool] = (),
+        kernels: Sequence[str] | None = None,
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
+    ) -> Module: ...
+    def load(
+        self,
+        source: Any,
+        *,
+        tools: Sequence[Tool] = (),
+        kernels: Sequence[str] | None = None,
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
+    ) -> Module | Linked:
+        """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
+        or those named. ``check`` and ``on_rejected`` are those of :func:`luthier.instrument`.
+
+        Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are;
+        objects are instrumented (:func:`luthier.instrument`) before they go into a loader."""
+        if isinstance(source, MockLoader):
+            if tools or kernels is not None or check:
+                raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
+            return Linked(self, source)
+        return Module(self, CodeObject.of(source, target=self.processor), tools, kernels, check, on_rejected=on_rejected)
+
+    @launches
+    def run(
+        self,
+        source: Any,
+        kernel: str,
+        *,
+        tools: Sequence[Tool] = (),
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
+        **launch: Unpack[LaunchKeywords],
+    ) -> RunResult:
+        """Loads a code object and launches a kernel (see :meth:`Module.run`).
+
+        The same :class:`CodeObject` with the same tools again is not loaded again: its variables keep their values.
+        """
+        return self._module(source, kernel, tools, check, on_rejected).run(kernel, **launch)
+
+    @launches
+    def trace(
+        self,
+        source: Any,
+        kernel: str,
+        *,
+        tools: Sequence[Tool] = (),
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
+        events: Sequence[str] = (),
+        snapshots: Sequence[int] = (),
+        only: Sequence[int] = (),
+        limit: int = 1 << 22,
+        **launch: Unpack[LaunchKeywords],
+    ) -> Trace:
+        """Loads a code object and watches a launch (see :meth:`Module.trace`)."""
+        module = self._module(source, kernel, tools, check, on_rejected)
+        return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, **launch)
+
+    @launches
+    def session(
+        self,
+        source: Any,
+        kernel: str,
+        *,
+        tools: Sequence[Tool] = (),
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
+        **launch: Unpack[LaunchKeywords],
+    ) -> Session:
+        """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`)."""
+        return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
+
+    def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool, on_rejected: OnRejected) -> Module:
+        if not isinstance(source, CodeObject):
+            code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
+            return self.load(code_object, tools=tools, check=check, on_rejected=on_rejected)
+        key = (on_rejected, check, id(source), *map(id, tools))
+        if key not in self._modules:
+            module = self.load(source, tools=tools, check=check, on_rejected=on_rejected)
+            self._modules[key] = module, (source, tuple(tools))
+        return self._modules[key][0]
+
+    def __repr__(self) -> str:
+        return f"<Device {self.processor}>"

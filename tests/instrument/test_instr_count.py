@@ -1,0 +1,127 @@
+"""instr_count against the device's own count, and what counting costs."""
+
+from __future__ import annotations
+
+import compiled
+import kernel_cases
+import numpy as np
+import pytest
+
+import luthier as lt
+from instrument.programs import instrumented, launch, on_every_target, places
+from luthier.counting import increments, may_not_return
+
+OPTIONS = ("", ":where=after", ":per=instruction", ":per=instruction,where=after")
+
+
+@on_every_target
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_count_is_the_devices(target, options):
+    code = places(target)
+    plain, reference = launch(lt.Device(target[0]).load(code))
+    out, result = launch(instrumented(code, target, [lt.tools.load(f"instr_count{options}")]))
+    np.testing.assert_array_equal(out, plain)
+    assert result.tools == {"instr_count": {"instructions": reference.instructions}}
+
+
+#: Ends of the program in a callee, tail calls, calls through pointers, a switch, loops in loops, unstructured loops.
+SHAPES = """
+NOINLINE void stop_if(u32 x) { if (x == 5) __builtin_amdgcn_endpgm(); }
+NOINLINE u32 leaf(u32 x) { u32 s = 0; for (u32 i = 0; i < (x & 3); i++) for (u32 k = i; k < 4; k++) s += x ^ k; return s; }
+NOINLINE u32 other(u32 x) { return x & 1 ? leaf(x >> 1) : leaf(x + 3); }
+typedef u32 (*Function)(u32);
+NOINLINE u32 through(Function f, u32 x) { return f(x) + 1; }
+KERNEL shapes(u32 *out, u32 n) {
+    u32 i = global_x(), x = n, sum = 0;
+    stop_if(__builtin_amdgcn_readfirstlane(group_x()));
+    for (u32 k = 0; k < 6; k++) {
+        switch ((x + k) % 5) {
+            case 0: sum += leaf(x); break;
+            case 1: sum ^= other(x);
+            case 2: sum *= 3; break;
+            case 3: sum += through(x & 2 ? leaf : other, k); break;
+            default: if (sum & 1) goto odd; sum += 7;
+        }
+        x = x * 5 + i;
+        odd: x++;
+    }
+    out[i] = sum;
+}
+"""
+
+
+@on_every_target
+@pytest.mark.parametrize("level", ("O0", "O1", "O3"))
+def test_ends_in_callees_tail_calls_and_switches_are_counted(target, level):
+    code = lt.CodeObject.open(compiled.build(SHAPES, *target, level=level))
+    outs, counts = [], []
+    for tools in ([], [lt.tools.load("instr_count")]):
+        module = lt.Device(target[0]).load(code, tools=tools, check=True, on_rejected="raise")
+        out = np.zeros(8 * 64, np.uint32)
+        result = module.run("shapes", grid=8 * 64, block=64, args=[out, np.uint32(9)], strict=True)
+        assert result.findings == [], result.findings[:2]
+        outs.append(out.tobytes())
+        counts.append(result.tools["instr_count"]["instructions"] if tools else result.instructions)
+    assert outs[0] == outs[1] and counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("target", ("gfx90a", "gfx1100", "gfx1201"))
+def test_counting_costs_at_most_a_sixth_of_the_instructions(target):
+    total = Cost()
+    for name in kernel_cases.CASES:
+        path = compiled.code_object(name, "O3", target=target)
+        tool = lt.tools.load("instr_count")
+        module = lt.Device(target).load(path, tools=[tool])
+        counted = 0
+        for case in kernel_cases.launches(name):
+            result = module.run(case.kernel, grid=case.grid, block=case.block, args=case.args)
+            case.check(case.args)
+            total.add(result)
+            counted += result.app_instructions
+        assert int(tool.count) == counted
+    assert total.ratio <= 1.15
+
+
+class Cost:
+    def __init__(self):
+        self.app = self.all = 0
+
+    def add(self, result):
+        self.app += result.app_instructions
+        self.all += result.instructions
+
+    @property
+    def ratio(self):
+        return self.all / self.app
+
+
+def test_increments_add_up_on_every_walk():
+    """Random walks through the graphs of real kernels: increments against the sums of block lengths."""
+    rng = np.random.default_rng(5)
+    walks = 0
+    for name in kernel_cases.CASES:
+        for level in compiled.LEVELS:
+            code = lt.CodeObject.open(compiled.code_object(name, level))
+            ending = may_not_return(code.functions)
+            for function in code.functions:
+                found = increments(function, len, ending)
+                places = {(i.block and i.block.address, i.successor and i.successor.address): i.amount for i in found}
+                assert len(places) == len(found)
+                for _ in range(20):
+                    walks += check_walk(function, places, rng)
+    assert walks > 500
+
+
+def check_walk(function, places, rng) -> bool:
+    block = next(b for b in function.blocks if b.address == function.address)
+    wanted, got = 0, places.get((None, None), 0)
+    for _ in range(300):
+        wanted += len(block)
+        got += places.get((block.address, None), 0)
+        successors = block.successors
+        if not successors:
+            assert got == wanted, (function.name, places)
+            return True
+        block, last = successors[rng.integers(len(successors))], block
+        got += places.get((last.address, block.address), 0)
+    return False
