@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::device::{device_error, report_to_python};
-use crate::error::{Class, guard};
+use crate::error::{Class, listening};
 
 /// What Python asks for: kinds of events, addresses to copy registers at, addresses that alone make events, how many.
 pub type Request = (Vec<String>, Vec<u64>, Vec<u64>, usize);
@@ -90,20 +90,23 @@ impl PySession {
         PySession { inner: Mutex::new(inner) }
     }
 
-    /// Nobody who has it waits for the interpreter.
+    /// Nobody who has it waits for the interpreter, as making an exception does.
     fn lock(&self) -> MutexGuard<'_, Session> {
         // A panic while it went on left it as it was at that instruction.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it knows of a wave of its workgroup.
+    fn of_wave<T>(&self, wave: usize, known: impl FnOnce(&Session, usize) -> Option<T>) -> PyResult<T> {
+        let session = self.lock();
+        let (found, waves) = (known(&session, wave), session.waves());
+        drop(session);
+        found.ok_or_else(|| no_wave(wave, waves))
     }
 }
 
 fn no_wave(wave: usize, waves: usize) -> PyErr {
     Class::Argument.error(format!("the workgroup has no wave {wave}; it has {waves}"))
-}
-
-/// What a session knows of a wave of its workgroup.
-fn of_wave<T>(session: &Session, wave: usize, known: impl FnOnce(&Session, usize) -> Option<T>) -> PyResult<T> {
-    known(session, wave).ok_or_else(|| no_wave(wave, session.waves()))
 }
 
 #[pymethods]
@@ -125,7 +128,7 @@ impl PySession {
     }
 
     fn state(&self, wave: usize) -> PyResult<&'static str> {
-        Ok(match of_wave(&self.lock(), wave, Session::state)? {
+        Ok(match self.of_wave(wave, Session::state)? {
             State::Ready => "ready",
             State::AtBarrier => "barrier",
             State::Ended => "ended",
@@ -133,37 +136,39 @@ impl PySession {
     }
 
     fn pc(&self, wave: usize) -> PyResult<u64> {
-        of_wave(&self.lock(), wave, Session::pc)
+        self.of_wave(wave, Session::pc)
     }
 
     fn retired(&self, wave: usize) -> PyResult<u64> {
-        of_wave(&self.lock(), wave, Session::retired)
+        self.of_wave(wave, Session::retired)
     }
 
     fn registers<'py>(&self, py: Python<'py>, wave: usize) -> PyResult<Bound<'py, PyDict>> {
-        let registers = of_wave(&self.lock(), wave, Session::registers)?;
+        let registers = self.of_wave(wave, Session::registers)?;
         registers_to_python(py, &registers)
     }
 
     fn lds<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.lock().lds())
+        let lds = self.lock().lds();
+        PyBytes::new(py, &lds)
     }
 
     fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
         let mut data = Vec::new();
         data.try_reserve_exact(size).map_err(|_| device_error(EmuError::OutOfMemory(size as u64)))?;
         data.resize(size, 0);
-        self.lock().read(address, &mut data).map_err(|at| device_error(EmuError::Address(at)))?;
+        let read = self.lock().read(address, &mut data);
+        read.map_err(|at| device_error(EmuError::Address(at)))?;
         Ok(PyBytes::new(py, &data))
     }
 
     /// One instruction of a wave.
     fn step(&self, py: Python<'_>, wave: usize) -> PyResult<()> {
-        guard(py, || {
+        let stepped = listening(py, || {
             let mut session = self.lock();
-            of_wave(&session, wave, Session::state)?;
-            session.step(wave).map_err(device_error)
-        })
+            Ok(if wave < session.waves() { Ok(session.step(wave)) } else { Err(session.waves()) })
+        })?;
+        stepped.map_err(|waves| no_wave(wave, waves))?.map_err(device_error)
     }
 
     /// Steps all waves in turns until one is about to execute the instruction at `pc`, or the launch is over, or so
@@ -173,11 +178,11 @@ impl PySession {
         let mut left = limit;
         loop {
             let piece = left.min(10_000);
-            let (found, is_over) = guard(py, || {
+            let (found, is_over) = listening(py, || {
                 let mut session = self.lock();
-                let found = session.run_to(pc, piece).map_err(device_error)?;
-                Ok((found, session.workgroup().is_none()))
+                Ok((session.run_to(pc, piece), session.workgroup().is_none()))
             })?;
+            let found = found.map_err(device_error)?;
             left -= piece;
             if found.is_some() || left == 0 || is_over {
                 return Ok(found);
