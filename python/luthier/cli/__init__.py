@@ -182,7 +182,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), lines=type(error).__name__ == "HookError")
     except BrokenPipeError:
         # Whoever read our output has seen enough; nothing more is to be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         print("luthier: interrupted", file=sys.stderr)
