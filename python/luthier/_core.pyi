@@ -24,6 +24,7 @@ __all__ = [
     "TARGETS",
     "TargetId",
     "assemble",
+    "can_instrument",
     "columns",
     "coverage",
     "devices_for",

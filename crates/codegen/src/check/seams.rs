@@ -6,7 +6,8 @@
 
 use luthier_isa::hazard::{Facts, Hazards};
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{Decoder, Flags, Inst, Reg, RegSet, VgprMsb};
+use luthier_isa::{Decoder, Flags, Inst, Reg, RegRange, RegSet, VgprMsb};
+use luthier_lifter::FunctionKind;
 
 use super::{Violation, Wrong};
 use crate::layout::chunk::{Chunk, ChunkId, Fixup, Place};
@@ -31,12 +32,13 @@ struct Placed {
 /// All that is wrong at the seams of one function's copy.
 pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let code = placed(env, chunk, code);
-    let mut pass = Pass { env, code: &code, state: Hazards::default(), found: Vec::new() };
+    let unread = unread(env, &code);
+    let mut pass = Pass { unread, code: &code, state: Hazards::default(), found: Vec::new() };
     pass.restart();
     // Straight on.
-    for at in 0..code.len() {
+    for (at, placed) in code.iter().enumerate() {
         pass.step(at);
-        if ends(&code[at].inst) {
+        if ends(&placed.inst) {
             pass.restart();
         }
     }
@@ -91,6 +93,31 @@ fn placed(env: &Env, id: ChunkId, chunk: &Chunk) -> Vec<Placed> {
     code
 }
 
+/// Scalars that no vector instruction has read before any of this code runs: of a kernel that calls nothing, those that
+/// none of it reads.
+fn unread(env: &Env, code: &[Placed]) -> RegSet {
+    let func = code.iter().find_map(|p| p.origin).and_then(|v| env.program.instr_at(v)).map(|i| env.program.func_of(i));
+    let starts =
+        func.is_some_and(|f| env.program.function(f).kind == FunctionKind::Kernel && env.program.callers(f).is_empty());
+    let leaves = Flags::CALL | Flags::INDIRECT;
+    if !starts || code.iter().any(|p| p.inst.info().flags.intersects(leaves)) {
+        return env.unread;
+    }
+    let mut unread: RegSet = (0..128).filter_map(Reg::from_index).collect();
+    for placed in code.iter().filter(|p| p.inst.info().flags.contains(Flags::VALU)) {
+        placed.inst.for_each_access(|a| {
+            // Whole pairs count as read.
+            let low = Reg::from_index(a.reg.index() & !1);
+            if a.reg.index() < 128 && a.access.reads() {
+                low.into_iter().for_each(|low| RegRange::new(low, 2).units().for_each(|r| unread.remove(r)));
+            }
+        });
+    }
+    // Counters are read when the wave ends.
+    unread.union_with(&env.unread);
+    unread
+}
+
 /// The application's address next to an instruction.
 fn address(code: &[Placed], at: usize) -> u64 {
     let behind = code[at..].iter().find_map(|p| p.origin);
@@ -113,7 +140,8 @@ fn before(code: &[Placed], at: usize) -> usize {
 }
 
 struct Pass<'a> {
-    env: &'a Env<'a>,
+    /// Scalars that no vector instruction has read in all of the wave.
+    unread: RegSet,
     code: &'a [Placed],
     state: Hazards,
     found: Vec<(usize, Wrong)>,
@@ -123,7 +151,7 @@ impl Pass<'_> {
     /// Nothing is known of what came before, but that vector instructions may have read whatever they read anywhere.
     fn restart(&mut self) {
         self.state.restart();
-        self.state.assume_read(&self.env.unread);
+        self.state.assume_read(&self.unread);
     }
 
     fn step(&mut self, at: usize) {

@@ -113,18 +113,8 @@ impl<'a> Seam<'a> {
     pub fn lead_in(&mut self, ops: &Operations, code: &Code, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         // In front of the template there is room; so what an instruction further on needs is put there. What it needs of
         // its own neighbours does not go away by that.
-        let mut done = [0; WINDOW];
-        while !code.indifferent {
-            let mut states = self.states().to_vec();
-            let mut missing = None;
-            for (n, facts) in code.facts.iter().enumerate().take(WINDOW) {
-                missing = worst(&states, facts).filter(|_| done[n] < 3).map(|remedy| (n, remedy));
-                if missing.is_some() {
-                    break;
-                }
-                states.iter_mut().for_each(|state| state.check(facts, 0, |_| {}));
-            }
-            let Some((n, remedy)) = missing else { break };
+        let mut done = [0u8; WINDOW];
+        while let Some((n, remedy)) = self.first_need(code, &done) {
             done[n] += 1;
             self.remedy(ops, remedy, out)?;
         }
@@ -140,6 +130,22 @@ impl<'a> Seam<'a> {
         }
         self.remember(&code.insts);
         Ok(())
+    }
+
+    /// The first instruction of a template that comes too early, unless that was seen to already often enough, and what it
+    /// needs.
+    fn first_need(&mut self, code: &Code, done: &[u8; WINDOW]) -> Option<(usize, Remedy)> {
+        if code.indifferent {
+            return None;
+        }
+        let mut states = self.states().to_vec();
+        for (n, facts) in code.facts.iter().enumerate().take(WINDOW) {
+            if let Some(remedy) = worst(&states, facts).filter(|_| done[n] < 3) {
+                return Some((n, remedy));
+            }
+            states.iter_mut().for_each(|state| state.check(facts, 0, |_| {}));
+        }
+        None
     }
 
     /// Appends what the instructions that come next need. `live` are the registers that may be read behind the place.

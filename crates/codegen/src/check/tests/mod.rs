@@ -138,7 +138,7 @@ fn copies_are_right_and_wait_states_are_missed() {
                         .entry(format!("{mode:?} {}: {}", hook.name, class(violation)))
                         .or_insert(violation.to_string());
                 }
-                for (what, chunk) in mutate::without_wait_states(mode, &copied.chunk) {
+                for (what, chunk) in mutate::without_wait_states(mode, &copied.chunk, 8) {
                     let entry = missed.entry(what).or_default();
                     entry.0 += 1;
                     entry.1 += usize::from(!check::seams(env, ChunkId(0), &chunk).is_empty());

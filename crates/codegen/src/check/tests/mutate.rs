@@ -67,7 +67,8 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     let itself = matches!(operands.as_slice(), [a @ Operand::Reg(_), b] if a == b);
     let zero = inst.info().op() == Op::SSetVgprMsb && whole.msb.bits() == 0;
     let idle = itself || zero || is_idle(whole, at) || waits_again(whole, at);
-    if class != "wait state" && !idle && !(class == "change of EXEC" && !matters(whole, at + 1)) {
+    let counts = class != "change of EXEC" || matters(whole, at + 1);
+    if class != "wait state" && !idle && counts {
         found.push((format!("drop: {class}"), without(whole, at)));
     }
     for (n, (info, value)) in inst.operands().enumerate() {
@@ -272,15 +273,11 @@ fn in_hook(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
                     }
                 }
             }
-            Operand::Literal(old) if !literal => {
-                if changed.set_operand(n, Operand::Literal(old ^ 0x100)).is_ok() {
-                    found.push(("hook: another literal".to_owned(), with(whole, at, changed)));
-                }
+            Operand::Literal(old) if !literal && changed.set_operand(n, Operand::Literal(old ^ 0x100)).is_ok() => {
+                found.push(("hook: another literal".to_owned(), with(whole, at, changed)));
             }
-            Operand::Inline(code @ 128..=191) => {
-                if changed.set_operand(n, Operand::Inline(code + 1)).is_ok() {
-                    found.push(("hook: another constant".to_owned(), with(whole, at, changed)));
-                }
+            Operand::Inline(code @ 128..=191) if changed.set_operand(n, Operand::Inline(code + 1)).is_ok() => {
+                found.push(("hook: another constant".to_owned(), with(whole, at, changed)));
             }
             _ => {}
         }
@@ -410,12 +407,12 @@ fn inserted(whole: &Spliced, at: usize, inst: Inst) -> Spliced {
     changed
 }
 
-/// The copy without one of the wait states that were inserted, for each of them.
-pub fn without_wait_states(mode: Mode, chunk: &Chunk) -> Vec<(String, Chunk)> {
+/// The copy without one of the wait states that were inserted, for so many of them.
+pub fn without_wait_states(mode: Mode, chunk: &Chunk, most: usize) -> Vec<(String, Chunk)> {
     let decoder = Decoder::new(mode);
     let mut found = Vec::new();
     let mut word = 0;
-    while word < chunk.words.len() {
+    while word < chunk.words.len() && found.len() < most {
         let bytes: Vec<u8> = chunk.words[word..].iter().take(5).flat_map(|w| w.to_le_bytes()).collect();
         let Ok(inst) = decoder.decode(&bytes) else { break };
         let inserted = chunk.origins.binary_search_by_key(&(word as u32), |o| o.0).is_err();

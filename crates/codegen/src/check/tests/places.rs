@@ -142,7 +142,7 @@ pub fn for_each(
                         made: Vec::new(),
                         inst,
                         address: program.vaddr(i),
-                        live: points[n].before.clone(),
+                        live: points[n].before,
                         loads: loads[n].clone(),
                         msb: inst.msb().unwrap_or_default(),
                         splice: Splice::default(),
