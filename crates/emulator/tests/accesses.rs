@@ -418,5 +418,6 @@ fn what_is_said_to_be_read_decides_what_is_said_to_be_written() {
     );
     let shown: Vec<&str> = wrong.values().map(String::as_str).collect();
     assert!(wrong.is_empty(), "{} opcodes do otherwise than said:\n{}", wrong.len(), shown.join("\n"));
-    assert!(ran > 8 * stopped, "{stopped} of {ran} instructions stopped");
+    // Random registers as addresses: one in eight stops.
+    assert!(ran > 7 * stopped, "{stopped} of {ran} instructions stopped");
 }
