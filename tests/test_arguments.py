@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import struct
 
 import numpy as np
@@ -71,6 +73,41 @@ def test_an_array_that_begins_anywhere_is_copied_and_brought_back():
     assert array.tolist() == [9, 2, 3, 4]
     packed.free(memory)
     assert not memory.blocks
+
+
+def test_an_array_that_maps_a_file_is_copied_and_its_file_looked_at(tmp_path):
+    path = tmp_path / "mapped"
+    path.write_bytes(bytes(3 * 4096))
+    # From the second page on, and a view further behind.
+    mapped = np.memmap(path, dtype=np.float16, mode="r+", offset=4096, shape=(4096,))
+    for array in (mapped, mapped[8:], np.asarray(mapped)):
+        memory = FakeMemory()
+        packed = pack("k", FACTS, [array, np.float32(1.5), 7], memory)
+        (address,) = memory.blocks
+        memory.blocks[address][:2] = np.float16(9).tobytes()
+        assert array[0] != 9
+        packed.fetch(memory)
+        assert array[0] == 9
+        os.truncate(path, 4096)
+        with pytest.raises(
+            ArgumentError, match="cannot be brought back: the array maps 12288 bytes of a file that has only 4096"
+        ):
+            packed.fetch(memory)
+        with pytest.raises(ArgumentError, match="argument 0: pointer: the array maps 12288 bytes of a file that has only 4096"):
+            pack("k", FACTS, [array, np.float32(1.5), 7], FakeMemory())
+        os.truncate(path, 3 * 4096)
+    # What maps no file is shared.
+    shared = np.frombuffer(mmap.mmap(-1, 4096), np.float16)
+    memory = FakeMemory()
+    packed = pack("k", FACTS, [shared, np.float32(1.5), 7], memory)
+    assert not packed.copies
+
+
+def test_more_bytes_than_a_kernel_can_have():
+    for size in (0xFFFFFFFF, (1 << 20) - 3):
+        facts = _facts((0, 4, "by_value"), (4, size, "by_value"))
+        with pytest.raises(ArgumentError, match=f"ask for {4 + size} bytes of arguments, and no kernel has more than 1048576"):
+            pack("k", facts, [1, b""], FakeMemory())
 
 
 def test_null_address_and_shared_array():

@@ -412,6 +412,39 @@ def test_what_is_no_cluster() -> None:
         _clusters("ids", (2, 1), (2, 2, 1), 64, out, compiled_for="2, 2, 1")
     with pytest.raises(lt.DeviceError, match="has no clusters"):
         lt.Device("gfx1201").load(compiled.build("KERNEL k() {}", "gfx1201")).run("k", grid=64, block=32, cluster=2)
-    path = compiled.build(CLUSTER.replace("ATTRIBUTE", "__attribute__((cluster_dims(2, 2, 1)))"), "gfx1250")
-    with pytest.raises(lt.DeviceError, match="those of a cluster run together"):
-        lt.Device("gfx1250").load(path).session("ids", grid=(128, 2), block=64, args=[out, np.uint32(2), np.uint32(2)])
+
+
+@pytest.mark.parametrize("cluster", (None, (2, 1), (4, 4)))
+def test_clusters_are_watched_and_stepped(cluster) -> None:
+    """As they are run."""
+    groups = (4, 4, 1)
+    attribute = "" if cluster else "__attribute__((cluster_dims(2, 2, 1)))"
+    module = lt.Device("gfx1250").load(compiled.build(CLUSTER.replace("ATTRIBUTE", attribute), "gfx1250"))
+
+    def launch():
+        args = [np.zeros((16, 3), np.uint32), np.zeros(1000, np.uint32), np.uint32(4), np.uint32(4)]
+        return args, dict(grid=(4 * 64, 4), block=64, args=args, cluster=cluster)
+
+    ran, how = launch()
+    module.run("sums", **how)
+    watched, how = launch()
+    trace = module.trace("sums", **how, events=["memory"])
+    assert len(trace.waves) == 32 and len(trace.memory)
+    stepped, how = launch()
+    with module.session("sums", **how) as session:
+        seen = set()
+        while session.workgroup is not None:
+            seen.add(session.workgroup)
+            session.step(count=20)
+    assert seen == {(x, y, 0) for x in range(groups[0]) for y in range(groups[1])}
+    for args in (watched, stepped):
+        np.testing.assert_array_equal(args[0], ran[0])
+        np.testing.assert_array_equal(args[1], ran[1])
+
+
+def test_a_cluster_that_is_stuck_is_told_in_a_session() -> None:
+    module = lt.Device("gfx1250").load(compiled.build(CLUSTER.replace("ATTRIBUTE", ""), "gfx1250"))
+    # Workgroup 1 looks for what workgroup 0 writes behind the barrier; by itself it does not come to an end.
+    args = [np.zeros(1, np.uint32), np.uint32(2), np.uint32(1)]
+    with module.session("one_stays_away", grid=128, block=64, args=args, cluster=2) as session:
+        assert session.run_to(1, limit=5000) is None and session.workgroup == (1, 0, 0)

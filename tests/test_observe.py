@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 
 import compiled
@@ -156,3 +157,36 @@ def test_a_session_shows_undefined_waves_and_bad_requests():
         with pytest.raises(lt.DeviceError, match="global_load_dword"):
             while session.workgroup is not None:
                 session.step()
+
+
+def test_a_session_goes_on_in_other_threads():
+    module, launch = _vecadd()
+    instructions = module.run(**launch).instructions
+    launch["args"][2][:] = 0
+    session = module.session(**launch)
+    failed: list[BaseException] = []
+
+    def work():
+        try:
+            for _ in range(5):
+                session.step()
+                assert session.waves[0].registers.exec and session.workgroup is not None
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert session.run_to(1) is None and session.workgroup is None and session.instructions == instructions
+    last = threading.Thread(target=session.finish)
+    last.start()
+    last.join()
+    np.testing.assert_array_equal(launch["args"][2], launch["args"][0] + launch["args"][1])
+    # What it held may end in another thread, too.
+    launches = [module.session(**launch)]
+    last = threading.Thread(target=launches.clear)
+    last.start()
+    last.join()

@@ -87,6 +87,12 @@ def test_functions_know_each_other(call):
         assert call.blocks[block.id] == block
     with pytest.raises(lt.ArgumentError, match="another program"):
         call.program.blocks_of(lt.CodeObject.open(call.data).functions)
+    # However many there are said to be.
+    for many in (range(10**9), [kernel, 3], "functions"):
+        for asked in (call.program.blocks_of, call.program.instructions_of):
+            with pytest.raises(lt.ArgumentError, match="functions of the program are needed, not (int|str)"):
+                asked(many)
+    assert call.program.instructions_of(iter(call.functions)) == call.instructions
 
 
 def test_loops():

@@ -1,6 +1,6 @@
 """The native module. Its errors are those of :mod:`luthier.errors`; long work releases the GIL."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, final, overload
 
 __all__ = [
@@ -322,9 +322,9 @@ class Program:
         """By ``opcode_id``: the operations without encoding suffixes."""
     def select(self, kernel: str | None = None) -> list[Function]:
         """A kernel's code, then the device functions that it may reach; everything for None."""
-    def blocks_of(self, functions: list[Function]) -> Blocks:
+    def blocks_of(self, functions: Iterable[Function]) -> Blocks:
         """The blocks of these functions, one function after the other."""
-    def instructions_of(self, functions: list[Function]) -> Instructions:
+    def instructions_of(self, functions: Iterable[Function]) -> Instructions:
         """The instructions of these functions, one function after the other."""
     def instruction_at(self, address: int) -> Instruction | None:
         """The instruction that begins there."""
@@ -750,6 +750,7 @@ class Device:
         watched: tuple[Sequence[str], Sequence[int], Sequence[int], int] | None = None,
         cooperative: bool = False,
         cluster: tuple[int, int, int] | None = None,
+        schedule: str | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
@@ -771,7 +772,7 @@ class Device:
 
 @final
 class Session:
-    """A launch that goes on when told to. It belongs to the thread that began it."""
+    """A launch that goes on when told to, by one thread at a time."""
 
     @property
     def workgroup(self) -> tuple[int, int, int] | None:
@@ -805,8 +806,8 @@ def devices_for(processor: str) -> list[str]:
 def coverage(processor: str) -> list[tuple[str, str | None]]:
     """Every operation of a processor that the mock device can be, and why it is refused if it is."""
 
-def finding_kinds() -> list[str]:
-    """The kinds of strict mode's findings."""
+def finding_kinds(usual: bool = False) -> list[str]:
+    """The kinds of strict mode's findings, or those that it looks for unless somebody says."""
 
 def can_instrument(processor: str) -> bool:
     """Whether hooks can be placed in code for a processor, ``gfx90a`` say."""

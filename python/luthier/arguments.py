@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from .errors import ArgumentError
 from .parameters import Declared, declared, misfit, refusal
 
 _POINTERS = ("global_buffer",)
+
+#: Bytes of arguments that a kernel may have, the hidden ones among them.
+_MOST = 1 << 20
 
 #: Memory of the host's that begins at a multiple of this can be the device's, too.
 _SHARED_ALIGN = 16
@@ -60,6 +64,8 @@ class Packed:
             if array.nbytes and array.flags.writeable:
                 import numpy
 
+                if (lost := _lost(array)) is not None:
+                    raise ArgumentError(f"what the kernel has written cannot be brought back: {lost}")
                 flat = array.reshape(-1).view(numpy.uint8)
                 flat[:] = numpy.frombuffer(memory.read(address, array.nbytes), numpy.uint8)
 
@@ -98,12 +104,16 @@ class Signature:
         #: Kind, offset and size of each.
         self._wanted = [(arg["kind"], arg["offset"], arg["size"]) for arg in self._args]
         self._size = max((offset + size for _, offset, size in self._wanted), default=0)
+        if self._size > _MOST:
+            raise ArgumentError(
+                f"kernel {kernel}: its metadata ask for {self._size} bytes of arguments, and no kernel has more than {_MOST}"
+            )
 
     def pack(self, values: list[Any], memory: Memory) -> Packed:
         """Checks ``values`` and packs them. On an error nothing stays allocated.
 
-        The device shares the memory of arrays that can be written and begin at a multiple of 16 bytes, as NumPy's own do;
-        others are copied.
+        The device shares the memory of arrays of whole words that can be written and begin at a multiple of 16 bytes, as
+        NumPy's own do; others are copied, and those that map a file, which somebody might cut off.
         """
         wanted = self._wanted
         if len(values) != len(wanted):
@@ -155,8 +165,12 @@ def _describe(index: int, arg: dict[str, Any]) -> str:
 
 def _place(array: Any, host: int, memory: Memory, packed: Packed, which: tuple[int, str]) -> int:
     """The address at which the device finds an array's bytes."""
+    if (lost := _lost(array)) is not None:
+        raise _Refused(lost)
     writable = bool(array.flags.writeable)
-    if host % _SHARED_ALIGN == 0 and array.nbytes:
+    # Compilers widen atomics of 16 bits to a word: it has to be there.
+    whole = host % _SHARED_ALIGN == 0 and array.nbytes % 4 == 0
+    if whole and array.nbytes and _file(array) is None:
         address = memory.share(host, array.nbytes, array, writable)
         packed.addresses.append(address)
         packed.places.append(Place(address, array.nbytes, *which, writable))
@@ -168,6 +182,31 @@ def _place(array: Any, host: int, memory: Memory, packed: Packed, which: tuple[i
     if array.nbytes:
         memory.write(address, array.tobytes())
     return address
+
+
+def _file(array: Any) -> tuple[mmap.mmap, int] | None:
+    """The file that an array maps, and how long it has to be for that."""
+    base, start = array, 0
+    while base is not None and not isinstance(base, mmap.mmap):
+        offset = getattr(base, "offset", None)  # of a numpy.memmap
+        start = offset - offset % mmap.ALLOCATIONGRANULARITY if isinstance(offset, int) else start
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    if base is None:
+        return None
+    try:
+        base.size()
+    except OSError:  # memory without a file
+        return None
+    return base, start + len(base)
+
+
+def _lost(array: Any) -> str | None:
+    """Why an array's bytes must not be touched: the file has become shorter than what is mapped of it, which would end
+    the process."""
+    file = _file(array)
+    if file is None or file[0].size() >= file[1]:
+        return None
+    return f"the array maps {file[1]} bytes of a file that has only {file[0].size()} any more"
 
 
 def _interface(value: Any) -> dict[str, Any] | None:

@@ -37,21 +37,24 @@ class LaunchKeywords(TypedDict, total=False):
     """Work-items of a workgroup: an int, or up to three."""
     args: Sequence[Any]
     """The kernel's explicit arguments: NumPy arrays for pointers, None for a null pointer, an int for an address on the
-    device; NumPy scalars, numbers or bytes for values. The kernel works on the arrays' own memory (a read-only array, or
-    one that does not begin at a multiple of 16 bytes, is copied); its address on the device is good for this launch
-    only. Values are checked against the types that DWARF or the metadata give for the kernel's parameters, and against
+    device; NumPy scalars, numbers or bytes for values. The kernel works on the arrays' own memory (one that does not begin
+    at a multiple of 16 bytes, has no whole number of 4-byte words, or maps a file, is copied); its address on the device
+    is good for this launch only. Values are checked against the types that DWARF or the metadata give for the kernel's parameters, and against
     their sizes where neither does."""
     lds: int
     """Bytes of dynamic LDS, added to what the kernel declares."""
     strict: Strict
-    """Looks for mistakes that hardware would hide, or make unpredictable: ``result.findings``. True, or the kinds of
-    findings to look for, out of :func:`luthier.finding_kinds`. Sessions are not judged."""
+    """Looks for mistakes that hardware would hide, or make unpredictable: ``result.findings``. True for all kinds of
+    findings but ``barrier-place``, or the kinds to look for, out of :func:`luthier.finding_kinds`. Sessions are not
+    judged."""
     cooperative: bool
     """All workgroups are under way together, so that each may wait for any other; a grid that no GPU could hold is a
     DeviceError."""
     cluster: Sizes | None
-    """How many workgroups make a cluster of gfx1250; without it, as many as the kernel was compiled for, or one. Sessions
-    have none."""
+    """How many workgroups make a cluster of gfx1250; without it, as many as the kernel was compiled for, or one."""
+    schedule: str | None
+    """How waves take turns: ``"fair"`` (as with None), ``"alternate"`` or ``"random:SEED"``. Sessions have none: whoever
+    steps says whose turn it is."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,13 @@ class Launch:
     strict: Strict = False
     cooperative: bool = False
     cluster: tuple[int, int, int] | None = None
+    schedule: str | None = None
 
     @property
     def kinds(self) -> list[str] | None:
         """The findings that the device is to look for; None for none."""
         if isinstance(self.strict, bool):
-            return _core.finding_kinds() if self.strict else None
+            return _core.finding_kinds(usual=True) if self.strict else None
         return [str(kind) for kind in self.strict]
 
 

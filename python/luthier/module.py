@@ -90,10 +90,12 @@ class Module:
     @launches
     def session(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> Session:
         """A launch that goes on only when it is told to, one instruction of one wave at a time. Its workgroups take turns
-        where one has ended, or waits for global wave sync."""
+        where one has ended, or waits for global wave sync or the barrier of its cluster."""
         told = launch_of(kernel, launch)
         if told.kinds is not None:
             raise ArgumentError("a session is not judged: strict= is for run and trace")
+        if told.schedule is not None:
+            raise ArgumentError("a session has no schedule, whoever steps says whose turn it is: schedule= is for run and trace")
         packed = self._prepare(kernel, told)
         try:
             inner = self.device.core.session(
@@ -137,6 +139,7 @@ class Module:
                 watched,
                 launch.cooperative,
                 launch.cluster,
+                launch.schedule,
             )
             packed.fetch(core)
         except DeviceError as error:

@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import stat
-import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import IO
 
 from .errors import ArgumentError
+
+
+class Output:
+    """One of them."""
+
+    def __init__(self, stream: IO[bytes], path: str):
+        self._stream = stream
+        self._path = path
+
+    def write(self, data: bytes | memoryview) -> None:
+        with _named(self._path):
+            self._stream.write(data)
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """An error in here is one of the file that is to be at ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise ArgumentError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+@dataclass
+class _File:
+    #: As given, where it is for now, and where it is to be (None: it is there), with which permissions.
+    path: str
+    name: str
+    real: str | None
+    mode: int
+    stream: IO[bytes] | None = None
 
 
 class Outputs:
@@ -17,54 +51,51 @@ class Outputs:
     """
 
     def __init__(self) -> None:
-        # Stream, temporary name, name to have, permissions.
-        self._files: list[tuple[IO[bytes], str, str | None, int]] = []
+        self._files: list[_File] = []
 
-    def open(self, path: str, like: str | None = None) -> IO[bytes]:
-        """A stream for the file that is to be at ``path``. It may be executed by whoever may read it if the file
-        ``like`` can be executed."""
-        executable = like is not None and os.access(like, os.X_OK)
+    def open(self, path: str, like: str | None = None) -> Output:
+        """The file that is to be at ``path``. It may be executed by whoever may read it if the file ``like`` can be."""
         try:
             mode = os.stat(path).st_mode
         except OSError:
             mode = stat.S_IFREG
         if stat.S_ISDIR(mode):
             raise ArgumentError(f"cannot write {path}: it is a directory")
-        try:
-            if not stat.S_ISREG(mode):  # a terminal, a pipe, /dev/null
-                stream = open(path, "wb")  # noqa: SIM115
-                self._files.append((stream, path, None, 0))
-                return stream
-            real = os.path.realpath(path)
-            handle, name = tempfile.mkstemp(prefix=".luthier-", dir=os.path.dirname(real) or ".")
-        except OSError as error:
-            raise ArgumentError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
-        stream = os.fdopen(handle, "wb")
-        self._files.append((stream, name, real, 0o777 if executable else 0o666))
-        return stream
+        real = os.path.realpath(path) if stat.S_ISREG(mode) else None  # else a terminal, a pipe, /dev/null
+        name = path if real is None else os.path.join(os.path.dirname(real) or ".", f".luthier-{secrets.token_hex(8)}")
+        executable = like is not None and os.access(like, os.X_OK)
+        file = _File(path, name, real, 0o777 if executable else 0o666)
+        # Known before it is there: a signal may come at any time.
+        self._files.append(file)
+        with _named(path):
+            flags = os.O_WRONLY | os.O_CLOEXEC | (os.O_TRUNC if real is None else os.O_CREAT | os.O_EXCL)
+            file.stream = os.fdopen(os.open(name, flags, 0o600), "wb")
+        return Output(file.stream, path)
 
     def commit(self) -> None:
         """Moves every file to its place."""
         umask = os.umask(0)
         os.umask(umask)
-        for stream, name, path, mode in self._files:
-            try:
-                if path is not None:
-                    os.fchmod(stream.fileno(), mode & ~umask)
-                stream.close()
-            except OSError as error:
-                raise ArgumentError(f"cannot write {path or name}: {(error.strerror or str(error)).lower()}") from None
-        for _, name, path, _ in self._files:
-            if path is not None:
-                os.replace(name, path)
+        for file in self._files:
+            if file.stream is not None:
+                with _named(file.path):
+                    if file.real is not None:
+                        os.fchmod(file.stream.fileno(), file.mode & ~umask)
+                    file.stream.close()
+        for file in self._files:
+            if file.real is not None:
+                os.replace(file.name, file.real)
         self._files.clear()
 
     def discard(self) -> None:
         """Removes what was not committed."""
-        for stream, name, path, _ in self._files:
-            stream.close()
-            if path is not None and os.path.exists(name):
-                os.unlink(name)
+        for file in self._files:
+            if file.stream is not None:
+                with contextlib.suppress(OSError):  # what it could not write before, it cannot write now
+                    file.stream.close()
+            if file.real is not None:
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                    os.unlink(file.name)
         self._files.clear()
 
     def __enter__(self) -> Outputs:

@@ -50,6 +50,7 @@ fn launch(target: Target, object: &CodeObject, kernel: &str, workgroup: u32) -> 
         strict: Strict::On,
         cooperative: false,
         cluster: None,
+        schedule: Default::default(),
     };
     let report = device.launch(&launch).map_err(text)?;
     let read = |address: u64, len: usize| {

@@ -154,6 +154,7 @@ fn branches_reach_across_a_huge_kernel() {
                 strict: luthier_emulator::Strict::On,
                 cooperative: false,
                 cluster: None,
+                schedule: Default::default(),
             };
             (device.launch(&launch).unwrap(), module)
         };

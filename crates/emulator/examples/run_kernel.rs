@@ -94,6 +94,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         strict,
         cooperative: false,
         cluster: None,
+        schedule: Default::default(),
     };
     for _ in 0..repeat {
         let report = device.launch(&launch)?;

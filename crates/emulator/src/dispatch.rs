@@ -41,7 +41,7 @@ pub fn private_size(kernel: &Kernel) -> u32 {
     let fixed = kernel.descriptor.private_segment_fixed_size();
     let dynamic =
         kernel.descriptor.uses_dynamic_stack() || kernel.metadata().is_some_and(|m| m.uses_dynamic_stack == Some(true));
-    fixed.saturating_add(if dynamic { DYNAMIC_STACK } else { 0 }).next_multiple_of(16)
+    fixed.saturating_add(if dynamic { DYNAMIC_STACK } else { 0 }).checked_next_multiple_of(16).unwrap_or(u32::MAX)
 }
 
 /// Refuses what the hardware would refuse.
@@ -59,6 +59,10 @@ pub fn check_geometry(
     if workgroup.contains(&0) {
         return refuse("a workgroup", format!("{workgroup:?} work-items"), "every dimension must be at least 1");
     }
+    // What ROCr's HSA_ISA_INFO_GRID_MAX_SIZE says.
+    if grid.iter().try_fold(1u64, |items, &n| items.checked_mul(n.into())).is_none() {
+        return refuse("a grid", format!("{grid:?} work-items"), "a grid has less than 2^64 of them");
+    }
     let items = workgroup.iter().map(|&n| u64::from(n)).product::<u64>();
     let most = kernel.metadata().and_then(|m| m.max_flat_workgroup_size).unwrap_or(1024).min(1024);
     if items > most {
@@ -73,6 +77,12 @@ pub fn check_geometry(
     }
     if lds > facts.lds {
         return refuse("LDS", format!("{lds} bytes"), &format!("a workgroup has at most {} bytes", facts.lds));
+    }
+    let (scratch, most) = (private_size(kernel), facts.wave_scratch() / u64::from(facts.lanes(&kernel.descriptor)));
+    let most = most & !15;
+    if u64::from(scratch) > most {
+        let why = format!("a work-item of kernel {} has at most {most} bytes", kernel.name);
+        return refuse("scratch", format!("{scratch} bytes"), &why);
     }
     Ok(())
 }

@@ -127,6 +127,16 @@ impl Facts {
         if self.target.waves() == [Wave::W32] { 32 } else { kernel.wavefront_size(self.descriptor_generation()) }
     }
 
+    /// Bytes of scratch that a wave may have: what fits COMPUTE_TMPRING_SIZE.WAVESIZE, as LLVM's
+    /// `getMaxWaveScratchSize` has it.
+    pub fn wave_scratch(&self) -> u64 {
+        match self.generation() {
+            Generation::Gfx12 | Generation::Gfx1250 => 256 * ((1 << 18) - 1),
+            Generation::Gfx11 => 256 * ((1 << 15) - 1),
+            _ => 1024 * ((1 << 13) - 1),
+        }
+    }
+
     /// The named barriers of a kernel's workgroups.
     pub fn named_barriers(&self, kernel: &KernelDescriptor) -> u32 {
         // Four at a time; sixteen is what the hardware has.

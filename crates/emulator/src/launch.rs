@@ -19,6 +19,7 @@ use crate::pool::pool;
 use crate::program::Program;
 use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
+use crate::schedule::Schedule;
 use crate::session::Session;
 use crate::strict::Party;
 
@@ -36,7 +37,7 @@ impl Strict {
     pub(crate) fn kinds(self) -> Option<Kinds> {
         match self {
             Strict::Off => None,
-            Strict::On => Some(Kinds::ALL),
+            Strict::On => Some(Kinds::USUAL),
             Strict::Only(kinds) => Some(kinds),
         }
     }
@@ -60,6 +61,8 @@ pub struct Launch {
     pub cooperative: bool,
     /// Workgroups of a cluster (gfx1250); `None` for what the kernel demands, or one.
     pub cluster: Option<[u32; 3]>,
+    /// In which order its waves take turns.
+    pub schedule: Schedule,
 }
 
 /// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
@@ -109,10 +112,6 @@ impl Device {
         let kernel = &module.object.kernels()[kernel];
         let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, false, None);
         let name = kernel.name.clone();
-        if shared.dispatch.cluster_size() > 1 {
-            let what = "a session runs one workgroup after the other, and those of a cluster run together".into();
-            return Err(EmuError::Unsupported { kernel: name, what });
-        }
         Ok(Session::new(module, name, shared, program))
     }
 
@@ -154,7 +153,7 @@ impl Device {
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
-        let workers = self.workers_for(shared.clusters)?;
+        let workers = self.workers_for(shared.clusters, launch.schedule)?;
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
@@ -195,8 +194,10 @@ impl Device {
     }
 
     /// Workers of a launch of so many clusters.
-    pub(crate) fn workers_for(&self, clusters: u64) -> Result<usize, EmuError> {
-        Ok(self.workers()?.min(clusters.min(1 << 16) as usize).max(1))
+    pub(crate) fn workers_for(&self, clusters: u64, schedule: Schedule) -> Result<usize, EmuError> {
+        // What is to be done again in the same order, one has to do.
+        let most = if schedule == Schedule::Fair { self.workers()? } else { 1 };
+        Ok(most.min(clusters.min(1 << 16) as usize).max(1))
     }
 
     fn prepare(
@@ -274,7 +275,8 @@ impl Device {
             if groups > most {
                 return Err(EmuError::Cooperative { groups, most });
             }
-            resident = resident.max(clusters.div_ceil(self.workers()? as u64) as usize * in_cluster);
+            let workers = self.workers_for(clusters, launch.schedule)? as u64;
+            resident = resident.max(clusters.div_ceil(workers) as usize * in_cluster);
         }
         let own_slots = self.workers()? * resident;
         // Workers have room of their own; more of it is for workgroups that are begun while all others wait.
@@ -290,6 +292,7 @@ impl Device {
             clusters,
             resident,
             cooperative: launch.cooperative,
+            schedule: launch.schedule,
             stop: Arc::default(),
             strict,
             watch,
@@ -304,7 +307,7 @@ impl Device {
             global: Arc::new(gws::View::new(
                 gws,
                 launch.cooperative.then_some((groups, all_waves)),
-                self.workers_for(clusters)?,
+                self.workers_for(clusters, launch.schedule)?,
             )),
         })
     }

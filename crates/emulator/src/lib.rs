@@ -72,7 +72,7 @@
 //! | [`device`] | memory, modules, launches |
 //! | [`packet`] | launches of code that is in a host's memory already |
 //! | [`dispatch`] | the initial state of a wave |
-//! | [`sched`] | workers, workgroups, time slices |
+//! | [`sched`], [`schedule`] | workers, workgroups, time slices; in which order |
 //! | [`program`] | blocks of translated code |
 //! | [`lower`] | instructions to micro-ops |
 //! | [`op`] | micro-ops and their handlers |
@@ -123,6 +123,7 @@ pub mod registry;
 pub mod report;
 pub mod scalar;
 pub mod sched;
+pub mod schedule;
 pub mod session;
 mod source;
 pub mod strict;
@@ -139,3 +140,4 @@ pub use packet::Packet;
 pub use poison::{Dead, Poison};
 pub use pool::pool;
 pub use report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, SourceFrame};
+pub use schedule::Schedule;

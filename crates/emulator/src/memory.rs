@@ -19,6 +19,9 @@ const GUARD: u64 = 1 << 16;
 const ALIGN: u64 = 1 << 12;
 /// Freed allocations that are remembered, so that using one can be told from any other wild access.
 const FREED: usize = 1 << 12;
+/// What kernels may access of an allocation ends at a multiple of this: compilers widen atomics of 8 and 16 bits to the
+/// word around them. (Real allocations end with a page.)
+const WORD: u64 = 4;
 /// The first address given out.
 const FIRST: u64 = 0x10_0000_0000;
 /// Flat addresses with these upper halves are LDS and scratch.
@@ -34,7 +37,10 @@ pub const SCRATCH_LANE: u32 = 52;
 #[derive(Clone)]
 pub struct Allocation {
     pub start: u64,
+    /// What kernels may access.
     pub len: u64,
+    /// What was asked for.
+    asked: u64,
     pub writable: bool,
     pub buffer: Arc<Buffer>,
 }
@@ -44,6 +50,8 @@ pub struct Allocation {
 pub struct Memory {
     allocations: Vec<Allocation>,
     next: u64,
+    /// Some allocation has more bytes than were asked for.
+    has_tails: bool,
     /// Start and length, the latest last.
     freed: Arc<Mutex<VecDeque<(u64, u64)>>>,
     host: Option<Hosted>,
@@ -142,17 +150,22 @@ impl Memory {
     }
     /// Adds `len` zero bytes and returns their address; `None` if the host has no memory for them.
     pub fn allocate(&mut self, len: u64, writable: bool) -> Option<u64> {
-        self.add(Buffer::zeroed(len)?, len, writable)
+        let whole = len.checked_next_multiple_of(WORD)?;
+        self.place(Buffer::zeroed(whole)?, whole, len, writable)
     }
     /// Adds the first `len` bytes of a buffer; `None` if there are no addresses left.
     pub fn add(&mut self, buffer: Buffer, len: u64, writable: bool) -> Option<u64> {
+        self.place(buffer, len, len, writable)
+    }
+    fn place(&mut self, buffer: Buffer, len: u64, asked: u64, writable: bool) -> Option<u64> {
         debug_assert!(buffer.len() >= len);
         let start = self.next;
         let end = start.checked_add(len)?.checked_add(GUARD + ALIGN)?;
         if end >= SHARED_BASE {
             return None;
         }
-        self.allocations.push(Allocation { start, len, writable, buffer: Arc::new(buffer) });
+        self.allocations.push(Allocation { start, len, asked, writable, buffer: Arc::new(buffer) });
+        self.has_tails |= asked != len;
         self.next = (start + len + GUARD).next_multiple_of(ALIGN);
         Some(start)
     }
@@ -163,11 +176,14 @@ impl Memory {
         let Some(end) = start.checked_add(len).filter(|end| *end < SHARED_BASE - GUARD - ALIGN) else { return false };
         let after = self.allocations.partition_point(|a| a.start < start);
         let before = after.checked_sub(1).map(|i| &self.allocations[i]);
-        if before.is_some_and(|a| a.start + a.len > start) || self.allocations.get(after).is_some_and(|a| a.start < end)
-        {
+        let next = self.allocations.get(after).map(|a| a.start);
+        if before.is_some_and(|a| a.start + a.asked > start) || next.is_some_and(|next| next < end) {
             return false;
         }
-        self.allocations.insert(after, Allocation { start, len, writable, buffer });
+        let (asked, whole) = (len, end.next_multiple_of(WORD) - start);
+        let len = if buffer.len() >= whole && next.is_none_or(|next| next >= start + whole) { whole } else { len };
+        self.allocations.insert(after, Allocation { start, len, asked, writable, buffer });
+        self.has_tails |= asked != len;
         self.next = self.next.max((end + GUARD).next_multiple_of(ALIGN));
         true
     }
@@ -191,6 +207,18 @@ impl Memory {
         let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
         freed.iter().any(|&(start, len)| address.wrapping_sub(start) < len)
             || self.host().is_some_and(|host| host.was_freed(address))
+    }
+    /// Whether there is any [`Memory::tail`].
+    pub fn has_tails(&self) -> bool {
+        self.has_tails
+    }
+    /// Where an allocation ends, if these bytes begin in it or behind its end, and reach bytes of its last word that nobody
+    /// has asked for.
+    pub fn tail(&self, address: u64, size: u64) -> Option<u64> {
+        let a = &self.allocations[self.allocations.partition_point(|a| a.start <= address).checked_sub(1)?];
+        let end = a.start + a.asked;
+        let is_inside = address - a.start < a.len;
+        (is_inside && a.asked != a.len && address + size > end).then_some(end)
     }
     /// The allocation that holds `address`.
     pub fn find(&self, address: u64) -> Option<Span> {
@@ -433,8 +461,13 @@ mod tests {
         let a = m.allocate(10, true).unwrap();
         let b = m.allocate(100, false).unwrap();
         let mut span = Span::NONE;
-        assert!(m.resolve(&mut span, a + 6, 4, true).is_ok());
-        assert_eq!(m.resolve(&mut span, a + 7, 4, true).err(), Some(BadAddress::Unmapped));
+        assert!(m.resolve(&mut span, a + 8, 4, true).is_ok());
+        assert_eq!(m.resolve(&mut span, a + 9, 4, true).err(), Some(BadAddress::Unmapped));
+        // Ten bytes were asked for.
+        assert_eq!(
+            [(a + 6, 4), (a + 7, 4), (a + 8, 4), (a + 11, 1), (b, 4)].map(|(at, n)| m.tail(at, n)),
+            [None, Some(a + 10), Some(a + 10), Some(a + 10), None]
+        );
         assert_eq!(m.resolve(&mut span, a.wrapping_sub(1), 1, false).err(), Some(BadAddress::Unmapped));
         assert!(m.resolve(&mut span, b, 100, false).is_ok());
         assert_eq!(m.resolve(&mut span, b, 1, true).err(), Some(BadAddress::ReadOnly));
@@ -444,6 +477,6 @@ mod tests {
         assert_eq!(out, [1, 2, 3]);
         assert!(m.free(a) && !m.free(a));
         assert_eq!(m.read(a, &mut out), Err(a));
-        assert!(m.was_freed(a + 9) && !m.was_freed(a + 10) && !m.was_freed(b));
+        assert!(m.was_freed(a + 9) && !m.was_freed(a + 12) && !m.was_freed(b));
     }
 }

@@ -94,7 +94,10 @@ impl RawMods {
         self.0 >> (3 + k) & 1 != 0
     }
     pub const fn op_sel(self, k: u32) -> bool {
-        self.0 >> (6 + k) & 1 != 0
+        self.0 & RawMods::op_sel_bit(k) != 0
+    }
+    pub const fn op_sel_bit(k: u32) -> u64 {
+        1 << (6 + k)
     }
     pub const fn op_sel_hi(self, k: u32) -> bool {
         self.0 >> (10 + k) & 1 != 0

@@ -21,6 +21,7 @@ use crate::memory::Memory;
 use crate::program::Program;
 use crate::report::LaunchReport;
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
+use crate::schedule::Schedule;
 
 /// One launch, all of it in the host's memory.
 #[derive(Clone, Debug)]
@@ -133,7 +134,7 @@ impl Device {
             _ => Vec::new(),
         };
         let shared = self.shared(packet, memory)?;
-        let workers = self.workers_for(shared.clusters)?;
+        let workers = self.workers_for(shared.clusters, Schedule::Fair)?;
         let facts = Facts::of(self.target());
         while programs.len() < workers {
             let (mode, limits) = (facts.mode(&packet.descriptor), facts.registers(&packet.descriptor));
@@ -191,7 +192,7 @@ impl Device {
         let scratch_slot = dispatch.wave_scratch() * waves;
         let clusters: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
         let most = COOPERATIVE_WAVES / waves;
-        let workers = self.workers_for(clusters)?;
+        let workers = self.workers_for(clusters, Schedule::Fair)?;
         let mut resident = RESIDENT;
         if packet.cooperative {
             if clusters > most {
@@ -216,6 +217,7 @@ impl Device {
             clusters,
             resident,
             cooperative: packet.cooperative,
+            schedule: Schedule::Fair,
             stop: Arc::clone(&packet.stop),
             strict: packet.strict.kinds(),
             watch: None,

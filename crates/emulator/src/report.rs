@@ -21,10 +21,12 @@ pub enum FindingKind {
     Unallocated,
     /// Two waves access the same bytes of LDS, one of them writing, with no barrier in between.
     LdsRace,
-    /// The waves of a workgroup do not all come to the same barrier.
+    /// The waves of a workgroup do not all come to its barrier.
     BarrierDivergence,
     /// Memory that was freed.
     UseAfterFree,
+    /// They all come, but not at the same instruction.
+    BarrierPlace,
 }
 
 bitflags::bitflags! {
@@ -32,6 +34,8 @@ bitflags::bitflags! {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Kinds: u16 {
         const ALL = (1 << FindingKind::ALL.len()) - 1;
+        /// What is looked for unless somebody says: not what programs may well mean to do.
+        const USUAL = Self::ALL.bits() & !(1 << FindingKind::BarrierPlace as u16);
     }
 }
 
@@ -42,7 +46,7 @@ impl From<FindingKind> for Kinds {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 10] = [
+    pub const ALL: [FindingKind; 11] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -53,6 +57,7 @@ impl FindingKind {
         FindingKind::LdsRace,
         FindingKind::BarrierDivergence,
         FindingKind::UseAfterFree,
+        FindingKind::BarrierPlace,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -71,6 +76,7 @@ impl FindingKind {
             FindingKind::LdsRace => "lds-race",
             FindingKind::BarrierDivergence => "barrier-divergence",
             FindingKind::UseAfterFree => "use-after-free",
+            FindingKind::BarrierPlace => "barrier-place",
         }
     }
 }

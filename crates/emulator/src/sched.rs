@@ -20,6 +20,7 @@ use crate::memory::Memory;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
 use crate::report::Kinds;
+use crate::schedule::{self, Schedule, Turns};
 use crate::strict::RawFinding;
 use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
@@ -44,6 +45,7 @@ pub struct Shared {
     pub resident: usize,
     /// All of them are, from the beginning.
     pub cooperative: bool,
+    pub schedule: Schedule,
     pub stop: Arc<AtomicBool>,
     /// What strict mode looks for, if it is on.
     pub strict: Option<Kinds>,
@@ -126,6 +128,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
         free_waves: Vec::new(),
         free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
+        turns: Turns::new(shared.schedule),
         attention,
         unasked: 0,
     };
@@ -138,10 +141,12 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
         if resident.is_empty() && !worker.admit(&mut resident) {
             break;
         }
-        while shared.cooperative && worker.admit(&mut resident) {}
+        while (shared.cooperative || !worker.turns.are_usual() && resident.len() < schedule::TOGETHER)
+            && worker.admit(&mut resident)
+        {}
         let (mut all_finished, mut moved) = (true, false);
         let mut at = 0;
-        let patience = if resident.len() == 1 { ALONE } else { TOGETHER };
+        let patience = if resident.len() == 1 && worker.turns.are_usual() { ALONE } else { TOGETHER };
         while at < resident.len() {
             let mut trouble = None;
             match worker.turns(&mut resident[at], patience) {
@@ -216,6 +221,7 @@ struct Worker<'a> {
     free_waves: Vec<Box<Wave>>,
     free_slots: Vec<usize>,
     outcome: Outcome,
+    turns: Turns,
     attention: Option<&'a Attention<'a>>,
     /// Instructions since it was asked.
     unasked: u64,
@@ -280,9 +286,12 @@ impl Worker<'_> {
     fn turns(&mut self, group: &mut Workgroup, (slice, mut turns): (u64, u32)) -> Result<Progress, Trouble> {
         let most = group.instructions + slice * u64::from(turns) * group.waves.len() as u64;
         while turns > 0 && group.instructions < most {
-            for number in 0..group.waves.len() {
+            self.turns.begin(group.waves.len());
+            for n in 0..group.waves.len() {
+                let Some((number, slice)) = self.turns.next(n, slice) else { continue };
                 let before = group.instructions;
-                group.advance(self.program, number, slice)?;
+                let left = self.shared.watchdog.saturating_sub(before).max(1);
+                group.advance(self.program, number, slice.min(left))?;
                 self.unasked += group.instructions - before;
                 if self.unasked >= BETWEEN_QUESTIONS && !self.goes_on() {
                     return Ok(Progress::Running);
@@ -290,13 +299,14 @@ impl Worker<'_> {
             }
             turns -= u32::from(group.has_ready_waves());
             match group.settle() {
+                Progress::Running if group.instructions > self.shared.watchdog => {
+                    let (instructions, places) = (group.instructions, group.places(self.program));
+                    return Err(Trouble::Watchdog { instructions, places });
+                }
                 Progress::Running if self.shared.stop.load(Relaxed) => return Ok(Progress::Running),
                 Progress::Running => {}
                 stopped => return Ok(stopped),
             }
-        }
-        if group.instructions > self.shared.watchdog {
-            return Err(Trouble::Watchdog { instructions: group.instructions, places: group.places(self.program) });
         }
         Ok(Progress::Running)
     }

@@ -1,12 +1,15 @@
 //! A launch that goes on only when it is told to: one instruction of one wave at a time.
 //!
 //! Workgroups run one after the other, so kernels whose workgroups wait for each other do not end here, unless it is for
-//! global wave sync that they wait: then the next one begins, and those that have waited go on when they can.
+//! global wave sync that they wait: then the next one begins, and those that have waited go on when they can. Those of a
+//! cluster begin together: when all waves of one wait for the cluster's barrier, another one goes on.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::barrier::Cluster;
 use crate::device::Module;
 use crate::error::EmuError;
 use crate::observe::Registers;
@@ -28,6 +31,10 @@ pub struct Session {
     instructions: u64,
 }
 
+// SAFETY: its workgroups hold counted references of one thread ([`Rc`]) to what their waves share (LDS, barriers),
+// and nobody else does: nothing that the session gives out has one. They all go with it from one thread to another.
+unsafe impl Send for Session {}
+
 impl Session {
     pub(crate) fn new(module: Arc<Module>, kernel: String, shared: Shared, program: Program) -> Session {
         let program = program.stepping();
@@ -37,22 +44,33 @@ impl Session {
         session
     }
 
-    /// A workgroup that has waited and may go on, or else one that has not begun.
+    /// A workgroup that has waited and may go on, or else the first of those that have not begun, with its cluster.
     fn next_group(&mut self) -> Option<Workgroup> {
         if let Some(at) = self.waiting.iter().position(|group| !group.is_stuck()) {
             let mut group = self.waiting.remove(at)?;
             group.settle();
             return Some(group);
         }
-        let number = self.shared.next_cluster.load(Relaxed);
-        if number >= self.shared.clusters {
+        let (number, size) = (self.shared.next_cluster.load(Relaxed), self.shared.dispatch.cluster_size());
+        // Workgroups of a cluster wait for one another only.
+        if number >= self.shared.clusters || size > 1 && !self.waiting.is_empty() {
             return None;
         }
-        let slot = self.slots.take()?;
+        let slots: Vec<usize> = (0..size).map_while(|_| self.slots.take()).collect();
+        if slots.len() < size as usize {
+            slots.into_iter().for_each(|slot| self.slots.give(slot));
+            return None;
+        }
         self.shared.next_cluster.store(number + 1, Relaxed);
-        let limits = self.program.limits();
-        let id = self.shared.dispatch.group_in_cluster(number, 0);
-        Some(Workgroup::start(&self.shared, id, (number, None), slot, limits, &mut Vec::new()))
+        let cluster = (size > 1).then(|| Cluster::new(size));
+        for (rank, slot) in (0..).zip(slots) {
+            let id = self.shared.dispatch.group_in_cluster(number, rank);
+            let cluster = (number, cluster.as_ref().map(|cluster| (Rc::clone(cluster), rank)));
+            let limits = self.program.limits();
+            self.waiting.push_back(Workgroup::start(&self.shared, id, cluster, slot, limits, &mut Vec::new()));
+        }
+        let started = self.waiting.len() - size as usize;
+        self.waiting.remove(started)
     }
 
     fn stuck(&self, group: &Workgroup) -> EmuError {
@@ -123,7 +141,7 @@ impl Session {
         match group.settle() {
             Progress::Running => {}
             Progress::Stuck => {
-                let waits = group.waits_globally();
+                let waits = group.waits_globally() || self.shared.dispatch.cluster_size() > 1;
                 if let Some(next) = waits.then(|| self.next_group()).flatten() {
                     self.waiting.extend(self.group.replace(next));
                 } else if let Some(group) = &self.group {

@@ -338,7 +338,7 @@ impl Workgroup {
                 }
                 (State::AtBarrier, Some(other)) if other.pc != party.pc => {
                     let message = "another wave of the workgroup waits at another barrier".to_string();
-                    checks.report_pair(FindingKind::BarrierDivergence, message, other);
+                    checks.report_pair(FindingKind::BarrierPlace, message, other);
                 }
                 (State::Ended, _) => ended = Some(party),
                 _ => {}

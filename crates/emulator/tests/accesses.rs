@@ -142,6 +142,7 @@ impl Twins {
                 strict: Strict::Off,
                 cooperative: false,
                 cluster: None,
+                schedule: Default::default(),
             };
             let mut session = device.session(&launch).expect("a session");
             (0..prologue(mode)).for_each(|_| session.step(0).expect("the prologue runs"));

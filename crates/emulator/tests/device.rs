@@ -3,7 +3,7 @@
 mod support;
 
 use luthier_emulator::{DeviceConfig, EmuError, FindingKind, Strict};
-use support::{Asm, assemble, load, load_with};
+use support::{Asm, assemble, assemble_with, load, load_with};
 
 const STORE: &str = "
   s_load_dwordx2 s[2:3], s[0:1], 0x0
@@ -90,4 +90,67 @@ fn unknown_instructions_are_named() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn grids_and_scratch_beyond_the_hardware_are_refused_with_their_limits() {
+    let loaded = load(&assemble(STORE, Asm::default()));
+    let out = loaded.buffer(&[0; 4]);
+    let refused = |loaded: &support::Loaded, grid| {
+        loaded.launch("k", grid, [1, 1, 1], &[out], Strict::Off).expect_err("too much").to_string()
+    };
+    let text = refused(&loaded, [1 << 31, 1 << 31, 4]);
+    assert!(text.contains("[2147483648, 2147483648, 4] work-items") && text.contains("2^64"), "{text}");
+    for bytes in ["0xffffffff", "0xfffffff0", "131057"] {
+        let extra = format!(".amdhsa_private_segment_fixed_size {bytes}").leak();
+        let loaded = load(&assemble(STORE, Asm { extra, ..Asm::default() }));
+        let text = refused(&loaded, [1, 1, 1]);
+        assert!(text.contains("scratch") && text.contains("131056 bytes"), "{text}");
+    }
+    let most = Asm { extra: ".amdhsa_private_segment_fixed_size 131056", ..Asm::default() };
+    let loaded = load(&assemble(STORE, most));
+    let out = loaded.buffer(&[0; 4]);
+    loaded.launch("k", [1, 1, 1], [1, 1, 1], &[out], Strict::Off).expect("all the scratch that there is");
+}
+
+#[test]
+fn a_watchdog_stops_soon_after_its_number_of_instructions() {
+    for waves in [1, 4] {
+        let config = DeviceConfig { watchdog: 1000, ..DeviceConfig::default() };
+        let loaded = load_with(&assemble("loop:\n  s_nop 0\n  s_branch loop\n", Asm::default()), config);
+        let group = [64 * waves, 1, 1];
+        match loaded.launch("k", group, group, &[0], Strict::Off) {
+            Err(EmuError::Watchdog { instructions, .. }) => {
+                assert!((1001..1100).contains(&instructions), "{instructions} instructions of {waves} waves");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // What ends in time is not given up.
+    let config = DeviceConfig { watchdog: 5, ..DeviceConfig::default() };
+    let loaded = load_with(&assemble(STORE, Asm::default()), config);
+    let out = loaded.buffer(&[0; 4]);
+    loaded.launch("k", [1, 1, 1], [1, 1, 1], &[out], Strict::Off).expect("five instructions");
+}
+
+/// Bytes of memory that this process has had at a time.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a Linux host");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the high-water mark");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+}
+
+#[test]
+fn zeros_that_a_file_only_asks_for_take_no_memory_until_they_are_used() {
+    let object = assemble_with("k", STORE, ".bss\n.globl big\nbig: .zero 3221225472\n.size big, . - big\n", &[]);
+    assert!(object.bytes().len() < 20_000);
+    let before = most_memory();
+    let loaded = load(&object);
+    let (big, size) = loaded.device.symbol(loaded.module, "big").expect("the variable");
+    assert_eq!(size, 3 << 30);
+    let launched =
+        loaded.launch("k", [1; 3], [1; 3], &[big + (3 << 30) - 4], Strict::On).expect("the last word is there");
+    assert!(launched.findings.is_empty(), "{:?}", launched.findings);
+    assert_eq!(loaded.words(big + (3 << 30) - 8, 2), [0, 7]);
+    assert!(most_memory() - before < 256 << 20, "{} MB", (most_memory() - before) >> 20);
 }

@@ -105,6 +105,7 @@ fn launch(
         strict,
         cooperative: false,
         cluster: None,
+        schedule: Default::default(),
     })
 }
 

@@ -119,6 +119,7 @@ fn prepare(object: &CodeObject, mode: Mode, threads: usize, groups: u32, strict:
         strict,
         cooperative: false,
         cluster: None,
+        schedule: Default::default(),
     };
     (device, launch, [data, results])
 }

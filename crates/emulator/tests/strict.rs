@@ -165,11 +165,18 @@ fn device_memory_needs_a_wait_only_where_a_workgroup_is_split_over_compute_units
 }
 
 #[test]
-fn all_waves_come_to_the_same_barrier() {
+fn all_waves_come_to_the_barrier() {
     let early = "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 over\ns_barrier\nover:\n";
     assert_eq!(kinds(early), [FindingKind::BarrierDivergence]);
     let apart = "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 other\ns_barrier\ns_branch over\nother:\ns_barrier\nover:\n";
-    assert_eq!(kinds(apart), [FindingKind::BarrierDivergence]);
+    // Which instruction it is does not matter, unless somebody asks for that.
+    assert_eq!(kinds(apart), []);
+    let place = Strict::Only(FindingKind::BarrierPlace.into());
+    let found = findings_of(apart, Asm::default(), place);
+    assert_eq!(
+        found.iter().map(|f| (f.kind, f.other.is_some())).collect::<Vec<_>>(),
+        [(FindingKind::BarrierPlace, true)]
+    );
     assert_eq!(kinds("s_barrier\ns_barrier\n"), []);
 }
 

@@ -88,6 +88,9 @@ fn unpack(mode: Mode) -> Tables {
         let operands = OPERANDS[record.index(4)];
         let keys = KEYS[record.index(3)];
         let [fixed, value, ignored] = BITS[record.index(9)];
+        // Made from LLVM 22, which wants one value where the hardware and later LLVMs take any.
+        let unread = decode::unread(format);
+        let (fixed, value, ignored) = (fixed & !unread, value & !unread, ignored | unread);
         for &key in keys {
             let word = decode::template(generation, format, opcode, key);
             let slot = &mut tables.ids[decode::slot(generation, |i| (word >> (32 * i)) as u32)];

@@ -106,6 +106,7 @@ fn run(object: &CodeObject, kernel: &Kernel, dead: Option<HashMap<u64, Dead>>) -
         strict: Strict::Off,
         cooperative: false,
         cluster: None,
+        schedule: Default::default(),
     };
     device.launch(&launch).ok()?;
     let read = |address: u64| {

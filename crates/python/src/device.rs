@@ -2,8 +2,8 @@
 
 use luthier_emulator::buffer::Buffer;
 use luthier_emulator::{
-    Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, SourceFrame, Strict,
-    TARGETS,
+    Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, Schedule, SourceFrame,
+    Strict, TARGETS,
 };
 use luthier_isa::Target;
 use pyo3::prelude::*;
@@ -106,7 +106,7 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None))]
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None, schedule=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -121,11 +121,15 @@ impl PyDevice {
         watched: Option<Request>,
         cooperative: bool,
         cluster: Option<(u32, u32, u32)>,
+        schedule: Option<&str>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let schedule = schedule.map_or(Ok(Schedule::Fair), str::parse);
+        let schedule = schedule.map_err(|error: String| Class::Argument.error(format!("schedule: {error}")))?;
         let strict = strict.map_or(Ok(Strict::Off), |names| kinds(&names))?;
         let launch = Launch {
             cooperative,
             cluster: cluster.map(Into::into),
+            schedule,
             ..launch(module, kernel, grid, block, kernarg, lds, strict)
         };
         let is_watched = watched.is_some();
@@ -166,7 +170,18 @@ fn launch(
 ) -> Launch {
     let (grid, workgroup) = (grid.into(), block.into());
     let (module, cooperative) = (ModuleId(module), false);
-    Launch { module, kernel, grid, workgroup, kernarg, dynamic_lds: lds, strict, cooperative, cluster: None }
+    Launch {
+        module,
+        kernel,
+        grid,
+        workgroup,
+        kernarg,
+        dynamic_lds: lds,
+        strict,
+        cooperative,
+        cluster: None,
+        schedule: Schedule::Fair,
+    }
 }
 
 /// Strict mode for the kinds of findings with these names.
@@ -196,10 +211,12 @@ pub fn devices_for(processor: &str) -> Vec<&'static str> {
     luthier_emulator::devices_for(processor).map(Target::name).collect()
 }
 
-/// The names of all kinds of findings.
+/// The names of all kinds of findings, or of those that are looked for unless somebody says.
 #[pyfunction]
-pub fn finding_kinds() -> Vec<&'static str> {
-    FindingKind::ALL.map(FindingKind::name).to_vec()
+#[pyo3(signature = (usual=false))]
+pub fn finding_kinds(usual: bool) -> Vec<&'static str> {
+    let kinds = FindingKind::ALL.into_iter().filter(|&kind| !usual || Kinds::USUAL.contains(kind.into()));
+    kinds.map(FindingKind::name).collect()
 }
 
 fn source_to_json(frames: &[SourceFrame]) -> Value {

@@ -1,6 +1,7 @@
 //! Watched launches, and launches that go on a step at a time.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use luthier_emulator::observe::{Observation, Registers, Snapshot, Watch};
 use luthier_emulator::session::Session;
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::device::{device_error, report_to_python};
-use crate::error::Class;
+use crate::error::{Class, listening};
 
 /// What Python asks for: kinds of events, addresses to copy registers at, addresses that alone make events, how many.
 pub type Request = (Vec<String>, Vec<u64>, Vec<u64>, usize);
@@ -78,19 +79,29 @@ fn registers_to_python<'py>(py: Python<'py>, registers: &Registers) -> PyResult<
     Ok(dict)
 }
 
-/// A launch that goes on when told to. It belongs to the thread that began it.
-#[pyclass(name = "Session", module = "luthier._core", unsendable)]
+/// A launch that goes on when told to, by one thread at a time.
+#[pyclass(name = "Session", module = "luthier._core", frozen)]
 pub struct PySession {
-    inner: Session,
+    inner: Mutex<Session>,
 }
 
 impl PySession {
     pub fn new(inner: Session) -> PySession {
-        PySession { inner }
+        PySession { inner: Mutex::new(inner) }
     }
 
-    fn registers_of(&self, wave: usize) -> PyResult<Registers> {
-        self.inner.registers(wave).ok_or_else(|| no_wave(wave, self.inner.waves()))
+    /// Nobody who has it waits for the interpreter, as making an exception does.
+    fn lock(&self) -> MutexGuard<'_, Session> {
+        // A panic while it went on left it as it was at that instruction.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it knows of a wave of its workgroup.
+    fn of_wave<T>(&self, wave: usize, known: impl FnOnce(&Session, usize) -> Option<T>) -> PyResult<T> {
+        let session = self.lock();
+        let (found, waves) = (known(&session, wave), session.waves());
+        drop(session);
+        found.ok_or_else(|| no_wave(wave, waves))
     }
 }
 
@@ -103,71 +114,78 @@ impl PySession {
     /// The workgroup under way; None when the launch is over.
     #[getter]
     fn workgroup(&self) -> Option<(u32, u32, u32)> {
-        self.inner.workgroup().map(Into::into)
+        self.lock().workgroup().map(Into::into)
     }
 
     #[getter]
     fn waves(&self) -> usize {
-        self.inner.waves()
+        self.lock().waves()
     }
 
     #[getter]
     fn instructions(&self) -> u64 {
-        self.inner.instructions()
+        self.lock().instructions()
     }
 
     fn state(&self, wave: usize) -> PyResult<&'static str> {
-        match self.inner.state(wave) {
-            Some(State::Ready) => Ok("ready"),
-            Some(State::AtBarrier) => Ok("barrier"),
-            Some(State::Ended) => Ok("ended"),
-            None => Err(no_wave(wave, self.inner.waves())),
-        }
+        Ok(match self.of_wave(wave, Session::state)? {
+            State::Ready => "ready",
+            State::AtBarrier => "barrier",
+            State::Ended => "ended",
+        })
     }
 
     fn pc(&self, wave: usize) -> PyResult<u64> {
-        self.inner.pc(wave).ok_or_else(|| no_wave(wave, self.inner.waves()))
+        self.of_wave(wave, Session::pc)
     }
 
     fn retired(&self, wave: usize) -> PyResult<u64> {
-        self.inner.retired(wave).ok_or_else(|| no_wave(wave, self.inner.waves()))
+        self.of_wave(wave, Session::retired)
     }
 
     fn registers<'py>(&self, py: Python<'py>, wave: usize) -> PyResult<Bound<'py, PyDict>> {
-        registers_to_python(py, &self.registers_of(wave)?)
+        let registers = self.of_wave(wave, Session::registers)?;
+        registers_to_python(py, &registers)
     }
 
     fn lds<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.lds())
+        let lds = self.lock().lds();
+        PyBytes::new(py, &lds)
     }
 
     fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
         let mut data = Vec::new();
         data.try_reserve_exact(size).map_err(|_| device_error(EmuError::OutOfMemory(size as u64)))?;
         data.resize(size, 0);
-        self.inner.read(address, &mut data).map_err(|at| device_error(EmuError::Address(at)))?;
+        let read = self.lock().read(address, &mut data);
+        read.map_err(|at| device_error(EmuError::Address(at)))?;
         Ok(PyBytes::new(py, &data))
     }
 
     /// One instruction of a wave.
-    fn step(&mut self, wave: usize) -> PyResult<()> {
-        self.state(wave)?;
-        self.inner.step(wave).map_err(device_error)
+    fn step(&self, py: Python<'_>, wave: usize) -> PyResult<()> {
+        let stepped = listening(py, || {
+            let mut session = self.lock();
+            Ok(if wave < session.waves() { Ok(session.step(wave)) } else { Err(session.waves()) })
+        })?;
+        stepped.map_err(|waves| no_wave(wave, waves))?.map_err(device_error)
     }
 
     /// Steps all waves in turns until one is about to execute the instruction at `pc`, or the launch is over, or so
     /// many instructions have been executed; gives the wave.
-    fn run_to(&mut self, py: Python<'_>, pc: u64, limit: u64) -> PyResult<Option<usize>> {
+    fn run_to(&self, py: Python<'_>, pc: u64, limit: u64) -> PyResult<Option<usize>> {
         // A piece at a time, so that Ctrl-C is heard.
         let mut left = limit;
         loop {
             let piece = left.min(10_000);
-            if let Some(wave) = self.inner.run_to(pc, piece).map_err(device_error)? {
-                return Ok(Some(wave));
-            }
+            let (found, is_over) = listening(py, || {
+                let mut session = self.lock();
+                Ok((session.run_to(pc, piece), session.workgroup().is_none()))
+            })?;
+            let found = found.map_err(device_error)?;
             left -= piece;
-            if left == 0 || self.inner.workgroup().is_none() {
-                return Ok(None);
+            if found.is_some() || left == 0 || is_over {
+                return Ok(found);
             }
             // Other threads of Python's, too.
             py.detach(std::thread::yield_now);

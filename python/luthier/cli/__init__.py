@@ -7,6 +7,7 @@ completed and something was found. Status 3 comes with a traceback: a tool's Pyt
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import warnings
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import LuthierError
+from ..text import printable
 from .signals import Terminated, end, raise_on_termination
 
 _STRICT_KINDS = "--strict-kinds"
@@ -92,6 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--cooperative", action="store_true", help="all workgroups are under way together, and may wait for one another"
     )
     run.add_argument("--cluster", metavar="X[,Y,Z]", help="workgroups of a cluster (gfx1250)")
+    run.add_argument("--schedule", metavar="S", help="how waves take turns: fair (the default), alternate, or random:SEED")
     run.add_argument("--watchdog", metavar="N", help="give up when one workgroup has run N instructions")
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
     run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
@@ -150,7 +153,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line; gives the exit status."""
+    if sys.stderr is None:  # closed: `print` would take standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
+        if sys.stdout is None:
+            raise _Usage("standard output is closed")
+        if isinstance(sys.stdout, io.TextIOWrapper):  # names of files need not be text
+            sys.stdout.reconfigure(errors="backslashreplace")
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
         # What comes behind `--` is another program's.
@@ -160,6 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         if args.command == "trace":
             args.app = words[own + 1 :]
+        _check_names(args)
         raise_on_termination()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -172,7 +182,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), lines=type(error).__name__ == "HookError")
     except BrokenPipeError:
         # Whoever read our output has seen enough; nothing more is to be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         print("luthier: interrupted", file=sys.stderr)
@@ -199,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    print(f"luthier: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(printable(f"luthier: warning: {' '.join(str(message).split())}"), file=sys.stderr)
 
 
 def _command(args: Any) -> int:
@@ -210,7 +221,16 @@ def _command(args: Any) -> int:
     return status
 
 
+def _check_names(args: Any) -> None:
+    """What is no path has to be text."""
+    for option in ("kernel", "target", "symbol"):
+        given = getattr(args, option, None) or ()
+        for name in [given] if isinstance(given, str) else given:
+            if any("\ud800" <= character <= "\udfff" for character in name):
+                raise _Usage(f"--{option} {name}: these bytes are no UTF-8")
+
+
 def _fail(message: str, lines: bool = False) -> int:
     """One line, whatever is in the message; a hook's error keeps its source excerpt."""
-    print(message if lines else f"luthier: error: {' '.join(message.split())}", file=sys.stderr)
+    print(printable(message if lines else f"luthier: error: {' '.join(message.split())}"), file=sys.stderr)
     return 2

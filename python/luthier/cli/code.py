@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..text import printable
 from .choose import kernel, one
 
 
@@ -15,19 +16,19 @@ def main(args: Any) -> int:
     program = code_object.program
     functions = program.select(args.kernel)
     if args.command == "disasm" or args.emit == "text":
-        print(f"{args.file}: {code_object.target}")
+        print(printable(f"{args.file}: {code_object.target}"))
         for function in functions:
-            sys.stdout.write("\n" + program.disasm(function))
+            sys.stdout.write("\n" + printable(program.disasm(function)))
         for line in program.remarks() if args.kernel is None else ():
-            print(f"; {line}")
+            print(printable(f"; {line}"))
     elif args.emit == "dot":
         for function in functions:
-            sys.stdout.write(program.to_dot(function))
+            sys.stdout.write(printable(program.to_dot(function)))
     elif args.emit == "mir":
         mir = program.to_mir(args.kernel)
-        sys.stdout.write(mir.text)
+        sys.stdout.write(printable(mir.text))
         for function, why in mir.left_out:
-            print(f"luthier: {function.name} is left out: {why}", file=sys.stderr)
+            print(printable(f"luthier: {function.name} is left out: {why}"), file=sys.stderr)
     else:
         sys.stdout.write(program.to_json(args.kernel) + "\n")
     return 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..code_object import open_container
+from ..text import printable
 from .choose import cores
 
 
@@ -41,7 +42,7 @@ def main(args: Any) -> int:
             lines.append("--target T shows those for T, --entry N one of them")
     for info in objects:
         lines += _code_object(str(path), info)
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(printable("\n".join(lines)) + "\n")
     return 0
 
 

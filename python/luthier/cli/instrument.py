@@ -12,6 +12,7 @@ from ..container import instrument_file
 from ..errors import ArgumentError
 from ..outputs import Outputs
 from ..planning import instrument
+from ..text import printable
 from ..tools import load
 from .choose import kernels
 from .run import aside, interruptible, warn_of_rejected
@@ -40,21 +41,18 @@ def main(args: Any) -> int:
         report = outputs.open(args.json) if args.json not in (None, "-") else None
         with aside(args.json == "-"):
             done = interruptible(lambda: work(args))
-        try:
-            out.write(done.data)
-        except OSError as error:
-            raise ArgumentError(f"cannot write {args.output}: {(error.strerror or str(error)).lower()}") from None
+        out.write(done.data)
         if report is not None:
             report.write((json.dumps(done.report, indent=1) + "\n").encode())
         outputs.commit()
     if args.json == "-":
         print(json.dumps(done.report, indent=1))
     else:
-        print("\n".join(done.lines))
+        print(printable("\n".join(done.lines)))
     for code_object, did in done.placed:
         warn_of_rejected(code_object, did, args.on_rejected)
     for note in done.left:
-        print(f"luthier: not instrumented: {note}", file=sys.stderr)
+        print(printable(f"luthier: not instrumented: {note}"), file=sys.stderr)
     return 0
 
 

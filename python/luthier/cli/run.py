@@ -17,9 +17,10 @@ from ..code_object import CodeObject
 from ..errors import ArgumentError
 from ..findings import finding_text
 from ..mock_device import Device, finding_kinds
-from ..outputs import Outputs
+from ..outputs import Output, Outputs
 from ..planning import rejections
 from ..results import RunResult
+from ..text import printable
 from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_number, parse_sizes, parse_symbol
 from .choose import kernel, one
@@ -69,6 +70,7 @@ def main(args: Any) -> int:
                 strict=strict,
                 cooperative=args.cooperative,
                 cluster=cluster,
+                schedule=args.schedule,
             )
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
@@ -86,7 +88,7 @@ def main(args: Any) -> int:
     else:
         _show(result, contents)
     for finding in result.findings:
-        print(f"luthier: strict: {finding_text(finding)}", file=sys.stderr)
+        print(printable(f"luthier: strict: {finding_text(finding)}"), file=sys.stderr)
     warn_of_rejected(code_object, data["instrumentation"], args.on_rejected)
     return 1 if result.findings else 0
 
@@ -99,7 +101,7 @@ def aside(is_json: bool) -> AbstractContextManager[Any]:
 def warn_of_rejected(code_object: CodeObject, did: dict[str, Any] | None, on_rejected: str) -> None:
     """One line on standard error about what could not be inserted."""
     if did and did["rejected"] and on_rejected == "warn":
-        print(f"luthier: warning: {rejections(code_object, did)}", file=sys.stderr)
+        print(printable(f"luthier: warning: {rejections(code_object, did)}"), file=sys.stderr)
 
 
 def _processor(code_object: CodeObject, wanted: str | None) -> str:
@@ -126,7 +128,7 @@ def interruptible(work: Callable[[], Any]) -> Any:
     try:
         while thread.is_alive():
             thread.join(0.5)
-    except KeyboardInterrupt:
+    except BaseException:  # of a signal
         _Interrupted.pending = True
         raise
     ok, value = done[0]
@@ -141,15 +143,12 @@ class _Interrupted:
     pending = False
 
 
-def _save(stream: Any, array: Any) -> None:
+def _save(stream: Output, array: Any) -> None:
     import numpy
 
     memory = io.BytesIO()
     numpy.save(memory, array)
-    try:
-        stream.write(memory.getbuffer())
-    except OSError as error:
-        raise ArgumentError(f"cannot write {stream.name}: {(error.strerror or str(error)).lower()}") from None
+    stream.write(memory.getbuffer())
 
 
 def _symbol(module: Any, name: str, kind: str | None) -> Any:

@@ -11,6 +11,8 @@ mod memory;
 mod prepare;
 mod scalar;
 mod scalar_float;
+#[cfg(test)]
+mod tests;
 mod vector;
 
 pub(crate) use prepare::dpp_source;

@@ -9,7 +9,7 @@ use super::finish::{
 use super::prepare::*;
 use super::scalar::special_constant;
 use super::{Builder, code_of, destination_of, row_of};
-use crate::op::{Handler, Op, OpFlags};
+use crate::op::{Handler, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
 
@@ -48,7 +48,7 @@ impl Builder {
             op.imm2 = crate::matrix::controls(inst)?;
         }
         let (mut target, mut target_units, mut part) = (None, 1, Part::Whole);
-        let mut n = 0;
+        let (mut n, mut selected) = (0, 0);
         for (operand, value) in inst.operands() {
             if operand.access.writes() {
                 let row = value.reg().and_then(|range| Some((row_of(range.first)?, range)));
@@ -99,6 +99,10 @@ impl Builder {
                 _ => 0,
             };
             let mut row = self.source(inst, operand, value)?;
+            if matches!(value, Operand::Reg(range) if range.part == Part::High) {
+                // It is in the lower half now, and the handler need not select it.
+                selected |= RawMods::op_sel_bit(position as u32);
+            }
             if self.index_mode >> position & 1 != 0 && matches!(value, Operand::Reg(r) if r.first.is_vgpr()) {
                 row = self.indexed_source(row, operand.units.into())?;
             }
@@ -125,7 +129,8 @@ impl Builder {
         }
         if valu.raw_mods && op.imm == 0 {
             // A truth table lies where other operations have modifiers.
-            op.imm = inst.truth_table().map_or_else(|| raw_mods(inst), |t| u64::from(t) | raw_mods(inst) << 32);
+            let mods = raw_mods(inst) & !selected;
+            op.imm = inst.truth_table().map_or(mods, |table| u64::from(table) | mods << 32);
         }
         self.finish_vector(inst, valu, op, target.map(|_| target_units), part)
     }
@@ -294,6 +299,9 @@ impl Builder {
             Operand::Inline(code) => {
                 let bits = value.bits(operand.ty).or_else(|| inline_constant32(code as u8).map(u64::from));
                 let mut bits = bits.ok_or_else(|| format!("{}: constant {code} has no value", inst.info().mnemonic))?;
+                if is_wide_bf16(inst) && matches!(operand.ty, DataType::Bf16 | DataType::V2Bf16) {
+                    bits = inline_constant32(code as u8).map_or(bits, u64::from);
+                }
                 if let Some(half) = constant_halves(inst, operand).and_then(|ty| value.bits(ty)) {
                     bits = (half & 0xffff) * 0x1_0001;
                 }
@@ -547,6 +555,16 @@ fn constant_halves(inst: &Inst, operand: &OperandInfo) -> Option<DataType> {
         Field::Src2 if info.base.starts_with("v_wmma_bf16_") => Some(DataType::Bf16),
         _ => None,
     }
+}
+
+/// Whether constants among the bf16 sources are those of f32, whose upper half is the bf16, so that it takes OP_SEL to read
+/// it: on gfx1250 in arithmetic (AMD's programming guide as llvm-project #183487, #209861 and #223035 tell it; LLVM 22
+/// encodes them otherwise). Of dot products and matrix operations it is not known.
+fn is_wide_bf16(inst: &Inst) -> bool {
+    let info = inst.info();
+    info.mode.target().generation() == Generation::Gfx1250
+        && !info.base.starts_with("v_dot")
+        && !info.flags.contains(Flags::WMMA)
 }
 
 /// The sources are halves although the tables do not say so (DPP forms have no types).

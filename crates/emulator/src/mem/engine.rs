@@ -53,16 +53,17 @@ enum Wrong {
 /// Moves one piece, into LDS or out of it.
 fn copy(w: &mut Wave, piece: Piece, loads: bool) -> Result<(), Wrong> {
     let Piece { lds: at, global, len } = piece;
+    if !loads && global.is_none() {
+        return Ok(());
+    }
     if at.saturating_add(len) > w.lds.len() as u64 {
         return Err(Wrong::Lds(at));
     }
     let at = at as u32;
     let lds = Rc::clone(&w.lds);
     let Some(address) = global else {
-        if loads {
-            for i in 0..len as u32 {
-                lds.store(at + i, [0]);
-            }
+        for i in 0..len as u32 {
+            lds.store(at + i, [0]);
         }
         return Ok(());
     };

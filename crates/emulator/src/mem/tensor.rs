@@ -40,6 +40,8 @@ pub struct Descriptor {
     strides: [u64; 4],
     /// Row numbers, in gather mode.
     rows: Option<Vec<u64>>,
+    /// What is outside of the tensor gets zeros in LDS; else nothing is read there.
+    loads: bool,
     times: u64,
     /// What each time adds, in bytes.
     lds_step: u64,
@@ -142,6 +144,7 @@ impl Descriptor {
             tile,
             tensor: std::array::from_fn(|k| if is_used(k) { dims[k] } else { 1 }),
             strides: [bits(g1, 160, 48), bits(g1, 208, 48), bits(g2, 64, 48), bits(g3, 0, 48)],
+            loads,
             rows: gather.then(|| Self::rows(&dwords[12..], wide, higher[0], dims[1])).transpose()?,
             times,
             lds_step: step(bits(g2, 32, 32)),
@@ -166,22 +169,51 @@ impl Descriptor {
         self.times
     }
 
-    /// Where in LDS the tile ends, the first time.
+    /// Where in LDS the tile ends, the first time, as far as anything moves.
     pub fn end(&self) -> u64 {
-        let bytes = self.tile.iter().fold(self.size, |all, &dim| all.saturating_mul(dim));
+        let [width, ..] = self.tile;
+        let inside = if self.loads { width } else { width.min(self.tensor[0]) };
+        let rows = self.moving_rows();
+        let bytes = if rows == 0 || inside == 0 {
+            0
+        } else {
+            (rows - 1).saturating_mul(width).saturating_add(inside).saturating_mul(self.size)
+        };
         let gaps = self.padding.map_or(0, |pad| (bytes.saturating_sub(1) / pad.interval).saturating_mul(pad.amount));
         u64::from(self.lds).saturating_add(bytes).saturating_add(gaps)
+    }
+
+    /// The tile's rows up to the last that moves.
+    fn moving_rows(&self) -> u64 {
+        let [_, rows, planes, third, fourth] = self.tile;
+        if self.loads {
+            return [planes, third, fourth].iter().fold(rows, |all, &dim| all.saturating_mul(dim));
+        }
+        let inside = |k: usize| self.tile[k].min(self.tensor[k]);
+        let in_plane = match &self.rows {
+            Some(list) => list.iter().rposition(|&row| row < self.tensor[1]).map_or(0, |last| last as u64 + 1),
+            None => inside(1),
+        };
+        let last = |count: u64| count.checked_sub(1);
+        let (Some(y), Some(plane), Some(third_at), Some(fourth_at)) =
+            (last(in_plane), last(inside(2)), last(inside(3)), last(inside(4)))
+        else {
+            return 0;
+        };
+        let place = fourth_at.saturating_mul(third).saturating_add(third_at);
+        let place = place.saturating_mul(planes).saturating_add(plane);
+        place.saturating_mul(rows).saturating_add(y).saturating_add(1)
     }
 
     /// The bytes that move the `time`th time, in order.
     pub fn pieces(&self, time: u64) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        let [width, rows, planes, third, fourth] = self.tile;
+        let [width, rows, planes, third, _] = self.tile;
         let inside = width.min(self.tensor[0]);
         let lds = u64::from(self.lds) + time * self.lds_step;
         let global = self.global.wrapping_add(time * self.global_step);
         let mut done = 0;
-        for index in 0..rows * planes * third * fourth {
+        for index in 0..self.moving_rows() {
             let y = index % rows;
             let row = self.rows.as_ref().map_or(y, |list| list[y as usize]);
             let at = [row, index / rows % planes, index / rows / planes % third, index / rows / planes / third];
@@ -206,6 +238,57 @@ impl Descriptor {
             pieces.push(Piece { lds: lds + done + gap, global, len: some });
             (done, len) = (done + some, len - some);
             global = global.map(|at| at + some);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tile of some dimensions, of dwords from 0x100 in LDS on, in a tensor of which so much is left.
+    fn descriptor(tile: [u64; 3], tensor: [u64; 3], loads: bool) -> Descriptor {
+        let mut dwords: Dwords = [0; 20];
+        let mut set = |first: usize, value: u64| {
+            let wide = u128::from(value) << (first % 32);
+            (0..3).for_each(|k| dwords[first / 32 + k] |= (wide >> (32 * k)) as u32);
+        };
+        set(0, 1);
+        set(32, 0x100);
+        set(64, 1 << 20);
+        set(126, 2);
+        let group = 128;
+        set(group + 16, 2);
+        set(group + 48, tensor[0]);
+        set(group + 80, tensor[1]);
+        set(group + 112, tile[0]);
+        set(group + 128, tile[1]);
+        set(group + 144, tile[2]);
+        set(group + 160, tensor[0]);
+        set(group + 208, tensor[0] * tensor[1]);
+        set(256 + 128, tensor[2]);
+        Descriptor::new(&dwords, loads, (0, 1)).expect("it is documented").expect("no null tensor")
+    }
+
+    #[test]
+    fn a_store_reaches_no_further_than_what_it_stores() {
+        // Rows of four with two behind each that only keep LDS's banks apart.
+        let bytes = |rows: u64, last: u64| 0x100 + 4 * (6 * rows + last);
+        for (tile, tensor, loaded, stored) in [
+            ([6, 4, 0], [4, 4, 0], bytes(4, 0), bytes(3, 4)),
+            ([6, 4, 0], [4, 2, 0], bytes(4, 0), bytes(1, 4)),
+            ([6, 4, 3], [4, 4, 2], bytes(12, 0), bytes(7, 4)),
+            ([6, 4, 3], [9, 3, 3], bytes(12, 0), bytes(11, 0)),
+            ([6, 4, 0], [4, 0, 0], bytes(4, 0), bytes(0, 0)),
+        ] {
+            for (loads, end) in [(true, loaded), (false, stored)] {
+                let descriptor = descriptor(tile, tensor, loads);
+                assert_eq!(descriptor.end(), end, "{tile:?} in {tensor:?}, loads: {loads}");
+                let moves = |piece: &&Piece| loads || piece.global.is_some();
+                let pieces = descriptor.pieces(0);
+                let last = pieces.iter().filter(moves).map(|piece| piece.lds + piece.len).max();
+                assert_eq!(last.unwrap_or(0x100), end, "{tile:?} in {tensor:?}, loads: {loads}");
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What the checks need to know of an instruction, worked out when its block is translated.
 
-use luthier_isa::{Access, Field, Flags, Format, Inst, Operand, Reg};
+use luthier_isa::{Access, Field, Flags, Format, Generation, Inst, Operand, Reg};
 
 use super::counters::{counters, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
-use super::parts::{accumulates, pairs, source, written};
+use super::parts::{accumulates, only_word, pairs, source, stored, written};
 use super::quick::Quick;
 use super::waits::{Counters, Loaded, Wait};
 use crate::lower::row_of;
@@ -155,8 +155,11 @@ pub struct Checked {
     pub data: Vec<Source>,
     pub results: Vec<Place>,
     pub rule: Rule,
-    /// Registers that a load fills later.
+    /// Registers that a load fills later, and which bits of each.
     pub loaded: Loaded,
+    pub filled: u32,
+    /// Whether the halves of a register that a load does not fill may be used meanwhile.
+    pub by_half: bool,
     pub counters: Counters,
     pub unordered: bool,
     /// Of completion, among what the same counters count.
@@ -191,7 +194,34 @@ pub(super) fn place(value: Operand) -> Option<Place> {
     })
 }
 
+impl Place {
+    /// One of its registers.
+    fn word(self, k: u8) -> Place {
+        match self {
+            Place::Rows(row, _) => Place::Rows(row + u16::from(k), 1),
+            Place::Scalars(code, _) => Place::Scalars(code.saturating_add(k), 1),
+            constant => constant,
+        }
+    }
+
+    /// Whether a VGPR is among its registers.
+    fn has_vgpr(self, n: u16) -> bool {
+        matches!(self, Place::Rows(row, words) if n.wrapping_sub(row) < words.into())
+    }
+}
+
 impl Checked {
+    /// The bits of a register that the instruction uses or writes.
+    pub fn bits_of(&self, unit: u16) -> u32 {
+        let vgpr = Reg::from_index(unit.into()).filter(|reg| reg.is_vgpr() && self.by_half);
+        let Some(n) = vgpr.map(Reg::number) else { return !0 };
+        let sources = self.sources.iter().chain(&self.data).filter(|source| source.place.has_vgpr(n));
+        let used = sources.fold(0, |bits, source| bits | source.used);
+        let written = if self.loaded.is_empty() { self.written } else { self.filled };
+        let all = used | if self.results.iter().any(|place| place.has_vgpr(n)) { written } else { 0 };
+        if all == 0 { !0 } else { all }
+    }
+
     pub fn new(inst: &Inst, pc: u64) -> Checked {
         let info = inst.info();
         let (mut touched, mut changes_exec) = (Vec::new(), false);
@@ -215,9 +245,9 @@ impl Checked {
         let base = info.op().name();
         let masked =
             matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32");
-        let mut position = 0;
+        let (mut position, mut unread, mut named) = (0, Vec::new(), Vec::new());
         for (operand, value) in inst.operands() {
-            let Some(at) = place(value) else { continue };
+            let Some(mut at) = place(value) else { continue };
             let discarded = operand.field == Field::Vdata && inst.discards_result();
             if operand.access.writes() && !discarded {
                 results.push(at);
@@ -245,13 +275,25 @@ impl Checked {
                 }
                 continue;
             }
+            let word = only_word(inst, base, at, position);
+            if let Operand::Reg(range) = value {
+                for (k, reg) in (0..).zip(range.units()) {
+                    let list = if word.is_none_or(|word| word == k) { &mut named } else { &mut unread };
+                    list.push(reg.index() as u16);
+                }
+            }
+            at = word.map_or(at, |word| at.word(word));
             let source = source(inst, base, at, value, operand.ty, position);
             position += 1;
             if memory && matches!(operand.field, Field::Vdata | Field::Data0 | Field::Data1) {
-                data.push(source);
+                data.push(Source { used: source.used & stored(inst.info().base), ..source });
             } else if matches!(value, Operand::Reg(_)) || !memory {
                 sources.push(source);
             }
+        }
+        // A register of a pair that neither operation selects is not read, unless another operand names it.
+        if !unread.is_empty() {
+            touched.retain(|(unit, written)| *written || !unread.contains(unit) || named.contains(unit));
         }
         if info.base.starts_with("v_div_fmas") {
             mask = Some(crate::wave::scalar::VCC);
@@ -274,8 +316,11 @@ impl Checked {
             }
             _ => {}
         }
+        let by_half = matches!(info.mode.target().generation(), Generation::Gfx11 | Generation::Gfx12);
         let mut checked = Checked {
             pc,
+            by_half,
+            filled: filled(inst, by_half),
             hazards: Facts::of(inst),
             fresh: touched.iter().map(|&(unit, _)| unit).collect(),
             touched,
@@ -308,6 +353,8 @@ impl Checked {
     pub(super) fn bare(pc: u64, sources: Vec<Source>, results: Vec<Place>, rule: Rule, shifts: bool) -> Checked {
         Checked {
             pc,
+            by_half: false,
+            filled: !0,
             hazards: Facts::none(),
             touched: Vec::new(),
             fresh: Vec::new(),
@@ -349,6 +396,14 @@ fn relative(inst: &Inst) -> Option<(u16, Option<u16>)> {
 
 pub(super) fn shifts(base: &str) -> bool {
     ["_lshl_b", "_lshr_b", "_ashr_i", "shlrev", "shrrev"].iter().any(|part| base.contains(part))
+}
+
+/// The bits of a register that a load brings, where the hardware leaves the others alone.
+fn filled(inst: &Inst, by_half: bool) -> u32 {
+    match memory_rule(inst) {
+        Rule::Memory { keeps_half: Some(kept), .. } if by_half => !kept,
+        _ => !0,
+    }
 }
 
 fn memory_rule(inst: &Inst) -> Rule {

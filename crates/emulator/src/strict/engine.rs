@@ -87,6 +87,11 @@ pub fn defer(w: &mut Wave, engine: Engine, work: Work) -> Option<Work> {
 /// Before an engine moves some pieces.
 pub fn transfer(w: &mut Wave, engine: Engine, pieces: &[LanePiece], loads: bool) {
     with(w, |strict, w| strict.transfer(w.lds.len() as u64, engine, pieces, loads));
+    for (lane, piece) in pieces {
+        if let Some(address) = piece.global {
+            super::tails::plain(w, !loads, lane.map(|lane| lane as usize), address, piece.len);
+        }
+    }
 }
 
 /// Before lanes arrive at barriers in LDS, by themselves or by an engine.

@@ -30,6 +30,7 @@ mod quick;
 mod runs;
 mod shadow;
 mod spread;
+mod tails;
 mod waits;
 mod within;
 
@@ -43,6 +44,7 @@ pub use group::{Group, SharedGroup};
 use luthier_isa::hazard::{Hazards, Missing, Steps};
 use memory::Scratch;
 use shadow::Shadow;
+use tails::Tails;
 use waits::Waits;
 
 use crate::op::{Flow, Handler, Op};
@@ -76,6 +78,7 @@ pub struct Strict {
     hazards: Hazards,
     scratch: Scratch,
     landings: Landings,
+    tails: Tails,
     group: SharedGroup,
     /// The wave's number in its workgroup.
     wave: u16,
@@ -131,6 +134,7 @@ impl Strict {
             hazards: Hazards::default(),
             scratch: Scratch::new(scratch),
             landings: Landings::default(),
+            tails: Tails::default(),
             group,
             wave,
             access: 0,
@@ -147,6 +151,7 @@ impl Strict {
         self.hazards.restart();
         self.scratch.restart(scratch);
         self.landings = Landings::default();
+        self.tails.clear();
         (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
     }
     /// Address of the instruction that the wave executed last.
@@ -175,7 +180,7 @@ impl Strict {
         let first = self.group.borrow_mut().first_wait(round, own);
         if first.pc != own.pc {
             self.report_pair(
-                FindingKind::BarrierDivergence,
+                FindingKind::BarrierPlace,
                 "another wave of the workgroup waits at another barrier".into(),
                 first,
             );
@@ -190,6 +195,7 @@ impl Strict {
         self.log.report(kind, lane, address, message);
     }
     pub fn take_findings(&mut self) -> Vec<RawFinding> {
+        self.report_tails();
         std::mem::take(&mut self.log.findings)
     }
     /// The dispatch has set this scalar.

@@ -59,6 +59,30 @@ fn used_bits(inst: &Inst, ty: DataType, position: usize) -> (u32, u8) {
     (half_bits(info.base, ty, position), 0)
 }
 
+/// Of a pair of registers, the one that a packed operation of f32 selects for both of its results.
+pub(super) fn only_word(inst: &Inst, base: &str, place: Place, position: usize) -> Option<u8> {
+    let bit = |f| inst.field(f).map(|bits| (bits >> position & 1) as u8);
+    let (low, high) = (bit(Field::OpSel)?, bit(Field::OpSelHi)?);
+    match base {
+        _ if place.words() != 2 => None,
+        // One source for each result.
+        "v_pk_mov_b32" => Some(low),
+        "v_pk_fma_f32" | "v_pk_mul_f32" | "v_pk_add_f32" if low == high => Some(low),
+        _ => None,
+    }
+}
+
+/// The bits of what it is given that a store stores.
+pub(super) fn stored(base: &str) -> u32 {
+    let stores = base.contains("_store_") || base.starts_with("ds_write");
+    let small = ["_b8", "_b16", "_byte", "_short"].iter().any(|end| base.ends_with(end));
+    match () {
+        () if stores && base.contains("_d16_hi") => HIGH,
+        () if stores && small => LOW,
+        () => !0,
+    }
+}
+
 fn half_bits(base: &str, ty: DataType, position: usize) -> u32 {
     // What these add to a product of halves is whole.
     if position == 2 && matches!(base, "v_mad_u32_u16" | "v_mad_i32_i16" | "v_sad_u16") || base.starts_with("s_pack_") {

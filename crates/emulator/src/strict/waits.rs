@@ -5,7 +5,7 @@
 //! stores apart, RDNA4 scalar loads too. gfx1250's asynccnt counts loads and stores, of which each kind completes in
 //! order, its tensorcnt tensors, in order all of them.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use luthier_isa::Reg;
 
@@ -64,7 +64,7 @@ impl Wait {
 }
 
 /// The units that a load fills: a few runs of them.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Loaded([(u16, u16); 4]);
 
 impl Loaded {
@@ -90,6 +90,8 @@ impl Loaded {
 
 struct InFlight {
     loaded: Loaded,
+    /// Bits of each of them.
+    filled: u32,
     /// The counters that still count it.
     counters: Counters,
     /// Those of them that guarantee that it is done.
@@ -109,11 +111,14 @@ pub(super) struct Waits {
     any: bool,
     /// Accesses that have turned out to be done.
     finished: Vec<AccessId>,
+    /// Operations in flight up to which there is no need to look for any that can be forgotten.
+    room: usize,
 }
 
 impl Default for Waits {
     fn default() -> Waits {
-        Waits { in_flight: VecDeque::new(), pending: Box::new([0; Reg::COUNT]), any: false, finished: Vec::new() }
+        let pending = Box::new([0; Reg::COUNT]);
+        Waits { in_flight: VecDeque::new(), pending, any: false, finished: Vec::new(), room: MANY }
     }
 }
 
@@ -136,19 +141,38 @@ impl Waits {
             let loaded = inst.loaded;
             loaded.units().for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
             self.any |= !loaded.is_empty();
-            let (counters, unordered, order) = (inst.counters, inst.unordered, inst.order);
-            self.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, order, access: 0 });
-            if self.in_flight.len() > MANY {
-                self.stall();
-            }
+            let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
+            let needs = counters;
+            self.in_flight.push_back(InFlight { loaded, filled, counters, needs, unordered, order, access: 0 });
+            self.make_room();
         }
         free
     }
 
-    /// A counter that is full lets nothing more begin.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.in_flight.len() > self.room {
+            self.stall();
+        }
+    }
+
+    /// A counter that is full lets nothing more begin. Of what completes in any order nothing is known to be done even
+    /// then, but what would be done with the same registers at the same time needs no second record.
     #[cold]
     fn stall(&mut self) {
         (0..COUNTERS).for_each(|k| self.wait(&Wait::of(1 << k, FULL)));
+        if self.in_flight.len() > MANY {
+            let mut known = HashSet::new();
+            self.in_flight.retain(|item| {
+                let repeats = item.unordered && item.access == 0;
+                !repeats || known.insert((item.loaded, item.counters, item.needs))
+            });
+            self.pending.fill(0);
+            for unit in self.in_flight.iter().flat_map(|item| item.loaded.units()) {
+                self.pending[unit] = self.pending[unit].saturating_add(1);
+            }
+        }
+        self.room = MANY.max(2 * self.in_flight.len());
     }
 
     /// Whether no load in flight writes any of these.
@@ -169,12 +193,17 @@ impl Waits {
         self.pending.fill(0);
         self.any = false;
         self.finished.clear();
+        self.room = MANY;
     }
 
     #[cold]
     fn check_pending(&mut self, inst: &Checked, m0: u32, log: &mut Log) {
         for &(unit, written) in &inst.touched {
             if self.pending[usize::from(unit)] == 0 {
+                continue;
+            }
+            let bits = inst.bits_of(unit);
+            if !self.in_flight.iter().any(|i| i.loaded.contains(unit) && i.filled & bits != 0) {
                 continue;
             }
             // A later load of the same counter returns after the earlier one.
@@ -301,7 +330,8 @@ mod tests {
         waits.any = true;
         let mut loaded = Loaded::default();
         loaded.add(reg, 1);
-        waits.in_flight.push_back(InFlight { loaded, counters, needs: counters, unordered, order: 0, access: 0 });
+        let needs = counters;
+        waits.in_flight.push_back(InFlight { loaded, filled: !0, counters, needs, unordered, order: 0, access: 0 });
     }
 
     fn both(loads: u32, lds: u32) -> Wait {
@@ -367,6 +397,20 @@ mod tests {
         assert_eq!(pending(&w), [0, 0, 1, 1]);
         w.wait(&Wait::of(ASYNC, 0));
         assert!(!w.any);
+    }
+
+    /// They complete in any order, so that only a wait for zero ends any: but the same registers need no second record.
+    #[test]
+    fn scalar_loads_without_end_are_remembered_once_for_each_register() {
+        let mut w = Waits::default();
+        for n in 0..100_000u32 {
+            load(&mut w, Reg::sgpr((n % 90) as u16), LDS, true);
+            w.make_room();
+        }
+        assert!(w.in_flight.len() <= 2 * MANY, "{}", w.in_flight.len());
+        assert!((0..90).all(|n| w.pending[Reg::sgpr(n).index()] > 0));
+        w.wait(&Wait::of(LDS, 0));
+        assert!(!w.any && w.pending.iter().all(|&n| n == 0));
     }
 
     #[test]

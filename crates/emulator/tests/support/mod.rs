@@ -214,6 +214,7 @@ impl Loaded {
             strict,
             cooperative: false,
             cluster: None,
+            schedule: Default::default(),
         }
     }
 }

@@ -26,6 +26,10 @@ const F4: usize = 0x88;
 const LOAD_SCALE: usize = 0x35;
 const LOAD_SCALE16: usize = 0x3a;
 
+/// The third source of what loads the scales, which has two: compilers name v0 there, older ones the constant 0.
+pub const UNREAD_SOURCE: u128 = 0x1ff << 50;
+const V0: u128 = 0x100 << 50;
+
 impl Family for Gfx1250 {
     const SLOTS: usize = END;
     const WIDE_LITERALS: bool = true;
@@ -55,7 +59,7 @@ impl Family for Gfx1250 {
             Format::WmmaScaled => {
                 let load = if key & 1 == 0 { LOAD_SCALE } else { LOAD_SCALE16 };
                 let operation = 0xcc << 24 | op << 16 | formats(key_bits >> 1);
-                0xcc << 24 | (load as u128) << 16 | operation << 64
+                0xcc << 24 | (load as u128) << 16 | V0 | operation << 64
             }
             Format::Vopd3 => 0xcf << 24 | op << 12,
             Format::Tensor if key == 0 => 0xd0 << 24 | op << 14 | ((NULL << 8 | NULL) as u128) << 80,

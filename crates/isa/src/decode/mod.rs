@@ -86,6 +86,14 @@ fn has_literal(info: &OpcodeInfo, pair: u64, code: u64) -> bool {
     info.legality.literals.iter().any(source) || info.flags.contains(Flags::FIXED_LITERAL)
 }
 
+/// Bits of a format that stand for nothing, whatever LLVM 22 has there.
+pub const fn unread(format: Format) -> u128 {
+    match format {
+        Format::WmmaScaled => gfx1250::UNREAD_SOURCE,
+        _ => 0,
+    }
+}
+
 /// As [`literal_bytes`] on processors that know literals of 64 bits.
 fn wide_literal_bytes(info: &OpcodeInfo, pair: u64) -> u8 {
     if info.flags.contains(Flags::FIXED_LITERAL) {

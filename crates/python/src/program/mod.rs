@@ -122,13 +122,13 @@ impl PyProgram {
         Ok(std::iter::once(id).chain(others).map(|id| self.function(id)).collect())
     }
 
-    fn blocks_of(&self, functions: Vec<PyRef<'_, PyFunction>>) -> PyResult<PyBlocks> {
-        let ids = self.own(&functions)?;
+    fn blocks_of(&self, functions: &Bound<'_, PyAny>) -> PyResult<PyBlocks> {
+        let ids = self.own(functions)?;
         Ok(PyBlocks::new(self.inner.clone(), ids.map(|id| self.inner.program.function(id).blocks)))
     }
 
-    fn instructions_of(&self, functions: Vec<PyRef<'_, PyFunction>>) -> PyResult<PyInstructions> {
-        let ids = self.own(&functions)?;
+    fn instructions_of(&self, functions: &Bound<'_, PyAny>) -> PyResult<PyInstructions> {
+        let ids = self.own(functions)?;
         Ok(PyInstructions::new(self.inner.clone(), ids.map(|id| self.inner.program.function_instrs(id))))
     }
 
@@ -215,12 +215,23 @@ impl PyProgram {
     }
 
     /// The functions' numbers, if they are this program's.
-    fn own(&self, functions: &[PyRef<'_, PyFunction>]) -> PyResult<impl Iterator<Item = FuncId> + use<>> {
-        if let Some(other) = functions.iter().find(|function| !Arc::ptr_eq(&function.program, &self.inner)) {
-            let name = &other.program.program.function(other.id).name;
-            return Err(Class::Argument.error(format!("{name} is a function of another program")));
+    fn own(&self, functions: &Bound<'_, PyAny>) -> PyResult<impl Iterator<Item = FuncId> + use<>> {
+        // One at a time: what says that it is long need not hold functions.
+        let mut ids = Vec::new();
+        for function in functions.try_iter()? {
+            let function = function?;
+            let Ok(function) = function.cast::<PyFunction>() else {
+                let what = function.get_type().name()?;
+                return Err(Class::Argument.error(format!("functions of the program are needed, not {what}")));
+            };
+            let function = function.get();
+            if !Arc::ptr_eq(&function.program, &self.inner) {
+                let name = &function.program.program.function(function.id).name;
+                return Err(Class::Argument.error(format!("{name} is a function of another program")));
+            }
+            ids.push(function.id);
         }
-        Ok(functions.iter().map(|function| function.id).collect::<Vec<_>>().into_iter())
+        Ok(ids.into_iter())
     }
 }
 

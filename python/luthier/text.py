@@ -1,0 +1,19 @@
+"""Text for a terminal, whatever the files say that it is from."""
+
+from __future__ import annotations
+
+import re
+
+#: What moves the cursor, colours, or turns the order of what follows; and what is no text. Lines and tabs stay.
+_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with escapes (``\\x1b``) in place of characters that are none to look at."""
+    return _UNFIT.sub(lambda match: _escape(ord(match[0])), text)
+
+
+def _escape(code: int) -> str:
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
