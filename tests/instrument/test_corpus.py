@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from places import CORPUS, ROOT
 
 import luthier as lt
 
@@ -18,8 +19,7 @@ SMALL = 300_000  # bytes
 #: The share that may be rejected, where it is more than one in a thousand: kernels that use every VGPR which their
 #: workgroups leave them, on a processor whose scratch only the kernel's own code can find.
 MOST = {"gfx1030": 0.15}
-CORPUS = Path(os.environ.get("LUTHIER_CORPUS") or Path(__file__).resolve().parents[3] / "shared" / "corpus")
-TABLE = Path(__file__).resolve().parents[2] / "docs" / "placement.md"
+TABLE = ROOT / "docs" / "placement.md"
 
 
 class Scalar(lt.Tool):
@@ -72,7 +72,7 @@ def place(path: Path, tool: type[lt.Tool]) -> tuple[int, int, Counter]:
     return done["points"], done["inserted_instructions"], reasons
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"THE CORPUS IS NOT HERE: {CORPUS}")
+@pytest.mark.skipif(CORPUS is None, reason="THE CORPUS OF REAL CODE OBJECTS IS NOT HERE (set LUTHIER_CORPUS)")
 def test_every_instruction_of_the_corpus_takes_a_hook():
     rows = []
     for target, paths in objects().items():

@@ -4,9 +4,9 @@ takes it for its own."""
 from __future__ import annotations
 
 import numpy as np
+from instrumented import instrumented, launch, on_every_target, places
 
 import luthier as lt
-from instrument.programs import instrumented, launch, on_every_target, places
 
 
 class AtTheEnd(lt.Tool):

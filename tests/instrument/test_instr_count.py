@@ -6,9 +6,9 @@ import compiled
 import kernel_cases
 import numpy as np
 import pytest
+from instrumented import instrumented, launch, on_every_target, places
 
 import luthier as lt
-from instrument.programs import instrumented, launch, on_every_target, places
 from luthier.counting import increments, may_not_return
 
 OPTIONS = ("", ":where=after", ":per=instruction", ":per=instruction,where=after")

@@ -8,9 +8,9 @@ from collections import Counter
 import compiled
 import numpy as np
 import pytest
+from instrumented import instrumented, launch, on_every_target, places, places_by_python, steps
 
 import luthier as lt
-from instrument.programs import instrumented, launch, on_every_target, places, places_by_python, steps
 
 
 class Counting(lt.Tool):

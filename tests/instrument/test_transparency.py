@@ -14,9 +14,9 @@ import compiled
 import kernel_cases
 import numpy as np
 import pytest
+from instrumented import TARGETS
 
 import luthier as lt
-from instrument.programs import TARGETS
 
 PLANS = int(os.environ.get("LUTHIER_PLANS", "1"))
 SOME = ("vecadd", "reduce", "matmul", "histogram", "call", "pointer", "scratch", "half", "double", "wide", "choose", "table")

@@ -51,7 +51,7 @@ fn is_tried(info: &OpcodeInfo) -> bool {
         | Op::SGetregB32 | Op::SSetregB32 | Op::SSetregImm32B32 | Op::SMemtime | Op::SMemrealtime | Op::SGetWaveidInWorkgroup
         | Op::SGetShaderCyclesU64 | Op::SAllocVgpr | Op::SVersion
     );
-    // A description of an image is more than random words: tests/test_images.py.
+    // A description of an image is more than random words: tests/device/test_images.py.
     let described = info.flags.contains(Flags::MIMG) || info.base.contains("tensor_");
     let formatted = info.base.contains("buffer_") && info.base.contains("format_");
     let waits =

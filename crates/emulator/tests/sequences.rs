@@ -47,7 +47,7 @@ fn is_wanted(inst: &Inst, refused: &HashSet<&str>, stores: bool) -> bool {
     let harmless = stores || !(info.flags.contains(Flags::STORE) || info.flags.contains(Flags::ATOMIC));
     let local = info.base.starts_with("ds_") || harmless;
     // Most format codes are none, and hardly any resource is an image: such a sequence would go no further.
-    // (tests/test_typed_buffers.py and tests/test_images.py have them all.)
+    // (tests/device/test_typed_buffers.py and tests/device/test_images.py have them all.)
     let typed = info.base.contains("buffer_") && info.base.contains("format_") || info.flags.contains(Flags::MIMG);
     let mut keeps = true;
     inst.for_each_access(|a| keeps &= !(a.access.writes() && KEPT.contains(&a.reg.index())));

@@ -1,4 +1,4 @@
-//! Hooks from `tests/hook_sources.py`, compiled for every processor and looked at. What they compute is tested end to end,
+//! Hooks from `tests/support/hook_sources.py`, compiled for every processor and looked at. What they compute is tested end to end,
 //! on the mock device.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The pairs of instructions that software has to keep apart, one a row.
 //!
 //! Sources: "Manually Inserted Wait States" in AMD's GCN5 and CDNA ISA manuals, "Software Data Hazard Resolution" in
-//! those of RDNA, and what LLVM 22's hazard recognizer does on each processor (tests/test_hazards.py holds the table to
+//! those of RDNA, and what LLVM 22's hazard recognizer does on each processor (tests/strict/test_hazards.py holds the table to
 //! it). What concerns the results of CDNA's matrix instructions is in [`super::matrix`], what takes three instructions in
 //! [`super::scalars`] and [`super::forwarding`].
 

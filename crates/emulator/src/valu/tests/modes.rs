@@ -1,4 +1,4 @@
-//! What MODE does where it is easily forgotten; found by tests/conformance, which compares with AMD's pseudocode.
+//! What MODE does where it is easily forgotten; found by tests/support/conformance, which compares with AMD's pseudocode.
 
 use super::{DEFAULT, run_many};
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import compiled
 import numpy as np
 import pytest
+from instrumented import instrumented, on_every_target
 
 import luthier as lt
-from instrument.programs import instrumented, on_every_target
 
 #: Instructions whose neighbourhood is known: a scalar one, a vector one, memory of several kinds.
 SOURCE = """

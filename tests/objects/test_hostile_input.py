@@ -9,7 +9,7 @@ import random
 import compiled
 import numpy as np
 import pytest
-from test_code_objects import bundle
+from bundles import bundle
 
 import luthier as lt
 

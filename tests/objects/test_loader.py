@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
+from places import ROOT
 
 import luthier as lt
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import CORPUS
+from places import CORPUS
 
 import luthier as lt
 from luthier.arguments import explicit

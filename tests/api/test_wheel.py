@@ -12,7 +12,7 @@ import zipfile
 
 import compiled
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 LIMIT = 35 << 20
 pytestmark = pytest.mark.wheel

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 USER = '''
 import numpy as np

@@ -10,7 +10,7 @@ import sys
 
 import compiled
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_strict_targets import S_NOP, _waits
+from places import TESTS
+from waits import S_NOP, waits_of
 
 import luthier as lt
 
-FOLDER = Path(__file__).parent / "kernels" / "gluon"
+FOLDER = TESTS / "kernels" / "gluon"
 THREADS = 128
 # The bytes of LDS that Triton says, and the rows and columns of a workgroup.
 LDS = {
@@ -87,7 +88,7 @@ def test_every_wait_is_missed(folder: Path, name: str) -> None:
     path = folder / f"{name}.hsaco"
     data = path.read_bytes()
     unnoticed = []
-    for at, mnemonic in _waits(lt.CodeObject.open(path)).items():
+    for at, mnemonic in waits_of(lt.CodeObject.open(path)).items():
         broken = bytearray(data)
         struct.pack_into("<I", broken, at, S_NOP)
         try:

@@ -10,7 +10,7 @@ import compiled
 import numpy as np
 import pytest
 from cli import succeeds
-from conftest import ROOT
+from places import ROOT
 
 import luthier as lt
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 
-from conftest import ROOT
+from places import ROOT
 
 from luthier import _core
 

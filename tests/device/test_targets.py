@@ -8,7 +8,7 @@ import kernel_cases
 import numpy as np
 import proof
 import pytest
-import triton
+import triton_cases
 
 import luthier as lt
 from luthier import _core
@@ -99,14 +99,14 @@ def _check_xf32(launch) -> None:
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t not in WITHOUT_TRITON])
-@pytest.mark.parametrize("name", triton.NAMES)
+@pytest.mark.parametrize("name", triton_cases.NAMES)
 def test_triton(name, target):
-    launches = triton.launches(name, target)
-    _run(triton.path(name, target), target, launches)
+    launches = triton_cases.launches(name, target)
+    _run(triton_cases.path(name, target), target, launches)
     if (target, name) == ("gfx942", "matmul_f32_32"):
         _check_xf32(launches[0])
     else:
-        triton.check(launches)
+        triton_cases.check(launches)
 
 
 def test_coverage_on_the_command_line():

@@ -9,6 +9,7 @@ import compiled
 import kernel_cases
 import numpy as np
 import pytest
+from waits import S_NOP, waits_of
 
 import luthier as lt
 
@@ -20,29 +21,16 @@ WAITING = ("vecadd", "saxpy", "matmul", "histogram", "collatz", "scratch", "half
 WAITED_TWICE = {("gfx1201", "matmul"): ["s_wait_loadcnt"]}
 #: gfx1250 alone has no waves of 64 lanes.
 WAVES = [(t, w) for t in TARGETS for w in (64, 32) if (w == 64 or t.startswith("gfx1")) and (t, w) != ("gfx1250", 64)]
+
+
 #: No value waits for these: s_waitcnt_depctr and s_wait_alu are about the ALU's own pipelines, s_wait_xcnt keeps the sources
 #: of an access as they are until its addresses are translated, for a page fault would do it again. There are none here.
-OTHER_WAITS = ("s_waitcnt_depctr", "s_wait_alu", "s_wait_xcnt")
-S_NOP = 0xBF800000
-
-
-def _waits(code_object: lt.CodeObject) -> dict[int, str]:
-    """The mnemonics of the instructions that wait for memory, by file offset."""
-    (text,) = [s for s in code_object.inspect()["sections"] if s["name"] == ".text"]
-    instructions = (i for f in code_object.program.functions for b in f.blocks for i in b.instructions)
-    return {
-        i.address - text["address"] + text["offset"]: i.mnemonic
-        for i in instructions
-        if i.mnemonic.startswith(("s_waitcnt", "s_wait_")) and i.mnemonic not in OTHER_WAITS
-    }
-
-
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", WAITING)
 def test_every_wait_is_missed(name, target):
     path = compiled.code_object(name, "O3", target=target)
     data = path.read_bytes()
-    waits = _waits(lt.CodeObject.open(path))
+    waits = waits_of(lt.CodeObject.open(path))
     assert waits
     unnoticed = []
     for at, mnemonic in waits.items():

@@ -8,7 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-SOURCES = Path(__file__).parent / "kernels"
+from places import TESTS
+
+SOURCES = TESTS / "kernels"
 LEVELS = ("O0", "O1", "O3")
 VERSIONS = (4, 5, 6)
 

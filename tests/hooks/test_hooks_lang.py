@@ -4,14 +4,14 @@
 import json
 import math
 import os
-from pathlib import Path
 
 import hook_sources
 import pytest
+from places import ROOT
 
 import luthier.lang as lt
 
-FIXTURES = Path(__file__).parent.parent / "crates/codegen/src/hook/fixtures"
+FIXTURES = ROOT / "crates/codegen/src/hook/fixtures"
 WIDTH = 8
 SCALE = 2.5
 

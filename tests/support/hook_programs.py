@@ -1,4 +1,4 @@
-"""Device functions that Python can run as well: the oracle of tests/test_hooks_run.py."""
+"""Device functions that Python can run as well: the oracle of tests/hooks/test_hooks_run.py."""
 
 import luthier as lt
 

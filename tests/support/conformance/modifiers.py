@@ -102,7 +102,7 @@ def variants(target: Target, form: Form) -> list[Form]:
                 add("neg, abs", _with_sources(form, some), neg=neg, abs=2 if flags[1:2] == [True] else 0)
                 both = [f"-|{r}|" if f else r for r, f in zip(registers, flags)]
                 add("-abs", _with_sources(form, both), neg=every, abs=every)
-        # On gfx1250 the clamp bit of a conversion from or to fp8 chooses another format (tests/test_gfx1250_conversions.py).
+        # On gfx1250 the clamp bit of a conversion from or to fp8 chooses another format (tests/device/test_gfx1250_conversions.py).
         chooses = target.processor == "gfx1250" and "_FP8" in form.entry.name
         if form.result is not None and element(form.result)[1] == "F" and not chooses:
             add("clamp", f"{form.text} clamp", clamp=True)
@@ -133,7 +133,7 @@ def variants(target: Target, form: Form) -> list[Form]:
                     neg, neg_hi = (1, 0, 0), (0, 1, 0)
                 extra = f" neg_lo:[{','.join(map(str, neg))}] neg_hi:[{','.join(map(str, neg_hi))}]"
                 add(f"op_sel, neg {low}{high}", text + extra, **bits, neg=_number(neg), neg_hi=_number(neg_hi))
-        # On gfx1250 the clamp bit of a conversion from or to fp8 chooses another format (tests/test_gfx1250_conversions.py).
+        # On gfx1250 the clamp bit of a conversion from or to fp8 chooses another format (tests/device/test_gfx1250_conversions.py).
         chooses = target.processor == "gfx1250" and "_FP8" in form.entry.name
         if form.result is not None and element(form.result)[1] == "F" and not chooses:
             add("clamp", f"{form.text} clamp", clamp=True)

@@ -1,4 +1,4 @@
-"""Random C programs, compiled by clang for the host and for every GPU, compute the same bits on both (tests/programs).
+"""Random C programs, compiled by clang for the host and for every GPU, compute the same bits on both (tests/support/programs).
 
 LUTHIER_PROGRAMS=20 is the deep run: that many seeds for each target, at all levels, besides the fixed ones. A failure
 names the line that runs it again.

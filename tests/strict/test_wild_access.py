@@ -3,6 +3,7 @@ device. Each processor's turn is a process of its own, which has to end well."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from conformance.assembly import SCALARS, Trial, check_lines, sgpr
 from conformance.device import Batch
 from conformance.memory import SCALAR_BASE, resource
 from conformance.targets import TARGETS, Target
+from places import TESTS
 
 PROCESSORS = {"gfx906": 9, "gfx90a": 9, "gfx950": 9, "gfx1010": 10, "gfx1030": 10, "gfx1100": 11, "gfx1201": 12, "gfx1250": 12}
 ADDRESS, SCALAR = "v[4:5]", f"s[{sgpr('S0')}:{sgpr('S0') + 1}]"
@@ -101,9 +103,12 @@ def go(processor: str) -> None:
         print(errors, findings, fine, name)
 
 
+WITH_SUPPORT = os.environ | {"PYTHONPATH": str(TESTS / "support")}
+
+
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_wild_accesses_are_reports(processor: str) -> None:
-    done = subprocess.run([sys.executable, __file__, processor], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, __file__, processor], capture_output=True, text=True, timeout=300, env=WITH_SUPPORT)
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()
     assert len(lines) >= 30

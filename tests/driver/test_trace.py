@@ -14,7 +14,7 @@ def trace(*words):
 
 @pytest.fixture(autouse=True)
 def driver():
-    from conftest import ROOT
+    from places import ROOT
 
     assert (ROOT / "python/luthier/driver/libhsakmt.so.1").exists(), "`make driver` builds it, and so does `make setup`"
 

@@ -8,8 +8,8 @@ import subprocess
 
 import compiled
 import pytest
+from bundles import bundle
 from cli import fails, luthier, succeeds
-from test_code_objects import bundle
 
 TEMPLATES = """
 template <typename T> __attribute__((global)) void twice(T *p) { p[global_x()] *= 2; }

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 SOURCES = ROOT / "tests/hip"
 BUILT = ROOT / "target/hip"
