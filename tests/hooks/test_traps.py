@@ -173,7 +173,7 @@ def test_all_that_launch_take_the_same_keywords():
         return {p.name for p in taken if p.kind is p.KEYWORD_ONLY}
 
     launch = set(lt.LaunchKeywords.__annotations__)
-    assert {"grid", "blocks", "block", "args", "lds", "strict", "cooperative", "cluster"} == launch
+    assert {"grid", "blocks", "block", "args", "lds", "strict", "cooperative", "cluster", "schedule"} == launch
     for owner in (lt.Device, lt.Module, lt.Linked):
         for name in ("run", "trace", "session"):
             method = getattr(owner, name, None)
