@@ -689,7 +689,7 @@ class Instructions(Sequence[Instruction]):
     def __getitem__(self, key: slice, /) -> Instructions: ...
     def __iter__(self) -> Iterator[Instruction]: ...
     def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
-        """The place of an instruction, without a search. ValueError if it is not there."""
+        """The place of one of them, without a search. ValueError if it is not there."""
     def count(self, value: Any) -> int:
         """How often it is here."""
 
@@ -704,7 +704,7 @@ class Blocks(Sequence[Block]):
     def __getitem__(self, key: slice, /) -> Blocks: ...
     def __iter__(self) -> Iterator[Block]: ...
     def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
-        """The place of a block, without a search. ValueError if it is not there."""
+        """The place of one of them, without a search. ValueError if it is not there."""
     def count(self, value: Any) -> int:
         """How often it is here."""
 

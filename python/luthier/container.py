@@ -11,6 +11,7 @@ from .code_object import CodeObject, open_container
 from .errors import ArgumentError, InstrumentError, LiftError
 from .planning import OnRejected, instrument
 from .tool import Tool
+from .tracebacks import shortened
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class InstrumentedFile:
     entries: list[Entry]
 
 
+@shortened
 def instrument_file(
     source: Any,
     make_tools: Callable[[], Sequence[Tool]],

@@ -14,6 +14,13 @@ class Finding(dict[str, Any]):
     def __repr__(self) -> str:
         return f"<Finding {finding_text(self)}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: its keys and values."""
+        from .report import html_table
+
+        facts = [(key, hex(value) if key in ("pc", "address", "original_pc") else value) for key, value in self.items() if value]
+        return html_table(self["kind"], (), facts)
+
 
 def finding_text(finding: dict[str, Any]) -> str:
     """A strict-mode finding in one line."""

@@ -173,6 +173,15 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<Kernel {self.name}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what the kernel takes, and its size."""
+        from .report import html_table
+
+        row = next(row for row in self.code_object.core.kernel_table() if row["name"] == self.name)
+        names = ("demangled", "target", "sgprs", "vgprs", "lds", "scratch", "arguments", "code_size")
+        facts = [(name.replace("_", " "), row.get(name, self.target)) for name in names]
+        return html_table(self.name, (), [(name, "" if value is None else value) for name, value in facts])
+
 
 def leaves(block: Block) -> bool:
     """Whether control returns from the block's function, or jumps to another one."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .mock_device import Device
     from .module import Module
     from .results import RunResult
+from .tracebacks import shortened
 
 
 class Linked:
@@ -48,6 +49,7 @@ class Linked:
             raise ArgumentError(f"none of the loader's objects has a kernel {kernel}: {names}")
         raise ArgumentError(f"several of the loader's objects have a kernel {kernel}: {names}; run it through modules[number]")
 
+    @shortened
     @launches
     def run(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> RunResult:
         """Runs a kernel of any of the objects; see :meth:`Module.run`."""

@@ -16,6 +16,7 @@ from .observe import Session, Trace
 from .planning import OnRejected
 from .results import RunResult
 from .tool import Tool
+from .tracebacks import shortened
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,6 +53,7 @@ class Device:
         check: bool = False,
         on_rejected: OnRejected = "warn",
     ) -> Module: ...
+    @shortened
     def load(
         self,
         source: Any,
@@ -72,6 +74,7 @@ class Device:
             return Linked(self, source)
         return Module(self, CodeObject.of(source, target=self.processor), tools, kernels, check, on_rejected=on_rejected)
 
+    @shortened
     @launches
     def run(
         self,
@@ -83,12 +86,15 @@ class Device:
         on_rejected: OnRejected = "warn",
         **launch: Unpack[LaunchKeywords],
     ) -> RunResult:
-        """Loads a code object and launches a kernel (see :meth:`Module.run`).
+        """Loads a code object and launches a kernel (see :meth:`Module.run`). Tools instrument this kernel only; to watch
+        several kernels of an object with the same tools, :meth:`load` it once and run them from there.
 
-        The same :class:`CodeObject` with the same tools again is not loaded again: its variables keep their values.
+        The same :class:`CodeObject` with the same tools and the same kernel again is not loaded again: its variables keep
+        their values.
         """
         return self._module(source, kernel, tools, check, on_rejected).run(kernel, **launch)
 
+    @shortened
     @launches
     def trace(
         self,
@@ -108,6 +114,7 @@ class Device:
         module = self._module(source, kernel, tools, check, on_rejected)
         return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, **launch)
 
+    @shortened
     @launches
     def session(
         self,
@@ -123,12 +130,13 @@ class Device:
         return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
 
     def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool, on_rejected: OnRejected) -> Module:
+        kernels = (kernel,) if tools else None
         if not isinstance(source, CodeObject):
             code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
-            return self.load(code_object, tools=tools, check=check, on_rejected=on_rejected)
-        key = (on_rejected, check, id(source), *map(id, tools))
+            return self.load(code_object, tools=tools, kernels=kernels, check=check, on_rejected=on_rejected)
+        key = (on_rejected, check, kernels, id(source), *map(id, tools))
         if key not in self._modules:
-            module = self.load(source, tools=tools, check=check, on_rejected=on_rejected)
+            module = self.load(source, tools=tools, kernels=kernels, check=check, on_rejected=on_rejected)
             self._modules[key] = module, (source, tuple(tools))
         return self._modules[key][0]
 

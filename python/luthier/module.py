@@ -16,6 +16,7 @@ from .planning import OnRejected, Planner, _distinct_names, check_on_rejected, n
 from .report import Report
 from .results import RunResult
 from .tool import Tool, instances
+from .tracebacks import shortened
 from .where import explained, place_of, source_text
 
 if TYPE_CHECKING:
@@ -60,11 +61,13 @@ class Module:
         if planner is not None:
             planner.bind(self)
 
+    @shortened
     @launches
     def run(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> RunResult:
         """Runs a kernel to its end. The keywords are those of :class:`luthier.launching.LaunchKeywords`."""
         return self._launch(kernel, launch_of(kernel, launch), None)[0]
 
+    @shortened
     @launches
     def trace(
         self,
@@ -82,11 +85,12 @@ class Module:
         addresses ``only``, or from all. Before each instruction at one of the addresses ``snapshots``, all registers of
         the wave and its LDS are copied. Each of the device's threads keeps ``limit`` events of a kind. Watching costs
         time: an event for each instruction makes a run about twice as long, one for each lane's access ten times, or
-        sixty where there is little but LDS; counts and waves come for next to nothing.
+        sixty where there is little but LDS; counts and waves cost next to nothing.
         """
         wanted = request(events, snapshots, only, limit)
         return Trace(*self._launch(kernel, launch_of(kernel, launch), wanted))
 
+    @shortened
     @launches
     def session(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> Session:
         """A launch that goes on only when it is told to, one instruction of one wave at a time. Its workgroups take turns

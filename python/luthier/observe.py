@@ -96,6 +96,13 @@ class Trace:
         kept = ", ".join(f"{count:,} {name} events" for name, count in kinds.items() if count)
         return f"<Trace of {self.result.kernel}: {len(self.waves):,} waves, {kept or 'counts only'}, {len(self.snapshots)} snapshots>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the launch, and how much was seen of it."""
+        from .report import html_table
+
+        seen = [(name, len(getattr(self, name))) for name in ("waves", "instructions", "blocks", "memory", "snapshots")]
+        return self.result._repr_html_() + html_table("trace", ("seen", "events"), [*seen, ("dropped", self.dropped)])
+
     def _array(self, name: str, dtype: Any) -> numpy.ndarray:
         import numpy
 
@@ -226,6 +233,13 @@ class Session:
     def __repr__(self) -> str:
         where = "over" if self.workgroup is None else f"workgroup {self.workgroup}, {self._core.waves} waves"
         return f"<Session of {self.kernel}: {where}, {self.instructions:,} instructions>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: where its waves are."""
+        from .report import html_table
+
+        waves = [(wave.number, wave.state, f"{wave.pc:#x}", wave.retired) for wave in self.waves]
+        return html_table(repr(self)[1:-1], ("wave", "state", "next", "instructions"), waves)
 
     def finish(self) -> None:
         """Ends the session where it is: the arguments' buffers are copied back and given up."""

@@ -14,12 +14,14 @@ from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
 from .kernel import Kernel
 from .places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, RECORD, Place
 from .tool import Tool, instances
+from .tracebacks import shortened
 from .values import Variable
 
 #: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
 OnRejected = Literal["raise", "warn", "report"]
 
 
+@shortened
 def instrument(
     source: Any,
     tools: Sequence[Tool],
@@ -164,7 +166,10 @@ class Planner:
             variable.symbol = symbol
             self._variables[symbol] = variable
         elif self._variables.get(variable.symbol) is not variable:
-            raise ToolError(f"{tool.name}: {variable!r} is in use with another code object: make a new instance of the tool")
+            raise ToolError(
+                f"{tool.name}: {variable!r} is in use with another code object, or another kernel of it: make a new instance of "
+                f"the tool, or load the object once for all its kernels (device.load)"
+            )
         return variable.symbol
 
     def finish(self, check: bool, on_rejected: OnRejected) -> CodeObject:

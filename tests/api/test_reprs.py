@@ -54,6 +54,7 @@ def test_findings(launch):
     assert repr(finding).startswith(f"<Finding {finding['kind']}: ") and str(finding) in repr(finding)
     assert "0 bytes past the end of argument 2 (400 bytes)" in str(finding)
     assert str(finding).replace("'", "&#x27;") in result._repr_html_()
+    assert f"<td>{finding['pc']:#x}</td>" in finding._repr_html_()
 
 
 def test_traces_sessions_and_waves(launch):
@@ -67,4 +68,7 @@ def test_traces_sessions_and_waves(launch):
     with module.session("vecadd", **launch) as session:
         assert repr(session) == "<Session of vecadd: workgroup (0, 0, 0), 1 waves, 0 instructions>"
         assert repr(session.waves[0]).startswith("<WaveView 0 of workgroup (0, 0, 0): ready at 0x")
+        assert "<td>ready</td>" in session._repr_html_()
+    assert "<td>memory</td>" in trace._repr_html_() and "<td>vecadd</td>" in trace._repr_html_()
     assert repr(kernel) == "<Kernel vecadd>"
+    assert "<caption>vecadd</caption>" in kernel._repr_html_() and "<td>vgprs</td>" in kernel._repr_html_()

@@ -1,6 +1,6 @@
 """Every instruction of real objects gets a hook, on every target, with every placement proved.
 
-``LUTHIER_CORPUS_ALL=1`` takes the large objects too and writes the table of docs/placement.md anew.
+``LUTHIER_CORPUS_ALL=1`` takes the large objects too and writes the table of docs/audit/placement.md anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SMALL = 300_000  # bytes
 #: The share that may be rejected, where it is more than one in a thousand: kernels that use every VGPR which their
 #: workgroups leave them, on a processor whose scratch only the kernel's own code can find.
 MOST = {"gfx1030": 0.15}
-TABLE = ROOT / "docs" / "placement.md"
+TABLE = ROOT / "docs" / "audit" / "placement.md"
 
 
 class Scalar(lt.Tool):

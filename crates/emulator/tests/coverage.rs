@@ -1,4 +1,4 @@
-//! Which operations the mock device refuses, and why, stands in docs/device-coverage.md, which this test keeps true.
+//! Which operations the mock device refuses, and why, stands in docs/audit/device-coverage.md, which this test keeps true.
 //! UPDATE=1 rewrites it.
 
 use std::collections::BTreeMap;
@@ -64,11 +64,11 @@ fn the_documentation_has_every_operation_that_is_refused() {
         }
     }
 
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/device-coverage.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit/device-coverage.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &found).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     let stale: Vec<&str> = found.lines().filter(|&line| !written.lines().any(|w| w == line)).collect();
-    assert!(written == found, "UPDATE=1 rewrites docs/device-coverage.md, which lacks:\n{}", stale.join("\n"));
+    assert!(written == found, "UPDATE=1 rewrites docs/audit/device-coverage.md, which lacks:\n{}", stale.join("\n"));
 }

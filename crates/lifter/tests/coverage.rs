@@ -1,4 +1,4 @@
-//! Every object of the corpus, of every processor, lifts; what is left open is counted in docs/lift-coverage.md, which
+//! Every object of the corpus, of every processor, lifts; what is left open is counted in docs/audit/lift-coverage.md, which
 //! this test keeps true. UPDATE=1 rewrites it.
 
 mod common;
@@ -157,18 +157,18 @@ fn the_whole_corpus_lifts() {
         writeln!(found, "\nObjects of these processors wait for their tables: {}.", without.join(", ")).unwrap();
     }
     print!("{found}");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lift-coverage.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit/lift-coverage.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &found).unwrap();
     }
     // A processor whose tables are new has no row yet; every row that there is must be true.
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     let stale: Vec<&str> = written.lines().filter(|l| l.starts_with("| gfx") && !found.contains(*l)).collect();
-    assert!(stale.is_empty(), "not what was found; UPDATE=1 rewrites docs/lift-coverage.md:\n{}", stale.join("\n"));
+    assert!(stale.is_empty(), "not what was found; UPDATE=1 rewrites docs/audit/lift-coverage.md:\n{}", stale.join("\n"));
     for (name, _) in &rows {
         if !written.contains(&format!("| {name} |")) {
-            eprintln!("docs/lift-coverage.md has no row for {name} yet: UPDATE=1 adds it");
+            eprintln!("docs/audit/lift-coverage.md has no row for {name} yet: UPDATE=1 adds it");
         }
     }
-    assert!(written.contains("| gfx90a |"), "docs/lift-coverage.md has no rows");
+    assert!(written.contains("| gfx90a |"), "docs/audit/lift-coverage.md has no rows");
 }

@@ -13,8 +13,8 @@ and follow the divisor's sign, as Python's do; dividing an integer by zero gives
 width or more gives 0, or -1 for a negative number shifted right. Comparisons chain, ``and`` and ``or`` stop early and
 give a ``bool``. Numbers of different types mix when one of the two types holds every value of the other (``u8`` with
 ``u32``, ``u32`` with ``i64``); everything else is converted with ``lt.u32(x)``. Literals and constants from outside
-the function take the type of what they meet, as do the variables of loops between constants; alone they are ``i32`` or
-``f32``.
+the function have no type of their own: in ``x + 1`` the 1 is of the type of ``x``. So it is with the variable of a loop
+whose bounds are constants. Where nothing decides, they are ``i32`` or ``f32``.
 
 *Variables* have the type of their first assignment; ``total: lt.u64 = 0`` says it outright.
 

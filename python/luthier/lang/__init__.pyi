@@ -66,7 +66,7 @@ class inout(Generic[_T]):
     """An application register that the hook may also change."""
 
 def array(of: type[_T], length: int) -> list[_T]:
-    """``a = lt.array(lt.u32, 8)`` inside a hook: eight zeros of each lane's own."""
+    """``a = lt.array(lt.u32, 8)`` inside a hook: eight zeros, an array for each lane."""
 
 def bitcast(type: type[_T], x: Any) -> _T:
     """The same bits as another type of the same size."""

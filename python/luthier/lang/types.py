@@ -175,7 +175,7 @@ SCALARS = (u8, u16, u32, u64, i8, i16, i32, i64, f16, f32, f64)
 
 
 def array(of: Scalar, length: int):
-    """``a = lt.array(lt.u32, 8)`` inside a hook: eight zeros of each lane's own."""
+    """``a = lt.array(lt.u32, 8)`` inside a hook: eight zeros, an array for each lane."""
     raise TypeError("lt.array(type, length) declares a local array inside a hook")
 
 

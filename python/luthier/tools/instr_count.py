@@ -14,10 +14,12 @@ from __future__ import annotations
 import luthier as lt
 from luthier.counting import Increment, increments, may_not_return
 from luthier.kernel import leaves
+from luthier.tools.by_kernel import ByKernel
 
 
 class InstrCount(lt.Tool):
-    """Counts retired instructions: ``{"instructions": N}``."""
+    """Counts retired instructions: ``{"instructions": N}``, and by kernel where several were launched:
+    ``{"instructions": N, "kernels": {kernel: N}}``."""
 
     count = lt.Counter()
 
@@ -27,6 +29,7 @@ class InstrCount(lt.Tool):
         if where not in ("before", "after"):
             raise lt.ToolError(f"instr_count: where={where}: before or after")
         self.per, self.where = per, where
+        self.by_kernel = ByKernel(lambda: {"instructions": int(self.count)})
 
     @lt.hook
     def add(count: lt.counter, n: lt.u64):
@@ -58,9 +61,16 @@ class InstrCount(lt.Tool):
         insert = kernel.insert_after if after else kernel.insert_before
         insert(instr, self.add, self.count, n)
 
+    def on_launch(self, launch: lt.Launch) -> None:
+        self.by_kernel.begin(launch.kernel)
+
     def on_exit(self, report: lt.Report) -> None:
+        kernels = {kernel: counts["instructions"] for kernel, counts in self.by_kernel.kernels().items()}
         report.result = {"instructions": int(self.count)}
-        report.table("instr_count", [("instructions", int(self.count))])
+        if len(kernels) > 1:
+            report.result["kernels"] = kernels
+        several = kernels.items() if len(kernels) > 1 else ()
+        report.table("instr_count", [("instructions", int(self.count)), *several])
 
 
 def runs_on(block: lt.Block, instr: lt.Instruction) -> bool:

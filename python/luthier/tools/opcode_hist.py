@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import Counter
 
 import luthier as lt
+from luthier.tools.by_kernel import ByKernel
 
 
 class OpcodeHist(lt.Tool):
-    """An exact histogram of opcodes: ``{"opcodes": {mnemonic: N}}``, most frequent first."""
+    """An exact histogram of opcodes: ``{"opcodes": {mnemonic: N}}``, most frequent first, and by kernel where several were
+    launched: ``{"opcodes": ..., "kernels": {kernel: {mnemonic: N}}}``."""
 
     def __init__(self, per: str = "block"):
         if per not in ("block", "instruction"):
@@ -20,6 +22,7 @@ class OpcodeHist(lt.Tool):
         self.per = per
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
         self.counted: list[tuple[lt.DeviceArray, list[Counter[str]]]] = []  # and what each element stands for
+        self.by_kernel = ByKernel(self.counts)
 
     @lt.hook
     def bump(count: lt.ptr[lt.u64]):
@@ -44,12 +47,26 @@ class OpcodeHist(lt.Tool):
         for instr, index in points:
             kernel.insert_before(instr, self.bump, counts.at(index))
 
-    def on_exit(self, report: lt.Report) -> None:
+    def on_launch(self, launch: lt.Launch) -> None:
+        self.by_kernel.begin(launch.kernel)
+
+    def counts(self) -> Counter[str]:
+        """How often each opcode has run so far."""
         total: Counter[str] = Counter()
         for counts, contents in self.counted:
             for index, times in counts.nonzero().items():
                 for name, n in contents[index].items():
                     total[name] += n * times
-        ordered = dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+        return total
+
+    def on_exit(self, report: lt.Report) -> None:
+        ordered = most_frequent_first(self.counts())
         report.result = {"opcodes": ordered}
+        kernels = self.by_kernel.kernels()
+        if len(kernels) > 1:
+            report.result["kernels"] = {kernel: most_frequent_first(counts) for kernel, counts in kernels.items()}
         report.table("opcode_hist", ordered, ("opcode", "executed"))
+
+
+def most_frequent_first(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

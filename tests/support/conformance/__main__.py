@@ -1,4 +1,4 @@
-"""``python -m conformance [TARGET...]`` (from tests/support): compares, and prints the counts and lists of docs/conformance.md.
+"""``python -m conformance [TARGET...]`` (from tests/support): compares, and prints the counts and lists of docs/audit/conformance.md.
 
 ``--waves N`` sets how many waves of operands each form gets in each mode (0: a sample of forms and modes, as the tests
 have it), ``--seed N`` which.
