@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 
 import compiled
 import numpy as np
@@ -200,13 +201,16 @@ def test_a_function_that_two_kernels_share_is_counted_once(tool, tmp_path):
                "-O1", str(tmp_path / "shared.hip"), "-o", str(path)]  # fmt: skip
     subprocess.run(command, check=True)
     module = lt.Device("gfx90a").load(path, tools=[lt.tools.load(tool)])
-    total, histogram = 0, {}
+    counts, histograms = Counter(), {"one": Counter(), "two": Counter()}
     for kernel in ("one", "two", "one"):
         result = module.run(kernel, grid=64, block=64, args=[np.array([13], np.uint32)])
-        total += result.app_instructions
-        histogram = {k: histogram.get(k, 0) + result.app_histogram.get(k, 0) for k in {*histogram, *result.app_histogram}}
+        counts[kernel] += result.app_instructions
+        histograms[kernel].update(result.app_histogram)
     (measured,) = result.tools.values()
-    assert measured == ({"instructions": total} if "count" in tool else {"opcodes": histogram})
+    if "count" in tool:
+        assert measured == {"instructions": counts.total(), "kernels": counts}
+    else:
+        assert measured == {"opcodes": histograms["one"] + histograms["two"], "kernels": histograms}
 
 
 def test_device_errors(vecadd):
