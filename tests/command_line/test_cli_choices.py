@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
 import subprocess
+import sys
 
 import compiled
 import pytest
@@ -48,6 +52,34 @@ def test_kernels_are_listed_with_demangled_names(templates):
     assert "void twice<float>(float*)" in text and "3 kernels" in text
     only = json.loads(succeeds("kernels", templates, "*twice<*", "--json"))
     assert [k["demangled"] for k in only] == ["void twice<float>(float*)", "void twice<int>(int*)"]
+
+
+def test_names_wrap_in_narrow_output_instead_of_being_cut(templates, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = succeeds("kernels", templates)
+    assert max(map(len, text.splitlines()[1:])) <= 60 and "…" not in text and "..." not in text
+    names = "".join(line[:9].strip() for line in text.splitlines())
+    assert "voidtwice<float>(float*)" in names.replace(" ", ""), text
+
+
+def test_a_terminal_gets_the_list_through_the_pager(templates, tmp_path):
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho paged\ncat\n")
+    pager.chmod(0o755)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "luthier", "kernels", str(templates)]
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "PAGER": str(pager), "TERM": "xterm"}
+    )
+    os.close(theirs)
+    said = b""
+    # Linux ends a terminal that nobody writes to any more with an error.
+    with contextlib.suppress(OSError):
+        while part := os.read(ours, 4096):
+            said += part
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"paged" in said and b"void twice<float>(float*)" in said and b"3 kernels" in said
 
 
 def test_kernels_are_chosen_by_patterns(templates):
