@@ -14,7 +14,7 @@ import rocm
 
 CASES = {
     "memory": [
-        "device_memory", "large_copies", "pinned", "managed", "pitched", "volume", "memset_of_all_sizes", "symbols",
+        "device_memory", "large_copies", "copies_on_device", "name_of_a_copy", "pinned", "managed", "pitched", "volume", "memset_of_all_sizes", "symbols",
         "pointers", "many_allocations",
     ],
     "streams": ["several", "progress", "events", "callbacks", "priorities", "graphs", "threads", "many_launches"],
@@ -55,6 +55,22 @@ def test_kernels_have_right_results_on_other_processors(target):
 def test_hip_program_has_right_results_on_an_apu():
     for name, case in (("kernels", "lds"), ("streams", "threads"), ("memory", "symbols")):
         assert f"{case}: passed" in rocm.passes(rocm.hip(name), case, options=("--apu",))
+
+
+def test_driver_does_what_the_kernels_that_copy_do():
+    program = rocm.hip("memory")
+    done = {who: rocm.mock(program, "copies_on_device", options=("--copies", who, "--log")) for who in ("driver", "kernels")}
+    for who, run in done.items():
+        assert run.returncode == 0 and "passed" in run.stdout, (who, run.stderr[-2000:])
+    stood_in = re.findall(r"that was (\w+), which the driver has done itself", done["driver"].stderr)
+    assert {"Linear", "Fill", "Fill2D"} <= set(stood_in) and "the trial differs" not in done["driver"].stderr
+    assert "the driver has done itself" not in done["kernels"].stderr
+
+
+def test_kernel_that_only_has_the_name_of_a_copy_runs_itself():
+    done = rocm.mock(rocm.hip("memory"), "name_of_a_copy", options=("--log",))
+    assert done.returncode == 0 and "passed" in done.stdout, done.stderr[-2000:]
+    assert "the trial differs" in done.stderr and "that was Linear" not in done.stderr
 
 
 def test_device_printf_reaches_standard_output():

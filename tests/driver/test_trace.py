@@ -26,11 +26,26 @@ def test_status_signals_and_streams_are_the_programs_own():
 
 
 def test_options_become_variables():
-    words = ["--memory", "2G", "--cus", "5", "--apu", "--strict=hazard", "--watchdog", "77", "--log", "--threads", "1"]
+    words = [
+        "--memory",
+        "2G",
+        "--cus",
+        "5",
+        "--apu",
+        "--copies",
+        "kernels",
+        "--strict=hazard",
+        "--watchdog",
+        "77",
+        "--log",
+        "--threads",
+        "1",
+    ]
     out = trace(*words, "--", "env").stdout.splitlines()
     expected = {
         "LUTHIER_MOCK=gfx90a,2", "LUTHIER_MOCK_MEMORY=2G", "LUTHIER_MOCK_CUS=5", "LUTHIER_MOCK_APU=1", "LUTHIER_STRICT=hazard",
         "LUTHIER_WATCHDOG=77", "LUTHIER_MOCK_LOG=1", "LUTHIER_THREADS=1", "HSA_DISABLE_FRAGMENT_ALLOCATOR=1",
+        "LUTHIER_MOCK_COPIES=kernels",
     }  # fmt: skip
     assert expected <= set(out)
     assert any(line.startswith("LD_LIBRARY_PATH=") and "luthier/driver" in line for line in out)
@@ -46,5 +61,6 @@ def test_bad_input_is_one_line():
     assert "--watchdog" in fails("trace", "--mock", "gfx90a", "--watchdog", "soon", "--", "true")
     assert "nonsense" in fails("trace", "--mock", "gfx90a", "--strict=nonsense", "--", "true")
     assert "--mock" in fails("trace", "--", "true")
+    assert "driver or kernels" in fails("trace", "--mock", "gfx90a", "--copies", "fast", "--", "true")
     assert "can be gfx900" in fails("trace", "--mock", "gfx942", "--", "true")
     assert "1 to 8" in fails("trace", "--mock", "gfx90a,9", "--", "true")

@@ -58,6 +58,87 @@ static void large_copies() {
     CHECK(!memcmp(w.data(), v.data() + 5, 1001));
 }
 
+// Copies and fills at any place and of any size, each beside the host's.
+static void copies_on_device() {
+    const int size = 60000;
+    std::vector<unsigned char> v(size), w(size), read(size);
+    unsigned state = 5;
+    auto below = [&](unsigned n) { return int((state = state * 1664525 + 1013904223) >> 8) % int(n); };
+    for (int i = 0; i < size; i++) v[i] = below(256), w[i] = below(256);
+    unsigned char *p, *q;
+    HIP(hipMalloc(&p, size));
+    HIP(hipMalloc(&q, size));
+    HIP(hipMemcpy(p, v.data(), size, hipMemcpyHostToDevice));
+    HIP(hipMemcpy(q, w.data(), size, hipMemcpyHostToDevice));
+    for (int round = 0; round < 40; round++) {
+        int n = 1 + below(round % 4 ? 300 : 20000), from = below(size - n), to = below(size - n);
+        int width = 1 + below(90), height = 1 + below(30), pitch = width + below(40), other = width + below(40);
+        unsigned char value = below(256);
+        switch (round % 8) {
+            case 0:
+            case 1:
+            case 2:
+                HIP(hipMemcpy(q + to, p + from, n, hipMemcpyDeviceToDevice));
+                std::copy(&v[from], &v[from] + n, &w[to]);
+                break;
+            case 3:
+                HIP(hipMemset(q + to, value, n));
+                std::fill(&w[to], &w[to] + n, value);
+                break;
+            case 4:
+                HIP(hipMemcpy2D(q + to % 9000, pitch, p + from % 9000, other, width, height, hipMemcpyDeviceToDevice));
+                for (int y = 0; y < height; y++)
+                    std::copy(&v[from % 9000 + y * other], &v[from % 9000 + y * other] + width, &w[to % 9000 + y * pitch]);
+                break;
+            case 5:
+                HIP(hipMemset2D(q + to % 9000, pitch, value, width, height));
+                for (int y = 0; y < height; y++)
+                    std::fill(&w[to % 9000 + y * pitch], &w[to % 9000 + y * pitch] + width, value);
+                break;
+            case 6:
+                to &= ~3;
+                HIP(hipMemsetD32((hipDeviceptr_t)(q + to), 0x01020304 * value, n / 4));
+                for (int i = 0; i < n / 4 * 4; i++) w[to + i] = 0x01020304u * value >> i % 4 * 8;
+                break;
+            default: {
+                hipMemcpy3DParms box = {};
+                box.srcPtr = make_hipPitchedPtr(p + from % 5000, other, width, height);
+                box.dstPtr = make_hipPitchedPtr(q + to % 5000, pitch, width, height);
+                box.extent = make_hipExtent(width, height, 5);
+                box.kind = hipMemcpyDeviceToDevice;
+                HIP(hipMemcpy3D(&box));
+                for (int z = 0; z < 5; z++)
+                    for (int y = 0; y < height; y++) {
+                        int row = z * height + y, source = from % 5000 + row * other, target = to % 5000 + row * pitch;
+                        std::copy(&v[source], &v[source] + width, &w[target]);
+                    }
+            }
+        }
+        HIP(hipMemcpy(read.data(), q, size, hipMemcpyDeviceToHost));
+        CHECK(read == w);
+    }
+}
+
+// Has the name and the arguments of HIP's own copy, and does something else.
+extern "C" __global__ void __amd_rocclr_copyBuffer(const char *from, char *to, long from_at, long to_at, long n, int rest) {
+    long i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[to_at + i] = ~from[from_at + n - 1 - i] + rest;
+}
+static void name_of_a_copy() {
+    const int n = 1000;
+    std::vector<char> v(n), w(n);
+    for (int i = 0; i < n; i++) v[i] = i * 3;
+    char *p, *q;
+    HIP(hipMalloc(&p, n));
+    HIP(hipMalloc(&q, n));
+    HIP(hipMemcpy(p, v.data(), n, hipMemcpyHostToDevice));
+    for (int round = 0; round < 2; round++) {
+        __amd_rocclr_copyBuffer<<<4, 256>>>(p, q, 0, 0, n, round);
+        HIP(hipMemcpy(w.data(), q, n, hipMemcpyDeviceToHost));
+        for (int i = 0; i < n; i++) CHECK(w[i] == char(~v[n - 1 - i] + round));
+    }
+}
+
 static void pinned() {
     int *p;
     HIP(hipHostMalloc(&p, N * 4, hipHostMallocMapped));
@@ -193,6 +274,7 @@ static void many_allocations() {
         if (p) HIP(hipFree(p));
 }
 
-CASES({"device_memory", device_memory}, {"large_copies", large_copies}, {"pinned", pinned}, {"managed", managed},
+CASES({"device_memory", device_memory}, {"large_copies", large_copies},
+      {"copies_on_device", copies_on_device}, {"name_of_a_copy", name_of_a_copy}, {"pinned", pinned}, {"managed", managed},
       {"pitched", pitched}, {"volume", volume}, {"memset_of_all_sizes", memset_of_all_sizes},
       {"symbols", symbols}, {"pointers", pointers}, {"many_allocations", many_allocations})

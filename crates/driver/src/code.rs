@@ -1,20 +1,30 @@
 //! Whose code lies where: the list of loaded code objects that ROCr keeps for debuggers (`_amdgpu_r_debug`).
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use luthier_emulator::ModuleId;
 use luthier_emulator::packet::Identity;
-use luthier_loader::{CodeObject, Container};
+use luthier_loader::{CodeObject, Container, Kernel};
 
 use crate::gpu::Gpu;
+use crate::queue::Blit;
 
 /// Code objects that are looked at, so that a list that leads in a circle has an end.
 const MOST: usize = 100_000;
 
-/// The code objects that were looked up so far, by the address of their vaddr 0, with what ROCr calls them.
+/// A code object that was looked up.
+struct Known {
+    /// What ROCr calls it.
+    uri: String,
+    module: ModuleId,
+    /// Its kernels that copy and fill for HIP, by the address of their descriptors.
+    blits: HashMap<u64, Blit>,
+}
+
+/// The code objects that were looked up so far, by the address of their vaddr 0.
 #[derive(Default)]
-pub struct Codes(Mutex<HashMap<u64, (String, ModuleId)>>);
+pub struct Codes(Mutex<HashMap<u64, Known>>);
 
 impl Codes {
     /// Name and module of the kernel with this object (the address of its descriptor).
@@ -30,16 +40,32 @@ impl Codes {
         }
     }
 
+    /// Whether the kernel with this object copies or fills for HIP, by its name and arguments.
+    pub fn blit(&self, gpu: &Gpu, object: u64) -> Option<Blit> {
+        let (base, uri) = loaded_below(object)?;
+        self.module(gpu, base, &uri)?;
+        self.lock().get(&base)?.blits.get(&object).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn module(&self, gpu: &Gpu, base: u64, uri: &str) -> Option<ModuleId> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, module)) = known.get(&base).filter(|(known, _)| known == uri) {
-            return Some(*module);
+        let mut all = self.lock();
+        if let Some(known) = all.get(&base).filter(|known| known.uri == uri) {
+            return Some(known.module);
         }
-        if let Some((_, old)) = known.remove(&base) {
-            gpu.device.unload(old).unwrap_or(());
+        if let Some(old) = all.remove(&base) {
+            gpu.device.unload(old.module).unwrap_or(());
         }
-        let module = gpu.device.attach(read(uri)?, base).ok()?;
-        known.insert(base, (uri.to_owned(), module));
+        let object = read(uri)?;
+        let blit = |kernel: &Kernel| {
+            Some((base.wrapping_add(kernel.descriptor_vaddr), Blit::of(&kernel.name, kernel.metadata()?)?))
+        };
+        let blits = object.kernels().iter().filter_map(blit).collect();
+        let module = gpu.device.attach(object, base).ok()?;
+        all.insert(base, Known { uri: uri.to_owned(), module, blits });
         Some(module)
     }
 }

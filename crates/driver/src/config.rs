@@ -20,6 +20,10 @@ pub struct Config {
     pub threads: usize,
     /// Says on standard error what is asked of the driver, and each packet.
     pub log: bool,
+    /// HIP's copies and fills are done by the driver, not by the kernels.
+    pub copies: bool,
+    /// No packet does anything: what is left is what the runtime itself costs.
+    pub idle: bool,
 }
 
 /// The processors that ROCr 5.2.3 and the emulator both know.
@@ -83,6 +87,16 @@ impl Config {
             watchdog: number("LUTHIER_WATCHDOG", 1_000_000_000_000, 1..=u64::MAX)?,
             threads: number("LUTHIER_THREADS", 0, 0..=1024)? as usize,
             log: flag("LUTHIER_MOCK_LOG"),
+            copies: match get("LUTHIER_MOCK_COPIES").as_deref() {
+                // A tool may have changed the kernels, or count what they do.
+                None => get("HSA_TOOLS_LIB").is_none(),
+                Some("driver") => true,
+                Some("kernels") => false,
+                Some(text) => {
+                    return Err(format!("LUTHIER_MOCK_COPIES={text} is not possible: it is driver or kernels"));
+                }
+            },
+            idle: flag("LUTHIER_MOCK_IDLE"),
         })
     }
 }
@@ -147,6 +161,13 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_sees_the_kernels_that_copy() {
+        let copies = |pairs: &[_]| with(pairs).expect("possible").copies;
+        assert!(copies(&[]) && !copies(&[("HSA_TOOLS_LIB", "x.so")]) && !copies(&[("LUTHIER_MOCK_COPIES", "kernels")]));
+        assert!(copies(&[("HSA_TOOLS_LIB", "x.so"), ("LUTHIER_MOCK_COPIES", "driver")]));
+    }
+
+    #[test]
     fn what_is_not_possible_is_named() {
         for (name, value) in [
             ("LUTHIER_MOCK", "gfx942"),
@@ -154,6 +175,7 @@ mod tests {
             ("LUTHIER_MOCK_MEMORY", "much"),
             ("LUTHIER_MOCK_CUS", "0"),
             ("LUTHIER_STRICT", "lds-race,nonsense"),
+            ("LUTHIER_MOCK_COPIES", "fast"),
         ] {
             let error = with(&[(name, value)]).expect_err(value);
             assert!(error.starts_with(&format!("{name}={value}")), "{error}");

@@ -9,11 +9,13 @@ use crate::code::Codes;
 use crate::config::Config;
 use crate::events::Events;
 use crate::memory::{Memory, View};
+use crate::queue::Blits;
 
 pub struct Gpu {
     pub view: Arc<View>,
     pub device: Device,
     pub codes: Codes,
+    pub blits: Blits,
     launches: AtomicU64,
 }
 
@@ -23,7 +25,7 @@ impl Gpu {
         let view = Arc::new(View { memory: Arc::clone(memory), events: Arc::clone(events), node });
         let how = DeviceConfig { threads: config.threads, watchdog: config.watchdog, poison: None };
         let device = Device::of_host(config.target, how, view.clone());
-        Gpu { view, device, codes: Codes::default(), launches: AtomicU64::new(0) }
+        Gpu { view, device, codes: Codes::default(), blits: Blits::default(), launches: AtomicU64::new(0) }
     }
 
     pub fn config(&self) -> &Config {

@@ -124,6 +124,11 @@ def build_parser() -> argparse.ArgumentParser:
     trace.add_argument("--memory", metavar="SIZE", help="memory of each GPU (16G)")
     trace.add_argument("--cus", metavar="N", help="compute units of each GPU (8)")
     trace.add_argument("--threads", metavar="N", help="workers of a launch (one for each core)")
+    trace.add_argument(
+        "--copies",
+        metavar="WHO",
+        help="driver: HIP's copies and fills are done natively (the default); kernels: by HIP's kernels",
+    )
     trace.add_argument("--apu", action="store_true", help="one device that shares the host's memory, without checks of addresses")
     trace.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide")
     trace.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")

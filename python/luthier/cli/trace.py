@@ -66,6 +66,10 @@ def variables(args: Any, inherited: Any) -> dict[str, str]:
             made[name] = value
     if args.watchdog is not None:
         made["LUTHIER_WATCHDOG"] = str(parse_number("--watchdog", args.watchdog, "instructions"))
+    if args.copies is not None:
+        if args.copies not in ("driver", "kernels"):
+            raise ArgumentError(f"--copies {args.copies}: HIP's copies are done by driver or kernels")
+        made["LUTHIER_MOCK_COPIES"] = args.copies
     if args.apu:
         made["LUTHIER_MOCK_APU"] = "1"
     if args.log:

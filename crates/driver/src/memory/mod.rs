@@ -184,6 +184,11 @@ impl Memory {
         self.code_epoch.fetch_add(1, Relaxed);
     }
 
+    /// Counts how often code has changed.
+    pub fn code_epoch(&self) -> u64 {
+        self.code_epoch.load(Relaxed)
+    }
+
     /// `hsaKmtAllocMemory`.
     pub fn allocate(&self, node: u32, size: u64, flags: u32, wanted: u64) -> Result<u64, Status> {
         if node >= self.config.nodes() {

@@ -1,7 +1,6 @@
 //! Memory as one GPU sees it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use luthier_emulator::memory::{Host, Span};
 
@@ -94,7 +93,7 @@ impl Host for View {
             // There the runtime copies code and tells nobody.
             self.memory.code_changed();
         }
-        self.memory.code_epoch.load(Relaxed)
+        self.memory.code_epoch()
     }
 
     fn interrupt(&self) {

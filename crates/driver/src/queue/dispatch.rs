@@ -10,7 +10,7 @@ use luthier_loader::descriptor::Generation;
 
 use super::aql::{Bytes, Trouble, code};
 use super::watch::Patience;
-use super::{Queue, fault, signal};
+use super::{Queue, blit, fault, signal};
 use crate::abi::USE_SCRATCH_ONCE;
 use crate::log::{log, say};
 
@@ -21,6 +21,12 @@ const NEED_SCRATCH: [(u32, i64); 2] = [(64, 1), (32, 0x400)];
 const RECLAIM_SCRATCH: i64 = 512;
 /// What the runtime answers when there is none.
 const GIVEN_UP: i64 = -1;
+
+/// A dispatch that may run: the emulator's packet, and the kernel object.
+pub struct Launch {
+    pub packet: Packet,
+    pub object: u64,
+}
 
 pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
     let gpu = &queue.gpu;
@@ -68,9 +74,13 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
         cooperative: queue.cooperative.load(Ordering::Relaxed) && groups > 1,
         stop: Arc::default(),
     };
-    queue.begin(&packet.stop);
+    let launch = Launch { packet, object };
+    if gpu.config().idle || blit::run(queue, bytes, &launch) {
+        return Ok(());
+    }
+    queue.begin(&launch.packet.stop);
     let _pin = gpu.view.memory.pin();
-    let result = gpu.device.run_packet(&packet, || gpu.codes.identify(gpu, object));
+    let result = gpu.device.run_packet(&launch.packet, || gpu.codes.identify(gpu, object));
     if queue.is_stopped() {
         return Err(Trouble::Stopped);
     }

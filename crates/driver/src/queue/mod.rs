@@ -1,6 +1,7 @@
 //! Queues: rings of packets in the host's memory, each with a thread that takes them in turn.
 
 mod aql;
+mod blit;
 mod dispatch;
 mod fault;
 mod pm4;
@@ -18,6 +19,7 @@ use crate::gpu::Gpu;
 use crate::memory::Kept;
 use watch::{Patience, Watch};
 
+pub use blit::{Blit, Blits};
 pub use watch::quietly;
 
 /// Queues of a process.
