@@ -289,3 +289,6 @@ impl ReadWord for *const u32 {
 pub fn look() {
     watch::look();
 }
+
+#[cfg(test)]
+mod tests;
