@@ -13,6 +13,9 @@ from bundles import bundle
 
 import luthier as lt
 
+#: Damaged code rejects insertions, and says so each time.
+pytestmark = pytest.mark.filterwarnings("ignore::luthier.RejectedWarning")
+
 #: How many damaged files each test uses; LUTHIER_MUTATIONS=20000 is the deep run.
 COUNT = int(os.environ.get("LUTHIER_MUTATIONS", "240"))
 KERNELS = ("vecadd", "call", "choose", "table")
