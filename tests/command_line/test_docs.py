@@ -11,6 +11,9 @@ import compiled
 import pytest
 from places import ROOT
 
+import luthier as lt
+from luthier.columns import MEMORY_SPACES
+
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 
@@ -55,6 +58,12 @@ def test_the_first_tool_runs_as_it_stands(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "{'stores': {'lanes': 1000}}" in done.stdout
     assert "out-of-bounds" in done.stdout and "global_store_dword" in done.stdout
+
+
+def test_every_flag_and_every_memory_space_is_explained():
+    text = (DOCS / "program.md").read_text()
+    names = [*lt.flag_bits(), *(space for space in MEMORY_SPACES if space)]
+    assert [name for name in names if f"`{name}`" not in text] == []
 
 
 #: What readers did not understand, and said so.
