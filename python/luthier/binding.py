@@ -120,7 +120,7 @@ class Binder:
         source = arg.of if old else arg
         if isinstance(source, Operand):
             if source.kind == "special":
-                raise self._error(f"hook {hook.name}, argument {param.name}: {source} is no register and no number")
+                raise self._error(f"hook {hook.name}, argument {param.name}: {source} is neither a register nor a number")
             if source.register is None:
                 if isinstance(kind, lang.InOut):
                     raise wrong("a register, and the operand is a constant")

@@ -95,7 +95,7 @@ def _chosen(container: _core.Container, name: str, target: str | None, entries: 
     for index in chosen:
         if index not in filled:
             known = f"0 to {len(container.entries) - 1}" if container.entries else "none"
-            raise ArgumentError(f"{name}: entry {index} is no code object (the entries are {known}; see luthier inspect)")
+            raise ArgumentError(f"{name}: entry {index} is not a code object (the entries are {known}; see luthier inspect)")
     if target is not None:
         chosen = [index for index in chosen if index in container.select(target)]
         if not chosen:

@@ -84,11 +84,11 @@ class Reg:
     def _numbered(self) -> tuple[str, int, int, str]:
         found = _FILES.fullmatch(str(self.name))
         if not found:
-            raise ArgumentError(f"{self.name!r} is no register: write s4, v[2:3], a0, vcc, exec_lo, m0 or scc")
+            raise ArgumentError(f"{self.name!r} is not a register: write s4, v[2:3], a0, vcc, exec_lo, m0 or scc")
         file, first = found[1], int(found[2] or found[3])
         last = int(found[4]) if found[4] else first
         if not first <= last < first + 32 or last >= _NUMBERS[file] or found[5] and (last > first or file != "v"):
-            raise ArgumentError(f"{self.name!r} is no register")
+            raise ArgumentError(f"{self.name!r} is not a register")
         return file, first, last - first + 1, found[5] or ""
 
     def __str__(self) -> str:

@@ -159,12 +159,12 @@ class Kernel:
         try:
             self.instructions.index(instr)
         except ValueError:
-            raise self._error(f"{instr!r} is no instruction of the kernel {self.name}") from None
+            raise self._error(f"{instr!r} is not an instruction of the kernel {self.name}") from None
         return instr.address
 
     def _function(self, function: Function) -> Function:
         if function not in self.functions:
-            raise self._error(f"{function!r} is no function of the kernel {self.name}")
+            raise self._error(f"{function!r} is not a function of the kernel {self.name}")
         return function
 
     def _error(self, message: str) -> ToolError:

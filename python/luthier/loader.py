@@ -135,7 +135,7 @@ def _range(where: Any) -> tuple[int, int]:
     if not isinstance(where, slice) or where.start is None or where.stop is None or where.step is not None:
         raise ArgumentError("memory is read as memory[first:last + 1], both addresses given")
     if not 0 <= where.start <= where.stop < 1 << 64:
-        raise ArgumentError(f"{where.start:#x} to {where.stop:#x} is no range of addresses")
+        raise ArgumentError(f"{where.start:#x} to {where.stop:#x} is not a range of addresses")
     return where.start, where.stop - where.start
 
 

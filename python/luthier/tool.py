@@ -62,5 +62,5 @@ def instances(tools: Iterable[Any]) -> list[Tool]:
         if isinstance(tool, type) and issubclass(tool, Tool):
             raise ToolError(f"tools: {tool.__name__} is a class: {tool.__name__}() makes a tool of it")
         if not isinstance(tool, Tool):
-            raise ToolError(f"tools: {tool!r} is no tool: its class has to derive from lt.Tool")
+            raise ToolError(f"tools: {tool!r} is not a tool: its class has to derive from lt.Tool")
     return found

@@ -181,7 +181,7 @@ def test_what_a_hook_is_given_is_checked(vecadd):
             placing(*args)
     with pytest.raises(lt.ToolError, match="is not a hook"):
         placing("marks", hook=print)
-    with pytest.raises(lt.ArgumentError, match="is no register"):
+    with pytest.raises(lt.ArgumentError, match="is not a register"):
         lt.Reg("x5")
 
 

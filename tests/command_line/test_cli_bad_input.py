@@ -121,8 +121,8 @@ def test_outputs_that_cannot_be_written(vecadd, tmp_path):
 
 
 def test_dump_of_what_is_no_buffer(vecadd, tmp_path):
-    assert "argument 3 is no buffer" in fails("run", vecadd, *RUN, "--dump", f"3={tmp_path}/a.npy")
-    assert "argument 9 is no buffer" in fails("run", vecadd, *RUN, "--dump", f"9={tmp_path}/a.npy")
+    assert "argument 3 is not a buffer" in fails("run", vecadd, *RUN, "--dump", f"3={tmp_path}/a.npy")
+    assert "argument 9 is not a buffer" in fails("run", vecadd, *RUN, "--dump", f"9={tmp_path}/a.npy")
 
 
 def test_tools(vecadd, tmp_path):

@@ -105,7 +105,7 @@ def test_a_register_where_a_number_is_meant(vecadd):
     [
         (["instr_count"], "'instr_count' is a name: lt.tools.load('instr_count') makes the tool"),
         ([Takes], "Takes is a class: Takes() makes a tool of it"),
-        ([3], "3 is no tool: its class has to derive from lt.Tool"),
+        ([3], "3 is not a tool: its class has to derive from lt.Tool"),
         ("instr_count", "expected a list of tools"),
         (Takes(1), "expected a list of tools"),
     ],

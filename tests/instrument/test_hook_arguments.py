@@ -292,7 +292,7 @@ def test_what_cannot_be_given_is_refused_when_it_is_inserted():
             inserting(hook, *args)
         assert "\n" not in str(caught.value)
     for name in ("x5", "v[3:1]", "v1024", "s106", "s3.l", "vccx", "", "ttmp16"):
-        with pytest.raises(lt.ArgumentError, match="is no register"):
+        with pytest.raises(lt.ArgumentError, match="is not a register"):
             lt.Reg(name)
 
 

@@ -212,8 +212,10 @@ def bad(insert):
 def test_places_that_are_not_the_kernels_are_refused():
     other = lt.CodeObject.open(compiled.build(XOR, "gfx90a")).kernel("change")
     cases = {
-        "is no instruction of the kernel": lambda t, k, i: k.insert_before(other.instructions[0], t.triple, lt.Reg("v0"), 1),
-        "is no function of the kernel": lambda t, k, i: k.insert_at_entry(t.triple, lt.Reg("v0"), 1, function=other.functions[0]),
+        "is not an instruction of the kernel": lambda t, k, i: k.insert_before(other.instructions[0], t.triple, lt.Reg("v0"), 1),
+        "is not a function of the kernel": lambda t, k, i: k.insert_at_entry(
+            t.triple, lt.Reg("v0"), 1, function=other.functions[0]
+        ),
         "has no edge to": lambda t, k, i: k.insert_on_edge(k.blocks[0], k.blocks[0], t.triple, lt.Reg("v0"), 1),
         "no 32-bit number": lambda t, k, i: k.insert_before(i, t.triple, lt.Reg("v0"), 1, priority=1 << 40),
         "assembly text: line 1": lambda t, k, i: k.insert_asm(i, "v_nonsense"),

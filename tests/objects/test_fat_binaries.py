@@ -226,8 +226,8 @@ def test_what_cannot_be_done_is_said_and_leaves_no_file(bundled, tmp_path):
         return message
 
     assert "gfx803 code cannot be lifted" in error("--entry", "2")
-    assert "entry 0 is no code object" in error("--entry", "0")
-    assert "entry 7 is no code object" in error("--entry", "7")
+    assert "entry 0 is not a code object" in error("--entry", "0")
+    assert "entry 7 is not a code object" in error("--entry", "7")
     assert "no code object for gfx906" in error("--target", "gfx906")
     assert "none of the code objects that can be instrumented has a kernel nothing" in error("--kernel", "nothing")
     file.write_bytes(bundle({GFX803: code_object("vecadd", target="gfx803").read_bytes()}))

@@ -34,7 +34,7 @@ def cores(file: str, target: str | None, entry: str | None) -> list[tuple[int, _
         if number not in known:
             raise ArgumentError(f"--entry {entry}: {path} has entries 0 to {len(entries) - 1} (--list shows them)")
         if not known[number]["target"]:
-            raise ArgumentError(f"--entry {entry}: {known[number]['id']} is no code object of a GPU's (--list shows the entries)")
+            raise ArgumentError(f"--entry {entry}: {known[number]['id']} is not GPU code (--list shows the entries)")
         return [(number, container.code_object(number))]
     if container.kind == "code object":
         if target is not None:

@@ -42,7 +42,7 @@ def main(args: Any) -> int:
     values = [parse_argument(text) for text in args.arg]
     for index, _ in dumps:
         if index >= len(values) or not getattr(values[index], "shape", ()):
-            raise ArgumentError(f"--dump {index}: argument {index} is no buffer (they are numbered from 0)")
+            raise ArgumentError(f"--dump {index}: argument {index} is not a buffer (they are numbered from 0)")
     with aside(args.json == "-"):
         tools = [load(text) for text in args.tool]
 
