@@ -2,6 +2,7 @@
 # make test    set up what is needed, then pass every test
 # make setup   the set-up alone: Debian packages, .venv, the native module
 # make setup-rocm  Debian's ROCm as well, which `make test` runs HIP programs with
+# make setup-triton  Triton as well, whose kernels `make test` runs on the mock device
 # make driver  python/luthier/driver: the library that puts ROCm on mock GPUs
 # make bench   how fast things are, beside LLVM on the same input
 # make wheel   dist/*.whl, LLVM inside
@@ -11,7 +12,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup setup-rocm driver demo test bench wheel lint clean system
+.PHONY: setup setup-rocm setup-triton driver demo test bench wheel lint clean system
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -29,6 +30,8 @@ setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1
 setup-rocm: setup
 	@tools/rocm-packages
 
+setup-triton: setup .venv/triton.txt
+
 driver: $(DRIVER)/libhsakmt.so.1
 
 system:
@@ -37,6 +40,11 @@ system:
 .venv/requirements.txt: pyproject.toml | system
 	$(PYTHON) -m venv .venv
 	$(BIN)/python tools/requirements.py pyproject.toml dev > $@.new
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $@.new
+	mv $@.new $@
+
+.venv/triton.txt: pyproject.toml | .venv/requirements.txt
+	$(BIN)/python tools/requirements.py pyproject.toml triton-tests > $@.new
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $@.new
 	mv $@.new $@
 
@@ -56,7 +64,7 @@ demo: setup
 		--arg 'buf:f32[1000]=arange' --arg 'buf:f32[1000]=ones' --arg 'buf:f32[1000]=zeros' --arg u32=1000 \
 		--tool instr_count --tool opcode_hist --strict
 
-test: setup setup-rocm
+test: setup setup-rocm setup-triton
 	cargo test --release --quiet --workspace --exclude luthier-python
 	$(BIN)/pytest --quiet --numprocesses auto
 
