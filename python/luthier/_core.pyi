@@ -824,6 +824,7 @@ def instrument(
     counters: Sequence[str],
     insertions: bytes,
     check: bool = False,
+    beside: tuple[int, Sequence[int]] | None = None,
 ) -> tuple[bytes, dict[str, Any]]:
     """Compiles hooks, places them, and gives the new code object with a report.
 
@@ -834,4 +835,6 @@ def instrument(
       ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
     - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
     - ``insertions``: records of :data:`luthier.places.RECORD`.
+    - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
+      beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
     """

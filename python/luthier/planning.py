@@ -172,8 +172,8 @@ class Planner:
             )
         return variable.symbol
 
-    def finish(self, check: bool, on_rejected: OnRejected) -> CodeObject:
-        """Compiles the hooks and places them."""
+    def finish(self, check: bool, on_rejected: OnRejected, beside: tuple[int, list[int]] | None = None) -> CodeObject:
+        """Compiles the hooks and places them. ``beside``: as of ``_core.instrument``."""
         settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
             self.code_object.core,
@@ -184,6 +184,7 @@ class Planner:
             list(self._counters),
             bytes(self._records),
             check,
+            beside,
         )
         if report["rejected"] and on_rejected != "report":
             text = rejections(self.code_object, report)
@@ -195,6 +196,11 @@ class Planner:
         result = CodeObject(_core.CodeObject.parse(data), None)
         result.instrumentation = report
         return result
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Those of the tools, by symbol."""
+        return self._variables
 
     def bind(self, module: Any) -> None:
         """From now on the variables are read from ``module``."""

@@ -70,15 +70,17 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     };
 
     let data_vaddr = layout.end().next_multiple_of(PAGE);
-    let placed = variables.place(data_vaddr);
+    // Beside the original there is no data.
+    let own = plan.beside.is_none();
+    let placed = if own { variables.place(data_vaddr) } else { Vec::new() };
     let addresses: Vec<u64> = placed.iter().map(|v| v.vaddr).collect();
     let text = layout.emit(&chunks, &addresses);
     let origin = origins(&chunks, &layout, text_vaddr, &patches)?;
     let mut new = Additions {
         text_vaddr,
         data_vaddr,
-        data: variables.filled(),
-        bss_size: variables.zero_size(),
+        data: if own { variables.filled() } else { Vec::new() },
+        bss_size: if own { variables.zero_size() } else { 0 },
         variables: placed,
         code_symbols: code_symbols(&copies, &chunks, &layout),
         patches: patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect(),
@@ -326,6 +328,9 @@ fn redirect(
     chunks: &[Chunk],
 ) -> Result<Result<Vec<Patch>, Unredirected>, CodegenError> {
     let program = base.program;
+    if base.plan.beside.is_some() {
+        return Ok(Ok(Vec::new()));
+    }
     let mut order: Vec<usize> = (0..functions.len()).filter(|n| copies[*n].is_ok()).collect();
     order.sort_by_key(|n| program.function(functions[*n].1).vaddr);
     let mut originals = Vec::with_capacity(order.len());

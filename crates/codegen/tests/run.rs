@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 
 use luthier_codegen::*;
-use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport, Strict};
+use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport, ModuleId, Strict};
 use luthier_isa::{Mode, Target};
 use luthier_loader::CodeObject;
 use support::*;
@@ -23,9 +23,23 @@ type Ran = (Vec<Vec<u8>>, Option<u64>, LaunchReport);
 /// One launch with a buffer for each pointer and 100 for each value. The buffers afterwards, and the 64-bit variable
 /// `total` where there is one.
 fn launch(target: Target, object: &CodeObject, kernel: &str, workgroup: u32) -> Result<Ran, String> {
+    launch_what(target, object, kernel, workgroup, |device, module| {
+        let total = device.symbol(module, "tool.total").map(|(address, _)| address);
+        (module, total)
+    })
+}
+
+/// The same of the module that `choose` makes of the loaded object, with the address of its variable.
+fn launch_what(
+    target: Target,
+    object: &CodeObject,
+    kernel: &str,
+    workgroup: u32,
+    choose: impl Fn(&Device, ModuleId) -> (ModuleId, Option<u64>),
+) -> Result<Ran, String> {
     let device = Device::new(target, DeviceConfig::default());
     let text = |e: luthier_emulator::EmuError| e.to_string();
-    let module = device.load(object).map_err(text)?;
+    let (module, total) = choose(&device, device.load(object).map_err(text)?);
     let metadata = object.kernel(kernel).and_then(|k| k.metadata().cloned()).ok_or("no metadata")?;
     let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
     for arg in metadata.explicit_args() {
@@ -58,7 +72,7 @@ fn launch(target: Target, object: &CodeObject, kernel: &str, workgroup: u32) -> 
         device.read(address, &mut bytes).map(|()| bytes).map_err(text)
     };
     let after = buffers.iter().map(|b| read(*b, BUFFER)).collect::<Result<Vec<_>, _>>()?;
-    let total = device.symbol(module, "tool.total").map(|(address, _)| read(address, 8)).transpose()?;
+    let total = total.map(|address| read(address, 8)).transpose()?;
     let total = total.and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
     Ok((after, total, report))
 }
@@ -111,6 +125,57 @@ fn compare(
         count += 1;
     }
     count
+}
+
+/// The object with the hook everywhere, loaded beside the original on a device; and where its variable is.
+fn beside(device: &Device, object: &CodeObject, original: ModuleId, mut plan: Plan) -> Option<(ModuleId, u64)> {
+    let known = object.symbols().iter().find(|s| s.name.ends_with(".kd")).unwrap();
+    let base = device.symbol(original, &known.name).unwrap().0 - known.value;
+    let total = device.alloc(8).unwrap();
+    device.write(total, &[0; 8]).unwrap();
+    plan.beside = Some(Beside { original: base, variables: vec![total] });
+    let done = instrument(object, &plan).unwrap();
+    if done.report.rejected.iter().any(|r| r.reason.to_string().contains("calls through a pointer")) {
+        return None;
+    }
+    assert!(done.report.rejected.is_empty(), "{:?}", done.report.rejected.first());
+    let new = CodeObject::parse(done.bytes).unwrap();
+    assert!(new.symbol("tool.total").is_none());
+    Some((device.load(&new).unwrap(), total))
+}
+
+#[test]
+fn an_object_beside_the_original_uses_what_the_original_has() {
+    let (Some(in_registers), Some(in_memory)) = (counter(), memory_counter()) else { return };
+    let (mut count, mut refused) = (0, Vec::new());
+    for name in KERNELS {
+        for (level, template, args) in [("O0", &in_memory, vec![]), ("O3", &in_registers, vec![Arg::Counter(0)])] {
+            let Some(object) = kernel(name, level) else { return };
+            for kernel in object.kernels() {
+                let Ok((old_memory, _, old)) = launch(TARGET, &object, &kernel.name, 64) else { continue };
+                let plan = || everywhere(&object, template, args.clone(), Where::Before);
+                let is_refused = std::cell::Cell::new(false);
+                let (memory, total, report) = launch_what(TARGET, &object, &kernel.name, 64, |device, module| {
+                    let made = beside(device, &object, module, plan());
+                    is_refused.set(made.is_none());
+                    made.map_or((module, None), |(module, total)| (module, Some(total)))
+                })
+                .unwrap_or_else(|e| panic!("{name} {level}: {e}"));
+                assert!(memory == old_memory, "{name} {level}: memory differs");
+                if is_refused.get() {
+                    refused.push(*name);
+                    continue;
+                }
+                assert_eq!(report.app_instructions, old.instructions, "{name} {level}");
+                assert_eq!(total, Some(old.instructions), "{name} {level}");
+                assert!(report.findings.len() <= old.findings.len(), "{name} {level}: {:?}", report.findings.first());
+                count += 1;
+            }
+        }
+    }
+    refused.dedup();
+    assert!(count >= 2 * (KERNELS.len() - 2), "only {count} ran");
+    assert_eq!(refused, ["pointer"]);
 }
 
 const KERNELS: &[&str] = &[

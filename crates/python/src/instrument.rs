@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{HookModule, HookSource, assemble};
-use luthier_codegen::{Arg, Body, CodegenError, Counter, HookError, Insertion, Plan, Report, Variable, Where};
+use luthier_codegen::{Arg, Beside, Body, CodegenError, Counter, HookError, Insertion, Plan, Report, Variable, Where};
 use luthier_isa::{Inst, Mode, Target};
 use luthier_lifter::Program;
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ pub fn can_instrument(processor: &str) -> bool {
 }
 
 #[pyfunction]
-#[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false))]
+#[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
@@ -43,6 +43,7 @@ pub fn instrument<'py>(
     counters: Vec<String>,
     insertions: &[u8],
     check: bool,
+    beside: Option<(u64, Vec<u64>)>,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
     let object = code_object.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
@@ -67,6 +68,7 @@ pub fn instrument<'py>(
             counters: counters.into_iter().map(|symbol| Counter { name: symbol.clone(), symbol, offset: 0 }).collect(),
             insertions: tables.insertions(&insertions)?,
             check,
+            beside: beside.map(|(original, variables)| Beside { original, variables }),
         };
         let made = luthier_codegen::instrument(&object, &plan).map_err(|error| match error {
             CodegenError::Hook { index, error } => hook_error(&error, hooks.get(index)),

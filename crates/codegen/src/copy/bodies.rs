@@ -1,16 +1,18 @@
 //! What is inserted at one place: hooks, and the plan's raw instructions among them.
 
-use luthier_isa::{Inst, Reg, RegRange, RegSet, VgprMsb};
+use luthier_isa::op::Op;
+use luthier_isa::{Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live, Wait};
 
 use super::function::Copier;
 use super::{Refusal, Spot};
+use crate::RelocKind;
 use crate::check;
 use crate::layout::chunk::Fixup;
 use crate::machine::File;
 use crate::plan::{Arg, Body, Rejected, Rejection};
 use crate::splice::pool::Want;
-use crate::splice::{Demand, Site, allocate, emit};
+use crate::splice::{Demand, Literal, Site, allocate, emit};
 
 /// A place in the copy.
 pub struct Spotted<'a> {
@@ -65,7 +67,7 @@ impl Copier<'_> {
         }
         self.forget()?;
         self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
-        self.append(made.len());
+        self.append(made.len())?;
         Ok(made)
     }
 
@@ -152,7 +154,7 @@ impl Copier<'_> {
     }
 
     /// Puts the splice into the chunk. `made` insertions were made in it.
-    pub(super) fn append(&mut self, made: usize) {
+    pub(super) fn append(&mut self, made: usize) -> Result<(), Refusal> {
         let splice = &self.splice;
         self.out.points += made;
         self.out.inserted += splice.insts.len();
@@ -160,6 +162,19 @@ impl Copier<'_> {
         self.out.scratch = self.out.scratch.max(splice.scratch);
         let mut literals = splice.literals.iter().peekable();
         for (n, inst) in splice.insts.iter().enumerate() {
+            if let Some(address) =
+                literals.peek().filter(|l| l.inst == n).and_then(|l| self.env.plan.elsewhere(l.place))
+            {
+                while let Some(literal) = literals.next_if(|l| l.inst == n) {
+                    let number = sum_half(&splice.insts[..=n], address, literal).ok_or_else(|| {
+                        Refusal::Reason(format!(
+                            "{inst} of a hook makes an address, but not of s_getpc_b64 and one half"
+                        ))
+                    })?;
+                    self.out.chunk.push(&self.env.machine.ops.mov32(number.0, Operand::Literal(number.1))?);
+                }
+                continue;
+            }
             self.out.chunk.push(inst);
             while let Some(literal) = literals.next_if(|l| l.inst == n) {
                 let at = self.out.chunk.here() - 1;
@@ -167,6 +182,7 @@ impl Copier<'_> {
                 self.out.chunk.fixups.push(fixup);
             }
         }
+        Ok(())
     }
 
     /// The values that hooks behind an instruction want from before it, put where nothing touches them: each with where
@@ -241,7 +257,28 @@ impl Copier<'_> {
                 scratch: 0,
             })
         });
-        self.append(0);
+        self.append(0)?;
         Ok(found)
     }
+}
+
+/// The register that the last of `insts` writes, half of a sum of `s_getpc_b64` and its literal, and what that comes to
+/// where the literal's place is at `address`.
+fn sum_half(insts: &[Inst], address: u64, literal: &Literal) -> Option<(Reg, u32)> {
+    let (inst, before) = insts.split_last()?;
+    let (op, high) = match literal.kind {
+        RelocKind::Rel32Lo => (Op::SAddU32, false),
+        RelocKind::Rel32Hi => (Op::SAddcU32, true),
+        _ => return None,
+    };
+    let to = inst.operands().next().and_then(|(_, v)| v.reg()).filter(|_| inst.info().op() == op)?;
+    let getpc = before.iter().rposition(|i| i.info().flags.contains(luthier_isa::Flags::GETPC))?;
+    let pair = before[getpc].operands().next().and_then(|(_, v)| v.reg())?;
+    if pair.first.offset(u16::from(high)) != to.first || inst.operands().nth(1)?.1 != Operand::Reg(to) {
+        return None;
+    }
+    // The literal, the instruction's last word, measures from itself.
+    let bytes: usize = insts[getpc + 1..].iter().map(|i| i.size()).sum();
+    let sum = address.wrapping_add_signed(literal.addend).wrapping_sub(bytes as u64 - 4);
+    Some((to.first, if high { (sum >> 32) as u32 } else { sum as u32 }))
 }

@@ -3,7 +3,7 @@
 //! At a kernel's entries nothing is changed that the application can see: counters are set to zero in registers that it
 //! never touches. Before the wave ends nothing of the application's state is needed any more.
 
-use luthier_isa::{EncodeError, Inst, Reg, RegRange, RegSet, VgprMsb};
+use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::InFlight;
 
 use super::bodies::Spotted;
@@ -188,10 +188,11 @@ pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) 
         let flushed = check::Flushed { env: copier.env, address, msb, loads, insts: &insts, places: &places, highest };
         check::flush(&flushed)
     });
+    let insts = absolute(copier.env, insts, &places)?;
     for (n, inst) in insts.iter().enumerate() {
         let at = copier.out.chunk.here();
         copier.out.chunk.push(inst);
-        for (_, to) in places.iter().filter(|(getpc, _)| *getpc == n) {
+        for (_, to) in places.iter().filter(|(getpc, to)| *getpc == n && copier.env.plan.elsewhere(*to).is_none()) {
             pair_fixup(&mut copier.out.chunk, at, &insts[n..], *to);
         }
     }
@@ -237,6 +238,22 @@ impl Flush<'_, '_> {
         self.push(Inst::build(ops.s_add_u32, &[one(to_pair), one(to_pair), LITERAL])?)?;
         self.push(Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?)
     }
+}
+
+/// The same with the addresses of places that are not in the object in the place of sums.
+fn absolute(env: &Env, mut insts: Vec<Inst>, places: &[(usize, Place)]) -> Result<Vec<Inst>, EncodeError> {
+    for (getpc, to) in places {
+        let Some(address) = env.plan.elsewhere(*to) else { continue };
+        let mut halves = [address, address >> 32].into_iter();
+        for inst in insts.iter_mut().skip(*getpc) {
+            if !inst.operands().any(|(_, v)| v == LITERAL) {
+                continue;
+            }
+            let (Some(half), Some((_, Operand::Reg(reg)))) = (halves.next(), inst.operands().next()) else { break };
+            *inst = env.machine.ops.mov32(reg.first, Operand::Literal(half as u32))?;
+        }
+    }
+    Ok(insts)
 }
 
 /// The fixup of an `s_getpc_b64` at word `at`; `insts` begins with it, and the next two with literals belong to it.

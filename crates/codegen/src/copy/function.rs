@@ -3,13 +3,13 @@
 
 use std::rc::Rc;
 
-use luthier_isa::{Flags, Inst, RegSet};
+use luthier_isa::{Flags, Inst, Operand, RegSet};
 use luthier_lifter::{BlockId, FuncId, InFlight, InstrId, Live, Liveness, PendingLoads, Program, Terminator};
 
 use super::bodies::Spotted;
 use super::edges::Edge;
 use super::indexing::Indexing;
-use super::pcrel::{Pc, PcPlans};
+use super::pcrel::{Pc, PcPlans, jump_target};
 use super::{ChunkMap, Copied, KernelEntry, Refusal, Spot, entry, hints};
 use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
@@ -271,10 +271,19 @@ impl Copier<'_> {
                 return self.keep_pc(at, inst, to, after, loads);
             }
             Some(Pc::Folded { getpc_at, to }) => return self.fold(inst, getpc_at, to),
-            Some(Pc::FoldedHigh) => return self.fold_high(inst),
-            None => self.out.chunk.push(inst),
+            Some(Pc::FoldedHigh { to }) => return self.fold_high(inst, to),
+            None => {}
         }
         let flags = inst.info().flags;
+        if flags.contains(Flags::CALL | Flags::INDIRECT) && self.env.plan.beside.is_some() {
+            return self.call_copy(i, inst, vaddr);
+        }
+        let block = self.env.program.block_of(i);
+        let jumps = flags.contains(Flags::INDIRECT) && self.env.program.block(block).terminator == Terminator::Jump;
+        if jumps && self.env.plan.beside.is_some() {
+            return self.jump_to_copy(block, inst, vaddr);
+        }
+        self.out.chunk.push(inst);
         let direct =
             flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::CALL) && !flags.contains(Flags::INDIRECT);
         if let (true, Some(target)) = (direct, inst.branch_target(vaddr)) {
@@ -284,6 +293,39 @@ impl Copier<'_> {
             };
             self.out.chunk.fixups.push(Fixup::Branch { at, to });
         }
+        Ok(())
+    }
+}
+
+impl Copier<'_> {
+    /// A jump through a register pair, which holds an address in the original: it goes to the copy.
+    fn jump_to_copy(&mut self, block: BlockId, inst: &Inst, vaddr: u64) -> Result<(), Refusal> {
+        let target = jump_target(self.env, block);
+        let to = target.and_then(|target| self.map.target(self.env, self.func, target, false));
+        let to = to.ok_or_else(|| {
+            Refusal::Reason(format!("{inst} at {vaddr:#x} goes to {:#x}, which is not copied", target.unwrap_or(0)))
+        })?;
+        self.branch(to)
+    }
+
+    /// A call through a register pair, which holds the original's address: it goes to the copy.
+    fn call_copy(&mut self, i: InstrId, inst: &Inst, vaddr: u64) -> Result<(), Refusal> {
+        let program = self.env.program;
+        let call = program.call(program.block_of(i)).filter(|call| call.instr == i);
+        let target = call.and_then(|call| call.target.filter(|_| call.callee.is_some()));
+        let (Some(call), Some(target)) = (call, target) else {
+            let what = "calls through a pointer, which leads to the original and not to its instrumented copy";
+            return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} {what}")));
+        };
+        let Some(to) = self.map.target(self.env, self.func, target, true) else {
+            return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} calls {target:#x}, which is not copied")));
+        };
+        let Some(info) = self.env.machine.ops.s_call_b64 else {
+            return Err(Refusal::Reason(format!("the processor has no s_call_b64 to stand for {inst} at {vaddr:#x}")));
+        };
+        let at = self.out.chunk.here();
+        self.out.chunk.push(&Inst::build(info, &[Operand::Reg(call.link), Operand::Imm(0)])?);
+        self.out.chunk.fixups.push(Fixup::Branch { at, to });
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use luthier_isa::op::Op;
 use luthier_isa::{Access, DataType, Inst, Operand, Reg, RegRange};
-use luthier_lifter::{FuncId, InFlight, InstrId, InstrIds, Live, Liveness, Terminator};
+use luthier_lifter::{BlockId, FuncId, InFlight, InstrId, InstrIds, Live, Liveness, Terminator};
 
 use super::function::Copier;
 use super::{ChunkMap, Refusal, Spot};
@@ -27,7 +27,7 @@ pub enum Pc {
     /// The `s_add_u32` of a sum that comes to `to`.
     Folded { getpc_at: InstrId, to: Place },
     /// The `s_addc_u32` of the same.
-    FoldedHigh,
+    FoldedHigh { to: Place },
 }
 
 #[derive(Debug, Default)]
@@ -42,11 +42,9 @@ impl PcPlans {
         for block in program.function(func).blocks.iter() {
             let b = program.block(block);
             let mut jump = None;
-            if b.terminator == Terminator::Jump {
+            if b.terminator == Terminator::Jump && env.plan.beside.is_none() {
                 let at = b.instrs.last().map_or(0, |i| program.vaddr(i));
-                let target = program.exits_of(block).first().map(|e| e.target);
-                let target = target.or_else(|| program.succs(block).first().map(|s| program.block_vaddr(*s)));
-                let target = target.ok_or_else(|| format!("the jump at {at:#x} goes nowhere"))?;
+                let target = jump_target(env, block).ok_or_else(|| format!("the jump at {at:#x} goes nowhere"))?;
                 // The first instruction of a called function is left to the branch that is put there.
                 let called = program.function_at(target).is_some_and(|f| f != func && !is_kernel(env, f));
                 jump = (!called).then_some((at, target));
@@ -77,7 +75,7 @@ impl PcPlans {
                     jump_done = true;
                 }
                 plans.insert(sum.low, Pc::Folded { getpc_at: i, to });
-                plans.insert(sum.high, Pc::FoldedHigh);
+                plans.insert(sum.high, Pc::FoldedHigh { to });
             }
             if let (false, Some((at, target))) = (jump_done, jump) {
                 return Err(format!("the jump at {at:#x} to {target:#x} cannot be aimed at the copy"));
@@ -94,6 +92,12 @@ impl PcPlans {
     pub fn wants_liveness(&self, range: InstrIds) -> bool {
         !self.plans.is_empty() && range.iter().any(|i| matches!(self.plans.get(&i), Some(Pc::Kept { .. })))
     }
+}
+
+/// Where a jump through a register pair goes.
+pub(super) fn jump_target(env: &Env, block: BlockId) -> Option<u64> {
+    let exit = env.program.exits_of(block).first().map(|exit| exit.target);
+    exit.or_else(|| env.program.succs(block).first().map(|next| env.program.block_vaddr(*next)))
 }
 
 fn is_kernel(env: &Env, f: FuncId) -> bool {
@@ -129,7 +133,7 @@ fn sum_after(env: &Env, block: InstrIds, getpc: InstrId) -> Option<Sum> {
 }
 
 /// Nobody sees the program counter itself, or the carry that the sum leaves.
-fn may_fold(env: &Env, func: FuncId, block: luthier_lifter::BlockId, sum: &Sum, spots: &[Spot]) -> bool {
+fn may_fold(env: &Env, func: FuncId, block: BlockId, sum: &Sum, spots: &[Spot]) -> bool {
     let getpc = InstrId(sum.low.0 - 1);
     let from = spots.partition_point(|s| s.instr < getpc);
     let hooks = spots[from..].iter().take_while(|s| s.instr <= sum.high);
@@ -151,7 +155,7 @@ fn may_fold(env: &Env, func: FuncId, block: luthier_lifter::BlockId, sum: &Sum, 
 }
 
 /// SCC is written before it is read, in the same block.
-fn scc_overwritten(env: &Env, block: luthier_lifter::BlockId, after: InstrId) -> bool {
+fn scc_overwritten(env: &Env, block: BlockId, after: InstrId) -> bool {
     let rest = env.program.block(block).instrs.iter().skip_while(|i| *i <= after);
     for i in rest {
         let (mut read, mut written) = (false, false);
@@ -169,7 +173,7 @@ fn scc_overwritten(env: &Env, block: luthier_lifter::BlockId, after: InstrId) ->
 }
 
 /// The sum's pair is read by the block's jump and by nothing else.
-fn only_for_jump(env: &Env, block: luthier_lifter::BlockId, sum: &Sum, target: u64) -> bool {
+fn only_for_jump(env: &Env, block: BlockId, sum: &Sum, target: u64) -> bool {
     let program = env.program;
     let Some(last) = program.block(block).instrs.last() else { return false };
     let jumps_there = program.inst(last).operands().any(|(_, v)| v == Operand::Reg(sum.pair));
@@ -197,6 +201,16 @@ impl Copier<'_> {
             return Err(Refusal::Reason(format!("{inst} has no destination")));
         };
         let ops = &self.env.machine.ops;
+        if let Some(address) = self.env.plan.elsewhere(to) {
+            let mut insts = Vec::new();
+            self.seam.follow(inst);
+            for (reg, half) in [(range.first, address), (range.first.offset(1), address >> 32)] {
+                self.seam.issue(ops, ops.mov32(reg, Operand::Literal(half as u32))?, &mut insts)?;
+            }
+            self.seam.lead_out(ops, &[], &after.any(), &mut insts)?;
+            insts.iter().for_each(|inst| self.out.chunk.push(inst));
+            return Ok(());
+        }
         let mut keep = None;
         if after.active.contains(Reg::SCC) {
             let nothing = Default::default();
@@ -246,6 +260,9 @@ impl Copier<'_> {
 
     /// The `s_add_u32` of a folded sum, with room for any literal.
     pub(super) fn fold(&mut self, inst: &Inst, getpc: InstrId, to: Place) -> Result<(), Refusal> {
+        if let Some(address) = self.env.plan.elsewhere(to) {
+            return self.constant(inst, address as u32);
+        }
         let chunk = &mut self.out.chunk;
         // The getpc's copy stands behind what is inserted at its label.
         let vaddr = self.env.program.vaddr(getpc);
@@ -261,7 +278,10 @@ impl Copier<'_> {
         Ok(())
     }
 
-    pub(super) fn fold_high(&mut self, inst: &Inst) -> Result<(), Refusal> {
+    pub(super) fn fold_high(&mut self, inst: &Inst, to: Place) -> Result<(), Refusal> {
+        if let Some(address) = self.env.plan.elsewhere(to) {
+            return self.constant(inst, (address >> 32) as u32);
+        }
         let mut wide = *inst;
         wide.set_operand(2, LITERAL)?;
         let chunk = &mut self.out.chunk;
@@ -275,5 +295,14 @@ impl Copier<'_> {
             }
             _ => Err(Refusal::Reason(format!("{inst} completes no sum"))),
         }
+    }
+
+    /// A number in the destination of an instruction, in its place.
+    fn constant(&mut self, inst: &Inst, number: u32) -> Result<(), Refusal> {
+        let Some(Operand::Reg(to)) = inst.operands().next().map(|(_, v)| v) else {
+            return Err(Refusal::Reason(format!("{inst} has no destination")));
+        };
+        self.out.chunk.push(&self.env.machine.ops.mov32(to.first, Operand::Literal(number))?);
+        Ok(())
     }
 }

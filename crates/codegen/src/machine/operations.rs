@@ -47,6 +47,7 @@ operations! {
     v_writelane_b32 "V_WRITELANE_B32",
     global_atomic_add_x2 "GLOBAL_ATOMIC_ADD_X2_SADDR",
     ;
+    s_call_b64 "S_CALL_B64",
     s_set_vgpr_msb "S_SET_VGPR_MSB",
     v_accvgpr_read_b32 "V_ACCVGPR_READ_B32_e64",
     v_accvgpr_write_b32 "V_ACCVGPR_WRITE_B32_e64",

@@ -12,6 +12,7 @@ pub use argument::Arg;
 pub use rejection::Rejection;
 pub use report::{Instrumented, KernelRegisters, Rejected, Report};
 
+use crate::layout::chunk::Place;
 use crate::template::TemplateSource;
 
 /// A tool's device variable: lives in the instrumented object, exported under its name.
@@ -82,4 +83,29 @@ pub struct Plan {
     pub insertions: Vec<Insertion>,
     /// Have the splice checker prove every placement. Costs about as much again as placing.
     pub check: bool,
+    /// The result is loaded beside the original, which stays as it is.
+    pub beside: Option<Beside>,
+}
+
+/// Where things are that an object beside the original refers to. It has no variables of its own.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// Vaddr 0 of the original.
+    pub original: u64,
+    /// Each of [`Plan::variables`].
+    pub variables: Vec<u64>,
+}
+
+impl Plan {
+    /// The address of a place that is not in the object to be made, if that is loaded beside the original.
+    pub(crate) fn elsewhere(&self, place: Place) -> Option<u64> {
+        let beside = self.beside.as_ref()?;
+        match place {
+            Place::Original(vaddr) => Some(beside.original.wrapping_add(vaddr)),
+            Place::Variable { index, offset } => {
+                beside.variables.get(index as usize).map(|address| address.wrapping_add_signed(offset))
+            }
+            Place::Label { .. } => None,
+        }
+    }
 }

@@ -10,6 +10,6 @@ pub mod site;
 
 pub use allocate::allocate;
 pub use demand::Demand;
-pub use emit::{Splice, emit};
+pub use emit::{Literal, Splice, emit};
 pub use env::{CounterHome, Env};
 pub use site::Site;

@@ -32,6 +32,13 @@ impl Variables {
                 return Err(bad(&v.name, "the name is taken".into()));
             }
         }
+        if let Some(beside) = &plan.beside
+            && beside.variables.len() != plan.variables.len()
+        {
+            let reason =
+                format!("{} addresses are given for {} variables", beside.variables.len(), plan.variables.len());
+            return Err(bad("of the plan", reason));
+        }
         for c in &plan.counters {
             let inside =
                 |v: &&crate::Variable| v.name == c.symbol && c.offset.checked_add(8).is_some_and(|end| end <= v.size);
