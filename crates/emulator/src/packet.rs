@@ -43,6 +43,8 @@ pub struct Packet {
     pub strict: Strict,
     /// All workgroups are under way together; the launch comes alone.
     pub cooperative: bool,
+    /// The report is to have the number of instructions; others leave it zero.
+    pub count: bool,
     /// Set by whoever gives the launch up: its waves go no further. Set as well where one of them has stopped it.
     pub stop: Arc<AtomicBool>,
 }
@@ -140,13 +142,16 @@ impl Device {
             let (mode, limits) = (facts.mode(&packet.descriptor), facts.registers(&packet.descriptor));
             programs.push(Program::new(mode, limits, key.2, self.poison()));
         }
-        let (programs, mut outcomes, panicked) = run(shared, programs, workers, packet.cooperative);
+        let (mut programs, mut outcomes, panicked) = run(shared, programs, workers, packet.cooperative);
         if panicked {
             let what = "the emulator itself failed; this is a mistake in it, please report it".into();
             return Err(EmuError::Unsupported { kernel: identify().name, what });
         }
         sched::agree(&mut outcomes);
         let mut report = LaunchReport::default();
+        if packet.count {
+            programs.iter_mut().for_each(|program| program.visit_counts(|_, _, count| report.instructions += count));
+        }
         if outcomes.iter().any(|o| o.trouble.is_some() || !o.findings.is_empty()) {
             let Identity { name, module } = identify();
             let module = module.and_then(|id| self.module(id).ok());

@@ -72,6 +72,7 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
         strict: gpu.config().strict,
         // Alone, a workgroup waits for nobody; so does the kernel that sets up global wave sync.
         cooperative: queue.cooperative.load(Ordering::Relaxed) && groups > 1,
+        count: gpu.config().log,
         stop: Arc::default(),
     };
     let launch = Launch { packet, object };
@@ -88,6 +89,13 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
         Ok(report) => report,
         Err(error) => return Err(stopped(queue, number, &error)),
     };
+    log!(
+        gpu.config(),
+        "queue {}: launch {number} has retired {} instructions of the kernel {}",
+        queue.id,
+        report.instructions,
+        gpu.codes.identify(gpu, object).name
+    );
     for finding in &report.findings {
         say(&crate::report::finding(number, finding));
     }
