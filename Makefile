@@ -3,7 +3,7 @@
 # make setup   the set-up alone: Debian packages, .venv, the native module
 # make setup-rocm  Debian's ROCm as well, which `make test` runs HIP programs with
 # make setup-triton  Triton as well, whose kernels `make test` runs on the mock device
-# make driver  python/luthier/driver: the library that puts ROCm on mock GPUs
+# make driver  python/luthier/driver: the libraries that put ROCm on mock GPUs, and tools over programs
 # make bench   how fast things are, beside LLVM on the same input
 # make wheel   dist/*.whl, LLVM inside
 # make lint    formatting, clippy, ruff, type checkers (mypy with its stubtest, pyright)
@@ -25,14 +25,16 @@ DRIVER := python/luthier/driver
 DRIVER_SOURCES := $(shell find crates/driver crates/emulator crates/isa crates/loader -type f) Cargo.toml Cargo.lock \
 	tools/driver-library
 
-setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1
+AGENT_SOURCES := $(shell find crates/agent -type f) Cargo.toml Cargo.lock tools/agent-library
+
+setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
 
 setup-rocm: setup
 	@tools/rocm-packages
 
 setup-triton: setup .venv/triton.txt
 
-driver: $(DRIVER)/libhsakmt.so.1
+driver: $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
 
 system:
 	@tools/system-packages
@@ -55,6 +57,10 @@ system:
 $(DRIVER)/libhsakmt.so.1: $(DRIVER_SOURCES) | system
 	cargo build --release --quiet --package luthier-driver
 	tools/driver-library $(TARGET)/release $(DRIVER)
+
+$(DRIVER)/libluthier-agent.so: $(AGENT_SOURCES) | system
+	cargo build --release --quiet --package luthier-agent
+	tools/agent-library $(TARGET)/release $(DRIVER)
 
 demo: setup
 	mkdir -p $(TARGET)/demo

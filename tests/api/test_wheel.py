@@ -46,7 +46,13 @@ def test_contents(wheel, tmp_path):
         names = archive.namelist()
         (native,) = (n for n in names if n.startswith("luthier/_core") and n.endswith(".so"))
         archive.extract(native, tmp_path)
-    for needed in ("luthier/_core.pyi", "luthier/py.typed", "luthier/tools/instr_count.py", "luthier/driver/libhsakmt.so.1"):
+    for needed in (
+        "luthier/_core.pyi",
+        "luthier/py.typed",
+        "luthier/tools/instr_count.py",
+        "luthier/driver/libhsakmt.so.1",
+        "luthier/driver/libluthier-agent.so",
+    ):
         assert needed in names
     assert any(n.endswith("LICENSE") for n in names)
     with open(tmp_path / native, "rb") as file:

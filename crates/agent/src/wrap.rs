@@ -1,0 +1,269 @@
+//! What stands in the runtime's table in the place of its own functions.
+//!
+//! Each does what the original does and looks at it; whatever goes wrong here, the application gets the original's result.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
+
+use crate::code::Fresh;
+use crate::hsa::{self, Handle, Packet, Queue, QueueError, Status};
+use crate::memory::Shared;
+use crate::message::Said;
+use crate::runtime::{Defined, Definition};
+use crate::session::{Session, complain};
+use crate::table::{Part, TableError};
+use crate::{SESSION, session};
+
+/// Puts them there.
+pub fn install(session: &Session) -> Result<(), TableError> {
+    let core: [(&str, usize); 6] = [
+        ("hsa_queue_create", queue_create as *const () as usize),
+        ("hsa_executable_load_agent_code_object", executable_load as *const () as usize),
+        ("hsa_executable_freeze", executable_freeze as *const () as usize),
+        ("hsa_executable_destroy", executable_destroy as *const () as usize),
+        ("hsa_executable_global_variable_define", define_global as *const () as usize),
+        ("hsa_executable_agent_global_variable_define", define_agent_global as *const () as usize),
+    ];
+    for (name, address) in core {
+        session.table.replace(Part::Core, name, address)?;
+    }
+    session.table.replace(
+        Part::Core,
+        "hsa_executable_readonly_variable_define",
+        define_read_only as *const () as usize,
+    )?;
+    session.table.replace(Part::AmdExt, "hsa_amd_queue_intercept_create", intercept_create as *const () as usize)?;
+    Ok(())
+}
+
+/// The session that the functions below are for: they are in the table only while there is one.
+fn of_the_process() -> &'static Session {
+    SESSION.get().unwrap_or_else(|| std::process::abort())
+}
+
+/// Looks at what was done. A mistake of ours must not reach the application.
+fn look(at: impl FnOnce(&Session)) {
+    let session = of_the_process();
+    if session.is_active() && catch_unwind(AssertUnwindSafe(|| at(session))).is_err() {
+        session.retire();
+        complain("a mistake in the agent: further launches are not instrumented");
+    }
+}
+
+unsafe extern "C" fn queue_create(
+    agent: Handle,
+    size: u32,
+    kind: u32,
+    callback: QueueError,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut Queue,
+) -> Status {
+    let session = of_the_process();
+    // A tool that came before has a way of its own to create queues, whose packets it sees; we look at them there.
+    let own = session.is_active() && session.runtime.creates_queues_itself();
+    let create = if own { session.runtime.intercept_create } else { session.runtime.queue_create };
+    // SAFETY: the application's arguments, as they are.
+    unsafe { watched(create, agent, size, kind, callback, data, private, group, queue) }
+}
+
+unsafe extern "C" fn intercept_create(
+    agent: Handle,
+    size: u32,
+    kind: u32,
+    callback: QueueError,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut Queue,
+) -> Status {
+    let create = of_the_process().runtime.intercept_create;
+    // SAFETY: the application's arguments, as they are.
+    unsafe { watched(create, agent, size, kind, callback, data, private, group, queue) }
+}
+
+/// Creates a queue whose packets we see.
+#[expect(clippy::too_many_arguments, reason = "they are the runtime's")]
+unsafe fn watched(
+    create: hsa::QueueCreate,
+    agent: Handle,
+    size: u32,
+    kind: u32,
+    callback: QueueError,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut Queue,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
+    if status == hsa::SUCCESS && !queue.is_null() {
+        look(|session| {
+            // SAFETY: the runtime has just written it.
+            let made = unsafe { (session.runtime.intercept_register)(*queue, packets, std::ptr::null_mut()) };
+            if made != hsa::SUCCESS {
+                complain(&format!("a queue cannot be watched (status {made:#x}): its launches are not instrumented"));
+            }
+        });
+    }
+    status
+}
+
+/// Packets that the application has submitted.
+unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, _data: *mut c_void, write: hsa::Writer) {
+    let mut ours: Vec<Packet> = Vec::new();
+    look(|session| {
+        for n in 0..count as usize {
+            // SAFETY: as many as the runtime says. They may lie anywhere.
+            ours.push(unsafe { from.cast::<Packet>().add(n).read_unaligned() });
+        }
+        for packet in ours.iter_mut().filter(|packet| packet.is_dispatch()) {
+            session.direct(packet);
+        }
+    });
+    let all = if ours.len() as u64 == count { ours.as_ptr().cast() } else { from };
+    // SAFETY: as many packets, ours or the application's.
+    unsafe { write(all, count) };
+}
+
+unsafe extern "C" fn executable_load(
+    executable: Handle,
+    agent: Handle,
+    reader: Handle,
+    options: *const c_char,
+    object: *mut Handle,
+) -> Status {
+    let session = of_the_process();
+    let mut made = Handle(0);
+    // SAFETY: the application's arguments; the result goes through here.
+    let status = unsafe { (session.runtime.executable_load)(executable, agent, reader, options, &raw mut made) };
+    if status != hsa::SUCCESS {
+        return status;
+    }
+    if !object.is_null() {
+        // SAFETY: the application's.
+        unsafe { object.write(made) };
+    }
+    look(|session| {
+        // The reader's bytes are the application's, and may go away soon.
+        let copy = session.runtime.storage(made).and_then(|(at, size)| {
+            let memory = Shared::new(size).map_err(|e| e.to_string())?;
+            // SAFETY: the runtime says that they are there, and it has just read them.
+            unsafe { memory.fill(at) };
+            Ok(memory)
+        });
+        if let Err(reason) = &copy {
+            complain(&format!("a code object's kernels are not instrumented: {reason}"));
+        }
+        let mut code = session.code.write().unwrap_or_else(PoisonError::into_inner);
+        let fresh = Fresh { object: made, agent, bytes: copy.ok() };
+        code.executables.entry(executable).or_default().fresh.push(fresh);
+    });
+    status
+}
+
+unsafe extern "C" fn executable_freeze(executable: Handle, options: *const c_char) -> Status {
+    // SAFETY: the application's arguments.
+    let status = unsafe { (of_the_process().runtime.executable_freeze)(executable, options) };
+    if status == hsa::SUCCESS {
+        look(|session| frozen(session, executable));
+    }
+    status
+}
+
+fn frozen(session: &Session, executable: Handle) {
+    let (fresh, definitions) = {
+        let mut code = session.code.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(known) = code.executables.get_mut(&executable) else { return };
+        (std::mem::take(&mut known.fresh), known.definitions.clone())
+    };
+    for mut one in fresh {
+        let Some(bytes) = one.bytes.take() else { continue };
+        let loaded = match session.runtime.loaded(one.object) {
+            Ok(loaded) => loaded,
+            Err(reason) => {
+                complain(&format!("a code object's kernels are not instrumented: {reason}"));
+                continue;
+            }
+        };
+        let (base, uri) = (loaded.delta, loaded.uri.clone());
+        let mut code = session.code.write().unwrap_or_else(PoisonError::into_inner);
+        let object = code.add(executable, &one, loaded, definitions.clone());
+        drop(code);
+        let (number, gpu) = session.gpu(one.agent.0);
+        session.tell(&Said::Loaded { object, gpu: &gpu, number, base, uri: &uri }, Some(bytes.file()));
+    }
+}
+
+unsafe extern "C" fn executable_destroy(executable: Handle) -> Status {
+    // Once it is destroyed, its addresses may be given to another one.
+    let mut gone = Vec::new();
+    look(|session| gone = session.code.write().unwrap_or_else(PoisonError::into_inner).remove(executable));
+    let session = of_the_process();
+    // SAFETY: the application's argument.
+    let status = unsafe { (session.runtime.executable_destroy)(executable) };
+    look(|session| {
+        for object in gone {
+            let number = object.number;
+            object.free(&session.runtime);
+            session.tell(&Said::Unloaded { object: number }, None);
+        }
+    });
+    status
+}
+
+fn defined(executable: Handle, kind: Defined, name: *const c_char, address: *mut c_void) {
+    look(|session| {
+        // SAFETY: the runtime has just read it.
+        let name = unsafe { CStr::from_ptr(name) }.to_owned();
+        let mut code = session.code.write().unwrap_or_else(PoisonError::into_inner);
+        let definition = Definition { kind, name, address: address.expose_provenance() };
+        code.executables.entry(executable).or_default().definitions.push(definition);
+    });
+}
+
+unsafe extern "C" fn define_global(executable: Handle, name: *const c_char, address: *mut c_void) -> Status {
+    // SAFETY: the application's arguments.
+    let status = unsafe { (of_the_process().runtime.define_global)(executable, name, address) };
+    if status == hsa::SUCCESS {
+        defined(executable, Defined::Global, name, address);
+    }
+    status
+}
+
+unsafe extern "C" fn define_agent_global(
+    executable: Handle,
+    agent: Handle,
+    name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the application's arguments.
+    let status = unsafe { (of_the_process().runtime.define_agent_global)(executable, agent, name, address) };
+    if status == hsa::SUCCESS {
+        defined(executable, Defined::AgentGlobal(agent), name, address);
+    }
+    status
+}
+
+unsafe extern "C" fn define_read_only(
+    executable: Handle,
+    agent: Handle,
+    name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the application's arguments.
+    let status = unsafe { (of_the_process().runtime.define_read_only)(executable, agent, name, address) };
+    if status == hsa::SUCCESS {
+        defined(executable, Defined::ReadOnly(agent), name, address);
+    }
+    status
+}
+
+/// Ends what there is with the controller.
+pub fn finish(session: &session::Session) {
+    if session.is_active() {
+        session.tell(&Said::Ended, None);
+    }
+}
