@@ -64,6 +64,14 @@ def host(name: str) -> Path:
 
 
 @functools.cache
+def hsa_tool(name: str) -> Path:
+    """tests/hip/NAME.cpp, as a library for ``HSA_TOOLS_LIB``."""
+    source = SOURCES / f"{name}.cpp"
+    command = ["clang++-22", "-shared", "-fPIC", "-O1", "-w", "-isystem", "/usr/include/hsa", str(source)]
+    return _build(f"{name}.so", [source], command)
+
+
+@functools.cache
 def library_program(name: str) -> Path:
     """tests/hip/NAME.cpp, which uses the library of that name."""
     source = SOURCES / f"{name}.cpp"

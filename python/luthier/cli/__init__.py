@@ -120,7 +120,15 @@ def build_parser() -> argparse.ArgumentParser:
         usage="luthier trace --mock TARGET[,N] [options] -- APP ARGS",
         allow_abbrev=False,
     )
-    trace.add_argument("--mock", metavar="TARGET[,N]", required=True, help="the processor of the mock GPUs, and how many")
+    trace.add_argument("--mock", metavar="TARGET[,N]", help="the processor of the mock GPUs, and how many")
+    trace.add_argument(
+        "--tool", action="append", default=[], metavar="T", help="a tool, or FILE.py, for kernels as they are launched"
+    )
+    trace.add_argument(
+        "--select", action="append", default=[], metavar="K", help="only kernels of this name or pattern (repeatable)"
+    )
+    trace.add_argument("--json", metavar="F", help="what the tools say goes there as JSON")
+    trace.add_argument("--no-follow", action="store_true", help="leave the program's children alone")
     trace.add_argument("--memory", metavar="SIZE", help="memory of each GPU (16G)")
     trace.add_argument("--cus", metavar="N", help="compute units of each GPU (8)")
     trace.add_argument("--threads", metavar="N", help="workers of a launch (one for each core)")

@@ -1,8 +1,11 @@
-"""``luthier trace --mock``: a program that uses HIP or HSA, unchanged, on mock GPUs."""
+"""``luthier trace``: a program that uses HIP or HSA, unchanged, on mock GPUs, under tools, or both."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
+from ..planning import rejections
 from .argspec import parse_number
 
 _DRIVER = Path(__file__).resolve().parent.parent / "driver"
@@ -18,17 +22,25 @@ _LOOK_FOR_DRIVER = ("rocminfo",)
 
 
 def main(args: Any) -> int:
-    """Becomes the program: its exit status, signals and standard streams are its own."""
+    """Becomes the program: its exit status, signals and standard streams are its own. With tools it is a child, and its
+    status is ours."""
     if not args.app:
         raise ArgumentError("nothing to run: luthier trace --mock gfx90a -- APP ARGS")
     program = shutil.which(args.app[0])
     if program is None:
         raise ArgumentError(f"{args.app[0]}: there is no such program")
-    _check_devices(args.mock)
+    if args.mock is None and not args.tool:
+        raise ArgumentError("give --mock TARGET for mock GPUs, or --tool T to instrument the program, or both")
+    if not args.tool and (args.select or args.json or args.no_follow):
+        raise ArgumentError("--select, --json and --no-follow are about tools: give one with --tool")
+    if args.mock is not None:
+        _check_devices(args.mock)
     library = _DRIVER / "libhsakmt.so.1"
     if not library.exists():
         raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
     environment = variables(args, os.environ)
+    if args.tool:
+        return _with_tools(args, program, environment)
     sys.stdout.flush()
     sys.stderr.flush()
     # What Python ignores the program would ignore too.
@@ -55,6 +67,8 @@ def _check_devices(text: str) -> None:
 def variables(args: Any, inherited: Any) -> dict[str, str]:
     """The environment in which a program finds the mock GPUs."""
     made = dict(inherited)
+    if args.mock is None:
+        return made
     made["LUTHIER_MOCK"] = args.mock
     _prepend(made, "LD_LIBRARY_PATH", _DRIVER, ":")
     # Newer runtimes have a thunk of their own inside and look for this one only if they are told to.
@@ -90,3 +104,72 @@ def variables(args: Any, inherited: Any) -> dict[str, str]:
 def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) -> None:
     old = variables.get(name)
     variables[name] = f"{value}{separator}{old}" if old else str(value)
+
+
+def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
+    """Runs the program under the tools; says what they found, and ends as the program did."""
+    from ..agent.controller import Controller
+    from ..outputs import Outputs
+    from ..tools import load
+
+    with Outputs() as outputs:
+        out = outputs.open(args.json) if args.json not in (None, "-") else None
+        with Controller(lambda: [load(text) for text in args.tool], args.select) as controller:
+            status = controller.run(program, args.app, environment, follow=not args.no_follow)
+        data = {"program": args.app, "status": status, "processes": controller.result()}
+        text = json.dumps(data, indent=1) + "\n"
+        if out is not None:
+            out.write(text.encode())
+        outputs.commit()
+    if args.json == "-":
+        print(text, end="")
+    with contextlib.redirect_stdout(sys.stderr):
+        for process in controller.processes:
+            _say(process, args.json is None)
+    if any(process.failure is not None for process in controller.processes):
+        return 3
+    if status < 0:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        _die_of(-status)
+    return status
+
+
+def _say(process: Any, tables: bool) -> None:
+    from ..text import printable
+
+    if process.failure is not None:
+        print(process.failure, end="")
+    if process.trouble is not None:
+        print(printable(f"luthier: process {process.pid}: {process.trouble}"))
+    elif not process.ended:
+        print(
+            printable(
+                f"luthier: process {process.pid} ({process.program}) ended without notice (_exit or a signal): what it had under way is missing"
+            )
+        )
+    for loaded in process.objects.values():
+        for watched in loaded.kernels.values():
+            _say_of_kernel(watched, f"process {process.pid}, GPU {loaded.gpu}", loaded.code_object, tables)
+
+
+def _say_of_kernel(watched: Any, where: str, code_object: Any, tables: bool) -> None:
+    from ..text import printable
+    from .tables import show
+
+    if watched.why not in (None, "not selected"):
+        print(printable(f"luthier: kernel {watched.name} was not instrumented: {watched.why}"))
+        return
+    did = watched.instrumentation
+    if did is not None and did["rejected"]:
+        print(printable(f"luthier: warning: kernel {watched.name}: {rejections(code_object, did)}"))
+    for report in watched.reports if tables else ():
+        for table in report.tables:
+            show(f"{table.title} ({watched.name}, {where})", table.headers, table.rows)
+
+
+def _die_of(number: int) -> None:
+    """Ends this process by the signal that has ended the program. What it dumps would be of no use."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None
+    os.kill(os.getpid(), number)

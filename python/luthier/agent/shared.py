@@ -1,0 +1,66 @@
+"""Memory that the program's process and this one have: it stays when the program has ended, however that was."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from ..errors import ToolError
+from ..values import Variable
+from .wire import WireError
+
+
+class Memory:
+    """A file that the agent has sent, mapped."""
+
+    def __init__(self, file: int, writable: bool = True):
+        try:
+            size = os.fstat(file).st_size
+            access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+            self.map = mmap.mmap(file, size, access=access)
+        except (OSError, ValueError) as error:
+            raise WireError(f"a file of the agent's cannot be mapped: {error}") from None
+        finally:
+            os.close(file)
+
+    def __len__(self) -> int:
+        return len(self.map)
+
+
+class Variables:
+    """Tools' variables, by symbol, in one piece of memory. It answers for :class:`~luthier.Module` to them."""
+
+    def __init__(self, variables: dict[str, Variable]):
+        self._known = variables
+        self._offsets: dict[str, int] = {}
+        self.size = 0
+        for symbol, variable in variables.items():
+            self._offsets[symbol] = -(-self.size // variable.align) * variable.align
+            self.size = self._offsets[symbol] + max(variable.size, 1)
+
+    def place(self, memory: Memory) -> None:
+        """Has them live there."""
+        if len(memory) < self.size:
+            raise WireError("the memory for variables is smaller than was asked for")
+        self._memory = memory
+        for symbol, variable in self._known.items():
+            offset = self._offsets[symbol]
+            if variable.init:
+                memory.map[offset : offset + len(variable.init)] = variable.init
+            variable._module = self
+
+    def addresses(self, start: int) -> list[int]:
+        """Where each is, in their order, if the memory begins at an address."""
+        return [start + offset for offset in self._offsets.values()]
+
+    def read_symbol_bytes(self, symbol: str) -> bytes:
+        """What is in a variable now."""
+        offset = self._offsets[symbol]
+        return self._memory.map[offset : offset + self._known[symbol].size]
+
+    def write_symbol_bytes(self, symbol: str, data: bytes) -> None:
+        """New contents of a variable."""
+        offset, size = self._offsets[symbol], self._known[symbol].size
+        if len(data) != size:
+            raise ToolError(f"{symbol} has {size} bytes, not {len(data)}")
+        self._memory.map[offset : offset + size] = data
