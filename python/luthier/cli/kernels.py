@@ -6,7 +6,8 @@ import json
 import sys
 from typing import Any
 
-from .choose import cores, matching
+from ..matching import matching
+from .choose import cores
 from .tables import paged, show
 
 
