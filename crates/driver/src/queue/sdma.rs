@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::blit::{Place, Plan, Source, carry_out};
 use super::{Queue, Step, fault};
 use crate::clock;
 use crate::log::log;
@@ -199,20 +200,22 @@ fn copy_rect(queue: &Queue, w: &[u32; DWORDS]) -> Result<(), Trouble> {
     // Base, bytes of a row and of a slice, and where in it the box begins.
     let side = |at: usize| {
         let base = u64::from(w[at]) | u64::from(w[at + 1]) << 32;
-        let pitch = (u64::from(w[at + 3] >> 13) + 1) * element;
+        let row = (u64::from(w[at + 3] >> 13) + 1) * element;
         let slice = (u64::from(w[at + 4] & 0xfff_ffff) + 1) * element;
         let (x, y) = (u64::from(w[at + 2] & 0x3fff), u64::from(w[at + 2] >> 16 & 0x3fff));
         let z = u64::from(w[at + 3] & 0x7ff);
-        (base.wrapping_add(x * element + y * pitch + z * slice), pitch, slice)
+        Place { start: base.wrapping_add(x * element + y * row + z * slice), row, slice }
     };
-    let ((from, from_pitch, from_slice), (to, to_pitch, to_slice)) = (side(1), side(6));
+    let (from, to) = (side(1), side(6));
     let width = (u64::from(w[11] & 0x3fff) + 1) * element;
     let (rows, slices) = (u64::from(w[11] >> 16 & 0x3fff) + 1, u64::from(w[12] & 0x7ff) + 1);
-    for z in 0..slices {
-        for y in 0..rows {
-            let (source, target) = (from + z * from_slice + y * from_pitch, to + z * to_slice + y * to_pitch);
-            copy(queue, source, target, width)?;
-        }
+    let plan = Plan { width, rows, slices, to, from: Source::Memory(from) };
+    if queue.gpu.config().idle || carry_out(&queue.gpu.view, &plan).is_some() {
+        return Ok(());
+    }
+    // In several pieces, one over the other, or a fault.
+    for (source, target) in plan.offsets(from).zip(plan.offsets(to)) {
+        copy(queue, from.start.wrapping_add(source), to.start.wrapping_add(target), width)?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use super::dispatch::Launch;
 use super::{PACKET, Queue};
 use crate::log::log;
 use crate::memory::View;
-use plan::{Plan, Source};
+pub use plan::{Place, Plan, Source};
 
 use kind::{Kind, Offsets};
 
@@ -104,8 +104,8 @@ fn perform(view: &View, blit: &Blit, launch: &Launch) -> bool {
     Plan::of(blit.kind, &arguments, launch.packet.grid).is_some_and(|plan| carry_out(view, &plan).is_some())
 }
 
-/// `None` if it cannot be done in one go; nothing has happened then.
-fn carry_out(view: &View, plan: &Plan) -> Option<()> {
+/// Moves the bytes. `None` if that cannot be done in one go; nothing has happened then.
+pub fn carry_out(view: &View, plan: &Plan) -> Option<()> {
     let extent = plan.extent(&plan.to)?;
     let to = view.resolve(plan.to.start, extent, true).ok()?;
     let width = plan.width as usize;
