@@ -10,6 +10,7 @@ import stat
 import time
 
 import pytest
+import rocm
 
 import luthier as lt
 from luthier.agent.controller import LIBRARY, Controller
@@ -20,7 +21,16 @@ LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0, "grid": [1, 
 
 
 class Quiet(lt.Tool):
-    """Asks for nothing."""
+    """Counts waves, and hears of no launches."""
+
+    count = lt.DeviceArray(lt.u64, 1)
+
+    @lt.hook
+    def bump(count: lt.ptr[lt.u64]):
+        lt.wave_atomic_add(count, 1)
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.bump, self.count)
 
 
 @pytest.fixture
@@ -108,6 +118,19 @@ def test_a_code_object_that_is_none_is_not_instrumented_and_says_why(controller)
     assert json.loads(agent.socket.recv(1 << 16)) == {"message": "original"}
     [kernel] = agent.process.objects[1].kernels.values()
     assert kernel.why and not kernel.reports
+
+
+def test_a_process_that_ends_while_it_is_asked_has_ended_without_notice(controller):
+    agent = Agent(controller)
+    agent.say(HELLO, bytes(16))
+    agent.socket.recv(1 << 16)
+    agent.say(LOADED, rocm.code_object("vecadd").read_bytes())
+    agent.say({**LAUNCH, "kernel": lt.CodeObject.open(rocm.code_object("vecadd")).core.symbol("vecadd.kd")["address"]})
+    assert json.loads(agent.socket.recv(1 << 16))["message"] == "allocate"
+    agent.socket.close()
+    for thread in controller._threads:
+        thread.join(20)
+    assert agent.process.trouble is None and agent.process.result()["ended"] == "without notice"
 
 
 def test_random_messages_end_their_connections_and_nothing_else(controller):

@@ -16,6 +16,7 @@ from ..planning import Planner, _distinct_names
 from ..report import Report, plain
 from ..tool import Tool
 from .shared import Memory, Variables
+from .wire import WireError
 
 #: For fills and copies.
 _RUNTIMES_OWN = "__amd_rocclr_*"
@@ -119,9 +120,9 @@ class Loaded:
                 return watched, None
             watched.name = name
             return watched, self._instrument(watched, allocate)
+        except WireError:
+            raise
         except LuthierError as error:
-            if type(error).__name__ == "WireError":
-                raise
             watched.why = " ".join(str(error).split())
             return watched, None
 

@@ -12,7 +12,7 @@ from ..errors import ToolError
 from ..tool import Tool
 from .loaded import Loaded, Made, Watched
 from .shared import Memory
-from .wire import VERSION, Wire, WireError, close
+from .wire import VERSION, Gone, Wire, WireError, close
 
 
 class Process:
@@ -57,6 +57,8 @@ class Process:
                     self.ended = True
                 elif said["message"] != "unloaded":
                     raise WireError(f"a message {said['message']} comes when nothing was asked")
+        except Gone:
+            pass  # without notice, as it may at any time
         except WireError as error:
             self.trouble = str(error)
         except Exception:
@@ -77,7 +79,7 @@ class Process:
     def _expect(self, *kinds: str) -> tuple[dict[str, Any], list[int]]:
         heard = self._wire.hear()
         if heard is None:
-            raise WireError("the process has gone while something was asked of it")
+            raise Gone("the process has ended while something was asked of it")
         if heard[0]["message"] not in kinds:
             close(heard[1])
             raise WireError(f"a message {heard[0]['message']} comes instead of {' or '.join(kinds)}")

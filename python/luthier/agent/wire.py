@@ -34,6 +34,10 @@ class WireError(LuthierError):
     """The other side says something that it should not: the connection ends."""
 
 
+class Gone(WireError):
+    """The other side has ended while something was asked of it."""
+
+
 class Wire:
     """One connection to an agent."""
 
