@@ -182,7 +182,7 @@ def _of_torch(torch: Any, tensor: Any) -> tuple[int, Owner]:
         if tensor.device.type != "cpu" or tensor.layout != torch.strided:
             raise ArgumentError(f"share: a dense tensor on the CPU is needed, not one on {tensor.device} ({tensor.layout})")
         storage = tensor.untyped_storage()
-        first = torch.Tensor.data_ptr(tensor)
+        first = torch._C.TensorBase.data_ptr(tensor)  # Tensor's own may be luthier.triton's
         weak = StorageWeakRef(storage)
         held = lambda: torch.UntypedStorage._new_with_weak_ptr(weak.cdata)  # noqa: E731
         start = storage.data_ptr()

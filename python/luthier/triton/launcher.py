@@ -34,7 +34,7 @@ class Launcher:
         self._flat_names = [self._names[i] for i in self._flat]
         self._cooperative = bool(metadata.launch_cooperative_grid)
         self._warp_size: int = metadata.warp_size
-        self._scratch = metadata.global_scratch_size, metadata.global_scratch_align
+        self._scratch = getattr(metadata, "global_scratch_size", 0), getattr(metadata, "global_scratch_align", 1)
         self._profile = getattr(metadata, "profile_scratch_size", 0), getattr(metadata, "profile_scratch_align", 1)
         self._packers: dict[int, Packer] = {}
 

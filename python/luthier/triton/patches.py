@@ -32,6 +32,16 @@ def apply(triton: Any) -> list[Callable[[], None]]:
         return run(self, *args, **kwargs)
 
     replace(JITFunction, "run", run_with_arrays)
+
+    from triton.backends.amd.compiler import HIPBackend
+
+    is_within_2gb = HIPBackend.is_within_2gb
+
+    def is_small(value: Any) -> bool:
+        """Triton before 3.8 imports torch to find this out."""
+        return value.ptr_range() < 1 << 31 if isinstance(value, Tensor) else is_within_2gb(value)
+
+    replace(HIPBackend, "is_within_2gb", staticmethod(is_small))
     _only_ours(replace)
     return undo
 
