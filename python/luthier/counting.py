@@ -7,6 +7,9 @@ so that they add up to the same total on every way through the function, with no
 measurement points for program frequency counts", 1973). A tree of greatest cost, as static frequencies estimate it,
 leaves the cheapest edges to count on.
 
+What is summed up may be a number or a vector of numbers (an array of NumPy's), such as how many instructions of each
+opcode a block holds.
+
 Places where nothing can be inserted are in the tree by force: ways out of the function, calls that may not come back,
 jumps through registers.
 """
@@ -15,12 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .kernel import leaves
 
 if TYPE_CHECKING:
     from ._core import Block, Function
+    from .kernel import Kernel
 
 #: How often a loop is taken to go round.
 _ROUNDS = 8.0
@@ -31,11 +37,22 @@ _IN_LINE, _OUT_OF_LINE = 2.0, 3.0
 @dataclass(frozen=True)
 class Increment:
     """What to add, and where: on the edge from ``block`` to ``successor``; in ``block``; without a block, each time that
-    the function is entered. Increments may be negative."""
+    the function is entered. Increments may be negative. ``amount`` is a number or a vector, as the sum is."""
 
-    amount: int
+    amount: Any
     block: Block | None
     successor: Block | None
+
+    def insert(self, kernel: Kernel, function: Function, hook: Any, *args: Any, after: bool = False) -> None:
+        """Inserts a hook where it says; in a block before the first instruction, or after that if it is not the last."""
+        if self.block is None:
+            kernel.insert_at_entry(hook, *args, function=function)
+        elif self.successor is not None:
+            kernel.insert_on_edge(self.block, self.successor, hook, *args)
+        else:
+            instrs = self.block.instructions
+            insert = kernel.insert_after if after and len(instrs) > 1 else kernel.insert_before
+            insert(instrs[0], hook, *args)
 
 
 def may_not_return(functions: Iterable[Function]) -> set[int]:
@@ -48,8 +65,9 @@ def may_not_return(functions: Iterable[Function]) -> set[int]:
     return ends
 
 
-def increments(function: Function, amount: Callable[[Block], int], ending: set[int]) -> list[Increment]:
-    """The fewest increments that sum up ``amount(block)`` over all blocks that run. ``ending``: :func:`may_not_return`."""
+def increments(function: Function, amount: Callable[[Block], Any], ending: set[int]) -> list[Increment]:
+    """The fewest increments that sum up ``amount(block)``, a number or a vector, over all blocks that run. ``ending``:
+    :func:`may_not_return`."""
     blocks = list(function.blocks)
     number = {block.address: i for i, block in enumerate(blocks)}
     successors = [list(dict.fromkeys(number[s.address] for s in block.successors)) for block in blocks]
@@ -90,14 +108,14 @@ class _Graph:
 
     def __init__(self, nodes: int):
         self._leader = list(range(nodes))  # of the tree's parts
-        self._tree: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]  # neighbours, and the amount on the way there
-        self._edges: list[tuple[float, int, int, int, Increment]] = []
+        self._tree: list[list[tuple[int, Any]]] = [[] for _ in range(nodes)]  # neighbours, and the amount on the way there
+        self._edges: list[tuple[float, int, int, Any, Increment]] = []
 
     def force(self, a: int, b: int) -> None:
         """An edge that nothing can be inserted on, and that stands for no amount: a cycle of such edges is no matter."""
         self._join(a, b, 0)
 
-    def add(self, a: int, b: int, amount: int, cost: float, place: Increment) -> None:
+    def add(self, a: int, b: int, amount: Any, cost: float, place: Increment) -> None:
         self._edges.append((cost, a, b, amount, place))
 
     def _find(self, node: int) -> int:
@@ -106,7 +124,7 @@ class _Graph:
             leader[node] = node = leader[leader[node]]
         return node
 
-    def _join(self, a: int, b: int, amount: int) -> bool:
+    def _join(self, a: int, b: int, amount: Any) -> bool:
         first, second = self._find(a), self._find(b)
         if first == second:
             return False
@@ -115,24 +133,24 @@ class _Graph:
         self._tree[b].append((a, -amount))
         return True
 
-    def chords(self) -> list[tuple[Increment, int]]:
+    def chords(self) -> list[tuple[Increment, Any]]:
         """The edges that are not in the tree, with increments other than 0."""
         self._edges.sort(key=lambda edge: -edge[0])
         left = [edge for edge in self._edges if not self._join(edge[1], edge[2], edge[3])]
         # What has been added up on the way to a node, less what has been counted.
-        behind: list[int | None] = [None] * len(self._tree)
+        behind: dict[int, Any] = {}
         for start in range(len(self._tree) - 1, -1, -1):
-            if behind[start] is not None:
+            if start in behind:
                 continue
             behind[start], todo = 0, [start]
             while todo:
                 node = todo.pop()
                 for to, amount in self._tree[node]:
-                    if behind[to] is None:
-                        behind[to] = (behind[node] or 0) + amount
+                    if to not in behind:
+                        behind[to] = behind[node] + amount
                         todo.append(to)
-        found = [(place, (behind[a] or 0) + amount - (behind[b] or 0)) for _, a, b, amount, place in left]
-        return [(place, amount) for place, amount in found if amount]
+        found = [(place, behind[a] + amount - behind[b]) for _, a, b, amount, place in left]
+        return [(place, amount) for place, amount in found if np.any(amount)]
 
 
 @dataclass

@@ -1,10 +1,11 @@
 //! Filetests: assembly, what to insert where, and the exact code that comes out.
 //!
-//! A file in `tests/filetests` begins with comment lines `//! hook WHEN WHERE [ARG...]`: the hook's name (see `hook`
+//! A file in `tests/filetests/TARGET` (`gfx1100-w64` where a processor has two wave sizes and the other one is meant) is
+//! one case. It begins with comment lines `//! hook WHEN WHERE [ARG...]`: the hook's name (see `hook`
 //! below), `before` or `after`, `all`, a mnemonic, or a number counting from 0, and the arguments: `counter`, `s4`,
-//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out). Lines that begin with `//|` at its end are what is expected: for
+//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out), or `state` for all that the hook `scribble` looks at. Lines that begin with `//|` at its end are what is expected: for
 //! each copied function its instructions, those of the application with their original address, then the rejections,
-//! and the registers. `UPDATE=1 cargo test` writes them anew.
+//! and the registers. `UPDATE=1 cargo test` writes them anew; `FILETESTS=word` takes the files whose paths have it.
 
 mod support;
 
@@ -13,28 +14,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use luthier_codegen::*;
-use luthier_isa::{Inst, Reg, RegRange, RegSet};
+use luthier_isa::{Inst, Mode, Reg, RegRange, RegSet};
 use luthier_lifter::Program;
 use luthier_loader::CodeObject;
 use support::*;
 
 /// Hooks by name.
-fn hook(name: &str) -> Option<Arc<Template>> {
+fn hook(mode: Mode, name: &str) -> Option<Arc<Template>> {
     let place = |range, written, clobbered| Some(ArgPlace { range, read: true, written, clobbered });
     let made = |source, groups, args, whole: &[Reg]| {
-        Maker {
-            mode: TARGET.into(),
-            source,
-            groups,
-            args,
-            relocs: vec![],
-            whole: whole.iter().copied().collect::<RegSet>(),
-        }
-        .make(name)
+        Maker { mode, source, groups, args, relocs: vec![], whole: whole.iter().copied().collect::<RegSet>() }
+            .make(name)
     };
     match name {
-        "count" => counter(),
-        "memory" => memory_counter(),
+        "count" => counter_for(mode),
+        "memory" => memory_counter_for(mode),
+        "scribble" => scribbler_for(mode),
         // Reads a scalar, changes its own copy, SCC.
         "scalar" => made("s_add_u32 s4, s4, 1\n", vec![], vec![place(s(4, 1), false, true)], &[]),
         // Reads an aligned pair and leaves it alone; changes VCC.
@@ -126,7 +121,7 @@ fn argument(text: &str) -> Arg {
 }
 
 /// The plan that the directives ask for.
-fn plan(source: &str, object: &CodeObject) -> Option<Plan> {
+fn plan(mode: Mode, source: &str, object: &CodeObject) -> Option<Plan> {
     let program = Program::lift(object).unwrap();
     let mut plan = Plan { check: true, ..Plan::default() };
     plan.variables.push(Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] });
@@ -134,14 +129,17 @@ fn plan(source: &str, object: &CodeObject) -> Option<Plan> {
     for (order, line) in source.lines().filter_map(|l| l.strip_prefix("//!")).enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [name, when, place, args @ ..] = words.as_slice() else { panic!("directive: {line}") };
-        let template = hook(name)?;
+        let template = hook(mode, name)?;
         let at = if *when == "after" { Where::After } else { Where::Before };
         plan.hooks.push(Arc::new(template));
         let hook = plan.hooks.len() - 1;
         for (n, i) in program.instrs().iter().enumerate() {
             let info = program.inst(i).info();
             if *place == "all" || place.parse() == Ok(n) || info.base == *place || info.mnemonic == *place {
-                let args = args.iter().map(|a| argument(a)).collect();
+                let args: Arc<[Arg]> = match args {
+                    ["state"] => scribbled(mode).into(),
+                    args => args.iter().map(|a| argument(a)).collect(),
+                };
                 let address = program.vaddr(i);
                 let body = Body::Hook { hook, args };
                 plan.insertions.push(Insertion { address, at, body, order: order as i32 });
@@ -152,7 +150,7 @@ fn plan(source: &str, object: &CodeObject) -> Option<Plan> {
 }
 
 /// What came out, as text.
-fn show(done: &Instrumented) -> String {
+fn show(mode: Mode, done: &Instrumented) -> String {
     let object = CodeObject::parse(done.bytes.clone()).unwrap();
     let origins = object.origin_map().unwrap().unwrap();
     let mut text = String::new();
@@ -162,7 +160,7 @@ fn show(done: &Instrumented) -> String {
         let mut at = 0;
         let mut nops = 0;
         while at < bytes.len() {
-            let inst = Inst::decode(TARGET, &bytes[at..]).unwrap();
+            let inst = Inst::decode(mode, &bytes[at..]).unwrap();
             let pc = vaddr + at as u64;
             at += inst.size();
             let origin = origins.origin(pc).map_or(String::new(), |o| format!("{o:#x}"));
@@ -202,30 +200,53 @@ fn show(done: &Instrumented) -> String {
     text
 }
 
+/// The processor and wave size that a folder is for.
+fn mode_of(folder: &str) -> Mode {
+    let (name, wave) = folder.split_once("-w").map_or((folder, None), |(name, wave)| (name, Some(wave)));
+    let mut modes = Mode::all().filter(|m| m.target().name() == name);
+    let found = modes.find(|m| wave.is_none_or(|w| m.wave().lanes().to_string() == w));
+    found.unwrap_or_else(|| panic!("no processor is called {folder}"))
+}
+
 #[test]
-fn files() {
+fn what_comes_out_is_what_the_files_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
-    let mut failures = Vec::new();
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().map(|e| e.path()).collect();
-    paths.sort();
-    assert!(paths.len() > 5);
-    for path in paths {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let source: String = text.lines().filter(|l| !l.starts_with("//|")).map(|l| format!("{l}\n")).collect();
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let Some(object) = assemble(&name, &source) else { return };
-        let Some(plan) = plan(&source, &object) else { return };
-        let got = match instrument(&object, &plan) {
-            Ok(done) => show(&done),
-            Err(e) => format!("error: {e}\n"),
-        };
-        let lines: Vec<String> = got.lines().map(|l| format!("//| {l}").trim_end().to_owned()).collect();
-        let expected: Vec<&str> = text.lines().filter(|l| l.starts_with("//|")).collect();
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(&path, format!("{}\n\n{}\n", source.trim_end(), lines.join("\n"))).unwrap();
-        } else if lines != expected {
-            failures.push(format!("{}:\n{}", path.display(), lines.join("\n")));
+    let entries = |folder: &Path| {
+        let mut all: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().map(|e| e.path()).collect();
+        all.sort();
+        all
+    };
+    let wanted = std::env::var("FILETESTS").unwrap_or_default();
+    let (mut failures, mut count) = (Vec::new(), 0);
+    for folder in entries(&folder) {
+        let mode = mode_of(&folder.file_name().unwrap().to_string_lossy());
+        for path in entries(&folder).into_iter().filter(|p| p.to_string_lossy().contains(&wanted)) {
+            count += 1;
+            let Some(difference) = case(mode, &path) else { return };
+            failures.extend((!difference.is_empty()).then_some(difference));
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(count > if wanted.is_empty() { 20 } else { 0 }, "{count} files");
+    assert!(failures.is_empty(), "{} of {count} files:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// What differs from what a file expects, as a unified diff; `None` if LLVM is not there.
+fn case(mode: Mode, path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let source: String = text.lines().filter(|l| !l.starts_with("//|")).map(|l| format!("{l}\n")).collect();
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let object = assemble_for(mode, &name, &source)?;
+    let got = match instrument(&object, &plan(mode, &source, &object)?) {
+        Ok(done) => show(mode, &done),
+        Err(e) => format!("error: {e}\n"),
+    };
+    let lines: String = got.lines().map(|l| format!("{}\n", format!("//| {l}").trim_end())).collect();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, format!("{}\n\n{lines}", source.trim_end())).unwrap();
+        return Some(String::new());
+    }
+    let expected: String = text.lines().filter(|l| l.starts_with("//|")).map(|l| format!("{l}\n")).collect();
+    let file = path.display().to_string();
+    let diff = similar::TextDiff::from_lines(&expected, &lines);
+    Some(diff.unified_diff().context_radius(3).header(&file, "what comes out").to_string())
 }

@@ -1,21 +1,17 @@
 //! Original and instrumented objects on the mock device: same memory afterwards, and the count is the device's.
 
+#[path = "support/launch.rs"]
+mod launches;
 mod support;
 
 use std::sync::Arc;
 
+use launches::{BUFFER, launch_of};
 use luthier_codegen::*;
 use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport, ModuleId, Strict};
 use luthier_isa::{Mode, Target};
 use luthier_loader::CodeObject;
 use support::*;
-
-const BUFFER: usize = 16 * 1024;
-
-/// Some input that every kernel can do something with: small numbers, other ones in each buffer.
-fn input(seed: usize) -> Vec<u8> {
-    (0..BUFFER / 4).flat_map(|i| ((i * 7 + seed * 13 + i / 64) as u32 % 3).to_le_bytes()).collect()
-}
 
 /// Buffers, the variable, the device's report.
 type Ran = (Vec<Vec<u8>>, Option<u64>, LaunchReport);
@@ -40,32 +36,8 @@ fn launch_what(
     let device = Device::new(target, DeviceConfig::default());
     let text = |e: luthier_emulator::EmuError| e.to_string();
     let (module, total) = choose(&device, device.load(object).map_err(text)?);
-    let metadata = object.kernel(kernel).and_then(|k| k.metadata().cloned()).ok_or("no metadata")?;
-    let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
-    for arg in metadata.explicit_args() {
-        let (offset, size) = (arg.offset.unwrap_or(0) as usize, arg.size.unwrap_or(0) as usize);
-        kernarg.resize(offset, 0);
-        if arg.value_kind.as_deref() == Some("global_buffer") {
-            let address = device.alloc(BUFFER as u64).map_err(text)?;
-            device.write(address, &input(buffers.len())).map_err(text)?;
-            buffers.push(address);
-            kernarg.extend_from_slice(&address.to_le_bytes());
-        } else {
-            kernarg.extend_from_slice(&100u64.to_le_bytes()[..size.min(8)]);
-        }
-    }
-    let launch = Launch {
-        module,
-        kernel: kernel.into(),
-        grid: [workgroup * 2, 1, 1],
-        workgroup: [workgroup, 1, 1],
-        kernarg,
-        dynamic_lds: 0,
-        strict: Strict::On,
-        cooperative: false,
-        cluster: None,
-        schedule: Default::default(),
-    };
+    let (launch, buffers) = launch_of(&device, module, object, kernel, [workgroup * 2, workgroup])?;
+    let launch = Launch { strict: Strict::On, ..launch };
     let report = device.launch(&launch).map_err(text)?;
     let read = |address: u64, len: usize| {
         let mut bytes = vec![0; len];

@@ -100,12 +100,13 @@ pub struct Snapshot {
 /// A wave's registers.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    /// s0 to s101.
+    /// s0 to s101; from RDNA1 on to s105.
     pub sgprs: Vec<u32>,
     /// 64 lanes of each VGPR, and of each AGPR.
     pub vgprs: Vec<[u32; 64]>,
     pub agprs: Vec<[u32; 64]>,
     pub exec: u64,
+    /// All 64 bits, in either wave size.
     pub vcc: u64,
     pub m0: u32,
     pub scc: bool,
@@ -119,12 +120,13 @@ impl Registers {
         let file = |first: u16, count: u16| {
             (first..first + count.min(1024)).map(|row| w.rows[usize::from(row)].0).collect::<Vec<_>>()
         };
+        let sgprs = if w.generation.is_gfx9_family() { 102 } else { 106 };
         Registers {
-            sgprs: w.s[..102].to_vec(),
+            sgprs: w.s[..sgprs].to_vec(),
             vgprs: file(rows::VGPR, vgprs),
             agprs: file(rows::AGPR, agprs),
             exec: w.exec(),
-            vcc: w.vcc(),
+            vcc: w.s64(scalar::VCC),
             m0: w.s[usize::from(scalar::M0)],
             scc: w.scc(),
             mode: w.mode.0,
@@ -134,7 +136,7 @@ impl Registers {
 
     /// Makes them those of a wave.
     pub(crate) fn put(&self, w: &mut Wave) {
-        let sgprs = self.sgprs.len().min(102);
+        let sgprs = self.sgprs.len().min(if w.generation.is_gfx9_family() { 102 } else { 106 });
         w.s[..sgprs].copy_from_slice(&self.sgprs[..sgprs]);
         let files = [(rows::VGPR, &self.vgprs), (rows::AGPR, &self.agprs)];
         for (row, value) in files.iter().flat_map(|(first, file)| (*first..).zip(file.iter())) {
@@ -142,7 +144,7 @@ impl Registers {
         }
         w.note_written(&[u64::MAX; rows::TEMP as usize / 64]);
         w.set_exec(self.exec & w.all_lanes());
-        w.set_mask(scalar::VCC, self.vcc);
+        w.set_s64(scalar::VCC, self.vcc);
         w.s[usize::from(scalar::M0)] = self.m0;
         w.set_scc(self.scc);
         w.mode.0 = self.mode;

@@ -12,7 +12,7 @@ with ``where=after`` too.
 from __future__ import annotations
 
 import luthier as lt
-from luthier.counting import Increment, increments, may_not_return
+from luthier.counting import increments, may_not_return
 from luthier.kernel import leaves
 from luthier.tools.by_kernel import ByKernel
 
@@ -40,22 +40,12 @@ class InstrCount(lt.Tool):
         for function in kernel.functions:
             if self.per == "block":
                 for increment in increments(function, len, ending):
-                    self.insert(kernel, function, increment)
+                    n = increment.amount % (1 << 64)
+                    increment.insert(kernel, function, self.add, self.count, n, after=self.where == "after")
             else:
                 for block in function.blocks:
                     for instr in block.instructions:
                         self.insert_at(kernel, instr, 1, self.where == "after" and runs_on(block, instr))
-
-    def insert(self, kernel: lt.Kernel, function: lt.Function, increment: Increment) -> None:
-        """Adds something where a path of the function is to be counted."""
-        n = increment.amount % (1 << 64)
-        if increment.block is None:
-            kernel.insert_at_entry(self.add, self.count, n, function=function)
-        elif increment.successor is None:
-            instrs = increment.block.instructions
-            self.insert_at(kernel, instrs[0], n, self.where == "after" and len(instrs) > 1)
-        else:
-            kernel.insert_on_edge(increment.block, increment.successor, self.add, self.count, n)
 
     def insert_at(self, kernel: lt.Kernel, instr: lt.Instruction, n: int, after: bool) -> None:
         insert = kernel.insert_after if after else kernel.insert_before

@@ -1,14 +1,18 @@
 """opcode_hist: how often each opcode runs, in wave-instructions.
 
-``per=block`` (the default) counts how often each basic block runs, and multiplies by what is in it;
-``per=instruction`` counts at each instruction, in one device counter for each opcode. Both give the same numbers.
+``per=block`` (the default) counts on the fewest ways through each function that determine how often all of its blocks
+run (:mod:`luthier.counting`), in one device counter for each of them; ``per=instruction`` counts at each instruction, in
+one device counter for each opcode. Both give the same numbers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 import luthier as lt
+from luthier.counting import increments, may_not_return
 from luthier.tools.by_kernel import ByKernel
 
 
@@ -21,7 +25,8 @@ class OpcodeHist(lt.Tool):
             raise lt.ToolError(f"opcode_hist: per={per}: block or instruction")
         self.per = per
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
-        self.counted: list[tuple[lt.DeviceArray, list[Counter[str]]]] = []  # and what each element stands for
+        # Counters, the names of opcodes, and by counter how many of each one count stands for.
+        self.counted: list[tuple[lt.DeviceArray, list[str], np.ndarray]] = []
         self.by_kernel = ByKernel(self.counts)
 
     @lt.hook
@@ -31,21 +36,28 @@ class OpcodeHist(lt.Tool):
     def on_kernel(self, kernel: lt.Kernel) -> None:
         functions = [f for f in kernel.functions if f.address not in self.seen]
         self.seen.update(f.address for f in functions)
+        instrs = [instr for f in functions for instr in f.instructions]
+        number = {name: i for i, name in enumerate(dict.fromkeys(instr.mnemonic for instr in instrs))}
+
+        def contents(block: lt.Block) -> np.ndarray:
+            return np.bincount([number[instr.mnemonic] for instr in block.instructions], minlength=len(number))
+
         if self.per == "block":
-            blocks = [b.instructions for f in functions for b in f.blocks]
-            points = [(instrs[0], i) for i, instrs in enumerate(blocks)]
-            contents = [Counter(instr.mnemonic for instr in instrs) for instrs in blocks]
+            ending = may_not_return(kernel.functions)
+            places = [(f, increment) for f in functions for increment in increments(f, contents, ending)]
+            stands_for = np.array([increment.amount for _, increment in places])
         else:
-            instrs = [instr for f in functions for instr in f.instructions]
-            number = {name: i for i, name in enumerate(dict.fromkeys(instr.mnemonic for instr in instrs))}
-            points = [(instr, number[instr.mnemonic]) for instr in instrs]
-            contents = [Counter({name: 1}) for name in number]
-        if not points:
+            stands_for = np.eye(len(number), dtype=int)
+        if not len(stands_for):
             return
-        counts = lt.DeviceArray(lt.u64, len(contents), name=f"counts.{kernel.name}")
-        self.counted.append((counts, contents))
-        for instr, index in points:
-            kernel.insert_before(instr, self.bump, counts.at(index))
+        counts = lt.DeviceArray(lt.u64, len(stands_for), name=f"counts.{kernel.name}")
+        self.counted.append((counts, list(number), stands_for))
+        if self.per == "block":
+            for index, (function, increment) in enumerate(places):
+                increment.insert(kernel, function, self.bump, counts.at(index))
+        else:
+            for instr in instrs:
+                kernel.insert_before(instr, self.bump, counts.at(number[instr.mnemonic]))
 
     def on_launch(self, launch: lt.Launch) -> None:
         self.by_kernel.begin(launch.kernel)
@@ -53,11 +65,11 @@ class OpcodeHist(lt.Tool):
     def counts(self) -> Counter[str]:
         """How often each opcode has run so far."""
         total: Counter[str] = Counter()
-        for counts, contents in self.counted:
+        for counts, names, stands_for in self.counted:
             for index, times in counts.nonzero().items():
-                for name, n in contents[index].items():
-                    total[name] += n * times
-        return total
+                for opcode in np.flatnonzero(stands_for[index]):
+                    total[names[opcode]] += int(stands_for[index, opcode]) * times
+        return Counter({name: n for name, n in total.items() if n})
 
     def on_exit(self, report: lt.Report) -> None:
         ordered = most_frequent_first(self.counts())

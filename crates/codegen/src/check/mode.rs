@@ -15,13 +15,16 @@ pub struct ModeBits {
     own: u32,
     known: u32,
     value: u32,
+    /// What was known at the start.
+    start_known: u32,
+    start: u32,
 }
 
 impl ModeBits {
     /// At the start: rounding and denormal bits are known if the component never changes them, the upper bits of VGPR
     /// numbers if the processor has them.
     pub fn at_start(default_fp: bool, msb: Option<VgprMsb>) -> ModeBits {
-        let mut bits = ModeBits { covers: u32::MAX, own: u32::MAX, known: 0, value: 0 };
+        let mut bits = ModeBits { covers: u32::MAX, own: u32::MAX, known: 0, value: 0, start_known: 0, start: 0 };
         if default_fp {
             (bits.known, bits.value) = (FP, FP_DEFAULT);
         }
@@ -29,11 +32,8 @@ impl ModeBits {
             let mask = VgprMsb::from_bits(0xff).in_mode(0);
             (bits.known, bits.value) = (bits.known | mask, bits.value | msb.in_mode(0));
         }
+        (bits.start_known, bits.start) = (bits.known, bits.value);
         bits
-    }
-    /// Nothing is known.
-    pub fn lost() -> ModeBits {
-        ModeBits { covers: u32::MAX, own: 0, known: 0, value: 0 }
     }
     /// A copy of some bits.
     pub fn copied(self, mask: u32) -> ModeBits {
@@ -42,6 +42,7 @@ impl ModeBits {
             own: self.own & mask,
             known: self.known & mask,
             value: self.value & mask & self.known,
+            ..self
         }
     }
     /// Some bits from a copy; those that it does not cover are lost.
@@ -63,9 +64,9 @@ impl ModeBits {
         self.known &= !mask;
         self.value &= !mask;
     }
-    /// Bits that are not what they were.
+    /// Bits that are not what they were. What is known to be as it was at the start is.
     pub fn changed(self) -> u32 {
-        !self.own
+        !(self.own | self.known & self.start_known & !(self.value ^ self.start))
     }
     pub fn has_default_fp(self) -> bool {
         self.known & FP == FP && self.value & FP == FP_DEFAULT
@@ -81,8 +82,10 @@ impl ModeBits {
             None => self.lose(mask),
         }
     }
-    /// All old bits, as a hook that asks for MODE is to find them.
+    /// All old bits, as a hook that asks for MODE is to find them; of the upper bits of VGPR numbers it finds what it runs
+    /// under itself, zero.
     pub fn is_own_copy(self) -> bool {
-        self.covers == u32::MAX && self.own == u32::MAX
+        let zero = VgprMsb::from_bits(0xff).in_mode(0) & self.known & !self.value;
+        self.covers == u32::MAX && self.own | zero == u32::MAX
     }
 }

@@ -6,7 +6,7 @@
 
 use luthier_isa::hazard::{Facts, Hazards};
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{Decoder, Flags, Inst, Reg, RegRange, RegSet, VgprMsb};
+use luthier_isa::{Decoder, Flags, Inst, Op, Reg, RegRange, RegSet, VgprMsb, Wave};
 use luthier_lifter::FunctionKind;
 
 use super::{Violation, Wrong};
@@ -49,7 +49,10 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
         (from..=at).for_each(|n| pass.state.note(&code[n].facts, n as u64));
         pass.follow(code[at].to.unwrap_or(at), WINDOW, HOPS);
     }
-    let mut found = pass.found;
+    let (mut found, unread) = (pass.found, pass.unread);
+    if env.machine.remembers_scalar_reads() {
+        found.extend(marked(env, &unread, &code));
+    }
     if env.replays {
         found.extend(replays(&code));
     }
@@ -104,19 +107,55 @@ fn unread(env: &Env, code: &[Placed]) -> RegSet {
         return env.unread;
     }
     let mut unread: RegSet = (0..128).filter_map(Reg::from_index).collect();
-    // What inserted vector instructions have read is looked at where they stand, and forgotten behind each place.
-    for placed in code.iter().filter(|p| p.origin.is_some() && p.inst.info().flags.contains(Flags::VALU)) {
-        placed.inst.for_each_access(|a| {
-            // Whole pairs count as read.
-            let low = Reg::from_index(a.reg.index() & !1);
-            if a.reg.index() < 128 && a.access.reads() {
-                low.into_iter().for_each(|low| RegRange::new(low, 2).units().for_each(|r| unread.remove(r)));
-            }
-        });
+    // What inserted vector instructions have read of the application's is forgotten behind each place: see `marked`.
+    for placed in code.iter().filter(|p| p.inst.info().flags.contains(Flags::VALU)) {
+        let lasting = |pair: &RegRange| placed.origin.is_some() || is_ours(env, *pair);
+        let pairs = scalar_pairs(&placed.inst).into_iter().filter(lasting);
+        pairs.for_each(|pair| pair.units().for_each(|r| unread.remove(r)));
     }
     // Counters are read when the wave ends.
     unread.union_with(&env.unread);
     unread
+}
+
+/// The scalars that an instruction reads. Whole pairs count as read.
+fn scalar_pairs(inst: &Inst) -> Vec<RegRange> {
+    let mut pairs = Vec::new();
+    inst.for_each_access(|a| {
+        let low = Reg::from_index(a.reg.index() & !1).filter(|_| a.reg.index() < 124 && a.access.reads());
+        pairs.extend(low.map(|low| RegRange::new(low, 2)));
+    });
+    pairs
+}
+
+/// No instruction of the application touches either.
+fn is_ours(env: &Env, pair: RegRange) -> bool {
+    pair.units().all(|reg| env.never_used.contains(reg))
+}
+
+/// Inserted vector instructions leave the application's scalars marked as read, of which its own leave them unmarked:
+/// writes of them would have to be waited for where nothing waits.
+fn marked(env: &Env, unread: &RegSet, code: &[Placed]) -> Vec<(usize, Wrong)> {
+    let enough = if env.machine.mode.wave() == Wave::W64 { 8 } else { 4 };
+    let (mut found, mut open, mut rests) = (Vec::new(), RegSet::EMPTY, 0);
+    for (at, placed) in code.iter().enumerate() {
+        let rest = placed.origin.is_none() && placed.inst.info().op() == Op::DsNop;
+        rests = if rest { rests + 1 } else { 0 };
+        if rests >= enough {
+            open = RegSet::EMPTY;
+        }
+        let flags = placed.inst.info().flags;
+        if placed.origin.is_some() || flags.contains(Flags::BRANCH) {
+            // Behind a wave's end nothing is read or written.
+            let left = open.iter().next().filter(|_| !flags.contains(Flags::END));
+            found.extend(left.map(|reg| (at, Wrong::Marked { inst: Box::new(placed.inst), reg })));
+            open = RegSet::EMPTY;
+        } else if flags.contains(Flags::VALU) {
+            let pairs = scalar_pairs(&placed.inst).into_iter().filter(|pair| !is_ours(env, *pair));
+            pairs.flat_map(RegRange::units).filter(|reg| unread.contains(*reg)).for_each(|reg| open.insert(reg));
+        }
+    }
+    found
 }
 
 /// The application's address next to an instruction.

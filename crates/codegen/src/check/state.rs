@@ -138,7 +138,10 @@ impl State {
     /// A scalar unit.
     pub fn set(&mut self, reg: Reg, value: Value) {
         match reg {
-            Reg::MODE => (self.bits, self.mode_result) = (ModeBits::lost(), Some(value)),
+            Reg::MODE => {
+                self.bits.lose(u32::MAX);
+                self.mode_result = Some(value);
+            }
             _ => self.put(reg, Both::same(value)),
         }
     }
@@ -165,7 +168,10 @@ impl State {
     /// Anything may be in the unit: in the lanes that are on, or in all.
     pub fn spoil(&mut self, reg: Reg, whole: bool) {
         match reg {
-            Reg::MODE => (self.bits, self.mode_result) = (ModeBits::lost(), None),
+            Reg::MODE => {
+                self.bits.lose(u32::MAX);
+                self.mode_result = None;
+            }
             _ if is_vector(reg) && !whole => {
                 let old = self.raw(reg);
                 self.put(reg, Both { active: Value::Unknown, ..old });

@@ -66,6 +66,8 @@ pub enum Wrong {
     StrayLiteral { index: usize },
     #[error("{inst} runs too early: {what}")]
     Hazard { inst: Box<Inst>, what: String },
+    #[error("{inst} comes while inserted vector instructions are known to have read {reg}, which lasts")]
+    Marked { inst: Box<Inst>, reg: Reg },
     #[error("{inst} stands in one run with a memory instruction of other code, and the run may be replayed")]
     Replay { inst: Box<Inst> },
     #[error("{inst} writes {reg}, which keeps a value from before it for a hook behind it")]

@@ -62,6 +62,7 @@ impl Copier<'_> {
         let mut live = at.live.active;
         live.union_with(&at.live.inactive);
         live.union_with(&self.env.reserved);
+        live.union_with(&self.splice.restored);
         if self.env.replays {
             self.seam.separate_next(&self.env.machine.ops, at.next.first(), &mut self.splice.insts)?;
         }

@@ -12,6 +12,8 @@ use super::{KernelEntry, Refusal};
 use crate::check;
 use crate::layout::chunk::{Chunk, Fixup, Place};
 use crate::machine::operations::{LITERAL, Operations, one, pair, small};
+use crate::machine::registers::Counts;
+use crate::machine::seams::Seam;
 use crate::plan::Where;
 use crate::splice::{CounterHome, Env};
 
@@ -120,7 +122,7 @@ impl Copier<'_> {
 }
 
 /// Sets the counters to zero.
-fn zeros(env: &Env) -> Result<Vec<Inst>, EncodeError> {
+pub fn zeros(env: &Env) -> Result<Vec<Inst>, EncodeError> {
     let ops = &env.machine.ops;
     let mut zeros = Vec::new();
     for home in env.counters.iter().flatten() {
@@ -142,48 +144,10 @@ pub fn flushes(env: &Env) -> bool {
 
 /// Adds the counters to memory, one lane for the wave.
 pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) -> Result<(), Refusal> {
-    let env = copier.env;
-    let ops = &env.machine.ops;
-    // Late results must not land in what is used here.
-    let pending: RegSet = loads.registers();
-    let mut free =
-        (0..50).map(|n| Reg::sgpr(n * 2)).filter(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
-    let (Some(address_pair), Some(value)) = (free.next(), free.next()) else {
-        return Err(Refusal::Reason("no SGPRs are left to flush the counters with".to_owned()));
-    };
-    let (low, high, zero) = (Reg::vgpr(0), Reg::vgpr(1), Reg::vgpr(2));
-    let mut code = Flush { insts: Vec::new(), fixups: Vec::new(), copier };
-    code.all(env.machine.wait(loads.wait_for(&pending))?)?;
-    if let Some(msb) = ops.set_vgpr_msb(0) {
-        code.push(msb?)?;
-    }
-    code.push(ops.mov_mask(Reg::EXEC_LO, small(1))?)?;
-    code.push(ops.vector_mov(zero, small(0))?)?;
-    for (index, home) in env.counters.iter().enumerate() {
-        let Some(home) = *home else { continue };
-        let counter = &env.plan.counters[index];
-        let Some(Place::Variable { index, offset }) = env.symbols.get(&counter.symbol).copied() else {
-            continue; // refused when the plan was looked at
-        };
-        let to = Place::Variable { index, offset: offset + counter.offset as i64 };
-        let reg = match home {
-            CounterHome::Pair(low) => low,
-            CounterHome::Lanes(vgpr, lane) => {
-                code.push(ops.read_lane(value, vgpr, lane)?)?;
-                code.push(ops.read_lane(value.offset(1), vgpr, lane + 1)?)?;
-                value
-            }
-        };
-        code.push(ops.vector_mov(low, one(reg))?)?;
-        code.push(ops.vector_mov(high, one(reg.offset(1)))?)?;
-        code.address(ops, address_pair, to)?;
-        code.push(global_add(ops, zero, low, address_pair)?)?;
-    }
-    let Flush { insts, fixups: places, .. } = code;
+    let flush = Flush::new(copier.env, &mut copier.seam, loads)?;
+    let (insts, places) = (flush.insts, flush.places);
     let mut highest = copier.out.highest;
-    [RegRange::new(zero, 1), RegRange::new(address_pair, 2), RegRange::new(value, 2)]
-        .iter()
-        .for_each(|range| highest.note(*range));
+    highest.merge(&flush.highest);
     copier.check_with(|copier| {
         let flushed = check::Flushed { env: copier.env, address, msb, loads, insts: &insts, places: &places, highest };
         check::flush(&flushed)
@@ -215,26 +179,81 @@ fn global_add(ops: &Operations, offset: Reg, low: Reg, address: Reg) -> Result<I
 }
 
 /// Code before the wave ends, with what it needs in between.
-struct Flush<'c, 'a> {
-    insts: Vec<Inst>,
+pub struct Flush {
+    pub insts: Vec<Inst>,
     /// Which instruction is an `s_getpc_b64`, and the place whose address it becomes with the two behind it.
-    fixups: Vec<(usize, Place)>,
-    copier: &'c mut Copier<'a>,
+    pub places: Vec<(usize, Place)>,
+    pub highest: Counts,
 }
 
-impl Flush<'_, '_> {
+impl Flush {
+    /// # Errors
+    /// No scalars are left that no counter is in.
+    pub fn new(env: &Env, seam: &mut Seam, loads: &InFlight) -> Result<Flush, Refusal> {
+        let ops = &env.machine.ops;
+        // Late results must not land in what is used here.
+        let pending: RegSet = loads.registers();
+        let mut free = (0..50)
+            .map(|n| Reg::sgpr(n * 2))
+            .filter(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
+        let (Some(address_pair), Some(value)) = (free.next(), free.next()) else {
+            return Err(Refusal::Reason("no SGPRs are left to flush the counters with".to_owned()));
+        };
+        let (low, high, zero) = (Reg::vgpr(0), Reg::vgpr(1), Reg::vgpr(2));
+        let mut code = Flushing { ops, seam, insts: Vec::new(), places: Vec::new() };
+        code.all(env.machine.wait(loads.wait_for(&pending))?)?;
+        if let Some(msb) = ops.set_vgpr_msb(0) {
+            code.push(msb?)?;
+        }
+        code.push(ops.mov_mask(Reg::EXEC_LO, small(1))?)?;
+        code.push(ops.vector_mov(zero, small(0))?)?;
+        for (index, home) in env.counters.iter().enumerate() {
+            let Some(home) = *home else { continue };
+            let counter = &env.plan.counters[index];
+            let Some(Place::Variable { index, offset }) = env.symbols.get(&counter.symbol).copied() else {
+                continue; // refused when the plan was looked at
+            };
+            let to = Place::Variable { index, offset: offset + counter.offset as i64 };
+            let reg = match home {
+                CounterHome::Pair(low) => low,
+                CounterHome::Lanes(vgpr, lane) => {
+                    code.push(ops.read_lane(value, vgpr, lane)?)?;
+                    code.push(ops.read_lane(value.offset(1), vgpr, lane + 1)?)?;
+                    value
+                }
+            };
+            code.push(ops.vector_mov(low, one(reg))?)?;
+            code.push(ops.vector_mov(high, one(reg.offset(1)))?)?;
+            code.address(address_pair, to)?;
+            code.push(global_add(ops, zero, low, address_pair)?)?;
+        }
+        let mut highest = Counts::default();
+        [RegRange::new(zero, 1), RegRange::new(address_pair, 2), RegRange::new(value, 2)]
+            .iter()
+            .for_each(|range| highest.note(*range));
+        Ok(Flush { insts: code.insts, places: code.places, highest })
+    }
+}
+
+struct Flushing<'c, 'a> {
+    ops: &'c Operations,
+    seam: &'c mut Seam<'a>,
+    insts: Vec<Inst>,
+    places: Vec<(usize, Place)>,
+}
+
+impl Flushing<'_, '_> {
     fn push(&mut self, inst: Inst) -> Result<(), EncodeError> {
-        let ops = &self.copier.env.machine.ops;
-        self.copier.seam.issue(ops, inst, &mut self.insts)
+        self.seam.issue(self.ops, inst, &mut self.insts)
     }
     fn all(&mut self, insts: Vec<Inst>) -> Result<(), EncodeError> {
         insts.into_iter().try_for_each(|inst| self.push(inst))
     }
     /// `pair` = the address of a place.
-    fn address(&mut self, ops: &Operations, to_pair: Reg, to: Place) -> Result<(), EncodeError> {
-        let high = to_pair.offset(1);
+    fn address(&mut self, to_pair: Reg, to: Place) -> Result<(), EncodeError> {
+        let (ops, high) = (self.ops, to_pair.offset(1));
         self.push(Inst::build(ops.s_getpc_b64, &[pair(to_pair)])?)?;
-        self.fixups.push((self.insts.len() - 1, to));
+        self.places.push((self.insts.len() - 1, to));
         self.push(Inst::build(ops.s_add_u32, &[one(to_pair), one(to_pair), LITERAL])?)?;
         self.push(Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?)
     }

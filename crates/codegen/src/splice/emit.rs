@@ -44,6 +44,8 @@ pub struct Splice {
     pub spans: Vec<Span>,
     pub highest: Counts,
     pub scratch: u32,
+    /// Special state that was put back, which later hooks may look at even where the application does not need it.
+    pub restored: RegSet,
 }
 
 impl Splice {
@@ -53,6 +55,7 @@ impl Splice {
         self.spans.clear();
         self.highest = Counts::default();
         self.scratch = 0;
+        self.restored = RegSet::EMPTY;
     }
 }
 
@@ -156,6 +159,7 @@ impl Emitter<'_, '_> {
             } else {
                 self.all(machine.restore(special, home)?)?;
             }
+            self.out.restored.insert_range(special.range(machine));
             if special == Special::Mode {
                 self.after_mode()?;
             }

@@ -76,19 +76,23 @@ pub fn kernel_for(mode: Mode, name: &str, level: &str) -> Option<CodeObject> {
 
 /// Assembly, as an object for the processor of most tests.
 pub fn assemble(name: &str, source: &str) -> Option<CodeObject> {
+    assemble_for(TARGET.into(), name, source)
+}
+
+/// Assembly, as an object.
+pub fn assemble_for(mode: Mode, name: &str, source: &str) -> Option<CodeObject> {
     let clang = llvm("clang")?;
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     let (input, out) = (scratch(&format!("{name}_{n}.s")), scratch(&format!("{name}_{n}.hsaco")));
     std::fs::write(&input, source).unwrap();
-    let args = [
-        "--target=amdgcn-amd-amdhsa",
-        "-mcpu=gfx90a",
-        "-fuse-ld=lld",
-        input.to_str().unwrap(),
-        "-o",
-        out.to_str().unwrap(),
-    ];
+    let cpu = format!("-mcpu={}", mode.target().name());
+    let size = if mode.wave() == Wave::W32 { "-mno-wavefrontsize64" } else { "-mwavefrontsize64" };
+    let mut args = vec!["--target=amdgcn-amd-amdhsa", &cpu, "-fuse-ld=lld"];
+    if mode.target().waves().len() > 1 {
+        args.push(size);
+    }
+    args.extend([input.to_str().unwrap(), "-o", out.to_str().unwrap()]);
     output(&clang, &args);
     Some(CodeObject::parse(std::fs::read(out).unwrap()).unwrap())
 }
@@ -243,6 +247,73 @@ pub fn memory_counter_for(mode: Mode) -> Option<Arc<Template>> {
         whole: (0..3).map(Reg::vgpr).collect(),
     }
     .make("count in memory")
+}
+
+/// RDNA4, RDNA3 in waves of 64: where a scalar that vector instructions may have read is written, it is waited for before
+/// it is read.
+pub fn scalar_wait(mode: Mode) -> &'static str {
+    match mode.target().generation() {
+        luthier_isa::Generation::Gfx12 => "s_wait_alu 0xfffe\n",
+        luthier_isa::Generation::Gfx11 if mode.wave() == Wave::W64 => "s_waitcnt_depctr 0xfffe\n",
+        _ => "",
+    }
+}
+
+/// Special state to look at.
+pub fn scribbled(mode: Mode) -> Vec<Arg> {
+    let masks = if mode.wave() == Wave::W32 { 1 } else { 2 };
+    let state = [(Reg::SCC, 1), (Reg::VCC_LO, 1), (Reg::M0, 1), (Reg::MODE, 1), (Reg::EXEC_LO, masks)];
+    state.into_iter().map(|(reg, count)| Arg::Reg(RegRange::new(reg, count))).collect()
+}
+
+/// Leaves other values in all of its registers, some of them in all lanes, and in SCC, VCC, M0 and MODE. Its arguments are
+/// those of [`scribbled`].
+pub fn scribbler_for(mode: Mode) -> Option<Arc<Template>> {
+    let wide = mode.wave() == Wave::W64;
+    let (vcc, exec, home) = if wide { ("vcc", "exec", "s[10:11]") } else { ("vcc_lo", "exec_lo", "s10") };
+    let (mov, masks) = if wide { ("s_mov_b64", 2) } else { ("s_mov_b32", 1) };
+    let (generation, wait) = (mode.target().generation(), scalar_wait(mode));
+    // On gfx1250 MODE holds the upper bits of VGPR numbers, and the mock device does not put them back from a register.
+    let sets_mode = generation != luthier_isa::Generation::Gfx1250;
+    let mut source = format!("{mov} {home}, {exec}\n{wait}{mov} {exec}, -1\n");
+    (3..6).for_each(|v| source += &format!("v_mov_b32_e32 v{v}, 0x5eed{v:04x}\n"));
+    source += &format!("{mov} {exec}, {home}\n");
+    (0..3).for_each(|v| source += &format!("v_mov_b32_e32 v{v}, 0xdead{v:04x}\n"));
+    source += &format!("v_cmp_eq_u32_e64 {vcc}, v0, v1\ns_mov_b32 m0, 0xbad\n");
+    if sets_mode {
+        source += "s_setreg_imm32_b32 hwreg(1, 0, 8), 0xa5\n";
+    }
+    for s in [0, 2, 4, 6, 8, 9, 10, 12, 13, 14, 15] {
+        source += &format!("s_xor_b32 s{s}, s{s}, 0x1234567\n");
+    }
+    let place = |range| Some(ArgPlace { range, read: true, written: false, clobbered: true });
+    let made = Maker {
+        mode,
+        source: &source,
+        groups: vec![(s(8, masks), 2), (s(10, masks), 2), (s(12, 4), 4), (v(3, 3), 2)],
+        args: vec![place(s(0, 1)), place(s(2, 1)), place(s(4, 1)), place(s(6, 1)), place(s(8, masks))],
+        relocs: vec![],
+        whole: (3..6).map(Reg::vgpr).collect(),
+    };
+    let mut template = Arc::unwrap_or_clone(made.make("scribble")?);
+    if sets_mode {
+        template.clobbers.insert(Reg::MODE);
+    }
+    Some(Arc::new(template))
+}
+
+/// Computes with a scalar, a vector and a number.
+pub fn reader_for(mode: Mode) -> Option<Arc<Template>> {
+    let wait = scalar_wait(mode);
+    let source = format!("s_xor_b32 s3, s0, s2\n{wait}v_xor_b32_e32 v1, s3, v0\nv_add_u32_e64 v1, v1, v1\n");
+    let source = if mode.target().generation() >= luthier_isa::Generation::Gfx10 {
+        source.replace("v_add_u32_e64", "v_add_nc_u32_e64")
+    } else {
+        source
+    };
+    let place = |range| Some(ArgPlace { range, read: true, written: false, clobbered: false });
+    let args = vec![place(s(0, 1)), place(v(0, 1)), place(s(2, 1))];
+    Maker { mode, source: &source, groups: vec![], args, relocs: vec![], whole: RegSet::EMPTY }.make("reader")
 }
 
 /// A plan with one hook at every instruction of an object.

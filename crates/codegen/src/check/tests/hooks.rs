@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use luthier_isa::{Mode, Reg, RegRange, RegSet, Wave};
 
-use super::support::{Maker, counter_for, memory_counter_for, s, v};
+use super::support::{Maker, counter_for, memory_counter_for, s, scalar_wait, v};
 use crate::{Arg, ArgPlace, Template};
 
 pub struct Hook {
@@ -15,6 +15,15 @@ pub struct Hook {
 
 fn place(range: RegRange, written: bool, clobbered: bool) -> Option<ArgPlace> {
     Some(ArgPlace { range, read: true, written, clobbered: clobbered || written })
+}
+
+/// With waits behind each instruction where a scalar may not be read as soon as it is written (see `scalar_wait`).
+fn settled(mode: Mode, source: &str) -> String {
+    let wait = match scalar_wait(mode).split_once(' ') {
+        Some((mnemonic, _)) => format!("{mnemonic} 0xf1fc\n"),
+        None => String::new(),
+    };
+    source.lines().map(|line| format!("{line}\n{wait}")).collect()
 }
 
 fn vcc(mode: Mode) -> &'static str {
@@ -59,7 +68,7 @@ fn values(mode: Mode) -> Option<Arc<Template>> {
     );
     Maker {
         mode,
-        source: &source,
+        source: &settled(mode, &source),
         groups: vec![(s(8, 2), 2), (s(10, 2), 2)],
         args: vec![
             place(s(8, 2), false, true),
@@ -86,7 +95,7 @@ fn specials(mode: Mode) -> Option<Arc<Template>> {
     }
     Maker {
         mode,
-        source: &source,
+        source: &settled(mode, &source),
         groups: vec![(s(8, masks), 2), (s(2, 1), 1)],
         args: vec![
             place(s(0, 1), true, true),

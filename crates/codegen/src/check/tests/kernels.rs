@@ -7,6 +7,9 @@ use luthier_loader::CodeObject;
 
 use super::support::{llvm, output, scratch};
 
+/// Where a device's first allocation is, which the kernel loads from and stores to.
+pub const BUFFER: u64 = 0x10_0000_0000;
+
 /// How many registers of each file are live all through the kernel.
 #[derive(Clone, Copy)]
 pub struct Busy {
@@ -37,7 +40,9 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
         writeln!(body, "s_mov_b32 s{n}, {n}").unwrap();
     }
     for n in 1..busy.vgprs {
-        writeln!(body, "v_mov_b32_e32 v{n}, {n}").unwrap();
+        // An address in v2 and v3.
+        let value = [n.into(), BUFFER & 0xffff_ffff, BUFFER >> 32][usize::from(n == 2) + 2 * usize::from(n == 3)];
+        writeln!(body, "v_mov_b32_e32 v{n}, {value:#x}").unwrap();
     }
     // The middle: everything is live from here on.
     write!(
@@ -47,6 +52,12 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
          s_cselect_b32 s7, s6, s7\nv_cndmask_b32_e32 v7, v5, v4, {vcc}\n"
     )
     .unwrap();
+    if mode.target().vgprs() > 256 && room > 256 {
+        // v256 and v257 are written and read under other upper bits of VGPR numbers.
+        body += "s_set_vgpr_msb 0x41\nv_mov_b32_e32 v0, v1\nv_xor_b32_e32 v1, v0, v1\ns_set_vgpr_msb 0x45\n\
+                 v_xor_b32_e32 v0, v1, v0\nv_xor_b32_e32 v1, v0, v1\ns_set_vgpr_msb 0x1\nv_xor_b32_e32 v4, v1, v4\n\
+                 s_set_vgpr_msb 0x0\n";
+    }
     // In all lanes.
     body += if mode.wave() == Wave::W32 { "s_mov_b32 exec_lo, -1\n" } else { "s_mov_b64 exec, -1\n" };
     for n in 3..busy.sgprs {
@@ -70,8 +81,15 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
         ".amdgcn_target \"amdgcn-amd-amdhsa--{name}\"\n.amdhsa_code_object_version 6\n.text\n.protected busy\n\
          .globl busy\n.p2align 8\n.type busy,@function\nbusy:\n{body}.size busy, .-busy\n.rodata\n.p2align 6\n\
          .amdhsa_kernel busy\n  .amdhsa_next_free_vgpr {room}\n  .amdhsa_next_free_sgpr {}\n{accum}{wave}\
-         .end_amdhsa_kernel\n",
-        busy.sgprs
+         .amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_kernarg_size 8\n.end_amdhsa_kernel\n.amdgpu_metadata\n---\n\
+         amdhsa.version: [1, 2]\namdhsa.kernels:\n  - .name: busy\n    .symbol: busy.kd\n    .kernarg_segment_size: 8\n    \
+         .group_segment_fixed_size: 0\n    .private_segment_fixed_size: 0\n    .kernarg_segment_align: 8\n    \
+         .wavefront_size: {lanes}\n    .sgpr_count: {}\n    .vgpr_count: {room}\n    .max_flat_workgroup_size: 1024\n    \
+         .args:\n      - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}\n...\n\
+         .end_amdgpu_metadata\n",
+        busy.sgprs,
+        busy.sgprs,
+        lanes = mode.wave().lanes(),
     );
     let (input, out) = (scratch(&format!("busy_{}.s", tag(mode))), scratch(&format!("busy_{}.hsaco", tag(mode))));
     std::fs::write(&input, source).unwrap();

@@ -3,7 +3,8 @@
 //! Not made, since nobody would ever notice them: changes of EXEC where nothing runs under it before it is set again, or
 //! only moves that take every lane (CDNA1's to and from accumulators); dropping a save or restore of a register that the
 //! hooks do not touch after all, or a value that is there already from the hook before; one of several waits for the same
-//! counter with nothing but loads from scratch in between; setting upper bits of VGPR numbers to the zero that they are;
+//! counter with nothing but loads from scratch in between; setting upper bits of VGPR numbers to the zero that they are, or where
+//! nothing names a VGPR before they are set again;
 //! swapping instructions of a hook that do the same to other registers, or writes of two lanes.
 
 use luthier_isa::op::Op;
@@ -28,7 +29,7 @@ pub fn all(env: &Env, whole: &Spliced) -> Vec<Mutation> {
         }
     }
     for n in 0..whole.spans.len() {
-        hooks(whole, n, &mut found);
+        hooks(env, whole, n, &mut found);
     }
     found
 }
@@ -65,7 +66,7 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     // Wait states are the other pass's: see the test of seams. Moves of a register to itself are wait states, too.
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     let itself = matches!(operands.as_slice(), [a @ Operand::Reg(_), b] if a == b);
-    let zero = inst.info().op() == Op::SSetVgprMsb && whole.msb.bits() == 0;
+    let zero = inst.info().op() == Op::SSetVgprMsb && (whole.msb.bits() == 0 || no_vgpr_until_set_again(whole, at + 1));
     let idle = itself || zero || is_idle(whole, at) || waits_again(whole, at);
     let counts = class != "change of EXEC" || matters(whole, at + 1);
     if class != "wait state" && !idle && counts {
@@ -194,6 +195,18 @@ fn matters(whole: &Spliced, at: usize) -> bool {
     true
 }
 
+/// The upper bits of VGPR numbers are set again before anything names a VGPR or reads MODE.
+fn no_vgpr_until_set_again(whole: &Spliced, from: usize) -> bool {
+    let rest = &whole.insts[from..];
+    let end = rest.iter().position(|i| i.info().op() == Op::SSetVgprMsb);
+    let matters = |inst: &Inst| {
+        let mut matters = false;
+        inst.for_each_access(|a| matters |= a.reg.is_vgpr() || a.reg == Reg::MODE && a.access.reads());
+        matters
+    };
+    end.is_some_and(|end| !rest[..end].iter().any(matters))
+}
+
 /// EXEC is full already.
 fn is_full(whole: &Spliced, at: usize, full: &Inst) -> bool {
     let sets = |inst: &&Inst| {
@@ -216,7 +229,7 @@ fn touched_before_saved(whole: &Spliced, at: usize, reg: Reg) -> bool {
 }
 
 /// One reads or writes what the other writes.
-fn depend(a: &Inst, b: &Inst) -> bool {
+pub fn depend(a: &Inst, b: &Inst) -> bool {
     let touched = |inst: &Inst, writes: bool| {
         let mut all = luthier_isa::RegSet::EMPTY;
         inst.for_each_access(|x| {
@@ -241,7 +254,7 @@ fn depend(a: &Inst, b: &Inst) -> bool {
 }
 
 /// Other registers of the same kind.
-fn others(range: RegRange) -> Vec<RegRange> {
+pub fn others(range: RegRange) -> Vec<RegRange> {
     let moved = |by: i32| {
         let first = (range.first.index() as i32 + by).try_into().ok().and_then(Reg::from_index)?;
         let file = |r: Reg| (r.is_sgpr(), r.is_vgpr(), r.is_agpr());
@@ -303,7 +316,7 @@ fn named_once(whole: &Spliced, at: usize, range: RegRange) -> bool {
     named.filter(|r| r.units().any(|u| range.units().any(|x| x == u))).count() < 2
 }
 
-fn hooks(whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
+fn hooks(env: &Env, whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
     let span = &whole.spans[n];
     let mut dropped = whole.clone();
     for _ in span.start..span.end {
@@ -355,7 +368,9 @@ fn hooks(whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
             found.push(("hook: a live register".to_owned(), changed));
         }
         let last = if reg.is_sgpr() { Reg::sgpr(101) } else { Reg::vgpr(255) };
+        let beyond = env.allocated.vgprs.max(whole.splice.highest.vgprs) <= last.number();
         if reg.is_vgpr()
+            && beyond
             && let Some(changed) = renamed(whole, n, reg, last)
         {
             found.push(("hook: a register that is not allocated".to_owned(), changed));
@@ -420,7 +435,7 @@ pub fn without_wait_states(mode: Mode, chunk: &Chunk, most: usize) -> Vec<(Strin
         let bytes: Vec<u8> = chunk.words[word..].iter().take(5).flat_map(|w| w.to_le_bytes()).collect();
         let Ok(inst) = decoder.decode(&bytes) else { break };
         let inserted = chunk.origins.binary_search_by_key(&(word as u32), |o| o.0).is_err();
-        if inserted && matches!(inst.info().op(), Op::SNop | Op::SWaitcntDepctr) {
+        if inserted && matches!(inst.info().op(), Op::SNop | Op::SWaitcntDepctr | Op::DsNop) {
             let mut changed = chunk.clone();
             changed.words.remove(word);
             let at = word as u32;

@@ -74,7 +74,7 @@ impl Spliced {
 }
 
 /// Hands the environment of a plan with the hook in front of each instruction, twice at each, to `each`.
-fn with_env(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component, &[Spot])) {
+pub fn with_env(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component, &[Spot])) {
     let program = Program::lift(object).unwrap();
     let machine = Machine::of(program.mode()).unwrap();
     let plan = plan(&program, hook);
