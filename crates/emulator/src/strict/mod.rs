@@ -44,8 +44,8 @@ use engine::Landings;
 pub use group::{Group, SharedGroup};
 use luthier_isa::hazard::{Hazards, Missing, Steps};
 use memory::Scratch;
-use shadow::Shadow;
 use race::coherence::Scope;
+use shadow::Shadow;
 use tails::Tails;
 use waits::Waits;
 

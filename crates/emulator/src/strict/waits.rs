@@ -158,7 +158,17 @@ impl Waits {
             self.any |= !loaded.is_empty();
             let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
             let needs = counters;
-            self.in_flight.push_back(InFlight { loaded, filled, counters, needs, unordered, order, access: 0, seq: 0, stream: 0 });
+            self.in_flight.push_back(InFlight {
+                loaded,
+                filled,
+                counters,
+                needs,
+                unordered,
+                order,
+                access: 0,
+                seq: 0,
+                stream: 0,
+            });
             self.make_room();
         }
         free
@@ -363,7 +373,17 @@ mod tests {
         let mut loaded = Loaded::default();
         loaded.add(reg, 1);
         let needs = counters;
-        waits.in_flight.push_back(InFlight { loaded, filled: !0, counters, needs, unordered, order: 0, access: 0, seq: 0, stream: 0 });
+        waits.in_flight.push_back(InFlight {
+            loaded,
+            filled: !0,
+            counters,
+            needs,
+            unordered,
+            order: 0,
+            access: 0,
+            seq: 0,
+            stream: 0,
+        });
     }
 
     fn both(loads: u32, lds: u32) -> Wait {

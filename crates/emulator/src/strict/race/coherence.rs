@@ -52,13 +52,13 @@ pub fn scope(inst: &Inst) -> Scope {
     if info.flags.contains(Flags::SMEM) {
         return Scope::Plain;
     }
-    let atomic = info.flags.contains(Flags::ATOMIC);
     match info.mode.target().generation() {
+        // The cache that all share makes the change, whatever the scope: Triton gives none on gfx12.
+        _ if info.flags.contains(Flags::ATOMIC) => Scope::Device,
         Generation::Gfx12 | Generation::Gfx1250 => {
             let scope = inst.field(Field::Scope).unwrap_or(0);
-            either(scope >= 2, scope == 1 || atomic)
+            either(scope >= 2, scope == 1)
         }
-        _ if atomic => Scope::Device,
         Generation::Gfx940 => either(set(Field::Scc), set(Field::Glc)),
         _ if !info.flags.contains(Flags::LOAD) => Scope::Plain,
         Generation::Gfx10 => either(set(Field::Glc) && set(Field::Dlc), set(Field::Glc)),

@@ -1,59 +1,13 @@
 //! What the waves of one workgroup know of accesses to device memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use super::cells::{Stamp, page_of, word_of};
-use super::coherence::{ALL, Scope};
+use super::cells::{Stamp, page_of};
+use super::coherence::ALL;
 use super::known::{Done, Known, Told};
-use super::{Races, Shard, lock};
+use super::{Races, lock};
 use crate::strict::order::Order;
-
-/// An access to device memory that is about to be made.
-#[derive(Clone, Copy, Debug)]
-pub struct Access {
-    pub wave: u16,
-    pub pc: u64,
-    pub writes: bool,
-    /// A read-modify-write, and whether the old value comes back.
-    pub atomic: Option<bool>,
-    pub scope: Scope,
-    /// Bytes of a lane.
-    pub size: u64,
-    /// Whether a store of this processor says whether it is atomic.
-    pub marked: bool,
-    /// As [`Watched::issue`] gave it, and where the wave's waits count it.
-    pub seq: u32,
-    pub stream: usize,
-}
-
-impl Access {
-    fn stamp(&self, who: u32) -> Stamp {
-        let atomic = if self.atomic.is_some() { Stamp::ATOMIC } else { 0 };
-        let scope = match self.scope {
-            Scope::Plain => 0,
-            Scope::Group => Stamp::GROUP,
-            Scope::Device => Stamp::GROUP | Stamp::DEVICE,
-        };
-        let small = if self.writes && !self.marked && self.size <= 8 { Stamp::SMALL } else { 0 };
-        let bits = atomic | scope | small | (self.stream as u32) << Stamp::STREAM;
-        Stamp { who, seq: self.seq, pc: self.pc as u32, bits }
-    }
-    fn reads(&self) -> bool {
-        !self.writes || self.atomic == Some(true)
-    }
-}
-
-/// An access that races with the one under way.
-#[derive(Clone, Copy, Debug)]
-pub struct Race {
-    pub lane: usize,
-    pub address: u64,
-    pub pc: u64,
-    pub wrote: bool,
-    pub group: [u32; 3],
-    pub wave: u32,
-}
 
 /// A word that was read by an atomic access.
 struct Looked {
@@ -94,7 +48,7 @@ struct Acquired {
 }
 
 pub struct Watched {
-    races: Arc<Races>,
+    pub(super) races: Arc<Races>,
     /// The number of its first wave in the launch.
     first: u32,
     cluster: u64,
@@ -118,11 +72,11 @@ impl Watched {
         }
     }
 
-    fn who(&self, wave: u16) -> u32 {
+    pub(super) fn who(&self, wave: u16) -> u32 {
         self.first.wrapping_add(wave.into())
     }
 
-    fn mate(&self, who: u32) -> Option<usize> {
+    pub(super) fn mate(&self, who: u32) -> Option<usize> {
         who.checked_sub(self.first).map(|mate| mate as usize).filter(|&mate| mate < self.waves.len())
     }
 
@@ -155,7 +109,7 @@ impl Watched {
     }
 
     /// Whether an earlier access comes before what a wave does now.
-    fn is_ordered(&self, order: &Order, wave: u16, earlier: &Stamp) -> bool {
+    pub(super) fn is_ordered(&self, order: &Order, wave: u16, earlier: &Stamp) -> bool {
         if let Some(mate) = self.mate(earlier.who) {
             let seen = order.seen(wave, mate as u16);
             if mate == usize::from(wave) || earlier.seq <= self.issued_by(mate, seen) {
@@ -250,7 +204,9 @@ impl Watched {
                 }
                 shard.pages.get(address).map(|cell| cell.writer)
             };
-            let Some(writer) = writer.filter(|writer| writer.who != 0 && writer.who != self.who(wave)) else { continue };
+            let Some(writer) = writer.filter(|writer| writer.who != 0 && writer.who != self.who(wave)) else {
+                continue;
+            };
             let mate = self.mate(writer.who).is_some();
             let reaches = writer.has(if mate { Stamp::GROUP } else { Stamp::DEVICE } | Stamp::SMALL);
             if nearby && !mate || !reaches {
@@ -291,8 +247,17 @@ impl Watched {
         self.acquired.extend(new);
     }
 
+    /// A wave reads a word by an atomic access.
+    pub(super) fn look(&mut self, wave: u16, word: u64, seq: u32, stream: usize) {
+        let looked = &mut self.waves[usize::from(wave)].looked;
+        if looked.len() >= MOST_LOOKED {
+            looked.clear();
+        }
+        looked.insert(word, Looked { seq, stream, seen: 0 });
+    }
+
     /// A wave acquires what waves of its workgroup told.
-    fn acquire_nearby(&mut self, order: &Order, wave: u16, done: Done) {
+    pub(super) fn acquire_nearby(&mut self, order: &Order, wave: u16, done: Done) {
         let looked = &self.waves[usize::from(wave)].looked;
         let words: Vec<u64> =
             looked.iter().filter(|(_, look)| look.seq <= done[look.stream]).map(|(&word, _)| word).collect();
@@ -317,117 +282,5 @@ impl Watched {
     fn meeting(&self, key: u32) -> u64 {
         let cluster = if key == crate::barrier::CLUSTER_KEY { self.cluster } else { 0 };
         u64::from(key) << 32 | cluster & 0xffff_ffff
-    }
-
-    /// Notes an access, and gives one that it races with. `told` is what a write tells. `same`: whether what a lane stores
-    /// is in memory already, which is no race.
-    pub fn touch(
-        &mut self,
-        order: &Order,
-        access: &Access,
-        places: &[(usize, u64)],
-        told: Option<&Told>,
-        done: Done,
-        same: &dyn Fn(usize) -> bool,
-    ) -> Option<Race> {
-        let races = Arc::clone(&self.races);
-        let proto = access.stamp(self.who(access.wave));
-        let (mut judge, mut readers) = (Judge::default(), Judge::default());
-        let mut nearby = false;
-        let mut found = None;
-        let mut open: Option<(u64, MutexGuard<'_, Shard>)> = None;
-        let synchronises = access.atomic.is_some_and(|returns| returns || places.len() == 1);
-        for &(lane, address) in places {
-            let end = address.saturating_add(access.size);
-            let mut at = address;
-            while at < end {
-                let next = ((at >> 2) + 1) << 2;
-                let bytes = ((1u32 << (next.min(end) - at)) - 1) << (at & 3);
-                let by = Stamp { bits: proto.bits | bytes, ..proto };
-                let page = page_of(at);
-                if open.as_ref().is_none_or(|(number, _)| *number != page) {
-                    drop(open.take());
-                    open = Some((page, races.shard(page)));
-                }
-                let Some((_, shard)) = &mut open else { break };
-                let cell = &mut shard.pages.page(page)[word_of(at)];
-                let [first, second] = cell.readers;
-                let earlier = [cell.writer, first, second];
-                let count = if access.writes { 3 } else { 1 };
-                let candidate = earlier[..count].iter().position(|e| {
-                    e.who != 0 && e.who != by.who && e.has(bytes) && !self.are_atomic(e, &by) && !judge.clears(self, order, access, e)
-                });
-                let mut silent = false;
-                if let Some(which) = candidate {
-                    let earlier = earlier[which];
-                    drop(open.take());
-                    if !std::mem::replace(&mut nearby, true) {
-                        // Who waits for a wave of its own workgroup needs no caches invalidated.
-                        self.acquire_nearby(order, access.wave, done);
-                        judge = Judge::default();
-                        continue;
-                    }
-                    silent = access.writes && access.atomic.is_none() && same(lane);
-                    if found.is_none() && !silent {
-                        let (group, wave) = races.place_of(earlier.who);
-                        let pc = access.pc & !0xffff_ffff | u64::from(earlier.pc);
-                        found = Some(Race { lane, address, pc, wrote: which == 0, group, wave });
-                    }
-                    open = Some((page, races.shard(page)));
-                }
-                let Some((_, shard)) = &mut open else { break };
-                let cell = &mut shard.pages.page(page)[word_of(at)];
-                if access.writes {
-                    if !silent {
-                        cell.write(by);
-                    }
-                } else {
-                    cell.read(by, |reader| readers.clears(self, order, access, reader));
-                }
-                let word = at >> 2;
-                if let Some(told) = told {
-                    if synchronises {
-                        let chain = shard.chains.entry(word).or_default();
-                        told.join_into(&mut chain.0);
-                        chain.1 += 1;
-                    } else if access.atomic.is_none() && !shard.chains.is_empty() {
-                        shard.chains.remove(&word);
-                    }
-                }
-                if access.scope != Scope::Plain && access.reads() {
-                    let looked = &mut self.waves[usize::from(access.wave)].looked;
-                    if looked.len() >= MOST_LOOKED {
-                        looked.clear();
-                    }
-                    looked.insert(word, Looked { seq: access.seq, stream: access.stream, seen: 0 });
-                }
-                at = next;
-            }
-        }
-        found
-    }
-
-    /// Whether two accesses are both of an atomic variable, as far as the waves are apart.
-    fn are_atomic(&self, earlier: &Stamp, later: &Stamp) -> bool {
-        let scope = if self.mate(earlier.who).is_some() { Stamp::GROUP } else { Stamp::DEVICE };
-        let (a, b) = (earlier.has(scope), later.has(scope));
-        a && b || a && later.has(Stamp::SMALL) || b && earlier.has(Stamp::SMALL)
-    }
-}
-
-/// Neighbours were mostly touched by the same access.
-#[derive(Default)]
-struct Judge {
-    /// The last access that was judged, and whether it is ordered.
-    verdict: (u32, u32, bool),
-}
-
-impl Judge {
-    #[inline(always)]
-    fn clears(&mut self, watched: &Watched, order: &Order, access: &Access, earlier: &Stamp) -> bool {
-        if (self.verdict.0, self.verdict.1) != (earlier.who, earlier.seq) {
-            self.verdict = (earlier.who, earlier.seq, watched.is_ordered(order, access.wave, earlier));
-        }
-        self.verdict.2
     }
 }

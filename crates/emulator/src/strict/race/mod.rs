@@ -14,14 +14,16 @@ pub mod cells;
 pub mod coherence;
 mod group;
 pub mod known;
+mod touch;
 pub(super) mod wave;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cells::{Pages, Stamp};
-pub use group::{Access, Race, Watched};
+pub use group::Watched;
 use known::{History, Known, Told};
+pub use touch::{Access, Race};
 
 /// What a launch remembers, for all its waves.
 pub struct Races {

@@ -3,6 +3,7 @@
 use super::coherence::{ALL, CacheControl, Scope};
 use super::{Access, Race};
 use crate::mem::access::{Addresses, Rows};
+use crate::mem::atomic::Atomic;
 use crate::mem::{Action, lanes};
 use crate::report::FindingKind;
 use crate::strict::memory::with;
@@ -75,9 +76,9 @@ impl Strict {
     ) {
         let mut group = self.group.borrow_mut();
         let Some((order, races)) = group.races().filter(|_| !places.is_empty()) else { return };
-        let atomic = match action {
-            Action::Atomic(_, returns) => Some(returns),
-            _ => None,
+        let (atomic, compares) = match action {
+            Action::Atomic(atomic, returns) => (Some(returns), matches!(atomic, Atomic::CmpSwap | Atomic::FCmpSwap)),
+            _ => (None, false),
         };
         let writes = !matches!(action, Action::Load(_));
         let done = self.waits.done(races.issued(self.wave));
@@ -85,7 +86,8 @@ impl Strict {
         let seq = races.issue(order, self.wave);
         let stream = self.waits.number(seq);
         let (scope, marked) = self.scope;
-        let access = Access { wave: self.wave, pc: self.log.pc, writes, atomic, scope, size, marked, seq, stream };
+        let access =
+            Access { wave: self.wave, pc: self.log.pc, writes, atomic, compares, scope, size, marked, seq, stream };
         let race = races.touch(order, &access, places, told.as_ref(), done, same);
         drop(group);
         if let Some(race) = race {
