@@ -49,37 +49,10 @@ impl Stamp {
     }
 }
 
-#[derive(Clone, Copy, Default)]
-pub struct Cell {
-    pub writer: Stamp,
-    pub readers: [Stamp; 2],
-}
-
-impl Cell {
-    pub fn write(&mut self, by: Stamp) {
-        self.writer = self.writer.followed_by(by);
-    }
-    /// `is_ordered`: whether the reader that is remembered comes before this one anyway.
-    pub fn read(&mut self, by: Stamp, mut is_ordered: impl FnMut(&Stamp) -> bool) {
-        let own = |reader: &Stamp| reader.who == by.who || reader.who == 0;
-        let place = match &self.readers {
-            [first, _] if own(first) => 0,
-            [_, second] if own(second) => 1,
-            [first, _] if is_ordered(first) => 0,
-            _ => 1,
-        };
-        self.readers[place] = self.readers[place].followed_by(by);
-    }
-}
-
 /// Words of a page.
 pub const WORDS: usize = 1 << 10;
 /// Bits of an address within a page.
 const PAGE: u32 = WORDS.trailing_zeros() + 2;
-
-/// The cells of some of the memory, by page.
-#[derive(Default)]
-pub struct Pages(HashMap<u64, Box<[Cell; WORDS]>>);
 
 pub fn page_of(address: u64) -> u64 {
     address >> PAGE
@@ -90,16 +63,62 @@ pub fn word_of(address: u64) -> usize {
     (address >> 2) as usize % WORDS
 }
 
-impl Pages {
-    pub fn page(&mut self, number: u64) -> &mut [Cell; WORDS] {
-        self.0.entry(number).or_insert_with(|| {
-            let cells = vec![Cell::default(); WORDS].into_boxed_slice();
-            // It has that length.
-            cells.try_into().unwrap_or_else(|_| Box::new([Cell::default(); WORDS]))
-        })
+/// What a word remembers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    Writer,
+    Reader,
+    Another,
+}
+pub const ROLES: [Role; 3] = [Role::Writer, Role::Reader, Role::Another];
+
+/// The words of a page, by role; what nobody has done takes no room.
+#[derive(Default)]
+pub struct Page([Option<Box<[Stamp]>>; 3]);
+
+impl Page {
+    pub fn get(&self, role: Role, word: usize) -> Option<&Stamp> {
+        self.0[role as usize].as_ref()?.get(word)
     }
-    pub fn get(&self, address: u64) -> Option<&Cell> {
-        Some(&self.0.get(&page_of(address))?[word_of(address)])
+
+    fn at(&mut self, role: Role, word: usize) -> &mut Stamp {
+        let stamps = self.0[role as usize].get_or_insert_with(|| vec![Stamp::default(); WORDS].into_boxed_slice());
+        &mut stamps[word % WORDS]
+    }
+
+    fn put(&mut self, role: Role, word: usize, by: Stamp) {
+        let stamp = self.at(role, word);
+        *stamp = stamp.followed_by(by);
+    }
+
+    pub fn write(&mut self, word: usize, by: Stamp) {
+        self.put(Role::Writer, word, by);
+    }
+
+    /// `is_ordered`: whether the reader that is remembered comes before this one anyway.
+    pub fn read(&mut self, word: usize, by: Stamp, mut is_ordered: impl FnMut(&Stamp) -> bool) {
+        let own = |reader: &Stamp| reader.who == by.who || reader.who == 0;
+        let first = *self.at(Role::Reader, word);
+        let role = match () {
+            () if own(&first) => Role::Reader,
+            () if self.get(Role::Another, word).is_some_and(own) => Role::Another,
+            () if is_ordered(&first) => Role::Reader,
+            () => Role::Another,
+        };
+        self.put(role, word, by);
+    }
+}
+
+/// The memory that was touched, by page.
+#[derive(Default)]
+pub struct Pages(HashMap<u64, Page>);
+
+impl Pages {
+    pub fn page(&mut self, number: u64) -> &mut Page {
+        self.0.entry(number).or_default()
+    }
+    pub fn writer(&self, address: u64) -> Option<Stamp> {
+        self.0.get(&page_of(address))?.get(Role::Writer, word_of(address)).copied()
     }
 }
 
@@ -113,25 +132,27 @@ mod tests {
 
     #[test]
     fn lanes_of_one_access_share_a_word() {
-        let mut cell = Cell::default();
-        cell.write(read(1, 5, 0b0011));
-        cell.write(read(1, 5, 0b1100));
-        assert_eq!(cell.writer.bits & Stamp::BYTES, 0b1111);
-        cell.write(read(1, 6, 0b0001));
-        assert_eq!(cell.writer.bits & Stamp::BYTES, 0b0001);
+        let mut page = Page::default();
+        let bytes = |page: &Page| page.get(Role::Writer, 7).unwrap().bits & Stamp::BYTES;
+        page.write(7, read(1, 5, 0b0011));
+        page.write(7, read(1, 5, 0b1100));
+        assert_eq!(bytes(&page), 0b1111);
+        page.write(7, read(1, 6, 0b0001));
+        assert_eq!(bytes(&page), 0b0001);
     }
 
     #[test]
     fn two_readers_are_remembered_and_an_ordered_one_makes_room() {
-        let mut cell = Cell::default();
-        let whos = |cell: &Cell| cell.readers.map(|reader| reader.who);
-        cell.read(read(1, 1, 15), |_| false);
-        cell.read(read(2, 1, 15), |_| false);
-        cell.read(read(1, 2, 15), |_| false);
-        assert_eq!((whos(&cell), cell.readers[0].seq), ([1, 2], 2));
-        cell.read(read(3, 1, 15), |_| false);
-        assert_eq!(whos(&cell), [1, 3]);
-        cell.read(read(4, 1, 15), |_| true);
-        assert_eq!(whos(&cell), [4, 3]);
+        let mut page = Page::default();
+        let whos = |page: &Page| [Role::Reader, Role::Another].map(|role| page.get(role, 7).unwrap().who);
+        page.read(7, read(1, 1, 15), |_| false);
+        page.read(7, read(2, 1, 15), |_| false);
+        page.read(7, read(1, 2, 15), |_| false);
+        assert_eq!((whos(&page), page.get(Role::Reader, 7).unwrap().seq), ([1, 2], 2));
+        page.read(7, read(3, 1, 15), |_| false);
+        assert_eq!(whos(&page), [1, 3]);
+        page.read(7, read(4, 1, 15), |_| true);
+        assert_eq!(whos(&page), [4, 3]);
+        assert!(page.get(Role::Writer, 7).is_none());
     }
 }

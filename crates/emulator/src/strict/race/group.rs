@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::cells::{Stamp, page_of};
 use super::coherence::ALL;
 use super::known::{Done, Known, Told};
+use super::touch::Touched;
 use super::{Races, lock};
 use crate::strict::order::Order;
 
@@ -56,6 +57,8 @@ pub struct Watched {
     acquired: Vec<Acquired>,
     /// Of them.
     version: usize,
+    /// Room for what an access touches.
+    pub(super) touched: Vec<Touched>,
 }
 
 impl Watched {
@@ -69,6 +72,7 @@ impl Watched {
             waves: (0..waves.max(1)).map(|_| Own::default()).collect(),
             acquired: Vec::new(),
             version: 0,
+            touched: Vec::new(),
         }
     }
 
@@ -202,7 +206,7 @@ impl Watched {
                 {
                     known.join(chain);
                 }
-                shard.pages.get(address).map(|cell| cell.writer)
+                shard.pages.writer(address)
             };
             let Some(writer) = writer.filter(|writer| writer.who != 0 && writer.who != self.who(wave)) else {
                 continue;

@@ -18,6 +18,7 @@ mod touch;
 pub(super) mod wave;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cells::{Pages, Stamp};
@@ -31,6 +32,8 @@ pub struct Races {
     told: Vec<Mutex<HashMap<u32, History>>>,
     /// What those knew who have come to a barrier of several workgroups.
     meetings: Mutex<HashMap<u64, Known>>,
+    /// Whether atomics have met anywhere.
+    has_chains: AtomicBool,
     groups: [u32; 3],
     /// Waves of a whole workgroup.
     waves: u32,
@@ -57,6 +60,7 @@ impl Races {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             told: (0..SHARDS).map(|_| Mutex::default()).collect(),
             meetings: Mutex::default(),
+            has_chains: AtomicBool::new(false),
             groups,
             waves: waves.max(1),
             writes_back,

@@ -1,9 +1,9 @@
 //! What an access to device memory touches, and which earlier one it races with.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::Shard;
-use super::cells::{Stamp, page_of, word_of};
+use super::cells::{Page, ROLES, Role, Stamp, page_of, word_of};
 use super::coherence::Scope;
 use super::group::Watched;
 use super::known::{Done, Told};
@@ -62,6 +62,40 @@ pub struct Race {
     pub wave: u32,
 }
 
+/// Bytes of a word that a lane touches.
+#[derive(Clone, Copy)]
+pub(super) struct Touched {
+    lane: usize,
+    word: u64,
+    bytes: u32,
+}
+
+/// The words that lanes touch, `size` bytes each.
+fn words(places: &[(usize, u64)], size: u64, words: &mut Vec<Touched>) {
+    words.clear();
+    for &(lane, address) in places {
+        let end = address.saturating_add(size);
+        let mut at = address;
+        while at < end {
+            let next = ((at >> 2) + 1) << 2;
+            let bytes = ((1u32 << (next.min(end) - at)) - 1) << (at & 3);
+            words.push(Touched { lane, word: at >> 2, bytes });
+            at = next;
+        }
+    }
+}
+
+/// How far an access has come.
+struct Progress<'a> {
+    access: &'a Access,
+    by: Stamp,
+    at: usize,
+    /// Whether the word there has been judged, and whether it gets what it holds.
+    judged: Option<bool>,
+    writers: Judge,
+    readers: Judge,
+}
+
 impl Watched {
     /// Notes an access, and gives one that it races with. `told` is what a write tells. `same`: whether what a lane stores
     /// is in memory already, which is no race.
@@ -75,80 +109,100 @@ impl Watched {
         same: &dyn Fn(usize) -> bool,
     ) -> Option<Race> {
         let races = Arc::clone(&self.races);
-        let proto = access.stamp(self.who(access.wave));
-        let (mut judge, mut readers) = (Judge::default(), Judge::default());
-        let mut nearby = false;
-        let mut found = None;
-        let mut open: Option<(u64, MutexGuard<'_, Shard>)> = None;
-        let synchronises = access.atomic.is_some_and(|returns| returns || places.len() == 1);
-        for &(lane, address) in places {
-            let end = address.saturating_add(access.size);
-            let mut at = address;
-            while at < end {
-                let next = ((at >> 2) + 1) << 2;
-                let bytes = ((1u32 << (next.min(end) - at)) - 1) << (at & 3);
-                let by = Stamp { bits: proto.bits | bytes, ..proto };
-                let page = page_of(at);
-                if open.as_ref().is_none_or(|(number, _)| *number != page) {
-                    drop(open.take());
-                    open = Some((page, races.shard(page)));
-                }
-                let Some((_, shard)) = &mut open else { break };
-                let cell = &mut shard.pages.page(page)[word_of(at)];
-                let [first, second] = cell.readers;
-                let earlier = [cell.writer, first, second];
-                let count = if access.writes { 3 } else { 1 };
-                let candidate = earlier[..count].iter().position(|e| {
-                    e.who != 0
-                        && e.who != by.who
-                        && e.has(bytes)
-                        && !self.are_atomic(e, &by)
-                        && !judge.clears(self, order, access, e)
-                });
-                let mut silent = false;
-                if let Some(which) = candidate {
-                    let earlier = earlier[which];
-                    drop(open.take());
-                    if !std::mem::replace(&mut nearby, true) {
-                        // Who waits for a wave of its own workgroup needs no caches invalidated.
-                        self.acquire_nearby(order, access.wave, done);
-                        judge = Judge::default();
-                        continue;
-                    }
-                    silent = access.writes && access.atomic.is_none() && same(lane);
-                    if found.is_none() && !silent {
-                        let (group, wave) = races.place_of(earlier.who);
-                        let pc = access.pc & !0xffff_ffff | u64::from(earlier.pc);
-                        found = Some(Race { lane, address, pc, wrote: which == 0, group, wave });
-                    }
-                    open = Some((page, races.shard(page)));
-                }
-                let Some((_, shard)) = &mut open else { break };
-                let cell = &mut shard.pages.page(page)[word_of(at)];
-                if access.writes {
-                    if !silent {
-                        cell.write(by);
-                    }
-                } else {
-                    cell.read(by, |reader| readers.clears(self, order, access, reader));
-                }
-                let word = at >> 2;
-                if let Some(told) = told {
-                    if synchronises {
-                        let chain = shard.chains.entry(word).or_default();
-                        told.join_into(&mut chain.0);
-                        chain.1 += 1;
-                    } else if access.atomic.is_none() && !shard.chains.is_empty() {
-                        shard.chains.remove(&word);
-                    }
-                }
-                if access.scope != Scope::Plain && access.reads() {
-                    self.look(access.wave, word, access.seq, access.stream);
-                }
-                at = next;
+        let mut touched = std::mem::take(&mut self.touched);
+        words(places, access.size, &mut touched);
+        let by = access.stamp(self.who(access.wave));
+        let (writers, readers) = (Judge::default(), Judge::default());
+        let mut progress = Progress { access, by, at: 0, judged: None, writers, readers };
+        let (mut found, mut nearby) = (None, false);
+        while let Some(first) = touched.get(progress.at) {
+            let page = page_of(first.word << 2);
+            let obstacle = self.pass(order, races.shard(page).pages.page(page), page, &touched, &mut progress);
+            let Some((earlier, wrote)) = obstacle else { continue };
+            if !std::mem::replace(&mut nearby, true) {
+                // Who waits for a wave of its own workgroup needs no caches invalidated.
+                self.acquire_nearby(order, access.wave, done);
+                progress.writers = Judge::default();
+                continue;
+            }
+            let Touched { lane, word, bytes } = touched[progress.at];
+            let silent = access.writes && access.atomic.is_none() && same(lane);
+            progress.judged = Some(silent);
+            if found.is_none() && !silent {
+                let (group, wave) = races.place_of(earlier.who);
+                let pc = access.pc & !0xffff_ffff | u64::from(earlier.pc);
+                let address = (word << 2) + u64::from(bytes.trailing_zeros());
+                found = Some(Race { lane, address, pc, wrote, group, wave });
             }
         }
+        self.synchronise(access, &touched, told, places.len() == 1);
+        self.touched = touched;
         found
+    }
+
+    /// Notes an access in the words of one page, up to one where another access is in its way; whether that writes.
+    fn pass(
+        &self,
+        order: &Order,
+        page: &mut Page,
+        number: u64,
+        touched: &[Touched],
+        progress: &mut Progress<'_>,
+    ) -> Option<(Stamp, bool)> {
+        let writes = progress.access.writes;
+        while let Some(&Touched { word, bytes, .. }) = touched.get(progress.at)
+            && page_of(word << 2) == number
+        {
+            let cell = word_of(word << 2);
+            let by = Stamp { bits: progress.by.bits | bytes, ..progress.by };
+            let judged = progress.judged.take();
+            if judged.is_none() {
+                let roles = if writes { &ROLES[..] } else { &ROLES[..1] };
+                for &role in roles {
+                    let Some(earlier) = page.get(role, cell) else { continue };
+                    if earlier.who != 0
+                        && earlier.who != by.who
+                        && earlier.has(bytes)
+                        && !progress.writers.clears(self, order, progress.access, earlier)
+                        && !self.are_atomic(earlier, &by)
+                    {
+                        return Some((*earlier, role == Role::Writer));
+                    }
+                }
+            }
+            match writes {
+                true if judged == Some(true) => {}
+                true => page.write(cell, by),
+                false => page.read(cell, by, |reader| progress.readers.clears(self, order, progress.access, reader)),
+            }
+            progress.at += 1;
+        }
+        None
+    }
+
+    /// Notes what an access tells others, and what it looks at.
+    fn synchronise(&mut self, access: &Access, touched: &[Touched], told: Option<&Told>, single: bool) {
+        let joins = access.atomic.is_some_and(|returns| returns || single);
+        let looks = access.scope != Scope::Plain && access.reads();
+        if !joins && !looks && (access.atomic.is_some() || !self.races.has_chains.load(Relaxed)) {
+            return;
+        }
+        for &Touched { word, .. } in touched {
+            if let Some(told) = told {
+                let mut shard = self.races.shard(page_of(word << 2));
+                if joins {
+                    self.races.has_chains.store(true, Relaxed);
+                    let chain = shard.chains.entry(word).or_default();
+                    told.join_into(&mut chain.0);
+                    chain.1 += 1;
+                } else if access.atomic.is_none() {
+                    shard.chains.remove(&word);
+                }
+            }
+            if looks {
+                self.look(access.wave, word, access.seq, access.stream);
+            }
+        }
     }
 
     /// Whether two accesses are both of an atomic variable, as far as the waves are apart.
