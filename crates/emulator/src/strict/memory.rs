@@ -132,9 +132,9 @@ pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
 }
 
 /// Before a scalar access.
-pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
-    races::scalar(w, stores, address, size);
-    tails::plain(w, stores, None, address, size);
+pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
+    races::scalar(w, action, address, size);
+    tails::plain(w, !matches!(action, Action::Load(_)), None, address, size);
 }
 
 /// Before an access whose bytes lie apart: `place` gives each one's address.

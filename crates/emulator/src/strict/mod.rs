@@ -35,7 +35,7 @@ mod tails;
 mod waits;
 mod within;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 pub use checked::Checked;
@@ -45,6 +45,7 @@ pub use group::{Group, SharedGroup};
 use luthier_isa::hazard::{Hazards, Missing, Steps};
 use memory::Scratch;
 use race::coherence::Scope;
+use race::wave::Suspect;
 use shadow::Shadow;
 use tails::Tails;
 use waits::Waits;
@@ -88,6 +89,8 @@ pub struct Strict {
     access: u32,
     /// How far it reaches, and whether stores of this processor say.
     scope: (Scope, bool),
+    /// By their instructions' addresses.
+    suspects: HashMap<u64, Suspect>,
     /// Nothing out of the ordinary so far in this run of the block, whose own instructions have settled some of what
     /// there is to check ([`within`]).
     clean: bool,
@@ -143,6 +146,7 @@ impl Strict {
             wave,
             access: 0,
             scope: (Scope::Plain, false),
+            suspects: HashMap::new(),
             clean: false,
         }
     }
@@ -156,6 +160,7 @@ impl Strict {
         self.hazards.restart();
         self.scratch.restart(scratch);
         self.landings = Landings::default();
+        self.suspects.clear();
         self.tails.clear();
         (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
     }
@@ -201,6 +206,7 @@ impl Strict {
     }
     pub fn take_findings(&mut self) -> Vec<RawFinding> {
         self.report_tails();
+        self.report_suspects();
         std::mem::take(&mut self.log.findings)
     }
     /// The dispatch has set this scalar.

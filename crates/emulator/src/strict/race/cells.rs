@@ -20,17 +20,15 @@ pub struct Stamp {
 
 impl Stamp {
     pub const BYTES: u32 = 0xf;
-    /// An atomic read-modify-write.
+    /// A read-modify-write.
     pub const ATOMIC: u32 = 1 << 4;
     /// Reaches as far as the workgroup, and other ones.
     pub const GROUP: u32 = 1 << 5;
     pub const DEVICE: u32 = 1 << 6;
     /// A write of what may be one atomic variable: on some processors, stores do not say whether they are atomic.
     pub const SMALL: u32 = 1 << 7;
-    /// A compare and swap: compilers begin a loop of them with a plain load of the old value.
-    pub const COMPARES: u32 = 1 << 10;
-    /// A read of what may be one variable.
-    pub const SMALL_READ: u32 = 1 << 11;
+    /// A plain read of what may be one variable.
+    pub const SMALL_READ: u32 = 1 << 10;
     /// Which of a wave's streams of accesses it is in, each completing in order.
     pub const STREAM: u32 = 8;
 

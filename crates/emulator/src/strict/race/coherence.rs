@@ -49,12 +49,10 @@ pub fn scope(inst: &Inst) -> Scope {
         () if group => Scope::Group,
         () => Scope::Plain,
     };
-    if info.flags.contains(Flags::SMEM) {
-        return Scope::Plain;
-    }
     match info.mode.target().generation() {
         // The cache that all share makes the change, whatever the scope: Triton gives none on gfx12.
         _ if info.flags.contains(Flags::ATOMIC) => Scope::Device,
+        _ if info.flags.contains(Flags::SMEM) => Scope::Plain,
         Generation::Gfx12 | Generation::Gfx1250 => {
             let scope = inst.field(Field::Scope).unwrap_or(0);
             either(scope >= 2, scope == 1)

@@ -18,8 +18,6 @@ pub struct Access {
     /// A read-modify-write, and whether the old value comes back.
     pub atomic: Option<bool>,
     pub scope: Scope,
-    /// A compare and swap.
-    pub compares: bool,
     /// Bytes of a lane.
     pub size: u64,
     /// Whether a store of this processor says whether it is atomic.
@@ -31,7 +29,6 @@ pub struct Access {
 
 impl Access {
     fn stamp(&self, who: u32) -> Stamp {
-        let atomic = if self.atomic.is_some() { Stamp::ATOMIC } else { 0 };
         let scope = match self.scope {
             Scope::Plain => 0,
             Scope::Group => Stamp::GROUP,
@@ -39,11 +36,11 @@ impl Access {
         };
         let small = match (self.size <= 8, self.writes) {
             (true, true) if !self.marked => Stamp::SMALL,
-            (true, false) => Stamp::SMALL_READ,
+            (true, false) if self.scope == Scope::Plain => Stamp::SMALL_READ,
             _ => 0,
         };
-        let compares = if self.compares { Stamp::COMPARES } else { 0 };
-        let bits = atomic | scope | small | compares | (self.stream as u32) << Stamp::STREAM;
+        let atomic = if self.atomic.is_some() { Stamp::ATOMIC } else { 0 };
+        let bits = atomic | scope | small | (self.stream as u32) << Stamp::STREAM;
         Stamp { who, seq: self.seq, pc: self.pc as u32, bits }
     }
     fn reads(&self) -> bool {
@@ -58,6 +55,8 @@ pub struct Race {
     pub address: u64,
     pub pc: u64,
     pub wrote: bool,
+    /// This access may be the first load of a loop that compares and swaps, which compilers make a plain one.
+    pub may_compare: bool,
     pub group: [u32; 3],
     pub wave: u32,
 }
@@ -132,7 +131,8 @@ impl Watched {
                 let (group, wave) = races.place_of(earlier.who);
                 let pc = access.pc & !0xffff_ffff | u64::from(earlier.pc);
                 let address = (word << 2) + u64::from(bytes.trailing_zeros());
-                found = Some(Race { lane, address, pc, wrote, group, wave });
+                let may_compare = earlier.has(Stamp::ATOMIC) && by.has(Stamp::SMALL_READ);
+                found = Some(Race { lane, address, pc, wrote, may_compare, group, wave });
             }
         }
         self.synchronise(access, &touched, told, places.len() == 1);
@@ -209,11 +209,9 @@ impl Watched {
     fn are_atomic(&self, earlier: &Stamp, later: &Stamp) -> bool {
         let scope = if self.mate(earlier.who).is_some() { Stamp::GROUP } else { Stamp::DEVICE };
         let (a, b) = (earlier.has(scope), later.has(scope));
-        let first_read = |reader: &Stamp, other: &Stamp| reader.has(Stamp::SMALL_READ) && other.has(Stamp::COMPARES);
         a && (b || later.has(Stamp::SMALL))
             || b && earlier.has(Stamp::SMALL)
-            || first_read(earlier, later)
-            || first_read(later, earlier)
+            || earlier.has(Stamp::SMALL_READ) && later.has(Stamp::ATOMIC)
     }
 }
 

@@ -10,6 +10,13 @@ use crate::strict::memory::with;
 use crate::strict::{Party, Strict};
 use crate::wave::Wave;
 
+/// A load that races, unless it turns out to be the first of a loop that compares and swaps.
+pub struct Suspect {
+    access: Access,
+    race: Race,
+    by_lanes: bool,
+}
+
 /// Before an access of lanes to device memory, each to `size` bytes in one piece.
 pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: u64) {
     with(w, |strict, w| {
@@ -40,11 +47,9 @@ pub fn bytes(w: &mut Wave, action: Action, mask: u64, count: u32, place: &dyn Fn
 }
 
 /// Before a scalar access.
-pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
+pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
     with(w, |strict, _| {
         if strict.looks_for_races() {
-            let transfer = crate::mem::Transfer::Words;
-            let action = if stores { Action::Store(transfer) } else { Action::Load(transfer) };
             strict.race(action, &[(0, address)], size, false, &|_| false);
         }
     });
@@ -80,24 +85,41 @@ impl Strict {
             Action::Atomic(atomic, returns) => (Some(returns), matches!(atomic, Atomic::CmpSwap | Atomic::FCmpSwap)),
             _ => (None, false),
         };
+        if compares && !self.suspects.is_empty() {
+            let is_here = |address: u64| places.iter().any(|&(_, at)| at >> 2 == address >> 2);
+            self.suspects.retain(|_, suspect| !is_here(suspect.race.address));
+        }
         let writes = !matches!(action, Action::Load(_));
         let done = self.waits.done(races.issued(self.wave));
         let told = writes.then(|| races.tell(order, self.wave, done));
         let seq = races.issue(order, self.wave);
         let stream = self.waits.number(seq);
         let (scope, marked) = self.scope;
-        let access =
-            Access { wave: self.wave, pc: self.log.pc, writes, atomic, compares, scope, size, marked, seq, stream };
+        let access = Access { wave: self.wave, pc: self.log.pc, writes, atomic, scope, size, marked, seq, stream };
         let race = races.touch(order, &access, places, told.as_ref(), done, same);
         drop(group);
-        if let Some(race) = race {
+        match race {
+            Some(race) if race.may_compare => {
+                self.suspects.entry(access.pc).or_insert(Suspect { access, race, by_lanes });
+            }
+            Some(race) => self.report_race(&access, race, by_lanes),
+            None => {}
+        }
+    }
+
+    /// Reports loads that no compare and swap has followed.
+    pub(in crate::strict) fn report_suspects(&mut self) {
+        let mut suspects: Vec<_> = self.suspects.drain().collect();
+        suspects.sort_by_key(|(pc, _)| *pc);
+        for (pc, Suspect { access, race, by_lanes }) in suspects {
+            self.log.pc = pc;
             self.report_race(&access, race, by_lanes);
         }
     }
 
     #[cold]
     fn report_race(&mut self, access: &Access, race: Race, by_lanes: bool) {
-        let Race { lane, address, pc, wrote, group: [x, y, z], wave } = race;
+        let Race { lane, address, pc, wrote, group: [x, y, z], wave, .. } = race;
         let (what, scope) = (if wrote { "writes" } else { "reads" }, access.scope);
         let hint = match scope {
             Scope::Group => ": this access is atomic within its workgroup only",
