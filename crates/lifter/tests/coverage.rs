@@ -164,7 +164,11 @@ fn the_whole_corpus_lifts() {
     // A processor whose tables are new has no row yet; every row that there is must be true.
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     let stale: Vec<&str> = written.lines().filter(|l| l.starts_with("| gfx") && !found.contains(*l)).collect();
-    assert!(stale.is_empty(), "not what was found; UPDATE=1 rewrites docs/audit/lift-coverage.md:\n{}", stale.join("\n"));
+    assert!(
+        stale.is_empty(),
+        "not what was found; UPDATE=1 rewrites docs/audit/lift-coverage.md:\n{}",
+        stale.join("\n")
+    );
     for (name, _) in &rows {
         if !written.contains(&format!("| {name} |")) {
             eprintln!("docs/audit/lift-coverage.md has no row for {name} yet: UPDATE=1 adds it");

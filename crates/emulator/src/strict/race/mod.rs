@@ -18,7 +18,7 @@ mod touch;
 pub(super) mod wave;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cells::{Pages, Stamp};
@@ -34,6 +34,8 @@ pub struct Races {
     meetings: Mutex<HashMap<u64, Known>>,
     /// Whether atomics have met anywhere.
     has_chains: AtomicBool,
+    /// Of chains, so far.
+    changes: AtomicU64,
     groups: [u32; 3],
     /// Waves of a whole workgroup.
     waves: u32,
@@ -43,7 +45,7 @@ pub struct Races {
 #[derive(Default)]
 struct Shard {
     pages: Pages,
-    /// Words that atomics have changed since a store: what all of them told, and how many they were.
+    /// Words that atomics have changed since a store: what all of them told, and when that changed last.
     chains: HashMap<u64, (Known, u64)>,
 }
 
@@ -61,6 +63,7 @@ impl Races {
             told: (0..SHARDS).map(|_| Mutex::default()).collect(),
             meetings: Mutex::default(),
             has_chains: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
             groups,
             waves: waves.max(1),
             writes_back,

@@ -1,5 +1,6 @@
 //! What an access to device memory touches, and which earlier one it races with.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -111,6 +112,8 @@ impl Watched {
         let mut touched = std::mem::take(&mut self.touched);
         words(places, access.size, &mut touched);
         let by = access.stamp(self.who(access.wave));
+        let joins = access.atomic.is_some_and(|returns| returns || places.len() == 1);
+        let heads = if joins { self.heads(access, &touched) } else { HashMap::new() };
         let (writers, readers) = (Judge::default(), Judge::default());
         let mut progress = Progress { access, by, at: 0, judged: None, writers, readers };
         let (mut found, mut nearby) = (None, false);
@@ -135,7 +138,7 @@ impl Watched {
                 found = Some(Race { lane, address, pc, wrote, may_compare, group, wave });
             }
         }
-        self.synchronise(access, &touched, told, places.len() == 1);
+        self.synchronise(access, &touched, told, joins, heads);
         self.touched = touched;
         found
     }
@@ -180,9 +183,33 @@ impl Watched {
         None
     }
 
+    /// What the stores told that atomics are about to change, by word.
+    fn heads(&self, access: &Access, touched: &[Touched]) -> HashMap<u64, Told> {
+        let mut heads = HashMap::new();
+        for &Touched { word, .. } in touched {
+            let shard = self.races.shard(page_of(word << 2));
+            let writer = shard.pages.writer(word << 2).filter(|_| !shard.chains.contains_key(&word));
+            drop(shard);
+            let Some(writer) = writer.filter(|w| w.who != 0 && w.who != self.who(access.wave)) else { continue };
+            let scope = if self.mate(writer.who).is_some() { Stamp::GROUP } else { Stamp::DEVICE };
+            if writer.has(scope | Stamp::SMALL)
+                && let Some(told) = self.races.told(&writer)
+            {
+                heads.insert(word, told);
+            }
+        }
+        heads
+    }
+
     /// Notes what an access tells others, and what it looks at.
-    fn synchronise(&mut self, access: &Access, touched: &[Touched], told: Option<&Told>, single: bool) {
-        let joins = access.atomic.is_some_and(|returns| returns || single);
+    fn synchronise(
+        &mut self,
+        access: &Access,
+        touched: &[Touched],
+        told: Option<&Told>,
+        joins: bool,
+        mut heads: HashMap<u64, Told>,
+    ) {
         let looks = access.scope != Scope::Plain && access.reads();
         if !joins && !looks && (access.atomic.is_some() || !self.races.has_chains.load(Relaxed)) {
             return;
@@ -193,8 +220,11 @@ impl Watched {
                 if joins {
                     self.races.has_chains.store(true, Relaxed);
                     let chain = shard.chains.entry(word).or_default();
+                    if let Some(head) = heads.remove(&word) {
+                        head.join_into(&mut chain.0);
+                    }
                     told.join_into(&mut chain.0);
-                    chain.1 += 1;
+                    chain.1 = self.races.changes.fetch_add(1, Relaxed);
                 } else if access.atomic.is_none() {
                     shard.chains.remove(&word);
                 }
