@@ -14,6 +14,7 @@ import pytest
 
 import luthier as lt
 
+BUT_RACES = [kind for kind in lt.finding_kinds() if kind not in ("memory-race", "barrier-place")]
 LANES = 64
 INTS = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64")
 FLOATS = ("f16", "f32", "f64")
@@ -354,7 +355,8 @@ def test_registers_and_counters(kernel):
 def test_counters_add_up_over_waves(kernel):
     tool = Registers()
     module = lt.Device("gfx90a").load(lt.CodeObject.open(kernel), tools=[tool])
-    result = module.run("idle", grid=1000, block=256, strict=True)
+    # All waves write the same arrays.
+    result = module.run("idle", grid=1000, block=256, strict=BUT_RACES)
     assert result.findings == []
     assert int(tool.waves) == result.app_instructions
 
@@ -405,7 +407,7 @@ def test_points_where_no_lane_is_active(level):
     tool = Everywhere()
     module = lt.Device("gfx90a").load(lt.CodeObject.open(compiled.code_object("collatz", level)), tools=[tool])
     (launch,) = kernel_cases.launches("collatz")
-    result = module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args, strict=True)
+    result = module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args, strict=BUT_RACES)
     launch.check(launch.args)
     assert result.findings == []
     assert module.instrumentation["rejected"] == []

@@ -34,6 +34,8 @@ pub const WORKGROUP: i32 = -1;
 /// The cluster's.
 pub const CLUSTER: i32 = -3;
 
+/// As strict mode calls the barrier of a cluster.
+pub const CLUSTER_KEY: u32 = 17;
 /// The key of no barrier.
 const NO_KEY: u32 = 18;
 
@@ -187,7 +189,7 @@ impl Barriers {
     fn key(number: i32) -> u32 {
         match number {
             WORKGROUP => 0,
-            CLUSTER => 17,
+            CLUSTER => CLUSTER_KEY,
             named => named as u32,
         }
     }

@@ -215,6 +215,7 @@ impl Device {
             _ => memory.allocate(total, true).ok_or(EmuError::OutOfMemory(total))?,
         };
         let cooperative = packet.cooperative.then(|| (clusters, dispatch.all_waves()));
+        let races = sched::races(&dispatch, packet.strict.kinds());
         Ok(Shared {
             dispatch,
             memory: Arc::new(memory),
@@ -225,6 +226,7 @@ impl Device {
             schedule: Schedule::Fair,
             stop: Arc::clone(&packet.stop),
             strict: packet.strict.kinds(),
+            races,
             watch: None,
             watchdog: self.watchdog(),
             scratch,

@@ -27,6 +27,8 @@ pub enum FindingKind {
     UseAfterFree,
     /// They all come, but not at the same instruction.
     BarrierPlace,
+    /// Two waves access the same bytes of device memory, one of them writing, and nothing orders the accesses.
+    MemoryRace,
 }
 
 bitflags::bitflags! {
@@ -46,7 +48,7 @@ impl From<FindingKind> for Kinds {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 11] = [
+    pub const ALL: [FindingKind; 12] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -58,6 +60,7 @@ impl FindingKind {
         FindingKind::BarrierDivergence,
         FindingKind::UseAfterFree,
         FindingKind::BarrierPlace,
+        FindingKind::MemoryRace,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -77,6 +80,7 @@ impl FindingKind {
             FindingKind::BarrierDivergence => "barrier-divergence",
             FindingKind::UseAfterFree => "use-after-free",
             FindingKind::BarrierPlace => "barrier-place",
+            FindingKind::MemoryRace => "memory-race",
         }
     }
 }

@@ -19,9 +19,11 @@ use crate::gws;
 use crate::memory::Memory;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
-use crate::report::Kinds;
+use crate::report::{FindingKind, Kinds};
 use crate::schedule::{self, Schedule, Turns};
 use crate::strict::RawFinding;
+use crate::strict::race::Races;
+use crate::strict::race::coherence::writes_back;
 use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
 
@@ -49,6 +51,8 @@ pub struct Shared {
     pub stop: Arc<AtomicBool>,
     /// What strict mode looks for, if it is on.
     pub strict: Option<Kinds>,
+    /// Who touched device memory, if strict mode looks for races there.
+    pub races: Option<Arc<Races>>,
     /// What the launch is watched for.
     pub watch: Option<Arc<Watch>>,
     /// Instructions after which a workgroup is given up.
@@ -67,6 +71,14 @@ pub struct Shared {
     pub slots: usize,
     /// Global wave sync.
     pub global: Arc<gws::View>,
+}
+
+/// What a launch needs to look for races in device memory, if it is to.
+pub fn races(dispatch: &Dispatch, strict: Option<Kinds>) -> Option<Arc<Races>> {
+    let wanted = strict.is_some_and(|kinds| kinds.contains(FindingKind::MemoryRace.into()));
+    let waves = dispatch.waves(dispatch.workgroup.iter().product());
+    (wanted && dispatch.all_waves() > 1)
+        .then(|| Arc::new(Races::new(dispatch.groups(), waves, writes_back(dispatch.facts.generation()))))
 }
 
 /// Numbers of pieces of scratch memory.

@@ -13,6 +13,7 @@ use crate::op::Flow;
 use crate::program::{Cursor, Program, Stop};
 use crate::report::FindingKind;
 use crate::sched::{Outcome, Shared};
+use crate::strict::race::Watched;
 use crate::strict::{self, Party, Strict};
 use crate::wave::Wave;
 
@@ -103,8 +104,11 @@ impl Workgroup {
         let lds = d.lds.next_multiple_of(4) as usize;
         let count = d.waves(items);
         let split = d.descriptor.tg_split();
-        let checks =
-            shared.strict.map(|kinds| (kinds, strict::Group::new(count as usize, lds, split, d.has_engines())));
+        let checks = shared.strict.map(|kinds| {
+            let watched = |races| Watched::new(Arc::clone(races), number, cluster.0, count as usize);
+            let races = shared.races.as_ref().map(watched);
+            (kinds, strict::Group::new(count as usize, lds, split, d.has_engines(), races))
+        });
         let lds = Rc::new(Lds::new(lds));
         let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);
         let barriers = Rc::new(barriers.with_global(Arc::clone(&shared.global)));

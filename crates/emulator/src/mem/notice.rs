@@ -47,10 +47,10 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
     }
 }
 
-/// A scalar load or store of some bytes.
-pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
+/// An access of the whole wave to some bytes.
+pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
     if w.is_watched {
-        strict::scalar(w, stores, address, size);
-        observe::scalar(w, stores, address, size);
+        strict::scalar(w, action, address, size);
+        observe::scalar(w, !matches!(action, Action::Load(_)), address, size);
     }
 }

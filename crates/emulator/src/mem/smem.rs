@@ -9,12 +9,15 @@ use std::time::Instant;
 use luthier_isa::Generation;
 
 use super::flat::Encoded;
-use super::{Action, notice};
+use super::{Action, Transfer, notice};
 use crate::error::FaultKind;
 use crate::op::{Flow, Handler, Op};
 use crate::report::FindingKind;
 use crate::scalar::{NONE, next};
 use crate::wave::Wave;
+
+const LOAD: Action = Action::Load(Transfer::Words);
+const STORE: Action = Action::Store(Transfer::Words);
 
 fn offset(w: &Wave, op: &Op) -> u64 {
     let scalar = if op.src[1] == NONE { 0 } else { u64::from(crate::scalar::s32(w, op, 1)) };
@@ -35,7 +38,7 @@ fn base(w: &Wave, op: &Op) -> u64 {
 fn load(w: &mut Wave, op: &Op) -> Flow {
     let address = word_address(w, op);
     let words = op.imm2;
-    notice::scalar(w, false, address, 4 * words);
+    notice::scalar(w, LOAD, address, 4 * words);
     let mut values = [0u32; 16];
     match w.memory.resolve(&mut w.span, address, 4 * words, false) {
         Ok(p) => (0..words).for_each(|k| values[k as usize & 15] = p.at(4 * k).load32()),
@@ -55,7 +58,7 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
 /// A byte or two, zero- or sign-extended, at an address.
 fn load_part(w: &mut Wave, op: &Op, address: u64, bytes: u64, signed: bool) -> Flow {
     let address = address & !(bytes - 1);
-    notice::scalar(w, false, address, bytes);
+    notice::scalar(w, LOAD, address, bytes);
     let raw = match w.memory.resolve(&mut w.span, address, bytes, false) {
         Ok(p) if bytes == 1 => u32::from(p.load8()),
         Ok(p) => u32::from(p.load16()),
@@ -106,7 +109,7 @@ macro_rules! part_of {
 fn store(w: &mut Wave, op: &Op) -> Flow {
     let address = word_address(w, op);
     let words = op.imm2;
-    notice::scalar(w, true, address, 4 * words);
+    notice::scalar(w, STORE, address, 4 * words);
     match w.memory.resolve(&mut w.span, address, 4 * words, true) {
         Ok(p) => {
             (0..words).for_each(|k| p.at(4 * k).store32(w.s[(usize::from(op.sdst) + k as usize) & 255]));
@@ -157,7 +160,7 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
     }
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
-    notice::scalar(w, false, base.wrapping_add(first), 4 * op.imm2);
+    notice::scalar(w, LOAD, base.wrapping_add(first), 4 * op.imm2);
     for k in 0..op.imm2 {
         let at = first.wrapping_add(4 * k);
         let mut value = 0;
@@ -180,7 +183,7 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
 fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
-    notice::scalar(w, true, base.wrapping_add(first), 4 * op.imm2);
+    notice::scalar(w, STORE, base.wrapping_add(first), 4 * op.imm2);
     for k in 0..op.imm2 {
         let at = first.wrapping_add(4 * k);
         if !fits(at, 4, size) {
@@ -204,7 +207,7 @@ fn atomic_at(w: &mut Wave, op: &Op, address: u64) -> Flow {
     let encoded = Encoded(op.imm2);
     let (Action::Atomic(atomic, returns), words) = (encoded.action(), encoded.words()) else { return Flow::Next };
     let bytes = 4 * u64::from(words);
-    notice::scalar(w, true, address, bytes);
+    notice::scalar(w, encoded.action(), address, bytes);
     let place = w.memory.resolve(&mut w.span, address, bytes, true);
     let p = match place {
         Ok(p) if p.is_aligned(bytes as usize) => p,

@@ -7,6 +7,7 @@ use super::dpp::Dpp;
 use super::dual::halves;
 use super::parts::{accumulates, only_word, pairs, source, stored, written};
 use super::quick::Quick;
+use super::race::coherence::{self, CacheControl, Scope};
 use super::waits::{Counters, Loaded, Wait};
 use crate::lower::row_of;
 use crate::valu::permlane::Within;
@@ -176,6 +177,10 @@ pub struct Checked {
     pub shifts: bool,
     pub hazards: Facts,
     pub quick: Option<Quick>,
+    /// How far an access to device memory reaches, and whether stores say.
+    pub scope: Scope,
+    pub marked: bool,
+    pub cache: Option<CacheControl>,
     /// Which register is beyond those that the kernel's descriptor allocates.
     pub unallocated: Option<String>,
 }
@@ -343,6 +348,9 @@ impl Checked {
             ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
             shifts: shifts(base),
             quick: None,
+            scope: coherence::scope(inst),
+            marked: coherence::marks_stores(info.mode.target().generation()),
+            cache: coherence::cache_control(inst),
             unallocated: None,
         };
         checked.quick = Quick::of(&checked);
@@ -376,6 +384,9 @@ impl Checked {
             ignores_exec: false,
             shifts,
             quick: None,
+            scope: Scope::Plain,
+            marked: false,
+            cache: None,
             unallocated: None,
         }
     }

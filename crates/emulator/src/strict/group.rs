@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::Party;
 use super::cells::{Cells, Conflict, Toucher};
 use super::order::{AccessId, Actor, Clock, Order, Relation};
+use super::race::Watched;
 use crate::mem::engine::Engine;
 use crate::mem::lanes;
 
@@ -37,8 +38,15 @@ pub struct Group {
     /// Whether the processor has engines that move bytes beside the waves.
     engines: bool,
     open: Vec<Open>,
+    /// Device memory, if races there are looked for.
+    races: Option<Watched>,
     /// Who waited first for the round of the workgroup's barrier that some have waited for.
     first_wait: Option<(u32, Party)>,
+}
+
+/// Whether a key is of a barrier of a cluster, or of global wave sync.
+fn is_between_groups(key: u32) -> bool {
+    key == crate::barrier::CLUSTER_KEY || key >> 31 != 0
 }
 
 const WRITTEN: u8 = 0xf;
@@ -48,7 +56,7 @@ const DEFINED: u8 = 0x10;
 pub type SharedGroup = Rc<RefCell<Group>>;
 
 impl Group {
-    pub fn new(waves: usize, lds: usize, split: bool, engines: bool) -> SharedGroup {
+    pub fn new(waves: usize, lds: usize, split: bool, engines: bool, races: Option<Watched>) -> SharedGroup {
         let words = lds.div_ceil(4);
         Rc::new(RefCell::new(Group {
             order: Order::new(waves.max(1), engines),
@@ -61,6 +69,7 @@ impl Group {
             split,
             engines,
             open: Vec::new(),
+            races,
             first_wait: None,
         }))
     }
@@ -133,7 +142,13 @@ impl Group {
         self.order.barrier();
     }
 
+    /// What is known of accesses to device memory, if races there are looked for.
+    pub fn races(&mut self) -> Option<(&Order, &mut Watched)> {
+        Some((&self.order, self.races.as_mut()?))
+    }
+
     pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {
+        self.come(wave, barrier);
         self.order.arrive(wave, barrier, completes);
     }
 
@@ -145,12 +160,27 @@ impl Group {
         }
     }
 
+    /// A wave comes to a barrier of several workgroups.
+    fn come(&mut self, wave: u16, key: u32) {
+        if is_between_groups(key)
+            && let Some((order, races)) = self.races()
+        {
+            races.come(order, wave, key);
+        }
+    }
+
     pub fn signal(&mut self, wave: u16, key: u32, old: Option<u32>) {
+        self.come(wave, key);
         self.order.signal(wave, key, old);
     }
 
     pub fn pass(&mut self, wave: u16, barrier: u32) {
         self.order.pass(wave, barrier);
+        if is_between_groups(barrier)
+            && let Some((order, races)) = self.races()
+        {
+            races.meet(order, wave, barrier);
+        }
     }
 
     pub fn atomic(&mut self, wave: u16, address: u64, returns: bool) {

@@ -11,6 +11,7 @@ use luthier_isa::Reg;
 use super::cells::{Conflict, Touch, Toucher};
 pub use super::engine::{arrived, barrier, defer, landed, transfer};
 use super::order::Relation;
+use super::race::wave as races;
 use super::runs::Runs;
 use super::{Party, Strict, tails};
 use crate::mem::access::{Addresses, Rows};
@@ -39,12 +40,12 @@ impl Scratch {
         self.pages.clear();
     }
 
-    fn holds(&self, address: u64) -> bool {
+    pub(super) fn holds(&self, address: u64) -> bool {
         self.range.contains(&address)
     }
 
     /// The lanes whose addresses are in it.
-    fn lanes(&self, at: &Addresses) -> u64 {
+    pub(super) fn lanes(&self, at: &Addresses) -> u64 {
         if self.range.is_empty() {
             return 0;
         }
@@ -117,28 +118,32 @@ pub fn lds(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: 
 
 /// Before an access to device memory: global or scratch.
 pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
-    with(w, |strict, _| strict.device(action, rows, at));
     let (words, each) = match action {
         Action::Load(t) | Action::Store(t) => pieces(t, rows),
         Action::Atomic(..) => (rows.words.into(), 4),
     };
+    if at.stride == 4 {
+        races::lanes_at(w, action, rows, at, u64::from(words) * u64::from(each));
+    }
+    with(w, |strict, _| strict.device(action, rows, at));
     if at.stride == 4 {
         tails::lanes_at(w, action, rows, at, u64::from(words) * u64::from(each));
     }
 }
 
 /// Before a scalar access.
-pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
-    tails::plain(w, stores, None, address, size);
+pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
+    races::scalar(w, action, address, size);
+    tails::plain(w, !matches!(action, Action::Load(_)), None, address, size);
 }
 
 /// Before an access whose bytes lie apart: `place` gives each one's address.
 pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+    let (Action::Load(transfer) | Action::Store(transfer)) = action else { return };
+    let (words, each) = pieces(transfer, rows);
+    races::bytes(w, action, mask, u32::from(words) * each, place);
     with(w, |strict, _| strict.bytes(action, rows, mask, place));
-    if w.memory.has_tails()
-        && let Action::Load(transfer) | Action::Store(transfer) = action
-    {
-        let (words, each) = pieces(transfer, rows);
+    if w.memory.has_tails() {
         for (lane, byte) in lanes(mask).flat_map(|lane| (0..u32::from(words) * each).map(move |byte| (lane, byte))) {
             tails::plain(w, matches!(action, Action::Store(_)), Some(lane), place(lane, byte), 1);
         }
@@ -148,6 +153,7 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
 /// Before texels are read or written, each in one piece.
 pub fn texels(w: &mut Wave, action: Action, at: &Addresses, bytes: u64) {
     let writes = matches!(action, Action::Store(_));
+    races::lanes_at(w, action, Rows { dst: 0, data: 0, words: 0 }, at, bytes);
     with(w, |strict, _| strict.device_order(action, writes, at.mask, at, bytes));
     tails::lanes_at(w, action, Rows { dst: 0, data: 0, words: 0 }, at, bytes);
 }

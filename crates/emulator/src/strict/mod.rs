@@ -12,7 +12,7 @@
 //!
 //! Where memory is accessed, undefined bits go along into LDS and scratch and come back from there ([`memory`]), and
 //! accesses of different waves to the same bytes must be ordered by a barrier, with the waits that it takes
-//! ([`group`], [`cells`], [`order`]). What moves bytes for a wave while it goes on is an actor of its own, whose work
+//! ([`group`], [`cells`], [`order`]). The same in device memory, between workgroups too, is [`race`]. What moves bytes for a wave while it goes on is an actor of its own, whose work
 //! lands late ([`engine`]).
 
 mod cells;
@@ -27,6 +27,7 @@ pub mod memory;
 mod order;
 mod parts;
 mod quick;
+pub mod race;
 mod runs;
 mod shadow;
 mod spread;
@@ -34,7 +35,7 @@ mod tails;
 mod waits;
 mod within;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 pub use checked::Checked;
@@ -43,6 +44,8 @@ use engine::Landings;
 pub use group::{Group, SharedGroup};
 use luthier_isa::hazard::{Hazards, Missing, Steps};
 use memory::Scratch;
+use race::coherence::Scope;
+use race::wave::Suspect;
 use shadow::Shadow;
 use tails::Tails;
 use waits::Waits;
@@ -84,6 +87,10 @@ pub struct Strict {
     wave: u16,
     /// The memory access of the instruction under way, as `order` numbers it.
     access: u32,
+    /// How far it reaches, and whether stores of this processor say.
+    scope: (Scope, bool),
+    /// By their instructions' addresses.
+    suspects: HashMap<u64, Suspect>,
     /// Nothing out of the ordinary so far in this run of the block, whose own instructions have settled some of what
     /// there is to check ([`within`]).
     clean: bool,
@@ -138,6 +145,8 @@ impl Strict {
             group,
             wave,
             access: 0,
+            scope: (Scope::Plain, false),
+            suspects: HashMap::new(),
             clean: false,
         }
     }
@@ -151,6 +160,7 @@ impl Strict {
         self.hazards.restart();
         self.scratch.restart(scratch);
         self.landings = Landings::default();
+        self.suspects.clear();
         self.tails.clear();
         (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
     }
@@ -196,6 +206,7 @@ impl Strict {
     }
     pub fn take_findings(&mut self) -> Vec<RawFinding> {
         self.report_tails();
+        self.report_suspects();
         std::mem::take(&mut self.log.findings)
     }
     /// The dispatch has set this scalar.
@@ -241,8 +252,8 @@ pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mu
         let steps = checked.hazards.steps();
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
         let looks = !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
-        let plain = checked.wait.is_none() && checked.counters == 0 && checked.unallocated.is_none();
-        let plain = plain && checked.quick.is_some();
+        let plain = checked.wait.is_none() && checked.counters == 0 && checked.cache.is_none();
+        let plain = plain && checked.unallocated.is_none() && checked.quick.is_some();
         op.run = if plain && checked.hazards.is_quiet() { light as Handler } else { before };
         op.imm = std::ptr::from_ref::<Checked>(checked) as u64;
         op.imm2 = checked.pc;
@@ -295,6 +306,10 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     let Some(strict) = &mut w.strict else { return Flow::Next };
     strict.log.pc = op.imm2;
     strict.access = 0;
+    strict.scope = (checked.scope, checked.marked);
+    if let Some(control) = checked.cache {
+        strict.control_caches(control);
+    }
     if let Some(message) = &checked.unallocated {
         strict.log.report(FindingKind::Unallocated, None, None, message.clone());
     }

@@ -137,6 +137,16 @@ impl Order {
         self.first + (self.accesses.len() - 1) as u32
     }
 
+    /// What a wave has seen of another one's clock.
+    pub fn seen(&self, wave: u16, other: u16) -> u32 {
+        self.clocks[usize::from(wave)][usize::from(other)]
+    }
+
+    /// What a wave has seen of the clocks of all.
+    pub fn clock(&self, wave: u16) -> &[u32] {
+        &self.clocks[usize::from(wave)][..self.waves]
+    }
+
     pub fn actor(&self, wave: u16, engine: Engine) -> Actor {
         let which = match engine {
             Engine::Direct | Engine::Loads => 1,

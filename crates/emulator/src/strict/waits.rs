@@ -10,6 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use luthier_isa::Reg;
 
 use super::order::AccessId;
+use super::race::known::Done;
 use super::{Checked, Log};
 use crate::report::FindingKind;
 
@@ -102,6 +103,20 @@ struct InFlight {
     order: u8,
     /// The access to memory shared with other waves that it makes; zero for none.
     access: AccessId,
+    /// Its number among the wave's accesses to device memory; zero for none, or if it is done.
+    seq: u32,
+    /// Which of the wave's streams of accesses that is in.
+    stream: u8,
+}
+
+impl InFlight {
+    fn stream(&self) -> u8 {
+        match () {
+            () if self.unordered => 2,
+            () if self.counters & STORES != 0 => 1,
+            () => 0,
+        }
+    }
 }
 
 pub(super) struct Waits {
@@ -143,7 +158,17 @@ impl Waits {
             self.any |= !loaded.is_empty();
             let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
             let needs = counters;
-            self.in_flight.push_back(InFlight { loaded, filled, counters, needs, unordered, order, access: 0 });
+            self.in_flight.push_back(InFlight {
+                loaded,
+                filled,
+                counters,
+                needs,
+                unordered,
+                order,
+                access: 0,
+                seq: 0,
+                stream: 0,
+            });
             self.make_room();
         }
         free
@@ -249,6 +274,23 @@ impl Waits {
         }
     }
 
+    /// The operation issued last is the wave's access to device memory with this number; gives its stream.
+    pub fn number(&mut self, seq: u32) -> usize {
+        let Some(last) = self.in_flight.back_mut() else { return 0 };
+        (last.seq, last.stream) = (seq, last.stream());
+        last.stream.into()
+    }
+
+    /// The last access to device memory of each stream that is done, of so many.
+    pub fn done(&self, issued: u32) -> Done {
+        let mut done = [issued; 3];
+        for item in self.in_flight.iter().filter(|item| item.seq != 0 && item.needs != 0) {
+            let own = &mut done[usize::from(item.stream)];
+            *own = (*own).min(item.seq - 1);
+        }
+        done
+    }
+
     /// Accesses to LDS that were issued and not waited for.
     pub fn in_lds(&self) -> impl Iterator<Item = AccessId> + '_ {
         self.in_flight.iter().filter(|item| item.needs == LDS && item.access != 0).map(|item| item.access)
@@ -331,7 +373,17 @@ mod tests {
         let mut loaded = Loaded::default();
         loaded.add(reg, 1);
         let needs = counters;
-        waits.in_flight.push_back(InFlight { loaded, filled: !0, counters, needs, unordered, order: 0, access: 0 });
+        waits.in_flight.push_back(InFlight {
+            loaded,
+            filled: !0,
+            counters,
+            needs,
+            unordered,
+            order: 0,
+            access: 0,
+            seq: 0,
+            stream: 0,
+        });
     }
 
     fn both(loads: u32, lds: u32) -> Wait {

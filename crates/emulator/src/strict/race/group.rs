@@ -1,0 +1,290 @@
+//! What the waves of one workgroup know of accesses to device memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::cells::{Stamp, page_of};
+use super::coherence::ALL;
+use super::known::{Done, Known, Told};
+use super::touch::Touched;
+use super::{Races, lock};
+use crate::strict::order::Order;
+
+/// A word that was read by an atomic access.
+struct Looked {
+    seq: u32,
+    stream: usize,
+    /// Which caches were invalidated since.
+    seen: u8,
+}
+
+/// Words that are remembered to have been looked at.
+const MOST_LOOKED: usize = 1 << 16;
+/// Acquisitions from which on it pays to unite those that all waves know of.
+const MANY: usize = 32;
+
+#[derive(Default)]
+struct Own {
+    issued: u32,
+    /// By the wave's own time: the first access since then.
+    marks: Vec<u32>,
+    looked: HashMap<u64, Looked>,
+    /// What was acquired from stores, by their wave, and from atomics, by word.
+    from_stores: HashMap<u32, u32>,
+    from_chains: HashMap<u64, u64>,
+    /// What it knew when it wrote caches back last.
+    backed: Option<Told>,
+    last: Option<Told>,
+    /// The clock and the number of acquisitions that `mates` and `others` are of.
+    as_of: (Box<[u32]>, usize),
+    mates: Arc<[u32]>,
+    others: Arc<Known>,
+}
+
+struct Acquired {
+    wave: u16,
+    /// The wave's own.
+    time: u32,
+    known: Arc<Known>,
+}
+
+pub struct Watched {
+    pub(super) races: Arc<Races>,
+    /// The number of its first wave in the launch.
+    first: u32,
+    cluster: u64,
+    waves: Vec<Own>,
+    acquired: Vec<Acquired>,
+    /// Of them.
+    version: usize,
+    /// Room for what an access touches.
+    pub(super) touched: Vec<Touched>,
+}
+
+impl Watched {
+    /// The workgroup with a number, of so many waves.
+    pub fn new(races: Arc<Races>, group: u64, cluster: u64, waves: usize) -> Watched {
+        let first = races.first_wave(group);
+        Watched {
+            races,
+            first,
+            cluster,
+            waves: (0..waves.max(1)).map(|_| Own::default()).collect(),
+            acquired: Vec::new(),
+            version: 0,
+            touched: Vec::new(),
+        }
+    }
+
+    pub(super) fn who(&self, wave: u16) -> u32 {
+        self.first.wrapping_add(wave.into())
+    }
+
+    pub(super) fn mate(&self, who: u32) -> Option<usize> {
+        who.checked_sub(self.first).map(|mate| mate as usize).filter(|&mate| mate < self.waves.len())
+    }
+
+    /// How many accesses a wave has made.
+    pub fn issued(&self, wave: u16) -> u32 {
+        self.waves[usize::from(wave)].issued
+    }
+
+    /// The number of the wave's next access.
+    pub fn issue(&mut self, order: &Order, wave: u16) -> u32 {
+        let time = order.seen(wave, wave) as usize;
+        let own = &mut self.waves[usize::from(wave)];
+        own.issued += 1;
+        if own.marks.len() <= time {
+            own.marks.resize(time + 1, own.issued);
+        }
+        own.issued
+    }
+
+    /// How many accesses a wave had made up to a time of its own.
+    fn issued_by(&self, mate: usize, time: u32) -> u32 {
+        let own = &self.waves[mate];
+        own.marks.get(time as usize + 1).map_or(own.issued, |first| first - 1)
+    }
+
+    /// The acquisitions that a wave knows of.
+    fn known_to<'a>(&'a self, order: &'a Order, wave: u16) -> impl Iterator<Item = &'a Known> {
+        let knows = move |a: &&Acquired| a.wave == wave || order.seen(wave, a.wave) >= a.time;
+        self.acquired.iter().filter(knows).map(|a| &*a.known)
+    }
+
+    /// Whether an earlier access comes before what a wave does now.
+    pub(super) fn is_ordered(&self, order: &Order, wave: u16, earlier: &Stamp) -> bool {
+        if let Some(mate) = self.mate(earlier.who) {
+            let seen = order.seen(wave, mate as u16);
+            if mate == usize::from(wave) || earlier.seq <= self.issued_by(mate, seen) {
+                return true;
+            }
+        }
+        self.known_to(order, wave).any(|known| known.covers(earlier.who, earlier.stream(), earlier.seq))
+    }
+
+    /// Notes what a wave tells by the write that it is about to issue; `done` is what its waits guarantee.
+    pub fn tell(&mut self, order: &Order, wave: u16, done: Done) -> Told {
+        let told = self.told(order, wave, done);
+        let own = &mut self.waves[usize::from(wave)];
+        if !own.last.as_ref().is_some_and(|last| last.is_same(&told)) {
+            self.races.tell(own.issued + 1, told.clone());
+            own.last = Some(told.clone());
+        }
+        told
+    }
+
+    fn told(&mut self, order: &Order, wave: u16, done: Done) -> Told {
+        let now = self.all_told(order, wave, done);
+        if !self.races.writes_back {
+            return now;
+        }
+        match &self.waves[usize::from(wave)].backed {
+            None => Told { done: [0; 3], mates: Arc::default(), others: Arc::default(), ..now },
+            Some(backed) => {
+                let done = std::array::from_fn(|stream| done[stream].min(backed.done[stream]));
+                Told { done, ..backed.clone() }
+            }
+        }
+    }
+
+    /// All that a wave knows.
+    fn all_told(&mut self, order: &Order, wave: u16, done: Done) -> Told {
+        let at = usize::from(wave);
+        let clock = order.clock(wave);
+        let (as_of, acquisitions) = &self.waves[at].as_of;
+        if **as_of != *clock || *acquisitions != self.version {
+            let mates = (0..self.waves.len()).map(|mate| self.issued_by(mate, clock[mate])).collect();
+            let mut others = Known::default();
+            self.known_to(order, wave).for_each(|known| others.join(known));
+            let version = self.version;
+            let own = &mut self.waves[at];
+            (own.mates, own.others) = (mates, Arc::new(others));
+            own.as_of = (clock.into(), version);
+        }
+        let own = &self.waves[at];
+        let (mates, others) = (Arc::clone(&own.mates), Arc::clone(&own.others));
+        Told { who: self.who(wave), done, first: self.first, mates, others }
+    }
+
+    /// A wave has its caches written back.
+    pub fn write_back(&mut self, order: &Order, wave: u16) {
+        let issued = self.waves[usize::from(wave)].issued;
+        self.waves[usize::from(wave)].backed = Some(self.all_told(order, wave, [issued; 3]));
+    }
+
+    /// A wave invalidates some caches.
+    pub fn invalidate(&mut self, order: &Order, wave: u16, caches: u8, done: Done) {
+        let looked = &mut self.waves[usize::from(wave)].looked;
+        if looked.is_empty() {
+            return;
+        }
+        let mut words = Vec::new();
+        looked.retain(|&word, look| {
+            if look.seq <= done[look.stream] {
+                look.seen |= caches;
+            }
+            if look.seen == ALL {
+                words.push(word);
+            }
+            look.seen != ALL
+        });
+        self.acquire(order, wave, &words, false);
+    }
+
+    /// A wave acquires what those told who wrote these words last; `nearby`: only of its workgroup's waves.
+    fn acquire(&mut self, order: &Order, wave: u16, words: &[u64], nearby: bool) {
+        let mut known = Known::default();
+        for &word in words {
+            let address = word << 2;
+            let writer = {
+                let shard = self.races.shard(page_of(address));
+                let own = &mut self.waves[usize::from(wave)];
+                if let Some((chain, version)) = shard.chains.get(&word)
+                    && !nearby
+                    && own.from_chains.insert(word, *version) != Some(*version)
+                {
+                    known.join(chain);
+                }
+                shard.pages.writer(address)
+            };
+            let Some(writer) = writer.filter(|writer| writer.who != 0 && writer.who != self.who(wave)) else {
+                continue;
+            };
+            let mate = self.mate(writer.who).is_some();
+            let reaches = writer.has(if mate { Stamp::GROUP } else { Stamp::DEVICE } | Stamp::SMALL);
+            if nearby && !mate || !reaches {
+                continue;
+            }
+            if self.waves[usize::from(wave)].from_stores.insert(writer.who, writer.seq) != Some(writer.seq)
+                && let Some(told) = self.races.told(&writer)
+            {
+                told.join_into(&mut known);
+            }
+        }
+        if !known.is_empty() {
+            self.note(order, wave, known);
+        }
+    }
+
+    /// A wave knows this from now on.
+    fn note(&mut self, order: &Order, wave: u16, known: Known) {
+        let time = order.seen(wave, wave);
+        match self.acquired.iter_mut().find(|a| a.wave == wave && a.time == time) {
+            Some(a) => Arc::make_mut(&mut a.known).join(&known),
+            None => self.acquired.push(Acquired { wave, time, known: Arc::new(known) }),
+        }
+        self.version += 1;
+        if self.acquired.len() > MANY {
+            self.unite(order);
+        }
+    }
+
+    /// What all waves know of becomes one.
+    fn unite(&mut self, order: &Order) {
+        let waves = 0..self.waves.len() as u16;
+        let all_know = |a: &Acquired| waves.clone().all(|wave| order.seen(wave, a.wave) >= a.time);
+        let (old, new) = std::mem::take(&mut self.acquired).into_iter().partition::<Vec<_>, _>(all_know);
+        let mut known = Known::default();
+        old.iter().for_each(|a| known.join(&a.known));
+        self.acquired = vec![Acquired { wave: 0, time: 0, known: Arc::new(known) }];
+        self.acquired.extend(new);
+    }
+
+    /// A wave reads a word by an atomic access.
+    pub(super) fn look(&mut self, wave: u16, word: u64, seq: u32, stream: usize) {
+        let looked = &mut self.waves[usize::from(wave)].looked;
+        if looked.len() >= MOST_LOOKED {
+            looked.clear();
+        }
+        looked.insert(word, Looked { seq, stream, seen: 0 });
+    }
+
+    /// A wave acquires what waves of its workgroup told.
+    pub(super) fn acquire_nearby(&mut self, order: &Order, wave: u16, done: Done) {
+        let looked = &self.waves[usize::from(wave)].looked;
+        let words: Vec<u64> =
+            looked.iter().filter(|(_, look)| look.seq <= done[look.stream]).map(|(&word, _)| word).collect();
+        self.acquire(order, wave, &words, true);
+    }
+
+    /// A wave comes to a barrier of several workgroups, which orders all that it knows of.
+    pub fn come(&mut self, order: &Order, wave: u16, key: u32) {
+        let issued = self.waves[usize::from(wave)].issued;
+        let told = self.all_told(order, wave, [issued; 3]);
+        told.join_into(lock(&self.races.meetings).entry(self.meeting(key)).or_default());
+    }
+
+    /// A wave has waited for such a barrier.
+    pub fn meet(&mut self, order: &Order, wave: u16, key: u32) {
+        let known = lock(&self.races.meetings).get(&self.meeting(key)).cloned();
+        if let Some(known) = known {
+            self.note(order, wave, known);
+        }
+    }
+
+    fn meeting(&self, key: u32) -> u64 {
+        let cluster = if key == crate::barrier::CLUSTER_KEY { self.cluster } else { 0 };
+        u64::from(key) << 32 | cluster & 0xffff_ffff
+    }
+}

@@ -1,0 +1,117 @@
+//! What is known to have happened: of some waves, how many of their accesses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A wave's accesses complete in order within each stream: loads, stores where the processor counts them apart, scalar
+/// loads. The number of the last one that is done.
+pub type Done = [u32; 3];
+
+/// The accesses of waves, by the wave's number.
+#[derive(Clone, Default, Debug)]
+pub struct Known(HashMap<u32, Done>);
+
+impl Known {
+    pub fn covers(&self, who: u32, stream: usize, seq: u32) -> bool {
+        self.0.get(&who).is_some_and(|done| seq <= done[stream])
+    }
+    pub fn add(&mut self, who: u32, done: Done) {
+        let own = self.0.entry(who).or_default();
+        own.iter_mut().zip(done).for_each(|(own, new)| *own = (*own).max(new));
+    }
+    pub fn join(&mut self, other: &Known) {
+        other.0.iter().for_each(|(&who, &done)| self.add(who, done));
+    }
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What a wave tells those who read what it writes: what it has done, what it knows of its workgroup's waves, from the
+/// first on, and of others.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub who: u32,
+    pub done: Done,
+    /// How many accesses of each wave of the workgroup, of which `first` is the first.
+    pub first: u32,
+    pub mates: Arc<[u32]>,
+    pub others: Arc<Known>,
+}
+
+impl Told {
+    pub fn join_into(&self, known: &mut Known) {
+        known.join(&self.others);
+        for (who, &issued) in (self.first..).zip(self.mates.iter()) {
+            if who != self.who && issued != 0 {
+                known.add(who, [issued; 3]);
+            }
+        }
+        known.add(self.who, self.done);
+    }
+    pub fn is_same(&self, other: &Told) -> bool {
+        self.done == other.done && Arc::ptr_eq(&self.mates, &other.mates) && Arc::ptr_eq(&self.others, &other.others)
+    }
+}
+
+/// What a wave told, from which access on.
+#[derive(Default, Debug)]
+pub struct History(Vec<(u32, Told)>);
+
+/// Changes that are remembered. Who reads what was written before them learns a little too much.
+const MOST: usize = 16;
+
+impl History {
+    /// From the access `seq` on, the wave tells this.
+    pub fn push(&mut self, seq: u32, told: Told) {
+        if self.0.len() == MOST {
+            self.0.remove(0);
+        }
+        self.0.push((seq, told));
+    }
+    /// What the access `seq` tells.
+    pub fn at(&self, seq: u32) -> Option<&Told> {
+        let later = self.0.partition_point(|(from, _)| *from <= seq);
+        let dropped = self.0.len() == MOST;
+        let at = match later.checked_sub(1) {
+            Some(at) => at,
+            None if dropped => 0,
+            None => return None,
+        };
+        self.0.get(at).map(|(_, told)| told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(done: u32) -> Told {
+        Told { who: 7, done: [done; 3], first: 5, mates: Arc::from([3, 0]), others: Arc::default() }
+    }
+
+    #[test]
+    fn what_is_told_is_known_wave_by_wave_and_stream_by_stream() {
+        let mut known = Known::default();
+        Told { done: [4, 9, 0], ..told(0) }.join_into(&mut known);
+        assert!(known.covers(7, 0, 4) && !known.covers(7, 0, 5) && known.covers(7, 1, 9) && !known.covers(7, 2, 1));
+        assert!(known.covers(5, 2, 3) && !known.covers(5, 0, 4) && !known.covers(6, 0, 1));
+        told(2).join_into(&mut known);
+        assert!(known.covers(7, 1, 9) && known.covers(7, 2, 2));
+    }
+
+    #[test]
+    fn an_access_tells_what_was_true_when_it_was_made() {
+        let mut history = History::default();
+        assert!(history.at(3).is_none());
+        for n in 1..=4 {
+            history.push(10 * n, told(n));
+        }
+        assert!(history.at(9).is_none());
+        assert_eq!([10, 19, 20, 99].map(|seq| history.at(seq).unwrap().done[0]), [1, 1, 2, 4]);
+        for n in 5..=40 {
+            history.push(10 * n, told(n));
+        }
+        assert_eq!(history.at(10).unwrap().done[0], 25);
+    }
+}

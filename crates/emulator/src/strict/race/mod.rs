@@ -1,0 +1,100 @@
+//! Data races in device memory.
+//!
+//! Two accesses to the same bytes by different waves race if one of them writes, not both are atomic, and nothing orders
+//! them. Within a workgroup, barriers and atomics order ([`Order`]). Between workgroups it takes what LLVM's memory model
+//! asks for: the writer waits for what it has done (and, on some processors, writes caches back), then writes an atomic
+//! variable; the reader reads that with an access that reaches as far, waits for it, and invalidates its caches. So a wave
+//! that writes *tells* something ([`known::Told`]); one that reads with an atomic access has *looked*, and *acquires* what
+//! the last writers told when it invalidates its caches.
+//!
+//! Words of memory remember who touched them last ([`cells`]), with the number of the access in its wave. There is no
+//! clock of all waves in each wave: what is known of other workgroups is a map, empty for kernels that do not meet.
+
+pub mod cells;
+pub mod coherence;
+mod group;
+pub mod known;
+mod touch;
+pub(super) mod wave;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cells::{Pages, Stamp};
+pub use group::Watched;
+use known::{History, Known, Told};
+pub use touch::{Access, Race};
+
+/// What a launch remembers, for all its waves.
+pub struct Races {
+    shards: Vec<Mutex<Shard>>,
+    told: Vec<Mutex<HashMap<u32, History>>>,
+    /// What those knew who have come to a barrier of several workgroups.
+    meetings: Mutex<HashMap<u64, Known>>,
+    /// Whether atomics have met anywhere.
+    has_chains: AtomicBool,
+    /// Of chains, so far.
+    changes: AtomicU64,
+    groups: [u32; 3],
+    /// Waves of a whole workgroup.
+    waves: u32,
+    writes_back: bool,
+}
+
+#[derive(Default)]
+struct Shard {
+    pages: Pages,
+    /// Words that atomics have changed since a store: what all of them told, and when that changed last.
+    chains: HashMap<u64, (Known, u64)>,
+}
+
+const SHARDS: usize = 64;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Races {
+    /// For a launch of so many workgroups of so many waves.
+    pub fn new(groups: [u32; 3], waves: u32, writes_back: bool) -> Races {
+        Races {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            told: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            meetings: Mutex::default(),
+            has_chains: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
+            groups,
+            waves: waves.max(1),
+            writes_back,
+        }
+    }
+
+    fn shard(&self, page: u64) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[page as usize % SHARDS])
+    }
+
+    fn histories(&self, who: u32) -> MutexGuard<'_, HashMap<u32, History>> {
+        lock(&self.told[who as usize % SHARDS])
+    }
+
+    fn tell(&self, seq: u32, told: Told) {
+        self.histories(told.who).entry(told.who).or_default().push(seq, told);
+    }
+
+    fn told(&self, by: &Stamp) -> Option<Told> {
+        self.histories(by.who).get(&by.who)?.at(by.seq).cloned()
+    }
+
+    /// The number of a workgroup's first wave.
+    pub fn first_wave(&self, group: u64) -> u32 {
+        (group as u32).wrapping_mul(self.waves).wrapping_add(1)
+    }
+
+    /// A wave's workgroup, and its number there.
+    pub fn place_of(&self, who: u32) -> ([u32; 3], u32) {
+        let (group, wave) = ((who - 1) / self.waves, (who - 1) % self.waves);
+        let [x, y, _] = self.groups.map(|n| n.max(1));
+        ([group % x, group / x % y, group / x / y], wave)
+    }
+}

@@ -1,0 +1,150 @@
+//! A wave's accesses to device memory, as the search for races sees them.
+
+use super::coherence::{ALL, CacheControl, Scope};
+use super::{Access, Race};
+use crate::mem::access::{Addresses, Rows};
+use crate::mem::atomic::Atomic;
+use crate::mem::{Action, lanes};
+use crate::report::FindingKind;
+use crate::strict::memory::with;
+use crate::strict::{Party, Strict};
+use crate::wave::Wave;
+
+/// A load that races, unless it turns out to be the first of a loop that compares and swaps.
+pub struct Suspect {
+    access: Access,
+    race: Race,
+    by_lanes: bool,
+}
+
+/// Before an access of lanes to device memory, each to `size` bytes in one piece.
+pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: u64) {
+    with(w, |strict, w| {
+        let mask = at.mask & !strict.scratch.lanes(at);
+        if mask == 0 || !strict.looks_for_races() {
+            return;
+        }
+        let mut places = [(0, 0); 64];
+        let mut count = 0;
+        for lane in lanes(mask) {
+            places[count] = (lane, at.lane[lane]);
+            count += 1;
+        }
+        let same = |lane: usize| rows.words != 0 && is_in_memory(w, action, rows, lane, at.lane[lane]);
+        strict.race(action, &places[..count], size, true, &same);
+    });
+}
+
+/// Before an access whose bytes lie apart.
+pub fn bytes(w: &mut Wave, action: Action, mask: u64, count: u32, place: &dyn Fn(usize, u32) -> u64) {
+    with(w, |strict, _| {
+        if strict.looks_for_races() {
+            let all = lanes(mask).flat_map(|lane| (0..count).map(move |byte| (lane, place(lane, byte))));
+            let places: Vec<_> = all.filter(|&(_, address)| !strict.scratch.holds(address)).collect();
+            strict.race(action, &places, 1, true, &|_| false);
+        }
+    });
+}
+
+/// Before a scalar access.
+pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
+    with(w, |strict, _| {
+        if strict.looks_for_races() {
+            strict.race(action, &[(0, address)], size, false, &|_| false);
+        }
+    });
+}
+
+/// Whether memory holds what a lane is about to store.
+fn is_in_memory(w: &Wave, action: Action, rows: Rows, lane: usize, address: u64) -> bool {
+    let Action::Store(transfer) = action else { return false };
+    let mut there = [0; 64];
+    let size = transfer.bytes(rows.words) as usize;
+    let Some(there) = there.get_mut(..size) else { return false };
+    let stored = (0..usize::from(rows.words)).map(|k| transfer.extract(w.rows[usize::from(rows.data) + k].0[lane]));
+    let stored: Vec<u8> = stored.flat_map(u32::to_le_bytes).take(size).collect();
+    w.memory.read(address, there).is_ok() && *there == *stored
+}
+
+impl Strict {
+    fn looks_for_races(&self) -> bool {
+        self.log.wanted.contains(FindingKind::MemoryRace.into()) && self.group.borrow_mut().races().is_some()
+    }
+
+    fn race(
+        &mut self,
+        action: Action,
+        places: &[(usize, u64)],
+        size: u64,
+        by_lanes: bool,
+        same: &dyn Fn(usize) -> bool,
+    ) {
+        let mut group = self.group.borrow_mut();
+        let Some((order, races)) = group.races().filter(|_| !places.is_empty()) else { return };
+        let (atomic, compares) = match action {
+            Action::Atomic(atomic, returns) => (Some(returns), matches!(atomic, Atomic::CmpSwap | Atomic::FCmpSwap)),
+            _ => (None, false),
+        };
+        if compares && !self.suspects.is_empty() {
+            let is_here = |address: u64| places.iter().any(|&(_, at)| at >> 2 == address >> 2);
+            self.suspects.retain(|_, suspect| !is_here(suspect.race.address));
+        }
+        let writes = !matches!(action, Action::Load(_));
+        let done = self.waits.done(races.issued(self.wave));
+        let told = writes.then(|| races.tell(order, self.wave, done));
+        let seq = races.issue(order, self.wave);
+        let stream = self.waits.number(seq);
+        let (scope, marked) = self.scope;
+        let access = Access { wave: self.wave, pc: self.log.pc, writes, atomic, scope, size, marked, seq, stream };
+        let race = races.touch(order, &access, places, told.as_ref(), done, same);
+        drop(group);
+        match race {
+            Some(race) if race.may_compare => {
+                self.suspects.entry(access.pc).or_insert(Suspect { access, race, by_lanes });
+            }
+            Some(race) => self.report_race(&access, race, by_lanes),
+            None => {}
+        }
+    }
+
+    /// Reports loads that no compare and swap has followed.
+    pub(in crate::strict) fn report_suspects(&mut self) {
+        let mut suspects: Vec<_> = self.suspects.drain().collect();
+        suspects.sort_by_key(|(pc, _)| *pc);
+        for (pc, Suspect { access, race, by_lanes }) in suspects {
+            self.log.pc = pc;
+            self.report_race(&access, race, by_lanes);
+        }
+    }
+
+    #[cold]
+    fn report_race(&mut self, access: &Access, race: Race, by_lanes: bool) {
+        let Race { lane, address, pc, wrote, group: [x, y, z], wave, .. } = race;
+        let (what, scope) = (if wrote { "writes" } else { "reads" }, access.scope);
+        let hint = match scope {
+            Scope::Group => ": this access is atomic within its workgroup only",
+            _ => "",
+        };
+        let message = format!(
+            "wave {wave} of workgroup ({x}, {y}, {z}) {what} the same bytes of memory, and nothing orders the two{hint}"
+        );
+        let party = Party { pc, wave };
+        let lane = by_lanes.then_some(lane as u32);
+        self.log.report_pair(FindingKind::MemoryRace, lane, Some(address), message, Some(party));
+    }
+
+    /// An instruction for caches.
+    pub(in crate::strict) fn control_caches(&mut self, control: CacheControl) {
+        let mut group = self.group.borrow_mut();
+        let Some((order, races)) = group.races() else { return };
+        let done = self.waits.done(races.issued(self.wave));
+        if matches!(control, CacheControl::WriteBack | CacheControl::Both) {
+            races.write_back(order, self.wave);
+        }
+        match control {
+            CacheControl::Invalidate(caches) => races.invalidate(order, self.wave, caches, done),
+            CacheControl::Both => races.invalidate(order, self.wave, ALL, done),
+            CacheControl::WriteBack => {}
+        }
+    }
+}
