@@ -227,6 +227,7 @@ impl Device {
             strict: packet.strict.kinds(),
             watch: None,
             watchdog: self.watchdog(),
+            done: Arc::default(),
             scratch,
             scratch_slot,
             spare: self.spare(),
