@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from .launching import Launch, LaunchKeywords, Strict
     from .linked import Linked
     from .loader import LoadedObject, LoadedSymbol, Location, MockLoader
-    from .mock_device import Device, finding_kinds
+    from .mock_device import Device, Progress, finding_kinds
     from .module import Module
     from .observe import Registers, Session, Snapshot, Trace
     from .planning import instrument
@@ -114,6 +114,7 @@ _HOME = {
     "Operand": "_core",
     "Pc": "given",
     "PointId": "given",
+    "Progress": "mock_device",
     "Reg": "given",
     "Register": "_core",
     "Registers": "observe",
@@ -158,7 +159,8 @@ __all__ = [
     "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
-    "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Properties", "Reg",
+    "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
+    "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
     "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "UnresolvedSymbolError", "finding_kinds",
     "flag_bits", "instrument", "instrument_file", "__version__",

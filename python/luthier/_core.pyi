@@ -1,6 +1,6 @@
 """The native module. Its errors are those of :mod:`luthier.errors`; long work releases the GIL."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final, overload
 
 __all__ = [
@@ -718,7 +718,7 @@ def flag_bits() -> dict[str, int]:
 class Device:
     """The mock device; see :class:`luthier.Device`. Addresses are the device's."""
 
-    def __new__(cls, processor: str, threads: int = 0, watchdog: int | None = None) -> Device:
+    def __new__(cls, processor: str, threads: int = 0, watchdog: int | None = None, seconds: float | None = None) -> Device:
         """``threads``: CPU threads that run workgroups, 0 for one on each core. ``watchdog``: instructions of one workgroup
         after which a launch is given up."""
     def load(self, code_object: CodeObject) -> int:
@@ -751,12 +751,14 @@ class Device:
         cooperative: bool = False,
         cluster: tuple[int, int, int] | None = None,
         schedule: str | None = None,
+        progress: Callable[[float, int, int, int], object] | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
         findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
         that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then.
-        ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster."""
+        ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
+        about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them."""
     def session(
         self,
         module: int,

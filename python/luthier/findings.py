@@ -37,7 +37,21 @@ def finding_text(finding: dict[str, Any]) -> str:
         at += f", {finding['place']}" if finding["address"] is not None else ""
     if finding.get("source_text"):
         at += f"; source: {finding['source_text']}"
-    return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}"
+    return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}{_others(finding)}"
+
+
+def _others(finding: dict[str, Any]) -> str:
+    """Of a finding that was made several times: how often, and the worst."""
+    count, worst = finding.get("count", 1), finding.get("worst")
+    if count < 2:
+        return ""
+    text = f"; the first of {count:,} {'lanes' if finding['lane'] is not None else 'times'}"
+    if worst is not None and worst["address"] != finding["address"]:
+        lane = f" lane {worst['lane']}" if worst["lane"] is not None else ""
+        place = f", {worst['place']}" if worst["place"] else ""
+        who = f"workgroup {tuple(worst['workgroup'])} wave {worst['wave']}{lane}"
+        text += f", the worst is {who}, address {worst['address']:#x}{place}"
+    return text
 
 
 def _line(place: dict[str, Any]) -> str:

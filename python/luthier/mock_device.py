@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from . import _core
 from .code_object import CodeObject
@@ -30,21 +30,53 @@ def finding_kinds() -> list[str]:
     return _core.finding_kinds()
 
 
-class Device:
-    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core). A launch is given up, with a
-    DeviceError that says where all waves are, when one workgroup has run ``watchdog`` instructions (100 billion unless
-    told). ``compute_units`` is what :attr:`properties` says; nothing else depends on it."""
+class Progress(NamedTuple):
+    """How far a launch is."""
 
-    def __init__(self, processor: str = "gfx90a", *, threads: int = 0, watchdog: int | None = None, compute_units: int = 8):
+    #: Since it began.
+    seconds: float
+    #: Retired by all waves, up to a few thousand.
+    instructions: int
+    #: That have ended, ...
+    workgroups: int
+    #: ... and all.
+    of: int
+
+    def __str__(self) -> str:
+        done = f"{self.workgroups:,} of {self.of:,} workgroups done, {self.instructions:,} instructions"
+        return f"running for {self.seconds:.0f} s: {done}"
+
+
+class Device:
+    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core).
+
+    A launch is given up, with a DeviceError that says where all waves are, when one workgroup has run ``watchdog``
+    instructions (100 billion unless told), or when it has taken ``timeout`` seconds (never, unless told). ``progress`` is
+    called about once a second while a launch goes on, with a :class:`Progress`. ``compute_units`` is what
+    :attr:`properties` says; nothing else depends on it."""
+
+    def __init__(
+        self,
+        processor: str = "gfx90a",
+        *,
+        threads: int = 0,
+        watchdog: int | None = None,
+        timeout: float | None = None,
+        progress: Callable[[Progress], object] | None = None,
+        compute_units: int = 8,
+    ):
+        if timeout is not None and not 0 < timeout < 1e9:
+            raise ArgumentError(f"timeout: {timeout!r} is not a number of seconds")
         if watchdog is not None and not 0 < watchdog < 1 << 64:
             raise ArgumentError(f"watchdog: {watchdog} is not a number of instructions")
         if processor not in _core.TARGETS:
             raise DeviceError(f"there is no mock device for {processor}: there is one for {', '.join(_core.TARGETS)}")
         self.processor = processor
-        self.core = _core.Device(processor, threads, watchdog)
+        self.core = _core.Device(processor, threads, watchdog, timeout)
         #: What is shared with the device for as long as it lives.
         self.memory = HostMemory(self.core)
         self._compute_units = compute_units
+        self.progress = None if progress is None else lambda *facts: progress(Progress(*facts))
         self._modules: dict[tuple[Any, ...], tuple[Module, Any]] = {}
 
     @property

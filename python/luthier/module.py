@@ -17,7 +17,7 @@ from .report import Report
 from .results import RunResult
 from .tool import Tool, instances
 from .tracebacks import shortened
-from .where import explained, place_of, source_text
+from .where import explained, farthest, place_of, source_text
 
 if TYPE_CHECKING:
     import numpy
@@ -162,20 +162,29 @@ class Module:
                 launch.cooperative,
                 launch.cluster,
                 launch.schedule,
+                self.device.progress,
             )
             packed.fetch(core)
         except DeviceError as error:
-            raise explained(error, places or places_of()) from None
+            raise explained(error, [*(places or places_of()), *self._tools_places()]) from None
         finally:
             del kept
         seen = report.pop("seen", None)
         report["findings"] = [Finding(finding) for finding in report["findings"]]
         places = places or places_of() if report["findings"] else places
+        known = [*places, *self._tools_places()] if report["findings"] else []
         for finding in report["findings"]:
             address = finding["address"]
-            finding["place"] = None if address is None else place_of(address, places)
+            finding["place"] = None if address is None else place_of(address, known)
+            finding["worst"] = farthest(finding, known)
             finding["source_text"] = source_text(finding["source"])
         return RunResult(self, kernel, launch.grid, launch.block, list(launch.args), **report), seen, places
+
+    def _tools_places(self) -> list[Place]:
+        """Where on the device the tools' arrays and counters are."""
+        variables = self.instrumentation["variables"] if self.instrumentation else ()
+        found = [(name, self.device.core.symbol(self._id, name)) for name in variables]
+        return [Place(at[0], at[1], -1, f"the tool's variable {name}", True) for name, at in found if at is not None]
 
     def reports(self) -> list[Report]:
         """Every tool's report on all launches so far."""

@@ -32,6 +32,22 @@ def place_of(address: int, places: Sequence[Place]) -> str | None:
     return None
 
 
+def farthest(finding: dict[str, Any], places: Sequence[Place]) -> dict[str, Any] | None:
+    """Of the lanes that a finding is about, the one whose address is farthest from all arrays; None for a finding of one
+    lane, or without addresses."""
+    ends = [end for end in (finding["lowest"], finding["highest"]) if end is not None]
+    if finding["count"] < 2 or not ends:
+        return None
+    end = max(ends, key=lambda end: _distance(end["address"], places))
+    return {**end, "place": place_of(end["address"], places)}
+
+
+def _distance(address: int, places: Sequence[Place]) -> int:
+    """Bytes from an address to the nearest array."""
+    gaps = [max(p.address - address, address - (p.address + p.size - 1), 0) for p in places]
+    return min(gaps, default=address)
+
+
 def source_text(frames: Sequence[dict[str, Any]]) -> str | None:
     """The text of the source line that an instruction comes from, where the file is there."""
     if not frames or not frames[0]["file"] or not frames[0]["line"]:

@@ -41,6 +41,22 @@ def test_every_public_thing_is_documented():
             assert ast.get_docstring(node), node.name
 
 
+def _documented(node, real, where: str) -> None:
+    if (stated := ast.get_docstring(node)) is not None:
+        assert inspect.getdoc(real) == stated, where
+
+
+def test_help_shows_what_the_stub_says():
+    for node in STUB.body:
+        if isinstance(node, ast.FunctionDef):
+            _documented(node, getattr(_core, node.name), node.name)
+        if isinstance(node, ast.ClassDef):
+            cls = getattr(_core, node.name)
+            _documented(node, cls, node.name)
+            for member in (m for m in node.body if isinstance(m, ast.FunctionDef) and not m.name.startswith("__")):
+                _documented(member, inspect.getattr_static(cls, member.name), f"{node.name}.{member.name}")
+
+
 def test_functions():
     for node in STUB.body:
         if isinstance(node, ast.FunctionDef):

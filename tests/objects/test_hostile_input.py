@@ -42,7 +42,7 @@ def _use(data: bytes) -> None:
 def _launch(data: bytes) -> None:
     """A launch of the first kernel, given up after a moment."""
     co = lt.CodeObject.open(data)
-    device = lt.Device(co.processor, threads=1, watchdog=20_000)
+    device = lt.Device(co.processor, threads=1, watchdog=20_000, timeout=5)
     for kernel in co.kernels[:1]:
         arguments = [np.zeros(64, np.float32) if a["kind"] == "global_buffer" else 64 for a in kernel.arguments]
         device.run(co, kernel.name, blocks=1, block=64, args=arguments, strict=True)

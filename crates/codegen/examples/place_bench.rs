@@ -22,6 +22,7 @@ fn counter(mode: Mode) -> Option<Template> {
         name: "count".into(),
         insts: vec![build(Op::SAddU32, low, 1)?, build(Op::SAddcU32, high, 0)?],
         relocs: vec![],
+        lines: Vec::new(),
         args: vec![vec![Some(ArgPlace { range, read: true, written: true, clobbered: true })]],
         groups: vec![RegGroup { range, align: 2, limit: 256 }],
         clobbers: touched,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use luthier_isa::{Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, FunctionKind, GapKind, Liveness, Program};
-use luthier_loader::{CodeObject, OriginMap};
+use luthier_loader::{CodeObject, HookMap, HookVariable, OriginMap};
 use rayon::prelude::*;
 
 use crate::CodegenError;
@@ -20,7 +20,7 @@ use crate::plan::{Arg, Body, Instrumented, Plan, Rejected, Rejection, Report, Wh
 use crate::splice::pool::Free;
 use crate::template::prepared::Prepared;
 use crate::template::{ArgSpec, Template};
-use crate::write::{self, Additions, CodeSymbol, ORIGIN_SECTION, PAGE, Variables};
+use crate::write::{self, Additions, CodeSymbol, ORIGIN_SECTION, PAGE, PlacedVariable, Variables};
 
 /// Inserts the plan's hooks. What cannot be inserted is in the report with the reason; everything else is exact.
 pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, CodegenError> {
@@ -76,6 +76,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     let addresses: Vec<u64> = placed.iter().map(|v| v.vaddr).collect();
     let text = layout.emit(&chunks, &addresses);
     let origin = origins(&chunks, &layout, text_vaddr, &patches)?;
+    let hooks = hooks(&templates, &chunks, &layout, &placed);
     let mut new = Additions {
         text_vaddr,
         data_vaddr,
@@ -86,6 +87,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         patches: patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect(),
         metadata: None,
         origin,
+        hooks,
         text,
     };
     describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);
@@ -386,6 +388,22 @@ fn origins(chunks: &[Chunk], layout: &Layout, start: u64, patches: &[Patch]) -> 
         builder.range(patch.vaddr, patch.vaddr + patch.bytes.len() as u64);
     }
     Ok(builder.finish().map_err(CodegenError::Origin)?.encode())
+}
+
+/// Where the hooks are, and the tools' variables.
+fn hooks(templates: &[Prepared], chunks: &[Chunk], layout: &Layout, variables: &[PlacedVariable]) -> Vec<u8> {
+    let mut map = HookMap::default();
+    for template in templates {
+        map.add_body(template.size(), template.rows());
+    }
+    let of_chunk = |(c, chunk): (usize, &Chunk)| {
+        chunk.hooks.iter().map(|(word, template)| (layout.address(c, *word), *template)).collect::<Vec<_>>()
+    };
+    map.place(chunks.iter().enumerate().flat_map(of_chunk));
+    for PlacedVariable { name, vaddr, size, .. } in variables {
+        map.add_variable(HookVariable { symbol: name.clone(), vaddr: *vaddr, size: *size });
+    }
+    map.encode()
 }
 
 fn code_symbols(copies: &[Result<Copied, Refusal>], chunks: &[Chunk], layout: &Layout) -> Vec<CodeSymbol> {

@@ -23,7 +23,7 @@ impl Gpu {
     pub fn new(memory: &Arc<Memory>, events: &Arc<Events>, node: u32) -> Gpu {
         let config = memory.config();
         let view = Arc::new(View { memory: Arc::clone(memory), events: Arc::clone(events), node });
-        let how = DeviceConfig { threads: config.threads, watchdog: config.watchdog, poison: None };
+        let how = DeviceConfig { threads: config.threads, watchdog: config.watchdog, ..DeviceConfig::default() };
         let device = Device::of_host(config.target, how, view.clone());
         Gpu { view, device, codes: Codes::default(), blits: Blits::default(), launches: AtomicU64::new(0) }
     }

@@ -1,23 +1,33 @@
 //! A launch that listens: whoever waits for it is asked now and then whether it is to go on.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::watchdog::{Done, Progress};
 
 /// How often it is asked.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// Asks, on the thread that launches; a "no" stops the launch.
 pub struct Attention<'a> {
-    go_on: &'a dyn Fn() -> bool,
+    go_on: &'a dyn Fn(Progress) -> bool,
+    /// How far the launch is, once it has begun, and its workgroups.
+    done: OnceCell<(Arc<Done>, u64)>,
     asked: Cell<Instant>,
     refused: Cell<bool>,
 }
 
 impl<'a> Attention<'a> {
-    pub fn new(go_on: &'a dyn Fn() -> bool) -> Attention<'a> {
-        Attention { go_on, asked: Cell::new(Instant::now()), refused: Cell::new(false) }
+    pub fn new(go_on: &'a dyn Fn(Progress) -> bool) -> Attention<'a> {
+        let (done, asked, refused) = (OnceCell::new(), Cell::new(Instant::now()), Cell::new(false));
+        Attention { go_on, done, asked, refused }
+    }
+
+    /// The launch begins, of so many workgroups.
+    pub fn begin(&self, done: &Arc<Done>, workgroups: u64) {
+        self.done.get_or_init(|| (Arc::clone(done), workgroups));
     }
 
     /// Somebody said no.
@@ -34,7 +44,8 @@ impl<'a> Attention<'a> {
 
     fn ask_now(&self, stop: &AtomicBool) {
         self.asked.set(Instant::now());
-        if !self.refused.get() && !(self.go_on)() {
+        let progress = self.done.get().map_or_else(Progress::default, |(done, of)| done.progress(*of));
+        if !self.refused.get() && !(self.go_on)(progress) {
             self.refused.set(true);
             stop.store(true, Relaxed);
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use luthier_isa::Target;
 use luthier_loader::link::{ObjectId, Region};
@@ -20,6 +21,7 @@ use crate::program::Program;
 use crate::report::SourceFrame;
 use crate::sched::Spare;
 use crate::source::Sources;
+use crate::watchdog::Watchdog;
 use crate::workgroup::{Trouble, Waiting};
 
 /// How a device behaves.
@@ -29,13 +31,15 @@ pub struct DeviceConfig {
     pub threads: usize,
     /// Instructions after which a workgroup that has not ended is given up, with the addresses of its waves.
     pub watchdog: u64,
+    /// How long a launch may take.
+    pub time: Option<Duration>,
     /// Registers to overwrite before each instruction.
     pub poison: Option<Poison>,
 }
 
 impl Default for DeviceConfig {
     fn default() -> DeviceConfig {
-        DeviceConfig { threads: 0, watchdog: 100_000_000_000, poison: None }
+        DeviceConfig { threads: 0, watchdog: 100_000_000_000, time: None, poison: None }
     }
 }
 
@@ -114,14 +118,21 @@ pub(crate) fn trouble_at(
             }
             EmuError::Deadlock { kernel, workgroup, waits }
         }
-        Trouble::Watchdog { instructions, places } => {
+        Trouble::Watchdog { instructions, time, places } => {
             let one = |(pc, text, waves): (u64, String, usize)| {
                 let line = line_of(&frames(pc));
                 let waves = if waves == 1 { "1 wave".to_owned() } else { format!("{waves} waves") };
                 format!("{waves} at {:#x}: {text}{line}", place(pc))
             };
             let places = places.into_iter().map(one).collect::<Vec<_>>().join("; ");
-            EmuError::Watchdog { kernel, instructions, places }
+            let limit = match time {
+                Some(time) => format!(
+                    "{:.1} s (the device's time limit), in which one workgroup has run {instructions} instructions",
+                    time.as_secs_f64()
+                ),
+                None => format!("{instructions} instructions of one workgroup (the device's watchdog)"),
+            };
+            EmuError::Watchdog { kernel, instructions, limit, places }
         }
     }
 }
@@ -152,7 +163,7 @@ pub struct Device {
 impl State {
     /// Takes objects of a loader, and the externals that it keeps, into memory. Nothing changes when this fails.
     fn adopt(&mut self, loader: &MockLoader, ids: &[ObjectId]) -> Result<Vec<ModuleId>, EmuError> {
-        let mut modules = Vec::with_capacity(ids.len());
+        let (mut modules, mut zones) = (Vec::with_capacity(ids.len()), Vec::new());
         for &id in ids {
             let failed = |e: String| EmuError::Load(e);
             let loaded = loader.object(id).map_err(|e| failed(e.to_string()))?;
@@ -163,7 +174,10 @@ impl State {
                 symbols.entry(symbol.name.clone()).or_insert((loaded.address(symbol.value), symbol.size));
             }
             let (base, span, allocations) = (loaded.base(), loaded.span(), Vec::new());
-            modules.push(Module { object, base, span, allocations, symbols, origins, sources: Sources::default() });
+            let hooks = object.hook_map().map_err(|e| failed(e.to_string()))?;
+            zones.extend(hooks.iter().flat_map(|map| map.gaps()).map(|gap| base + gap.start..base + gap.end));
+            let sources = Sources::new(hooks);
+            modules.push(Module { object, base, span, allocations, symbols, origins, sources });
         }
         let mut placed = Vec::new();
         for region in loader.regions().filter(|r| !r.bytes.is_empty() && r.object.is_none_or(|o| ids.contains(&o))) {
@@ -175,6 +189,7 @@ impl State {
             }
             placed.push((region.addr, region.object));
         }
+        self.memory.add_red_zones(zones);
         let mut numbers = Vec::with_capacity(modules.len());
         for (mut module, id) in modules.into_iter().zip(ids) {
             module.allocations = placed.iter().filter(|p| p.1 == Some(*id)).map(|p| p.0).collect();
@@ -262,7 +277,8 @@ impl Device {
         let end = object.segments().iter().map(|s| s.vaddr.saturating_add(s.memsz)).max().unwrap_or(0);
         let (span, symbols, allocations) = (base..base.saturating_add(end), HashMap::new(), Vec::new());
         let object = Arc::new(object);
-        let module = Module { object, base, span, allocations, symbols, origins, sources: Sources::default() };
+        let sources = Sources::new(object.hook_map().map_err(|e| EmuError::Load(e.to_string()))?);
+        let module = Module { object, base, span, allocations, symbols, origins, sources };
         let mut state = lock(&self.state);
         state.modules.push(Some(Arc::new(module)));
         Ok(ModuleId(state.modules.len() as u32 - 1))
@@ -319,6 +335,7 @@ impl Device {
         module.allocations.iter().for_each(|&start| {
             state.memory.free(start);
         });
+        state.memory.remove_red_zones(module.span.clone());
         drop(state);
         // Programs of other modules' kernels may have translated code of this one, which they call.
         lock(&self.programs).clear();
@@ -388,8 +405,8 @@ impl Device {
         self.config.poison.clone()
     }
 
-    pub(crate) fn watchdog(&self) -> u64 {
-        self.config.watchdog
+    pub(crate) fn watchdog(&self) -> Watchdog {
+        Watchdog::new(self.config.watchdog, self.config.time)
     }
 
     /// The memory as it is now; the bytes are shared, the table of allocations is not.

@@ -51,12 +51,12 @@ pub enum EmuError {
     Threads(String),
     #[error("kernel {kernel}: workgroup {workgroup:?} waits for ever: {waits}")]
     Deadlock { kernel: String, workgroup: [u32; 3], waits: String },
-    #[error(
-        "kernel {kernel}: given up after {instructions} instructions of one workgroup (the device's watchdog); {places}"
-    )]
+    #[error("kernel {kernel}: given up after {limit}; {places}")]
     Watchdog {
         kernel: String,
         instructions: u64,
+        /// Which limit it was.
+        limit: String,
         /// Where its waves are, with the instruction and its source line.
         places: String,
     },

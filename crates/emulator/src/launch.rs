@@ -22,6 +22,7 @@ use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
 use crate::schedule::Schedule;
 use crate::session::Session;
 use crate::strict::Party;
+use crate::watchdog::Progress;
 
 /// Whether a launch is judged by strict mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -82,11 +83,11 @@ struct Ready {
 impl Device {
     /// Runs a kernel to its end.
     pub fn launch(&self, launch: &Launch) -> Result<LaunchReport, EmuError> {
-        Ok(self.run(launch, None, &|| true)?.report)
+        Ok(self.run(launch, None, &|_| true)?.report)
     }
 
-    /// The same, watched or not. `go_on` is asked now and then, on this thread; the launch ends soon after it says no, with
-    /// memory as it is then.
+    /// The same, watched or not. `go_on` is told now and then, on this thread, how far the launch is; the launch ends soon
+    /// after it says no, with memory as it is then.
     ///
     /// # Errors
     /// [`EmuError::Interrupted`], or as [`Device::launch`].
@@ -94,7 +95,7 @@ impl Device {
         &self,
         launch: &Launch,
         watch: Option<Watch>,
-        go_on: &dyn Fn() -> bool,
+        go_on: &dyn Fn(Progress) -> bool,
     ) -> Result<Observed, EmuError> {
         self.run(launch, watch, go_on)
     }
@@ -102,7 +103,7 @@ impl Device {
     /// The same, and says what happened on the way. The addresses in `watch`, and those of the events, are the code
     /// object's.
     pub fn observe(&self, launch: &Launch, watch: Watch) -> Result<Observed, EmuError> {
-        self.run(launch, Some(watch), &|| true)
+        self.run(launch, Some(watch), &|_| true)
     }
 
     /// A launch that goes on only when it is told to. It is not judged, whatever `launch.strict` says.
@@ -135,7 +136,12 @@ impl Device {
         Ok(Ready { module, kernel: number, shared, limits })
     }
 
-    fn run(&self, launch: &Launch, watch: Option<Watch>, go_on: &dyn Fn() -> bool) -> Result<Observed, EmuError> {
+    fn run(
+        &self,
+        launch: &Launch,
+        watch: Option<Watch>,
+        go_on: &dyn Fn(Progress) -> bool,
+    ) -> Result<Observed, EmuError> {
         let start = Instant::now();
         let _under_way = self.home().enter()?;
         let attention = Attention::new(go_on);
@@ -150,6 +156,7 @@ impl Device {
         let _turn = turn;
         let Ready { module, kernel, shared, limits } = self.ready(launch, watch, Arc::clone(self.gws()))?;
         let kernel = &module.object.kernels()[kernel];
+        attention.begin(&shared.done, shared.clusters * u64::from(shared.dispatch.cluster_size()));
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
         let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
@@ -299,6 +306,7 @@ impl Device {
             races,
             watch,
             watchdog: self.watchdog(),
+            done: Arc::default(),
             scratch,
             scratch_slot,
             spare: self.spare(),
@@ -396,6 +404,7 @@ impl Device {
                     lane: raw.lane,
                     address: raw.address,
                     message: raw.message,
+                    extent: raw.extent.of(workgroup, wave),
                     other: raw.other.map(party),
                     original_pc,
                     source,
@@ -405,9 +414,15 @@ impl Device {
                 return Err(trouble_at(kernel, trouble, vaddr, |pc| locate(pc).1));
             }
         }
-        // One finding for each kind and place, the first workgroup's.
+        // One finding for each kind and place, the first workgroup's, with what there is of others.
         report.findings.sort_by_key(|f| (f.pc, f.kind, f.workgroup, f.wave));
-        report.findings.dedup_by_key(|f| (f.pc, f.kind));
+        report.findings.dedup_by(|later, first| {
+            let same = (later.pc, later.kind) == (first.pc, first.kind);
+            if same {
+                first.extent.merge(&later.extent);
+            }
+            same
+        });
         Ok(observations)
     }
 }

@@ -64,7 +64,7 @@
 //! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode does
 //! not judge waits for the answers of s_sendmsg_rtn, of a barrier's state, or for what its signals bring to SCC.
 //!
-//! What is not there (docs/device-coverage.md has every name): GDS, samplers, exports, traps and messages to a host. An
+//! What is not there (docs/audit/device-coverage.md has every name): GDS, samplers, exports, traps and messages to a host. An
 //! instruction that is not implemented stops the launch with its name and address.
 //!
 //! | module | one idea |
@@ -128,6 +128,7 @@ pub mod session;
 mod source;
 pub mod strict;
 pub mod valu;
+mod watchdog;
 pub mod wave;
 pub mod workgroup;
 
@@ -139,5 +140,6 @@ pub use launch::{Launch, Strict};
 pub use packet::Packet;
 pub use poison::{Dead, Poison};
 pub use pool::pool;
-pub use report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, SourceFrame};
+pub use report::{Extent, Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, Reached, SourceFrame};
 pub use schedule::Schedule;
+pub use watchdog::Progress;

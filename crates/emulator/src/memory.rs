@@ -8,6 +8,7 @@
 //! not, so that a kernel's data race is no undefined behaviour of ours.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,8 +51,10 @@ pub struct Allocation {
 pub struct Memory {
     allocations: Vec<Allocation>,
     next: u64,
-    /// Some allocation has more bytes than were asked for.
+    /// Some allocation has more bytes than were asked for, or bytes that are nobody's.
     has_tails: bool,
+    /// Bytes within allocations that are nobody's, by address.
+    red_zones: Arc<[Range<u64>]>,
     /// Start and length, the latest last.
     freed: Arc<Mutex<VecDeque<(u64, u64)>>>,
     host: Option<Hosted>,
@@ -212,9 +215,29 @@ impl Memory {
     pub fn has_tails(&self) -> bool {
         self.has_tails
     }
-    /// Where an allocation ends, if these bytes begin in it or behind its end, and reach bytes of its last word that nobody
-    /// has asked for.
+    /// These bytes are nobody's, although they lie in allocations: strict mode has findings for who accesses them.
+    pub fn add_red_zones(&mut self, zones: impl IntoIterator<Item = Range<u64>>) {
+        let mut all = self.red_zones.to_vec();
+        all.extend(zones);
+        all.sort_unstable_by_key(|zone| zone.start);
+        self.has_tails |= !all.is_empty();
+        self.red_zones = all.into();
+    }
+    /// Those among these addresses are none any more.
+    pub fn remove_red_zones(&mut self, addresses: Range<u64>) {
+        self.red_zones = self.red_zones.iter().filter(|zone| !addresses.contains(&zone.start)).cloned().collect();
+    }
+    /// The red zone that some of these bytes are in.
+    pub fn red_zone(&self, address: u64, size: u64) -> Option<&Range<u64>> {
+        let before = self.red_zones.partition_point(|zone| zone.start < address.saturating_add(size));
+        self.red_zones[..before].last().filter(|zone| zone.end > address)
+    }
+    /// Where an allocation ends, or a red zone begins, if these bytes begin in it or behind its end, and reach bytes of its
+    /// last word that nobody has asked for.
     pub fn tail(&self, address: u64, size: u64) -> Option<u64> {
+        if let Some(zone) = self.red_zone(address, size) {
+            return Some(zone.start);
+        }
         let a = &self.allocations[self.allocations.partition_point(|a| a.start <= address).checked_sub(1)?];
         let end = a.start + a.asked;
         let is_inside = address - a.start < a.len;

@@ -229,6 +229,7 @@ impl Device {
             races,
             watch: None,
             watchdog: self.watchdog(),
+            done: Arc::default(),
             scratch,
             scratch_slot,
             spare: self.spare(),

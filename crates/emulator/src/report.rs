@@ -85,7 +85,50 @@ impl FindingKind {
     }
 }
 
-/// One thing that strict mode found wrong. One is kept for each kind and program counter.
+/// Where one of several lanes accessed memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reached {
+    pub address: u64,
+    pub workgroup: [u32; 3],
+    pub wave: u32,
+    pub lane: Option<u32>,
+}
+
+/// How far a finding reaches: one instruction may be wrong in many lanes, waves and workgroups.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Extent {
+    /// How often it was found: for each lane, if it is one of lanes, else for each wave; each time that the instruction ran.
+    pub count: u64,
+    /// Of those with addresses, the lowest and the highest.
+    pub lowest: Option<Reached>,
+    pub highest: Option<Reached>,
+}
+
+impl Extent {
+    /// Of one lane, whose wave is not told yet.
+    pub fn one(lane: Option<u32>, address: Option<u64>) -> Extent {
+        let reached = address.map(|address| Reached { address, workgroup: [0; 3], wave: 0, lane });
+        Extent { count: 1, lowest: reached, highest: reached }
+    }
+
+    /// The same of a wave.
+    pub fn of(mut self, workgroup: [u32; 3], wave: u32) -> Extent {
+        for reached in [&mut self.lowest, &mut self.highest].into_iter().flatten() {
+            (reached.workgroup, reached.wave) = (workgroup, wave);
+        }
+        self
+    }
+
+    pub fn merge(&mut self, other: &Extent) {
+        self.count += other.count;
+        let both = |own: Option<Reached>| own.into_iter();
+        self.lowest = both(self.lowest).chain(other.lowest).min_by_key(|reached| reached.address);
+        // Of equals the first stays.
+        self.highest = both(other.highest).chain(self.highest).max_by_key(|reached| reached.address);
+    }
+}
+
+/// One thing that strict mode found wrong. One is kept for each kind and program counter, the first.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub kind: FindingKind,
@@ -99,6 +142,8 @@ pub struct Finding {
     pub lane: Option<u32>,
     pub address: Option<u64>,
     pub message: String,
+    /// In which lanes besides.
+    pub extent: Extent,
     /// Of a race: who else has a part in it. Of a hazard: the first of the instructions.
     pub other: Option<OtherParty>,
     /// In an instrumented code object: where the instruction is in the original.

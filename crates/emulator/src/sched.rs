@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::attention::Attention;
 use crate::barrier::Cluster;
@@ -24,6 +25,7 @@ use crate::schedule::{self, Schedule, Turns};
 use crate::strict::RawFinding;
 use crate::strict::race::Races;
 use crate::strict::race::coherence::writes_back;
+use crate::watchdog::{Done, Watchdog};
 use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
 
@@ -55,8 +57,9 @@ pub struct Shared {
     pub races: Option<Arc<Races>>,
     /// What the launch is watched for.
     pub watch: Option<Arc<Watch>>,
-    /// Instructions after which a workgroup is given up.
-    pub watchdog: u64,
+    /// When it is given up.
+    pub watchdog: Watchdog,
+    pub done: Arc<Done>,
     /// Where scratch begins, and the bytes of one workgroup's.
     pub scratch: u64,
     pub scratch_slot: u64,
@@ -302,18 +305,22 @@ impl Worker<'_> {
             for n in 0..group.waves.len() {
                 let Some((number, slice)) = self.turns.next(n, slice) else { continue };
                 let before = group.instructions;
-                let left = self.shared.watchdog.saturating_sub(before).max(1);
+                let left = self.shared.watchdog.instructions.saturating_sub(before).max(1);
                 group.advance(self.program, number, slice.min(left))?;
                 self.unasked += group.instructions - before;
-                if self.unasked >= BETWEEN_QUESTIONS && !self.goes_on() {
-                    return Ok(Progress::Running);
+                if self.unasked >= BETWEEN_QUESTIONS {
+                    if let Some(time) = self.shared.watchdog.is_late() {
+                        return Err(self.give_up(group, Some(time)));
+                    }
+                    if !self.goes_on() {
+                        return Ok(Progress::Running);
+                    }
                 }
             }
             turns -= u32::from(group.has_ready_waves());
             match group.settle() {
-                Progress::Running if group.instructions > self.shared.watchdog => {
-                    let (instructions, places) = (group.instructions, group.places(self.program));
-                    return Err(Trouble::Watchdog { instructions, places });
+                Progress::Running if group.instructions > self.shared.watchdog.instructions => {
+                    return Err(self.give_up(group, None));
                 }
                 Progress::Running if self.shared.stop.load(Relaxed) => return Ok(Progress::Running),
                 Progress::Running => {}
@@ -323,8 +330,13 @@ impl Worker<'_> {
         Ok(Progress::Running)
     }
 
+    fn give_up(&self, group: &Workgroup, time: Option<Duration>) -> Trouble {
+        Trouble::Watchdog { instructions: group.instructions, time, places: group.places(self.program) }
+    }
+
     /// Whether the launch is to go on.
     fn goes_on(&mut self) -> bool {
+        self.shared.done.instructions.fetch_add(self.unasked, Relaxed);
         self.unasked = 0;
         if let Some(attention) = self.attention {
             attention.ask(&self.shared.stop);
@@ -334,6 +346,7 @@ impl Worker<'_> {
 
     fn retire(&mut self, group: Workgroup) {
         self.shared.under_way.fetch_sub(1, Relaxed);
+        self.shared.done.workgroups.fetch_add(1, Relaxed);
         match group.slot.checked_sub(self.slot0) {
             Some(own) if own < self.shared.resident => self.free_slots.push(own),
             _ => gws::lock(&self.shared.more_slots).give(group.slot),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::barrier::{Barriers, Cluster, Waits};
 use crate::error::{Fault, FaultKind};
@@ -67,6 +68,8 @@ pub enum Trouble {
     },
     Watchdog {
         instructions: u64,
+        /// How long the launch has taken, if that was the limit.
+        time: Option<Duration>,
         /// Addresses where waves are, the instructions there, and how many waves.
         places: Vec<(u64, String, usize)>,
     },

@@ -152,4 +152,6 @@ pub enum LoadError {
     // Instrumented code.
     #[error("section .luthier.origin, byte {offset}: {reason}")]
     BadOriginMap { offset: usize, reason: &'static str },
+    #[error("section .luthier.hooks, byte {offset}: {reason}")]
+    BadHookMap { offset: usize, reason: &'static str },
 }

@@ -325,3 +325,12 @@ pub fn check_origin(bytes: &[u8]) -> bool {
     map.covers(u64::MAX);
     true
 }
+
+/// A map of hooks. Gives whether it was accepted.
+pub fn check_hooks(bytes: &[u8]) -> bool {
+    let Ok(map) = HookMap::decode(bytes) else { return false };
+    assert_eq!(HookMap::decode(&map.encode()).ok().as_ref(), Some(&map));
+    map.line(u64::MAX);
+    map.gaps().count();
+    true
+}

@@ -33,6 +33,7 @@
 //! | [`lines`] | source lines and inlined calls, from DWARF |
 //! | [`link`] | the mock loader: objects in memory, linked with each other |
 //! | [`origin`] | where the instructions of instrumented code came from |
+//! | [`hooks`] | the hooks in instrumented code, and the tools' variables |
 
 mod bundle;
 mod bytes;
@@ -42,8 +43,10 @@ mod elf;
 pub mod error;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod hooks;
 pub mod kernel;
 pub mod kernel_code;
+mod leb;
 pub mod lines;
 pub mod link;
 pub mod metadata;
@@ -65,6 +68,7 @@ pub use bytes::Bytes;
 pub use container::{Container, ContainerKind, Entry};
 pub use descriptor::{Generation, KernelDescriptor};
 pub use error::LoadError;
+pub use hooks::{HookLine, HookMap, HookVariable};
 pub use kernel::{Function, Kernel, MesaKernel};
 pub use kernel_code::KernelCode;
 pub use lines::{Frame, SourceLine, SourceMap};

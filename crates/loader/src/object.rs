@@ -14,7 +14,7 @@ use crate::symbols::{Code, Defined, SymbolIndex, SymbolTables};
 use crate::tables::Tables;
 use crate::target_id::generic_version;
 use crate::types::*;
-use crate::{FeatureSetting, KernelDescriptor, LoadError, Metadata, OriginMap, PalMetadata, TargetId};
+use crate::{FeatureSetting, HookMap, KernelDescriptor, LoadError, Metadata, OriginMap, PalMetadata, TargetId};
 
 /// One code object: an AMDGPU shared object, v3 to v6.
 #[derive(Clone)]
@@ -277,6 +277,10 @@ impl CodeObject {
     /// For an instrumented object: where its new instructions came from. `None` for any other object.
     pub fn origin_map(&self) -> Result<Option<OriginMap>, LoadError> {
         self.section(OriginMap::SECTION).map(|s| OriginMap::decode(self.section_bytes(s))).transpose()
+    }
+    /// For an instrumented object: the hooks' lines and the tools' variables. `None` for any other object.
+    pub fn hook_map(&self) -> Result<Option<HookMap>, LoadError> {
+        self.section(HookMap::SECTION).map(|s| HookMap::decode(self.section_bytes(s))).transpose()
     }
 
     /// Whether a dynamic symbol may get its definition from another object.

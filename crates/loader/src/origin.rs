@@ -13,6 +13,7 @@
 use std::ops::Range;
 
 use crate::LoadError;
+use crate::leb::{Bad, Input, put};
 
 const MAGIC: &[u8; 5] = b"LORG\x01";
 
@@ -103,7 +104,11 @@ impl OriginMap {
             offset: 0,
             reason: "it does not start with LORG and version 1; it was written by another version",
         })?;
-        let mut input = Input { bytes: body, at: 0 };
+        let bad = |(offset, reason)| LoadError::BadOriginMap { offset: offset + MAGIC.len(), reason };
+        OriginMap::read(&mut Input::new(body)).map_err(bad)
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<OriginMap, Bad> {
         let mut map = OriginMap::default();
         let (mut end, mut original) = (0u64, 0u64);
         let count = input.count()?;
@@ -135,7 +140,7 @@ impl OriginMap {
             map.ranges.push(OriginRange { start, end: range_end, pairs: first_pair..map.pairs.len() });
             end = range_end;
         }
-        if input.at != body.len() {
+        if !input.is_empty() {
             return Err(input.bad("bytes after the end"));
         }
         Ok(map)
@@ -192,54 +197,5 @@ impl OriginMapBuilder {
             return Err(bad("an address outside of every instrumented range"));
         }
         Ok(OriginMap { ranges, pairs: self.pairs })
-    }
-}
-
-fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-struct Input<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Input<'_> {
-    fn bad(&self, reason: &'static str) -> LoadError {
-        LoadError::BadOriginMap { offset: self.at + MAGIC.len(), reason }
-    }
-
-    fn number(&mut self) -> Result<u64, LoadError> {
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = *self.bytes.get(self.at).ok_or_else(|| self.bad("it ends within a number"))?;
-            self.at += 1;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(self.bad("a number has more than 64 bits"))
-    }
-
-    /// A count of things that take at least a byte each.
-    fn count(&mut self) -> Result<u64, LoadError> {
-        let count = self.number()?;
-        if count > (self.bytes.len() - self.at) as u64 {
-            return Err(self.bad("a count is larger than what follows"));
-        }
-        Ok(count)
-    }
-
-    fn step(&mut self, from: u64, reason: &'static str) -> Result<u64, LoadError> {
-        let step = self.number()?;
-        from.checked_add(step).filter(|&to| to <= i64::MAX as u64).ok_or_else(|| self.bad(reason))
     }
 }

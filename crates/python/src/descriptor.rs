@@ -12,6 +12,10 @@ fn argument(error: LoadError) -> PyErr {
     Class::Argument.error(error)
 }
 
+/// A processor and what is required of its features: ``gfx90a:sramecc+:xnack-``.
+///
+/// >>> TargetId("gfx90a:xnack-").runs_on(TargetId("gfx90a:sramecc+:xnack-"))
+/// True
 #[pyclass(name = "TargetId", module = "luthier._core", frozen, eq, hash, skip_from_py_object)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyTargetId(pub TargetId);
@@ -23,35 +27,42 @@ impl PyTargetId {
         guard(py, || text.parse().map(PyTargetId).map_err(argument))
     }
 
+    /// LLVM's name: ``gfx90a``, ``gfx9-generic``.
     #[getter]
     fn processor(&self) -> &str {
         &self.0.processor
     }
 
+    /// Required on or off; None where either will do, or the processor has no such feature.
     #[getter]
     fn sramecc(&self) -> Option<bool> {
         self.0.sramecc
     }
 
+    /// Required on or off; None where either will do, or the processor has no such feature.
     #[getter]
     fn xnack(&self) -> Option<bool> {
         self.0.xnack
     }
 
+    /// It stands for several processors.
     #[getter]
     fn is_generic(&self) -> bool {
         self.0.is_generic()
     }
 
+    /// The generic processor whose code this one runs too.
     #[getter]
     fn generic(&self) -> Option<&'static str> {
         self.0.generic()
     }
 
+    /// Raises ArgumentError unless LLVM knows the processor, and it has the features.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, || self.0.check().map_err(argument))
     }
 
+    /// Whether the HSA runtime would load code for this on such an agent.
     fn runs_on(&self, agent: &PyTargetId) -> bool {
         self.0.runs_on(&agent.0)
     }
@@ -65,6 +76,12 @@ impl PyTargetId {
     }
 }
 
+/// The 64 bytes that tell the hardware how to start a kernel. Never changes: :meth:`replace` makes another one.
+///
+/// >>> descriptor = code_object.descriptor("vecadd")
+/// >>> descriptor["enable_sgpr_dispatch_ptr"], descriptor.vgpr_count
+/// (0, 8)
+/// >>> code_object.with_descriptor("vecadd", descriptor.replace(enable_sgpr_dispatch_ptr=1)).save("out.hsaco")
 #[pyclass(name = "KernelDescriptor", module = "luthier._core", frozen, skip_from_py_object)]
 #[derive(Clone)]
 pub struct PyDescriptor {
@@ -97,16 +114,19 @@ impl PyDescriptor {
         })
     }
 
+    /// Its 64 bytes.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.inner.as_bytes())
     }
 
+    /// Whose meaning the fields have.
     #[getter]
     fn processor(&self) -> &str {
         &self.processor
     }
 
+    /// Every field that the processor has, by LLVM's name, as it is encoded: first whole words, then their bits.
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -120,6 +140,8 @@ impl PyDescriptor {
         self.inner.get(self.generation, name).map_err(argument)
     }
 
+    /// A copy with some fields changed. ArgumentError for fields that the processor does not have, and for values
+    /// that a field cannot hold. What has no field stays as it is.
     #[pyo3(signature = (**fields))]
     fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<PyDescriptor> {
         let mut wanted: Vec<(String, i128)> = Vec::new();
@@ -138,42 +160,50 @@ impl PyDescriptor {
         })
     }
 
+    /// Byte offset and mask of the bits that are set and that no field of the processor has.
     #[getter]
     fn reserved_bits(&self) -> Vec<(usize, u8)> {
         self.inner.reserved_bits(self.generation)
     }
 
+    /// Work-items of a wave.
     #[getter]
     fn wavefront_size(&self) -> u32 {
         self.inner.wavefront_size(self.generation)
     }
 
+    /// Vector registers allocated; on gfx90a and gfx94x AGPRs too.
     #[getter]
     fn vgpr_count(&self) -> u32 {
         self.inner.vgpr_count(self.generation)
     }
 
+    /// Scalar registers allocated, VCC and its kin included; the addressable ones from gfx10 on.
     #[getter]
     fn sgpr_count(&self) -> u32 {
         self.inner.sgpr_count(self.generation)
     }
 
+    /// gfx90a, gfx94x: where the AGPRs begin in the unified register file.
     #[getter]
     fn accum_offset(&self) -> Option<u32> {
         (self.generation == Generation::Gfx90a).then(|| self.inner.accum_offset())
     }
 
+    /// Which bytes of the kernel arguments are in SGPRs when the kernel starts.
     #[getter]
     fn preloaded_arguments(&self) -> Option<(u32, u32)> {
         self.inner.preloaded_arguments(self.generation).map(|range| (range.start, range.end))
     }
 
+    /// A copy with at least so many vector registers, as many as the field can say.
     fn with_vgpr_count(&self, registers: u32) -> PyDescriptor {
         let mut inner = self.inner;
         inner.set_vgpr_count(self.generation, registers);
         self.with(inner)
     }
 
+    /// A copy with at least so many scalar registers, as many as the field can say.
     fn with_sgpr_count(&self, registers: u32) -> PyDescriptor {
         let mut inner = self.inner;
         inner.set_sgpr_count(self.generation, registers);

@@ -1,9 +1,12 @@
 //! The mock device.
 
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
 use luthier_emulator::buffer::Buffer;
 use luthier_emulator::{
-    Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, Schedule, SourceFrame,
-    Strict, TARGETS,
+    Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, Progress, Reached,
+    Schedule, SourceFrame, Strict, TARGETS,
 };
 use luthier_isa::Target;
 use pyo3::prelude::*;
@@ -36,6 +39,7 @@ pub fn device_error(error: EmuError) -> PyErr {
     raised
 }
 
+/// The mock device; see :class:`luthier.Device`. Addresses are the device's.
 #[pyclass(name = "Device", module = "luthier._core", frozen)]
 pub struct PyDevice {
     inner: Device,
@@ -44,22 +48,32 @@ pub struct PyDevice {
 #[pymethods]
 impl PyDevice {
     #[new]
-    #[pyo3(signature = (processor, threads=0, watchdog=None))]
-    fn new(py: Python<'_>, processor: &str, threads: usize, watchdog: Option<u64>) -> PyResult<PyDevice> {
+    #[pyo3(signature = (processor, threads=0, watchdog=None, seconds=None))]
+    fn new(
+        py: Python<'_>,
+        processor: &str,
+        threads: usize,
+        watchdog: Option<u64>,
+        seconds: Option<f64>,
+    ) -> PyResult<PyDevice> {
+        let time = seconds.map(Duration::try_from_secs_f64).transpose();
+        let time = time.map_err(|error| Class::Argument.error(format!("a time limit: {error}")))?;
         guard(py, || {
             let target = Target::from_name(processor).filter(|target| TARGETS.contains(target));
             let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
             let config = DeviceConfig::default();
-            let config = DeviceConfig { threads, watchdog: watchdog.unwrap_or(config.watchdog), ..config };
+            let config = DeviceConfig { threads, watchdog: watchdog.unwrap_or(config.watchdog), time, ..config };
             Ok(PyDevice { inner: Device::new(target, config) })
         })
     }
 
+    /// Loads it and gives the module's number.
     fn load(&self, py: Python<'_>, code_object: &PyCodeObject) -> PyResult<u32> {
         let object = code_object.inner.clone();
         guard(py, || Ok(self.inner.load(&object).map_err(device_error)?.0))
     }
 
+    /// Loads the objects of a finalized loader that are for this device: each object's number and its module's.
     fn load_linked(&self, py: Python<'_>, loader: &PyMockLoader) -> PyResult<Vec<(u32, u32)>> {
         guard(py, || {
             let loaded = self.inner.load_linked(&loader.lock()).map_err(device_error)?;
@@ -67,37 +81,43 @@ impl PyDevice {
         })
     }
 
+    /// Address and size of a symbol of a loaded module.
     fn symbol(&self, py: Python<'_>, module: u32, name: &str) -> PyResult<Option<(u64, u64)>> {
         guard(py, || Ok(self.inner.symbol(ModuleId(module), name)))
     }
 
+    /// The address of ``size`` bytes of zeros; whether kernels may write them.
     #[pyo3(signature = (size, writable=true))]
     fn alloc(&self, py: Python<'_>, size: u64, writable: bool) -> PyResult<u64> {
         let alloc = || if writable { self.inner.alloc(size) } else { self.inner.alloc_read_only(size) };
         guard(py, || alloc().map_err(device_error))
     }
 
-    /// `address` and `size` are those of `owner`'s bytes, which stay there as long as it lives: a NumPy array that
-    /// somebody holds cannot be resized.
+    /// The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long
+    /// as ``owner`` lives; whether kernels may write them.
     #[pyo3(signature = (address, size, owner, writable=true))]
     fn share(&self, py: Python<'_>, address: usize, size: u64, owner: Py<PyAny>, writable: bool) -> PyResult<u64> {
         if !address.is_multiple_of(Buffer::HOST_ALIGN) {
             return Err(Class::Argument.error(format!("host memory at {address:#x} is not aligned")));
         }
         let ptr = std::ptr::with_exposed_provenance_mut(address);
-        // SAFETY: the caller, `luthier.arguments`, passes an array's own address and size; see above.
+        // SAFETY: the caller, `luthier.arguments`, passes an array's own address and size, and the array as the
+        // owner: a NumPy array that somebody holds cannot be resized.
         let buffer = unsafe { Buffer::shared(ptr, size, Box::new(owner)) };
         guard(py, || self.inner.share(buffer, writable).map_err(device_error))
     }
 
+    /// Gives back what :meth:`alloc` or :meth:`share` gave.
     fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
         guard(py, || self.inner.free(address).map_err(device_error))
     }
 
+    /// Copies bytes to the device.
     fn write(&self, py: Python<'_>, address: u64, data: &[u8]) -> PyResult<()> {
         guard(py, || self.inner.write(address, data).map_err(device_error))
     }
 
+    /// Copies bytes from the device.
     fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
         let mut data = Vec::new();
         data.try_reserve_exact(size).map_err(|_| device_error(EmuError::OutOfMemory(size as u64)))?;
@@ -106,7 +126,13 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None, schedule=None))]
+    /// Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
+    /// ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
+    /// findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
+    /// that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then.
+    /// ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
+    /// about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None, schedule=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -122,6 +148,7 @@ impl PyDevice {
         cooperative: bool,
         cluster: Option<(u32, u32, u32)>,
         schedule: Option<&str>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let schedule = schedule.map_or(Ok(Schedule::Fair), str::parse);
         let schedule = schedule.map_err(|error: String| Class::Argument.error(format!("schedule: {error}")))?;
@@ -135,11 +162,16 @@ impl PyDevice {
         let is_watched = watched.is_some();
         let watch = watched.map(watch).transpose()?;
         let signals = Signals::default();
-        let done = listening(py, || self.inner.launch_while(&launch, watch, &|| signals.quiet()).map_err(device_error));
+        let done = listening(py, || {
+            let teller = progress.map(Teller::new);
+            let tell = |done| teller.as_ref().is_none_or(|teller| teller.tell(done, &signals));
+            self.inner.launch_while(&launch, watch, &|done| signals.quiet() && tell(done)).map_err(device_error)
+        });
         let observed = signals.or(done)?;
         if is_watched { observed_to_python(py, &observed) } else { report_to_python(py, &observed.report) }
     }
 
+    /// A launch that goes on when told to.
     #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, cooperative=false, cluster=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn session(
@@ -156,6 +188,31 @@ impl PyDevice {
         let cluster = cluster.map(Into::into);
         let launch = Launch { cooperative, cluster, ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off) };
         Ok(PySession::new(self.inner.session(&launch).map_err(device_error)?))
+    }
+}
+
+/// Tells a Python function how far a launch is, about once a second.
+struct Teller {
+    function: Py<PyAny>,
+    start: Instant,
+    told: Cell<Instant>,
+}
+
+impl Teller {
+    const EVERY: Duration = Duration::from_secs(1);
+
+    fn new(function: Py<PyAny>) -> Teller {
+        Teller { function, start: Instant::now(), told: Cell::new(Instant::now()) }
+    }
+
+    /// False if the function has raised.
+    fn tell(&self, done: Progress, signals: &Signals) -> bool {
+        if self.told.get().elapsed() < Teller::EVERY {
+            return true;
+        }
+        self.told.set(Instant::now());
+        let facts = (self.start.elapsed().as_secs_f64(), done.instructions, done.workgroups, done.of);
+        signals.ask(|py| self.function.call1(py, facts).map(drop))
     }
 }
 
@@ -211,7 +268,7 @@ pub fn devices_for(processor: &str) -> Vec<&'static str> {
     luthier_emulator::devices_for(processor).map(Target::name).collect()
 }
 
-/// The names of all kinds of findings, or of those that are looked for unless somebody says.
+/// The kinds of strict mode's findings, or those that it looks for unless somebody says.
 #[pyfunction]
 #[pyo3(signature = (usual=false))]
 pub fn finding_kinds(usual: bool) -> Vec<&'static str> {
@@ -223,6 +280,10 @@ fn source_to_json(frames: &[SourceFrame]) -> Value {
     frames.iter().map(|f| json!({"function": f.function, "file": f.file, "line": f.line, "column": f.column})).collect()
 }
 
+fn reached_to_json(at: Reached) -> Value {
+    json!({"address": at.address, "workgroup": at.workgroup, "wave": at.wave, "lane": at.lane})
+}
+
 fn finding_to_json(f: &Finding) -> Value {
     let other = f
         .other
@@ -231,6 +292,8 @@ fn finding_to_json(f: &Finding) -> Value {
     json!({
         "kind": f.kind.name(), "kernel": f.kernel, "pc": f.pc, "text": f.text, "workgroup": f.workgroup,
         "wave": f.wave, "lane": f.lane, "address": f.address, "message": f.message, "other": other,
+        "count": f.extent.count, "lowest": f.extent.lowest.map(reached_to_json),
+        "highest": f.extent.highest.map(reached_to_json),
         "original_pc": f.original_pc, "source": source_to_json(&f.source),
     })
 }

@@ -113,7 +113,11 @@ pub struct Signals(Mutex<Option<PyErr>>);
 impl Signals {
     /// False once a handler has raised.
     pub fn quiet(&self) -> bool {
-        match Python::attach(|py| py.check_signals()) {
+        self.ask(|py| py.check_signals())
+    }
+    /// False once Python code has raised.
+    pub fn ask(&self, code: impl FnOnce(Python<'_>) -> PyResult<()>) -> bool {
+        match Python::attach(code) {
             Ok(()) => true,
             Err(raised) => {
                 *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);

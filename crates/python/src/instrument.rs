@@ -24,12 +24,21 @@ use crate::program::PyProgram;
 /// A hook: its tree as JSON, and the file that it stands in.
 type Source = (String, String);
 
-/// Whether code for a processor can be instrumented: all that can be lifted.
+/// Whether hooks can be placed in code for a processor, ``gfx90a`` say.
 #[pyfunction]
 pub fn can_instrument(processor: &str) -> bool {
     Target::from_name(processor).is_some_and(Target::has_tables)
 }
 
+/// Compiles hooks, places them, and gives the new code object with a report.
+///
+/// - ``hooks``: tree (JSON) and source file. ``assembly``: texts to insert.
+/// - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
+///   ``{"variable": {"symbol": name, "offset": n}}``, ``{"counter": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
+///   ``{"old": ...}``, ``"address"``, ``"access_width"``, ``"access_kind"``, ``"access_direction"``, ``"pc"``,
+///   ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
+/// - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
+/// - ``insertions``: records of :data:`luthier.places.RECORD`.
 #[pyfunction]
 #[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
@@ -80,7 +89,7 @@ pub fn instrument<'py>(
     Ok((PyBytes::new(py, &bytes), to_python(py, &report)?))
 }
 
-/// Complains of assembly text that cannot be inserted into a program; gives the instructions as they are understood.
+/// The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text.
 #[pyfunction(name = "assemble")]
 pub fn assemble_text(py: Python<'_>, program: &PyProgram, text: String) -> PyResult<Vec<String>> {
     let mode = program.mode();

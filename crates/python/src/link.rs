@@ -46,7 +46,7 @@ fn link_error(error: LinkError) -> PyErr {
     }
 }
 
-/// Python's threads take turns: the loader itself is for one thread at a time.
+/// Code objects in memory, linked; see :class:`luthier.MockLoader`. Agents, executables and objects are numbers.
 #[pyclass(name = "MockLoader", module = "luthier._core", frozen)]
 pub struct PyMockLoader {
     inner: Mutex<MockLoader>,
@@ -92,6 +92,7 @@ impl PyMockLoader {
         PyMockLoader { inner: Mutex::new(base.map_or_else(MockLoader::new, MockLoader::at)) }
     }
 
+    /// One more agent, with this target id.
     fn add_agent(&self, py: Python<'_>, target: &str) -> PyResult<u32> {
         guard(py, || {
             let target: TargetId = target.parse().map_err(|e| Class::Argument.error(e))?;
@@ -102,25 +103,30 @@ impl PyMockLoader {
         })
     }
 
+    /// One more set of objects that see each other. Number 0 is there from the beginning.
     fn add_executable(&self, py: Python<'_>, name: String) -> PyResult<u32> {
         guard(py, || Ok(self.lock().add_executable(name).0))
     }
 
+    /// The agents' target ids.
     #[getter]
     fn agents(&self) -> Vec<String> {
         self.lock().agents().iter().map(TargetId::to_string).collect()
     }
 
+    /// The executables' names.
     #[getter]
     fn executables(&self) -> Vec<String> {
         self.lock().executables().to_vec()
     }
 
+    /// Everything is linked, and nothing can be added any more.
     #[getter]
     fn finalized(&self) -> bool {
         self.lock().is_finalized()
     }
 
+    /// Copies an object into memory.
     #[pyo3(signature = (code_object, name=None, agent=None, executable=0, base=None))]
     fn load(
         &self,
@@ -135,6 +141,7 @@ impl PyMockLoader {
         self.with(py, |loader| Ok(loader.load(object, &options(name, agent, executable, base))?.0))
     }
 
+    /// What a file holds for the agent: of a fat binary, one object of each translation unit.
     #[pyo3(signature = (path, name=None, agent=None, executable=0, base=None))]
     fn load_path(
         &self,
@@ -148,6 +155,7 @@ impl PyMockLoader {
         self.with(py, |loader| Ok(numbers(loader.load_path(path, &options(name, agent, executable, base))?)))
     }
 
+    /// The same of a ``file://`` or ``memory://`` name.
     #[pyo3(signature = (uri, name=None, agent=None, executable=0, base=None))]
     fn load_uri(
         &self,
@@ -161,6 +169,7 @@ impl PyMockLoader {
         self.with(py, |loader| Ok(numbers(loader.load_uri(uri, &options(name, agent, executable, base))?)))
     }
 
+    /// The same of bytes.
     #[pyo3(signature = (data, name=None, agent=None, executable=0, base=None))]
     fn load_bytes(
         &self,
@@ -174,6 +183,7 @@ impl PyMockLoader {
         self.with(py, |loader| Ok(numbers(loader.load_bytes(data, &options(name, agent, executable, base))?)))
     }
 
+    /// Says where a symbol is that objects refer to; ``agent`` None: for all agents.
     #[pyo3(signature = (name, address, size, agent=None, executable=0))]
     fn define(
         &self,
@@ -187,6 +197,7 @@ impl PyMockLoader {
         self.with(py, |loader| loader.define(name, address, size, agent.map(AgentId), ExecutableId(executable)))
     }
 
+    /// A variable that the loader keeps; gives its address.
     #[pyo3(signature = (name, data, agent=None, executable=0))]
     fn define_data(
         &self,
@@ -199,10 +210,12 @@ impl PyMockLoader {
         self.with(py, |loader| loader.define_data(name, data, agent.map(AgentId), ExecutableId(executable)))
     }
 
+    /// Links and relocates everything, or changes nothing.
     fn finalize(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, MockLoader::finalize)
     }
 
+    /// ``name``, ``agent``, ``executable``, ``base``, ``start``, ``end``, ``segments``, ``got`` of an object.
     fn object<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Bound<'py, PyAny>> {
         let facts = self.with(py, |loader| {
             let object = loader.object(ObjectId(number))?;
@@ -225,15 +238,19 @@ impl PyMockLoader {
         to_python(py, &facts)
     }
 
+    /// What was loaded.
     fn code_object(&self, py: Python<'_>, number: u32) -> PyResult<PyCodeObject> {
         self.with(py, |loader| Ok(PyCodeObject::new(loader.object(ObjectId(number))?.object().clone())))
     }
 
+    /// How many objects are loaded.
     #[getter]
     fn object_count(&self) -> usize {
         self.lock().objects().len()
     }
 
+    /// ``name``, ``address``, ``size``, ``kind``, ``binding``, ``exported``, ``object``, ``agent``, ``executable`` of
+    /// what all objects define, then of the externals.
     fn symbols<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let all: Vec<Value> = self.with(py, |loader| Ok(loader.symbols().map(|s| symbol_to_json(&s)).collect()))?;
         let list = PyList::empty(py);
@@ -241,25 +258,30 @@ impl PyMockLoader {
         Ok(list)
     }
 
+    /// The same of an object's symbol, or of the only exported definition or external of this name.
     #[pyo3(signature = (name, object=None))]
     fn symbol<'py>(&self, py: Python<'py>, name: &str, object: Option<u32>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.with(py, |loader| Ok(symbol_to_json(&loader.symbol(name, object.map(ObjectId))?)))?;
         to_python(py, &found)
     }
 
+    /// The address that a symbol of an object stands for.
     fn resolve(&self, py: Python<'_>, object: u32, name: &str) -> PyResult<Option<u64>> {
         self.with(py, |loader| Ok(loader.resolution(ObjectId(object), name)?.map(|r| r.address())))
     }
 
+    /// Bytes of one segment or external.
     fn read<'py>(&self, py: Python<'py>, address: u64, size: u64) -> PyResult<Bound<'py, PyBytes>> {
         let data = self.with(py, |loader| Ok(loader.memory(address, size)?.to_vec()))?;
         Ok(PyBytes::new(py, &data))
     }
 
+    /// Overwrites bytes of one segment or external.
     fn write(&self, py: Python<'_>, address: u64, data: &[u8]) -> PyResult<()> {
         self.with(py, |loader| loader.write(address, data))
     }
 
+    /// ``object``, ``name``, ``vaddr``, ``section``, ``symbol``, ``offset``, ``file_offset`` and permissions.
     fn locate<'py>(&self, py: Python<'py>, address: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
         let found = self.with(py, |loader| {
             Ok(loader.locate(address).map(|l| {

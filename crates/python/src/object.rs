@@ -27,6 +27,7 @@ fn load_error(source: &Option<String>, error: LoadError) -> PyErr {
     }
 }
 
+/// A file that holds code objects: a code object itself, a host binary with ``.hip_fatbin``, an offload bundle.
 #[pyclass(name = "Container", module = "luthier._core", frozen)]
 pub struct PyContainer {
     inner: Container,
@@ -35,6 +36,7 @@ pub struct PyContainer {
 
 #[pymethods]
 impl PyContainer {
+    /// Reads a file and lists what is in it; nothing is decompressed yet.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<PyContainer> {
         let source = Some(path.display().to_string());
@@ -44,6 +46,7 @@ impl PyContainer {
         })
     }
 
+    /// The same from bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<PyContainer> {
         guard(py, || {
@@ -62,7 +65,7 @@ impl PyContainer {
         })
     }
 
-    /// A range of a process's memory.
+    /// A range of a process's memory, by default this one's.
     #[staticmethod]
     #[pyo3(signature = (address, size, process=None))]
     fn from_memory(py: Python<'_>, address: u64, size: u64, process: Option<u32>) -> PyResult<PyContainer> {
@@ -72,7 +75,7 @@ impl PyContainer {
         })
     }
 
-    /// What the runtime's name of a loaded code object stands for.
+    /// What the runtime's name of a loaded code object stands for: ``file:///...`` or ``memory://...``.
     #[staticmethod]
     fn open_uri(py: Python<'_>, uri: &str) -> PyResult<PyContainer> {
         let source = Some(uri.to_owned());
@@ -83,18 +86,21 @@ impl PyContainer {
         })
     }
 
+    /// The bytes of an entry, decompressed. Of a file nothing else is read.
     fn read<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = guard(py, || self.inner.read(index).map_err(|e| load_error(&self.source, e)))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The whole file with other code objects as some of its entries.
+    /// The whole file with other code objects as some of its entries, by their numbers. Everything else stays as it
+    /// is; of a host binary only ``.hip_fatbin`` and the pointers to it change.
     fn with_entries<'py>(&self, py: Python<'py>, new: BTreeMap<usize, Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
         let new = new.into_iter().map(|(index, bytes)| (index, bytes.into())).collect();
         let bytes = guard(py, || self.inner.with_entries(&new).map_err(|e| load_error(&self.source, e)))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// ``code object``, ``fat binary`` or ``offload bundle``.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.inner.kind() {
@@ -104,6 +110,7 @@ impl PyContainer {
         }
     }
 
+    /// ``index``, ``bundle``, ``id``, ``target`` (None for the host's) and ``size`` of each entry.
     #[getter]
     fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
@@ -117,6 +124,7 @@ impl PyContainer {
         Ok(list)
     }
 
+    /// The entries to load for a target id: of each bundle the one that suits it best. At least one.
     fn select(&self, py: Python<'_>, target: &str) -> PyResult<Vec<usize>> {
         guard(py, || {
             let target: TargetId = target.parse().map_err(|e| load_error(&None, e))?;
@@ -125,6 +133,7 @@ impl PyContainer {
         })
     }
 
+    /// The code object of an entry.
     fn code_object(&self, py: Python<'_>, index: usize) -> PyResult<PyCodeObject> {
         guard(py, || {
             let inner = self.inner.code_object(index).map_err(|e| load_error(&self.source, e))?;
@@ -137,6 +146,7 @@ impl PyContainer {
     }
 }
 
+/// A parsed code object; see :class:`luthier.CodeObject`.
 #[pyclass(name = "CodeObject", module = "luthier._core", frozen)]
 pub struct PyCodeObject {
     pub inner: Arc<CodeObject>,
@@ -152,6 +162,7 @@ impl PyCodeObject {
 
 #[pymethods]
 impl PyCodeObject {
+    /// From the bytes of one ELF file.
     #[staticmethod]
     fn parse(py: Python<'_>, data: &[u8]) -> PyResult<PyCodeObject> {
         guard(py, || {
@@ -160,57 +171,69 @@ impl PyCodeObject {
         })
     }
 
+    /// The file it was read from.
     #[getter]
     fn source(&self) -> Option<&str> {
         self.source.as_deref()
     }
 
+    /// The bytes of the ELF file.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.inner.bytes())
     }
 
+    /// The target id: ``gfx90a:xnack-``.
     #[getter]
     fn target(&self) -> String {
         self.inner.target().to_string()
     }
 
+    /// The target id without features.
     #[getter]
     fn processor(&self) -> &str {
         &self.inner.target().processor
     }
 
+    /// The code object version, 3 to 6.
     #[getter]
     fn version(&self) -> u8 {
         self.inner.version()
     }
 
+    /// The target id, taken apart.
     #[getter]
     fn target_id(&self) -> PyTargetId {
         PyTargetId(self.inner.target().clone())
     }
 
+    /// ``AMDHSA``, ``AMDPAL`` or ``Mesa3D``.
     #[getter]
     fn os_abi(&self) -> String {
         self.inner.os_abi().to_string()
     }
 
+    /// The version of a generic processor's definition; 0 for other processors.
     #[getter]
     fn generic_version(&self) -> u8 {
         self.inner.generic_version()
     }
 
+    /// Whether the HSA runtime would load it on such an agent.
     fn runs_on(&self, agent: &PyTargetId) -> bool {
         self.inner.runs_on(&agent.0)
     }
 
-    /// What a list of kernels shows of each.
+    /// Of each kernel ``name``, ``demangled``, ``code_size``, ``sgprs``, ``vgprs``, ``agprs``, ``lds``, ``scratch`` and
+    /// ``arguments``; None where the metadata do not say it.
     fn kernel_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let table = guard(py, || Ok(self.inner.kernels().iter().map(crate::inspect::summary).collect()))?;
         to_python(py, &table)
     }
 
-    /// `name`, `type`, `kind`, `size` and `to` of each parameter of a kernel, as its source declares them.
+    /// What DWARF says of a kernel's parameters: of each ``name``, ``type`` as the source has it, ``kind`` (``bool``,
+    /// ``float``, ``signed``, ``unsigned``, ``pointer``, ``other``), of numbers ``size``, of pointers ``to``. None where
+    /// it says nothing.
     fn parameters<'py>(&self, py: Python<'py>, kernel: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let found = guard(py, || {
             let name = kernel.strip_suffix(".kd").unwrap_or(kernel);
@@ -221,16 +244,19 @@ impl PyCodeObject {
         list.map(|list| to_python(py, &list)).transpose()
     }
 
+    /// The metadata note, unknown keys included; None without one.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let metadata = guard(py, || Ok(self.inner.metadata().map(|m| m.to_json())))?;
         metadata.map(|m| to_python(py, &m)).transpose()
     }
 
+    /// ``owner``, ``kind``, ``kind_name``, ``offset``, ``size`` and ``content`` of each note.
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let all = guard(py, || Ok(crate::inspect::notes(&self.inner)))?;
         to_python(py, &all)
     }
 
+    /// A kernel's descriptor.
     fn descriptor(&self, py: Python<'_>, kernel: &str) -> PyResult<Option<PyDescriptor>> {
         guard(py, || {
             let found = self.inner.kernel(kernel);
@@ -238,7 +264,7 @@ impl PyCodeObject {
         })
     }
 
-    /// The file with a kernel's descriptor replaced, parsed and checked again.
+    /// The code object with a kernel's descriptor replaced.
     fn with_descriptor(&self, py: Python<'_>, kernel: &str, descriptor: &PyDescriptor) -> PyResult<PyCodeObject> {
         guard(py, || {
             let missing = || Class::Argument.error(format!("there is no kernel {kernel}"));
@@ -248,22 +274,26 @@ impl PyCodeObject {
         })
     }
 
+    /// It has a ``.luthier.origin`` section.
     #[getter]
     fn instrumented(&self, py: Python<'_>) -> PyResult<bool> {
         guard(py, || Ok(self.inner.origin_map().map_err(|e| load_error(&self.source, e))?.is_some()))
     }
 
+    /// The kernels' names, in the order of the metadata.
     #[getter]
     fn kernels(&self) -> Vec<&str> {
         self.inner.kernels().iter().map(|k| k.name.as_str()).collect()
     }
 
+    /// What a launch has to know: ``args``, ``kernarg_size``, segment sizes, workgroup limits.
     fn kernel<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(kernel) = self.inner.kernel(name) else { return Ok(None) };
         let info = guard(py, || Ok(crate::inspect::launch_facts(kernel)))?;
         to_python(py, &info).map(Some)
     }
 
+    /// ``name``, ``address`` (as the object states it), ``size`` and ``kind`` of a symbol.
     fn symbol<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(symbol) = self.inner.symbol(name) else { return Ok(None) };
         let dict = PyDict::new(py);
@@ -274,6 +304,7 @@ impl PyCodeObject {
         Ok(Some(dict))
     }
 
+    /// Everything: target, kernels with their descriptors, metadata, symbols, sections, segments, relocations.
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let all = guard(py, || crate::inspect::everything(&self.inner))?;
         to_python(py, &all)

@@ -117,16 +117,19 @@ impl PySession {
         self.lock().workgroup().map(Into::into)
     }
 
+    /// How many waves it has.
     #[getter]
     fn waves(&self) -> usize {
         self.lock().waves()
     }
 
+    /// Retired so far by all waves.
     #[getter]
     fn instructions(&self) -> u64 {
         self.lock().instructions()
     }
 
+    /// ``ready``, ``barrier`` or ``ended``.
     fn state(&self, wave: usize) -> PyResult<&'static str> {
         Ok(match self.of_wave(wave, Session::state)? {
             State::Ready => "ready",
@@ -135,24 +138,29 @@ impl PySession {
         })
     }
 
+    /// Address of the instruction that the wave executes next.
     fn pc(&self, wave: usize) -> PyResult<u64> {
         self.of_wave(wave, Session::pc)
     }
 
+    /// Instructions that the wave has retired.
     fn retired(&self, wave: usize) -> PyResult<u64> {
         self.of_wave(wave, Session::retired)
     }
 
+    /// The wave's registers: bytes of ``sgprs``, ``vgprs`` and ``agprs`` (64 lanes each), numbers for the rest.
     fn registers<'py>(&self, py: Python<'py>, wave: usize) -> PyResult<Bound<'py, PyDict>> {
         let registers = self.of_wave(wave, Session::registers)?;
         registers_to_python(py, &registers)
     }
 
+    /// The workgroup's LDS.
     fn lds<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let lds = self.lock().lds();
         PyBytes::new(py, &lds)
     }
 
+    /// Device memory as the launch sees it.
     fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
         let mut data = Vec::new();
         data.try_reserve_exact(size).map_err(|_| device_error(EmuError::OutOfMemory(size as u64)))?;
@@ -162,7 +170,7 @@ impl PySession {
         Ok(PyBytes::new(py, &data))
     }
 
-    /// One instruction of a wave.
+    /// One instruction of the wave, if it can go on.
     fn step(&self, py: Python<'_>, wave: usize) -> PyResult<()> {
         let stepped = listening(py, || {
             let mut session = self.lock();
@@ -171,8 +179,7 @@ impl PySession {
         stepped.map_err(|waves| no_wave(wave, waves))?.map_err(device_error)
     }
 
-    /// Steps all waves in turns until one is about to execute the instruction at `pc`, or the launch is over, or so
-    /// many instructions have been executed; gives the wave.
+    /// Steps all waves until one is about to execute the instruction at ``pc``; gives the wave.
     fn run_to(&self, py: Python<'_>, pc: u64, limit: u64) -> PyResult<Option<usize>> {
         // A piece at a time, so that Ctrl-C is heard.
         let mut left = limit;

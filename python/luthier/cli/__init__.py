@@ -96,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--cluster", metavar="X[,Y,Z]", help="workgroups of a cluster (gfx1250)")
     run.add_argument("--schedule", metavar="S", help="how waves take turns: fair (the default), alternate, or random:SEED")
     run.add_argument("--watchdog", metavar="N", help="give up when one workgroup has run N instructions")
+    run.add_argument("--timeout", metavar="SECONDS", help="give up when the launch has taken so long")
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
     run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
     placing(run)

@@ -145,6 +145,17 @@ def parse_number(option: str, text: str, of: str) -> int:
     return number
 
 
+def parse_seconds(option: str, text: str) -> float:
+    """A time, not zero."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < 1e9:
+        raise ArgumentError(f"{option} {text}: expected a number of seconds")
+    return seconds
+
+
 def parse_dump(text: str) -> tuple[int, str]:
     """``INDEX=FILE.npy``."""
     index, equals, path = text.partition("=")

@@ -16,13 +16,13 @@ from ..arguments import dimensions
 from ..code_object import CodeObject
 from ..errors import ArgumentError
 from ..findings import finding_text
-from ..mock_device import Device, finding_kinds
+from ..mock_device import Device, Progress, finding_kinds
 from ..outputs import Output, Outputs
 from ..planning import rejections
 from ..results import RunResult
 from ..text import printable
 from ..tools import load
-from .argspec import parse_argument, parse_dump, parse_number, parse_sizes, parse_symbol
+from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, parse_sizes, parse_symbol
 from .choose import kernel, one
 
 
@@ -35,6 +35,7 @@ def main(args: Any) -> int:
     strict = args.strict if args.strict_kinds is None else parse_kinds(args.strict_kinds)
     lds = parse_number("--lds", args.lds, "bytes")
     watchdog = None if args.watchdog is None else parse_number("--watchdog", args.watchdog, "instructions")
+    timeout = None if args.timeout is None else parse_seconds("--timeout", args.timeout)
     dumps = [parse_dump(text) for text in args.dump]
     symbols = [parse_symbol(text) for text in args.symbol]
     code_object = one(args, args.kernel)
@@ -51,7 +52,8 @@ def main(args: Any) -> int:
         arrays = [(outputs.open(path), values[index]) for index, path in dumps]
 
         def work() -> tuple[RunResult, list[tuple[str, Any]]]:
-            module = Device(_processor(code_object, args.target), watchdog=watchdog).load(
+            processor = _processor(code_object, args.target)
+            module = Device(processor, watchdog=watchdog, timeout=timeout, progress=Progressing().tell).load(
                 code_object,
                 tools=tools,
                 kernels=[args.kernel],
@@ -135,6 +137,19 @@ def interruptible(work: Callable[[], Any]) -> Any:
     if not ok:
         raise value
     return value
+
+
+class Progressing:
+    """Says on standard error that a long launch goes on: after 10 seconds, 20, 40 and so on."""
+
+    def __init__(self, first: float = 10):
+        self._next = first
+
+    def tell(self, progress: Progress) -> None:
+        if progress.seconds >= self._next:
+            while progress.seconds >= self._next:
+                self._next *= 2
+            print(f"luthier: {progress}", file=sys.stderr, flush=True)
 
 
 class _Interrupted:

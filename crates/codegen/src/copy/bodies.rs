@@ -162,7 +162,12 @@ impl Copier<'_> {
         self.out.highest.merge(&splice.highest);
         self.out.scratch = self.out.scratch.max(splice.scratch);
         let mut literals = splice.literals.iter().peekable();
+        let mut spans = splice.spans.iter().peekable();
         for (n, inst) in splice.insts.iter().enumerate() {
+            while let Some(span) = spans.next_if(|span| span.start == n) {
+                let template = self.env.template_of[span.insertion as usize];
+                self.out.chunk.hooks.extend(template.map(|template| (self.out.chunk.here(), template)));
+            }
             if let Some(address) =
                 literals.peek().filter(|l| l.inst == n).and_then(|l| self.env.plan.elsewhere(l.place))
             {

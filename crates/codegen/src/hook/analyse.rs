@@ -41,7 +41,7 @@ pub fn template(
     }
     widen::widen(&mut code)?;
     stale::wait(&mut code)?;
-    let Code { insts, offsets, relocs } = code;
+    let Code { insts, offsets, relocs, rows, lines } = code;
     let exec = exec_states(&insts, &offsets);
     let (mut clobbers, mut writes_inactive_lanes) = (RegSet::EMPTY, RegSet::EMPTY);
     for (inst, exec) in insts.iter().zip(&exec) {
@@ -76,6 +76,7 @@ pub fn template(
         uses_fp_mode: insts.iter().any(|i| i.info().flags.contains(Flags::FP_MODE)),
         insts,
         relocs,
+        lines: rows.iter().map(|row| lines.get((*row as usize).wrapping_sub(1)).cloned()).collect(),
         args,
         clobbers,
         live_in,
@@ -132,6 +133,7 @@ fn drop_last_wait(code: &mut Code) {
     while code.insts.last().is_some_and(waits_for_memory) {
         code.insts.pop();
         code.offsets.pop();
+        code.rows.pop();
     }
 }
 

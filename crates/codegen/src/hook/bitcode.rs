@@ -27,8 +27,8 @@ pub fn compile(bytes: &[u8], function: &str, mode: Mode, args: &[ArgSpec]) -> Re
     let library = Library { bytes: bytes.to_vec(), function: function.to_owned() };
     let first = pipeline::first_argument(mode).map_err(fail)?;
     let formals = formals(library.clone(), args.to_vec()).map_err(fail)?;
-    let entry =
-        entry::entry(&entry::Part { file: function, at, callee: "luthier.hook", first, mode }, &formals, args, false)?;
+    let part = entry::Part { file: function, at, callee: "luthier.hook", is_located: false, first, mode };
+    let entry = entry::entry(&part, &formals, args, false)?;
     // The hook goes by its own name; an alias in the text keeps odd names out of it.
     let quoted: String = function.bytes().map(|b| format!("\\{b:02x}")).collect();
     let types: Vec<_> = formals
@@ -43,7 +43,7 @@ pub fn compile(bytes: &[u8], function: &str, mode: Mode, args: &[ArgSpec]) -> Re
     let calls: String = entry.calls.iter().map(|(_, signature)| format!("{signature}\n")).collect();
     let text =
         format!("{globals}{calls}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
-    let input = pipeline::Input { text, library: Some(library), variables: entry.variables };
+    let input = pipeline::Input { text, library: Some(library), variables: entry.variables, lines: Vec::new() };
     let code = pipeline::compile(input, mode).map_err(fail)?;
     analyse::template(function, mode, code, &entry.places, args).map_err(fail)
 }

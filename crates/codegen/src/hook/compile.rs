@@ -10,6 +10,7 @@ use inkwell::{
     targets::{FileType, TargetMachine, TargetTriple},
 };
 use luthier_isa::{Mode, Operand};
+use luthier_loader::HookLine;
 
 use super::{
     library,
@@ -29,6 +30,8 @@ pub struct Input {
     pub library: Option<Library>,
     /// The argument that is each of the variables.
     pub variables: Vec<usize>,
+    /// What the lines of the text's debug information stand for.
+    pub lines: Vec<HookLine>,
 }
 
 /// LLVM IR, as text or bitcode, and the function in it that the part calls.
@@ -40,13 +43,13 @@ pub struct Library {
 
 /// Compiles the part. An error is a sentence about the hook.
 pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
-    let variables = input.variables.clone();
+    let (variables, lines) = (input.variables.clone(), input.lines.clone());
     let object = llvm::run_for(mode, move |machine| {
         let cx = Context::create();
         llvm::stop_at_errors(&cx);
         build(&cx, &input, machine, mode)
     })?;
-    object::read(&object, mode, |name| refers(name, &variables))
+    object::read(&object, mode, lines, |name| refers(name, &variables))
 }
 
 /// The first SGPR that LLVM passes an argument in, after those it keeps for itself.
@@ -65,7 +68,7 @@ fn probe(mode: Mode) -> Result<u16, String> {
     let text = format!(
         "define amdgpu_cs i32 @{ENTRY}(i32 inreg %a) nounwind {{\n  %b = xor i32 %a, 305419896\n  ret i32 %b\n}}\n"
     );
-    let code = compile(Input { text, library: None, variables: Vec::new() }, mode)?;
+    let code = compile(Input { text, library: None, variables: Vec::new(), lines: Vec::new() }, mode)?;
     let mut sgprs = code.insts.iter().flat_map(|i| i.operands().skip(1)).filter_map(|(_, value)| match value {
         Operand::Reg(range) if range.first.is_sgpr() => Some(range.first.number()),
         _ => None,

@@ -26,13 +26,14 @@ pub fn apply(code: &mut Code, changes: Vec<Change>) -> Result<(), String> {
     let old_end = code.insts.last().map_or(0, |last| old[old.len() - 1] + last.size() as u32);
     // Where control comes in, where the instruction itself is, and its number.
     let (mut starts, mut places, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut at, mut insts, mut offsets) = (0, Vec::new(), Vec::new());
-    for change in changes {
+    let (mut at, mut insts, mut offsets, mut rows) = (0, Vec::new(), Vec::new(), Vec::new());
+    for (change, row) in changes.into_iter().zip(&code.rows) {
         starts.push(at);
         for inst in change.before.into_iter().chain([change.inst]) {
             offsets.push(at);
             at += inst.size() as u32;
             insts.push(inst);
+            rows.push(*row);
         }
         places.push(offsets[offsets.len() - 1]);
         numbers.push(insts.len() - 1);
@@ -60,7 +61,6 @@ pub fn apply(code: &mut Code, changes: Vec<Change>) -> Result<(), String> {
         }
         reloc.inst = numbers[reloc.inst];
     }
-    code.insts = insts;
-    code.offsets = offsets;
+    (code.insts, code.offsets, code.rows) = (insts, offsets, rows);
     Ok(())
 }

@@ -85,6 +85,7 @@ fn build(mode: Mode, mnemonic: &str, operands: &[Operand]) -> Result<Inst, Strin
 fn append(code: &mut Code, inst: Inst) {
     code.offsets.push(code.insts.iter().map(Inst::size).sum::<usize>() as u32);
     code.insts.push(inst);
+    code.rows.push(0);
 }
 
 /// Branches and PC-relative pairs measure distances inside the part, so putting something before it changes none.
@@ -101,5 +102,6 @@ fn prepend(code: &mut Code, insts: Vec<Inst>) {
         })
         .collect();
     code.offsets.splice(0..0, offsets);
+    code.rows.splice(0..0, insts.iter().map(|_| 0));
     code.insts.splice(0..0, insts);
 }

@@ -140,12 +140,12 @@ fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, H
     let fail = |message| HookError::new(&hook.file, hook.at, message);
     let first = compile::first_argument(mode).map_err(fail)?;
     let formals = entry::formals(unit);
-    let part = Part { file: &hook.file, at: hook.at, callee: "f0", first, mode };
+    let part = Part { file: &hook.file, at: hook.at, callee: "f0", is_located: true, first, mode };
     let lower = |no_lanes: NoLanes<'_>| {
         let keep_exec = matches!(no_lanes, NoLanes::OneLane(_));
         let entry = entry::entry(&part, &formals, args, keep_exec)?;
-        let text = ModuleText::new(unit, mode, no_lanes)?.finish(&entry);
-        let input = compile::Input { text, library: None, variables: entry.variables.clone() };
+        let (text, lines) = ModuleText::new(unit, mode, no_lanes)?.finish(&entry);
+        let input = compile::Input { text, library: None, variables: entry.variables.clone(), lines };
         let code = compile::compile(input, mode).map_err(fail)?;
         Ok::<_, HookError>((entry, code))
     };

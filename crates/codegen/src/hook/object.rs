@@ -1,7 +1,9 @@
 //! The object file that LLVM emits for a part: its instructions and its relocations.
 
+use gimli::{DebugLine, DebugLineOffset, LittleEndian};
 use goblin::elf::Elf;
 use luthier_isa::{Flags, Inst, Mode};
+use luthier_loader::HookLine;
 
 use super::{lower::entry::ENTRY, processor};
 use crate::template::{RelocKind, RelocTarget, TemplateReloc};
@@ -12,11 +14,20 @@ pub struct Code {
     /// The byte offset of each instruction.
     pub offsets: Vec<u32>,
     pub relocs: Vec<TemplateReloc>,
+    /// For each instruction the number of its line, from 1; 0 for none.
+    pub rows: Vec<u32>,
+    /// The lines.
+    pub lines: Vec<HookLine>,
 }
 
-/// Takes the part out of the object. `refers` tells what a name in the IR stands for, and the offset in it. An error is a
-/// sentence about the hook.
-pub fn read(bytes: &[u8], mode: Mode, refers: impl Fn(&str) -> (RelocTarget, i64)) -> Result<Code, String> {
+/// Takes the part out of the object. `lines` are those of its debug information, `refers` tells what a name in the IR
+/// stands for, and the offset in it. An error is a sentence about the hook.
+pub fn read(
+    bytes: &[u8],
+    mode: Mode,
+    lines: Vec<HookLine>,
+    refers: impl Fn(&str) -> (RelocTarget, i64),
+) -> Result<Code, String> {
     let elf = Elf::parse(bytes).map_err(|e| format!("LLVM's object cannot be read: {e}"))?;
     let entry = elf.syms.iter().find(|s| elf.strtab.get_at(s.st_name) == Some(ENTRY));
     let entry = entry.ok_or("LLVM's object has no code")?;
@@ -65,7 +76,8 @@ pub fn read(bytes: &[u8], mode: Mode, refers: impl Fn(&str) -> (RelocTarget, i64
         }
     }
     relocs.sort_by_key(|r| r.inst);
-    let mut code = Code { insts, offsets, relocs };
+    let rows = if lines.is_empty() { vec![0; insts.len()] } else { rows(&elf, bytes, entry.st_value, &offsets) };
+    let mut code = Code { insts, offsets, relocs, rows, lines };
     if code.insts.first().is_some_and(processor::begins_wave) {
         drop_first(&mut code);
     }
@@ -75,6 +87,7 @@ pub fn read(bytes: &[u8], mode: Mode, refers: impl Fn(&str) -> (RelocTarget, i64
 fn drop_first(code: &mut Code) {
     let bytes = code.insts.remove(0).size() as u32;
     code.offsets.remove(0);
+    code.rows.remove(0);
     code.offsets.iter_mut().for_each(|o| *o -= bytes);
     code.relocs.iter_mut().for_each(|r| r.inst -= 1);
 }
@@ -104,6 +117,26 @@ fn decode(text: &[u8], mode: Mode) -> Result<(Vec<Inst>, Vec<u32>), String> {
         insts.push(inst);
     }
     Ok((insts, offsets))
+}
+
+/// The number of the line of the instruction at each offset behind `start`. The line table's only relocation is that of
+/// its first address, which is the section's.
+fn rows(elf: &Elf<'_>, bytes: &[u8], start: u64, offsets: &[u32]) -> Vec<u32> {
+    let section = elf.section_headers.iter().find(|h| elf.shdr_strtab.get_at(h.sh_name) == Some(".debug_line"));
+    let table = section.and_then(|h| h.file_range()).and_then(|range| bytes.get(range)).unwrap_or_default();
+    let mut found: Vec<(u64, u32)> = Vec::new();
+    if let Ok(program) = DebugLine::new(table, LittleEndian).program(DebugLineOffset(0), 8, None, None) {
+        let mut rows = program.rows();
+        while let Ok(Some((_, row))) = rows.next_row() {
+            let number = row.line().map_or(0, |line| line.get() as u32);
+            found.push((row.address().wrapping_sub(start), if row.end_sequence() { 0 } else { number }));
+        }
+    }
+    let number = |offset: &u32| {
+        let after = found.partition_point(|row| row.0 <= u64::from(*offset));
+        after.checked_sub(1).map_or(0, |at| found[at].1)
+    };
+    offsets.iter().map(number).collect()
 }
 
 /// Whether lanes need scratch memory, by the register settings that LLVM leaves in `.AMDGPU.config`.

@@ -76,6 +76,8 @@ pub struct Chunk {
     pub fixups: Vec<Fixup>,
     /// Words that stand for an original instruction, with its address; ascending in the word.
     pub origins: Vec<(u32, u64)>,
+    /// Words where a hook begins, with the number of its template.
+    pub hooks: Vec<(u32, u32)>,
 }
 
 impl Chunk {

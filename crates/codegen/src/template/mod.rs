@@ -21,6 +21,7 @@ pub(crate) mod renamed;
 use std::sync::Arc;
 
 use luthier_isa::{Inst, Mode, Part, RegRange, RegSet};
+use luthier_loader::HookLine;
 
 pub use address::{AddressInput, AddressPart, AddressRole, AddressShape};
 pub use error::HookError;
@@ -132,6 +133,8 @@ pub struct Template {
     pub name: String,
     pub insts: Vec<Inst>,
     pub relocs: Vec<TemplateReloc>,
+    /// Where in the hook's source each instruction comes from, where that is known; none at all if nothing is.
+    pub lines: Vec<Option<HookLine>>,
     /// For each [`ArgSpec`], in order, the places of its inputs: none where it is baked in, one for a value, as many as
     /// the shape has parts for an address. `None` where the template never looks at an input.
     pub args: Vec<Vec<Option<ArgPlace>>>,

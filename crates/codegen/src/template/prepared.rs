@@ -1,6 +1,7 @@
 //! A template, looked at once: which operands a renaming has to change, and what else a place must know of it.
 
 use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet};
+use luthier_loader::HookLine;
 
 use crate::machine::File;
 use crate::machine::special::Special;
@@ -77,6 +78,7 @@ pub struct Prepared {
     /// Why it cannot be placed anywhere.
     pub refused: Option<Rejection>,
     pub relocs: Vec<Reloc>,
+    pub lines: Vec<Option<HookLine>>,
 }
 
 impl Prepared {
@@ -200,7 +202,29 @@ impl Prepared {
                 .map(|r| Reloc { inst: r.inst, target: r.target.clone(), kind: r.kind, addend: r.addend })
                 .collect(),
             insts: template.insts.clone(),
+            lines: template.lines.clone(),
         }
+    }
+
+    /// Bytes of code.
+    pub fn size(&self) -> u64 {
+        self.insts.iter().map(|inst| inst.size() as u64).sum()
+    }
+
+    /// The offsets from which on the instructions come from another line, in bytes, and those lines.
+    pub fn rows(&self) -> impl Iterator<Item = (u64, HookLine)> + '_ {
+        let mut offset = 0;
+        let places = self.insts.iter().zip(&self.lines).map(move |(inst, line)| {
+            offset += inst.size() as u64;
+            (offset - inst.size() as u64, line.as_ref())
+        });
+        let mut last = None;
+        // What has no line of its own serves what is around it.
+        places.filter_map(move |(offset, line)| {
+            let is_new = line.is_some() && line != last;
+            last = line.or(last);
+            line.filter(|_| is_new).map(|line| (offset, line.clone()))
+        })
     }
 
     /// The instructions with each group moved to where `to` says.

@@ -1,9 +1,15 @@
-//! The tools' device variables in the new data segment: those with a first value, then those that are zero.
+//! The tools' device variables in the new data segment: those with a first value, then those that are zero. Between two of
+//! them is a red zone, so that a hook that writes past one does not hit the next, and strict mode can tell.
 
 use luthier_loader::CodeObject;
 
 use super::{PAGE, PlacedVariable};
 use crate::{CodegenError, Plan};
+
+/// Bytes between a variable of so many bytes and the next: a quarter of its size, within limits.
+fn red_zone(size: u64) -> u64 {
+    (size / 4).clamp(64, 1 << 16)
+}
 
 #[derive(Debug)]
 pub struct Variables {
@@ -51,12 +57,15 @@ impl Variables {
             Variables { offsets: vec![0; plan.variables.len()], names: Vec::new(), filled: Vec::new(), end: 0 };
         all.names = plan.variables.iter().map(|v| (v.name.clone(), v.size)).collect();
         let too_large = |name: &str| bad(name, "the variables together are too large".into());
+        // Where the next one may begin.
+        let mut free = 0u64;
         for zero in [false, true] {
             for (i, v) in plan.variables.iter().enumerate().filter(|(_, v)| v.init.is_empty() == zero) {
-                let start = all.end.checked_next_multiple_of(v.align).ok_or_else(|| too_large(&v.name))?;
+                let start = free.checked_next_multiple_of(v.align).ok_or_else(|| too_large(&v.name))?;
                 all.offsets[i] = start;
                 all.end =
                     start.checked_add(v.size.max(1)).filter(|e| *e < 1 << 40).ok_or_else(|| too_large(&v.name))?;
+                free = all.end + red_zone(v.size);
                 if !zero {
                     all.filled.resize(start as usize, 0);
                     all.filled.extend_from_slice(&v.init);

@@ -16,7 +16,7 @@
 //! | `segments` | the new segments |
 //! | `symbols` | symbol tables that grow, and their hash tables |
 //! | `dynamic` | the dynamic symbol table, and what points at it |
-//! | `unloaded` | sections that are in no segment: symbols, origins, debug information |
+//! | `unloaded` | sections that are in no segment: symbols, origins, hooks, debug information |
 //! | `data` | the tools' variables |
 //! | `note` | the metadata note |
 
@@ -39,6 +39,8 @@ use file::File;
 const TEXT_SECTION: &str = ".luthier.text";
 /// Where each instrumented instruction came from ([`luthier_loader::OriginMap`]).
 pub const ORIGIN_SECTION: &str = luthier_loader::OriginMap::SECTION;
+/// Hooks and variables ([`luthier_loader::HookMap`]).
+const HOOKS_SECTION: &str = luthier_loader::HookMap::SECTION;
 
 /// All segments start on a page of their own, as lld lays them out.
 pub const PAGE: u64 = 0x1000;
@@ -79,6 +81,8 @@ pub struct Additions {
     pub metadata: Option<Metadata>,
     /// Contents of `.luthier.origin`.
     pub origin: Vec<u8>,
+    /// Contents of `.luthier.hooks`.
+    pub hooks: Vec<u8>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -27,6 +27,7 @@ fn additions(object: &CodeObject) -> Additions {
             m
         }),
         origin: luthier_loader::OriginMap::default().encode(),
+        hooks: luthier_loader::HookMap::default().encode(),
     }
 }
 

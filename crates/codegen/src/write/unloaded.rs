@@ -1,11 +1,12 @@
-//! What no segment loads: copied, but for the symbol table, which is rebuilt; and the origin map.
+//! What no segment loads: copied, but for the symbol table, which is rebuilt; and the maps of origins and of
+//! hooks.
 
 use object::elf::{SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB, STB_LOCAL, STT_FUNC};
 
 use super::file::{File, Section, encoder};
 use super::segments::NewSections;
 use super::symbols::{self, Symbol};
-use super::{Additions, ORIGIN_SECTION, WriteError};
+use super::{Additions, HOOKS_SECTION, ORIGIN_SECTION, WriteError};
 
 pub fn sections(file: &mut File, original: &[u8], new: &Additions, sections: &NewSections) -> Result<(), WriteError> {
     let table = file.find(SHT_SYMTAB).unwrap_or_else(|| add_symbol_table(file));
@@ -18,6 +19,8 @@ pub fn sections(file: &mut File, original: &[u8], new: &Additions, sections: &Ne
     }
     let origin = file.add_section(Section::new(ORIGIN_SECTION, SHT_PROGBITS, 8));
     file.append_unloaded(origin, &new.origin);
+    let hooks = file.add_section(Section::new(HOOKS_SECTION, SHT_PROGBITS, 8));
+    file.append_unloaded(hooks, &new.hooks);
 
     let old_strings = file.sections.get(strings).map_or(&[][..], |s| s.contents(original));
     let mut all = symbols::read(file.sections[table].contents(original), old_strings);

@@ -152,6 +152,7 @@ impl Maker<'_> {
             name: name.into(),
             insts,
             relocs: self.relocs,
+            lines: Vec::new(),
             args: self.args.into_iter().map(|a| vec![a]).collect(),
             groups,
             clobbers,

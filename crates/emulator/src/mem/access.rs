@@ -15,7 +15,7 @@ pub struct Addresses {
     pub stride: u64,
 }
 
-/// A bad access: the first one of an instruction.
+/// A bad access of a lane.
 #[derive(Clone, Copy)]
 struct Bad {
     lane: u32,
@@ -50,10 +50,7 @@ pub fn perform(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow
         Action::Store(transfer) => store(w, transfer, rows, at),
         Action::Atomic(atomic, ret) => atomic_op(w, atomic, ret, rows, at),
     };
-    match bad {
-        None => Flow::Next,
-        Some(bad) => complain(w, action, bad),
-    }
+    if bad.is_empty() { Flow::Next } else { complain(w, action, &bad) }
 }
 
 /// What kernels do nearly always: aligned words, all lanes in one allocation. False if it is not that.
@@ -78,7 +75,8 @@ fn whole_words(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> bool
 }
 
 #[cold]
-fn complain(w: &mut Wave, action: Action, bad: Bad) -> Flow {
+fn complain(w: &mut Wave, action: Action, all: &[Bad]) -> Flow {
+    let Some(bad) = all.first() else { return Flow::Next };
     let verb = match action {
         Action::Load(_) => "a load from",
         Action::Store(_) => "a store to",
@@ -95,14 +93,22 @@ fn complain(w: &mut Wave, action: Action, bad: Bad) -> Flow {
             (FindingKind::Misaligned, format!("{verb} {:#x}, which is not a multiple of {to}", bad.address))
         }
     };
-    w.bad_access(kind, Some(bad.lane), bad.address, message)
+    if w.bad_access(kind, Some(bad.lane), bad.address, message) != Flow::Next {
+        return Flow::Fault;
+    }
+    let same = |other: &&Bad| matches!(other.what, What::Alignment(_)) == matches!(bad.what, What::Alignment(_));
+    let others = all[1..].iter().filter(same).map(|other| (other.lane, Some(other.address)));
+    if let Some(strict) = &mut w.strict {
+        strict.report_more(kind, others);
+    }
+    Flow::Next
 }
 
-fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option<Bad> {
-    let mut bad = None;
+fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad> {
+    let mut bad = Vec::new();
     let Wave { rows: file, memory, span, .. } = w;
     let mut note = |lane: usize, address, what| {
-        bad.get_or_insert(Bad { lane: lane as u32, address, what: What::Address(what) });
+        bad.push(Bad { lane: lane as u32, address, what: What::Address(what) });
     };
     let dst = usize::from(rows.dst);
     if transfer != Transfer::Words {
@@ -155,11 +161,11 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option<
     bad
 }
 
-fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option<Bad> {
-    let mut bad = None;
+fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad> {
+    let mut bad = Vec::new();
     let Wave { rows: file, memory, span, .. } = w;
     let mut note = |lane: usize, address, what| {
-        bad.get_or_insert(Bad { lane: lane as u32, address, what: What::Address(what) });
+        bad.push(Bad { lane: lane as u32, address, what: What::Address(what) });
     };
     let data = usize::from(rows.data);
     if transfer != Transfer::Words {
@@ -198,8 +204,8 @@ fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Option
     bad
 }
 
-fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses) -> Option<Bad> {
-    let mut bad = None;
+fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses) -> Vec<Bad> {
+    let mut bad = Vec::new();
     let Wave { rows: file, memory, span, .. } = w;
     let (dst, data) = (usize::from(rows.dst), usize::from(rows.data));
     let bytes = 4 * u64::from(rows.words);
@@ -213,12 +219,12 @@ fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses
         let p: HostPtr = match place {
             // A code object's segment may begin anywhere, and its bytes with it.
             Ok(p) if !p.is_aligned(bytes as usize) => {
-                bad.get_or_insert(Bad { lane: lane as u32, address, what: What::Alignment(bytes) });
+                bad.push(Bad { lane: lane as u32, address, what: What::Alignment(bytes) });
                 continue;
             }
             Ok(p) => p,
             Err(what) => {
-                bad.get_or_insert(Bad { lane: lane as u32, address, what });
+                bad.push(Bad { lane: lane as u32, address, what });
                 continue;
             }
         };

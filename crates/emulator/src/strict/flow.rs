@@ -48,6 +48,7 @@ pub(super) fn demand_exec(undefined: u64, log: &mut Log) {
     if undefined != 0 {
         let message = "undefined bits decide which lanes are active".to_string();
         log.report(FindingKind::UndefinedRegister, Some(undefined.trailing_zeros()), None, message);
+        log.report_more(FindingKind::UndefinedRegister, lanes(undefined).skip(1).map(|lane| (lane as u32, None)));
     }
 }
 

@@ -162,7 +162,7 @@ pub fn texels(w: &mut Wave, action: Action, at: &Addresses, bytes: u64) {
 pub fn stored_bits(w: &mut Wave, row: u16, used: u32, at: &Addresses) {
     with(w, |strict, _| {
         let some = at.mask & strict.shadow.undefined_lanes(row, 1);
-        if let Some(lane) = lanes(some).find(|&lane| strict.shadow.row(row, lane) & used != 0) {
+        for lane in lanes(some).filter(|&lane| strict.shadow.row(row, lane) & used != 0) {
             strict.log.report(FindingKind::UndefinedRegister, Some(lane as u32), Some(at.lane[lane]), STORED.into());
         }
     });
@@ -182,7 +182,7 @@ pub fn address_register(w: &mut Wave, row: u16, mask: u64) {
             strict.log.report(FindingKind::MissingWait, None, None, message);
         }
         let some = mask & strict.shadow.undefined_lanes(row, 1);
-        if let Some(lane) = lanes(some).next() {
+        for lane in lanes(some) {
             let message = format!("v{row} decides an address, and its value is undefined: nothing has written it");
             strict.log.report(FindingKind::UndefinedRegister, Some(lane as u32), None, message);
         }
@@ -373,7 +373,7 @@ impl Strict {
             let some = outside & self.shadow.undefined_lanes(rows.data, words);
             for k in 0..words {
                 let undefined = |lane: &usize| t.extract(self.shadow.row(rows.data + k, *lane)) & used != 0;
-                if let Some(lane) = lanes(some).find(undefined) {
+                for lane in lanes(some).filter(undefined) {
                     let message = STORED.to_string();
                     let address = Some(at.lane[lane]);
                     self.log.report(FindingKind::UndefinedRegister, Some(lane as u32), address, message);

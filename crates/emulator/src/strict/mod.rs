@@ -35,7 +35,8 @@ mod tails;
 mod waits;
 mod within;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 pub use checked::Checked;
@@ -51,7 +52,7 @@ use tails::Tails;
 use waits::Waits;
 
 use crate::op::{Flow, Handler, Op};
-use crate::report::{FindingKind, Kinds};
+use crate::report::{Extent, FindingKind, Kinds};
 use crate::wave::{Wave, scalar};
 
 /// A finding before the launch adds where it was made.
@@ -64,6 +65,7 @@ pub struct RawFinding {
     pub message: String,
     /// The other party of a race, or the first instruction of a hazard.
     pub other: Option<Party>,
+    pub extent: Extent,
 }
 
 /// A wave of the workgroup, and its instruction.
@@ -99,7 +101,8 @@ pub struct Strict {
 /// Findings so far; one of each kind at each place.
 struct Log {
     findings: Vec<RawFinding>,
-    seen: HashSet<(FindingKind, u64)>,
+    /// By kind and address of the instruction, which of them.
+    seen: HashMap<(FindingKind, u64), usize>,
     wanted: Kinds,
     pc: u64,
 }
@@ -125,8 +128,25 @@ impl Log {
         message: String,
         other: Option<Party>,
     ) {
-        if self.wanted.contains(kind.into()) && self.seen.insert((kind, self.pc)) {
-            self.findings.push(RawFinding { kind, pc: self.pc, lane, address, message, other });
+        if !self.wanted.contains(kind.into()) {
+            return;
+        }
+        let extent = Extent::one(lane, address);
+        match self.seen.entry((kind, self.pc)) {
+            Entry::Occupied(known) => self.findings[*known.get()].extent.merge(&extent),
+            Entry::Vacant(new) => {
+                new.insert(self.findings.len());
+                self.findings.push(RawFinding { kind, pc: self.pc, lane, address, message, other, extent });
+            }
+        }
+    }
+
+    /// The finding that was reported last is one of other lanes as well.
+    #[cold]
+    fn report_more(&mut self, kind: FindingKind, lanes: impl Iterator<Item = (u32, Option<u64>)>) {
+        if let Some(known) = self.seen.get(&(kind, self.pc)) {
+            let extent = &mut self.findings[*known].extent;
+            lanes.for_each(|(lane, address)| extent.merge(&Extent::one(Some(lane), address)));
         }
     }
 }
@@ -135,7 +155,7 @@ impl Strict {
     /// For a wave of a workgroup whose scratch memory is at these addresses.
     pub fn new(wanted: Kinds, group: SharedGroup, wave: u16, scratch: Range<u64>) -> Strict {
         Strict {
-            log: Log { findings: Vec::new(), seen: HashSet::new(), wanted, pc: 0 },
+            log: Log { findings: Vec::new(), seen: HashMap::new(), wanted, pc: 0 },
             shadow: Shadow::default(),
             waits: Waits::default(),
             hazards: Hazards::default(),
@@ -203,6 +223,10 @@ impl Strict {
     /// A finding at the instruction that is being executed.
     pub fn report(&mut self, kind: FindingKind, lane: Option<u32>, address: Option<u64>, message: String) {
         self.log.report(kind, lane, address, message);
+    }
+    /// The finding of this kind at the instruction that is being executed is one of other lanes as well.
+    pub fn report_more(&mut self, kind: FindingKind, lanes: impl Iterator<Item = (u32, Option<u64>)>) {
+        self.log.report_more(kind, lanes);
     }
     pub fn take_findings(&mut self) -> Vec<RawFinding> {
         self.report_tails();

@@ -66,7 +66,10 @@ impl Strict {
             Action::Store(_) => "store to",
             Action::Atomic(..) => "atomic on",
         };
-        let message = format!("a {verb} {address:#x} of {size} bytes, of an allocation that ends at {end:#x}");
+        let message = match w.memory.red_zone(address, size) {
+            Some(_) => format!("a {verb} {address:#x} of {size} bytes, outside of the tool's variables"),
+            None => format!("a {verb} {address:#x} of {size} bytes, of an allocation that ends at {end:#x}"),
+        };
         let lane_number = lane.map(|lane| lane as u32);
         match (action, lane) {
             (Action::Load(_), _) if is_word => {

@@ -18,7 +18,7 @@ struct Column {
     bytes: Vec<u8>,
 }
 
-/// Every flag and its bit in the `flags` column.
+/// The bit of each of :attr:`Instruction.flags` in the ``flags`` column.
 #[pyfunction]
 pub fn flag_bits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
@@ -28,7 +28,7 @@ pub fn flag_bits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Of the instructions, by name: the type as NumPy calls it, and the values.
+/// For each name the type as NumPy calls it, and the values; see :func:`luthier.columns.columns`.
 #[pyfunction(name = "columns")]
 pub fn instruction_columns<'py>(
     py: Python<'py>,

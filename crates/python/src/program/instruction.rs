@@ -29,6 +29,7 @@ pub fn flags(inst: &Inst, memory: Option<MemoryAccess>) -> Flags {
     flags
 }
 
+/// One instruction of the original code.
 #[pyclass(name = "Instruction", module = "luthier._core", frozen)]
 pub struct PyInstruction {
     pub program: Arc<Shared>,
@@ -37,14 +38,18 @@ pub struct PyInstruction {
 
 #[pymethods]
 impl PyInstruction {
+    /// Its place in :attr:`Program.instructions`.
     #[getter]
     fn id(&self) -> u32 {
         self.id.0
     }
+    /// As the code object states it.
     #[getter]
     fn address(&self) -> u64 {
         self.program.program.vaddr(self.id)
     }
+    /// Where the application has it: in instrumented code the address that it was copied from, and None for one that
+    /// a tool has inserted; otherwise ``address``.
     #[getter]
     fn origin(&self) -> Option<u64> {
         match self.program.program.origin(self.id) {
@@ -53,48 +58,60 @@ impl PyInstruction {
             Origin::Inserted => None,
         }
     }
+    /// A tool's, in an instrumented object.
     #[getter]
     fn is_inserted(&self) -> bool {
         self.program.program.origin(self.id) == Origin::Inserted
     }
+    /// In bytes, a literal included.
     #[getter]
     fn size(&self) -> usize {
         self.inst().size()
     }
+    /// Its encoding.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let mut bytes = Vec::with_capacity(20);
         self.inst().encode_into(&mut bytes);
         PyBytes::new(py, &bytes)
     }
+    /// As LLVM prints it: ``v_add_f32_e32``.
     #[getter]
     fn mnemonic(&self) -> &'static str {
         self.inst().info().mnemonic
     }
+    /// The operation without the encoding's suffix: ``v_add_f32``.
     #[getter]
     fn opcode(&self) -> &'static str {
         self.inst().info().base
     }
+    /// A small number for the opcode; stable for one version of Luthier and one processor.
     #[getter]
     fn opcode_id(&self) -> u16 {
         self.inst().info().id.0
     }
+    /// LLVM's name of the encoded opcode: ``V_ADD_F32_e32_vi``.
     #[getter]
     fn llvm_name(&self) -> &'static str {
         self.inst().info().llvm
     }
+    /// Assembly, as llvm-objdump prints it.
     #[getter]
     fn text(&self) -> String {
         self.inst().to_string()
     }
+    /// In the order of assembly, destinations first.
     #[getter]
     fn operands(&self) -> Vec<PyOperand> {
         PyOperand::all_of(self.inst())
     }
+    /// What stands behind the operands in assembly, where it is not the default: ``{"offset": -16, "glc": True}``,
+    /// ``{"dst_sel": "WORD_1"}``, ``{"op_sel": [0, 1]}``.
     #[getter]
     fn modifiers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         modifiers::to_python(py, self.inst())
     }
+    /// The counters that it waits for, and down to which number: ``{"vmcnt": 0}``.
     #[getter]
     fn waits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -103,27 +120,35 @@ impl PyInstruction {
         }
         Ok(dict)
     }
+    /// What it does: ``load``, ``store``, ``valu``, ``vmem``, ``ds``, ``mfma``, ``branch``, ...
     #[getter]
     fn flags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyFrozenSet>> {
         let flags = flags(self.inst(), self.inst().memory());
         PyFrozenSet::new(py, flags.iter_names().map(|(name, _)| name.to_lowercase()))
     }
+    /// Which memory it reads or writes: ``flat``, ``global``, ``scratch``, ``lds``, ``gds``, ``buffer``, ``image``.
     #[getter]
     fn memory_space(&self) -> Option<&'static str> {
         self.inst().memory().map(|memory| memory.space.name())
     }
+    /// The bytes that it reads or writes there: for each active lane, of scalar instructions for the wave. None where
+    /// a resource says it, as for images.
     #[getter]
     fn memory_width(&self) -> Option<u16> {
         self.inst().memory()?.width
     }
+    /// The function it belongs to.
     #[getter]
     fn function(&self) -> PyFunction {
         PyFunction { program: self.program.clone(), id: self.program.program.func_of(self.id) }
     }
+    /// The block it belongs to.
     #[getter]
     fn block(&self) -> PyBlock {
         PyBlock { program: self.program.clone(), id: self.program.program.block_of(self.id) }
     }
+    /// Where in the source it comes from, innermost first: the line, then the call of each function that was inlined
+    /// around it. Empty where DWARF says nothing. LoadError where DWARF is damaged.
     #[getter]
     fn source(&self, py: Python<'_>) -> PyResult<Vec<PyFrame>> {
         guard(py, || {
@@ -132,66 +157,83 @@ impl PyInstruction {
             Ok(frames.into_iter().map(PyFrame::of).collect())
         })
     }
+    /// Where a direct branch or call goes.
     #[getter]
     fn branch_target(&self) -> Option<u64> {
         self.inst().branch_target(self.address())
     }
+    /// The next instruction in the code runs after it, so that something can be inserted between them. Not so for
+    /// branches, calls, returns, traps and the end of the program.
     #[getter]
     fn goes_on(&self) -> bool {
         !self.has(LEAVES)
     }
+    /// A direct branch, conditional or not.
     #[getter]
     fn is_branch(&self) -> bool {
         self.has(Flags::BRANCH | Flags::COND_BRANCH)
     }
+    /// ``s_swappc_b64``, ``s_call_b64``.
     #[getter]
     fn is_call(&self) -> bool {
         self.has(Flags::CALL)
     }
+    /// ``s_endpgm`` and its kin.
     #[getter]
     fn is_end(&self) -> bool {
         self.has(Flags::END)
     }
+    /// Reads memory; atomics do.
     #[getter]
     fn is_load(&self) -> bool {
         self.inst().memory().is_some_and(|memory| memory.reads)
     }
+    /// Writes memory; atomics do.
     #[getter]
     fn is_store(&self) -> bool {
         self.inst().memory().is_some_and(|memory| memory.writes)
     }
+    /// An atomic memory operation.
     #[getter]
     fn is_atomic(&self) -> bool {
         self.inst().memory().is_some_and(|memory| memory.atomic)
     }
+    /// ``s_barrier``.
     #[getter]
     fn is_barrier(&self) -> bool {
         self.has(Flags::BARRIER)
     }
+    /// Waits for outstanding memory operations: see :attr:`waits`.
     #[getter]
     fn is_wait(&self) -> bool {
         self.has(Flags::WAIT)
     }
+    /// Computes in vector registers.
     #[getter]
     fn is_valu(&self) -> bool {
         self.has(Flags::VALU)
     }
+    /// Computes in scalar registers.
     #[getter]
     fn is_salu(&self) -> bool {
         self.has(Flags::SALU)
     }
+    /// Registers read, implicit ones included, neighbours joined.
     #[getter]
     fn reads(&self) -> Vec<PyRegister> {
         self.touched(Access::reads)
     }
+    /// Registers written, implicit ones included, neighbours joined.
     #[getter]
     fn writes(&self) -> Vec<PyRegister> {
         self.touched(Access::writes)
     }
+    /// Registers whose values just before it may still be read, by it or later, in any lane; neighbours joined.
     #[getter]
     fn live_before(&self, py: Python<'_>) -> PyResult<Vec<PyRegister>> {
         self.live(py, FunctionLive::before)
     }
+    /// The same just behind it; of a call, where it returns to.
     #[getter]
     fn live_after(&self, py: Python<'_>) -> PyResult<Vec<PyRegister>> {
         self.live(py, FunctionLive::after)

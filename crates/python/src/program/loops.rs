@@ -25,6 +25,7 @@ impl Shared {
     }
 }
 
+/// A natural loop: blocks that control goes round in, and enters through one of them only.
 #[pyclass(name = "Loop", module = "luthier._core", frozen)]
 pub struct PyLoop {
     program: Arc<Shared>,
@@ -34,18 +35,22 @@ pub struct PyLoop {
 
 #[pymethods]
 impl PyLoop {
+    /// The block that it is entered through.
     #[getter]
     fn header(&self) -> PyBlock {
         PyBlock { program: self.program.clone(), id: self.inner().header }
     }
+    /// 1 for a loop in no other.
     #[getter]
     fn depth(&self) -> u32 {
         self.inner().depth
     }
+    /// The next loop around it.
     #[getter]
     fn parent(&self) -> Option<PyLoop> {
         self.inner().parent.map(|id| self.other(id))
     }
+    /// Its blocks, those of inner loops included, by address.
     #[getter]
     fn blocks(&self) -> PyBlocks {
         let mut members = self.loops.forest.members(self.id).to_vec();

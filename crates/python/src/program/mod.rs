@@ -73,6 +73,7 @@ impl Shared {
     }
 }
 
+/// The code of a code object, taken apart.
 #[pyclass(name = "Program", module = "luthier._core", frozen)]
 pub struct PyProgram {
     inner: Arc<Shared>,
@@ -91,24 +92,27 @@ impl PyProgram {
         })
     }
 
+    /// All functions, by address.
     #[getter]
     fn functions(&self) -> Vec<PyFunction> {
         self.inner.program.function_ids().map(|id| self.function(id)).collect()
     }
 
+    /// All basic blocks, by address. A block's :attr:`Block.id` is its place here.
     #[getter]
     fn blocks(&self) -> PyBlocks {
         let all = BlockIds::new(0, self.inner.program.blocks().len() as u32);
         PyBlocks::new(self.inner.clone(), [all])
     }
 
+    /// All instructions in functions, by address. An instruction's :attr:`Instruction.id` is its place here.
     #[getter]
     fn instructions(&self) -> PyInstructions {
         let all = self.inner.program.instrs();
         PyInstructions::new(self.inner.clone(), [all])
     }
 
-    /// The kernel first, then the device functions that it may reach.
+    /// A kernel's code, then the device functions that it may reach; everything for None.
     #[pyo3(signature = (kernel=None))]
     fn select(&self, kernel: Option<&str>) -> PyResult<Vec<PyFunction>> {
         let Some(name) = kernel else { return Ok(self.functions()) };
@@ -122,47 +126,55 @@ impl PyProgram {
         Ok(std::iter::once(id).chain(others).map(|id| self.function(id)).collect())
     }
 
+    /// The blocks of these functions, one function after the other.
     fn blocks_of(&self, functions: &Bound<'_, PyAny>) -> PyResult<PyBlocks> {
         let ids = self.own(functions)?;
         Ok(PyBlocks::new(self.inner.clone(), ids.map(|id| self.inner.program.function(id).blocks)))
     }
 
+    /// The instructions of these functions, one function after the other.
     fn instructions_of(&self, functions: &Bound<'_, PyAny>) -> PyResult<PyInstructions> {
         let ids = self.own(functions)?;
         Ok(PyInstructions::new(self.inner.clone(), ids.map(|id| self.inner.program.function_instrs(id))))
     }
 
+    /// The instruction that begins there.
     fn instruction_at(&self, address: u64) -> Option<PyInstruction> {
         let id = self.inner.program.instr_at(address)?;
         Some(PyInstruction { program: self.inner.clone(), id })
     }
 
+    /// Lanes of its waves: 32 or 64.
     #[getter]
     fn wavefront_size(&self) -> u32 {
         self.mode().wave().lanes()
     }
 
+    /// The source files that lines are in; empty without DWARF. LoadError where DWARF is damaged.
     #[getter]
     fn source_files(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         guard(py, || Ok(self.inner.known_lines()?.map_or_else(Vec::new, |lines| lines.files().to_vec())))
     }
 
+    /// By ``opcode_id``.
     #[getter]
     fn mnemonics(&self) -> Vec<&'static str> {
         self.inner.program.target().opcodes().iter().map(|info| info.mnemonic).collect()
     }
 
+    /// By ``opcode_id``: the operations without encoding suffixes.
     #[getter]
     fn opcodes(&self) -> Vec<&'static str> {
         self.inner.program.target().opcodes().iter().map(|info| info.base).collect()
     }
 
+    /// Assembly text of a function, with its blocks, where branches go, and source lines.
     fn disasm(&self, py: Python<'_>, function: &PyFunction) -> PyResult<String> {
         let (shared, id) = (function.program.clone(), function.id);
         guard(py, move || Ok(text::function(&shared.program, id, shared.lines().unwrap_or_default())))
     }
 
-    /// Functions, blocks, calls, liveness, source lines as JSON text.
+    /// Functions, blocks, edges, calls, liveness and source lines as JSON (``luthier lift --emit json``).
     #[pyo3(signature = (kernel=None))]
     fn to_json(&self, py: Python<'_>, kernel: Option<&str>) -> PyResult<String> {
         let only: Option<Vec<FuncId>> = match kernel {
@@ -175,19 +187,20 @@ impl PyProgram {
         })
     }
 
-    /// The control flow graph of a function for Graphviz.
+    /// The control flow graph of a function in Graphviz's language.
     fn to_dot(&self, py: Python<'_>, function: &PyFunction) -> PyResult<String> {
         let (shared, id) = (function.program.clone(), function.id);
         guard(py, move || Ok(luthier_lifter::export::dot(&shared.program, id)))
     }
 
-    /// The kernel and what it may reach as LLVM MIR.
+    /// A kernel's code and the functions that it may reach, or everything, as LLVM MIR (``luthier lift --emit mir``).
     #[pyo3(signature = (kernel=None))]
     fn to_mir(&self, py: Python<'_>, kernel: Option<&str>) -> PyResult<PyMir> {
         let functions: Vec<FuncId> = self.select(kernel)?.iter().map(|f| f.id).collect();
         guard(py, || Ok(PyMir::new(self.inner.clone(), &functions)))
     }
 
+    /// What could not be settled when the code was taken apart.
     fn remarks(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         guard(py, || {
             let program = &self.inner.program;

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::hash_of;
 
-/// Consecutive 32-bit registers of one file.
+/// Consecutive 32-bit registers of one file. ``str`` of it is its name: ``s[4:5]``, ``v0``, ``vcc``.
 #[pyclass(name = "Register", module = "luthier._core", frozen, skip_from_py_object)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PyRegister {
@@ -15,6 +15,7 @@ pub struct PyRegister {
 
 #[pymethods]
 impl PyRegister {
+    /// ``sgpr``, ``vgpr``, ``agpr``, ``ttmp``, or ``special`` for VCC, EXEC, M0, SCC and the like.
     #[getter]
     fn file(&self) -> &'static str {
         match self.first {
@@ -25,18 +26,22 @@ impl PyRegister {
             _ => "special",
         }
     }
+    /// Of the first, within its file; None for special registers.
     #[getter]
     fn index(&self) -> Option<u16> {
         (self.file() != "special").then(|| self.first.number())
     }
+    /// How many 32-bit registers.
     #[getter]
     fn width(&self) -> u16 {
         self.count
     }
+    /// The number of the first register among all there are, how many, and ``""``: as :func:`instrument` takes it.
     #[getter]
     fn place(&self) -> (usize, u16, &'static str) {
         (self.first.index(), self.count, "")
     }
+    /// As assembly has it.
     #[getter]
     pub fn name(&self) -> String {
         match u8::try_from(self.count) {
@@ -49,6 +54,7 @@ impl PyRegister {
             }
         }
     }
+    /// Both have a register in common.
     fn overlaps(&self, other: &PyRegister) -> bool {
         let range = |r: &PyRegister| match r.index() {
             Some(number) => usize::from(number)..usize::from(number + r.count),
@@ -94,7 +100,7 @@ impl PyRegister {
     }
 }
 
-/// An operand of an instruction, in the order of assembly.
+/// One operand of an instruction.
 #[pyclass(name = "Operand", module = "luthier._core", frozen)]
 pub struct PyOperand {
     inst: Inst,
@@ -103,10 +109,13 @@ pub struct PyOperand {
 
 #[pymethods]
 impl PyOperand {
+    /// The field that it is encoded in: ``vdst``, ``src0``, ``sbase``, ``simm16``, ...
     #[getter]
     fn name(&self) -> String {
         format!("{:?}", self.info.field).to_lowercase()
     }
+    /// ``register``; ``inline``, a constant in the operand's code; ``literal``, the 32 bits behind the instruction;
+    /// ``immediate``, a number in a field; ``special``, a read-only source such as ``src_shared_base``.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.operand() {
@@ -117,6 +126,7 @@ impl PyOperand {
             Operand::Imm(_) => "immediate",
         }
     }
+    /// Of kind ``register``.
     #[getter]
     fn register(&self) -> Option<PyRegister> {
         match self.operand() {
@@ -124,6 +134,7 @@ impl PyOperand {
             _ => None,
         }
     }
+    /// Of a register as :attr:`Register.place`, with ``"l"`` or ``"h"`` for half of one.
     #[getter]
     fn place(&self) -> Option<(usize, u8, &'static str)> {
         let Operand::Reg(range) = self.operand() else { return None };
@@ -134,6 +145,7 @@ impl PyOperand {
         };
         Some((range.first.index(), range.count, part))
     }
+    /// The number as written: of inline constants, literals (the bits) and immediates (with their sign).
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = match self.operand() {
@@ -150,26 +162,32 @@ impl PyOperand {
         };
         Ok(Some(value.into_pyobject(py)?.into_any()))
     }
+    /// What a constant gives to the operation: bits of the operand's type.
     #[getter]
     fn bits(&self) -> Option<u64> {
         self.inst.constant(self.info)
     }
+    /// How many 32-bit registers it spans; 0 of an immediate.
     #[getter]
     fn units(&self) -> u8 {
         self.info.units
     }
+    /// How the operation reads constants here: ``f32``, ``i16``, ``v2f16``, ``b64``, ...; None where there can be none.
     #[getter]
     fn r#type(&self) -> Option<String> {
         (self.info.ty != DataType::None).then(|| format!("{:?}", self.info.ty).to_lowercase())
     }
+    /// The instruction reads it.
     #[getter]
     fn is_read(&self) -> bool {
         self.info.access.reads()
     }
+    /// The instruction writes it.
     #[getter]
     fn is_written(&self) -> bool {
         self.info.access.writes()
     }
+    /// What is done to a source first: ``neg``, ``neg_hi``, ``abs``, ``sext``.
     #[getter]
     fn modifiers(&self) -> Vec<&'static str> {
         let Some(place) = source_number(self.info.field).filter(|_| self.info.modifiers != Modifiers::Plain) else {

@@ -69,7 +69,8 @@ impl Ids {
 }
 
 macro_rules! sequence {
-    ($name:ident, $python:literal, $iterator:ident, $item:ident, $id:ident, $what:literal) => {
+    ($doc:literal, $name:ident, $python:literal, $iterator:ident, $item:ident, $id:ident, $what:literal) => {
+        #[doc = $doc]
         #[pyclass(name = $python, module = "luthier._core", frozen, sequence)]
         pub struct $name {
             program: Arc<Shared>,
@@ -115,6 +116,7 @@ macro_rules! sequence {
             fn __contains__(&self, item: &Bound<'_, PyAny>) -> bool {
                 self.find(item).is_some()
             }
+            /// The place of one of them, without a search. ValueError if it is not there.
             #[pyo3(signature = (value, start=0, stop=isize::MAX))]
             fn index(&self, value: &Bound<'_, PyAny>, start: isize, stop: isize) -> PyResult<usize> {
                 let from_start = |place: isize| if place < 0 { place + self.ids.len() as isize } else { place };
@@ -122,6 +124,7 @@ macro_rules! sequence {
                 let found = self.find(value).filter(|&place| looked_at.contains(&(place as isize)));
                 found.ok_or_else(|| PyValueError::new_err(concat!("not one of these ", $what)))
             }
+            /// How often it is here.
             fn count(&self, value: &Bound<'_, PyAny>) -> usize {
                 match value.cast::<$item>() {
                     Ok(item) if Arc::ptr_eq(&item.get().program, &self.program) => {
@@ -165,8 +168,24 @@ macro_rules! sequence {
     };
 }
 
-sequence!(PyInstructions, "Instructions", PyInstructionIterator, PyInstruction, InstrId, "instructions");
-sequence!(PyBlocks, "Blocks", PyBlockIterator, PyBlock, BlockId, "blocks");
+sequence!(
+    "Instructions, of which objects are made when they are asked for. Slices are of the same kind.",
+    PyInstructions,
+    "Instructions",
+    PyInstructionIterator,
+    PyInstruction,
+    InstrId,
+    "instructions"
+);
+sequence!(
+    "Blocks, of which objects are made when they are asked for. Slices are of the same kind.",
+    PyBlocks,
+    "Blocks",
+    PyBlockIterator,
+    PyBlock,
+    BlockId,
+    "blocks"
+);
 
 impl PyInstructions {
     pub fn program(&self) -> &Shared {

@@ -7,16 +7,20 @@ use serde::Serialize;
 
 use super::{Shared, hash_of};
 
-/// A place in the source.
+/// A place in the source. ``str`` of it: ``saxpy at /src/saxpy.hip:6:3``.
 #[pyclass(name = "Frame", module = "luthier._core", frozen, skip_from_py_object)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyFrame {
+    /// The function's name as the source has it.
     #[pyo3(get)]
     function: Option<String>,
+    /// The path that the compiler was given, behind its working directory unless it was absolute.
     #[pyo3(get)]
     file: Option<String>,
+    /// From 1; 0 where the compiler says that the code belongs to no line.
     #[pyo3(get)]
     line: u32,
+    /// From 1; 0 where the compiler did not say.
     #[pyo3(get)]
     column: u32,
 }

@@ -10,7 +10,7 @@ use luthier_isa::{Mode, Part as Half, Reg, RegRange, Wave};
 
 use super::{
     super::ast::{At, Scalar, Type, Unit},
-    address, ll,
+    address, ll, locations,
 };
 use crate::template::{ArgSpec, HookError};
 
@@ -53,6 +53,8 @@ pub struct Part<'a> {
     pub at: At,
     /// The function that is called, without its `@`.
     pub callee: &'a str,
+    /// The callee has debug information ([`super::locations`]), which the call has to fit into.
+    pub is_located: bool,
     /// The SGPR of the first uniform argument.
     pub first: u16,
     pub mode: Mode,
@@ -189,10 +191,14 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
         };
         list.push(format!("{} {value}", ll(formal.ty)));
     }
-    let _ = writeln!(body, "  call void @{}({})", part.callee, list.join(", "));
+    let (own, call) = match part.is_located {
+        true => (format!(" !dbg !{}", locations::ENTRY), format!(", !dbg !{}", locations::CALL)),
+        false => (String::new(), String::new()),
+    };
+    let _ = writeln!(body, "  call void @{}({}){call}", part.callee, list.join(", "));
     let results = Results { formals: &formals, args: &args, first: part.first, exec: keep_exec.then_some(exec) };
     let returns = results.of(&mut body, &slots);
-    let text = format!("define amdgpu_cs {returns} @{ENTRY}({}) #1 {{\n{body}}}\n", params.join(", "));
+    let text = format!("define amdgpu_cs {returns} @{ENTRY}({}) #1{own} {{\n{body}}}\n", params.join(", "));
     let exec = if keep_exec { places.pop().and_then(|p| p.first().copied()) } else { None };
     let has_address = args.iter().any(|a| matches!(a, ArgSpec::Address(_)));
     let calls = if has_address { address::DECLARATIONS.to_vec() } else { Vec::new() };

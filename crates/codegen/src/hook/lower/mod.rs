@@ -12,19 +12,22 @@
 //! | [`intrinsic`] | what a hook asks of the machine |
 //! | [`entry`] | the shader part around the hook, and where its arguments are |
 //! | [`address`] | the address that an instruction accesses |
+//! | [`locations`] | where each instruction comes from |
 
 mod address;
 mod arith;
 pub(super) mod entry;
 mod expr;
 mod intrinsic;
+mod locations;
 mod stmt;
 
 use std::{collections::BTreeMap, fmt::Write};
 
 use luthier_isa::Mode;
+use luthier_loader::HookLine;
 
-use self::entry::Entry;
+use self::{entry::Entry, locations::Locations};
 use super::{
     ast::{At, Expr, Function, Scalar, Space, Type, Unit},
     processor,
@@ -52,11 +55,13 @@ pub(super) struct ModuleText<'u> {
     no_lanes: NoLanes<'u>,
     functions: String,
     declarations: BTreeMap<String, String>,
+    locations: Locations,
 }
 
 impl<'u> ModuleText<'u> {
     pub fn new(unit: &'u Unit, mode: Mode, no_lanes: NoLanes<'u>) -> Result<ModuleText<'u>, HookError> {
-        let mut module = ModuleText { unit, mode, no_lanes, functions: String::new(), declarations: BTreeMap::new() };
+        let (functions, declarations, locations) = (String::new(), BTreeMap::new(), Locations::default());
+        let mut module = ModuleText { unit, mode, no_lanes, functions, declarations, locations };
         for index in 0..unit.functions.len() {
             module.function(index)?;
         }
@@ -68,8 +73,8 @@ impl<'u> ModuleText<'u> {
         self.declarations.entry(name.to_owned()).or_insert(signature);
     }
 
-    /// The finished text, with `entry` as the shader part.
-    pub fn finish(mut self, entry: &Entry) -> String {
+    /// The finished text, with `entry` as the shader part, and what the lines of its debug information stand for.
+    pub fn finish(mut self, entry: &Entry) -> (String, Vec<HookLine>) {
         let mut out = String::new();
         for (name, signature) in &entry.calls {
             self.declare(name, (*signature).to_owned());
@@ -88,7 +93,8 @@ impl<'u> ModuleText<'u> {
         out.push_str("attributes #2 = { nounwind convergent willreturn memory(argmem: readwrite) }\n");
         out.push_str("attributes #3 = { nounwind convergent }\n");
         let _ = writeln!(out, "!0 = !{{!\"{}\"}}", processor::exec(self.mode).0);
-        out
+        out.push_str(&self.locations.metadata(self.unit));
+        (out, self.locations.lines(self.unit))
     }
 
     /// What every function takes besides its own parameters.
@@ -98,15 +104,16 @@ impl<'u> ModuleText<'u> {
 
     fn function(&mut self, index: usize) -> Result<(), HookError> {
         let function = &self.unit.functions[index];
-        let mut body = Body::new(self, function)?;
+        let mut body = Body::new(self, index, function)?;
         body.run()?;
         let (allocas, code, mut params) = (body.allocas, body.code, body.params);
         params.extend(self.exec_argument());
         let returns = function.returns.map_or("void".to_owned(), |t| ll(t).to_owned());
         let _ = write!(
             self.functions,
-            "define internal {returns} @f{index}({params}) #0 {{\nentry:\n{allocas}{code}}}\n",
-            params = params.join(", ")
+            "define internal {returns} @f{index}({params}) #0 !dbg !{subprogram} {{\nentry:\n{allocas}{code}}}\n",
+            params = params.join(", "),
+            subprogram = locations::function(index)
         );
         Ok(())
     }
@@ -166,6 +173,10 @@ struct Var {
 pub(super) struct Body<'m, 'u> {
     module: &'m mut ModuleText<'u>,
     function: &'u Function,
+    /// The function's number.
+    index: usize,
+    /// What is being translated.
+    at: At,
     vars: BTreeMap<&'u str, Var>,
     params: Vec<String>,
     allocas: String,
@@ -180,10 +191,12 @@ pub(super) struct Body<'m, 'u> {
 }
 
 impl<'m, 'u> Body<'m, 'u> {
-    fn new(module: &'m mut ModuleText<'u>, function: &'u Function) -> Result<Body<'m, 'u>, HookError> {
+    fn new(module: &'m mut ModuleText<'u>, index: usize, function: &'u Function) -> Result<Body<'m, 'u>, HookError> {
         let mut body = Body {
             module,
             function,
+            index,
+            at: function.at,
             vars: BTreeMap::new(),
             params: Vec::new(),
             allocas: String::new(),
@@ -236,13 +249,14 @@ impl<'m, 'u> Body<'m, 'u> {
     }
 
     fn line(&mut self, text: impl AsRef<str>) {
-        let _ = writeln!(self.code, "  {}", text.as_ref());
+        let location = self.module.locations.of(self.module.unit, self.index, self.at);
+        let _ = writeln!(self.code, "  {}, !dbg !{location}", text.as_ref());
     }
 
     /// An instruction with a result.
     fn op(&mut self, text: impl AsRef<str>) -> String {
         let name = format!("%t{}", self.fresh());
-        let _ = writeln!(self.code, "  {name} = {}", text.as_ref());
+        self.line(format!("{name} = {}", text.as_ref()));
         name
     }
 

@@ -32,6 +32,7 @@ impl<'u> Body<'_, 'u> {
     }
 
     fn stmt(&mut self, stmt: &'u Stmt) -> Result<(), HookError> {
+        self.at = stmt.at;
         match &stmt.kind {
             StmtKind::Assign { name, value } => {
                 let value = self.expr(value)?;
