@@ -99,7 +99,7 @@ def _checked(data: bytes) -> dict[str, Any]:
         raise WireError(f"the message {said['message']} has the parts {', '.join(sorted(map(repr, said.keys())))}")
     for name, kind in parts.items():
         value = said[name]
-        if type(value) is not kind or kind is int and not 0 <= value < 1 << 64:
+        if type(value) is not kind or isinstance(value, int) and kind is int and not 0 <= value < 1 << 64:
             raise WireError(f"the message {said['message']} has {name}={value!r:.40}")
     if said["message"] in ("launch", "launched"):
         for name in ("grid", "block"):

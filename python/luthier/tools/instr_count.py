@@ -11,6 +11,8 @@ with ``where=after`` too.
 
 from __future__ import annotations
 
+from typing import Any
+
 import luthier as lt
 from luthier.counting import increments, may_not_return
 from luthier.kernel import leaves
@@ -56,9 +58,10 @@ class InstrCount(lt.Tool):
 
     def on_exit(self, report: lt.Report) -> None:
         kernels = {kernel: counts["instructions"] for kernel, counts in self.by_kernel.kernels().items()}
-        report.result = {"instructions": int(self.count)}
+        result: dict[str, Any] = {"instructions": int(self.count)}
         if len(kernels) > 1:
-            report.result["kernels"] = kernels
+            result["kernels"] = kernels
+        report.result = result
         several = kernels.items() if len(kernels) > 1 else ()
         report.table("instr_count", [("instructions", int(self.count)), *several])
 

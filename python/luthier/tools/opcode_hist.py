@@ -8,6 +8,7 @@ one device counter for each opcode. Both give the same numbers.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class OpcodeHist(lt.Tool):
         def contents(block: lt.Block) -> np.ndarray:
             return np.bincount([number[instr.mnemonic] for instr in block.instructions], minlength=len(number))
 
+        places = []
         if self.per == "block":
             ending = may_not_return(kernel.functions)
             places = [(f, increment) for f in functions for increment in increments(f, contents, ending)]
@@ -73,10 +75,11 @@ class OpcodeHist(lt.Tool):
 
     def on_exit(self, report: lt.Report) -> None:
         ordered = most_frequent_first(self.counts())
-        report.result = {"opcodes": ordered}
+        result: dict[str, Any] = {"opcodes": ordered}
         kernels = self.by_kernel.kernels()
         if len(kernels) > 1:
-            report.result["kernels"] = {kernel: most_frequent_first(counts) for kernel, counts in kernels.items()}
+            result["kernels"] = {kernel: most_frequent_first(counts) for kernel, counts in kernels.items()}
+        report.result = result
         report.table("opcode_hist", ordered, ("opcode", "executed"))
 
 
