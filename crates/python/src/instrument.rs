@@ -39,6 +39,8 @@ pub fn can_instrument(processor: &str) -> bool {
 ///   ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
 /// - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
 /// - ``insertions``: records of :data:`luthier.places.RECORD`.
+/// - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
+///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
 #[pyfunction]
 #[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]

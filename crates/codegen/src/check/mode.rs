@@ -82,10 +82,8 @@ impl ModeBits {
             None => self.lose(mask),
         }
     }
-    /// All old bits, as a hook that asks for MODE is to find them; of the upper bits of VGPR numbers it finds what it runs
-    /// under itself, zero.
+    /// All old bits, as a hook that asks for MODE is to find them.
     pub fn is_own_copy(self) -> bool {
-        let zero = VgprMsb::from_bits(0xff).in_mode(0) & self.known & !self.value;
-        self.covers == u32::MAX && self.own | zero == u32::MAX
+        self.covers == u32::MAX && self.changed() == 0
     }
 }

@@ -1,4 +1,5 @@
 //! A plain run and an instrumented one side by side, an instruction of the application at a time.
+#![allow(dead_code, reason = "no test that shares this uses all of it")]
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
 //! A kernel with room for a sequence of instructions.
+#![allow(dead_code, reason = "no test that shares this uses all of it")]
 
 use std::fmt::Write;
 use std::process::Command;

@@ -178,7 +178,7 @@ fn over(
     inst.for_each_access(|a| without.insert(a.reg));
     without.insert_range(range);
     let file = if range.first.is_vgpr() { File::Vgpr } else { File::Sgpr };
-    let Some(keeper) = site.pool(env, &without).take(Want::of(file, range.count)) else { return };
+    let Some(keeper) = site.pool(env, &without, false).take(Want::of(file, range.count)) else { return };
     let mut splice = Splice::default();
     let mut seam = Seam::new(env.machine.mode, env.unread);
     emit::keep(env, site, range, keeper, &mut seam, &mut splice).unwrap();
