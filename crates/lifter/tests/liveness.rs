@@ -70,7 +70,8 @@ fn run(object: &CodeObject, kernel: &Kernel, dead: Option<HashMap<u64, Dead>>) -
         Poison(Arc::new(move |pc: u64| map.get(&pc.wrapping_sub(*base.get()?)).copied()))
     });
     let target = Target::from_name(&object.target().processor)?;
-    let device = Device::new(target, DeviceConfig { threads: 1, watchdog: 2_000_000, poison, ..DeviceConfig::default() });
+    let device =
+        Device::new(target, DeviceConfig { threads: 1, watchdog: 2_000_000, poison, ..DeviceConfig::default() });
     let module = device.load(object).unwrap();
     base.set(device.load_address(module).unwrap()).unwrap();
     let metadata = kernel.metadata()?;

@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_lies_between_variables_is_a_gap() {
-        assert_eq!(sample().gaps().collect::<Vec<_>>(), [0x5008..0x5100]);
+        assert!(sample().gaps().eq(std::iter::once(0x5008..0x5100)));
     }
 
     #[test]
