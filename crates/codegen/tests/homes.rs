@@ -6,7 +6,7 @@ mod support;
 
 use launches::{BUFFER, launch_of};
 use luthier_codegen::*;
-use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport, Strict};
+use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport};
 use luthier_isa::Mode;
 use luthier_loader::CodeObject;
 use support::*;
@@ -27,7 +27,7 @@ fn run(object: &CodeObject, mode: Mode, kernel: &str) -> (Vec<Vec<u8>>, Option<u
     let module = device.load(object).unwrap();
     // The last wave is not full.
     let (launch, buffers) = launch_of(&device, module, object, kernel, [120, 120]).unwrap();
-    let report = device.launch(&Launch { strict: Strict::On, ..launch });
+    let report = device.launch(&Launch { strict: support::strict(), ..launch });
     let report = report.unwrap_or_else(|e| panic!("{} {kernel}: {e}", mode.target().name()));
     let read = |address: &u64, len: usize| {
         let mut bytes = vec![0; len];

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use lockstep::judge;
 use luthier_codegen::*;
-use luthier_emulator::{FindingKind, Kinds, Launch, Strict};
+use luthier_emulator::Launch;
 use luthier_isa::{Generation, Mode, Wave};
 use luthier_loader::CodeObject;
 use support::*;
@@ -149,8 +149,7 @@ fn run(w: &Words, name: &str, kernel: &Kernel) -> Result<usize, String> {
                 workgroup: [lanes, 1, 1],
                 kernarg: data.to_le_bytes().to_vec(),
                 dynamic_lds: 0,
-                // Waves take turns otherwise where there are hooks, so other data races of the kernel's own are found.
-                strict: Strict::Only(Kinds::USUAL.difference(FindingKind::MemoryRace.into())),
+                strict: support::strict(),
                 cooperative: false,
                 cluster: None,
                 schedule: Default::default(),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use lockstep::{Buffers, judge};
 use luthier_codegen::*;
-use luthier_emulator::{Device, FindingKind, Kinds, Launch, ModuleId, Strict};
+use luthier_emulator::{Device, Launch, ModuleId};
 use luthier_isa::{Generation, Inst, Mode, Reg, RegRange};
 use luthier_lifter::{InstrId, Program};
 use luthier_loader::CodeObject;
@@ -169,8 +169,7 @@ fn prepare(mode: Mode, device: &Device, module: ModuleId) -> (Launch, Buffers) {
         workgroup: [lanes, 1, 1],
         kernarg,
         dynamic_lds: 0,
-        // Waves take turns otherwise where there are hooks, so other data races of the kernel's own are found.
-        strict: Strict::Only(Kinds::USUAL.difference(FindingKind::MemoryRace.into())),
+        strict: support::strict(),
         cooperative: false,
         cluster: None,
         schedule: Default::default(),

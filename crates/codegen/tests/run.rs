@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use launches::{BUFFER, launch_of};
 use luthier_codegen::*;
-use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport, ModuleId, Strict};
+use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport, ModuleId};
 use luthier_isa::{Mode, Target};
 use luthier_loader::CodeObject;
 use support::*;
@@ -37,7 +37,7 @@ fn launch_what(
     let text = |e: luthier_emulator::EmuError| e.to_string();
     let (module, total) = choose(&device, device.load(object).map_err(text)?);
     let (launch, buffers) = launch_of(&device, module, object, kernel, [workgroup * 2, workgroup])?;
-    let launch = Launch { strict: Strict::On, ..launch };
+    let launch = Launch { strict: support::strict(), ..launch };
     let report = device.launch(&launch).map_err(text)?;
     let read = |address: u64, len: usize| {
         let mut bytes = vec![0; len];

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use luthier_codegen::*;
+use luthier_emulator::{FindingKind, Kinds, Strict};
 use luthier_isa::{Flags, Inst, Mode, Reg, RegRange, RegSet, Target, Wave};
 use luthier_lifter::Program;
 use luthier_loader::CodeObject;
@@ -338,4 +339,10 @@ pub fn everywhere(object: &CodeObject, template: &Arc<Template>, args: Vec<Arg>,
         check: true,
         beside: None,
     }
+}
+
+/// Strict mode without the search for data races: which of a kernel's own are found depends on how its waves take turns,
+/// and so on the hooks.
+pub fn strict() -> Strict {
+    Strict::Only(Kinds::USUAL.difference(FindingKind::MemoryRace.into()))
 }
