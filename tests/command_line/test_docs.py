@@ -19,6 +19,7 @@ PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 
 
 def _links(text: str) -> list[str]:
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("http")]
 
 

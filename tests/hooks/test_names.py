@@ -13,12 +13,11 @@ from luthier import lang
 EVERYTHING = """
 import importlib, pkgutil
 import luthier as lt
-from importlib.util import find_spec
 names = [n for n in (*lt.__all__, *lt.lang.__all__)]
 before = {n: getattr(lt, n) for n in names}
 for found in pkgutil.walk_packages(lt.__path__, "luthier."):
-    without = found.name.startswith("luthier.triton.") and find_spec("triton") is None
-    if not found.name.endswith("__main__") and not without:
+    # luthier.triton needs packages that are optional.
+    if not found.name.endswith("__main__") and not found.name.startswith("luthier.triton."):
         importlib.import_module(found.name)
 print([n for n in names if getattr(lt, n) is not before[n]])
 import luthier.lang as lang

@@ -226,7 +226,7 @@ fn every_variant_is_produced_and_says_where() {
             work.set(Generation::Gfx90a, "kernarg_size", -1).unwrap_err(),
             &["kernarg_size", "-1", "4294967295"],
         ),
-        ("BadHookMap, OriginMap", OriginMap::decode(b"nonsense").unwrap_err(), &[".luthier.origin"]),
+        ("BadOriginMap", OriginMap::decode(b"nonsense").unwrap_err(), &[".luthier.origin"]),
         ("BadHookMap", HookMap::decode(b"nonsense").unwrap_err(), &[".luthier.hooks"]),
     ];
     let mut produced = std::collections::BTreeSet::new();
