@@ -35,7 +35,7 @@ def test_a_fault_names_the_line_of_python_and_the_argument(on_gpu):
     x, out = luthier.triton.tensor(np.arange(1000, dtype=np.float32)), np.zeros(1000, np.float32)
     with pytest.raises(lt.DeviceError, match=r"past the end of argument 0 'x'") as raised:
         copy_kernel[(8,)](x, out, 1000, BLOCK=512)
-    assert f"test_driver.py:{LINE}" in str(raised.value) and "# the load has no mask" in str(raised.value)
+    assert f"test_triton_driver.py:{LINE}" in str(raised.value) and "# the load has no mask" in str(raised.value)
     # The device is as good as before.
     copy_kernel[(1,)](x, out, 512, BLOCK=512)
     np.testing.assert_array_equal(out[:512], np.arange(512))
@@ -50,7 +50,7 @@ def test_findings_are_errors_warnings_or_kept(on_gpu):
         copy_kernel[(8,)](x, out, 1000, BLOCK=512)
 
     on_gpu("gfx942")
-    with pytest.raises(lt.StrictError, match=f"out-of-bounds.*test_driver.py:{LINE}") as raised:
+    with pytest.raises(lt.StrictError, match=f"out-of-bounds.*test_triton_driver.py:{LINE}") as raised:
         launch()
     assert raised.value.findings
     on_gpu("gfx942", findings="warn")
@@ -125,7 +125,7 @@ def test_the_environment_installs_the_device_when_triton_is_imported(tmp_path):
     source = f"""
 import numpy, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_driver import copy_kernel
+from test_triton_driver import copy_kernel
 import luthier.triton
 x, out = numpy.arange(512, dtype="int32"), luthier.triton.tensor(numpy.zeros(512, "int32"))
 copy_kernel[(1,)](luthier.triton.tensor(x), out, 512, BLOCK=512)
