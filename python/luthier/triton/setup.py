@@ -19,6 +19,8 @@ _WHAT = ("warn", "raise", "keep")
 #: What puts everything back as it was.
 _undo: list[Callable[[], None]] = []
 
+_USUAL = [kind for kind in _core.finding_kinds() if kind not in ("barrier-place", "memory-race")]
+
 
 def install(target: str, *, strict: Strict = False, findings: str = "warn", schedule: str | None = None) -> None:
     """Has Triton's kernels run on a mock ``target`` from now on, in this process and those that it starts.
@@ -26,7 +28,9 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
     Kernels take torch's tensors on the CPU, NumPy arrays, and :class:`luthier.triton.Tensor`, in place. Where torch is
     there, ``device="cuda"`` means the CPU, and ``torch.cuda`` tells of one AMD GPU.
 
-    ``strict`` has launches judged, as :class:`luthier.LaunchKeywords` says; ``findings`` is what becomes of findings:
+    ``strict`` has launches judged, as :class:`luthier.LaunchKeywords` says, but ``True`` leaves ``memory-race`` out:
+    where a block has fewer elements than threads, Triton has all warps load what one of them stores. ``findings`` is
+    what becomes of findings:
     ``"warn"`` (a :class:`luthier.FindingWarning` each), ``"raise"`` (:class:`luthier.StrictError` after the launch) or
     ``"keep"`` (they are in ``luthier.triton.last.findings`` alone). ``schedule`` is that of launches. May be called again
     for another target. ArgumentError if there is no such target, or no Triton that this works with.
@@ -37,7 +41,8 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
         raise ArgumentError(f"findings={findings!r}: expected one of {', '.join(_WHAT)}")
     checked_version()
     chosen = gpu.gpu(target)
-    chosen.strict, chosen.findings, chosen.schedule = strict, findings, schedule
+    chosen.strict = _USUAL if strict is True else strict
+    chosen.findings, chosen.schedule = findings, schedule
     gpu.choose(chosen)
     _environment(target, strict)
     import triton
