@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .module import Module
     from .observe import Registers, Session, Snapshot, Trace
     from .planning import instrument
+    from .properties import Properties
     from .report import Report
     from .results import RunResult
     from .tool import Tool
@@ -116,6 +117,7 @@ _HOME = {
     "Reg": "given",
     "Register": "_core",
     "Registers": "observe",
+    "Properties": "properties",
     "Report": "report",
     "RunResult": "results",
     "Session": "observe",
@@ -131,6 +133,7 @@ _HOME = {
             "DeviceError",
             "DuplicateSymbolError",
             "FinalizedError",
+            "FindingWarning",
             "InstrumentError",
             "InternalError",
             "LiftError",
@@ -141,6 +144,7 @@ _HOME = {
             "RejectedError",
             "RejectedWarning",
             "RelocationError",
+            "StrictError",
             "ToolError",
             "UnresolvedSymbolError",
         ),
@@ -151,12 +155,12 @@ _HOME = {
 # In full, for type checkers.
 __all__ = [
     "AccessDirection", "AccessKind", "AccessWidth", "Address", "ArgumentError", "Block", "Blocks", "CodeObject", "Container",
-    "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "Frame", "Function", "Imm",
+    "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
-    "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Reg",
+    "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Properties", "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
-    "Snapshot", "Strict", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "UnresolvedSymbolError", "finding_kinds",
+    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "UnresolvedSymbolError", "finding_kinds",
     "flag_bits", "instrument", "instrument_file", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:
@@ -168,7 +172,7 @@ if TYPE_CHECKING:
 def _find(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    if name in ("lang", "tools"):
+    if name in ("lang", "tools", "triton"):
         return importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

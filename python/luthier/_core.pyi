@@ -31,6 +31,7 @@ __all__ = [
     "finding_kinds",
     "flag_bits",
     "instrument",
+    "limits",
 ]
 
 TARGETS: tuple[str, ...]
@@ -732,8 +733,12 @@ class Device:
     def share(self, address: int, size: int, owner: object, writable: bool = True) -> int:
         """The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long
         as ``owner`` lives; whether kernels may write them."""
+    def share_in_place(self, address: int, size: int, owner: object, writable: bool = True) -> None:
+        """Has kernels find ``size`` bytes at the host's ``address`` at the same address. They have to be there until they
+        are freed, and until every launch has ended that was under way then; ``owner`` is kept as long. DeviceError if some
+        of these addresses are the device's already."""
     def free(self, address: int) -> None:
-        """Gives back what :meth:`alloc` or :meth:`share` gave."""
+        """Gives back what :meth:`alloc`, :meth:`share` or :meth:`share_in_place` has put there."""
     def write(self, address: int, data: bytes) -> None:
         """Copies bytes to the device."""
     def read(self, address: int, size: int) -> bytes:
@@ -808,6 +813,10 @@ def coverage(processor: str) -> list[tuple[str, str | None]]:
 
 def finding_kinds(usual: bool = False) -> list[str]:
     """The kinds of strict mode's findings, or those that it looks for unless somebody says."""
+
+def limits(processor: str) -> dict[str, Any]:
+    """What a processor has: ``wave_sizes``, ``lds`` (bytes of a workgroup), ``vgprs`` and ``sgprs`` (numbers of a wave),
+    ``scratch`` (bytes of a wave), ``clusters`` (whether workgroups can be launched in them)."""
 
 def can_instrument(processor: str) -> bool:
     """Whether hooks can be placed in code for a processor, ``gfx90a`` say."""

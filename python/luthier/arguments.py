@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .errors import ArgumentError
+from .memory import HostMemory
 from .parameters import Declared, declared, misfit, refusal
 
 _POINTERS = ("global_buffer",)
@@ -109,11 +110,12 @@ class Signature:
                 f"kernel {kernel}: its metadata ask for {self._size} bytes of arguments, and no kernel has more than {_MOST}"
             )
 
-    def pack(self, values: list[Any], memory: Memory) -> Packed:
+    def pack(self, values: list[Any], memory: Memory, host: HostMemory | None = None) -> Packed:
         """Checks ``values`` and packs them. On an error nothing stays allocated.
 
         The device shares the memory of arrays of whole words that can be written and begin at a multiple of 16 bytes, as
-        NumPy's own do; others are copied, and those that map a file, which somebody might cut off.
+        NumPy's own do; others are copied, and those that map a file, which somebody might cut off. What ``host`` has
+        stays at its address there.
         """
         wanted = self._wanted
         if len(values) != len(wanted):
@@ -127,7 +129,7 @@ class Signature:
         try:
             for (kind, offset, size), value, known_type in zip(wanted, values, self._declared):
                 if kind in _POINTERS:
-                    data = _pointer(value, memory, packed, known, known_type, (done, self._name(done)))
+                    data = _pointer(value, memory, host, packed, known, known_type, (done, self._name(done)))
                 elif kind == "by_value":
                     data = _by_value(value, size, known_type)
                 else:
@@ -218,12 +220,22 @@ def _interface(value: Any) -> dict[str, Any] | None:
 
 
 def _pointer(
-    value: Any, memory: Memory, packed: Packed, known: dict[int, int], known_type: Declared | None, which: tuple[int, str]
+    value: Any,
+    memory: Memory,
+    host: HostMemory | None,
+    packed: Packed,
+    known: dict[int, int],
+    known_type: Declared | None,
+    which: tuple[int, str],
 ) -> bytes:
     if value is None:
         return bytes(8)
     address = known.get(id(value))
     if address is not None:
+        return address.to_bytes(8, "little")
+    if host is not None and hasattr(value, "data_ptr"):
+        address = host.share(value)
+        packed.places.append(Place(address, value.nbytes, *which, True))
         return address.to_bytes(8, "little")
     if (interface := _interface(value)) is not None:
         if not value.flags.c_contiguous:
@@ -233,13 +245,17 @@ def _pointer(
             raise _Refused("an array of Python objects has no bytes that a kernel could read")
         if known_type is not None and (why := misfit(value, known_type)) is not None:
             raise _Refused(why)
-        address = known[id(value)] = _place(value, interface["data"][0], memory, packed, which)
+        first = interface["data"][0]
+        if host is not None and host.holds(first, value.nbytes):
+            packed.places.append(Place(first, value.nbytes, *which, bool(value.flags.writeable)))
+            return first.to_bytes(8, "little")
+        address = known[id(value)] = _place(value, first, memory, packed, which)
         return address.to_bytes(8, "little")
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < 1 << 64:
             raise _Refused(f"{value} is not an address")
         return value.to_bytes(8, "little")
-    raise _Refused(f"needs an array, None or a device address, not {_kind(value)}")
+    raise _Refused(f"needs an array, a tensor, None or a device address, not {_kind(value)}")
 
 
 def _by_value(value: Any, size: int, known_type: Declared | None) -> bytes:

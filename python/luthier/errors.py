@@ -6,6 +6,7 @@ hook's source.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -74,6 +75,20 @@ class DeviceError(LuthierError):
     address: int | None = None
     #: Where the instruction is in the source, innermost call first: ``function``, ``file``, ``line``, ``column``.
     source: list[dict[str, Any]] = []
+
+
+class StrictError(LuthierError):
+    """What strict mode found, where findings are to be errors: all of them in ``findings``."""
+
+    findings: list[dict[str, Any]]
+
+    def __init__(self, message: str, findings: Sequence[dict[str, Any]] = ()):
+        super().__init__(message)
+        self.findings = list(findings)
+
+
+class FindingWarning(UserWarning):
+    """What strict mode found in a launch that somebody else began, as Triton does."""
 
 
 class ArgumentError(LuthierError):

@@ -11,13 +11,16 @@ from .errors import ArgumentError, DeviceError
 from .launching import LaunchKeywords, launches
 from .linked import Linked
 from .loader import MockLoader
+from .memory import HostMemory, allocate
 from .module import Module
 from .observe import Session, Trace
 from .planning import OnRejected
+from .properties import Properties, properties_of
 from .results import RunResult
 from .tool import Tool
 
 if TYPE_CHECKING:
+    import numpy
     from typing_extensions import Unpack
 
 
@@ -29,16 +32,51 @@ def finding_kinds() -> list[str]:
 class Device:
     """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core). A launch is given up, with a
     DeviceError that says where all waves are, when one workgroup has run ``watchdog`` instructions (100 billion unless
-    told)."""
+    told). ``compute_units`` is what :attr:`properties` says; nothing else depends on it."""
 
-    def __init__(self, processor: str = "gfx90a", *, threads: int = 0, watchdog: int | None = None):
+    def __init__(self, processor: str = "gfx90a", *, threads: int = 0, watchdog: int | None = None, compute_units: int = 8):
         if watchdog is not None and not 0 < watchdog < 1 << 64:
             raise ArgumentError(f"watchdog: {watchdog} is not a number of instructions")
         if processor not in _core.TARGETS:
             raise DeviceError(f"there is no mock device for {processor}: there is one for {', '.join(_core.TARGETS)}")
         self.processor = processor
         self.core = _core.Device(processor, threads, watchdog)
+        #: What is shared with the device at the addresses that it has in this process.
+        self.memory = HostMemory(self.core)
+        self._compute_units = compute_units
         self._modules: dict[tuple[Any, ...], tuple[Module, Any]] = {}
+
+    @property
+    def properties(self) -> Properties:
+        """LDS, wave sizes, registers and other limits of the processor."""
+        return properties_of(self.processor, self._compute_units)
+
+    def share(self, array: Any) -> int:
+        """Makes the memory of a NumPy array or of a torch tensor on the CPU the device's as well, for as long as the array
+        lives, at the address that it has in this process: ``array.ctypes.data``, ``tensor.data_ptr()``. Gives this address,
+        which kernels can be given as an argument, or find in memory. Of a view, all the memory that it is a view of is
+        shared. Nothing is copied. ArgumentError for what has no memory of its own here, and for arrays that map a file."""
+        return self.memory.share(array)
+
+    def alloc(self, size: int) -> numpy.ndarray:
+        """``size`` bytes of zeros, shared (see :meth:`share`), as an array of uint8 that begins at a multiple of 256. They
+        are freed with the last array that looks at them."""
+        if not hasattr(size, "__index__") or size.__index__() < 0:
+            raise ArgumentError(f"alloc: {size!r} is not a number of bytes")
+        array = allocate(size.__index__())
+        self.memory.share(array)
+        return array
+
+    def array(self, values: Any, dtype: Any = None) -> numpy.ndarray:
+        """A new array with these values, made as by :func:`numpy.asarray`, in memory of :meth:`alloc`."""
+        import numpy
+
+        given = numpy.asarray(values, dtype)
+        if given.dtype.hasobject:
+            raise ArgumentError("array: Python objects have no bytes that a kernel could read")
+        array = self.alloc(given.nbytes).view(given.dtype).reshape(given.shape)
+        array[...] = given
+        return array
 
     @overload
     def load(self, source: MockLoader) -> Linked: ...  # pyright: ignore[reportOverlappingOverload]  # Any takes all

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arguments import Packed, Place, Signature, check_workgroup
@@ -115,7 +115,8 @@ class Module:
         facts, signature = self._kernels[kernel]
         check_workgroup(kernel, facts, launch.block)
         warn_of_small_grid(launch)
-        packed = signature.pack(list(launch.args), self.device.core)
+        self.device.memory.sweep()
+        packed = signature.pack(list(launch.args), self.device.core, self.device.memory)
         try:
             for tool in self.tools:
                 tool.on_launch(launch)
@@ -125,8 +126,25 @@ class Module:
         return packed
 
     def _launch(self, kernel: str, launch: Launch, watched: Any) -> tuple[RunResult, Any, list[Place]]:
-        core = self.device.core
         packed = self._prepare(kernel, launch)
+        try:
+            return self._run(kernel, launch, packed, watched)
+        finally:
+            packed.free(self.device.core)
+
+    def run_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]]) -> RunResult:
+        """Runs a kernel whose arguments are bytes already, as a launcher other than ours has packed them. ``places`` says
+        what is where in memory, should it be asked."""
+        for tool in self.tools:
+            tool.on_launch(launch)
+        return self._run(launch.kernel, launch, Packed(kernarg), None, places)[0]
+
+    def _run(
+        self, kernel: str, launch: Launch, packed: Packed, watched: Any, places_of: Callable[[], list[Place]] = list
+    ) -> tuple[RunResult, Any, list[Place]]:
+        core = self.device.core
+        places = list(packed.places)
+        kept = self.device.memory.kept()
         try:
             report = core.launch(
                 self._id,
@@ -143,12 +161,12 @@ class Module:
             )
             packed.fetch(core)
         except DeviceError as error:
-            raise explained(error, packed.places) from None
+            raise explained(error, places or places_of()) from None
         finally:
-            places = list(packed.places)
-            packed.free(core)
+            del kept
         seen = report.pop("seen", None)
         report["findings"] = [Finding(finding) for finding in report["findings"]]
+        places = places or places_of() if report["findings"] else places
         for finding in report["findings"]:
             address = finding["address"]
             finding["place"] = None if address is None else place_of(address, places)

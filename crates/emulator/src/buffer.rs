@@ -48,6 +48,18 @@ impl Buffer {
         Buffer { ptr, len, _owner: owner }
     }
 
+    /// The bytes of the host's at `ptr`, as many as asked for and those of the last word behind them, for
+    /// [`crate::memory::Memory::add_in_place`].
+    ///
+    /// # Safety
+    /// As long as `owner` lives, or until the allocation is freed, the bytes are there, and nobody holds a Rust reference
+    /// to them. (The rest of an aligned word is on the same page.)
+    pub unsafe fn in_place(ptr: *mut u8, asked: u64, owner: Box<dyn Any + Send + Sync>) -> Buffer {
+        let start = ptr.addr() as u64;
+        let end = start.saturating_add(asked).checked_next_multiple_of(4).unwrap_or(start);
+        Buffer { ptr, len: end - start, _owner: owner }
+    }
+
     pub fn len(&self) -> u64 {
         self.len
     }

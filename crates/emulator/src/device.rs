@@ -355,6 +355,18 @@ impl Device {
         lock(&self.state).memory.add(buffer, bytes, writable).ok_or(EmuError::OutOfMemory(bytes))
     }
 
+    /// Has kernels find bytes of the host's ([`Buffer::in_place`]) at the host's own address.
+    ///
+    /// # Errors
+    /// Something of the device's is there already.
+    pub fn share_in_place(&self, buffer: Buffer, asked: u64, writable: bool) -> Result<(), EmuError> {
+        let start = buffer.ptr().addr() as u64;
+        if lock(&self.state).memory.add_in_place(buffer, asked, writable) {
+            return Ok(());
+        }
+        Err(EmuError::Occupied(start, start.saturating_add(asked)))
+    }
+
     pub fn free(&self, address: u64) -> Result<(), EmuError> {
         if lock(&self.state).memory.free(address) { Ok(()) } else { Err(EmuError::Address(address)) }
     }

@@ -25,6 +25,8 @@ pub enum EmuError {
     OutOfMemory(u64),
     #[error("device address {0:#x} is in no allocation")]
     Address(u64),
+    #[error("the addresses {0:#x} to {1:#x} cannot be the device's: some have something else already")]
+    Occupied(u64, u64),
     /// An instruction that cannot go on.
     #[error("kernel {kernel}: {message}, at {pc:#x}: {text} (workgroup {workgroup:?}, wave {wave}{}){}", lane.map(|l| format!(", lane {l}")).unwrap_or_default(), line_of(frames))]
     Fault {

@@ -1,7 +1,7 @@
 //! Device memory: allocations in a flat 64-bit address space, with guard gaps between them.
 //!
 //! An address is valid inside an allocation and nowhere else; addresses are never given out twice, so a stale
-//! pointer stays wild. Each wave remembers the allocation that it touched last ([`Span`]), which makes translation
+//! pointer stays wild. Only memory of the host's can be at the host's own addresses, which the host uses again. Each wave remembers the allocation that it touched last ([`Span`]), which makes translation
 //! a subtraction and a comparison.
 //!
 //! The bytes are shared by all workers. Every access from a kernel is an atomic one, relaxed where the kernel's is
@@ -164,10 +164,36 @@ impl Memory {
         if end >= SHARED_BASE {
             return None;
         }
-        self.allocations.push(Allocation { start, len, asked, writable, buffer: Arc::new(buffer) });
+        let after = self.allocations.partition_point(|a| a.start < start);
+        if self.allocations.get(after).is_some_and(|a| a.start < end) {
+            return None;
+        }
+        self.allocations.insert(after, Allocation { start, len, asked, writable, buffer: Arc::new(buffer) });
         self.has_tails |= asked != len;
         self.next = (start + len + GUARD).next_multiple_of(ALIGN);
         Some(start)
+    }
+    /// Adds bytes of the host's at the host's own address, of which `asked` are meant; the buffer ends with a whole word.
+    /// False if another allocation has one of these addresses, or if they are none of memory's.
+    pub fn add_in_place(&mut self, buffer: Buffer, asked: u64, writable: bool) -> bool {
+        debug_assert!(asked <= buffer.len());
+        let (start, len) = (buffer.ptr().addr() as u64, buffer.len());
+        let Some(end) = start.checked_add(len).filter(|end| *end < SHARED_BASE) else { return false };
+        let after = self.allocations.partition_point(|a| a.start < start);
+        let before = after.checked_sub(1).map(|i| &self.allocations[i]);
+        if before.is_some_and(|a| a.start + a.asked > start)
+            || self.allocations.get(after).is_some_and(|a| a.start < start + asked)
+        {
+            return false;
+        }
+        // Two arrays of the host's may share a word: who asked for its bytes has them.
+        if let Some(before) = after.checked_sub(1).map(|i| &mut self.allocations[i]) {
+            before.len = before.len.min(start - before.start);
+        }
+        let len = self.allocations.get(after).map_or(end, |next| end.min(next.start)) - start;
+        self.allocations.insert(after, Allocation { start, len, asked, writable, buffer: Arc::new(buffer) });
+        self.has_tails |= asked != len;
+        true
     }
     /// Adds bytes at a chosen address, without the guard's distance: a code object's segments. False if another
     /// allocation has one of these addresses, or if they are none of memory's.
@@ -248,7 +274,8 @@ impl Memory {
         self.resolve(span, first, size, write).ok()?;
         let (start, limit) = (span.start, span.len.checked_sub(size)?);
         let mut offsets = [0u64; 64];
-        let (mut bits, mut most) = (0, 0);
+        // Buffers are aligned, so that offsets say all, but for those at the host's own addresses.
+        let (mut bits, mut most) = (start, 0);
         let spare = first - start;
         for i in 0..64 {
             let on = ((mask >> i) & 1).wrapping_neg();
@@ -257,7 +284,6 @@ impl Memory {
             most = most.max(offset);
             offsets[i] = offset;
         }
-        // The buffer itself is aligned, so offsets say all.
         (bits & 3 == 0 && most <= limit).then_some(Words { ptr: span.ptr, offsets, size })
     }
     #[cold]
@@ -453,6 +479,34 @@ mod tests {
             m.read(at + offset, &mut out).unwrap();
             assert_eq!((&out[..], &all[first..first + len]), (&bytes[..len], &bytes[..len]));
         }
+    }
+
+    #[test]
+    fn memory_in_place_is_at_its_own_address_and_ends_with_a_word() {
+        let mut m = Memory::new();
+        let host: Box<[AtomicU64]> = (0..8).map(AtomicU64::new).collect();
+        let at = host.as_ptr().addr();
+        // SAFETY: the bytes outlive `m`.
+        let part = |from: usize, len: u64| unsafe { Buffer::in_place((at + from) as *mut u8, len, Box::new(())) };
+        assert!(m.add_in_place(part(2, 16), 16, true));
+        let at = at as u64;
+        assert!(!m.add_in_place(part(8, 2), 2, true) && !m.add_in_place(part(0, 4), 4, true));
+        assert!(m.add_in_place(part(18, 2), 2, false));
+        // The word at 16 belongs to both: the first one ends where the second begins.
+        let mut span = Span::NONE;
+        assert_eq!(m.find(at + 17).map(|s| (s.start() - at, s.end() - at)), Some((2, 18)));
+        assert!(m.resolve(&mut span, at + 2, 16, true).is_ok() && m.resolve(&mut span, at + 2, 17, true).is_err());
+        assert_eq!(m.resolve(&mut span, at + 18, 2, true).err(), Some(BadAddress::ReadOnly));
+        // Words are aligned by their addresses, not by their distance from where the array begins.
+        let lanes = std::array::from_fn(|i| at + 4 + 4 * (i as u64 % 2));
+        assert!(m.resolve_all(&mut Span::NONE, &lanes, !0, 4, true).is_some());
+        assert!(m.resolve_all(&mut Span::NONE, &lanes.map(|a| a - 2), !0, 4, true).is_none());
+        m.write(at + 8, &[7]).unwrap();
+        assert_eq!(host[1].load(Relaxed), 7);
+        // What is allocated later stays in order, below or above.
+        let below = m.allocate(10, true).unwrap();
+        assert!(below < at && m.find(below + 9).is_some() && m.find(at + 2).is_some());
+        assert!(m.free(at + 2) && m.was_freed(at + 3) && m.find(at + 3).is_none());
     }
 
     #[test]

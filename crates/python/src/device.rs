@@ -1,6 +1,7 @@
 //! The mock device.
 
 use luthier_emulator::buffer::Buffer;
+use luthier_emulator::facts::Facts;
 use luthier_emulator::{
     Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, Schedule, SourceFrame,
     Strict, TARGETS,
@@ -88,6 +89,23 @@ impl PyDevice {
         // SAFETY: the caller, `luthier.arguments`, passes an array's own address and size; see above.
         let buffer = unsafe { Buffer::shared(ptr, size, Box::new(owner)) };
         guard(py, || self.inner.share(buffer, writable).map_err(device_error))
+    }
+
+    /// As `share`, at any address, which is the device's, too.
+    #[pyo3(signature = (address, size, owner, writable=true))]
+    fn share_in_place(
+        &self,
+        py: Python<'_>,
+        address: usize,
+        size: u64,
+        owner: Py<PyAny>,
+        writable: bool,
+    ) -> PyResult<()> {
+        let ptr = std::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: the caller, `luthier.memory`, passes an array's own address and size, frees them when the array goes,
+        // and keeps the array while a kernel runs.
+        let buffer = unsafe { Buffer::in_place(ptr, size, Box::new(owner)) };
+        guard(py, || self.inner.share_in_place(buffer, size, writable).map_err(device_error))
     }
 
     fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
@@ -195,6 +213,22 @@ fn kinds(names: &[String]) -> PyResult<Strict> {
         wanted |= kind.into();
     }
     Ok(Strict::Only(wanted))
+}
+
+/// What workgroups and waves of a processor may have.
+#[pyfunction]
+pub fn limits<'py>(py: Python<'py>, processor: &str) -> PyResult<Bound<'py, PyDict>> {
+    let target = Target::from_name(processor).filter(|target| TARGETS.contains(target));
+    let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
+    let facts = Facts::of(target);
+    let dict = PyDict::new(py);
+    dict.set_item("wave_sizes", target.waves().iter().map(|w| w.lanes()).collect::<Vec<_>>())?;
+    dict.set_item("lds", facts.lds)?;
+    dict.set_item("vgprs", target.vgprs())?;
+    dict.set_item("sgprs", facts.sgprs)?;
+    dict.set_item("scratch", facts.wave_scratch())?;
+    dict.set_item("clusters", facts.has_clusters())?;
+    Ok(dict)
 }
 
 /// Every operation of a processor that the mock device can be, and why it is refused if it is.

@@ -40,7 +40,7 @@ mod core {
     #[pymodule_export]
     use crate::descriptor::{PyDescriptor, PyTargetId};
     #[pymodule_export]
-    use crate::device::{PyDevice, coverage, devices_for, finding_kinds};
+    use crate::device::{PyDevice, coverage, devices_for, finding_kinds, limits};
     #[pymodule_export]
     use crate::instrument::{assemble_text, can_instrument, instrument};
     #[pymodule_export]

@@ -1,0 +1,35 @@
+"""Triton and Gluon kernels on the mock device: ``luthier.triton.install("gfx942")``, or ``LUTHIER_TRITON=gfx942`` in the
+environment. docs/triton.md has what works.
+
+Nothing here imports Triton or torch before it is asked to.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..results import RunResult
+    from .setup import attach, detach, install, uninstall
+    from .tensors import Tensor, tensor
+
+    #: What the last launch did; None before the first one.
+    last: RunResult | None
+
+_HOME = {
+    "attach": "setup", "detach": "setup", "install": "setup", "uninstall": "setup", "Tensor": "tensors", "tensor": "tensors",
+}  # fmt: skip
+__all__ = ["Tensor", "attach", "detach", "install", "last", "tensor", "uninstall"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "last":
+        return importlib.import_module(".gpu", __name__).last_result()
+    if name in _HOME:
+        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,183 @@
+"""The mock GPU that Triton's kernels run on, and what is known of their code.
+
+Each processor has one, with a number of its own, by which Triton keeps apart what it has compiled for which.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..code_object import CodeObject
+from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
+from ..launching import Launch, Strict
+from ..mock_device import Device
+from ..module import Module
+from ..results import RunResult
+from ..tool import Tool, instances
+
+
+@dataclass(eq=False)
+class Attachment:
+    """A tool, or what makes one for each code object, and the kernels that it is for."""
+
+    tool: Any
+    pattern: str
+    #: The code object that the tool serves.
+    serves: Function | None = None
+
+    def tool_for(self, function: Function) -> Tool:
+        """The tool of a code object."""
+        if not isinstance(self.tool, Tool):
+            return instances([self.tool()])[0]
+        if self.serves not in (None, function):
+            raise ToolError(
+                f"tool {self.tool.name} watches one compilation of {self.serves.name} already, and a tool serves only one "
+                f"code object: attach its class, so that each gets a tool of its own"
+            )
+        self.serves = function
+        return self.tool
+
+
+@dataclass(eq=False)
+class Function:
+    """A kernel as Triton hands it over, and as it is loaded."""
+
+    name: str
+    data: bytes
+    module: Module | None = None
+    #: Of which state of the attachments its tools are.
+    version: int = 0
+    code_object: CodeObject = field(init=False)
+    #: Kind, offset and size of each argument, and of the metadata what a launch has to know.
+    args: list[tuple[str, int, int]] = field(init=False)
+    facts: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.code_object = CodeObject.open(self.data)
+        facts = self.code_object.core.kernel(self.name)
+        if facts is None or facts["args"] is None:
+            raise ArgumentError(f"Triton's code object has no metadata of a kernel {self.name}")
+        self.facts = facts
+        self.args = [(arg["kind"], arg["offset"], arg["size"]) for arg in facts["args"] if not arg["hidden"]]
+
+
+class Gpu:
+    """A mock device, the tools that are attached, and the functions that Triton has loaded on it."""
+
+    def __init__(self, processor: str, number: int):
+        self.processor, self.number = processor, number
+        self.device = Device(processor, threads=int(os.environ.get("LUTHIER_THREADS", "0")))
+        self.properties = self.device.properties
+        self.strict: Strict = False
+        #: What becomes of findings: ``warn``, ``raise`` or ``keep``.
+        self.findings = "warn"
+        self.schedule: str | None = None
+        self.functions: dict[int, Function] = {}
+        self._next = 1
+        #: Of all launches: what autotuning compares.
+        self.instructions = 0
+
+    @property
+    def wave_size(self) -> int:
+        """What Triton's compiler uses: the processor's usual one."""
+        return self.properties.wave_sizes[0]
+
+    def add(self, name: str, data: bytes) -> tuple[int, Function]:
+        """Takes a kernel in; gives its number."""
+        handle, self._next = self._next, self._next + 1
+        function = self.functions[handle] = Function(name, data)
+        return handle, function
+
+    def loaded(self, function: Function) -> Module:
+        """The kernel's module, with the tools that are attached by now."""
+        if function.module is None or function.version != _version:
+            function.version = _version
+            wanted = [a for a in _attachments if fnmatch.fnmatchcase(function.name, a.pattern)]
+            function.module = self.device.load(function.code_object, tools=[a.tool_for(function) for a in wanted])
+        return function.module
+
+    def launch(
+        self,
+        function: Function,
+        grid: tuple[int, int, int],
+        threads: int,
+        kernarg: bytes,
+        lds: int,
+        cooperative: bool,
+        cluster: tuple[int, int, int] | None,
+        args: list[Any],
+        places: Any,
+    ) -> RunResult:
+        """Runs a kernel. ``places`` says what the arguments' arrays are called, when something went wrong."""
+        global _last
+        block = (threads, 1, 1)
+        sizes = (grid[0] * threads, grid[1], grid[2])
+        told = Launch(function.name, sizes, block, args, lds, self.strict, cooperative, cluster, self.schedule)
+        result = self.loaded(function).run_packed(told, kernarg, places)
+        self.instructions += result.app_instructions
+        _last = result
+        if result.findings and self.findings != "keep":
+            self._report(result)
+        return result
+
+    def _report(self, result: RunResult) -> None:
+        if self.findings == "raise":
+            more = f" (and {len(result.findings) - 1} more)" if len(result.findings) > 1 else ""
+            raise StrictError(f"{result.findings[0]}{more}", result.findings)
+        for finding in result.findings:
+            warnings.warn(str(finding), FindingWarning, stacklevel=2)
+
+
+_gpus: dict[str, Gpu] = {}
+_current: Gpu | None = None
+_last: RunResult | None = None
+_attachments: list[Attachment] = []
+_version = 0
+
+
+def attach(made: list[Attachment]) -> None:
+    """Takes these in."""
+    global _version
+    _version += 1
+    _attachments.extend(made)
+
+
+def detach(tools: tuple[Any, ...]) -> None:
+    """Lets go of what was made of these tools, or of all."""
+    global _version
+    _version += 1
+    _attachments[:] = [a for a in _attachments if tools and all(a.tool is not tool for tool in tools)]
+
+
+def gpu(processor: str) -> Gpu:
+    """The one of a processor."""
+    if processor not in _gpus:
+        _gpus[processor] = Gpu(processor, len(_gpus))
+    return _gpus[processor]
+
+
+def choose(chosen: Gpu | None) -> None:
+    """Makes it the one that kernels run on from now on."""
+    global _current
+    _current = chosen
+
+
+def is_chosen() -> bool:
+    """Whether kernels run on any."""
+    return _current is not None
+
+
+def current() -> Gpu:
+    """The one that kernels run on."""
+    if _current is None:
+        raise ArgumentError("no mock device is installed for Triton: luthier.triton.install('gfx942')")
+    return _current
+
+
+def last_result() -> RunResult | None:
+    """What the last launch did."""
+    return _last

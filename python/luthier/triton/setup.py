@@ -1,0 +1,104 @@
+"""Making the mock device Triton's GPU, and undoing it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from ..errors import ArgumentError
+from ..launching import Strict
+from ..tool import instances
+from . import gpu
+from .versions import checked_version
+
+_VARIABLE, _STRICT = "LUTHIER_TRITON", "LUTHIER_TRITON_STRICT"
+_WHAT = ("warn", "raise", "keep")
+#: What puts everything back as it was.
+_undo: list[Callable[[], None]] = []
+
+
+def install(target: str, *, strict: Strict = False, findings: str = "warn", schedule: str | None = None) -> None:
+    """Has Triton's kernels run on a mock ``target`` from now on, in this process and those that it starts.
+
+    Kernels take torch's tensors on the CPU, NumPy arrays, and :class:`luthier.triton.Tensor`, in place. Where torch is
+    there, ``device="cuda"`` means the CPU, and ``torch.cuda`` tells of one AMD GPU.
+
+    ``strict`` has launches judged, as :class:`luthier.LaunchKeywords` says; ``findings`` is what becomes of findings:
+    ``"warn"`` (a :class:`luthier.FindingWarning` each), ``"raise"`` (:class:`luthier.StrictError` after the launch) or
+    ``"keep"`` (they are in ``luthier.triton.last.findings`` alone). ``schedule`` is that of launches. May be called again
+    for another target. ArgumentError if there is no such target, or no Triton that this works with.
+    """
+    if target not in _core.TARGETS:
+        raise ArgumentError(f"there is no mock device for {target}: there is one for {', '.join(_core.TARGETS)}")
+    if findings not in _WHAT:
+        raise ArgumentError(f"findings={findings!r}: expected one of {', '.join(_WHAT)}")
+    checked_version()
+    chosen = gpu.gpu(target)
+    chosen.strict, chosen.findings, chosen.schedule = strict, findings, schedule
+    gpu.choose(chosen)
+    _environment(target, strict)
+    import triton
+    from triton.runtime.driver import driver
+
+    from . import patches
+    from .backend.driver import LuthierDriver
+
+    if not _undo:
+        _undo.extend(patches.apply(triton))
+        before = driver._active
+        _undo.append(lambda: driver.set_active(before) if before is not None else setattr(driver, "_active", None))
+    if importlib.util.find_spec("torch") is not None:
+        from . import cuda
+
+        undo = cuda.pretend(chosen.properties)
+        if undo is not None:
+            _undo.append(undo)
+    driver.set_active(LuthierDriver())
+
+
+def uninstall() -> None:
+    """Has Triton look for a real GPU again."""
+    while _undo:
+        _undo.pop()()
+    gpu.choose(None)
+    os.environ.pop(_VARIABLE, None)
+    os.environ.pop(_STRICT, None)
+
+
+def attach(*tools: Any, kernels: str = "*") -> None:
+    """Has tools watch kernels of these names (``*`` and ``?`` stand for any letters) from their next launches on; the results
+    are in ``luthier.triton.last.tools``. A tool's class, or whatever else makes a tool when it is called, makes one for each
+    code object: Triton compiles a kernel anew for other types and constants. A tool itself serves one code object only."""
+    for tool in tools:
+        if not callable(tool):
+            instances([tool])
+    gpu.attach([gpu.Attachment(tool, kernels) for tool in tools])
+
+
+def detach(*tools: Any) -> None:
+    """Lets go of these tools, as they were attached, or of all."""
+    gpu.detach(tools)
+
+
+def from_environment() -> str | None:
+    """The target that the environment asks for."""
+    return os.environ.get(_VARIABLE) or None
+
+
+def active_gpu() -> gpu.Gpu:
+    """The one that is installed, or that of the environment, which is installed then."""
+    if not gpu.is_chosen():
+        target = from_environment()
+        if target is None:
+            raise ArgumentError("no mock device is installed for Triton: luthier.triton.install('gfx942')")
+        told = os.environ.get(_STRICT, "")
+        install(target, strict=told == "1" or (told.split(",") if told not in ("", "0") else False))
+    return gpu.current()
+
+
+def _environment(target: str, strict: Any) -> None:
+    os.environ[_VARIABLE] = target
+    os.environ[_STRICT] = ("1" if strict else "0") if isinstance(strict, bool) else ",".join(strict)

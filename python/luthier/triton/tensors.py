@@ -1,0 +1,131 @@
+"""Tensors for who has no torch: a NumPy array with what Triton asks of an argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..memory import allocate
+
+#: Types that NumPy has not: by their names, and as Triton calls them; bytes. Without ml_dtypes their arrays hold bits.
+_FOREIGN = {
+    "bfloat16": 2,
+    "float8_e4m3fn": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2": 1,
+    "float8_e5m2fnuz": 1,
+}
+_ALIASES = {
+    "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e4b8": "float8_e4m3fnuz", "fp8e5": "float8_e5m2",
+    "fp8e5b16": "float8_e5m2fnuz", "fp16": "float16", "fp32": "float32", "fp64": "float64", "int1": "bool",
+    **{f"{letter}{bits}": f"{word}{bits}" for letter, word in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DType:
+    """A type of elements: what Triton reads of torch's."""
+
+    name: str
+    itemsize: int
+
+    @property
+    def is_floating_point(self) -> bool:
+        return "float" in self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Tensor:
+    """A NumPy array as an argument of Triton kernels, which work on the array's own memory.
+
+    NumPy arrays may be given to kernels as they are. What this adds are types that NumPy has not (bfloat16, the float8
+    ones: an array of ml_dtypes, or of unsigned integers with ``dtype=``), and what TensorDescriptor.from_tensor reads.
+    """
+
+    __slots__ = ("array", "dtype", "__weakref__")
+
+    def __init__(self, array: np.ndarray, dtype: Any = None):
+        name = str(array.dtype if dtype is None else dtype).rpartition(".")[2]
+        name = _ALIASES.get(name, name)
+        #: The array itself.
+        self.array = array
+        self.dtype = DType(name, _FOREIGN.get(name) or np.dtype(name).itemsize)
+        if self.dtype.itemsize != array.dtype.itemsize:
+            raise ArgumentError(f"a tensor of {name} cannot be made of an array of {array.dtype}: their sizes differ")
+
+    @property
+    def __luthier_array__(self) -> np.ndarray:
+        return self.array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes
+
+    def stride(self, axis: int | None = None) -> Any:
+        """In elements: of one axis, or of all."""
+        strides = tuple(s // self.array.itemsize for s in self.array.strides)
+        return strides if axis is None else strides[axis]
+
+    def data_ptr(self) -> int:
+        """The address of the first element, which is the device's as well from now on."""
+        from .gpu import current
+
+        return current().device.share(self.array)
+
+    def ptr_range(self) -> int:
+        """Bytes from the first element on: Triton's AMD back end uses buffer instructions below 2 GB."""
+        return self.array.nbytes
+
+    def numel(self) -> int:
+        return self.array.size
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def is_contiguous(self) -> bool:
+        return self.array.flags.c_contiguous
+
+    def numpy(self) -> np.ndarray:
+        """The array, not a copy."""
+        return self.array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.array if dtype is None else self.array.astype(dtype)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return Tensor(self.array[key], self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.dtype}{list(self.shape)}>"
+
+
+def tensor(values: Any, dtype: Any = None) -> Tensor:
+    """A new tensor in memory of its own that begins at a multiple of 256 bytes. ``dtype`` is a type of NumPy, of ml_dtypes,
+    or the name of one (``"float32"``, ``"bf16"``, ``"float8_e5m2"``). Values for the types that NumPy has not are rounded by
+    ml_dtypes; without it, arrays of unsigned integers are taken as the bits."""
+    name = _ALIASES.get(str(dtype).rpartition(".")[2], str(dtype).rpartition(".")[2])
+    if name in _FOREIGN and getattr(getattr(values, "dtype", None), "kind", "") != "u":
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise ArgumentError(f"a tensor of {name}: give its bits as unsigned integers, or install ml_dtypes") from None
+        values = np.asarray(values).astype(getattr(ml_dtypes, name))
+    elif dtype is not None and name not in _FOREIGN:
+        values = np.asarray(values, getattr(np, "bool_" if name == "bool" else name, dtype))
+    values = np.asarray(values)
+    array = allocate(values.nbytes).view(values.dtype).reshape(values.shape)
+    array[...] = values
+    return Tensor(array, name if name in _FOREIGN else None)
