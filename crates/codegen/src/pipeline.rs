@@ -12,7 +12,7 @@ use crate::CodegenError;
 use crate::check::Violation;
 use crate::component::Component;
 use crate::copy::redirect::{self, Original, Patch};
-use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot};
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot, scratch_base};
 use crate::layout::chunk::{Chunk, ChunkId, Place};
 use crate::layout::{Filler, Layout};
 use crate::machine::{File, Machine};
@@ -49,6 +49,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     let (map, copied_functions) = number(&program, &components);
     let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
     settle(&mut components, &copied_functions, &mut copies);
+    find_scratch(&mut components, &copied_functions, &mut copies, plan.check);
 
     let text_vaddr = write::end_of_segments(object);
     let (chunks, layout, patches) = loop {
@@ -274,10 +275,7 @@ fn settle(components: &mut [Component], functions: &Numbered, copies: &mut [Resu
         let (c, f) = functions[n];
         let Err(refusal) = &copies[n] else { continue };
         let name = &components[c].env.program.function(f).name;
-        let reason = match refusal {
-            Refusal::Reason(reason) => format!("{name} cannot be copied: {reason}"),
-            Refusal::Encode(e) => format!("{name} cannot be copied: {e}"),
-        };
+        let reason = format!("{name} cannot be copied: {refusal}");
         if components[c].refused.is_none() {
             refuse(components, c, reason, functions, copies);
         }
@@ -294,6 +292,26 @@ fn settle(components: &mut [Component], functions: &Numbered, copies: &mut [Resu
             for (n, _) in functions.iter().enumerate().filter(|(_, (of, _))| *of == c) {
                 copies[n] = Err(Refusal::Reason(reason.clone()));
             }
+        }
+    }
+}
+
+/// Kernels whose hooks were given scratch find it first of all.
+fn find_scratch(
+    components: &mut [Component],
+    functions: &Numbered,
+    copies: &mut [Result<Copied, Refusal>],
+    check: bool,
+) {
+    for n in 0..copies.len() {
+        let (c, f) = functions[n];
+        let component = &components[c];
+        let vaddr = component.env.program.function(f).vaddr;
+        let Some(kernel) = component.kernels.iter().find(|k| k.entry == vaddr) else { continue };
+        let (Some(inputs), Ok(copied)) = (component.sets_scratch_base(kernel), &mut copies[n]) else { continue };
+        let done = scratch_base::prepend(&component.env, kernel, ChunkId(n as u32), &inputs, copied, check);
+        if let Err(refusal) = done {
+            refuse(components, c, refusal.to_string(), functions, copies);
         }
     }
 }

@@ -162,7 +162,7 @@ impl Checker<'_> {
         }
         self.touch(inst);
         let flags = inst.info().flags;
-        let obeys_exec = flags.contains(Flags::VALU) && !flags.contains(Flags::IGNORES_EXEC);
+        let obeys_exec = flags.contains(Flags::VALU) && !flags.contains(Flags::IGNORES_EXEC) && !is_identity(inst);
         if obeys_exec && self.state.mask() != Mask::First {
             self.wrong(Wrong::Mask { what: inst.to_string() });
         }
@@ -170,6 +170,12 @@ impl Checker<'_> {
             self.wrong(wrong);
         }
     }
+}
+
+/// Whatever EXEC is, it changes nothing.
+fn is_identity(inst: &Inst) -> bool {
+    let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
+    inst.info().op() == Op::VMovB32 && matches!(operands.as_slice(), [to, from] if to == from)
 }
 
 fn aimed_at(places: &[(usize, Place)], getpc: u16) -> Option<Place> {

@@ -20,8 +20,10 @@
 //! | `flight` | memory results under way |
 //! | `seams` | wait states and the like where inserted code meets other code |
 //! | `ends` | where a wave begins and ends |
+//! | `base` | the wave's scratch, where code has to find it |
 //! | `keep` | values from before an instruction, kept for hooks behind it |
 
+mod base;
 mod ends;
 mod flight;
 mod hook;
@@ -47,6 +49,7 @@ use crate::machine::registers::Counts;
 use crate::splice::emit::{Literal, Span};
 use crate::splice::{CounterHome, Env, Site};
 
+pub use base::scratch_base;
 pub use ends::{Flushed, flush, preamble};
 pub use keep::keep;
 pub use seams::seams;
@@ -170,7 +173,7 @@ impl<'a> Checker<'a> {
 
     /// Scratch of our own begins above the kernel's and ends where the kernel is given no more.
     fn scratch(&mut self, inst: &Inst, offset: u32) {
-        let start = self.q.env.scratch.unwrap_or(u32::MAX);
+        let start = self.q.env.scratch.map_or(u32::MAX, |own| own.start);
         let end = start.saturating_add(self.q.scratch);
         if self.q.env.scratch.is_none() || offset < start || offset + 4 > end {
             self.wrong(Wrong::Scratch { inst: Box::new(*inst), offset, start, end });

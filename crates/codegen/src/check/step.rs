@@ -34,6 +34,8 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
     let info = inst.info();
     match (info.op(), operands.as_slice()) {
         (Op::SNop | Op::DsNop | Op::VNop | Op::SWaitcnt | Op::SWaitcntDepctr | Op::SDelayAlu, _) => {}
+        // To null.
+        (Op::SMovB32, [Operand::Special(125), _]) => {}
         (Op::SMovB32 | Op::SMovB64, [Operand::Reg(to), from]) if !is_vector(to.first) => {
             let values = scalars(state, *to, *from, inst);
             to.units().zip(values).for_each(|(unit, value)| state.set(unit, value));
@@ -95,14 +97,14 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
                 state.bits.set_msb(Some(bits));
             }
         }
-        (Op::ScratchLoadDword, [Operand::Reg(to)]) if to.count == 1 => {
-            let offset = scratch_offset(inst).ok_or_else(unknown)?;
+        (Op::ScratchLoadDword, [Operand::Reg(to), ..]) if to.count == 1 => {
+            let offset = scratch_offset(state, inst).ok_or_else(unknown)?;
             let value = state.slot(offset);
             state.set_vector(to.first, value);
             return Ok(Effect::Load { reg: to.first, offset });
         }
-        (Op::ScratchStoreDword, [Operand::Reg(from)]) if from.count == 1 => {
-            let offset = scratch_offset(inst).ok_or_else(unknown)?;
+        (Op::ScratchStoreDword, [Operand::Reg(from), ..]) if from.count == 1 => {
+            let offset = scratch_offset(state, inst).ok_or_else(unknown)?;
             state.store(offset, from.first);
             return Ok(Effect::Store { offset });
         }
@@ -227,13 +229,24 @@ fn set_hardware(state: &mut State, inst: &Inst) -> Result<(), Wrong> {
     }
 }
 
-/// The offset of a scratch access without address registers, in bytes of each lane.
-fn scratch_offset(inst: &Inst) -> Option<u32> {
+/// The offset of a scratch access whose only address is a scalar with a known number, or none; in bytes of each lane.
+fn scratch_offset(state: &State, inst: &Inst) -> Option<u32> {
+    if inst.operand_in(Field::Addr).is_some() || inst.operand_in(Field::Vaddr).is_some() {
+        return None;
+    }
+    let base = match inst.operand_in(Field::Saddr) {
+        None => 0,
+        Some(Operand::Reg(range)) => match state.get(range.first) {
+            Value::Number(n) => n,
+            _ => return None,
+        },
+        Some(_) => return None,
+    };
     let generation = inst.info().mode.target().generation();
     let sign = match generation {
         Generation::Gfx10 => 11,
         Generation::Gfx12 | Generation::Gfx1250 => 23,
         _ => 12,
     };
-    inst.field(Field::Offset).filter(|raw| raw >> sign == 0)
+    inst.field(Field::Offset).filter(|raw| raw >> sign == 0)?.checked_add(base)
 }

@@ -50,6 +50,8 @@ pub enum Wrong {
     Indexed { inst: Box<Inst> },
     #[error("{inst} reaches scratch at {offset}, and from {start} to {end} it is ours")]
     Scratch { inst: Box<Inst>, offset: u32, start: u32, end: u32 },
+    #[error("{kernel} does not begin with setting FLAT_SCRATCH to the scratch of its wave")]
+    ScratchBase { kernel: String },
     #[error("{what} claims instructions {start} to {end} of {count}")]
     Span { what: String, start: usize, end: usize, count: usize },
     #[error("the hooks {wanted:?} were to be placed, and {placed:?} were")]

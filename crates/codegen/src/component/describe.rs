@@ -1,21 +1,35 @@
 //! Kernel descriptors and the metadata note of what has become of kernels.
 
-use luthier_loader::KernelDescriptor;
+use luthier_isa::RegRange;
+use luthier_lifter::RegisterCounts;
+use luthier_loader::{Kernel, KernelDescriptor};
 
 use super::Component;
+use crate::machine::scratch::ScratchInputs;
 use crate::plan::KernelRegisters;
-use luthier_loader::Kernel;
 
 impl Component<'_> {
     /// The descriptor of one of its kernels, whose code is now at `entry`.
     pub fn describe(&self, kernel: &Kernel, entry: u64) -> (KernelDescriptor, KernelRegisters) {
         let machine = self.env.machine;
-        let (mut descriptor, mut registers) = machine.raise(kernel, &self.used, &self.highest);
-        if self.scratch > 0 {
-            machine.raise_scratch(&mut descriptor, self.env.scratch.unwrap_or(0) + self.scratch);
+        let mut highest = self.highest;
+        if let Some(inputs) = self.sets_scratch_base(kernel) {
+            // FLAT_SCRATCH lies behind all numbered SGPRs.
+            highest.sgprs = highest.sgprs.max(RegisterCounts::of(&self.used).sgprs).min(self.env.limits.sgprs);
+            highest.note(RegRange::new(inputs.offset, 1));
+        }
+        let (mut descriptor, mut registers) = machine.raise(kernel, &self.used, &highest);
+        if let Some(own) = self.env.scratch.filter(|_| self.scratch > 0) {
+            machine.raise_scratch(&mut descriptor, own.start + self.scratch);
             registers.scratch_after = descriptor.private_segment_fixed_size();
         }
         descriptor.set_kernel_code_entry_byte_offset(entry.wrapping_sub(kernel.descriptor_vaddr) as i64);
         (descriptor, registers)
+    }
+
+    /// The kernel has to set the base of its scratch for the hooks' sake, out of this.
+    pub fn sets_scratch_base(&self, kernel: &Kernel) -> Option<ScratchInputs> {
+        self.env.scratch.filter(|own| own.set_at_entry && self.scratch > 0)?;
+        ScratchInputs::of(&kernel.descriptor)
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod counters;
 pub mod describe;
+pub mod scratch;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,6 +38,8 @@ struct Wishes {
     /// Application registers that hooks look at where the application does not need them any more, or that the plan's
     /// own instructions touch.
     watched: RegSet,
+    /// FLAT_SCRATCH may get another value.
+    moves_scratch: bool,
 }
 
 impl<'a> Component<'a> {
@@ -107,11 +110,7 @@ impl<'a> Component<'a> {
         let default_fp_mode = !sets_mode && kernels.iter().all(|k| machine.has_default_fp_mode(&k.descriptor));
         let mut reserved = homes.reserved;
         reserved.union_with(&wishes.watched);
-        let scratch = kernels.iter().map(|k| {
-            let dynamic = k.descriptor.uses_dynamic_stack();
-            machine.own_scratch(k.descriptor.private_segment_fixed_size(), dynamic)
-        });
-        let scratch = scratch.reduce(|a, b| Some(a?.max(b?))).flatten();
+        let scratch = scratch::own(machine, program, &functions, &kernels).filter(|_| !wishes.moves_scratch);
         let env = Env {
             program,
             plan: base.plan,
@@ -148,6 +147,9 @@ impl Wishes {
             match &base.plan.insertions[spot.insertion as usize].body {
                 Body::Hook { args, .. } => {
                     for arg in args.iter() {
+                        if let Arg::InOut(range) = arg {
+                            self.moves_scratch |= range.units().any(|reg| scratch::is_base(base.machine, reg));
+                        }
                         match arg {
                             Arg::Counter(c) if !self.counters.contains(c) => self.counters.push(*c),
                             _ => looked_at.extend(arg.reads(inst).into_iter().map(|range| (*spot, range))),
@@ -157,6 +159,7 @@ impl Wishes {
                 Body::Raw(insts) => {
                     for raw in insts.iter() {
                         raw.for_each_access(|a| self.watched.insert(a.reg));
+                        self.moves_scratch |= scratch::writes_base(base.machine, raw);
                     }
                 }
                 Body::Nothing => {}
@@ -185,7 +188,7 @@ impl Wishes {
             range.units().filter(|u| !live.active.contains(*u)).for_each(|u| self.watched.insert(u));
         }
         // Special state is never taken for anything else.
-        let scratch: Vec<Reg> = self.watched.iter().filter(|r| crate::machine::File::of(*r).is_none()).collect();
-        scratch.into_iter().for_each(|r| self.watched.remove(r));
+        let special: Vec<Reg> = self.watched.iter().filter(|r| crate::machine::File::of(*r).is_none()).collect();
+        special.into_iter().for_each(|r| self.watched.remove(r));
     }
 }

@@ -37,8 +37,9 @@ impl Copier<'_> {
             return Ok(made);
         }
         self.splice.clear();
+        self.seam.avoid(&at.loads.registers(), self.env.allocated.vgprs);
         // Nothing may stand between a global wave sync operation and the wait for it.
-        if at.previous.is_some_and(|i| i.info().op().name().starts_with("ds_gws_")) {
+        if at.previous.is_some_and(|i| i.info().op().is_gws()) {
             let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
             let wait = self.env.machine.wait(all)?;
             self.splice.insts.extend(wait);
@@ -205,8 +206,9 @@ impl Copier<'_> {
         without.subtract(&self.env.never_used);
         at.inst.for_each_access(|a| without.insert(a.reg));
         wanted.iter().for_each(|range| without.insert_range(*range));
-        let mut pool = site.pool(self.env, &without);
+        let mut pool = site.pool(self.env, &without, false);
         self.splice.clear();
+        self.seam.avoid(&at.loads.registers(), self.env.allocated.vgprs);
         let mut found = Vec::new();
         for range in wanted {
             let vector = range.first.is_vgpr() || range.first.is_agpr();

@@ -1,6 +1,8 @@
 //! What is inserted on the ways out of a block. On the way that falls through it stands right behind the branch; on a
 //! taken one it stands behind the function, and the branch is aimed there.
 
+use std::rc::Rc;
+
 use luthier_isa::{Inst, RegRange, VgprMsb};
 use luthier_lifter::{BlockId, InFlight, Live, Terminator};
 
@@ -73,7 +75,8 @@ impl Copier<'_> {
                 self.bodies(&on(Some(next)), at)?;
             }
             Terminator::Call => {
-                self.seam.begin(None);
+                // What the callee did last is not known.
+                self.seam.begin(Some(Rc::new(|| None)));
                 let at = Spotted { previous: None, indexed: false, ..*at };
                 self.bodies(&on(Some(next)), &at)?;
             }

@@ -146,6 +146,7 @@ pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) 
     let ops = &env.machine.ops;
     // Late results must not land in what is used here.
     let pending: RegSet = loads.registers();
+    copier.seam.avoid(&pending, env.allocated.vgprs);
     let mut free =
         (0..50).map(|n| Reg::sgpr(n * 2)).filter(|r| !env.reserved.contains(*r) && !env.reserved.contains(r.offset(1)));
     let (Some(address_pair), Some(value)) = (free.next(), free.next()) else {

@@ -4,7 +4,9 @@
 use std::rc::Rc;
 
 use luthier_isa::{Flags, Inst, RegSet};
-use luthier_lifter::{BlockId, FuncId, InFlight, InstrId, Live, Liveness, PendingLoads, Program, Terminator};
+use luthier_lifter::{
+    BlockId, FuncId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Program, Terminator,
+};
 
 use super::bodies::Spotted;
 use super::edges::Edge;
@@ -75,6 +77,10 @@ pub fn copy(
     copier.out.chunk.align = if kernel.is_some() { 256 } else { 64 };
     copier.out.chunk.words.reserve(function.size as usize / 2);
     let entry = copier.entry(kernel)?;
+    if kernel.is_some() {
+        // Kernels begin at multiples of their alignment.
+        copier.out.chunk.fixed = copier.out.chunk.here().max(1);
+    }
     for block in function.blocks.iter() {
         copier.block(block)?;
     }
@@ -294,10 +300,21 @@ pub fn falls_through(terminator: Terminator) -> bool {
     matches!(terminator, Fallthrough | CondBranch | Call | Trap | OffEnd)
 }
 
-/// The last instructions on each way that leads to a block: what hazards there may come from.
-fn ways(program: &Program, block: BlockId) -> Vec<Vec<Inst>> {
+/// The last instructions on each way that leads to a block: what hazards there may come from. `None` where it is not known
+/// what runs before, or where there are too many ways.
+fn ways(program: &Program, block: BlockId) -> Option<Vec<Vec<Inst>>> {
     const LENGTH: usize = 20;
-    const MOST: usize = 32;
+    const MOST: usize = 128;
+    // Before a function's first instruction there is its caller's code, behind a call the callee's. A kernel has none.
+    let comes_in = |at: BlockId| {
+        let function = program.function(program.block(at).func);
+        let entered =
+            at == function.entry && function.kind != FunctionKind::Kernel || !function.entered_inside.is_empty();
+        entered || program.preds(at).iter().any(|p| program.block(*p).terminator == Terminator::Call)
+    };
+    if comes_in(block) {
+        return None;
+    }
     let mut done = Vec::new();
     // Latest first while they grow.
     let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
@@ -307,12 +324,19 @@ fn ways(program: &Program, block: BlockId) -> Vec<Vec<Inst>> {
         let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
         way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
         let preds = program.preds(at);
-        if way.len() >= LENGTH || preds.is_empty() || done.len() + open.len() >= MOST {
+        if way.len() >= LENGTH {
             way.reverse();
             done.push(way);
-        } else {
-            open.extend(preds.iter().map(|p| (*p, way.clone())));
+            continue;
         }
+        let first = at == program.function(program.block(at).func).entry;
+        if comes_in(at) || preds.is_empty() && !first || done.len() + open.len() + preds.len() > MOST {
+            return None;
+        }
+        if first {
+            done.push(way.iter().rev().copied().collect());
+        }
+        open.extend(preds.iter().map(|p| (*p, way.clone())));
     }
-    done
+    Some(done)
 }

@@ -16,6 +16,7 @@
 //! | [`pcrel`] | the program counter in copies |
 //! | [`hints`] | clauses that are split, registers given up early |
 //! | [`indexing`] | where VGPR operands are indexed |
+//! | [`scratch_base`] | where kernels are given scratch for hooks, the code that finds it |
 //! | [`redirect`] | from the originals to the copies |
 
 pub mod bodies;
@@ -26,6 +27,7 @@ pub mod hints;
 pub mod indexing;
 pub mod pcrel;
 pub mod redirect;
+pub mod scratch_base;
 
 use luthier_isa::EncodeError;
 use luthier_lifter::{FuncId, InstrId};
@@ -49,16 +51,12 @@ pub struct Spot {
 }
 
 /// Why a function cannot be copied.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Refusal {
+    #[error("{0}")]
     Reason(String),
-    Encode(EncodeError),
-}
-
-impl From<EncodeError> for Refusal {
-    fn from(e: EncodeError) -> Refusal {
-        Refusal::Encode(e)
-    }
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
 }
 
 /// A function's copy and what was done in it.

@@ -209,7 +209,7 @@ impl Copier<'_> {
                 indexed: false,
                 msb: Default::default(),
             };
-            let mut pool = site.pool(self.env, &range.units().collect());
+            let mut pool = site.pool(self.env, &range.units().collect(), false);
             let Some(reg) = pool.take(Want::of(File::Sgpr, 1)) else {
                 return Err(Refusal::Reason(format!(
                     "no SGPR is free to keep SCC while {inst} is made to give the original address"

@@ -63,6 +63,14 @@ impl Fixup {
         };
         Fixup::Relative { at: if part == Half::Whole { at - 1 } else { at }, to, addend, part }
     }
+
+    /// Its words are so many further on.
+    fn shift(&mut self, by: u32) {
+        match self {
+            Fixup::Branch { at, .. } | Fixup::Relative { at, .. } => *at += by,
+            Fixup::PcPair { getpc, low, high, .. } => [getpc, low, high].into_iter().for_each(|word| *word += by),
+        }
+    }
 }
 
 /// Code that was copied or made, not yet placed.
@@ -76,6 +84,8 @@ pub struct Chunk {
     pub fixups: Vec<Fixup>,
     /// Words that stand for an original instruction, with its address; ascending in the word.
     pub origins: Vec<(u32, u64)>,
+    /// So many words at the start stay together: no islands are put among them, nor before them.
+    pub fixed: u32,
 }
 
 impl Chunk {
@@ -94,6 +104,15 @@ impl Chunk {
     pub fn label_at(&mut self, word: u32, falls_in: bool) -> u32 {
         self.labels.push(Label { word, falls_in });
         self.labels.len() as u32 - 1
+    }
+    /// Puts words in front of all others, among which no islands are put either.
+    pub fn prepend(&mut self, words: Vec<u32>) {
+        let by = words.len() as u32;
+        self.words.splice(0..0, words);
+        self.labels.iter_mut().for_each(|label| label.word += by);
+        self.origins.iter_mut().for_each(|(word, _)| *word += by);
+        self.fixups.iter_mut().for_each(|fixup| fixup.shift(by));
+        self.fixed += by;
     }
     pub fn size(&self) -> u64 {
         self.words.len() as u64 * 4

@@ -137,7 +137,7 @@ impl Layout {
         let mut last = self.start;
         for (i, chunk) in chunks.iter().enumerate() {
             let first = self.sites.len();
-            for label in &chunk.labels {
+            for label in chunk.labels.iter().filter(|label| label.word >= chunk.fixed) {
                 let address = self.bases[i] + u64::from(label.word) * 4;
                 // The label of a function's entry comes behind those of its instructions.
                 let Some(since) = address.checked_sub(last) else { continue };

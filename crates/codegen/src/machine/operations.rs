@@ -35,6 +35,7 @@ operations! {
     s_cmp_lg_u32 "S_CMP_LG_U32",
     s_add_u32 "S_ADD_U32",
     s_addc_u32 "S_ADDC_U32",
+    s_and_b32 "S_AND_B32",
     s_getpc_b64 "S_GETPC_B64",
     s_setpc_b64 "S_SETPC_B64",
     s_branch "S_BRANCH",
@@ -91,6 +92,9 @@ impl HwReg {
     pub const MODE: HwReg = HwReg { id: 1, offset: 0, width: 32 };
     /// Rounding and denormal bits.
     pub const MODE_FP: HwReg = HwReg { id: 1, offset: 0, width: 8 };
+    /// The halves of the base of scratch, from RDNA1 on.
+    pub const SCRATCH_BASE: [HwReg; 2] =
+        [HwReg { id: 20, offset: 0, width: 32 }, HwReg { id: 21, offset: 0, width: 32 }];
 
     pub const fn bits(self) -> i64 {
         // The field is signed.

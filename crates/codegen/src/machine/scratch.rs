@@ -1,16 +1,74 @@
 //! Scratch of our own, above the kernel's, where VGPRs are kept that fit nowhere else.
 //!
 //! Where the hardware itself knows each wave's scratch (CDNA3 on, RDNA3 on), a kernel is given more by its descriptor
-//! alone. Elsewhere the kernel's own code sets up the base, in registers that only it knows.
+//! alone. Elsewhere the base of it is FLAT_SCRATCH, which code has to set from what the wave starts with: the base of
+//! all scratch, and where the wave's begins in it.
+//!
+//! Sources: LLVM's AMDGPU usage page ("Initial Kernel Execution State", "Flat Scratch", "Private Segment Buffer").
 
 use luthier_isa::{EncodeError, Field, Generation, Inst, OpcodeInfo, Reg};
 use luthier_loader::KernelDescriptor;
 
 use super::Machine;
-use super::operations::one;
+use super::operations::{HwReg, number, one, small};
+use super::special::Special;
 
-/// The highest offset that every processor's scratch instructions can name.
+/// No wave may have more in a lane than this.
+const MOST: u32 = 1 << 17;
+/// Bytes of a lane's that hooks may take: what an offset reaches on every processor.
+pub const ROOM: u32 = 256;
+/// The highest offset that scratch instructions without a register can name, where there are such.
 const MAX_OFFSET: u32 = 4095;
+
+/// Scratch of our own in the kernels of a component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OwnScratch {
+    /// Where it begins in each lane's.
+    pub start: u32,
+    /// An access needs an SGPR that holds that.
+    pub by_register: bool,
+    /// The kernels set its base at their entries.
+    pub set_at_entry: bool,
+}
+
+/// What a wave starts with that tells where its scratch is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScratchInputs {
+    /// The pair that the base of all scratch is in; of a buffer resource it is the low 48 bits.
+    pub base: Reg,
+    pub is_resource: bool,
+    /// Where in it the wave's begins, once the descriptor asks for it.
+    pub offset: Reg,
+}
+
+impl ScratchInputs {
+    /// `None` where the kernel is given no base.
+    pub fn of(descriptor: &KernelDescriptor) -> Option<ScratchInputs> {
+        let d = descriptor;
+        let buffer = d.enable_sgpr_private_segment_buffer();
+        let before = [
+            (buffer, 4),
+            (d.enable_sgpr_dispatch_ptr(), 2),
+            (d.enable_sgpr_queue_ptr(), 2),
+            (d.enable_sgpr_kernarg_segment_ptr(), 2),
+            (d.enable_sgpr_dispatch_id(), 2),
+        ];
+        let init: u16 = before.iter().filter(|(enabled, _)| *enabled).map(|(_, count)| count).sum();
+        let (base, is_resource) = match (d.enable_sgpr_flat_scratch_init(), buffer) {
+            (true, _) => (init, false),
+            (false, true) => (0, true),
+            (false, false) => return None,
+        };
+        let system = [
+            d.enable_sgpr_workgroup_id_x(),
+            d.enable_sgpr_workgroup_id_y(),
+            d.enable_sgpr_workgroup_id_z(),
+            d.enable_sgpr_workgroup_info(),
+        ];
+        let offset = d.user_sgpr_count() as u16 + system.iter().filter(|enabled| **enabled).count() as u16;
+        Some(ScratchInputs { base: Reg::sgpr(base), is_resource, offset: Reg::sgpr(offset) })
+    }
+}
 
 impl Machine {
     /// The hardware adds the base of the wave's scratch itself.
@@ -18,10 +76,11 @@ impl Machine {
         !matches!(self.mode.target().generation(), Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx10)
     }
 
-    /// Where scratch of our own may begin for a kernel with this much of its own; `None` where it cannot be had.
-    pub fn own_scratch(&self, private_segment: u32, dynamic_stack: bool) -> Option<u32> {
-        let start = private_segment.checked_next_multiple_of(16)?;
-        (self.has_architected_scratch() && !dynamic_stack && start + 256 <= MAX_OFFSET).then_some(start)
+    /// Scratch of our own for kernels with this much of their own; `None` where there is no room for it.
+    pub fn own_scratch(&self, private_segment: u32) -> Option<OwnScratch> {
+        let start = private_segment.checked_next_multiple_of(16).filter(|start| start + ROOM <= MOST)?;
+        let architected = self.has_architected_scratch();
+        Some(OwnScratch { start, by_register: !architected || start + ROOM > MAX_OFFSET, set_at_entry: !architected })
     }
 
     /// Gives the kernel scratch up to `end` bytes a lane.
@@ -32,26 +91,62 @@ impl Machine {
         }
     }
 
-    /// Stores a VGPR's active lanes.
-    pub fn store_scratch(&self, vgpr: Reg, offset: u32) -> Result<Vec<Inst>, EncodeError> {
-        Ok(vec![self.scratch(self.ops.scratch_store_dword, vgpr, offset)?])
-    }
-
-    /// Loads them back, and waits.
-    pub fn load_scratch(&self, vgpr: Reg, offset: u32) -> Result<Vec<Inst>, EncodeError> {
-        let mut insts = vec![self.scratch(self.ops.scratch_load_dword, vgpr, offset)?];
-        let wait = luthier_lifter::Wait { vmcnt: Some(0), ..Default::default() };
-        insts.extend(self.wait(wait)?);
+    /// FLAT_SCRATCH = the wave's scratch, out of what the wave starts with. VCC and SCC, which nobody has set at that
+    /// time, are overwritten.
+    pub fn set_scratch_base(&self, inputs: &ScratchInputs) -> Result<Vec<Inst>, EncodeError> {
+        let ops = &self.ops;
+        let by_setreg = self.scratch_base_is_hwreg();
+        let sum = if by_setreg { Reg::VCC_LO } else { Special::FlatScratch.range(self).first };
+        let (low, high) = (inputs.base, inputs.base.offset(1));
+        let mut insts = Vec::new();
+        let mut from = high;
+        if inputs.is_resource {
+            from = sum.offset(1);
+            insts.push(Inst::build(ops.s_and_b32, &[one(from), one(high), number(0xffff)])?);
+        }
+        insts.push(Inst::build(ops.s_add_u32, &[one(sum), one(low), one(inputs.offset)])?);
+        insts.push(Inst::build(ops.s_addc_u32, &[one(sum.offset(1)), one(from), small(0)])?);
+        if by_setreg {
+            for (half, field) in HwReg::SCRATCH_BASE.into_iter().enumerate() {
+                insts.push(ops.set_hwreg(field, sum.offset(half as u16))?);
+            }
+        }
         Ok(insts)
     }
 
-    fn scratch(&self, info: Option<&'static OpcodeInfo>, vgpr: Reg, offset: u32) -> Result<Inst, EncodeError> {
+    /// Stores a VGPR's active lanes; `address` is a register with the start of our scratch, which the offset then counts
+    /// from.
+    pub fn store_scratch(&self, vgpr: Reg, address: Option<Reg>, offset: u32) -> Result<Inst, EncodeError> {
+        let ops = &self.ops;
+        self.scratch([ops.scratch_store_dword, ops.scratch_store_dword_saddr], vgpr, address, offset)
+    }
+
+    /// Loads them back; they have to be waited for.
+    pub fn load_scratch(&self, vgpr: Reg, address: Option<Reg>, offset: u32) -> Result<Inst, EncodeError> {
+        let ops = &self.ops;
+        self.scratch([ops.scratch_load_dword, ops.scratch_load_dword_saddr], vgpr, address, offset)
+    }
+
+    /// The wait for what was loaded.
+    pub fn scratch_loaded(&self) -> Result<Vec<Inst>, EncodeError> {
+        self.wait(luthier_lifter::Wait { vmcnt: Some(0), ..Default::default() })
+    }
+
+    fn scratch(
+        &self,
+        [plain, by_register]: [Option<&'static OpcodeInfo>; 2],
+        vgpr: Reg,
+        address: Option<Reg>,
+        offset: u32,
+    ) -> Result<Inst, EncodeError> {
         let missing = EncodeError::NoOperand { mnemonic: "scratch_load_dword", has: 0, index: 0 };
-        let info = info.ok_or(missing)?;
+        let info = if address.is_some() { by_register } else { plain }.ok_or(missing)?;
         let mut inst = Inst::new(info);
         for (n, operand) in info.operands.iter().enumerate() {
             if operand.access.writes() || operand.field == Field::Vdata {
                 inst.set_operand(n, one(vgpr))?;
+            } else if let (Field::Saddr, Some(address)) = (operand.field, address) {
+                inst.set_operand(n, one(address))?;
             }
         }
         // The offset is printed as a modifier: it is no operand.

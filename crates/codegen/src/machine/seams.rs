@@ -7,10 +7,11 @@ use std::rc::Rc;
 
 use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy};
 use luthier_isa::op::Op;
-use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
+use luthier_isa::wait::Wait;
+use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Operand, Reg, RegSet};
 
 use super::Operations;
-use super::operations::one;
+use super::operations::{one, small};
 use crate::template::prepared::is_memory;
 use crate::template::renamed::Code;
 
@@ -20,8 +21,9 @@ const WINDOW: usize = 20;
 /// The register that is none, as RDNA1 and RDNA2 encode it.
 const NULL: u32 = 125;
 
-/// What was issued before a run of instructions: on each way that leads there, the latest last.
-pub type Ways<'a> = Rc<dyn Fn() -> Vec<Vec<Inst>> + 'a>;
+/// What was issued before a run of instructions: on each way that leads there, the latest last. `None` where that is not
+/// known, or where there are too many ways.
+pub type Ways<'a> = Rc<dyn Fn() -> Option<Vec<Vec<Inst>>> + 'a>;
 
 /// Follows the instructions that a wave issues, and says what has to come in between.
 #[derive(Clone)]
@@ -30,6 +32,8 @@ pub struct Seam<'a> {
     /// Scalars that no vector instruction reads.
     unread: RegSet,
     ways: Option<Ways<'a>>,
+    /// A VGPR that no memory result is about to land in, to move to itself.
+    idle: Option<Reg>,
     /// What has been issued since, inserted code included.
     recent: Vec<Inst>,
     /// The state that all of that leaves on each way; made when it is first asked for.
@@ -48,6 +52,7 @@ impl<'a> Seam<'a> {
             mode,
             unread,
             ways: None,
+            idle: Some(Reg::vgpr(0)),
             recent: Vec::new(),
             before: None,
             inserted: Vec::new(),
@@ -65,6 +70,11 @@ impl<'a> Seam<'a> {
         self.recent.clear();
         self.memory = true;
         self.settle();
+    }
+
+    /// A place begins where these registers may still be written by memory results, of a wave with so many VGPRs.
+    pub fn avoid(&mut self, pending: &RegSet, vgprs: u16) {
+        self.idle = (0..vgprs.max(1)).map(Reg::vgpr).find(|reg| !pending.contains(*reg));
     }
 
     /// The inserted code is no longer apart from what came before it.
@@ -96,6 +106,7 @@ impl<'a> Seam<'a> {
     pub fn issue(&mut self, ops: &Operations, inst: Inst, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         let facts = Facts::of(&inst);
         if !facts.is_indifferent() {
+            self.look_back(ops, out)?;
             for _ in 0..64 {
                 let Some(remedy) = self.needed(&facts) else { break };
                 self.remedy(ops, remedy, out)?;
@@ -114,6 +125,9 @@ impl<'a> Seam<'a> {
         // In front of the template there is room; so what an instruction further on needs is put there. What it needs of
         // its own neighbours does not go away by that.
         let mut done = [0u8; WINDOW];
+        if !code.indifferent {
+            self.look_back(ops, out)?;
+        }
         while let Some((n, remedy)) = self.first_need(code, &done) {
             done[n] += 1;
             self.remedy(ops, remedy, out)?;
@@ -134,7 +148,7 @@ impl<'a> Seam<'a> {
 
     /// The first instruction of a template that comes too early, unless that was seen to already often enough, and what it
     /// needs.
-    fn first_need(&mut self, code: &Code, done: &[u8; WINDOW]) -> Option<(usize, Remedy)> {
+    fn first_need(&self, code: &Code, done: &[u8; WINDOW]) -> Option<(usize, Remedy)> {
         if code.indifferent {
             return None;
         }
@@ -211,7 +225,8 @@ impl<'a> Seam<'a> {
     /// just begun.
     pub fn busy(&self) -> RegSet {
         let mut busy = RegSet::EMPTY;
-        for way in self.all_ways() {
+        // Where the ways are not known, all of it is over before anything that has to keep away.
+        for way in self.all_ways().unwrap_or_else(|| vec![self.recent.clone()]) {
             if way.iter().any(|i| i.info().flags.contains(Flags::MFMA)) {
                 self.stepped(&way).held().for_each(|range| busy.insert_range(range));
             }
@@ -223,12 +238,15 @@ impl<'a> Seam<'a> {
         busy
     }
 
-    /// The last instructions on each way.
-    fn all_ways(&self) -> Vec<Vec<Inst>> {
+    /// The last instructions on each way. `None` where they are not known.
+    fn all_ways(&self) -> Option<Vec<Vec<Inst>>> {
         let recent = &self.recent[self.recent.len().saturating_sub(WINDOW)..];
-        let ways = self.ways.as_ref().filter(|_| recent.len() < WINDOW).map(|ways| ways()).unwrap_or_default();
+        let ways = match self.ways.as_ref().filter(|_| recent.len() < WINDOW) {
+            Some(ways) => ways()?,
+            None => Vec::new(),
+        };
         if ways.is_empty() {
-            return vec![recent.to_vec()];
+            return Some(vec![recent.to_vec()]);
         }
         let keep = WINDOW - recent.len();
         let whole = |mut way: Vec<Inst>| {
@@ -236,20 +254,64 @@ impl<'a> Seam<'a> {
             way.extend_from_slice(recent);
             way
         };
-        ways.into_iter().map(whole).collect()
+        let mut all: Vec<Vec<Inst>> = Vec::with_capacity(ways.len());
+        for way in ways.into_iter().map(whole) {
+            if !all.contains(&way) {
+                all.push(way);
+            }
+        }
+        Some(all)
+    }
+
+    /// Works out the state on each way. Where the ways are not known, everything that could still be going on there is
+    /// waited for.
+    fn look_back(&mut self, ops: &Operations, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
+        if self.before.is_some() {
+            return Ok(());
+        }
+        let ways = match self.all_ways() {
+            Some(ways) => ways,
+            None => {
+                self.ways = None;
+                let slate = self.clean_slate(ops)?;
+                slate.into_iter().for_each(|inst| self.put(inst, out));
+                vec![self.recent.clone()]
+            }
+        };
+        // All that was inserted is among the recent ones.
+        self.before = Some(ways.iter().map(|way| self.stepped(way)).collect());
+        Ok(())
+    }
+
+    /// What ends every hazard, whatever was issued before.
+    fn clean_slate(&self, ops: &Operations) -> Result<Vec<Inst>, EncodeError> {
+        let mut slate = vec![ops.nop(16)?, ops.nop(WINDOW as u32 - 16)?];
+        let cures: &[Cure] = match self.mode.target().generation() {
+            generation if generation.is_gfx9_family() => &[],
+            Generation::Gfx10 => &[Cure::Vector, Cure::Scalar, Cure::VmVsrc, Cure::Stores],
+            _ => &[Cure::VmVsrc, Cure::VaVdst, Cure::SaSdst],
+        };
+        for cure in cures {
+            slate.extend(self.cure(ops, *cure)?);
+        }
+        Ok(slate)
+    }
+
+    /// Appends an instruction of a remedy.
+    fn put(&mut self, inst: Inst, out: &mut Vec<Inst>) {
+        self.note(Facts::of(&inst));
+        self.memory = false;
+        self.remember(std::slice::from_ref(&inst));
+        out.push(inst);
     }
 
     /// What is missing before an instruction.
-    fn needed(&mut self, facts: &Facts) -> Option<Remedy> {
+    fn needed(&self, facts: &Facts) -> Option<Remedy> {
         if facts.is_indifferent() { None } else { worst(self.states(), facts) }
     }
 
-    /// The state on each way.
-    fn states(&mut self) -> &[Hazards] {
-        if self.before.is_none() {
-            // All that was inserted is among the recent ones.
-            self.before = Some(self.all_ways().iter().map(|way| self.stepped(way)).collect());
-        }
+    /// The state on each way, after [`Seam::look_back`].
+    fn states(&self) -> &[Hazards] {
         self.before.as_deref().unwrap_or_default()
     }
 
@@ -261,23 +323,20 @@ impl<'a> Seam<'a> {
     }
 
     fn remedy(&mut self, ops: &Operations, remedy: Remedy, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
-        let inst = match remedy {
-            Remedy::States(n) => ops.nop(n)?,
+        let insts = match remedy {
+            Remedy::States(n) => vec![ops.nop(n)?],
             Remedy::Vectors(_, cure) | Remedy::Cure(cure) => self.cure(ops, cure)?,
         };
-        self.note(Facts::of(&inst));
-        self.memory = false;
-        self.remember(std::slice::from_ref(&inst));
-        out.push(inst);
+        insts.into_iter().for_each(|inst| self.put(inst, out));
         Ok(())
     }
 
     /// Writes of scalars that vector instructions have read have to be waited for.
     fn holds_reads(&self) -> bool {
-        self.mode.target().generation() >= luthier_isa::Generation::Gfx11
+        self.mode.target().generation() >= Generation::Gfx11
     }
 
-    fn cure(&self, ops: &Operations, cure: Cure) -> Result<Inst, EncodeError> {
+    fn cure(&self, ops: &Operations, cure: Cure) -> Result<Vec<Inst>, EncodeError> {
         let with = |op: Op, value: u32| {
             let missing = EncodeError::NoField { mnemonic: op.name(), field: Field::Simm16 };
             let mut inst = Inst::new(self.mode.plain(op).ok_or(missing)?);
@@ -285,25 +344,34 @@ impl<'a> Seam<'a> {
             Ok(inst)
         };
         let depctr = Op::SWaitcntDepctr;
-        match cure {
-            Cure::Nop => ops.nop(1),
-            // An identity under any EXEC; v_nop would be dropped.
-            Cure::VectorNop | Cure::Vector => ops.vector_mov(Reg::vgpr(0), one(Reg::vgpr(0))),
-            // An identity, too.
-            Cure::Scalar => ops.mov32(Reg::VCC_LO, one(Reg::VCC_LO)),
-            Cure::VmVsrc => with(depctr, 0xffe3),
-            Cure::VaVdst => with(depctr, 0x0fff),
-            Cure::SaSdst if !self.holds_reads() => with(depctr, 0xfffe),
+        let inst = match cure {
+            Cure::Nop => ops.nop(1)?,
+            // An identity under any EXEC, unless a memory result lands in between; v_nop would be dropped.
+            Cure::VectorNop | Cure::Vector => match self.idle {
+                Some(idle) => ops.vector_mov(idle, one(idle))?,
+                None => {
+                    let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
+                    let mut insts = all.instructions(self.mode)?;
+                    insts.push(ops.vector_mov(Reg::vgpr(0), one(Reg::vgpr(0)))?);
+                    return Ok(insts);
+                }
+            },
+            // To nowhere, since any other scalar may be about to be loaded.
+            Cure::Scalar => Inst::build(ops.s_mov_b32, &[Operand::Special(NULL as u16), small(0)])?,
+            Cure::VmVsrc => with(depctr, 0xffe3)?,
+            Cure::VaVdst => with(depctr, 0x0fff)?,
+            Cure::SaSdst if !self.holds_reads() => with(depctr, 0xfffe)?,
             // Whichever unit wrote last: one wait for all results in scalars.
             Cure::SaSdst | Cure::VaSdst | Cure::VaVcc | Cure::AluSaSdst | Cure::AluVaSdst | Cure::AluVaVcc => {
-                with(depctr, 0xf1fc)
+                with(depctr, 0xf1fc)?
             }
             Cure::Stores => {
                 let mut inst = with(Op::SWaitcntVscnt, 0)?;
                 inst.set_field(Field::Sdst, NULL)?;
-                Ok(inst)
+                inst
             }
-        }
+        };
+        Ok(vec![inst])
     }
 
     /// What a wave that has issued these leaves.

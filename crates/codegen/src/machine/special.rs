@@ -18,9 +18,6 @@ pub enum Special {
     FlatScratch,
 }
 
-/// Hardware registers that hold the base of scratch from RDNA1 on.
-const SCRATCH_BASE: [HwReg; 2] = [HwReg { id: 20, offset: 0, width: 32 }, HwReg { id: 21, offset: 0, width: 32 }];
-
 impl Special {
     pub const ALL: [Special; 6] = {
         use Special::*;
@@ -68,7 +65,7 @@ impl Special {
 type Built = Result<Vec<Inst>, EncodeError>;
 
 impl Machine {
-    fn scratch_base_is_hwreg(&self) -> bool {
+    pub fn scratch_base_is_hwreg(&self) -> bool {
         !self.mode.target().generation().is_gfx9_family()
     }
 
@@ -82,7 +79,10 @@ impl Machine {
             Special::M0 => vec![ops.mov32(home, one(Reg::M0))?],
             Special::Mode => vec![ops.get_hwreg(home, HwReg::MODE)?],
             Special::FlatScratch if self.scratch_base_is_hwreg() => {
-                vec![ops.get_hwreg(home, SCRATCH_BASE[0])?, ops.get_hwreg(home.offset(1), SCRATCH_BASE[1])?]
+                vec![
+                    ops.get_hwreg(home, HwReg::SCRATCH_BASE[0])?,
+                    ops.get_hwreg(home.offset(1), HwReg::SCRATCH_BASE[1])?,
+                ]
             }
             Special::FlatScratch => vec![ops.mov64(home, pair(Reg::FLAT_SCRATCH_LO))?],
         })
@@ -98,7 +98,10 @@ impl Machine {
             Special::M0 => vec![ops.mov32(Reg::M0, one(home))?],
             Special::Mode => vec![ops.set_hwreg(HwReg::MODE, home)?],
             Special::FlatScratch if self.scratch_base_is_hwreg() => {
-                vec![ops.set_hwreg(SCRATCH_BASE[0], home)?, ops.set_hwreg(SCRATCH_BASE[1], home.offset(1))?]
+                vec![
+                    ops.set_hwreg(HwReg::SCRATCH_BASE[0], home)?,
+                    ops.set_hwreg(HwReg::SCRATCH_BASE[1], home.offset(1))?,
+                ]
             }
             Special::FlatScratch => vec![ops.mov64(Reg::FLAT_SCRATCH_LO, pair(home))?],
         })
@@ -122,7 +125,7 @@ impl Machine {
             Special::Scc => ops.save_scc(to),
             Special::Mode => ops.get_hwreg(to, HwReg::MODE),
             Special::FlatScratch if self.scratch_base_is_hwreg() => {
-                ops.get_hwreg(to, SCRATCH_BASE[usize::from(unit) % 2])
+                ops.get_hwreg(to, HwReg::SCRATCH_BASE[usize::from(unit) % 2])
             }
             _ => ops.mov32(to, one(state.offset(unit))),
         });

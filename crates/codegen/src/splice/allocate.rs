@@ -13,6 +13,7 @@ use super::pool::{Pool, Want};
 use super::site::Site;
 use crate::machine::File;
 use crate::machine::registers::Counts;
+use crate::machine::scratch::ROOM;
 use crate::machine::special::Special;
 use crate::plan::Rejection;
 
@@ -20,7 +21,7 @@ use crate::plan::Rejection;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Home {
     Agpr(Reg),
-    /// Byte offset in the scratch of each lane.
+    /// Byte offset in our own scratch of each lane.
     Scratch(u32),
 }
 
@@ -50,6 +51,8 @@ pub struct Allocation {
     pub vgprs: Vec<Loan>,
     /// Keeps EXEC while all lanes of VGPRs are put away.
     pub exec: Option<Reg>,
+    /// Holds where our scratch begins, where an access needs that.
+    pub address: Option<Reg>,
     /// The VGPR whose lanes hold the SGPRs put away: register `i` in lane `i`.
     pub lanes: Option<Reg>,
     pub sgprs: Vec<Reg>,
@@ -132,7 +135,7 @@ impl Loans {
             return false;
         }
         let mut without = demand::registers(demands);
-        let pool = site.pool(env, &without);
+        let pool = site.pool(env, &without, demand::moves_lanes(demands));
         without.union_with(&site.excluded(env));
         let limit = match want.file {
             File::Sgpr => env.limits.sgprs,
@@ -163,7 +166,7 @@ impl Loans {
                 self.vgprs.extend(new.into_iter().map(|r| (r, want.whole)));
                 // Each has to be kept somewhere.
                 let agprs = pool.agprs();
-                self.vgprs.len() <= agprs as usize || env.scratch.is_some() && self.vgprs.len() <= 64
+                self.vgprs.len() <= agprs as usize || env.scratch.is_some() && self.vgprs.len() <= (ROOM / 4) as usize
             }
         }
     }
@@ -182,7 +185,7 @@ impl Attempt<'_> {
         let Some(&first) = todo.first() else { return Ok(out) };
         let mut without = RegSet::EMPTY;
         todo.iter().flat_map(|d| self.demands[*d].registers()).for_each(|range| without.insert_range(range));
-        let mut pool = site.pool(env, &without);
+        let mut pool = site.pool(env, &without, demand::moves_lanes(self.demands));
         let mut take = |pool: &mut Pool, want: Want, demand: usize, what: Option<&'static str>| {
             let range = pool.take(want).ok_or(Shortage { demand, want, what, left: pool.left() })?;
             out.highest.note(range);
@@ -194,10 +197,13 @@ impl Attempt<'_> {
                 Some(agpr) => Home::Agpr(agpr.first),
                 None => {
                     out.scratch += 4;
-                    Home::Scratch(env.scratch.unwrap_or(0) + out.scratch - 4)
+                    Home::Scratch(out.scratch - 4)
                 }
             };
             out.vgprs.push(Loan { reg, home, whole });
+        }
+        if out.scratch > 0 && env.scratch.is_some_and(|own| own.by_register) {
+            out.address = Some(take(&mut pool, Want::of(File::Sgpr, 1), first, Some("the address of scratch"))?);
         }
         if loans.vgprs.iter().any(|(_, whole)| *whole) {
             let want = Want::of(File::Sgpr, env.machine.exec().count);

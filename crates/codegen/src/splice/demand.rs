@@ -226,6 +226,11 @@ impl Ask<'_> {
     }
 }
 
+/// One of them gives the application another EXEC.
+pub fn moves_lanes(demands: &[Demand]) -> bool {
+    demands.iter().flat_map(Demand::specials).any(|(special, back)| special == Special::Exec && back)
+}
+
 /// Registers that the arguments of these hooks lie in.
 pub fn registers(demands: &[Demand]) -> RegSet {
     let mut all = RegSet::EMPTY;

@@ -94,7 +94,7 @@ pub fn keep(
     emitter.all(env.machine.wait(wait)?)?;
     emitter.set_msb(site.msb, VgprMsb::ZERO)?;
     match Special::of(env.machine, from.first) {
-        Some((special, unit)) => emitter.all(env.machine.read_special(special, unit, to)?)?,
+        Some((special, unit)) => emitter.read(special, env.machine.read_special(special, unit, to)?)?,
         None => emitter.copy(to, RegRange::new(from.first, from.count))?,
     }
     emitter.set_msb(VgprMsb::ZERO, site.msb)
@@ -121,11 +121,20 @@ impl Emitter<'_, '_> {
         let machine = self.env.machine;
         let mut sources = RegSet::EMPTY;
         for assigned in &self.allocation.hooks {
-            self.demands[assigned.demand].registers().for_each(|range| sources.insert_range(range));
+            let demand = &self.demands[assigned.demand];
+            demand.registers().for_each(|range| sources.insert_range(range));
+            // Whatever is about to be loaded there would land in what the hook computes with.
+            let changed = demand.prepared.changes.iter().copied();
+            let states = changed.chain(demand.specials().map(|(special, _)| special));
+            states.for_each(|special| sources.insert_range(special.range(machine)));
         }
+        self.allocation.specials.iter().for_each(|(special, _)| sources.insert_range(special.range(machine)));
         let wait = self.site.loads.wait_for(&sources);
         self.all(machine.wait(wait)?)?;
         self.set_msb(self.site.msb, VgprMsb::ZERO)?;
+        if let (Some(address), Some(own)) = (self.allocation.address, self.env.scratch) {
+            self.push(machine.ops.mov32(address, number(own.start))?)?;
+        }
         for whole in [true, false] {
             self.under(whole, |emitter, loan| emitter.put_away(loan))?;
         }
@@ -135,7 +144,7 @@ impl Emitter<'_, '_> {
             }
         }
         for &(special, home) in &self.allocation.specials {
-            self.all(machine.save(special, home)?)?;
+            self.read(special, machine.save(special, home)?)?;
         }
         if self.allocation.default_modes {
             self.all(machine.default_fp_mode()?)?;
@@ -165,8 +174,16 @@ impl Emitter<'_, '_> {
                 self.push(machine.ops.read_lane(*reg, vgpr, lane as u8)?)?;
             }
         }
+        let is_loaded = |loan: &Loan| matches!(loan.home, Home::Scratch(_));
+        if self.env.replays && self.allocation.vgprs.iter().any(is_loaded) {
+            // What is loaded may be an address of an access that is still to be replayed.
+            self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
+        }
         for whole in [false, true] {
             self.under(whole, |emitter, loan| emitter.take_back(loan))?;
+        }
+        if self.allocation.vgprs.iter().any(is_loaded) {
+            self.all(machine.scratch_loaded()?)?;
         }
         if let Some(home) = self.allocation.home(Special::Exec) {
             self.all(machine.restore(Special::Exec, home)?)?;
@@ -197,11 +214,24 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
+    /// Reads special state by these instructions, as the application would.
+    fn read(&mut self, special: Special, insts: Vec<Inst>) -> Result<(), EncodeError> {
+        let msb = self.site.msb;
+        let held = special == Special::Mode && self.env.machine.mode_holds_vgpr_msb();
+        if held {
+            self.set_msb(VgprMsb::ZERO, msb)?;
+        }
+        self.all(insts)?;
+        if held { self.set_msb(msb, VgprMsb::ZERO) } else { Ok(()) }
+    }
+
     fn put_away(&mut self, loan: Loan) -> Result<(), EncodeError> {
         let machine = self.env.machine;
         match loan.home {
             Home::Agpr(agpr) => self.move_one(agpr, loan.reg),
-            Home::Scratch(offset) => self.all(machine.store_scratch(loan.reg, offset)?),
+            Home::Scratch(offset) => {
+                self.push(machine.store_scratch(loan.reg, self.allocation.address, self.slot(offset))?)
+            }
         }
     }
 
@@ -209,8 +239,16 @@ impl Emitter<'_, '_> {
         let machine = self.env.machine;
         match loan.home {
             Home::Agpr(agpr) => self.move_one(loan.reg, agpr),
-            Home::Scratch(offset) => self.all(machine.load_scratch(loan.reg, offset)?),
+            Home::Scratch(offset) => {
+                self.push(machine.load_scratch(loan.reg, self.allocation.address, self.slot(offset))?)
+            }
         }
+    }
+
+    /// The offset that an access to our scratch names.
+    fn slot(&self, offset: u32) -> u32 {
+        let start = self.env.scratch.map_or(0, |own| own.start);
+        if self.allocation.address.is_some() { offset } else { start + offset }
     }
 
     fn set_msb(&mut self, from: VgprMsb, to: VgprMsb) -> Result<(), EncodeError> {
@@ -240,7 +278,7 @@ impl Emitter<'_, '_> {
                 Source::Registers { range, .. } => self.copy(RegRange::new(to, count), range)?,
                 Source::Special { special, unit, .. } => match self.allocation.home(special) {
                     Some(home) => self.copy(RegRange::new(to, count), RegRange::new(home.offset(unit), count))?,
-                    None => self.all(machine.read_special(special, unit, RegRange::new(to, count))?)?,
+                    None => self.read(special, machine.read_special(special, unit, RegRange::new(to, count))?)?,
                 },
                 Source::Lanes { vgpr, lane } => {
                     for n in 0..2 {

@@ -9,6 +9,7 @@ use crate::Plan;
 use crate::layout::chunk::Place;
 use crate::machine::Machine;
 use crate::machine::registers::Counts;
+use crate::machine::scratch::OwnScratch;
 use crate::plan::Rejection;
 use crate::template::prepared::Prepared;
 
@@ -60,8 +61,8 @@ pub struct Env<'a> {
     pub default_fp_mode: bool,
     /// Memory instructions in a row may be replayed after a page fault (XNACK).
     pub replays: bool,
-    /// Where scratch of our own begins in each lane's, if the kernels can be given some.
-    pub scratch: Option<u32>,
+    /// Scratch of our own, if the kernels can be given some.
+    pub scratch: Option<OwnScratch>,
 }
 
 impl Env<'_> {

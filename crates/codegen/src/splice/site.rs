@@ -34,11 +34,17 @@ impl Site<'_> {
         all
     }
 
-    /// The registers that are free.
-    pub fn pool(&self, env: &Env, without: &RegSet) -> Pool {
+    /// The registers that are free. Where EXEC may be another one afterwards (`moves_lanes`), lanes that are off count as
+    /// well.
+    pub fn pool(&self, env: &Env, without: &RegSet, moves_lanes: bool) -> Pool {
         let (mut taken, mut inactive) = (self.live.active, self.live.inactive);
+        if moves_lanes {
+            taken.union_with(&inactive);
+            inactive = taken;
+        }
+        let loading = self.loads.registers();
         for set in [&mut taken, &mut inactive] {
-            set.union_with(&self.loads.registers());
+            set.union_with(&loading);
             set.subtract(&env.never_used);
             set.union_with(&env.reserved);
             set.union_with(self.busy);

@@ -10,6 +10,7 @@ pub struct HookError {
     pub message: String,
 }
 
+#[cfg(feature = "llvm")]
 impl HookError {
     pub(crate) fn new(file: &str, at: (u32, u32), message: impl Into<String>) -> HookError {
         HookError { file: file.to_owned(), line: at.0, col: at.1, message: message.into() }

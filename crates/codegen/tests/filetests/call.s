@@ -65,21 +65,23 @@ f:
 //| 0x3044          s_add_u32 s0, s0, 1
 //| 0x3048          s_addc_u32 s1, s1, 0
 //| 0x304c          s_mov_b64 exec, 1
-//| 0x3050          v_mov_b32_e32 v2, 0
-//| 0x3054          v_mov_b32_e32 v0, s0
-//| 0x3058          v_mov_b32_e32 v1, s1
-//| 0x305c          s_getpc_b64 s[2:3]
-//| 0x3060          s_add_u32 s2, s2, 0xfa0
-//| 0x3068          s_addc_u32 s3, s3, lit(0x0)
-//| 0x3070          global_atomic_add_x2 v2, v[0:1], s[2:3]
-//| 0x3078  0x1518  s_endpgm
+//| 0x3050          s_nop 15
+//| 0x3054          s_nop 3
+//| 0x3058          v_mov_b32_e32 v2, 0
+//| 0x305c          v_mov_b32_e32 v0, s0
+//| 0x3060          v_mov_b32_e32 v1, s1
+//| 0x3064          s_getpc_b64 s[2:3]
+//| 0x3068          s_add_u32 s2, s2, 0xf98
+//| 0x3070          s_addc_u32 s3, s3, lit(0x0)
+//| 0x3078          global_atomic_add_x2 v2, v[0:1], s[2:3]
+//| 0x3080  0x1518  s_endpgm
 //| f.instrumented:
-//| 0x3080          s_add_u32 s0, s0, 1
-//| 0x3084          s_addc_u32 s1, s1, 0
-//| 0x3088  0x151c  v_mov_b32_e32 v0, 0
-//| 0x308c          s_add_u32 s0, s0, 1
-//| 0x3090          s_addc_u32 s1, s1, 0
-//| 0x3094  0x1520  s_setpc_b64 s[30:31]
+//| 0x30c0          s_add_u32 s0, s0, 1
+//| 0x30c4          s_addc_u32 s1, s1, 0
+//| 0x30c8  0x151c  v_mov_b32_e32 v0, 0
+//| 0x30cc          s_add_u32 s0, s0, 1
+//| 0x30d0          s_addc_u32 s1, s1, 0
+//| 0x30d4  0x1520  s_setpc_b64 s[30:31]
 //| patched:
-//| 0x151c          s_branch 1752  -> 0x3080
+//| 0x151c          s_branch 1768  -> 0x30c0
 //| k: 40 to 40 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

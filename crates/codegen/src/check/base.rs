@@ -1,0 +1,122 @@
+//! What a kernel runs first where hooks keep registers in scratch and code has to find the wave's: FLAT_SCRATCH becomes
+//! the base of all scratch plus the wave's offset in it, by the kernel's own descriptor, and nothing that the application
+//! could read changes.
+
+use std::collections::HashMap;
+
+use luthier_isa::{DataType, Field, Inst, Op, Operand, Reg, RegRange};
+use luthier_loader::Kernel;
+
+use super::{Violation, Wrong};
+use crate::splice::Env;
+
+/// A value on the way to the base: which of the terms are in it, as far as they are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Value {
+    Own(Reg),
+    /// The low half of a unit.
+    Half(Reg),
+    Sum(Reg, Reg),
+    /// That sum's carry.
+    Carry(Reg, Reg),
+    /// The upper term plus that carry.
+    Upper(Reg, bool, Reg, Reg),
+    Unknown,
+}
+
+/// All that is wrong with it.
+pub fn scratch_base(env: &Env, kernel: &Kernel, insts: &[Inst]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut wrong = |kind| found.push(Violation { address: kernel.entry, kind });
+    let gfx9 = env.machine.mode.target().generation().is_gfx9_family();
+    let base = if gfx9 { [Reg::FLAT_SCRATCH_LO, Reg::FLAT_SCRATCH_HI] } else { base_registers() };
+    let may_change = [base[0], base[1], Reg::VCC_LO, Reg::VCC_HI, Reg::SCC];
+    let mut values: HashMap<Reg, Value> = HashMap::new();
+    for inst in insts {
+        let get = |reg: Reg| values.get(&reg).copied().unwrap_or(Value::Own(reg));
+        let results = results(inst, get, base);
+        let mut known = results.is_some();
+        inst.for_each_access(|a| {
+            if a.access.writes() {
+                known &= may_change.contains(&a.reg);
+                values.insert(a.reg, Value::Unknown);
+            }
+        });
+        if !known {
+            wrong(Wrong::Unknown { inst: Box::new(*inst) });
+        }
+        values.extend(results.into_iter().flatten());
+    }
+    let get = |reg: Reg| values.get(&reg).copied().unwrap_or(Value::Own(reg));
+    let wanted = wanted(kernel);
+    if wanted != Some([get(base[0]), get(base[1])]) {
+        wrong(Wrong::ScratchBase { kernel: kernel.name.clone() });
+    }
+    found
+}
+
+fn base_registers() -> [Reg; 2] {
+    [Reg::FLAT_SCRATCH_BASE_LO, Reg::FLAT_SCRATCH_BASE_HI]
+}
+
+/// What the two halves are to be. The order of user and system SGPRs is that of LLVM's usage page.
+fn wanted(kernel: &Kernel) -> Option<[Value; 2]> {
+    let d = &kernel.descriptor;
+    let bit = |enabled: bool, count: u16| if enabled { count } else { 0 };
+    let buffer = d.enable_sgpr_private_segment_buffer();
+    let offset = d.user_sgpr_count() as u16
+        + bit(d.enable_sgpr_workgroup_id_x(), 1)
+        + bit(d.enable_sgpr_workgroup_id_y(), 1)
+        + bit(d.enable_sgpr_workgroup_id_z(), 1)
+        + bit(d.enable_sgpr_workgroup_info(), 1);
+    let before = bit(buffer, 4)
+        + bit(d.enable_sgpr_dispatch_ptr(), 2)
+        + bit(d.enable_sgpr_queue_ptr(), 2)
+        + bit(d.enable_sgpr_kernarg_segment_ptr(), 2)
+        + bit(d.enable_sgpr_dispatch_id(), 2);
+    let (low, whole) = match (d.enable_sgpr_flat_scratch_init(), buffer) {
+        (true, _) => (before, true),
+        // The upper half of a resource's second word is no address.
+        (false, true) => (0, false),
+        (false, false) => return None,
+    };
+    let (low, high, offset) = (Reg::sgpr(low), Reg::sgpr(low + 1), Reg::sgpr(offset));
+    Some([Value::Sum(low, offset), Value::Upper(high, whole, low, offset)])
+}
+
+/// What an instruction puts where; `None` for instructions that have no business here.
+fn results(inst: &Inst, get: impl Fn(Reg) -> Value, base: [Reg; 2]) -> Option<Vec<(Reg, Value)>> {
+    let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
+    let zero = |operand: &Operand| operand.bits(DataType::B32) == Some(0);
+    Some(match (inst.info().op(), operands.as_slice()) {
+        (Op::SNop, _) => Vec::new(),
+        (Op::SAndB32, [Operand::Reg(to), Operand::Reg(from), mask]) if mask.bits(DataType::B32) == Some(0xffff) => {
+            match get(from.first) {
+                Value::Own(reg) => vec![(to.first, Value::Half(reg))],
+                _ => return None,
+            }
+        }
+        (Op::SAddU32, [Operand::Reg(to), Operand::Reg(a), Operand::Reg(b)]) => match (get(a.first), get(b.first)) {
+            (Value::Own(a), Value::Own(b)) => vec![(to.first, Value::Sum(a, b)), (Reg::SCC, Value::Carry(a, b))],
+            _ => return None,
+        },
+        (Op::SAddcU32, [Operand::Reg(to), Operand::Reg(from), b]) if zero(b) => {
+            match (get(from.first), get(Reg::SCC)) {
+                (Value::Own(reg), Value::Carry(a, b)) => vec![(to.first, Value::Upper(reg, true, a, b))],
+                (Value::Half(reg), Value::Carry(a, b)) => vec![(to.first, Value::Upper(reg, false, a, b))],
+                _ => return None,
+            }
+        }
+        (Op::SSetregB32, _) => {
+            // The whole of hardware register 20 or 21.
+            let half = match inst.field(Field::Simm16)? {
+                0xf814 => base[0],
+                0xf815 => base[1],
+                _ => return None,
+            };
+            let from: RegRange = inst.operands().find_map(|(_, value)| value.reg())?;
+            vec![(half, get(from.first))]
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,59 @@
+//! What a kernel does before everything else where hooks keep registers in scratch and the hardware does not know the
+//! wave's: it sets FLAT_SCRATCH.
+//!
+//! That hooks need scratch is known only when all of them are placed, so that this is put in front of a finished copy.
+
+use luthier_isa::{Inst, RegSet};
+use luthier_loader::Kernel;
+
+use super::entry::PRELOAD_ENTRY;
+use super::{Copied, Refusal};
+use crate::check;
+use crate::layout::chunk::ChunkId;
+use crate::machine::scratch::ScratchInputs;
+use crate::machine::seams::Seam;
+use crate::splice::Env;
+
+/// Puts it in front of the copy of a kernel. `inputs` is what the kernel starts with.
+pub fn prepend(
+    env: &Env,
+    kernel: &Kernel,
+    chunk: ChunkId,
+    inputs: &ScratchInputs,
+    copied: &mut Copied,
+    check: bool,
+) -> Result<(), Refusal> {
+    let ops = &env.machine.ops;
+    let mut code: Vec<Inst> = Vec::new();
+    // What was issued before a wave began matters to nothing.
+    let mut seam = Seam::new(env.machine.mode, env.unread);
+    for inst in env.machine.set_scratch_base(inputs)? {
+        seam.issue(ops, inst, &mut code)?;
+    }
+    let program = env.program;
+    let first = program.instr_at(kernel.entry).map(|i| program.block(program.block_of(i)).instrs);
+    let next: Vec<Inst> = first.iter().flat_map(|instrs| instrs.iter()).map(|i| *program.inst(i)).collect();
+    seam.lead_out(ops, &next, &RegSet::EMPTY, &mut code)?;
+    if check || cfg!(debug_assertions) {
+        copied.violations.extend(check::scratch_base(env, kernel, &code));
+    }
+    let once: Vec<u32> = code.iter().flat_map(|inst| inst.words().iter().copied()).collect();
+    let mut words = once.clone();
+    if env.machine.preloads(&kernel.descriptor) {
+        // Both entries, each to where it led.
+        let apart = (PRELOAD_ENTRY / 4) as usize;
+        let behind = apart + once.len() + 1;
+        let branch = |from: usize, to: usize| Ok::<u32, Refusal>(ops.branch()?.words()[0] | (to - from - 1) as u32);
+        words.push(branch(once.len(), behind)?);
+        words.resize(apart, ops.nop(1)?.words()[0]);
+        words.extend(&once);
+        words.push(branch(apart + once.len(), behind + apart)?);
+        copied.inserted += code.len();
+    }
+    copied.inserted += code.len();
+    copied.chunk.prepend(words);
+    if check || cfg!(debug_assertions) {
+        copied.violations.extend(check::seams(env, chunk, &copied.chunk));
+    }
+    Ok(())
+}
