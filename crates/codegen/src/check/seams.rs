@@ -145,11 +145,6 @@ fn marked(env: &Env, unread: &RegSet, code: &[Placed]) -> Vec<(usize, Wrong)> {
             open = RegSet::EMPTY;
         }
         let flags = placed.inst.info().flags;
-        // A hook's own branches stay in front of what unmarks.
-        let inner = |to: usize| (at.min(to)..=at.max(to)).all(|n| code.get(n).is_some_and(|p| p.origin.is_none()));
-        if flags.contains(Flags::BRANCH) && placed.to.is_some_and(inner) {
-            continue;
-        }
         if placed.origin.is_some() || flags.contains(Flags::BRANCH) {
             // Behind a wave's end nothing is read or written.
             let left = open.iter().next().filter(|_| !flags.contains(Flags::END));
