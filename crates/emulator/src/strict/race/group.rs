@@ -84,6 +84,17 @@ impl Watched {
         who.checked_sub(self.first).map(|mate| mate as usize).filter(|&mate| mate < self.waves.len())
     }
 
+    /// The scope that an access of another wave must have to be atomic for the waves here.
+    pub(super) fn scope_of(&self, who: u32) -> u32 {
+        if self.mate(who).is_some() { Stamp::GROUP } else { Stamp::DEVICE }
+    }
+
+    /// Whether a wave that reads what this access has written learns what its writer told.
+    pub(super) fn is_told_by(&self, wave: u16, writer: &Stamp) -> bool {
+        let is_another = writer.who != 0 && writer.who != self.who(wave);
+        is_another && writer.has(self.scope_of(writer.who) | Stamp::SMALL)
+    }
+
     /// How many accesses a wave has made.
     pub fn issued(&self, wave: u16) -> u32 {
         self.waves[usize::from(wave)].issued
@@ -208,12 +219,8 @@ impl Watched {
                 }
                 shard.pages.writer(address)
             };
-            let Some(writer) = writer.filter(|writer| writer.who != 0 && writer.who != self.who(wave)) else {
-                continue;
-            };
-            let mate = self.mate(writer.who).is_some();
-            let reaches = writer.has(if mate { Stamp::GROUP } else { Stamp::DEVICE } | Stamp::SMALL);
-            if nearby && !mate || !reaches {
+            let Some(writer) = writer.filter(|writer| self.is_told_by(wave, writer)) else { continue };
+            if nearby && self.mate(writer.who).is_none() {
                 continue;
             }
             if self.waves[usize::from(wave)].from_stores.insert(writer.who, writer.seq) != Some(writer.seq)

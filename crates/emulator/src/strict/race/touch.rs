@@ -190,13 +190,8 @@ impl Watched {
             let shard = self.races.shard(page_of(word << 2));
             let writer = shard.pages.writer(word << 2).filter(|_| !shard.chains.contains_key(&word));
             drop(shard);
-            let Some(writer) = writer.filter(|w| w.who != 0 && w.who != self.who(access.wave)) else { continue };
-            let scope = if self.mate(writer.who).is_some() { Stamp::GROUP } else { Stamp::DEVICE };
-            if writer.has(scope | Stamp::SMALL)
-                && let Some(told) = self.races.told(&writer)
-            {
-                heads.insert(word, told);
-            }
+            let told = writer.filter(|writer| self.is_told_by(access.wave, writer)).and_then(|w| self.races.told(&w));
+            heads.extend(told.map(|told| (word, told)));
         }
         heads
     }
@@ -237,7 +232,7 @@ impl Watched {
 
     /// Whether two accesses are both of an atomic variable, as far as the waves are apart.
     fn are_atomic(&self, earlier: &Stamp, later: &Stamp) -> bool {
-        let scope = if self.mate(earlier.who).is_some() { Stamp::GROUP } else { Stamp::DEVICE };
+        let scope = self.scope_of(earlier.who);
         let (a, b) = (earlier.has(scope), later.has(scope));
         a && (b || later.has(Stamp::SMALL))
             || b && earlier.has(Stamp::SMALL)

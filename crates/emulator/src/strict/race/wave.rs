@@ -68,7 +68,7 @@ fn is_in_memory(w: &Wave, action: Action, rows: Rows, lane: usize, address: u64)
 
 impl Strict {
     fn looks_for_races(&self) -> bool {
-        self.log.wanted.contains(FindingKind::MemoryRace.into()) && self.group.borrow_mut().races().is_some()
+        self.group.borrow_mut().races().is_some()
     }
 
     fn race(
