@@ -1,5 +1,7 @@
 //! What passes between ROCr and its thunk: structures and numbers of hsakmt.h, amd_hsa_queue.h and amd_hsa_signal.h of
-//! ROCm 5.2.3, which later versions extend at their ends.
+//! ROCm 5.2.3, which versions up to 6.1 extend at their ends. [`newer`] has what ROCm 7 changed.
+
+pub mod newer;
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
@@ -49,6 +51,7 @@ pub mod heap {
 pub mod queue_type {
     pub const SDMA: u32 = 2;
     pub const SDMA_XGMI: u32 = 5;
+    pub const SDMA_BY_ENGINE: u32 = 6;
     pub const AQL: u32 = 21;
 }
 
@@ -119,7 +122,10 @@ pub struct NodeProperties {
     pub unique_id: u64,
     pub vgpr_bytes_per_cu: u32,
     pub sgpr_bytes_per_cu: u32,
-    pub reserved: [u8; 12],
+    /// These three since ROCm 6.
+    pub xccs: u32,
+    pub gpu_id: u32,
+    pub family: u32,
 }
 
 #[derive(Clone, Copy, Default)]

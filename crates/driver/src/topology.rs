@@ -1,7 +1,7 @@
 //! The machine that ROCr finds: a CPU and mock GPUs behind PCIe, or one node that is both.
 
 use luthier_emulator::memory::{PRIVATE_BASE, SHARED_BASE};
-use luthier_isa::Target;
+use luthier_isa::{Generation, Target};
 
 use crate::abi::{CacheProperties, LinkProperties, MemoryProperties, NAME, NodeProperties, heap};
 use crate::config::Config;
@@ -74,6 +74,7 @@ impl Config {
             (p.cp_queues, p.gws) = (24, 64);
             p.unique_id = 0x4c75_7468_6965_7200 + u64::from(index);
             (p.vgpr_bytes_per_cu, p.sgpr_bytes_per_cu) = (0x8_0000, 0x4000);
+            (p.xccs, p.gpu_id, p.family) = (1, 0x4c00 + index, family(self.target));
             set_names(&mut p, &format!("Luthier mock {}", self.target.name()), self.target.name());
         }
         p
@@ -164,7 +165,7 @@ fn set_names(p: &mut NodeProperties, marketing: &str, amd: &str) {
 }
 
 /// Bytes of the machine's memory.
-fn host_memory() -> u64 {
+pub fn host_memory() -> u64 {
     // SAFETY: asks for numbers.
     let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     u64::try_from(pages).unwrap_or(1 << 20).saturating_mul(u64::try_from(size).unwrap_or(4096))
@@ -177,6 +178,17 @@ fn version(target: Target) -> (u32, u32, u32) {
     let (major, minor) = rest.split_at(rest.len().saturating_sub(1));
     let number = |text: &str| u32::from_str_radix(text, 16).unwrap_or(0);
     (major.parse().unwrap_or(0), number(minor), number(stepping))
+}
+
+/// The number of the family of chips that has this processor, as the kernel's driver counts them.
+fn family(target: Target) -> u32 {
+    match target {
+        Target::Gfx902 | Target::Gfx90c => 142,
+        Target::Gfx1033 => 144,
+        Target::Gfx1035 => 146,
+        _ if target.generation() == Generation::Gfx10 => 143,
+        _ => 141,
+    }
 }
 
 /// PCI numbers of a card that has this processor.

@@ -65,3 +65,22 @@ pub unsafe extern "C" fn hsaKmtWaitOnMultipleEvents(
         s.events.wait(&events, all, milliseconds)
     })
 }
+
+/// The age tells which events were heard of already. KFD has that from 1.14 on, which we do not stand for, and leaves it
+/// alone before.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsaKmtWaitOnEvent_Ext(event: *mut Event, milliseconds: u32, _age: *mut u64) -> Status {
+    hsaKmtWaitOnEvent(event, milliseconds)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtWaitOnMultipleEvents_Ext(
+    events: *const *const Event,
+    count: u32,
+    all: bool,
+    milliseconds: u32,
+    _ages: *mut u64,
+) -> Status {
+    // SAFETY: as above.
+    unsafe { hsaKmtWaitOnMultipleEvents(events, count, all, milliseconds) }
+}

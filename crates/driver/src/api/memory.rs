@@ -21,6 +21,35 @@ pub unsafe extern "C" fn hsaKmtAllocMemory(node: u32, size: u64, flags: u32, to:
     })
 }
 
+/// Blocks are where they are: an address with coarser alignment than they happen to have is not to be had.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtAllocMemoryAlign(
+    node: u32,
+    size: u64,
+    alignment: u64,
+    flags: u32,
+    to: *mut *mut c_void,
+) -> Status {
+    // SAFETY: as above.
+    let done = unsafe { hsaKmtAllocMemory(node, size, flags, to) };
+    if done != Status::Success || alignment == 0 {
+        return done;
+    }
+    // SAFETY: as above; it was written.
+    let start = unsafe { to.read_unaligned() };
+    if !alignment.is_power_of_two() || !address(start).is_multiple_of(alignment) {
+        hsaKmtFreeMemory(start, size);
+        return Status::InvalidParameter;
+    }
+    done
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtAvailableMemory(node: u32, bytes: *mut u64) -> Status {
+    // SAFETY: as above.
+    with(|s| unsafe { put(bytes, s.memory.available(s.gpu(node)?.view.node)) })
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtFreeMemory(memory: *mut c_void, _size: u64) -> Status {
     with(|s| {

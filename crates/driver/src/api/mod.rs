@@ -7,6 +7,7 @@
 
 mod events;
 mod memory;
+mod newer;
 mod queues;
 mod rest;
 mod system;

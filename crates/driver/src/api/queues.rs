@@ -31,6 +31,23 @@ pub unsafe extern "C" fn hsaKmtCreateQueue(
     })
 }
 
+/// Copies go to any engine: all are the host's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtCreateQueueExt(
+    node: u32,
+    kind: u32,
+    percentage: u32,
+    priority: i32,
+    _engine: u32,
+    ring: *mut c_void,
+    size: u64,
+    event: *mut Event,
+    resource: *mut QueueResource,
+) -> Status {
+    // SAFETY: as above.
+    unsafe { hsaKmtCreateQueue(node, kind, percentage, priority, ring, size, event, resource) }
+}
+
 /// The ring cannot be moved; ROCr asks for that nowhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtUpdateQueue(

@@ -36,7 +36,6 @@ not_supported! {
     hsaKmtDebugTrapIoctl
     hsaKmtGetKernelDebugTrapVersionInfo
     hsaKmtCheckRuntimeDebugSupport
-    hsaKmtGetRuntimeCapabilities
     hsaKmtGetQueueInfo
     hsaKmtReportQueue
     /// Performance counters and sampling.
@@ -59,10 +58,9 @@ not_supported! {
     hsaKmtPcSamplingSupport
     /// Messages of the kernel's driver.
     hsaKmtOpenSMI
-}
-
-/// Whether the thunk has a model behind it by its own rules, whose interface ROCr would then ask for.
-#[unsafe(no_mangle)]
-pub extern "C" fn hsaKmtModelEnabled() -> bool {
-    false
+    /// Device memory under AddressSanitizer, which the real library has in builds of its own.
+    hsaKmtReplaceAsanHeaderPage
+    hsaKmtReturnAsanHeaderPage
+    /// Files that a GPU reads by itself.
+    hsaKmtAisReadWriteFile
 }

@@ -2,10 +2,11 @@
 
 use libc::c_void;
 
+use super::newer::has_newer_structures;
 use super::{guard, put, with};
 use crate::abi::{
     CacheProperties, ClockCounters, LinkProperties, MemoryProperties, NodeProperties, Status, SystemProperties,
-    TileConfig, Version,
+    TileConfig, Version, newer,
 };
 use crate::{clock, state};
 
@@ -38,7 +39,14 @@ pub extern "C" fn hsaKmtRuntimeEnable(_debug: *mut c_void, _ttmps: bool) -> Stat
 
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtRuntimeDisable() -> Status {
-    Status::NotSupported
+    Status::Success
+}
+
+/// None: there are no core dumps.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtGetRuntimeCapabilities(mask: *mut u32) -> Status {
+    // SAFETY: as above.
+    with(|_| unsafe { put(mask, 0) })
 }
 
 #[unsafe(no_mangle)]
@@ -61,8 +69,11 @@ pub unsafe extern "C" fn hsaKmtGetNodeProperties(node: u32, properties: *mut Nod
         if node >= s.config.nodes() {
             return Err(Status::InvalidNode);
         }
+        let found = s.config.node(node);
         // SAFETY: as above.
-        unsafe { put(properties, s.config.node(node)) }
+        unsafe {
+            if has_newer_structures() { put(properties.cast(), newer::node(&found)) } else { put(properties, found) }
+        }
     })
 }
 
@@ -103,8 +114,17 @@ pub unsafe extern "C" fn hsaKmtGetNodeCacheProperties(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsaKmtGetNodeIoLinkProperties(node: u32, count: u32, to: *mut LinkProperties) -> Status {
-    // SAFETY: as above.
-    with(|s| unsafe { fill(node, s.config.nodes(), to, count, s.config.links(node)) })
+    with(|s| {
+        let (nodes, found) = (s.config.nodes(), s.config.links(node));
+        // SAFETY: as above.
+        unsafe {
+            if has_newer_structures() {
+                fill(node, nodes, to.cast(), count, found.iter().map(newer::link).collect())
+            } else {
+                fill(node, nodes, to, count, found)
+            }
+        }
+    })
 }
 
 #[unsafe(no_mangle)]

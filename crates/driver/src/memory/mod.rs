@@ -18,6 +18,7 @@ use luthier_emulator::memory::Span;
 
 use crate::abi::{PointerInfo, SharedHandle, Status, flags, pointer};
 use crate::config::Config;
+use crate::topology::host_memory;
 use map::Mapping;
 
 pub use view::{Access, View};
@@ -225,6 +226,13 @@ impl Memory {
         };
         table.blocks.insert(start, block);
         Ok(start)
+    }
+
+    /// Bytes of a GPU's memory that nobody has yet; on an APU the host's.
+    pub fn available(&self, node: u32) -> u64 {
+        let used = lock(&self.table).used.get(&node).copied().unwrap_or(0);
+        let all = if self.config.apu { host_memory() } else { self.config.memory };
+        all.saturating_sub(used)
     }
 
     /// Memory of the driver's own that all GPUs see.

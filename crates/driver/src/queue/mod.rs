@@ -165,7 +165,7 @@ impl Queues {
     ) -> Result<(), Status> {
         let kind = match kind {
             queue_type::AQL => Kind::Aql,
-            queue_type::SDMA | queue_type::SDMA_XGMI => Kind::Sdma,
+            queue_type::SDMA | queue_type::SDMA_XGMI | queue_type::SDMA_BY_ENGINE => Kind::Sdma,
             _ => return Err(Status::NotSupported),
         };
         let indices = Box::new([const { AtomicU64::new(0) }; 2]);
