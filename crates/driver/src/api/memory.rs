@@ -65,7 +65,10 @@ pub extern "C" fn hsaKmtRegisterMemory(memory: *mut c_void, size: u64) -> Status
 
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtRegisterMemoryWithFlags(memory: *mut c_void, size: u64, flags: u32) -> Status {
-    with(|s| s.memory.register(address(memory), size, flags))
+    with(|s| {
+        log!(s.config, "{size} bytes of the host's at {memory:?} are registered, flags {flags:#x}");
+        s.memory.register(address(memory), size, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -99,6 +102,7 @@ pub unsafe extern "C" fn hsaKmtMapMemoryToGPUNodes(
     with(|s| {
         // SAFETY: as above.
         let nodes = unsafe { list(nodes, count) }?;
+        log!(s.config, "{memory:?} is mapped for nodes {nodes:?}");
         let found = s.memory.map(address(memory), Some(&nodes))?;
         // SAFETY: as above.
         if gpu_address.is_null() { Ok(()) } else { unsafe { put(gpu_address, found) } }

@@ -50,6 +50,8 @@ struct Registered {
     pages: Mapping,
     flags: u32,
     mapped: u64,
+    /// How often it was mapped; the last who takes that back ends it.
+    maps: u32,
     nodes: Box<[u32]>,
     user_data: usize,
     count: u32,
@@ -107,6 +109,13 @@ impl Registered {
     /// Where GPUs find what the host has at `start`.
     fn gpu_address(&self, start: u64) -> u64 {
         self.pages.start() + start % PAGE
+    }
+
+    fn unmap(&mut self) {
+        self.maps = self.maps.saturating_sub(1);
+        if self.maps == 0 {
+            (self.mapped, self.nodes) = (0, Box::default());
+        }
     }
 
     fn span(&self, start: u64) -> Span {
@@ -289,7 +298,7 @@ impl Memory {
         }
         let whole = end.next_multiple_of(PAGE) - (address & !(PAGE - 1));
         let pages = Mapping::addresses(whole).ok_or(Status::NoMemory)?;
-        let new = Registered { len, pages, flags, mapped: 0, nodes: Box::default(), user_data: 0, count: 1 };
+        let new = Registered { len, pages, flags, mapped: 0, maps: 0, nodes: Box::default(), user_data: 0, count: 1 };
         table.registered.insert(address, new);
         Ok(())
     }
@@ -330,7 +339,10 @@ impl Memory {
         if let Some(block) = table.blocks.get_mut(&address) {
             (block.mapped, block.nodes) = (set, node_list(set));
         } else if let Some((start, registered)) = registered.and_then(|s| Some((s, table.registered.get_mut(&s)?))) {
-            (registered.mapped, registered.nodes) = (set, node_list(set));
+            // Whoever registers it once more maps it once more, perhaps for another GPU.
+            registered.mapped |= set;
+            registered.maps += 1;
+            registered.nodes = node_list(registered.mapped);
             gpu_address = registered.gpu_address(start);
         } else {
             // A piece of the scratch pool, all of which its GPU may see.
@@ -353,7 +365,7 @@ impl Memory {
         if let Some(block) = table.blocks.get_mut(&address) {
             (block.mapped, block.nodes) = (0, Box::default());
         } else if let Some(start) = table.registered_at(address).map(|(start, _)| start) {
-            table.registered.entry(start).and_modify(|r| (r.mapped, r.nodes) = (0, Box::default()));
+            table.registered.entry(start).and_modify(Registered::unmap);
         } else if table.block_at(address).is_none() {
             return Err(Status::Error);
         }

@@ -86,6 +86,24 @@ fn registered_memory_has_an_address_of_its_own_for_gpus() {
 }
 
 #[test]
+fn memory_registered_twice_is_seen_until_both_have_unmapped_it() {
+    let memory = memory("gfx90a,2");
+    let mut bytes = vec![0u8; 5000];
+    let at = bytes.as_mut_ptr().expose_provenance() as u64;
+    let views = [1, 2].map(|node| view(&memory, node));
+    let seen = || views.each_ref().map(|view| view.spans().len());
+    for node in [1, 2] {
+        memory.register(at, 5000, 0).expect("is there");
+        memory.map(at, Some(&[node])).expect("is registered");
+    }
+    assert_eq!(seen(), [1, 1]);
+    memory.unmap(at).expect("is mapped");
+    assert_eq!(seen(), [1, 1]);
+    memory.unmap(at).expect("is mapped");
+    assert_eq!(seen(), [0, 0]);
+}
+
+#[test]
 fn shared_memory_has_the_same_bytes_in_both_places() {
     let memory = memory("gfx90a");
     let at = memory.allocate(1, 3 << 20, 0, 0).expect("room");
