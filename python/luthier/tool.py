@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import ToolError
 from .values import Variable
 
 if TYPE_CHECKING:
+    from .agent.app import App
+    from .agent.calls import Call
+    from .agent.events import Allocation, Executable, Queue
+    from .agent.launches import AppLaunch
     from .kernel import Kernel
     from .launching import Launch
     from .report import Report
@@ -28,6 +32,19 @@ class Tool:
 
     #: What the results go by; the class's name in lower case by default.
     name: str = "tool"
+    #: Names and patterns of HSA's functions that :meth:`on_hsa` hears of, ``["hsa_queue_create", "hsa_amd_*"]`` for example.
+    #: Nothing else costs anything. As all below, for programs under ``luthier trace`` and :func:`luthier.trace`.
+    hsa: Sequence[str] = ()
+    #: The same for HIP and :meth:`on_hip`.
+    hip: Sequence[str] = ()
+    #: When :meth:`on_hsa` and :meth:`on_hip` are called: before the function, after it, or both.
+    phases: Sequence[str] = ("enter", "exit")
+    #: Launches wait for :meth:`on_launch`, which may change them and say what they run.
+    decides: bool = False
+    #: A kernel's first launch waits until it is instrumented. Otherwise the original runs until then.
+    waits: bool = True
+    #: The process that the tool is in; None where there is none, on the mock device for example.
+    app: App | None = None
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -40,6 +57,29 @@ class Tool:
     def on_launch(self, launch: Launch) -> None:
         """Called just before each launch: ``launch.kernel`` is the kernel's name, ``launch.grid`` and ``launch.block`` are
         its sizes in work-items. A tool that keeps numbers by kernel learns here which kernels have any."""
+
+    def on_start(self, app: App) -> None:
+        """Called when a process of the program has begun. What hears of more than kernels is an instance of the tool's own,
+        one for each process; ``tool.app`` leads from those that watch kernels to it."""
+
+    def on_hsa(self, call: Call) -> None:
+        """Called before and after each call of the functions that ``hsa`` names, from outside of the runtime."""
+
+    def on_hip(self, call: Call) -> None:
+        """Called before and after each call of the functions that ``hip`` names."""
+
+    def on_queue(self, queue: Queue, event: str) -> None:
+        """Called when a queue is ``created`` or ``destroyed``."""
+
+    def on_allocation(self, allocation: Allocation) -> None:
+        """Called when memory was allocated or freed, locked for GPUs or unlocked."""
+
+    def on_executable(self, executable: Executable, event: str) -> None:
+        """Called when an executable is ``created``, a code object is ``loaded`` into it, it is ``frozen`` (its code objects are
+        known from now on) or ``destroyed``."""
+
+    def on_complete(self, launch: AppLaunch) -> None:
+        """Called when an instrumented launch of a program's is over, with ``launch.start`` and ``launch.end``."""
 
     def on_exit(self, report: Report) -> None:
         """Called when the results are wanted: set ``report.result``, add tables."""

@@ -14,10 +14,20 @@ import rocm
 
 import luthier as lt
 from luthier.agent.controller import LIBRARY, Controller
+from luthier.agent.functions import functions
 
-HELLO = {"message": "hello", "version": 1, "pid": 1, "parent": 1, "program": "test"}
-LOADED = {"message": "loaded", "object": 1, "gpu": {"agent": 1, "name": "gfx90a"}, "number": 0, "base": 0, "uri": "x"}
-LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0, "grid": [1, 1, 1], "block": [1, 1, 1]}
+FUNCTIONS = len(functions())
+HELLO = {"message": "hello", "version": 2, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
+GPU = {"agent": 1, "name": "gfx90a"}
+LOADED = {
+    "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
+}  # fmt: skip
+LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0}
+LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8}
+CALLED = {
+    "message": "called", "call": 0, "function": 7, "thread": 1, "words": [0] * 8, "result": 0, "pointees": [], "answer": False,
+}  # fmt: skip
+LEDGER = bytes(64)
 
 
 class Quiet(lt.Tool):
@@ -54,14 +64,16 @@ class Agent:
 
     def say(self, what, contents=None):
         data = what if isinstance(what, bytes) else json.dumps(what).encode()
-        file = None
-        if contents is not None:
-            file = os.memfd_create("test")
-            os.write(file, contents)
+        pieces = [] if contents is None else [contents]
+        if pieces and isinstance(what, dict) and what["message"] == "hello":
+            pieces.append(bytes(4 * FUNCTIONS))  # a word for each function
+        files = [os.memfd_create("test") for _ in pieces]
         try:
-            socket.send_fds(self.socket, [data], [] if file is None else [file])
+            for file, piece in zip(files, pieces, strict=True):
+                os.write(file, piece)
+            socket.send_fds(self.socket, [data], files)
         finally:
-            if file is not None:
+            for file in files:
                 os.close(file)
 
     def trouble(self) -> str:
@@ -83,20 +95,26 @@ def test_the_socket_is_this_users_alone(controller):
         ([(b"x" * 65537, None)], "too long"),
         ([({"message": "launch"}, None)], "has the parts"),
         ([({"message": "unheard"}, None)], "of no known kind"),
-        ([({**HELLO, "version": 99}, bytes(16))], "version 99"),
-        ([(HELLO, None)], "version 1"),
+        ([({**HELLO, "version": 99}, LEDGER)], "version 99"),
+        ([({**HELLO, "functions": 1}, LEDGER)], "with 1 functions"),
+        ([(HELLO, None)], "this is version 2"),
         ([(HELLO, b"")], "cannot be mapped"),
-        ([({**HELLO, "pid": -1}, bytes(16))], "pid=-1"),
-        ([({**HELLO, "pid": True}, bytes(16))], "pid=True"),
+        ([({**HELLO, "pid": -1}, LEDGER)], "pid=-1"),
+        ([({**HELLO, "pid": True}, LEDGER)], "pid=True"),
         ([(LAUNCH, None)], "instead of hello"),
-        ([(HELLO, bytes(16)), (LAUNCH, None)], "which is not loaded"),
-        ([(HELLO, bytes(16)), (LOADED, b"x"), (LOADED, b"x")], "loaded twice"),
-        ([(HELLO, bytes(16)), (LOADED, b"x"), ({**LAUNCH, "slot": 1}, None)], "which is not loaded"),
-        ([(HELLO, bytes(16)), ({**LAUNCH, "grid": [1, 2]}, None)], "grid="),
-        ([(HELLO, bytes(16)), ({"message": "launched", "slot": 0, "grid": [1, 1, 1], "block": [1, 1, 1]}, None)], "slot 0"),
-        ([(HELLO, bytes(16)), (LOADED, b"x"), (LAUNCH, None), (LAUNCH, None)], "comes again"),
-        ([(HELLO, bytes(16)), ({"message": "done"}, None)], "when nothing was asked"),
-        ([(HELLO, bytes(16)), ({**LOADED, "gpu": {}}, b"x")], "no known GPU"),
+        ([(HELLO, LEDGER), (LAUNCH, None)], "which is not loaded"),
+        ([(HELLO, LEDGER), (LOADED, b"x"), (LOADED, b"x")], "loaded twice"),
+        ([(HELLO, LEDGER), (LOADED, b"x"), ({**LAUNCH, "slot": 99}, None)], "which is not loaded"),
+        ([(HELLO, LEDGER), (LOADED, b"x"), ({**LAUNCH, "slot": 2}, None)], "which is not loaded"),
+        ([(HELLO, LEDGER), ({**LAUNCHED, "packet": [1, 2]}, None)], "a packet of 2 words"),
+        ([(HELLO, LEDGER), ({**LAUNCHED, "packet": [1, -2]}, None)], "packet="),
+        ([(HELLO, LEDGER), (LAUNCHED, None)], "slot 0"),
+        ([(HELLO, LEDGER), (CALLED, None)], "of which nobody wants to know"),
+        ([(HELLO, LEDGER), ({"message": "unloaded", "object": 3}, None)], "was not loaded"),
+        ([(HELLO, LEDGER), ({"message": "runtime", "gpus": [{}]}, None)], "as no agent does"),
+        ([(HELLO, LEDGER), (LOADED, b"x"), (LAUNCH, None), (LAUNCH, None)], "comes again"),
+        ([(HELLO, LEDGER), ({"message": "done"}, None)], "when nothing was asked"),
+        ([(HELLO, LEDGER), ({**LOADED, "gpu": {}}, b"x")], "as no agent does"),
     ],
 )
 def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(controller, messages, why):
@@ -105,13 +123,15 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
         agent.say(message, contents)
     assert why in agent.trouble()
     after = Agent(controller)
-    after.say(HELLO, bytes(16))
-    assert json.loads(after.socket.recv(1 << 16)) == {"message": "welcome", "version": 1, "every_launch": False}
+    after.say(HELLO, LEDGER)
+    assert json.loads(after.socket.recv(1 << 16)) == {
+        "message": "welcome", "version": 2, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
+    }  # fmt: skip
 
 
 def test_a_code_object_that_is_none_is_not_instrumented_and_says_why(controller):
     agent = Agent(controller)
-    agent.say(HELLO, bytes(16))
+    agent.say(HELLO, LEDGER)
     agent.socket.recv(1 << 16)
     agent.say(LOADED, b"no ELF file")
     agent.say(LAUNCH)
@@ -122,7 +142,7 @@ def test_a_code_object_that_is_none_is_not_instrumented_and_says_why(controller)
 
 def test_a_process_that_ends_while_it_is_asked_has_ended_without_notice(controller):
     agent = Agent(controller)
-    agent.say(HELLO, bytes(16))
+    agent.say(HELLO, LEDGER)
     agent.socket.recv(1 << 16)
     agent.say(LOADED, rocm.code_object("vecadd").read_bytes())
     agent.say({**LAUNCH, "kernel": lt.CodeObject.open(rocm.code_object("vecadd")).core.symbol("vecadd.kd")["address"]})
@@ -135,12 +155,12 @@ def test_a_process_that_ends_while_it_is_asked_has_ended_without_notice(controll
 
 def test_random_messages_end_their_connections_and_nothing_else(controller):
     source = random.Random(1)
-    parts = [HELLO, LOADED, LAUNCH, {"message": "ended"}, {"message": "allocated", "address": 1}]
+    parts = [HELLO, LOADED, LAUNCH, LAUNCHED, CALLED, {"message": "ended"}, {"message": "allocated", "address": 1}]
     files = len(os.listdir("/proc/self/fd"))
     for _ in range(200):
         agent = Agent(controller)
         try:
-            agent.say(HELLO, bytes(64))
+            agent.say(HELLO, LEDGER)
             for _ in range(source.randrange(1, 6)):
                 data = bytearray(json.dumps(source.choice(parts)).encode())
                 for _ in range(source.randrange(3)):
@@ -153,7 +173,7 @@ def test_random_messages_end_their_connections_and_nothing_else(controller):
         thread.join(20)
         assert not thread.is_alive()
     del agent
-    assert len(os.listdir("/proc/self/fd")) <= files + 2 * sum(len(p.objects) + 1 for p in controller.processes)
+    assert len(os.listdir("/proc/self/fd")) <= files + 2 * sum(len(p.objects) + 2 for p in controller.processes)
     after = Agent(controller)
-    after.say(HELLO, bytes(16))
+    after.say(HELLO, LEDGER)
     assert b"welcome" in after.socket.recv(1 << 16)

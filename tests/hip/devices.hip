@@ -98,7 +98,8 @@ static void compiled_at_run_time() {
 static void modules() {
     // What the build has put beside the program: the same kernel in a file of its own.
     std::string path = std::string(getenv("MODULE") ? getenv("MODULE") : "module.hsaco");
-    for (int round = 0; round < 3; round++) {
+    int rounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 3, launches = getenv("LAUNCHES") ? atoi(getenv("LAUNCHES")) : 1;
+    for (int round = 0; round < rounds; round++) {
         hipModule_t module;
         hipFunction_t function;
         HIP(hipModuleLoad(&module, path.c_str()));
@@ -110,9 +111,14 @@ static void modules() {
         std::vector<float> v(n, 1.25f);
         HIP(hipMemcpy(a, v.data(), n * 4, hipMemcpyHostToDevice));
         void *arguments[] = {&a, &a, &c, &n};
-        HIP(hipModuleLaunchKernel(function, 4, 1, 1, 256, 1, 1, 0, 0, arguments, nullptr));
+        for (int i = 0; i < launches; i++) {
+            HIP(hipModuleLaunchKernel(function, 4, 1, 1, 256, 1, 1, 0, 0, arguments, nullptr));
+            HIP(hipDeviceSynchronize());
+        }
         HIP(hipMemcpy(v.data(), c, n * 4, hipMemcpyDeviceToHost));
         for (float x : v) CHECK(x == 2.5f);
+        HIP(hipFree(a));
+        HIP(hipFree(c));
         HIP(hipModuleUnload(module));
     }
 }

@@ -1,9 +1,12 @@
 //! What is loaded: executables with their code objects, which kernel object is whose, and what runs in a kernel's place.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hsa::Handle;
 use crate::memory::Shared;
+use crate::message::Rule;
 use crate::runtime::{Definition, Loaded, Runtime};
 
 /// A code object that the application has loaded and not yet frozen.
@@ -45,7 +48,7 @@ impl Object {
 }
 
 /// What a launch of a kernel runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub struct Kernel {
     /// Its counter in the ledger.
     pub slot: usize,
@@ -53,10 +56,30 @@ pub struct Kernel {
     pub instead: Option<Instead>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub struct Instead {
     pub descriptor: u64,
     pub segments: [u32; 2],
+    /// With the number of launches that each was about.
+    rules: Vec<(Rule, AtomicU64)>,
+}
+
+impl Instead {
+    pub fn new(descriptor: u64, segments: [u32; 2], rules: Vec<Rule>) -> Instead {
+        Instead { descriptor, segments, rules: rules.into_iter().map(|rule| (rule, AtomicU64::new(0))).collect() }
+    }
+
+    /// Whether the next launch, of this size, is instrumented. Each launch is asked about once.
+    pub fn wants(&self, grid: [u32; 3]) -> bool {
+        let mut wanted = self.rules.is_empty();
+        for (rule, seen) in &self.rules {
+            if rule.grid.iter().zip(grid).all(|(rule, size)| *rule == 0 || *rule == size) {
+                let n = seen.fetch_add(1, Ordering::Relaxed);
+                wanted |= (rule.first == 0 || n < rule.first) && n % rule.every.max(1) == 0;
+            }
+        }
+        wanted
+    }
 }
 
 #[derive(Default)]
@@ -64,18 +87,22 @@ pub struct Code {
     pub executables: HashMap<Handle, Executable>,
     /// By base address.
     objects: BTreeMap<u64, Object>,
-    kernels: HashMap<u64, Kernel>,
+    kernels: HashMap<u64, Arc<Kernel>>,
     count: u64,
     slots: usize,
 }
 
 impl Code {
-    pub fn kernel(&self, address: u64) -> Option<Kernel> {
-        self.kernels.get(&address).copied()
+    pub fn kernel(&self, address: u64) -> Option<Arc<Kernel>> {
+        self.kernels.get(&address).cloned()
     }
 
-    pub fn set_kernel(&mut self, address: u64, kernel: Kernel) {
-        self.kernels.insert(address, kernel);
+    /// Says what launches of a kernel run, if the object that it was in is still there.
+    pub fn set_kernel(&mut self, address: u64, object: u64, kernel: Kernel) -> Option<Arc<Kernel>> {
+        self.object_at(address).filter(|o| o.number == object)?;
+        let kernel = Arc::new(kernel);
+        self.kernels.insert(address, kernel.clone());
+        Some(kernel)
     }
 
     /// Another place in the ledger.
@@ -146,12 +173,28 @@ mod tests {
         let mut code = Code::default();
         add(&mut code, 1, 0x1000);
         add(&mut code, 2, 0x2000);
-        let kernel = Kernel { slot: 0, instead: Some(Instead { descriptor: 1, segments: [0, 0] }) };
-        code.set_kernel(0x1040, kernel);
-        code.set_kernel(0x2040, kernel);
+        let kernel = |slot| Kernel { slot, instead: Some(Instead::new(1, [0, 0], Vec::new())) };
+        assert!(code.set_kernel(0x1040, 1, kernel(0)).is_some() && code.set_kernel(0x2040, 2, kernel(1)).is_some());
+        assert!(code.set_kernel(0x1040, 2, kernel(2)).is_none());
         assert_eq!(code.remove(Handle(1)).len(), 1);
-        assert_eq!((code.kernel(0x1040), code.kernel(0x2040)), (None, Some(kernel)));
+        assert!(code.kernel(0x1040).is_none());
+        assert_eq!(code.kernel(0x2040).map(|k| k.slot), Some(1));
         assert!(code.object_at(0x1040).is_none());
         assert_eq!(add(&mut code, 3, 0x1000), 3);
+    }
+
+    #[test]
+    fn rules_choose_launches_by_size_and_count() {
+        let rule = |grid, first, every| Rule { grid, first, every };
+        let chosen = |rules: Vec<Rule>| {
+            let instead = Instead::new(1, [0, 0], rules);
+            (0..8).filter(|n| instead.wants([if n % 2 == 0 { 64 } else { 128 }, 1, 1])).collect::<Vec<u32>>()
+        };
+        assert_eq!(chosen(Vec::new()), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(chosen(vec![rule([0; 3], 3, 1)]), [0, 1, 2]);
+        assert_eq!(chosen(vec![rule([0; 3], 0, 3)]), [0, 3, 6]);
+        assert_eq!(chosen(vec![rule([128, 0, 0], 3, 2)]), [1, 5]);
+        assert_eq!(chosen(vec![rule([128, 0, 0], 1, 1), rule([0; 3], 0, 6)]), [0, 1, 6]);
+        assert!(chosen(vec![rule([7, 0, 0], 0, 1)]).is_empty());
     }
 }

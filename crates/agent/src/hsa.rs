@@ -16,6 +16,16 @@ pub const ERROR: Status = 0x1000;
 #[repr(transparent)]
 pub struct Handle(pub u64);
 
+impl Handle {
+    /// In the place of a pointer that nobody follows.
+    pub fn to_pointer(self) -> *mut c_void {
+        std::ptr::without_provenance_mut(self.0 as usize)
+    }
+    pub fn of_pointer(pointer: *mut c_void) -> Handle {
+        Handle(pointer.addr() as u64)
+    }
+}
+
 /// A queue, whose contents only ROCr knows.
 #[repr(C)]
 pub struct Queue {
@@ -66,6 +76,21 @@ impl Packet {
     pub fn set_kernel_object(&mut self, address: u64) {
         self.0[32..40].copy_from_slice(&address.to_le_bytes());
     }
+    /// The signal that waits for the kernel's end, or 0.
+    pub fn completion_signal(&self) -> u64 {
+        self.words()[7]
+    }
+    pub fn set_completion_signal(&mut self, signal: u64) {
+        self.0[56..].copy_from_slice(&signal.to_le_bytes());
+    }
+    pub fn words(&self) -> [u64; 8] {
+        std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|byte| self.0[8 * i + byte])))
+    }
+    pub fn set_words(&mut self, words: [u64; 8]) {
+        for (to, word) in self.0.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+    }
 }
 
 pub type Writer = unsafe extern "C" fn(packets: *const c_void, count: u64);
@@ -90,6 +115,19 @@ pub type Load = unsafe extern "C" fn(Handle, Handle, Handle, *const c_char, *mut
 pub type Freeze = unsafe extern "C" fn(Handle, *const c_char) -> Status;
 pub type AgentDefine = unsafe extern "C" fn(Handle, Handle, *const c_char, *mut c_void) -> Status;
 pub type GlobalDefine = unsafe extern "C" fn(Handle, *const c_char, *mut c_void) -> Status;
+
+pub type SignalCreate = unsafe extern "C" fn(i64, u32, *const Handle, *mut Handle) -> Status;
+pub type SignalValue = unsafe extern "C" fn(Handle, i64);
+pub type SignalHandler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
+pub type AsyncHandler = unsafe extern "C" fn(Handle, u32, i64, SignalHandler, *mut c_void) -> Status;
+pub type Profile = unsafe extern "C" fn(*mut Queue, i32) -> Status;
+pub type DispatchTime = unsafe extern "C" fn(Handle, Handle, *mut crate::runtime::Times) -> Status;
+pub type SystemInfo = unsafe extern "C" fn(u32, *mut c_void) -> Status;
+
+/// `HSA_SIGNAL_CONDITION_LT`.
+pub const LESS: u32 = 2;
+/// `HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY`.
+pub const TIMESTAMP_FREQUENCY: u32 = 3;
 
 /// `HSA_EXTENSION_AMD_LOADER`.
 pub const LOADER_EXTENSION: u16 = 0x201;
@@ -140,5 +178,9 @@ mod tests {
         packet.set_segments([2, 3]);
         assert_eq!((packet.kernel_object(), packet.segments()), (1, [2, 3]));
         assert_eq!((packet.0[23], packet.0[40]), (23, 40));
+        assert_eq!(packet.completion_signal(), 0x3f3e_3d3c_3b3a_3938);
+        let words = packet.words();
+        packet.set_words(std::array::from_fn(|i| words[i] + 1));
+        assert_eq!((packet.completion_signal(), packet.0[0]), (0x3f3e_3d3c_3b3a_3939, 1));
     }
 }

@@ -8,11 +8,13 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`hsa`] | what passes between ROCr and its tools |
-//! | [`names`], [`table`] | the API table |
+//! | [`functions`], [`table`] | the functions that can be wrapped; the API table |
 //! | [`runtime`] | the functions of it that the agent calls |
-//! | [`wrap`] | the functions that it puts in their place |
+//! | [`wrap`] | what it puts in the table, for itself and for tools |
+//! | [`calls`], [`hip`] | calls that tools hear of; those of HIP |
 //! | [`code`] | what is loaded |
-//! | [`session`] | what a launch runs; the agent of this process |
+//! | [`launches`], [`complete`] | what a launch runs; when it is over |
+//! | [`session`] | the agent of this process |
 //! | [`message`], [`link`], [`memory`] | the controller: what is said, how, and shared memory |
 //!
 //! Invariants:
@@ -20,12 +22,16 @@
 //! * Tools' variables lie in memory that the controller has as well: they outlive the process, however it ends.
 //! * A child after `fork` has no agent until it loads the runtime itself.
 
+pub mod calls;
 pub mod code;
+pub mod complete;
+pub mod functions;
+pub mod hip;
 pub mod hsa;
+pub mod launches;
 pub mod link;
 pub mod memory;
 pub mod message;
-pub mod names;
 pub mod runtime;
 pub mod session;
 pub mod table;
@@ -33,18 +39,10 @@ pub mod wrap;
 
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 
 use runtime::Runtime;
-use session::{Session, complain};
+use session::complain;
 use table::Table;
-
-/// Where the controller listens.
-const SOCKET: &str = "LUTHIER_AGENT";
-/// If set: the only process that is watched. Its children are not.
-const ONLY: &str = "LUTHIER_AGENT_ONLY";
-
-pub(crate) static SESSION: OnceLock<Session> = OnceLock::new();
 
 /// ROCr's entry into a tool.
 ///
@@ -53,77 +51,38 @@ pub(crate) static SESSION: OnceLock<Session> = OnceLock::new();
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn OnLoad(table: *mut u8, _version: u64, _failed: u64, _names: *const *const c_char) -> bool {
     // SAFETY: the caller's promise.
-    let done = catch_unwind(AssertUnwindSafe(|| unsafe { load(table) }));
-    done.unwrap_or_else(|_| {
+    let done = catch_unwind(AssertUnwindSafe(|| calls::inside(|| unsafe { load(table) })));
+    if done.is_err() {
         complain("a mistake in the agent: nothing is instrumented");
-        true
-    })
+    }
+    true
 }
 
 /// ROCr's last word to a tool.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
-    end();
+    session::end();
 }
 
 /// # Safety
 /// As for [`OnLoad`].
-unsafe fn load(table: *mut u8) -> bool {
-    let Ok(path) = std::env::var(SOCKET) else {
-        complain(&format!("the agent has no controller ({SOCKET} is not set): nothing is instrumented"));
-        return true;
-    };
-    if std::env::var(ONLY).is_ok_and(|only| only != std::process::id().to_string()) {
-        return true;
-    }
-    if SESSION.get().is_some() {
-        // The runtime was shut down and started again: its table is as new.
-        return again();
+unsafe fn load(table: *mut u8) {
+    if !session::has_controller() {
+        complain("the agent has no controller (LUTHIER_AGENT is not set): nothing is instrumented");
+        return;
     }
     // SAFETY: the caller's promise.
-    let opened = unsafe { Table::new(table) }
-        .and_then(|table| Ok((table, Runtime::of(&table)?)))
-        .map_err(|error| error.to_string())
-        .and_then(|(table, runtime)| {
-            Session::open(table, runtime, &path).map_err(|error| format!("the controller at {path}: {error}"))
-        });
-    match opened {
-        Ok(session) => {
-            let session = SESSION.get_or_init(|| session);
-            // SAFETY: functions that stay where they are: the library is never unloaded.
-            unsafe {
-                libc::pthread_atfork(None, None, Some(in_child));
-                libc::atexit(end);
-            }
-            if let Err(error) = wrap::install(session) {
-                complain(&format!("{error}: nothing is instrumented"));
-            }
+    let found = unsafe { Table::new(table) }.and_then(|table| Ok((table, Runtime::of(&table)?)));
+    let (table, runtime) = match found {
+        Ok(found) => found,
+        Err(error) => {
+            complain(&format!("{error}: nothing is instrumented"));
+            return;
         }
-        Err(reason) => complain(&format!("{reason}: nothing is instrumented")),
-    }
-    true
-}
-
-fn again() -> bool {
-    if let Some(session) = SESSION.get().filter(|session| session.is_active())
-        && let Err(error) = wrap::install(session)
-    {
+    };
+    let Some(session) = session::current_or_new().filter(|session| session.is_active()) else { return };
+    session.attach(table, runtime);
+    if let Err(error) = wrap::install(session) {
         complain(&format!("{error}: nothing is instrumented"));
-    }
-    true
-}
-
-extern "C" fn end() {
-    if let Some(session) = SESSION.get() {
-        // Nothing is to leave this function.
-        let _ = catch_unwind(AssertUnwindSafe(|| wrap::finish(session)));
-    }
-}
-
-extern "C" fn in_child() {
-    if let Some(session) = SESSION.get() {
-        session.retire();
-        // SAFETY: the child's copy, which nobody uses any more.
-        unsafe { libc::close(session.socket) };
     }
 }

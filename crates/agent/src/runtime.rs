@@ -48,6 +48,13 @@ originals! {
     memory_unlock: hsa::MemoryUnlock = AmdExt "hsa_amd_memory_unlock",
     intercept_create: hsa::QueueCreate = AmdExt "hsa_amd_queue_intercept_create",
     intercept_register: hsa::InterceptRegister = AmdExt "hsa_amd_queue_intercept_register",
+    system_info: hsa::SystemInfo = Core "hsa_system_get_info",
+    signal_create: hsa::SignalCreate = Core "hsa_signal_create",
+    signal_store: hsa::SignalValue = Core "hsa_signal_store_relaxed",
+    signal_subtract: hsa::SignalValue = Core "hsa_signal_subtract_screlease",
+    signal_handler: hsa::AsyncHandler = AmdExt "hsa_amd_signal_async_handler",
+    profile: hsa::Profile = AmdExt "hsa_amd_profiling_set_profiler_enabled",
+    dispatch_time: hsa::DispatchTime = AmdExt "hsa_amd_profiling_get_dispatch_time",
 }
 
 /// A status as an error that says what was tried.
@@ -80,7 +87,23 @@ pub struct Loaded {
     pub uri: String,
 }
 
+/// `hsa_amd_profiling_dispatch_time_t`: in ticks of the runtime's clock.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Times {
+    pub start: u64,
+    pub end: u64,
+}
+
 impl Runtime {
+    /// A new signal.
+    pub fn signal(&self) -> Option<Handle> {
+        let mut made = Handle(0);
+        // SAFETY: a signal that anybody may wait for.
+        let status = unsafe { (self.signal_create)(1, 0, std::ptr::null(), &raw mut made) };
+        (status == hsa::SUCCESS).then_some(made)
+    }
+
     /// No tool has put something in the place of the runtime's way to create queues.
     pub fn creates_queues_itself(&self) -> bool {
         // SAFETY: a plain structure of pointers.

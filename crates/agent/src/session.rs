@@ -1,32 +1,135 @@
-//! The agent in one process: the runtime, the controller, and what is loaded.
+//! The agent in one process: the controller, and the runtime once there is one.
 
+use std::ffi::{CString, c_void};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use crate::code::{Code, Instead, Kernel};
-use crate::hsa::Packet;
+use crate::calls::{self, Before};
+use crate::code::Code;
+use crate::hsa::Handle;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
 use crate::message::{Asked, Gpu, Said, VERSION};
 use crate::runtime::Runtime;
 use crate::table::Table;
+use crate::wrap;
 
 /// Kernels that are counted each for itself; further ones share the last place.
 pub const SLOTS: usize = 1 << 14;
+/// Numbers of the ledger for each kernel: how often it was launched as it is, how often instrumented, how many of these
+/// launches are followed to their end, and how many have ended.
+pub const COUNTERS: usize = 4;
 
-pub struct Session {
+/// Where the controller listens.
+const SOCKET: &str = "LUTHIER_AGENT";
+/// If set: the only process that is watched. Its children are not.
+const ONLY: &str = "LUTHIER_AGENT_ONLY";
+
+/// The runtime, from when it has loaded the agent.
+pub struct Hsa {
     pub table: Table,
     pub runtime: Runtime,
-    link: Mutex<Link>,
+    pub gpus: OnceLock<Vec<Gpu>>,
+}
+
+/// What the controller wants of launches.
+#[derive(Clone, Copy)]
+pub struct Wants {
+    pub every_launch: bool,
+    pub decide: bool,
+    pub complete: bool,
+    pub wait: bool,
+}
+
+pub struct Session {
+    hsa: OnceLock<Hsa>,
+    pub(crate) link: Mutex<Link>,
     pub code: RwLock<Code>,
-    /// For each kernel, how often it was launched as it is, and how often instrumented.
-    ledger: Shared,
-    every_launch: bool,
+    pub ledger: Shared,
+    /// What the controller wants of each function, for [`calls`].
+    _wishes: Shared,
+    pub wants: Wants,
+    /// Functions to be wrapped once there is a runtime.
+    pub wrapped: Mutex<Vec<usize>>,
     active: AtomicBool,
-    /// The controller's socket, for a child that has to close it.
-    pub socket: RawFd,
-    gpus: OnceLock<Vec<Gpu>>,
+    socket: RawFd,
+    calls: AtomicU64,
+    pub launches: AtomicU64,
+    /// Signals of launches that are over, to be used again.
+    pub signals: Mutex<Vec<Handle>>,
+    /// Kernels that wait to be instrumented while their originals run.
+    pub waiting: OnceLock<std::sync::mpsc::Sender<crate::launches::Late>>,
+}
+
+static CURRENT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
+/// Processes that were tried: one that has no controller does not look for it at every call.
+static TRIED: AtomicUsize = AtomicUsize::new(0);
+
+/// The session of this process, if it has one.
+pub fn current() -> Option<&'static Session> {
+    // SAFETY: sessions are never freed.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// The session of this process; the first call introduces it to the controller.
+pub fn current_or_new() -> Option<&'static Session> {
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _one = lock(&OPENING);
+    if let Some(session) = current() {
+        return Some(session);
+    }
+    let pid = std::process::id();
+    let path = std::env::var(SOCKET).ok()?;
+    if std::env::var(ONLY).is_ok_and(|only| only != pid.to_string()) {
+        return None;
+    }
+    if TRIED.swap(pid as usize, Ordering::Relaxed) == pid as usize {
+        return None;
+    }
+    match Session::open(&path) {
+        Ok(session) => {
+            let session: &'static Session = Box::leak(Box::new(session));
+            calls::obey(session._wishes.start().cast());
+            CURRENT.store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
+            static ONCE: std::sync::Once = std::sync::Once::new();
+            // SAFETY: functions that stay where they are: the library is never unloaded.
+            ONCE.call_once(|| unsafe {
+                libc::pthread_atfork(None, None, Some(in_child));
+                libc::atexit(end);
+            });
+            Some(session)
+        }
+        Err(error) => {
+            complain(&format!("the controller at {path}: {error}: nothing is instrumented"));
+            None
+        }
+    }
+}
+
+/// Whether anybody has asked for the agent.
+pub fn has_controller() -> bool {
+    std::env::var_os(SOCKET).is_some()
+}
+
+/// The process ends, or the runtime does.
+pub extern "C" fn end() {
+    if let Some(session) = current() {
+        // Nothing is to leave this function.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wrap::finish(session)));
+    }
+}
+
+extern "C" fn in_child() {
+    let Some(session) = current() else { return };
+    session.retire();
+    calls::obey(std::ptr::null_mut());
+    // SAFETY: the child's copy, which nobody uses any more.
+    unsafe { libc::close(session.socket) };
+    if session.hsa.get().is_none() {
+        // It may use a GPU itself, and is then a process like any other.
+        CURRENT.store(std::ptr::null_mut(), Ordering::Release);
+    }
 }
 
 /// What a panic elsewhere has left is used all the same: everything is changed in one step.
@@ -44,30 +147,57 @@ pub fn complain(what: &str) {
 
 impl Session {
     /// Introduces this process to the controller whose socket is at `path`.
-    pub fn open(table: Table, runtime: Runtime, path: &str) -> Result<Session, LinkError> {
+    fn open(path: &str) -> Result<Session, LinkError> {
         let link = Link::open(path)?;
-        let ledger = Shared::new(SLOTS * 16)?;
+        let ledger = Shared::new(SLOTS * COUNTERS * 8)?;
+        let wishes = Shared::new(calls::COUNT * 4)?;
         let program = std::fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned());
         let program = program.unwrap_or_default();
         // SAFETY: has no conditions.
         let parent = unsafe { libc::getppid() }.cast_unsigned();
-        let hello = Said::Hello { version: VERSION, pid: std::process::id(), parent, program: &program };
-        link.say(&hello, &[ledger.file()])?;
-        let every_launch = match link.hear()?.0 {
-            Asked::Welcome { version: VERSION, every_launch } => every_launch,
+        let (pid, functions) = (std::process::id(), calls::COUNT);
+        let hello = Said::Hello { version: VERSION, functions, pid, parent, program: &program };
+        link.say(&hello, &[ledger.file(), wishes.file()])?;
+        let (wants, wrapped) = match link.hear()?.0 {
+            Asked::Welcome { version: VERSION, every_launch, decide, complete, wait, wrap } => {
+                (Wants { every_launch, decide, complete, wait }, wrap)
+            }
             other => return Err(LinkError::Message(format!("it does not welcome us: {other:?}"))),
         };
         Ok(Session {
-            table,
-            runtime,
+            hsa: OnceLock::new(),
             socket: link.socket(),
             link: Mutex::new(link),
             code: RwLock::default(),
             ledger,
-            every_launch,
+            _wishes: wishes,
+            wants,
+            wrapped: Mutex::new(wrapped),
             active: AtomicBool::new(true),
-            gpus: OnceLock::new(),
+            calls: AtomicU64::new(0),
+            launches: AtomicU64::new(0),
+            signals: Mutex::default(),
+            waiting: OnceLock::new(),
         })
+    }
+
+    /// Takes a runtime.
+    pub fn attach(&self, table: Table, runtime: Runtime) {
+        // If the runtime was shut down and is started again, its table is where it was.
+        self.hsa.get_or_init(|| Hsa { table, runtime, gpus: OnceLock::new() });
+    }
+
+    /// The runtime, in functions that only it calls.
+    pub fn hsa(&self) -> &Hsa {
+        self.hsa.get().unwrap_or_else(|| std::process::abort())
+    }
+
+    pub fn runtime(&self) -> &Runtime {
+        &self.hsa().runtime
+    }
+
+    pub fn has_runtime(&self) -> bool {
+        self.hsa.get().is_some()
     }
 
     /// The controller listens, and this is the process that it knows.
@@ -80,7 +210,7 @@ impl Session {
         self.active.store(false, Ordering::Release);
     }
 
-    fn lost(&self, error: &LinkError) {
+    pub(crate) fn lost(&self, error: &LinkError) {
         if self.active.swap(false, Ordering::AcqRel) {
             complain(&format!(
                 "the controller is lost ({error}): the program goes on, and further launches are not instrumented"
@@ -90,10 +220,19 @@ impl Session {
 
     /// Number and description of a GPU.
     pub fn gpu(&self, agent: u64) -> (usize, Gpu) {
-        let gpus = self.gpus.get_or_init(|| self.runtime.gpus());
+        let gpus = self.gpus();
         let number = gpus.iter().position(|gpu| gpu.agent == agent);
         let unknown = || Gpu { agent, name: String::new() };
         number.map_or_else(|| (gpus.len(), unknown()), |n| (n, gpus[n].clone()))
+    }
+
+    /// All GPUs. The controller learns of them the first time.
+    pub fn gpus(&self) -> &[Gpu] {
+        self.hsa().gpus.get_or_init(|| {
+            let gpus = self.runtime().gpus();
+            self.tell(&Said::Runtime { gpus: &gpus }, None);
+            gpus
+        })
     }
 
     /// Tells the controller something.
@@ -107,100 +246,119 @@ impl Session {
         }
     }
 
-    /// Has a dispatch packet run what its kernel is to run.
-    pub fn direct(&self, packet: &mut Packet) {
-        let address = packet.kernel_object();
-        let known = self.code.read().unwrap_or_else(PoisonError::into_inner).kernel(address);
-        let Some(kernel) = known.or_else(|| self.ask(address, packet)) else { return };
-        if known.is_some() && self.every_launch && kernel.instead.is_some() {
-            self.tell(&Said::Launched { slot: kernel.slot, grid: packet.grid(), block: packet.block() }, None);
-        }
-        if let Some(counter) = self.ledger.counter(2 * kernel.slot + usize::from(kernel.instead.is_some())) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        if let Some(instead) = kernel.instead {
-            let [private, group] = packet.segments();
-            packet.set_kernel_object(instead.descriptor);
-            packet
-                .set_segments([private.saturating_add(instead.segments[0]), group.saturating_add(instead.segments[1])]);
-        }
+    /// Numbers calls.
+    pub fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Asks the controller what a launch runs.
-    fn ask(&self, address: u64, packet: &Packet) -> Option<Kernel> {
+    /// Asks what is to be done with a call.
+    pub fn before(&self, call: u64, function: usize, words: &[u64]) -> Option<Before> {
         let link = lock(&self.link);
-        let mut code = self.code.write().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have asked meanwhile.
-        let known = code.kernel(address);
-        if known.is_some() || !self.is_active() {
-            return known;
-        }
-        let object = code.object_at(address)?;
-        let (number, kernel) = (object.number, address.wrapping_sub(object.loaded.delta));
-        let slot = code.new_slot().min(SLOTS - 1);
-        let launch = Said::Launch { object: number, kernel, slot, grid: packet.grid(), block: packet.block() };
-        let instead = self.converse(&link, &mut code, address, &launch);
-        let instead = instead.unwrap_or_else(|error| {
-            self.lost(&error);
-            None
+        let said = Said::Calling { call, function, thread: thread(), words };
+        let answer = link.say(&said, &[]).and_then(|()| match self.hear(&link)?.0 {
+            Asked::Go { words } => Ok(Before::Run(words)),
+            Asked::Skip { result } => Ok(Before::Skip(result)),
+            other => Err(LinkError::Message(format!("it says {other:?} when asked about a call"))),
         });
-        let kernel = Kernel { slot, instead };
-        code.set_kernel(address, kernel);
-        Some(kernel)
+        answer.inspect_err(|error| self.lost(error)).ok()
     }
 
-    /// Says what is to be answered, and does what the controller asks for meanwhile.
-    fn converse(
+    /// Tells of a call; where an answer is wanted, gives the result that a tool wants it to have.
+    pub fn after(
         &self,
-        link: &Link,
-        code: &mut Code,
-        address: u64,
-        launch: &Said,
-    ) -> Result<Option<Instead>, LinkError> {
-        link.say(launch, &[])?;
+        call: u64,
+        function: usize,
+        words: &[u64],
+        result: u64,
+        pointees: &[u64],
+        answer: bool,
+    ) -> Option<u64> {
+        if !self.is_active() {
+            return None;
+        }
+        let link = lock(&self.link);
+        let said = Said::Called { call, function, thread: thread(), words, result, pointees, answer };
+        let done = link.say(&said, &[]).and_then(|()| match answer {
+            false => Ok(result),
+            true => match self.hear(&link)?.0 {
+                Asked::Return { result } => Ok(result),
+                other => Err(LinkError::Message(format!("it says {other:?} when told of a call"))),
+            },
+        });
+        done.inspect_err(|error| self.lost(error)).ok()
+    }
+
+    /// What the controller answers. What it wants to know or to have done first is seen to here.
+    pub(crate) fn hear(&self, link: &Link) -> Result<(Asked, Option<OwnedFd>), LinkError> {
         loop {
-            match link.hear()? {
-                (Asked::Allocate { size }, _) => match self.allocate(size) {
-                    Ok((memory, address_there)) => {
-                        link.say(&Said::Allocated { address: address_there }, &[memory.file()])?;
-                        if let Some(object) = code.object_at(address) {
-                            object.variables.push(memory);
-                        }
+            let done = match link.hear()? {
+                (Asked::Read { address, size }, _) => match contents(address, size) {
+                    Ok(memory) => {
+                        link.say(&Said::Contents, &[memory.file()])?;
+                        continue;
                     }
-                    Err(reason) => link.say(&Said::Failed { reason }, &[])?,
+                    Err(reason) => Err(reason),
                 },
-                (Asked::Instrumented { descriptor, private, group }, Some(file)) => {
-                    match self.take(code, address, file, descriptor) {
-                        Ok(descriptor) => {
-                            link.say(&Said::Done, &[])?;
-                            return Ok(Some(Instead { descriptor, segments: [private, group] }));
-                        }
-                        Err(reason) => {
-                            link.say(&Said::Failed { reason }, &[])?;
-                            return Ok(None);
-                        }
-                    }
-                }
-                (Asked::Original {}, _) => return Ok(None),
-                (other, _) => return Err(LinkError::Message(format!("it says {other:?} when asked about a launch"))),
-            }
+                (Asked::Write { address }, Some(file)) => write(address, file),
+                (Asked::SetVariable { name, value }, _) => set_variable(&name, &value),
+                (Asked::Wrap { functions, on }, _) => wrap::wrap(self, &functions, on),
+                other => return Ok(other),
+            };
+            let said = done.map_or_else(|reason| Said::Failed { reason }, |()| Said::Done);
+            link.say(&said, &[])?;
         }
     }
 
-    fn allocate(&self, size: u64) -> Result<(Shared, u64), String> {
-        let size = usize::try_from(size).ok().filter(|n| *n > 0 && *n < 1 << 40);
-        let size = size.ok_or("the tools' variables are too large")?.next_multiple_of(4096);
-        let memory = Shared::new(size).map_err(|e| format!("{size} bytes for the tools' variables: {e}"))?;
-        let there = self.runtime.lock(&memory)?;
-        Ok((memory, there))
+    /// Reads this process's memory, wherever that may be; false if it is not there.
+    pub fn read(address: u64, to: &mut [u8]) -> bool {
+        transfer(libc::process_vm_readv, to.as_mut_ptr().cast(), address, to.len())
     }
+}
 
-    /// Loads the object that stands for the one at an address; gives where its kernel is.
-    fn take(&self, code: &mut Code, address: u64, file: OwnedFd, descriptor: u64) -> Result<u64, String> {
-        let object = code.object_at(address).ok_or("the code object has gone")?;
-        let bytes = Shared::of_file(file).map_err(|e| format!("the instrumented code object: {e}"))?;
-        let (executable, loaded) = self.runtime.load(object.agent, &bytes, &object.definitions)?;
-        object.ours.push((executable, bytes));
-        Ok(loaded.delta.wrapping_add(descriptor))
+type Transfer = unsafe extern "C" fn(
+    libc::pid_t,
+    *const libc::iovec,
+    libc::c_ulong,
+    *const libc::iovec,
+    libc::c_ulong,
+    libc::c_ulong,
+) -> libc::ssize_t;
+
+/// Between memory of ours and an address that may be wrong, by way of the kernel.
+fn transfer(how: Transfer, ours: *mut c_void, address: u64, size: usize) -> bool {
+    let local = libc::iovec { iov_base: ours, iov_len: size };
+    let remote = libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(address as usize), iov_len: size };
+    // SAFETY: our memory has this size, and the kernel looks after the other one.
+    let done = unsafe { how(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+    done == size.cast_signed()
+}
+
+fn contents(address: u64, size: u64) -> Result<Shared, String> {
+    let size = usize::try_from(size).ok().filter(|n| *n > 0 && *n <= 1 << 30).ok_or("a read of more than a GB")?;
+    let memory = Shared::new(size).map_err(|e| e.to_string())?;
+    if !transfer(libc::process_vm_readv, memory.start(), address, size) {
+        return Err(format!("{size} bytes at {address:#x} cannot be read"));
     }
+    Ok(memory)
+}
+
+fn write(address: u64, file: OwnedFd) -> Result<(), String> {
+    let memory = Shared::of_file(file).map_err(|e| e.to_string())?;
+    if !transfer(libc::process_vm_writev, memory.start(), address, memory.len()) {
+        return Err(format!("{} bytes at {address:#x} cannot be written", memory.len()));
+    }
+    Ok(())
+}
+
+fn set_variable(name: &str, value: &str) -> Result<(), String> {
+    let text = |text: &str| CString::new(text).map_err(|e| e.to_string());
+    let (name, value) = (text(name)?, text(value)?);
+    // SAFETY: two strings. Other threads that look at the environment now are in a race that C gives no way out of.
+    if unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 1) } == 0 { Ok(()) } else { Err("setenv fails".into()) }
+}
+
+/// The kernel's number of this thread.
+fn thread() -> u64 {
+    // SAFETY: has no conditions.
+    u64::from(unsafe { libc::gettid() }.cast_unsigned())
 }

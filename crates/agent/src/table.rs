@@ -5,7 +5,8 @@
 
 use std::ptr::NonNull;
 
-use crate::names;
+use crate::calls::Function;
+use crate::functions;
 
 /// The version of the whole table, and of each table in it, that the agent knows.
 const MAJOR: u32 = 1;
@@ -18,13 +19,17 @@ const ENTRY: usize = 8;
 pub enum Part {
     Core,
     AmdExt,
+    /// Of images, which a runtime may do without.
+    Image,
 }
 
 impl Part {
-    fn names(self) -> &'static [&'static str] {
+    /// In the order of the table.
+    pub fn functions(self) -> &'static [Function] {
         match self {
-            Part::Core => &names::CORE,
-            Part::AmdExt => &names::AMD_EXT,
+            Part::Core => &functions::CORE,
+            Part::AmdExt => &functions::AMD,
+            Part::Image => &functions::IMAGE,
         }
     }
     /// Of the pointer to the table in the root.
@@ -32,6 +37,7 @@ impl Part {
         match self {
             Part::Core => HEADER,
             Part::AmdExt => HEADER + ENTRY,
+            Part::Image => HEADER + 3 * ENTRY,
         }
     }
 }
@@ -104,15 +110,18 @@ impl Table {
     }
 
     fn part(&self, part: Part) -> Option<NonNull<u8>> {
-        // SAFETY: within the root, as `new` has seen.
+        if part.offset() + ENTRY > self.version(self.root).1 {
+            return None;
+        }
+        // SAFETY: within the root.
         NonNull::new(unsafe { self.root.byte_add(part.offset()).cast::<*mut u8>().read() })
     }
 
     /// Where a function's address is.
     fn entry(&self, part: Part, name: &str) -> Result<NonNull<usize>, TableError> {
         let missing = || TableError::Function { name: name.to_owned() };
-        let index = part.names().iter().position(|n| *n == name).ok_or_else(missing)?;
-        let table = self.part(part).ok_or_else(missing)?;
+        let index = part.functions().iter().position(|f| f.name == name).ok_or_else(missing)?;
+        let table = self.part(part).filter(|t| self.version(*t).0 == MAJOR).ok_or_else(missing)?;
         let at = HEADER + ENTRY * index;
         if at + ENTRY > self.version(table).1 {
             return Err(missing());
@@ -177,26 +186,26 @@ mod tests {
 
     #[test]
     fn a_longer_table_keeps_what_is_new_in_it() {
-        let mut made = Made::new(1, names::CORE.len() + 40, names::AMD_EXT.len() + 7);
+        let mut made = Made::new(1, functions::CORE.len() + 40, functions::AMD.len() + 7);
         let table = made.table().unwrap();
-        for (part, all) in [(Part::Core, &names::CORE[..]), (Part::AmdExt, &names::AMD_EXT[..])] {
-            for (i, name) in all.iter().enumerate() {
+        for (part, all) in [(Part::Core, &functions::CORE[..]), (Part::AmdExt, &functions::AMD[..])] {
+            for (i, name) in all.iter().map(|f| f.name).enumerate() {
                 assert_eq!(table.replace(part, name, 7), Ok(0x1000 + i), "{name}");
             }
         }
-        assert!(made.core[2..][..names::CORE.len()].iter().all(|e| *e == 7));
-        let new = &made.core[2 + names::CORE.len()..];
-        assert!(new.iter().enumerate().all(|(i, e)| *e == (0x1000 + names::CORE.len() + i) as u64));
+        assert!(made.core[2..][..functions::CORE.len()].iter().all(|e| *e == 7));
+        let new = &made.core[2 + functions::CORE.len()..];
+        assert!(new.iter().enumerate().all(|(i, e)| *e == (0x1000 + functions::CORE.len() + i) as u64));
     }
 
     #[test]
     fn a_shorter_table_is_not_read_beyond_its_end() {
         let mut made = Made::new(1, 10, 3);
         let table = made.table().unwrap();
-        assert!(table.get(Part::Core, names::CORE[9]).is_ok());
-        let name = names::CORE[10].to_owned();
+        assert!(table.get(Part::Core, functions::CORE[9].name).is_ok());
+        let name = functions::CORE[10].name.to_owned();
         assert_eq!(table.get(Part::Core, &name), Err(TableError::Function { name }));
-        assert!(table.replace(Part::AmdExt, names::AMD_EXT[3], 7).is_err());
+        assert!(table.replace(Part::AmdExt, functions::AMD[3].name, 7).is_err());
     }
 
     #[test]

@@ -5,47 +5,98 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::calls::{self, Function};
 use crate::code::Fresh;
 use crate::hsa::{self, Handle, Packet, Queue, QueueError, Status};
 use crate::memory::Shared;
 use crate::message::Said;
 use crate::runtime::{Defined, Definition};
-use crate::session::{Session, complain};
+use crate::session::{self, Session, complain, lock};
 use crate::table::{Part, TableError};
-use crate::{SESSION, session};
 
 /// Puts them there.
 pub fn install(session: &Session) -> Result<(), TableError> {
-    let core: [(&str, usize); 6] = [
-        ("hsa_queue_create", queue_create as *const () as usize),
-        ("hsa_executable_load_agent_code_object", executable_load as *const () as usize),
-        ("hsa_executable_freeze", executable_freeze as *const () as usize),
-        ("hsa_executable_destroy", executable_destroy as *const () as usize),
-        ("hsa_executable_global_variable_define", define_global as *const () as usize),
-        ("hsa_executable_agent_global_variable_define", define_agent_global as *const () as usize),
+    let all: [(Part, &str, usize); 8] = [
+        (Part::Core, "hsa_queue_create", queue_create as *const () as usize),
+        (Part::Core, "hsa_executable_load_agent_code_object", executable_load as *const () as usize),
+        (Part::Core, "hsa_executable_freeze", executable_freeze as *const () as usize),
+        (Part::Core, "hsa_executable_destroy", executable_destroy as *const () as usize),
+        (Part::Core, "hsa_executable_global_variable_define", define_global as *const () as usize),
+        (Part::Core, "hsa_executable_agent_global_variable_define", define_agent_global as *const () as usize),
+        (Part::Core, "hsa_executable_readonly_variable_define", define_read_only as *const () as usize),
+        (Part::AmdExt, "hsa_amd_queue_intercept_create", intercept_create as *const () as usize),
     ];
-    for (name, address) in core {
-        session.table.replace(Part::Core, name, address)?;
+    for (part, name, address) in all {
+        session.hsa().table.replace(part, name, address)?;
     }
-    session.table.replace(
-        Part::Core,
-        "hsa_executable_readonly_variable_define",
-        define_read_only as *const () as usize,
-    )?;
-    session.table.replace(Part::AmdExt, "hsa_amd_queue_intercept_create", intercept_create as *const () as usize)?;
+    INSTALLED.iter().for_each(|installed| installed.store(false, Ordering::Relaxed));
+    let wanted = lock(&session.wrapped).clone();
+    if let Err(reason) = put(session, &wanted, true) {
+        complain(&reason);
+    }
     Ok(())
+}
+
+/// Wrappers for tools that are in the table, or behind what another tool has put over them.
+static INSTALLED: [AtomicBool; calls::COUNT] = [const { AtomicBool::new(false) }; calls::COUNT];
+
+/// Has functions wrapped for tools, or not any more.
+pub fn wrap(session: &Session, functions: &[usize], on: bool) -> Result<(), String> {
+    lock(&session.wrapped).retain(|known| !functions.contains(known));
+    if on {
+        lock(&session.wrapped).extend_from_slice(functions);
+    }
+    if session.has_runtime() { put(session, functions, on) } else { Ok(()) }
+}
+
+fn put(session: &Session, functions: &[usize], on: bool) -> Result<(), String> {
+    let mut missing = Vec::new();
+    for &function in functions {
+        let Some((part, entry)) = at(function) else { continue };
+        let (table, wrapper) = (&session.hsa().table, entry.wrapper.expose_provenance());
+        let Ok(present) = table.get(part, entry.name) else {
+            missing.push(entry.name);
+            continue;
+        };
+        let installed = INSTALLED[function].load(Ordering::Acquire);
+        if on && !installed {
+            calls::set_next(function, present);
+            let _ = table.replace(part, entry.name, wrapper);
+            INSTALLED[function].store(true, Ordering::Release);
+        } else if !on && installed && present == wrapper {
+            let _ = table.replace(part, entry.name, calls::next(function));
+            INSTALLED[function].store(false, Ordering::Release);
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { Err(format!("the runtime has no {}", missing.join(", "))) }
+}
+
+/// The entry of the API table that a function has; none if it is HIP's.
+fn at(mut function: usize) -> Option<(Part, &'static Function)> {
+    for part in [Part::Core, Part::AmdExt, Part::Image] {
+        let functions = part.functions();
+        if let Some(entry) = functions.get(function) {
+            return Some((part, entry));
+        }
+        function -= functions.len();
+    }
+    None
 }
 
 /// The session that the functions below are for: they are in the table only while there is one.
 fn of_the_process() -> &'static Session {
-    SESSION.get().unwrap_or_else(|| std::process::abort())
+    session::current().unwrap_or_else(|| std::process::abort())
 }
 
 /// Looks at what was done. A mistake of ours must not reach the application.
 fn look(at: impl FnOnce(&Session)) {
     let session = of_the_process();
-    if session.is_active() && catch_unwind(AssertUnwindSafe(|| at(session))).is_err() {
+    if !session.is_active() || calls::is_inside() {
+        return;
+    }
+    if catch_unwind(AssertUnwindSafe(|| calls::inside(|| at(session)))).is_err() {
         session.retire();
         complain("a mistake in the agent: further launches are not instrumented");
     }
@@ -63,8 +114,8 @@ unsafe extern "C" fn queue_create(
 ) -> Status {
     let session = of_the_process();
     // A tool that came before has a way of its own to create queues, whose packets it sees; we look at them there.
-    let own = session.is_active() && session.runtime.creates_queues_itself();
-    let create = if own { session.runtime.intercept_create } else { session.runtime.queue_create };
+    let own = session.is_active() && session.runtime().creates_queues_itself();
+    let create = if own { session.runtime().intercept_create } else { session.runtime().queue_create };
     // SAFETY: the application's arguments, as they are.
     unsafe { watched(create, agent, size, kind, callback, data, private, group, queue) }
 }
@@ -79,7 +130,7 @@ unsafe extern "C" fn intercept_create(
     group: u32,
     queue: *mut *mut Queue,
 ) -> Status {
-    let create = of_the_process().runtime.intercept_create;
+    let create = of_the_process().runtime().intercept_create;
     // SAFETY: the application's arguments, as they are.
     unsafe { watched(create, agent, size, kind, callback, data, private, group, queue) }
 }
@@ -102,9 +153,13 @@ unsafe fn watched(
     if status == hsa::SUCCESS && !queue.is_null() {
         look(|session| {
             // SAFETY: the runtime has just written it.
-            let made = unsafe { (session.runtime.intercept_register)(*queue, packets, std::ptr::null_mut()) };
+            let made = unsafe { (session.runtime().intercept_register)(*queue, packets, agent.to_pointer()) };
             if made != hsa::SUCCESS {
                 complain(&format!("a queue cannot be watched (status {made:#x}): its launches are not instrumented"));
+            }
+            if session.wants.complete {
+                // SAFETY: as above. Without it, launches have no times.
+                unsafe { (session.runtime().profile)(*queue, 1) };
             }
         });
     }
@@ -112,7 +167,7 @@ unsafe fn watched(
 }
 
 /// Packets that the application has submitted.
-unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, _data: *mut c_void, write: hsa::Writer) {
+unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, agent: *mut c_void, write: hsa::Writer) {
     let mut ours: Vec<Packet> = Vec::new();
     look(|session| {
         for n in 0..count as usize {
@@ -120,7 +175,7 @@ unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, _data
             ours.push(unsafe { from.cast::<Packet>().add(n).read_unaligned() });
         }
         for packet in ours.iter_mut().filter(|packet| packet.is_dispatch()) {
-            session.direct(packet);
+            session.direct(Handle::of_pointer(agent), packet);
         }
     });
     let all = if ours.len() as u64 == count { ours.as_ptr().cast() } else { from };
@@ -138,7 +193,7 @@ unsafe extern "C" fn executable_load(
     let session = of_the_process();
     let mut made = Handle(0);
     // SAFETY: the application's arguments; the result goes through here.
-    let status = unsafe { (session.runtime.executable_load)(executable, agent, reader, options, &raw mut made) };
+    let status = unsafe { (session.runtime().executable_load)(executable, agent, reader, options, &raw mut made) };
     if status != hsa::SUCCESS {
         return status;
     }
@@ -148,7 +203,7 @@ unsafe extern "C" fn executable_load(
     }
     look(|session| {
         // The reader's bytes are the application's, and may go away soon.
-        let copy = session.runtime.storage(made).and_then(|(at, size)| {
+        let copy = session.runtime().storage(made).and_then(|(at, size)| {
             let memory = Shared::new(size).map_err(|e| e.to_string())?;
             // SAFETY: the runtime says that they are there, and it has just read them.
             unsafe { memory.fill(at) };
@@ -166,7 +221,7 @@ unsafe extern "C" fn executable_load(
 
 unsafe extern "C" fn executable_freeze(executable: Handle, options: *const c_char) -> Status {
     // SAFETY: the application's arguments.
-    let status = unsafe { (of_the_process().runtime.executable_freeze)(executable, options) };
+    let status = unsafe { (of_the_process().runtime().executable_freeze)(executable, options) };
     if status == hsa::SUCCESS {
         look(|session| frozen(session, executable));
     }
@@ -181,19 +236,20 @@ fn frozen(session: &Session, executable: Handle) {
     };
     for mut one in fresh {
         let Some(bytes) = one.bytes.take() else { continue };
-        let loaded = match session.runtime.loaded(one.object) {
+        let loaded = match session.runtime().loaded(one.object) {
             Ok(loaded) => loaded,
             Err(reason) => {
                 complain(&format!("a code object's kernels are not instrumented: {reason}"));
                 continue;
             }
         };
-        let (base, uri) = (loaded.delta, loaded.uri.clone());
+        let (base, start, size, uri) = (loaded.delta, loaded.base, loaded.size, loaded.uri.clone());
         let mut code = session.code.write().unwrap_or_else(PoisonError::into_inner);
         let object = code.add(executable, &one, loaded, definitions.clone());
         drop(code);
         let (number, gpu) = session.gpu(one.agent.0);
-        session.tell(&Said::Loaded { object, gpu: &gpu, number, base, uri: &uri }, Some(bytes.file()));
+        let said = Said::Loaded { object, executable: executable.0, gpu: &gpu, number, base, start, size, uri: &uri };
+        session.tell(&said, Some(bytes.file()));
     }
 }
 
@@ -203,11 +259,11 @@ unsafe extern "C" fn executable_destroy(executable: Handle) -> Status {
     look(|session| gone = session.code.write().unwrap_or_else(PoisonError::into_inner).remove(executable));
     let session = of_the_process();
     // SAFETY: the application's argument.
-    let status = unsafe { (session.runtime.executable_destroy)(executable) };
+    let status = unsafe { (session.runtime().executable_destroy)(executable) };
     look(|session| {
         for object in gone {
             let number = object.number;
-            object.free(&session.runtime);
+            object.free(session.runtime());
             session.tell(&Said::Unloaded { object: number }, None);
         }
     });
@@ -226,7 +282,7 @@ fn defined(executable: Handle, kind: Defined, name: *const c_char, address: *mut
 
 unsafe extern "C" fn define_global(executable: Handle, name: *const c_char, address: *mut c_void) -> Status {
     // SAFETY: the application's arguments.
-    let status = unsafe { (of_the_process().runtime.define_global)(executable, name, address) };
+    let status = unsafe { (of_the_process().runtime().define_global)(executable, name, address) };
     if status == hsa::SUCCESS {
         defined(executable, Defined::Global, name, address);
     }
@@ -240,7 +296,7 @@ unsafe extern "C" fn define_agent_global(
     address: *mut c_void,
 ) -> Status {
     // SAFETY: the application's arguments.
-    let status = unsafe { (of_the_process().runtime.define_agent_global)(executable, agent, name, address) };
+    let status = unsafe { (of_the_process().runtime().define_agent_global)(executable, agent, name, address) };
     if status == hsa::SUCCESS {
         defined(executable, Defined::AgentGlobal(agent), name, address);
     }
@@ -254,7 +310,7 @@ unsafe extern "C" fn define_read_only(
     address: *mut c_void,
 ) -> Status {
     // SAFETY: the application's arguments.
-    let status = unsafe { (of_the_process().runtime.define_read_only)(executable, agent, name, address) };
+    let status = unsafe { (of_the_process().runtime().define_read_only)(executable, agent, name, address) };
     if status == hsa::SUCCESS {
         defined(executable, Defined::ReadOnly(agent), name, address);
     }

@@ -13,9 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ToolError
 from ..tool import Tool
-from .process import Process
+from .functions import named
+from .process import Process, Wishes
+from .selection import Selection
 from .wire import Wire
 
 #: What ROCr loads.
@@ -25,12 +27,16 @@ LIBRARY = Path(__file__).resolve().parent.parent / "driver" / "libluthier-agent.
 class Controller:
     """Listens from when it is entered until it is left."""
 
-    def __init__(self, make_tools: Callable[[], list[Tool]], select: Sequence[str] = ()):
+    def __init__(self, make_tools: Callable[[], list[Tool]], select: Sequence[Selection] = (), wait: bool = True):
         if not LIBRARY.exists():
             raise ArgumentError(f"{LIBRARY} is missing: `make driver` builds it, and wheels have it")
-        self._make_tools = make_tools
-        self._select = select
-        self._every_launch = any(type(tool).on_launch is not Tool.on_launch for tool in make_tools())
+        tools = make_tools()
+        for tool in tools:
+            named(tool.hsa, False)
+            named(tool.hip, True)
+            if not set(tool.phases) <= {"enter", "exit"}:
+                raise ToolError(f"{tool.name}: phases are `enter` and `exit`, not {tool.phases!r}")
+        self.wants = Wishes.of(make_tools, tuple(select), wait and all(tool.waits for tool in tools))
         self.processes: list[Process] = []
         self._threads: list[threading.Thread] = []
         self._tools = threading.Lock()
@@ -57,8 +63,8 @@ class Controller:
                 connection, _ = self._listener.accept()
             except OSError:  # it was closed
                 return
-            process = Process(Wire(connection), self._make_tools, self._select)
-            thread = threading.Thread(target=process.serve, args=(self._tools, self._every_launch), daemon=True)
+            process = Process(Wire(connection), self.wants)
+            thread = threading.Thread(target=process.serve, args=(self._tools,), daemon=True)
             self.processes.append(process)
             thread.start()
             self._threads.append(thread)
@@ -68,7 +74,10 @@ class Controller:
         tools = environment.get("HSA_TOOLS_LIB", "").split()
         if str(LIBRARY) not in tools:  # whoever has put it there has chosen the place
             tools.insert(0, str(LIBRARY))
-        return {**environment, "LUTHIER_AGENT": self.path, "HSA_TOOLS_LIB": " ".join(tools)}
+        made = {**environment, "LUTHIER_AGENT": self.path, "HSA_TOOLS_LIB": " ".join(tools)}
+        if self.wants.hip:
+            made["LD_PRELOAD"] = ":".join(filter(None, (str(LIBRARY), environment.get("LD_PRELOAD"))))
+        return made
 
     def run(self, program: str, words: Sequence[str], environment: dict[str, str], follow: bool = True) -> int:
         """Runs a program to its end; gives its status, which is negative for a signal.

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..code_object import CodeObject
-from ..errors import LuthierError
-from ..launching import Launch
-from ..matching import matching
-from ..planning import Planner, _distinct_names
+from ..errors import LuthierError, ToolError
+from ..planning import Planner, _distinct_names, rejections
 from ..report import Report, plain
 from ..tool import Tool
+from .launches import AppLaunch, sizes
 from .shared import Memory, Variables
 from .wire import WireError
 
-#: For fills and copies.
-_RUNTIMES_OWN = "__amd_rocclr_*"
+if TYPE_CHECKING:
+    from .process import Process
+
+#: Numbers of the ledger for each kernel, 8 bytes each: launches of the original, instrumented ones, how many of these are
+#: followed, and how many of those have ended.
+COUNTERS = 4
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel of a loaded code object."""
+
+    name: str
+    #: Of its descriptor: what dispatch packets call the kernel object.
+    address: int
+    object: Loaded
+
+    @property
+    def executable(self) -> int:
+        """The handle of its executable."""
+        return self.object.executable
+
+    @property
+    def gpu(self) -> int:
+        """The number of its GPU."""
+        return self.object.gpu
 
 
 @dataclass
@@ -30,6 +53,8 @@ class Made:
     descriptor: int
     #: Bytes of scratch of a work-item, on top of the original's.
     private: int
+    #: Which launches run it, as :class:`~luthier.agent.selection.Selection` has it; none for all.
+    rules: list[dict[str, Any]]
 
 
 @dataclass
@@ -39,16 +64,47 @@ class Watched:
     name: str
     #: Where the ledger counts its launches.
     slot: int
+    object: Loaded
     tools: list[Tool] = field(default_factory=list)
     instrumentation: dict[str, Any] | None = None
     #: Why the original runs, if it does.
     why: str | None = None
+    #: What was not inserted, in a line.
+    warning: str | None = None
+    #: Launches that are not known to be over, by number, for tools that hear when they are.
+    under_way: dict[int, AppLaunch] = field(default_factory=dict)
 
-    def tell(self, grid: list[int], block: list[int]) -> None:
-        """Tells the tools of a launch."""
-        launch = Launch(self.name, (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]))
+    def tell(self, said: dict[str, Any], follow: bool) -> dict[str, Any]:
+        """Tells the tools of a launch; gives what it is to run, and its packet if that is changed."""
+        packet = said["packet"]
+        grid, block = sizes(packet)
+        launch = AppLaunch(
+            self.name, grid, block, number=said["number"], gpu=self.object.gpu, object=self.object, packet=tuple(packet)
+        )
+        deciding = said["message"] == "deciding"
+        state = {
+            "variant": "full" if said.get("instrumented", True) else "original",
+            "packet": list(packet),
+            "open": deciding,
+        }
+        vars(launch)["_decision"] = state
         for tool in self.tools:
             tool.on_launch(launch)
+        state["open"] = False
+        original = state["variant"] == "original"
+        if follow and not original:
+            self.under_way[launch.number] = launch
+        return {"original": original, "packet": None if state["packet"] == packet else state["packet"]}
+
+    def completed(self, said: dict[str, Any]) -> None:
+        """Tells the tools that a launch is over."""
+        launch = self.under_way.pop(said["number"], None)
+        if launch is None:
+            raise WireError(f"the launch {said['number']} is over, and was not begun")
+        known = said["end"] != 0
+        vars(launch).update(start=said["start"] if known else None, end=said["end"] if known else None)
+        for tool in self.tools:
+            tool.on_complete(launch)
 
     @cached_property
     def reports(self) -> list[Report]:
@@ -61,12 +117,20 @@ class Watched:
             found.append(report)
         return found
 
+    def unload(self) -> None:
+        """Keeps what the tools say, and nothing else."""
+        _ = self.reports
+        self.tools = []
+
     def result(self, ledger: Memory) -> dict[str, Any]:
         """What ``--json`` holds for it."""
-        at = 16 * self.slot
-        original = int.from_bytes(ledger.map[at : at + 8], "little")
-        instrumented = int.from_bytes(ledger.map[at + 8 : at + 16], "little")
+        at = 8 * COUNTERS * self.slot
+        original, instrumented, followed, ended = (
+            int.from_bytes(ledger.map[at + 8 * i : at + 8 * i + 8], "little") for i in range(COUNTERS)
+        )
         entry: dict[str, Any] = {"name": self.name, "launches": original + instrumented, "instrumented": instrumented}
+        if followed:
+            entry["unfinished"] = followed - ended
         if self.why is not None:
             return {**entry, "why": self.why}
         tools = {report.tool: plain(report.result) for report in self.reports}
@@ -78,29 +142,80 @@ class Loaded:
     """A code object on a GPU."""
 
     number: int
+    #: The handle of its executable.
+    executable: int
     gpu: int
     processor: str
     #: The address of its vaddr 0.
     base: int
+    #: Where its memory begins, and how many bytes that are.
+    start: int
+    size: int
     uri: str
-    memory: Memory
-    make_tools: Callable[[], list[Tool]]
-    #: Names or patterns of kernels; without any, all but HIP's own are meant.
-    select: Sequence[str]
+    process: Process
+    _memory: Memory | None
     #: By the vaddr of the descriptor.
     kernels: dict[int, Watched] = field(default_factory=dict)
 
-    @cached_property
-    def code_object(self) -> CodeObject:
-        return CodeObject(_core.CodeObject.parse(bytes(self.memory.map)), self.uri)
+    @property
+    def is_alive(self) -> bool:
+        """Its executable has not been destroyed."""
+        return self._memory is not None
+
+    @property
+    def data(self) -> bytes:
+        """The ELF file that it was loaded from."""
+        if self._memory is None:
+            raise ToolError(f"the code object {self.number} ({self.uri}) is not loaded any more")
+        return bytes(self._memory.map)
 
     @cached_property
-    def selected(self) -> frozenset[str]:
-        """The kernels that are to be instrumented."""
-        core = self.code_object.core
-        if self.select:
-            return frozenset(name for pattern in self.select for name in matching(core, pattern))
-        return frozenset(core.kernels).difference(matching(core, _RUNTIMES_OWN))
+    def code_object(self) -> CodeObject:
+        """The ELF file, parsed."""
+        return CodeObject(_core.CodeObject.parse(self.data), self.uri)
+
+    def kernel_at(self, address: int) -> LoadedKernel | None:
+        """The kernel whose descriptor is at an address."""
+        name = self._names.get(address - self.base)
+        return None if name is None else LoadedKernel(name, address, self)
+
+    def kernel(self, name: str) -> LoadedKernel:
+        """The kernel of a name."""
+        return LoadedKernel(name, self.address(f"{name}.kd"), self)
+
+    def address(self, symbol: str) -> int:
+        """Where a symbol is: a variable, a function, a kernel's descriptor (``NAME.kd``)."""
+        return self.base + self._symbol(symbol)["address"]
+
+    def read_variable(self, symbol: str) -> bytes:
+        """What a variable of the application's has now, as far as the process's processor can read it."""
+        found = self._symbol(symbol)
+        return self.read_memory(self.base + found["address"], found["size"]) if found["size"] else b""
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Memory of the process."""
+        return self.process.read(address, size)
+
+    def _symbol(self, name: str) -> dict[str, Any]:
+        found: Any = self.code_object.core.symbol(name)
+        if found is None:
+            raise ToolError(f"{self.uri} has no symbol {name}")
+        return dict(found)
+
+    def unload(self) -> None:
+        """Forgets all but what the tools say."""
+        for watched in self.kernels.values():
+            watched.unload()
+        if self._memory is not None:
+            self._memory.map.close()
+            self._memory = None
+        for name in ("code_object", "selected", "_names"):
+            vars(self).pop(name, None)
+
+    @cached_property
+    def selected(self) -> dict[str, list[dict[str, Any]]]:
+        """The kernels that are to be instrumented, with rules for their launches."""
+        return self.process.rules(self.code_object.core)
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -112,7 +227,7 @@ class Loaded:
         self, descriptor: int, slot: int, allocate: Callable[[int], tuple[Memory, int]]
     ) -> tuple[Watched, Made | None]:
         """Sees to the kernel with a descriptor: what is to run in its place, or None, with a reason, if it runs as it is."""
-        watched = self.kernels[descriptor] = Watched(f"at {descriptor:#x}", slot)
+        watched = self.kernels[descriptor] = Watched(f"at {descriptor:#x}", slot, self)
         try:
             name = self._names.get(descriptor)
             if name is None:
@@ -134,7 +249,9 @@ class Loaded:
         if not _core.can_instrument(original.processor):
             watched.why = f"code for {original.processor} cannot be instrumented"
             return None
-        watched.tools = self.make_tools()
+        watched.tools = self.process.make_tools()
+        for tool in watched.tools:
+            tool.app = self.process.app
         planner = Planner(original, watched.tools)
         planner.ask([name])
         variables = Variables(planner.variables)
@@ -145,6 +262,7 @@ class Loaded:
         result = planner.finish(False, "report", (self.base, variables.addresses(start)))
         did: Any = result.instrumentation
         watched.instrumentation = did
+        watched.warning = rejections(original, did) if did["rejected"] else None
         registers = did["registers"].get(name)
         if registers is None:
             # Its code is not copied: its descriptor still leads to code that is only right where the original lies.
@@ -152,7 +270,7 @@ class Loaded:
             return None
         symbol: Any = result.core.symbol(f"{name}.kd")
         before, after = registers["scratch"]
-        return Made(result.data, symbol["address"], after - before)
+        return Made(result.data, symbol["address"], after - before, self.selected[name])
 
     def result(self, ledger: Memory) -> dict[str, Any]:
         """What ``--json`` holds for it."""

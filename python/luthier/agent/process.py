@@ -5,22 +5,56 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from .. import _core
 from ..errors import ToolError
+from ..report import Report, plain
 from ..tool import Tool
-from .loaded import Loaded, Made, Watched
+from .app import App, overrides, read_memory
+from .functions import functions
+from .loaded import COUNTERS, Loaded, Made, Watched
+from .selection import Selection, rules
 from .shared import Memory
 from .wire import VERSION, Gone, Wire, WireError, close
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the tools want, and how they are made."""
+
+    make_tools: Callable[[], list[Tool]]
+    select: tuple[Selection, ...]
+    every_launch: bool
+    decide: bool
+    complete: bool
+    wait: bool
+    hip: bool
+
+    @classmethod
+    def of(cls, make_tools: Callable[[], list[Tool]], select: tuple[Selection, ...], wait: bool) -> Wishes:
+        """As the tools' classes have it."""
+        tools = make_tools()
+        complete = any(overrides(tool, "on_complete") for tool in tools)
+        return cls(
+            make_tools,
+            select,
+            every_launch=complete or any(overrides(tool, "on_launch") for tool in tools),
+            decide=any(tool.decides for tool in tools),
+            complete=complete,
+            wait=wait,
+            hip=any(overrides(tool, "on_hip") and tool.hip for tool in tools),
+        )
 
 
 class Process:
     """What is known of it. :meth:`serve` returns when the process has ended, or when nothing more can be said to it."""
 
-    def __init__(self, wire: Wire, make_tools: Callable[[], list[Tool]], select: Sequence[str]):
-        self._wire = wire
-        self._make_tools, self._select = make_tools, select
+    def __init__(self, wire: Wire, wants: Wishes):
+        self._wire, self._wants = wire, wants
+        self.make_tools, self.hears_hip = wants.make_tools, wants.hip
         self.pid = self.parent = 0
         self.program = ""
         #: It has said that it ends; otherwise it called ``_exit``, or a signal has ended it.
@@ -30,33 +64,22 @@ class Process:
         #: The traceback of a tool's own code that has failed.
         self.failure: str | None = None
         self.ledger: Memory | None = None
+        self.app: App | None = None
+        self.gpus: list[dict[str, Any]] = []
         self.objects: dict[int, Loaded] = {}
         self._by_slot: dict[int, Watched] = {}
+        #: The process waits for an answer, so that more can be asked of it.
+        self._waits = False
+        self._starting = False
+        self._reports: list[Report] | None = None
 
-    def serve(self, tools: threading.Lock, every_launch: bool) -> None:
+    def serve(self, tools: threading.Lock) -> None:
         """Answers until the end. Tools' code runs under the lock: they know nothing of threads."""
         try:
             self._wire.check_user()
-            self._hello(every_launch)
+            self._hello(tools)
             while (heard := self._wire.hear()) is not None:
-                said, files = heard
-                if said["message"] == "loaded" and len(files) == 1:
-                    self._loaded(said, files[0])
-                    continue
-                close(files)
-                if said["message"] == "launch":
-                    with tools:
-                        self._launch(said)
-                elif said["message"] == "launched":
-                    watched = self._by_slot.get(said["slot"])
-                    if watched is None:
-                        raise WireError(f"a launch of slot {said['slot']}, where nothing was instrumented")
-                    with tools:
-                        watched.tell(said["grid"], said["block"])
-                elif said["message"] == "ended":
-                    self.ended = True
-                elif said["message"] != "unloaded":
-                    raise WireError(f"a message {said['message']} comes when nothing was asked")
+                self._take(*heard, tools)
         except Gone:
             pass  # without notice, as it may at any time
         except WireError as error:
@@ -67,14 +90,51 @@ class Process:
         finally:
             self._wire.close()
 
-    def _hello(self, every_launch: bool) -> None:
+    def _take(self, said: dict[str, Any], files: list[int], tools: threading.Lock) -> None:
+        message = said["message"]
+        if message == "loaded" and len(files) == 1:
+            self._loaded(said, files[0])
+            return
+        close(files)
+        act = getattr(self, f"_hear_{message}", None)
+        if act is None:
+            raise WireError(f"a message {message} comes when nothing was asked")
+        with tools:
+            act(said)
+
+    def _hello(self, tools: threading.Lock) -> None:
         said, files = self._expect("hello")
-        if said["version"] != VERSION or len(files) != 1:
+        known = len(functions())
+        if said["version"] != VERSION or said["functions"] != known or len(files) != 2:
             close(files)
-            raise WireError(f"an agent of version {said['version']} has connected: this is version {VERSION}")
-        self.ledger = Memory(files[0], writable=False)
+            raise WireError(
+                f"an agent of version {said['version']} with {said['functions']} functions has connected: "
+                f"this is version {VERSION} with {known}"
+            )
         self.pid, self.parent, self.program = said["pid"], said["parent"], said["program"]
-        self._wire.say("welcome", version=VERSION, every_launch=every_launch)
+        try:
+            self.ledger = Memory(files[0], writable=False)
+        except WireError:
+            close(files[1:])
+            raise
+        self.wishes = Memory(files[1])
+        if len(self.wishes) < 4 * known:
+            raise WireError(f"the memory for wishes has {len(self.wishes)} bytes")
+        with tools:
+            self._starting = True
+            self.app = App(self, self.make_tools())
+            wrap = self.app._start()
+            self._starting = False
+        wants = self._wants
+        self._wire.say(
+            "welcome",
+            version=VERSION,
+            every_launch=wants.every_launch,
+            decide=wants.decide,
+            complete=wants.complete,
+            wait=wants.wait,
+            wrap=wrap,
+        )
 
     def _expect(self, *kinds: str) -> tuple[dict[str, Any], list[int]]:
         heard = self._wire.hear()
@@ -90,32 +150,86 @@ class Process:
         number = said["object"]
         if number in self.objects:
             raise WireError(f"the code object {number} is loaded twice")
-        self.objects[number] = Loaded(
-            number, said["number"], said["gpu"]["name"], said["base"], said["uri"], memory, self._make_tools, self._select
-        )
+        loaded = Loaded(
+            number, said["executable"], said["number"], said["gpu"]["name"], said["base"], said["start"], said["size"],
+            said["uri"], self, memory,
+        )  # fmt: skip
+        self.objects[number] = loaded
+        assert self.app is not None
+        self.app._happenings.executable(said["executable"]).objects.append(loaded)
 
-    def _launch(self, said: dict[str, Any]) -> None:
+    def _hear_unloaded(self, said: dict[str, Any]) -> None:
         loaded = self.objects.get(said["object"])
-        if loaded is None or self.ledger is None or 16 * said["slot"] + 16 > len(self.ledger):
+        if loaded is None or not loaded.is_alive:
+            raise WireError(f"the code object {said['object']} is unloaded, and was not loaded")
+        loaded.unload()
+        assert self.app is not None
+        if not loaded.kernels:
+            del self.objects[loaded.number]
+        for watched in loaded.kernels.values():
+            self._by_slot.pop(watched.slot, None)
+        executables = self.app._happenings.executables
+        known = executables.get(loaded.executable)
+        if known is not None and not any(one.is_alive for one in known.objects) and not self.app._hears_of_executables:
+            del executables[loaded.executable]
+
+    def _hear_runtime(self, said: dict[str, Any]) -> None:
+        self.gpus = said["gpus"]
+
+    def _hear_ended(self, _said: dict[str, Any]) -> None:
+        self.ended = True
+
+    def _watched(self, said: dict[str, Any]) -> Watched:
+        watched = self._by_slot.get(said["slot"])
+        if watched is None:
+            raise WireError(f"a launch of slot {said['slot']}, where nothing was instrumented")
+        return watched
+
+    def _hear_launched(self, said: dict[str, Any]) -> None:
+        self._watched(said).tell(said, self._wants.complete)
+
+    def _hear_deciding(self, said: dict[str, Any]) -> None:
+        watched = self._watched(said)
+        with _Waiting(self):
+            answer = watched.tell(said, self._wants.complete)
+        self._wire.say("run", **answer)
+
+    def _hear_completed(self, said: dict[str, Any]) -> None:
+        # Its object may be gone already: what waits for the kernel's end is told of it first.
+        if (watched := self._by_slot.get(said["slot"])) is not None:
+            watched.completed(said)
+
+    def _hear_calling(self, said: dict[str, Any]) -> None:
+        assert self.app is not None
+        with _Waiting(self):
+            answer = self.app._calling(said)
+        self._wire.say(**answer)
+
+    def _hear_called(self, said: dict[str, Any]) -> None:
+        assert self.app is not None
+        with _Waiting(self, said["answer"]):
+            result = self.app._called(said)
+        if said["answer"]:
+            self._wire.say("return", result=result)
+
+    def _hear_launch(self, said: dict[str, Any]) -> None:
+        loaded = self.objects.get(said["object"])
+        room = 8 * COUNTERS * (said["slot"] + 1)
+        if loaded is None or not loaded.is_alive or self.ledger is None or room > len(self.ledger):
             raise WireError(f"a launch of a kernel of the code object {said['object']}, which is not loaded")
         if said["kernel"] in loaded.kernels:
             raise WireError(f"a first launch of the kernel at {said['kernel']:#x} comes again")
-        watched, made = loaded.first_launch(said["kernel"], said["slot"], self._allocate)
+        with _Waiting(self):
+            watched, made = loaded.first_launch(said["kernel"], said["slot"], self._allocate)
         if made is None:
             self._wire.say("original")
         elif self._use(watched, made):
             self._by_slot[watched.slot] = watched
-            watched.tell(said["grid"], said["block"])
 
     def _use(self, watched: Watched, made: Made) -> bool:
         """Hands an instrumented kernel over; whether it runs."""
-        file = os.memfd_create("luthier", os.MFD_CLOEXEC)
-        try:
-            with open(file, "wb", closefd=False) as stream:
-                stream.write(made.data)
-            self._wire.say("instrumented", file, descriptor=made.descriptor, private=made.private, group=0)
-        finally:
-            os.close(file)
+        with _file(made.data) as file:
+            self._wire.say("instrumented", file, descriptor=made.descriptor, private=made.private, group=0, rules=made.rules)
         said, files = self._expect("done", "failed")
         close(files)
         if said["message"] == "failed":
@@ -130,9 +244,90 @@ class Process:
             raise ToolError(f"the tools' variables: {said.get('reason', 'the agent sends no memory')}")
         return Memory(files[0]), said["address"]
 
+    def request(self, message: str, file: int | None = None, **parts: Any) -> list[int]:
+        """Has the process do something while it waits for an answer; gives the files that come with what it says."""
+        if not self._waits:
+            raise ToolError(f"{message}: the process does not wait; it does in on_hsa, on_hip, and on_launch that decides")
+        self._wire.say(message, file, **parts)
+        said, files = self._expect("done", "contents", "failed")
+        if said["message"] == "failed":
+            close(files)
+            raise ToolError(said["reason"])
+        return files
+
+    def place(self, numbers: list[int], on: bool) -> None:
+        """Has functions of HSA's wrapped, or not any more. Before the process is welcomed, the welcome does."""
+        if numbers and not self._starting:
+            self.request("wrap", functions=numbers, on=on)
+
+    def read(self, address: int, size: int) -> bytes:
+        """Memory of the process."""
+        if size == 0:
+            return b""
+        if not self._waits:
+            return read_memory(self.pid, address, size)
+        files = self.request("read", address=address, size=size)
+        if len(files) != 1:
+            close(files)
+            raise WireError("the contents of memory do not come in a file")
+        return Memory(files[0], writable=False).map[:size]
+
+    def write(self, address: int, data: bytes) -> None:
+        """Changes memory of the process, while it waits."""
+        if data:
+            with _file(bytes(data)) as file:
+                close(self.request("write", file, address=address))
+
+    def rules(self, core: _core.CodeObject) -> dict[str, list[dict[str, Any]]]:
+        """The kernels of a code object that are to be instrumented, with rules for their launches."""
+        return rules(self._wants.select, core, self.pid, self.program)
+
+    @property
+    def reports(self) -> list[Report]:
+        """Reports of the tools that hear of more than kernels, as of when they are first asked for."""
+        if self._reports is None:
+            self._reports = []
+            for tool in self.app.tools if self.app is not None and self.failure is None else ():
+                report = Report(tool.name)
+                tool.on_exit(report)
+                self._reports.append(report)
+        return self._reports
+
     def result(self) -> dict[str, Any]:
         """What ``--json`` holds for it: the code objects of which something was launched."""
         ended = "in the usual way" if self.ended else self.trouble or "without notice"
         ledger = self.ledger
         objects = [o.result(ledger) for o in self.objects.values() if o.kernels] if ledger is not None else []
-        return {"pid": self.pid, "parent": self.parent, "program": self.program, "ended": ended, "objects": objects}
+        found = {"pid": self.pid, "parent": self.parent, "program": self.program, "ended": ended, "objects": objects}
+        if self.reports:
+            found["tools"] = {report.tool: plain(report.result) for report in self.reports}
+        return found
+
+
+class _Waiting:
+    """While this lasts, the process waits for an answer."""
+
+    def __init__(self, process: Process, waits: bool = True):
+        self._process, self._now = process, waits
+
+    def __enter__(self) -> None:
+        self._process._waits = self._now
+
+    def __exit__(self, *_: object) -> None:
+        self._process._waits = False
+
+
+class _file:
+    """A file without a name that has these bytes."""
+
+    def __init__(self, data: bytes):
+        self._data = data
+
+    def __enter__(self) -> int:
+        self._file = os.memfd_create("luthier", os.MFD_CLOEXEC)
+        with open(self._file, "wb", closefd=False) as stream:
+            stream.write(self._data)
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)

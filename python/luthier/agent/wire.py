@@ -12,22 +12,32 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 1
+VERSION = 2
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 
-#: What the agent may say, with the types of its parts.
+#: What the agent may say, with the types of its parts. Numbers have 64 bits, lists are of them.
 _SAID: dict[str, dict[str, type]] = {
-    "hello": {"version": int, "pid": int, "parent": int, "program": str},
-    "loaded": {"object": int, "gpu": dict, "number": int, "base": int, "uri": str},
+    "hello": {"version": int, "functions": int, "pid": int, "parent": int, "program": str},
+    "runtime": {"gpus": list},
+    "loaded": {
+        "object": int, "executable": int, "gpu": dict, "number": int, "base": int, "start": int, "size": int, "uri": str,
+    },
     "unloaded": {"object": int},
-    "launch": {"object": int, "kernel": int, "slot": int, "grid": list, "block": list},
-    "launched": {"slot": int, "grid": list, "block": list},
+    "launch": {"object": int, "kernel": int, "slot": int},
+    "launched": {"slot": int, "number": int, "packet": list},
+    "deciding": {"slot": int, "number": int, "packet": list, "instrumented": bool},
+    "completed": {"slot": int, "number": int, "start": int, "end": int},
+    "calling": {"call": int, "function": int, "thread": int, "words": list},
+    "called": {
+        "call": int, "function": int, "thread": int, "words": list, "result": int, "pointees": list, "answer": bool,
+    },
+    "contents": {},
     "allocated": {"address": int},
     "failed": {"reason": str},
     "done": {},
     "ended": {},
-}
+}  # fmt: skip
 
 
 class WireError(LuthierError):
@@ -101,12 +111,11 @@ def _checked(data: bytes) -> dict[str, Any]:
         value = said[name]
         if type(value) is not kind or isinstance(value, int) and kind is int and not 0 <= value < 1 << 64:
             raise WireError(f"the message {said['message']} has {name}={value!r:.40}")
-    if said["message"] in ("launch", "launched"):
-        for name in ("grid", "block"):
-            if len(said[name]) != 3 or not all(type(n) is int and 0 <= n < 1 << 32 for n in said[name]):
-                raise WireError(f"a launch has {name}={said[name]!r:.80}")
-    if said["message"] == "loaded":
-        gpu = said["gpu"]
-        if gpu.keys() != {"agent", "name"} or not isinstance(gpu["name"], str):
-            raise WireError("a code object is loaded on no known GPU")
+        if kind is list and name != "gpus" and not all(type(n) is int and 0 <= n < 1 << 64 for n in value):
+            raise WireError(f"the message {said['message']} has {name}={value!r:.80}")
+    if "packet" in parts and len(said["packet"]) != 8:
+        raise WireError(f"a launch has a packet of {len(said['packet'])} words")
+    for gpu in [said["gpu"]] if "gpu" in parts else said.get("gpus", ()):
+        if not isinstance(gpu, dict) or gpu.keys() != {"agent", "name"} or not isinstance(gpu["name"], str):
+            raise WireError("a GPU is described as no agent does")
     return said

@@ -126,8 +126,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--tool", action="append", default=[], metavar="T", help="a tool, or FILE.py, for kernels as they are launched"
     )
     trace.add_argument(
-        "--select", action="append", default=[], metavar="K", help="only kernels of this name or pattern (repeatable)"
+        "--select",
+        action="append",
+        default=[],
+        metavar="K[,grid=X[xYxZ]][,first=N][,every=N][,process=P]",
+        help="only kernels of this name or pattern, and of their launches those of a size, the first, or every Nth (repeatable)",
     )
+    trace.add_argument("--no-wait", action="store_true", help="launches run as they are until their kernel is instrumented")
     trace.add_argument("--json", metavar="F", help="what the tools say goes there as JSON")
     trace.add_argument("--no-follow", action="store_true", help="leave the program's children alone")
     trace.add_argument("--memory", metavar="SIZE", help="memory of each GPU (16G)")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from ..planning import rejections
 from .argspec import parse_number
 
 _DRIVER = Path(__file__).resolve().parent.parent / "driver"
@@ -31,8 +30,8 @@ def main(args: Any) -> int:
         raise ArgumentError(f"{args.app[0]}: there is no such program")
     if args.mock is None and not args.tool:
         raise ArgumentError("give --mock TARGET for mock GPUs, or --tool T to instrument the program, or both")
-    if not args.tool and (args.select or args.json or args.no_follow):
-        raise ArgumentError("--select, --json and --no-follow are about tools: give one with --tool")
+    if not args.tool and (args.select or args.json or args.no_follow or args.no_wait):
+        raise ArgumentError("--select, --json, --no-follow and --no-wait are about tools: give one with --tool")
     if args.mock is not None:
         _check_devices(args.mock)
     library = _DRIVER / "libhsakmt.so.1"
@@ -109,12 +108,14 @@ def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) 
 def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
     """Runs the program under the tools; says what they found, and ends as the program did."""
     from ..agent.controller import Controller
+    from ..agent.selection import parse
     from ..outputs import Outputs
     from ..tools import load
 
+    select = [parse(text) for text in args.select]
     with Outputs() as outputs:
         out = outputs.open(args.json) if args.json not in (None, "-") else None
-        with Controller(lambda: [load(text) for text in args.tool], args.select) as controller:
+        with Controller(lambda: [load(text) for text in args.tool], select, wait=not args.no_wait) as controller:
             status = controller.run(program, args.app, environment, follow=not args.no_follow)
         data = {"program": args.app, "status": status, "processes": controller.result()}
         text = json.dumps(data, indent=1) + "\n"
@@ -137,6 +138,7 @@ def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
 
 def _say(process: Any, tables: bool) -> None:
     from ..text import printable
+    from .tables import show
 
     if process.failure is not None:
         print(process.failure, end="")
@@ -150,19 +152,24 @@ def _say(process: Any, tables: bool) -> None:
         )
     for loaded in process.objects.values():
         for watched in loaded.kernels.values():
-            _say_of_kernel(watched, f"process {process.pid}, GPU {loaded.gpu}", loaded.code_object, tables)
+            _say_of_kernel(watched, f"process {process.pid}, GPU {loaded.gpu}", process.ledger, tables)
+    for report in process.reports if tables else ():
+        for table in report.tables:
+            show(f"{table.title} (process {process.pid})", table.headers, table.rows)
 
 
-def _say_of_kernel(watched: Any, where: str, code_object: Any, tables: bool) -> None:
+def _say_of_kernel(watched: Any, where: str, ledger: Any, tables: bool) -> None:
     from ..text import printable
     from .tables import show
 
     if watched.why not in (None, "not selected"):
         print(printable(f"luthier: kernel {watched.name} was not instrumented: {watched.why}"))
         return
-    did = watched.instrumentation
-    if did is not None and did["rejected"]:
-        print(printable(f"luthier: warning: kernel {watched.name}: {rejections(code_object, did)}"))
+    if watched.warning is not None:
+        print(printable(f"luthier: warning: kernel {watched.name}: {watched.warning}"))
+    unfinished = watched.result(ledger).get("unfinished")
+    if unfinished:
+        print(printable(f"luthier: kernel {watched.name}: {unfinished} launches had not ended ({where})"))
     for report in watched.reports if tables else ():
         for table in report.tables:
             show(f"{table.title} ({watched.name}, {where})", table.headers, table.rows)

@@ -1,0 +1,96 @@
+//! When launches are over: a signal of ours stands in the packet, and what waits for the application's is told by us.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::calls::inside;
+use crate::hsa::{self, Handle, Packet};
+use crate::message::Said;
+use crate::runtime::Times;
+use crate::session::{COUNTERS, Session, current, lock};
+
+/// A launch under way.
+struct Under {
+    slot: usize,
+    number: u64,
+    agent: Handle,
+    ours: Handle,
+    /// The application's, or 0.
+    theirs: Handle,
+}
+
+/// Where `amd_signal_t` has the times at which its kernel has begun and ended.
+const TIMES: usize = 32;
+
+/// Has the controller told when a launch is over; false if that cannot be had.
+pub fn follow(session: &Session, agent: Handle, packet: &mut Packet, slot: usize, number: u64) -> bool {
+    let runtime = session.runtime();
+    let known = lock(&session.signals).pop();
+    let Some(ours) = known.or_else(|| runtime.signal()) else { return false };
+    let theirs = Handle(packet.completion_signal());
+    let under = Box::into_raw(Box::new(Under { slot, number, agent, ours, theirs }));
+    // SAFETY: a signal of ours, and a handler that takes this record.
+    let status = unsafe {
+        (runtime.signal_store)(ours, 1);
+        (runtime.signal_handler)(ours, hsa::LESS, 1, over, under.cast())
+    };
+    if status != hsa::SUCCESS {
+        // SAFETY: nobody has taken it.
+        drop(unsafe { Box::from_raw(under) });
+        lock(&session.signals).push(ours);
+        return false;
+    }
+    packet.set_completion_signal(ours.0);
+    true
+}
+
+/// The runtime's word that a launch is over.
+unsafe extern "C" fn over(_value: i64, data: *mut c_void) -> bool {
+    // SAFETY: the record that `follow` has made, once.
+    let under = unsafe { Box::from_raw(data.cast::<Under>()) };
+    // A child does not get here: its runtime has no threads.
+    let Some(session) = current() else { return false };
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| inside(|| finished(session, &under))));
+    if done.is_err() {
+        session.retire();
+    }
+    false
+}
+
+fn finished(session: &Session, under: &Under) {
+    let runtime = session.runtime();
+    let mut times = Times::default();
+    // SAFETY: the signal of a dispatch that is over.
+    let known = unsafe { (runtime.dispatch_time)(under.agent, under.ours, &raw mut times) } == hsa::SUCCESS;
+    if under.theirs.0 != 0 {
+        for at in [TIMES, TIMES + 8] {
+            // SAFETY: handles are the addresses of `amd_signal_t`, and the application waits for this one to change.
+            unsafe {
+                let from = std::ptr::with_exposed_provenance::<u64>(under.ours.0 as usize + at).read_volatile();
+                std::ptr::with_exposed_provenance_mut::<u64>(under.theirs.0 as usize + at).write_volatile(from);
+            }
+        }
+        // SAFETY: as the packet processor would have done.
+        unsafe { (runtime.signal_subtract)(under.theirs, 1) };
+    }
+    if let Some(counter) = session.ledger.counter(COUNTERS * under.slot + 3) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+    let nanoseconds = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency(session))) as u64;
+    let (start, end) = if known { (nanoseconds(times.start), nanoseconds(times.end)) } else { (0, 0) };
+    session.tell(&Said::Completed { slot: under.slot, number: under.number, start, end }, None);
+    lock(&session.signals).push(under.ours);
+}
+
+/// Ticks of the runtime's clock in a second.
+fn frequency(session: &Session) -> u64 {
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    let mut known = KNOWN.load(Ordering::Relaxed);
+    if known == 0 {
+        // SAFETY: the attribute has 64 bits.
+        unsafe { (session.runtime().system_info)(hsa::TIMESTAMP_FREQUENCY, (&raw mut known).cast()) };
+        known = known.max(1);
+        KNOWN.store(known, Ordering::Relaxed);
+    }
+    known
+}

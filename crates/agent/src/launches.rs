@@ -1,0 +1,200 @@
+//! What a launch runs.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard, mpsc};
+
+use crate::calls::inside;
+use crate::code::{Code, Instead, Kernel};
+use crate::complete;
+use crate::hsa::{Handle, Packet};
+use crate::link::{Link, LinkError};
+use crate::memory::Shared;
+use crate::message::{Asked, Said};
+use crate::session::{COUNTERS, SLOTS, Session, current, lock};
+
+/// A kernel whose original runs until the controller has answered.
+pub struct Late {
+    address: u64,
+    object: u64,
+    slot: usize,
+}
+
+impl Session {
+    fn code(&self) -> RwLockReadGuard<'_, Code> {
+        self.code.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn code_mut(&self) -> RwLockWriteGuard<'_, Code> {
+        self.code.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a dispatch packet for a GPU run what its kernel is to run.
+    pub fn direct(&self, agent: Handle, packet: &mut Packet) {
+        let address = packet.kernel_object();
+        let known = self.code().kernel(address);
+        let Some(kernel) = known.or_else(|| self.ask(address)) else { return };
+        let mut instead = kernel.instead.as_ref().filter(|instead| instead.wants(packet.grid()));
+        let number = self.launches.fetch_add(1, Ordering::Relaxed);
+        if kernel.instead.is_some() {
+            if self.wants.decide {
+                let original = self.decide(kernel.slot, number, packet, instead.is_some());
+                instead = kernel.instead.as_ref().filter(|_| !original);
+            } else if self.wants.every_launch && instead.is_some() {
+                self.tell(&Said::Launched { slot: kernel.slot, number, packet: packet.words() }, None);
+            }
+        }
+        let count = |which: usize| {
+            if let Some(counter) = self.ledger.counter(COUNTERS * kernel.slot + which) {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        count(usize::from(instead.is_some()));
+        let Some(instead) = instead else { return };
+        let [private, group] = packet.segments();
+        packet.set_kernel_object(instead.descriptor);
+        packet.set_segments([private.saturating_add(instead.segments[0]), group.saturating_add(instead.segments[1])]);
+        if self.wants.complete && complete::follow(self, agent, packet, kernel.slot, number) {
+            count(2);
+        }
+    }
+
+    /// Has the tools look at a launch and change it; whether the original is to run. `instrumented` is what the rules say.
+    fn decide(&self, slot: usize, number: u64, packet: &mut Packet, instrumented: bool) -> bool {
+        if !self.is_active() {
+            return !instrumented;
+        }
+        let link = lock(&self.link);
+        let said = Said::Deciding { slot, number, packet: packet.words(), instrumented };
+        let answer = link.say(&said, &[]).and_then(|()| match self.hear(&link)?.0 {
+            Asked::Run { original, packet } => Ok((original, packet)),
+            other => Err(LinkError::Message(format!("it says {other:?} when asked about a launch"))),
+        });
+        match answer {
+            Ok((original, changed)) => {
+                if let Some(words) = changed {
+                    packet.set_words(words);
+                }
+                original
+            }
+            Err(error) => {
+                self.lost(&error);
+                !instrumented
+            }
+        }
+    }
+
+    /// Asks the controller what the launches of a kernel run.
+    fn ask(&self, address: u64) -> Option<Arc<Kernel>> {
+        if !self.is_active() {
+            return None;
+        }
+        if !self.wants.wait {
+            let mut code = self.code_mut();
+            let object = code.object_at(address)?.number;
+            let slot = code.new_slot().min(SLOTS - 1);
+            let kernel = code.set_kernel(address, object, Kernel { slot, instead: None });
+            drop(code);
+            let queue = self.waiting.get_or_init(|| {
+                let (sender, receiver) = mpsc::channel();
+                std::thread::spawn(move || instrument_late(&receiver));
+                sender
+            });
+            // The other end stays as long as the process.
+            let _ = queue.send(Late { address, object, slot });
+            return kernel;
+        }
+        let link = lock(&self.link);
+        let mut code = self.code_mut();
+        // Another thread may have asked meanwhile.
+        if let Some(known) = code.kernel(address) {
+            return Some(known);
+        }
+        let object = code.object_at(address)?.number;
+        let slot = code.new_slot().min(SLOTS - 1);
+        drop(code);
+        self.converse(&link, address, object, slot)
+    }
+
+    /// Says that a kernel is launched, and does what the controller asks for until it has answered.
+    fn converse(&self, link: &Link, address: u64, object: u64, slot: usize) -> Option<Arc<Kernel>> {
+        let instead = self.answer(link, address, object, slot).unwrap_or_else(|error| {
+            self.lost(&error);
+            None
+        });
+        self.code_mut().set_kernel(address, object, Kernel { slot, instead })
+    }
+
+    fn answer(&self, link: &Link, address: u64, object: u64, slot: usize) -> Result<Option<Instead>, LinkError> {
+        let delta = self.code_mut().object_at(address).map_or(0, |object| object.loaded.delta);
+        link.say(&Said::Launch { object, kernel: address.wrapping_sub(delta), slot }, &[])?;
+        loop {
+            match self.hear(link)? {
+                (Asked::Allocate { size }, _) => match self.allocate(size) {
+                    Ok((memory, address_there)) => {
+                        link.say(&Said::Allocated { address: address_there }, &[memory.file()])?;
+                        let mut code = self.code_mut();
+                        match code.object_at(address).filter(|o| o.number == object) {
+                            Some(object) => object.variables.push(memory),
+                            None => self.runtime().unlock(&memory),
+                        }
+                    }
+                    Err(reason) => link.say(&Said::Failed { reason }, &[])?,
+                },
+                (Asked::Instrumented { descriptor, private, group, rules }, Some(file)) => {
+                    match self.take(address, object, file, descriptor) {
+                        Ok(descriptor) => {
+                            link.say(&Said::Done, &[])?;
+                            return Ok(Some(Instead::new(descriptor, [private, group], rules)));
+                        }
+                        Err(reason) => {
+                            link.say(&Said::Failed { reason }, &[])?;
+                            return Ok(None);
+                        }
+                    }
+                }
+                (Asked::Original {}, _) => return Ok(None),
+                (other, _) => return Err(LinkError::Message(format!("it says {other:?} when asked about a launch"))),
+            }
+        }
+    }
+
+    fn allocate(&self, size: u64) -> Result<(Shared, u64), String> {
+        let size = usize::try_from(size).ok().filter(|n| *n > 0 && *n < 1 << 40);
+        let size = size.ok_or("the tools' variables are too large")?.next_multiple_of(4096);
+        let memory = Shared::new(size).map_err(|e| format!("{size} bytes for the tools' variables: {e}"))?;
+        let there = self.runtime().lock(&memory)?;
+        Ok((memory, there))
+    }
+
+    /// Loads the object that stands for the one at an address; gives where its kernel is.
+    fn take(&self, address: u64, number: u64, file: OwnedFd, descriptor: u64) -> Result<u64, String> {
+        const GONE: &str = "the code object has gone";
+        let find = |code: &mut Code| {
+            code.object_at(address).filter(|o| o.number == number).map(|o| (o.agent, o.definitions.clone()))
+        };
+        let (agent, definitions) = find(&mut self.code_mut()).ok_or(GONE)?;
+        let bytes = Shared::of_file(file).map_err(|e| format!("the instrumented code object: {e}"))?;
+        let (executable, loaded) = self.runtime().load(agent, &bytes, &definitions)?;
+        match self.code_mut().object_at(address).filter(|o| o.number == number) {
+            Some(object) => object.ours.push((executable, bytes)),
+            None => {
+                // SAFETY: made above, and nobody else has it.
+                unsafe { (self.runtime().executable_destroy)(executable) };
+                return Err(GONE.into());
+            }
+        }
+        Ok(loaded.delta.wrapping_add(descriptor))
+    }
+}
+
+/// Has kernels instrumented whose launches do not wait for it.
+fn instrument_late(kernels: &mpsc::Receiver<Late>) {
+    inside(|| {
+        for Late { address, object, slot } in kernels {
+            let Some(session) = current().filter(|s| s.is_active()) else { return };
+            let link = lock(&session.link);
+            session.converse(&link, address, object, slot);
+        }
+    });
+}

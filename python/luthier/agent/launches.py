@@ -1,0 +1,100 @@
+"""Launches of the program's, as tools see them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ToolError
+from ..launching import Launch
+
+if TYPE_CHECKING:
+    from .loaded import Loaded
+
+#: A dispatch packet: header, setup, block, reserved, grid, private, group, kernel object, kernarg, reserved, signal.
+_PACKET = struct.Struct("<HH3HH3IIIQQQQ")
+
+
+def sizes(packet: list[int]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and block of a packet."""
+    fields = _PACKET.unpack(struct.pack("<8Q", *packet))
+    return fields[6:9], fields[2:5]
+
+
+@dataclass(frozen=True)
+class AppLaunch(Launch):
+    """A launch in a process of the program."""
+
+    #: Counts the launches of the process.
+    number: int = 0
+    gpu: int = 0
+    #: The code object that the kernel is in.
+    object: Loaded | None = None
+    #: The dispatch packet's 8 words.
+    packet: tuple[int, ...] = ()
+    #: When it began and ended, in nanoseconds of the runtime's clock; in ``on_complete``.
+    start: int | None = None
+    end: int | None = None
+
+    @property
+    def kernarg(self) -> int:
+        """The address of its arguments."""
+        return self.packet[5]
+
+    def is_instrumented(self, variant: str = "full") -> bool:
+        """Whether the launch runs this variant of the kernel, ``full`` or ``original``, as things stand."""
+        return self._state()["variant"] == _variant(variant)
+
+    def override(self, variant: str) -> None:
+        """Has this launch run the kernel with all that the tools insert, ``full``, or the ``original``. For tools with
+        ``decides = True``: the launches of others do not wait."""
+        state = self._open()
+        state["variant"] = _variant(variant)
+
+    def change(
+        self,
+        grid: tuple[int, int, int] | None = None,
+        block: tuple[int, int, int] | None = None,
+        kernarg: int | None = None,
+        private: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        """Changes the dispatch packet: sizes in work-items, the arguments' address, bytes of scratch of a work-item and of
+        LDS of a workgroup. For tools with ``decides = True``."""
+        state = self._open()
+        fields = list(_PACKET.unpack(struct.pack("<8Q", *state["packet"])))
+        for at, values in ((6, grid), (2, block)):
+            if values is not None:
+                fields[at : at + 3] = values
+        for at, value in ((9, private), (10, group), (12, kernarg)):
+            if value is not None:
+                fields[at] = value
+        try:
+            state["packet"] = list(struct.unpack("<8Q", _PACKET.pack(*fields)))
+        except struct.error as error:
+            raise ToolError(f"kernel {self.kernel}: no dispatch packet holds that: {error}") from None
+
+    def read(self, address: int, size: int) -> bytes:
+        """Memory of the process, the arguments for example."""
+        if self.object is None:
+            raise ToolError("the launch is not of a process")
+        return self.object.read_memory(address, size)
+
+    def _state(self) -> dict[str, Any]:
+        state: dict[str, Any] = vars(self).get("_decision", {"variant": "full", "open": False})
+        return state
+
+    def _open(self) -> dict[str, Any]:
+        state = self._state()
+        if not state["open"]:
+            raise ToolError(
+                f"kernel {self.kernel}: the launch is under way; a tool with `decides = True` can change it in on_launch"
+            )
+        return state
+
+
+def _variant(name: str) -> str:
+    if name not in ("full", "original"):
+        raise ToolError(f"variant {name!r}: a kernel has the variants `full` and `original`")
+    return name

@@ -1,0 +1,96 @@
+"""Which launches are instrumented: ``--select``."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from ..errors import ArgumentError
+from ..matching import matching
+
+#: HIP's own kernels, for fills and copies.
+_RUNTIMES_OWN = "__amd_rocclr_*"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Launches of some kernels: ``KERNEL[,grid=X[xYxZ]][,first=N][,every=N][,process=P]``."""
+
+    kernel: str
+    #: Work-items; 0 for any number.
+    grid: tuple[int, int, int] = (0, 0, 0)
+    #: How many; 0 for all.
+    first: int = 0
+    every: int = 1
+    #: A process's number, or a pattern of its program's name or path.
+    process: str | None = None
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """As the agent gets it."""
+        return {"grid": list(self.grid), "first": self.first, "every": self.every}
+
+    def is_for(self, pid: int, program: str) -> bool:
+        """Whether it is about a process."""
+        if self.process is None or self.process == str(pid):
+            return True
+        return any(fnmatch.fnmatchcase(name, self.process) for name in (program, os.path.basename(program)))
+
+    def kernels(self, core: _core.CodeObject) -> list[str]:
+        """The kernels of a code object that it is about."""
+        if self.kernel:
+            return matching(core, self.kernel)
+        own = matching(core, _RUNTIMES_OWN)
+        return [name for name in core.kernels if name not in own]
+
+
+_OPTION = re.compile(r",(grid|first|every|process)=([^,]*)$")
+
+
+def parse(text: str) -> Selection:
+    """A selection, from the command line's words. A kernel's name may have commas."""
+    rest, found = text, {}
+    while (match := _OPTION.search(rest)) is not None:
+        if match[1] in found:
+            raise ArgumentError(f"--select {text}: {match[1]} is given twice")
+        found[match[1]] = match[2]
+        rest = rest[: match.start()]
+    if not rest:
+        raise ArgumentError(f"--select {text}: begins with a kernel's name or pattern, '*' for any")
+
+    def number(name: str, default: int) -> int:
+        value = found.get(name)
+        if value is None:
+            return default
+        if not value.isdecimal() or not 0 < int(value) < 1 << 63:
+            raise ArgumentError(f"--select {text}: {name}={value} is no number from 1")
+        return int(value)
+
+    grid = [0, 0, 0]
+    if "grid" in found:
+        pieces = found["grid"].split("x")
+        if len(pieces) > 3 or not all(p.isdecimal() and 0 < int(p) < 1 << 32 for p in pieces):
+            raise ArgumentError(f"--select {text}: grid={found['grid']} is not of the form X, XxY or XxYxZ, in work-items")
+        grid[: len(pieces)] = map(int, pieces)
+    if found.get("process") == "":
+        raise ArgumentError(f"--select {text}: process= is a process's number, or its program's name or a pattern of it")
+    x, y, z = grid
+    return Selection(rest, (x, y, z), number("first", 0), number("every", 1), found.get("process"))
+
+
+def rules(selections: tuple[Selection, ...], core: _core.CodeObject, pid: int, program: str) -> dict[str, list[dict[str, Any]]]:
+    """For each kernel of a code object that is to be instrumented, the rules for its launches; none for all launches."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    free: set[str] = set()
+    for selection in selections or (Selection(""),):
+        if not selection.is_for(pid, program):
+            continue
+        for name in selection.kernels(core):
+            found.setdefault(name, []).append(selection.rule)
+            if selection.rule == Selection("").rule:
+                free.add(name)
+    return {name: [] if name in free else some for name, some in found.items()}
