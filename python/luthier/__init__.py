@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TargetId,
         flag_bits,
     )
+    from .agent.traced import TracedProgram, TraceProgress, trace
     from .code_object import CodeObject
     from .container import InstrumentedFile, instrument_file
     from .errors import *  # noqa: F403
@@ -128,6 +129,9 @@ _HOME = {
     "TargetId": "_core",
     "Tool": "tool",
     "Trace": "observe",
+    "trace": "agent.traced",
+    "TracedProgram": "agent.traced",
+    "TraceProgress": "agent.traced",
     **dict.fromkeys(
         (
             "ArgumentError",
@@ -162,8 +166,8 @@ __all__ = [
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
     "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
-    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "UnresolvedSymbolError", "finding_kinds",
-    "flag_bits", "instrument", "instrument_file", "__version__",
+    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TracedProgram", "TraceProgress", "UnresolvedSymbolError", "finding_kinds",
+    "flag_bits", "instrument", "instrument_file", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:
     from . import lang

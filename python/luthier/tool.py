@@ -37,6 +37,8 @@ class Tool:
     hsa: Sequence[str] = ()
     #: The same for HIP and :meth:`on_hip`.
     hip: Sequence[str] = ()
+    #: HIP libraries that are tools themselves are recognised: ``app.tool_modules``.
+    hip_modules: bool = False
     #: When :meth:`on_hsa` and :meth:`on_hip` are called: before the function, after it, or both.
     phases: Sequence[str] = ("enter", "exit")
     #: Launches wait for :meth:`on_launch`, which may change them and say what they run.

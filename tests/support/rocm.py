@@ -30,8 +30,9 @@ def need(*tools: str) -> None:
     assert driver.exists(), "`make driver` builds the driver, and so does `make setup`"
 
 
-def _build(name: str, sources: list[Path], command: list[str]) -> Path:
-    """Runs a compiler unless its output is there already, for these sources and this command."""
+def _build(name: str, sources: list[Path], command: list[str], joined: bool = False) -> Path:
+    """Runs a compiler unless its output is there already, for these sources and this command. ``joined``: its last word and
+    the output's name are one."""
     text = "\0".join([*command, *(path.read_text() for path in sources)])
     out = BUILT / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     BUILT.mkdir(parents=True, exist_ok=True)
@@ -39,9 +40,8 @@ def _build(name: str, sources: list[Path], command: list[str]) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not out.exists():
             new = out.with_suffix(".new")
-            done = subprocess.run(
-                [*command, "-o", str(new)], capture_output=True, text=True, env={**ENVIRONMENT, "HIP_PLATFORM": "amd"}
-            )
+            words = [*command[:-1], f"{command[-1]}={new}"] if joined else [*command, "-o", str(new)]
+            done = subprocess.run(words, capture_output=True, text=True, env={**ENVIRONMENT, "HIP_PLATFORM": "amd"})
             assert done.returncode == 0, done.stderr
             new.rename(out)
     return out
@@ -69,6 +69,20 @@ def hsa_tool(name: str) -> Path:
     source = SOURCES / f"{name}.cpp"
     command = ["clang++-22", "-shared", "-fPIC", "-O1", "-w", "-isystem", "/usr/include/hsa", str(source)]
     return _build(f"{name}.so", [source], command)
+
+
+@functools.cache
+def tool_module(name: str, target: str = "gfx90a") -> Path:
+    """tests/hip/NAME.hip as a library whose device code is clang 22's, which gives modules a CUID."""
+    source = SOURCES / f"{name}.hip"
+    common = ["clang++-22", "-x", "hip", "-nogpuinc", "-nogpulib", f"--offload-arch={target}", "-cuid=7e57", "-O1", str(source)]
+    device = ["--cuda-device-only", "-mcode-object-version=4", "--no-gpu-bundle-output"]
+    code = _build(f"{name}-{target}.hsaco", [source], [*common, *device])
+    targets = f"-targets=host-x86_64-unknown-linux,hipv4-amdgcn-amd-amdhsa--{target}"
+    bundler = ["clang-offload-bundler-15", "-type=o", "-bundle-align=4096", targets, "-input=/dev/null", f"-input={code}"]
+    bundle = _build(f"{name}.hipfb", [source], [*bundler, "-output"], joined=True)
+    host = ["--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(bundle), "-fPIC", "-shared"]
+    return _build(f"{name}.so", [source], [*common, *host])
 
 
 @functools.cache

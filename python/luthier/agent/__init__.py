@@ -8,7 +8,9 @@ tells what is loaded, launched and called, and takes instrumented code objects b
 - :mod:`.functions`: functions of HSA and HIP that can be wrapped
 - :mod:`.calls`, :mod:`.events`, :mod:`.launches`: what tools hear of
 - :mod:`.selection`: which launches are instrumented
+- :mod:`.modules`: HIP libraries that are tools themselves
 - :mod:`.loaded`: one loaded code object, and the tools that watch it
 - :mod:`.app`, :mod:`.process`: one process of the program, as tools see it, and what its agent says
 - :mod:`.controller`: all of them, and the program's start and end
+- :mod:`.traced`: `lt.trace`
 """

@@ -16,6 +16,7 @@ from .calls import Call
 from .events import Executable, Happenings, Queue, Told
 from .functions import Function, by_name, functions, named
 from .loaded import Loaded, LoadedKernel
+from .modules import Registrations, ToolModule
 from .wire import WireError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class _Wanted:
     """Who hears of a function."""
 
     function: Function
-    callers: list[Tool] = field(default_factory=list)
+    callers: list[Any] = field(default_factory=list)
     told: Told | None = None
 
     @property
@@ -79,6 +80,7 @@ class App:
                 for told in kinds:
                     function = by_name()[told.name]
                     self._wanted.setdefault(function.number, _Wanted(function)).told = told
+        self._registrations = Registrations(self) if process.hears_hip else None
 
     @property
     def _hears_of_executables(self) -> bool:
@@ -118,6 +120,11 @@ class App:
         """The code objects that are loaded now."""
         return [loaded for loaded in self._process.objects.values() if loaded.is_alive]
 
+    @property
+    def tool_modules(self) -> list[ToolModule]:
+        """HIP modules that are tools themselves, for a tool that hears of HIP or has ``hip_modules = True``."""
+        return [] if self._registrations is None else list(self._registrations.modules)
+
     def object_at(self, address: int) -> Loaded | None:
         """The code object that has an address."""
         return next((o for o in self.objects if o.start <= address < o.start + o.size), None)
@@ -153,6 +160,17 @@ class App:
             entry = self._wanted.setdefault(function.number, _Wanted(function))
             if tool not in entry.callers:
                 entry.callers.append(tool)
+
+    def _hear(self, names: Iterable[str], hearer: Any, on: bool) -> None:
+        """Has something of ours hear of functions of HIP's, or not any more."""
+        for name in names:
+            function = by_name()[name]
+            entry = self._wanted.setdefault(function.number, _Wanted(function))
+            if hearer in entry.callers:
+                entry.callers.remove(hearer)
+            if on:
+                entry.callers.append(hearer)
+        self._write_wishes()
 
     def _change(self, patterns: tuple[str, ...], on: bool) -> None:
         chosen: list[Function] = []

@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import ArgumentError, ToolError
 from ..tool import Tool
@@ -79,29 +79,42 @@ class Controller:
             made["LD_PRELOAD"] = ":".join(filter(None, (str(LIBRARY), environment.get("LD_PRELOAD"))))
         return made
 
-    def run(self, program: str, words: Sequence[str], environment: dict[str, str], follow: bool = True) -> int:
+    def run(
+        self,
+        program: str,
+        words: Sequence[str],
+        environment: dict[str, str],
+        follow: bool = True,
+        outputs: tuple[IO[bytes] | None, IO[bytes] | None] | None = None,
+    ) -> int:
         """Runs a program to its end; gives its status, which is negative for a signal.
 
         What a terminal sends comes to the program as well, so that it decides; what is sent to this process alone is
-        handed on.
+        handed on. With ``outputs``, files for the program's standard output and error, or None for this process's own, signals
+        are left to the caller: an exception ends the program.
         """
         variables = self.variables(environment)
         if not follow:
             # The shell's own number is the program's: it becomes the program.
             words = ["sh", "-c", 'LUTHIER_AGENT_ONLY=$$ exec "$0" "$@"', program, *words[1:]]
             program = "/bin/sh"
-        child = subprocess.Popen(words, executable=program, env=variables, close_fds=False, restore_signals=True)
+        out, err = outputs or (None, None)
+        child = subprocess.Popen(words, executable=program, env=variables, close_fds=False, stdout=out, stderr=err)
         before = {}
 
         def hand_on(number: int, _frame: Any) -> None:
             child.send_signal(number)
 
-        if threading.current_thread() is threading.main_thread():
+        if outputs is None and threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGHUP):
                 before[number] = signal.signal(number, hand_on)
             before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
         try:
             return child.wait()
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -111,6 +124,21 @@ class Controller:
         """Waits for what the processes have said before they ended. Daemons that the program leaves are not waited for."""
         for thread in list(self._threads):
             thread.join(5)
+
+    def progress(self) -> tuple[int, int, int, list[Tool]]:
+        """Launches, how many of these were instrumented, processes, and all tools."""
+        launches = instrumented = 0
+        tools: list[Tool] = []
+        known = [process for process in list(self.processes) if process.ledger is not None]
+        for process in known:
+            tools += process.app.tools if process.app is not None else ()
+            for loaded in list(process.objects.values()):
+                for watched in list(loaded.kernels.values()):
+                    # Before that its variables are nowhere.
+                    tools += watched.tools if watched.instrumentation is not None else ()
+                    original, some = watched.launches()
+                    launches, instrumented = launches + original + some, instrumented + some
+        return launches, instrumented, len(known), tools
 
     def result(self) -> list[dict[str, Any]]:
         """What ``--json`` holds for each process that has loaded the runtime."""

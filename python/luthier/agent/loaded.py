@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -122,12 +123,18 @@ class Watched:
         _ = self.reports
         self.tools = []
 
+    def launches(self) -> tuple[int, int]:
+        """How often it was launched as it is, and how often instrumented, as of now."""
+        assert self.object.process.ledger is not None
+        original, instrumented, _, _ = self._counters(self.object.process.ledger)
+        return original, instrumented
+
+    def _counters(self, ledger: Memory) -> tuple[int, ...]:
+        return struct.unpack_from(f"<{COUNTERS}Q", ledger.map, 8 * COUNTERS * self.slot)
+
     def result(self, ledger: Memory) -> dict[str, Any]:
         """What ``--json`` holds for it."""
-        at = 8 * COUNTERS * self.slot
-        original, instrumented, followed, ended = (
-            int.from_bytes(ledger.map[at + 8 * i : at + 8 * i + 8], "little") for i in range(COUNTERS)
-        )
+        original, instrumented, followed, ended = self._counters(ledger)
         entry: dict[str, Any] = {"name": self.name, "launches": original + instrumented, "instrumented": instrumented}
         if followed:
             entry["unfinished"] = followed - ended

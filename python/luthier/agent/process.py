@@ -45,7 +45,7 @@ class Wishes:
             decide=any(tool.decides for tool in tools),
             complete=complete,
             wait=wait,
-            hip=any(overrides(tool, "on_hip") and tool.hip for tool in tools),
+            hip=any(overrides(tool, "on_hip") and tool.hip or tool.hip_modules for tool in tools),
         )
 
 
@@ -63,6 +63,7 @@ class Process:
         self.trouble: str | None = None
         #: The traceback of a tool's own code that has failed.
         self.failure: str | None = None
+        self.error: Exception | None = None
         self.ledger: Memory | None = None
         self.app: App | None = None
         self.gpus: list[dict[str, Any]] = []
@@ -84,7 +85,8 @@ class Process:
             pass  # without notice, as it may at any time
         except WireError as error:
             self.trouble = str(error)
-        except Exception:
+        except Exception as error:
+            self.error = error
             self.trouble = "a tool has failed"
             self.failure = traceback.format_exc()
         finally:

@@ -1,0 +1,178 @@
+"""``lt.trace``: a program under tools, from Python."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from ..errors import ArgumentError, ToolError
+from ..tool import Tool
+from .controller import Controller
+from .selection import parse
+
+#: Seconds between two looks at how far a program is.
+_INTERVAL = 0.5
+
+
+@dataclass(frozen=True)
+class TraceProgress:
+    """How far a program is."""
+
+    #: Since it was started.
+    seconds: float
+    #: Processes that have loaded the runtime.
+    processes: int
+    launches: int
+    #: How many of these ran instrumented.
+    instrumented: int
+    #: All instances of the tools, whose variables can be read while the program runs.
+    tools: list[Tool] = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s: {self.launches} launches, {self.instrumented} instrumented, {self.processes} processes"
+
+
+@dataclass(frozen=True)
+class TracedProgram:
+    """What became of a program."""
+
+    command: list[str]
+    #: Negative for a signal.
+    status: int
+    #: For each process that loaded the runtime, what ``luthier trace --json`` has.
+    processes: list[dict[str, Any]]
+    #: Its output, if that was captured.
+    stdout: str | None = None
+    stderr: str | None = None
+
+    def results(self, tool: str) -> list[Any]:
+        """What the instances of a tool say: of each process as a whole, and of each kernel."""
+        entries = [e for p in self.processes for e in (p, *(k for o in p["objects"] for k in o["kernels"]))]
+        return [entry["tools"][tool] for entry in entries if tool in entry.get("tools", {})]
+
+
+def trace(
+    command: Sequence[str | os.PathLike[str]],
+    tools: Sequence[str | Callable[[], Tool]],
+    *,
+    mock: str | None = None,
+    select: Sequence[str] = (),
+    wait: bool = True,
+    follow: bool = True,
+    env: Mapping[str, str] | None = None,
+    capture: bool = False,
+    progress: bool | Callable[[TraceProgress], object] = False,
+) -> TracedProgram:
+    """Runs a HIP or HSA program, unchanged, under tools, to its end.
+
+    ``tools`` are names as for ``--tool``, or classes or other things to call that make a tool: each kernel has instances of
+    its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``select``, ``wait`` and
+    ``follow`` are those of ``luthier trace``. ``env`` is the program's environment instead of this one. With ``capture`` its
+    output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
+    :class:`TraceProgress` twice a second, from another thread.
+
+    An exception in a tool is raised when the program has ended; what a tool cannot do otherwise is in the results.
+    """
+    from ..cli import trace as cli
+    from ..tools import load
+
+    words = [os.fspath(word) for word in command]
+    program = shutil.which(words[0]) if words else None
+    if program is None:
+        raise ArgumentError(f"{words[0]}: there is no such program" if words else "the command is empty")
+    makers = [_maker(tool, load) for tool in tools]
+    if not makers:
+        raise ArgumentError("tools=[]: expected a tool at least")
+    environment = dict(os.environ if env is None else env)
+    if mock is not None:
+        cli._check_devices(mock)
+        options = dict.fromkeys(("memory", "cus", "threads", "watchdog", "copies", "strict_kinds"))
+        flags = dict.fromkeys(("kfd", "apu", "log", "strict"), False)
+        environment = cli.variables(argparse.Namespace(mock=mock, app=words, **options, **flags), environment)
+    with Controller(lambda: [make() for make in makers], [parse(text) for text in select], wait) as controller:
+        with _Output(capture) as out, _Output(capture) as err, _Watch(controller, progress):
+            status = controller.run(program, words, environment, follow, (out.file, err.file))
+            stdout, stderr = out.text(), err.text()
+        for process in controller.processes:
+            if process.error is not None:
+                raise process.error
+        return TracedProgram(words, status, controller.result(), stdout, stderr)
+
+
+def _maker(tool: Any, load: Callable[[str], Tool]) -> Callable[[], Tool]:
+    if isinstance(tool, str):
+        return lambda: load(tool)
+    if isinstance(tool, Tool) or not callable(tool):
+        raise ToolError(f"tools: {tool!r}: expected a class or a function that makes a tool: each kernel has one of its own")
+
+    def make() -> Tool:
+        made = tool()
+        if not isinstance(made, Tool):
+            raise ToolError(f"tools: {tool!r} makes {made!r}, and no tool")
+        return made
+
+    return make
+
+
+class _Output:
+    """Where an output of the program goes, if it is captured."""
+
+    def __init__(self, capture: bool):
+        self.file: IO[bytes] | None = tempfile.TemporaryFile() if capture else None
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def text(self) -> str | None:
+        if self.file is None:
+            return None
+        self.file.seek(0)
+        return self.file.read().decode(errors="replace")
+
+
+class _Watch:
+    """Tells how far the program is while this lasts."""
+
+    def __init__(self, controller: Controller, progress: bool | Callable[[TraceProgress], object]):
+        self._controller = controller
+        self._tell = _line if progress is True else progress
+        self._ends = threading.Event()
+        self._start = time.monotonic()
+
+    def __enter__(self) -> None:
+        if self._tell:
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._tell:
+            self._ends.set()
+            self._thread.join()
+            if self._tell is _line:
+                print(file=sys.stderr)
+
+    def _run(self) -> None:
+        while True:
+            last = self._ends.wait(_INTERVAL)
+            launches, instrumented, processes, tools = self._controller.progress()
+            progress = TraceProgress(time.monotonic() - self._start, processes, launches, instrumented, tools)
+            assert callable(self._tell)
+            self._tell(progress)
+            if last:
+                return
+
+
+def _line(progress: TraceProgress) -> None:
+    print(f"\r{progress}", end="", file=sys.stderr, flush=True)

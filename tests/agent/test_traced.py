@@ -1,0 +1,75 @@
+"""``lt.trace``: a program under tools, from Python."""
+
+from __future__ import annotations
+
+import pytest
+import rocm
+from places import ROOT
+
+import luthier as lt
+
+
+class Waves(lt.Tool):
+    """Waves of each kernel."""
+
+    count = lt.Counter()
+
+    @lt.hook
+    def bump(count: lt.counter):
+        count += 1
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.bump, self.count)
+
+    def on_exit(self, report):
+        report.result = int(self.count)
+
+
+class Fails(lt.Tool):
+    """Cannot start."""
+
+    def on_start(self, app):
+        raise KeyError("mine")
+
+
+@pytest.fixture(scope="module")
+def program():
+    rocm.need("hipcc")
+    assert (ROOT / "python/luthier/driver/libluthier-agent.so").exists(), "`make driver` builds the agent"
+    return rocm.hip("streams"), "many_launches"
+
+
+def test_a_program_is_traced_and_tools_are_read_while_it_runs(program):
+    seen = []
+
+    def look(progress):
+        waves = sum(int(tool.count) for tool in progress.tools)
+        seen.append((progress.launches, waves))
+
+    done = lt.trace(program, [Waves], mock="gfx90a", capture=True, progress=look)
+    assert done.status == 0 and done.stdout == "many_launches: passed\n"
+    assert sum(done.results("waves")) == 5000
+    launches, waves = zip(*seen, strict=True)
+    # HIP's own for the memset is one of them. The last look is when the program, and its kernels, have gone.
+    assert list(launches) == sorted(launches) and launches[-1] == 5001
+    assert all(n <= 5000 for n in waves)
+
+
+def test_an_exception_of_a_tool_is_raised(program):
+    with pytest.raises(KeyError, match="mine"):
+        lt.trace((program[0], "several"), [Fails], mock="gfx90a", capture=True)
+
+
+def test_wrong_arguments_are_told_before_anything_runs(program):
+    with pytest.raises(lt.ToolError, match="expected a class"):
+        lt.trace(program, [Waves()], mock="gfx90a")
+    with pytest.raises(lt.ArgumentError, match="no such program"):
+        lt.trace(["/does/not/exist"], [Waves])
+    with pytest.raises(lt.ArgumentError, match="first=0"):
+        lt.trace(program, [Waves], select=["k,first=0"])
+
+    class Unknown(lt.Tool):
+        hsa = ("hsa_nonsense",)
+
+    with pytest.raises(lt.ToolError, match="hsa_nonsense: HSA has no such function"):
+        lt.trace(program, [Unknown])
