@@ -108,7 +108,7 @@ def _checked(data: bytes) -> dict[str, Any]:
     if said.keys() != {"message", *parts}:
         raise WireError(f"the message {said['message']} has the parts {', '.join(sorted(map(repr, said.keys())))}")
     for name, kind in parts.items():
-        value = said[name]
+        value: Any = said[name]
         if type(value) is not kind or isinstance(value, int) and kind is int and not 0 <= value < 1 << 64:
             raise WireError(f"the message {said['message']} has {name}={value!r:.40}")
         if kind is list and name != "gpus" and not all(type(n) is int and 0 <= n < 1 << 64 for n in value):
