@@ -1,6 +1,6 @@
 //! What a part does to registers: the facts of a [`Template`] that placement works from.
 
-use luthier_isa::{Access, Flags, Inst, Mode, Operand, Reg, RegRange, RegSet};
+use luthier_isa::{Access, Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, op::Op};
 
 use super::{guard, object::Code, stale, widen};
 use crate::template::{ArgPlace, ArgSpec, RegGroup, Template};
@@ -139,8 +139,7 @@ fn drop_last_wait(code: &mut Code) {
 
 /// `s_waitcnt` and its kin; not `s_waitcnt_depctr` and `s_wait_alu`, which wait for results.
 fn waits_for_memory(inst: &Inst) -> bool {
-    let base = inst.info().base;
-    inst.info().flags.contains(Flags::WAIT) && !matches!(base, "s_waitcnt_depctr" | "s_wait_alu")
+    inst.info().flags.contains(Flags::WAIT) && inst.info().op() != Op::SWaitcntDepctr
 }
 
 /// The instructions that may run after the `index`th; one past the last stands for the end.

@@ -9,7 +9,7 @@
 //! that acts for the wave, and computes what it does with vector instructions, runs with one lane; see
 //! [`NoLanes`](super::lower::NoLanes).
 
-use luthier_isa::{Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, Wave};
+use luthier_isa::{Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, Wave, op::Op};
 
 use super::{object::Code, processor};
 
@@ -22,7 +22,7 @@ pub fn zero_undefined(code: &mut Code, mode: Mode, undefined: &RegSet) -> Result
         if pair {
             units.next();
         }
-        let (name, count) = if pair { ("s_mov_b64", 2) } else { ("s_mov_b32", 1) };
+        let (name, count) = if pair { (Op::SMovB64, 2) } else { (Op::SMovB32, 1) };
         moves.push(build(mode, name, &[Operand::Reg(RegRange::new(unit, count)), Operand::Inline(128)])?);
     }
     prepend(code, moves);
@@ -38,7 +38,7 @@ pub fn skip_without_lanes(code: &mut Code, mode: Mode) -> Result<(), String> {
     if loops {
         let words: usize = code.insts.iter().map(Inst::size).sum::<usize>() / 4;
         let distance = i16::try_from(words).map_err(|_| "the hook is too long for a branch".to_owned())?;
-        prepend(code, vec![build(mode, "s_cbranch_execz", &[Operand::Imm(distance.into())])?]);
+        prepend(code, vec![build(mode, Op::SCbranchExecz, &[Operand::Imm(distance.into())])?]);
     }
     Ok(())
 }
@@ -47,13 +47,13 @@ pub fn skip_without_lanes(code: &mut Code, mode: Mode) -> Result<(), String> {
 /// beginning.
 pub fn one_lane(code: &mut Code, mode: Mode, exec: RegRange) -> Result<(), String> {
     let [mov, compare, select] = match mode.wave() {
-        Wave::W64 => ["s_mov_b64", "s_cmp_eq_u64", "s_cselect_b64"],
-        Wave::W32 => ["s_mov_b32", "s_cmp_eq_u32", "s_cselect_b32"],
+        Wave::W64 => [Op::SMovB64, Op::SCmpEqU64, Op::SCselectB64],
+        Wave::W32 => [Op::SMovB32, Op::SCmpEqU32, Op::SCselectB32],
     };
     let (kept, now) = (Operand::Reg(exec), Operand::Reg(RegRange::new(Reg::EXEC_LO, exec.count)));
     let accesses = code.insts.iter().any(|i| i.info().flags.intersects(Flags::VMEM | Flags::DS));
-    if let Some((wait, immediate)) = processor::before_exec(mode).filter(|_| accesses) {
-        append(code, build(mode, wait, &[Operand::Imm(immediate)])?);
+    if let Some(immediate) = processor::before_exec(mode).filter(|_| accesses) {
+        append(code, build(mode, Op::SWaitcntDepctr, &[Operand::Imm(immediate)])?);
     }
     append(code, build(mode, mov, &[now, kept])?);
     let before = vec![
@@ -77,8 +77,9 @@ pub fn acts_for_the_wave(code: &Code, mut written: impl Iterator<Item = RegRange
     sets_exec || written.any(|r| r.first.is_sgpr())
 }
 
-fn build(mode: Mode, mnemonic: &str, operands: &[Operand]) -> Result<Inst, String> {
-    let info = mode.find(mnemonic).ok_or_else(|| format!("{} has no {mnemonic}", mode.target().name()))?;
+/// The plainest form of an operation. An error is a sentence about the hook.
+pub fn build(mode: Mode, op: Op, operands: &[Operand]) -> Result<Inst, String> {
+    let info = mode.plain(op).ok_or_else(|| format!("{} has no {op}", mode.target().name()))?;
     Inst::build(info, operands).map_err(|e| e.to_string())
 }
 

@@ -1,7 +1,7 @@
 //! What compiling a hook has to know of a processor that neither LLVM nor isa's tables say: the one place of this module
 //! that names generations.
 
-use luthier_isa::{Generation, Inst, Mode, Wave};
+use luthier_isa::{Field, Generation, Inst, Mode, Wave, op::Op};
 
 /// LLVM's feature string: the wave size where there is a choice, and scratch without a buffer resource.
 ///
@@ -65,35 +65,31 @@ pub struct HeldReads {
     pub until_next: bool,
     /// A memory instruction waits for all that was written.
     pub memory_waits: bool,
-    /// The instruction that waits, by its immediate.
-    pub wait: &'static str,
 }
 
 /// None where the hardware looks after it.
 pub fn held_reads(mode: Mode) -> Option<HeldReads> {
     match (mode.target().generation(), mode.wave()) {
         // Reads as a lane mask only.
-        (Generation::Gfx11, Wave::W64) => {
-            Some(HeldReads { until_next: true, memory_waits: false, wait: "s_waitcnt_depctr" })
-        }
-        (Generation::Gfx12, _) => Some(HeldReads { until_next: false, memory_waits: true, wait: "s_wait_alu" }),
+        (Generation::Gfx11, Wave::W64) => Some(HeldReads { until_next: true, memory_waits: false }),
+        (Generation::Gfx12, _) => Some(HeldReads { until_next: false, memory_waits: true }),
         _ => None,
     }
 }
 
-/// What memory instructions want before EXEC changes behind them: a wait and its immediate.
-pub fn before_exec(mode: Mode) -> Option<(&'static str, i64)> {
+/// What memory instructions want before EXEC changes behind them: the immediate of `s_waitcnt_depctr`.
+pub fn before_exec(mode: Mode) -> Option<i64> {
     match mode.target().generation() {
-        Generation::Gfx10 => Some(("s_waitcnt_depctr", 0xffe3u16.cast_signed().into())),
+        Generation::Gfx10 => Some(0xffe3u16.cast_signed().into()),
         _ => None,
     }
 }
 
 /// What LLVM puts in front of a shader for the wave's sake: a part is none, and the application has done it.
 pub fn begins_wave(inst: &Inst) -> bool {
-    // The mode in which an access that fails is repeated.
-    inst.info().mode.target().generation() == Generation::Gfx1250
-        && inst.to_string() == "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1"
+    // The mode in which an access that fails is repeated: bit 25 of MODE.
+    const REPEATED: u32 = 1 | 25 << 6;
+    inst.info().op() == Op::SSetregImm32B32 && inst.field(Field::Simm16) == Some(REPEATED) && inst.literal() == Some(1)
 }
 
 /// The name of EXEC where an LLVM intrinsic reads registers, and the bits that it has.

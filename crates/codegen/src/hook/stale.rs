@@ -4,11 +4,12 @@
 //! next read. LLVM puts one where it has seen all three; the first may have been in front of the part, so that every SGPR
 //! counts as read there.
 
-use luthier_isa::{Field, Flags, Inst, Operand, Reg};
+use luthier_isa::{Field, Flags, Inst, Operand, Reg, op::Op};
 
 use super::{
     analyse::successors,
     edit::{self, Change},
+    guard,
     object::Code,
     processor::{self, HeldReads},
 };
@@ -64,10 +65,8 @@ pub fn wait(code: &mut Code) -> Result<(), String> {
     let mut any = false;
     for (change, state) in changes.iter_mut().zip(states) {
         let Some((Some(immediate), _)) = state.map(|s| step(&change.inst, s, held)) else { continue };
-        let info = mode.find(held.wait).ok_or_else(|| format!("{} has no {}", mode.target().name(), held.wait))?;
-        change
-            .before
-            .push(Inst::build(info, &[Operand::Imm(immediate.cast_signed().into())]).map_err(|e| e.to_string())?);
+        let immediate = Operand::Imm(immediate.cast_signed().into());
+        change.before.push(guard::build(mode, Op::SWaitcntDepctr, &[immediate])?);
         any = true;
     }
     if any { edit::apply(code, changes) } else { Ok(()) }
@@ -76,7 +75,7 @@ pub fn wait(code: &mut Code) -> Result<(), String> {
 /// The wait that is needed in front of the instruction, and what is known behind it.
 fn step(inst: &Inst, mut state: State, held: HeldReads) -> (Option<u16>, State) {
     let info = inst.info();
-    if info.base == held.wait {
+    if info.op() == Op::SWaitcntDepctr {
         let waits = inst.field(Field::Simm16).unwrap_or(0);
         if waits & 1 == 0 {
             state.by_scalar = 0;

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use luthier_isa::{Flags, Mode, Part, Reg, RegSet, Target};
+use luthier_isa::{Flags, Mode, Part, Reg, RegSet, Target, op::Op};
+
+use luthier_isa::hazard::{Facts, Hazards};
 
 use super::{HookModule, HookSource};
 use crate::template::{ArgSpec, HookError, RelocKind, RelocTarget, Template, TemplateSource};
@@ -55,7 +57,7 @@ fn written(spec: ArgSpec) -> ArgSpec {
 }
 
 fn bases(template: &Template) -> Vec<&str> {
-    template.insts.iter().map(|i| i.info().base).collect()
+    template.insts.iter().map(|i| i.info().op().name()).collect()
 }
 
 /// Invariants of every template.
@@ -92,6 +94,22 @@ fn check(t: &Template) {
     let places: RegSet = t.args.iter().flatten().flatten().flat_map(|a| a.range.units()).collect();
     assert!(t.live_in.iter().all(|r| places.contains(r) || !r.is_sgpr()), "{:?}", t.live_in);
     rename(t);
+    // Whatever vector instructions of the application have read, the instructions keep away from each other. What comes
+    // behind a branch is not looked at together with what comes before it.
+    let fresh = || {
+        let mut hazards = Hazards::default();
+        hazards.assume_read(&RegSet::EMPTY);
+        hazards
+    };
+    let mut hazards = fresh();
+    for inst in &t.insts {
+        hazards.check(&Facts::of(inst), 0, |missing| {
+            panic!("{}: {inst}: {}: {}", inst.info().mode.target().name(), missing.what, missing.remedy)
+        });
+        if inst.info().flags.contains(Flags::BRANCH) && !inst.info().flags.contains(Flags::COND_BRANCH) {
+            hazards = fresh();
+        }
+    }
 }
 
 /// Every group can be moved to the other end of its file, as far as its alignment lets it.
@@ -142,6 +160,7 @@ fn fixtures() -> Vec<(&'static str, HookSource, Vec<ArgSpec>)> {
         ("exchange", fixture!("exchange"), vec![ArgSpec::Counter, ArgSpec::Counter, written(lanes(1)), uniform(2)]),
         ("per_lane_counter", fixture!("per_lane_counter"), vec![ArgSpec::Counter, uniform(1)]),
         ("everything", fixture!("everything"), vec![variable(), lanes(1), lanes(1), lanes(2), variable()]),
+        ("where", fixture!("where"), vec![variable(), ArgSpec::Literal, lanes(2)]),
         ("conditional", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(lanes(1))]),
         ("conditional of the wave", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(uniform(1))]),
     ]
@@ -226,8 +245,8 @@ fn a_branch_that_lanes_take_apart() {
 fn loops_are_skipped_by_a_wave_without_lanes() {
     let t = compile(&fixture!("collatz"), &[variable(), lanes(1)]);
     let first = t.insts.iter().find(|i| i.info().flags.contains(Flags::COND_BRANCH)).expect("a branch");
-    assert_eq!(first.info().base, "s_cbranch_execz");
-    let at: usize = t.insts.iter().take_while(|i| i.info().base != "s_cbranch_execz").map(|i| i.size()).sum();
+    assert_eq!(first.info().op(), Op::SCbranchExecz);
+    let at: usize = t.insts.iter().take_while(|i| i.info().op() != Op::SCbranchExecz).map(|i| i.size()).sum();
     assert_eq!(first.branch_target(at as u64), Some(t.size() as u64));
 }
 

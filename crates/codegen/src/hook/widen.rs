@@ -1,7 +1,7 @@
 //! Instructions of 16 bits whose short encodings reach only v0 to v127: a renaming has to reach all registers, so these
 //! take their long encodings.
 
-use luthier_isa::{Inst, Mode, OpcodeInfo, Operand, Reg, RegRange};
+use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, op::Op};
 
 use super::{
     edit::{self, Change},
@@ -37,13 +37,13 @@ fn reaches_all(inst: &Inst) -> bool {
 
 fn long(inst: &Inst) -> Result<Inst, String> {
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
-    let mode = inst.info().mode;
-    let long = long_form(mode, inst.info()).and_then(|info| Inst::build(info, &operands).ok());
-    long.filter(reaches_all).ok_or_else(|| format!("{inst} has no encoding for every register"))
-}
-
-fn long_form(mode: Mode, info: &OpcodeInfo) -> Option<&'static OpcodeInfo> {
+    let info = inst.info();
     // With a literal as a factor or as a summand there is no long form, but the general operation takes literals as well.
-    let base = info.base.replacen("v_fmaak_", "v_fma_", 1).replacen("v_fmamk_", "v_fma_", 1);
-    mode.find(&format!("{base}_e64")).or_else(|| mode.find(&base))
+    let op = match info.op() {
+        Op::VFmaakF16 | Op::VFmamkF16 => Op::VFmaF16,
+        op => op,
+    };
+    let forms = info.mode.encodings(op).filter(|form| !form.flags.intersects(Flags::SDWA | Flags::DPP));
+    let mut long = forms.filter_map(|form| Inst::build(form, &operands).ok());
+    long.find(reaches_all).ok_or_else(|| format!("{inst} has no encoding for every register"))
 }

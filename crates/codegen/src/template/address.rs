@@ -10,7 +10,7 @@
 //! Sources: the manuals' chapters on memory instructions and buffer resources, and LLVM's SIInstrInfo and GCNSubtarget;
 //! the tests compare with the accesses of the mock device.
 
-use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Reg, RegRange, Space};
+use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Reg, RegRange, Space, op::Op};
 
 use crate::plan::Rejection;
 
@@ -141,7 +141,7 @@ impl Parts {
         let base = register(inst, Field::Saddr);
         let own = register(inst, Field::Addr).or(register(inst, Field::Vaddr));
         let rest = if space == Space::Scratch { 32 } else { 64 };
-        let by_lane = inst.info().base.contains("addtid");
+        let by_lane = inst.info().op().name().contains("addtid");
         if base.is_none() && own.is_none() && !by_lane && space != Space::Scratch {
             return None;
         }
@@ -168,24 +168,22 @@ impl Parts {
     fn lds(&mut self, inst: &Inst, bytes: Option<u16>) -> Option<Rest> {
         let info = inst.info();
         // What M0 and the interpolation say of the place is not an address of the instruction's.
-        if info.format == Format::Ldsdir || info.base.contains("bvh_stack") {
+        if info.format == Format::Ldsdir || info.op().name().contains("bvh_stack") {
             return None;
         }
         let low = i64::from(inst.field(Field::Offset0)?);
         let high = i64::from(inst.field(Field::Offset1)?);
-        let pair = ["read2", "write2", "wrxchg2", "load_2addr", "store_2addr", "storexchg_2addr"];
-        let number = match pair.iter().any(|name| info.base.contains(name)) {
-            true => {
-                let one = i64::from(bytes?) / 2;
-                low * one * if info.base.contains("st64") || info.base.contains("stride64") { 64 } else { 1 }
-            }
+        let name = info.op().name();
+        let pair = ["ds_read2", "ds_write2", "ds_wrxchg2"].iter().any(|pair| name.starts_with(pair));
+        let number = match pair {
+            true => low * i64::from(bytes?) / 2 * if name.contains("st64") { 64 } else { 1 },
             false => low | high << 8,
         };
-        let by_lane = info.base.contains("addtid");
+        let by_lane = name.contains("addtid");
         match register(inst, Field::Addr) {
             Some(addr) if !by_lane => self.reg(addr, TERM),
             // The manual speaks of M0's upper half for the counters; LLVM puts the place into the lower one.
-            _ if by_lane || info.base == "ds_append" || info.base == "ds_consume" => {
+            _ if by_lane || matches!(info.op(), Op::DsAppend | Op::DsConsume) => {
                 self.reg(RegRange::new(Reg::M0, 1), term(16));
             }
             _ => return None,
@@ -196,12 +194,13 @@ impl Parts {
 
     fn scalar(&mut self, inst: &Inst, bytes: Option<u16>) -> Option<Rest> {
         let info = inst.info();
-        if info.base.starts_with("s_scratch_") {
+        let name = info.op().name();
+        if name.starts_with("s_scratch_") {
             return None;
         }
         let base = register(inst, Field::Sbase)?;
         let sub_word = bytes.filter(|b| *b < 4);
-        let is_buffer = info.base.starts_with("s_buffer_");
+        let is_buffer = name.starts_with("s_buffer_");
         let is_atomic = info.flags.contains(Flags::ATOMIC);
         // Of words the two lowest bits of the base and of each offset do not count; of a buffer's those of the sum of
         // the offsets, of atomics those of the whole.
