@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use luthier_isa::{Reg, RegRange, RegSet};
+use luthier_isa::{Decoder, Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, FunctionKind, GapKind, Liveness, Program};
 use luthier_loader::{CodeObject, HookMap, HookVariable, OriginMap};
 use rayon::prelude::*;
@@ -78,6 +78,11 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     let text = layout.emit(&chunks, &addresses);
     let origin = origins(&chunks, &layout, text_vaddr, &patches)?;
     let hooks = hooks(&templates, &chunks, &layout, &placed);
+    let decoder = Decoder::new(program.mode());
+    let debug = write::lines::of_copies(object, &decoder, &chunks, &layout, (text_vaddr, &text)).unwrap_or_else(|e| {
+        report.notes.push(format!("the copies have no source lines: {e}"));
+        Vec::new()
+    });
     let mut new = Additions {
         text_vaddr,
         data_vaddr,
@@ -89,6 +94,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         metadata: None,
         origin,
         hooks,
+        debug,
         text,
     };
     describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);

@@ -18,11 +18,13 @@
 //! | `dynamic` | the dynamic symbol table, and what points at it |
 //! | `unloaded` | sections that are in no segment: symbols, origins, hooks, debug information |
 //! | `data` | the tools' variables |
+//! | `lines` | source lines of the copies |
 //! | `note` | the metadata note |
 
 mod data;
 mod dynamic;
 mod file;
+pub mod lines;
 mod note;
 mod segments;
 mod symbols;
@@ -30,6 +32,7 @@ mod symbols;
 mod tests;
 mod unloaded;
 
+use luthier_loader::lines::DebugSection;
 use luthier_loader::{CodeObject, Metadata, SegmentKind};
 
 pub use data::Variables;
@@ -83,6 +86,8 @@ pub struct Additions {
     pub origin: Vec<u8>,
     /// Contents of `.luthier.hooks`.
     pub hooks: Vec<u8>,
+    /// Sections of debug information that take the place of the object's, or that it has not.
+    pub debug: Vec<DebugSection>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -28,6 +28,7 @@ fn additions(object: &CodeObject) -> Additions {
         }),
         origin: luthier_loader::OriginMap::default().encode(),
         hooks: luthier_loader::HookMap::default().encode(),
+        debug: vec![],
     }
 }
 

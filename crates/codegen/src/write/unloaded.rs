@@ -1,7 +1,7 @@
 //! What no segment loads: copied, but for the symbol table, which is rebuilt; and the maps of origins and of
 //! hooks.
 
-use object::elf::{SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB, STB_LOCAL, STT_FUNC};
+use object::elf::{SHF_COMPRESSED, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB, STB_LOCAL, STT_FUNC, SectionFlags};
 
 use super::file::{File, Section, encoder};
 use super::segments::NewSections;
@@ -11,6 +11,13 @@ use super::{Additions, HOOKS_SECTION, ORIGIN_SECTION, WriteError};
 pub fn sections(file: &mut File, original: &[u8], new: &Additions, sections: &NewSections) -> Result<(), WriteError> {
     let table = file.find(SHT_SYMTAB).unwrap_or_else(|| add_symbol_table(file));
     let strings = file.sections[table].header.sh_link as usize;
+    for debug in &new.debug {
+        let known = file.sections.iter().position(|s| s.name == debug.name.as_bytes());
+        let at = known.unwrap_or_else(|| file.add_section(Section::new(debug.name, SHT_PROGBITS, 1)));
+        let flags = file.sections[at].header.sh_flags;
+        file.sections[at].header.sh_flags = SectionFlags(flags.0 & !SHF_COMPRESSED.0);
+        file.append_unloaded(at, &debug.bytes);
+    }
     for i in 0..file.sections.len() {
         let section = &file.sections[i];
         if !section.placed && i != table && i != strings && section.name != b".shstrtab" {

@@ -182,7 +182,7 @@ impl<'s> Builder<'s, '_> {
             }
             None => None,
         };
-        let root = self.scope(Scope { caller: NONE, function: NONE, file: NONE, line: 0, column: 0 })?;
+        let root = self.scope(Scope { entry: 0, caller: NONE, function: NONE, file: NONE, line: 0, column: 0 })?;
         let ranges = self.ranges(unit, entry)?;
         match &program {
             // The unit does not say what it covers: what its lines cover.
@@ -229,8 +229,10 @@ impl<'s> Builder<'s, '_> {
                 return Err(bad(INFO, format!("at {offset:#x} inlined calls nest deeper than {MAX_NESTING}")));
             }
             let (file, line, column) = entry.call;
-            self.functions.push(if inlined { entry.described.origin.unwrap_or(offset) } else { offset });
+            let described = if inlined { entry.described.origin.unwrap_or(offset) } else { offset };
+            self.functions.push(described);
             let scope = self.scope(Scope {
+                entry: described,
                 caller,
                 function: self.functions.len() as u32 - 1,
                 file: program.as_ref().map_or(NONE, |program| self.programs.file(program, file)),

@@ -12,6 +12,7 @@
 //! the object is here: lines, without inlined calls.
 
 mod build;
+mod copies;
 mod paint;
 mod parameters;
 mod program;
@@ -21,6 +22,7 @@ use std::fmt;
 
 use crate::{CodeObject, LoadError, OriginMap};
 
+pub use copies::{CodeCopy, DebugSection, lines_of_copies};
 pub use parameters::{NumberKind, Parameter, ParameterType, parameters};
 
 /// "None" among indices.
@@ -67,11 +69,15 @@ struct Row {
     file: u32,
     line: u32,
     column: u32,
+    /// A good place to stop at.
+    statement: bool,
 }
 
 /// A unit, a function in it, or a call that was inlined into a function.
 #[derive(Clone, Copy, Debug)]
 struct Scope {
+    /// The entry in .debug_info that describes the function; 0 for units.
+    entry: u64,
     /// What it is inlined into; [`NONE`] for functions and units.
     caller: u32,
     /// Index into the names.

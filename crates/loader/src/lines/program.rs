@@ -128,11 +128,12 @@ impl<'s, 'a> Programs<'s, 'a> {
                     ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(u32::MAX),
                 };
                 let line = row.line().map_or(0, |line| u32::try_from(line.get()).unwrap_or(u32::MAX));
-                let new = Row { address, file: self.file(&made, row.file_index()), line, column };
+                let file = self.file(&made, row.file_index());
+                let new = Row { address, file, line, column, statement: row.is_stmt() };
                 match self.rows[first..].last_mut() {
                     // Of several rows for an address the last counts.
                     Some(last) if last.address == address => *last = new,
-                    Some(last) if (last.file, last.line, last.column) == (new.file, new.line, new.column) => {}
+                    Some(last) if *last == Row { address: last.address, ..new } => {}
                     _ => self.rows.push(new),
                 }
             }
@@ -167,7 +168,7 @@ impl<'s, 'a> Programs<'s, 'a> {
             }
             let own = &self.rows[sequence.rows.clone()];
             rows.extend(own.iter().take_while(|row| row.address < end));
-            rows.push(Row { address: end, file: NONE, line: 0, column: 0 });
+            rows.push(Row { address: end, file: NONE, line: 0, column: 0, statement: false });
         }
         (self.names.texts, rows)
     }
