@@ -16,7 +16,7 @@ import luthier as lt
 
 #: What is refused: by which change of the resource's words, and the field that is named. Bits by generation.
 REFUSED = [
-    ("SW_MODE 9", lambda t: {3: 9 << 20}),
+    ("SW_MODE 27", lambda t: {3: 27 << 20}),
     ("TYPE 0xe", lambda t: {3: (9 ^ 14) << 28}),
     ("TYPE 0x1", lambda t: {3: (9 ^ 1) << 28}),
     ("MIN_LOD", lambda t: {(5 if major(t) > 10 else 1): 1 << (27 if major(t) > 10 else 8)}),

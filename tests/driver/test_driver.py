@@ -21,7 +21,8 @@ CASES = {
     "kernels": [
         "lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes", "wrong_launches",
     ],
-    "devices": ["all_devices", "peers", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
+    "arrays": ["plane", "line", "volumes", "layers", "surfaces"],
+    "devices": ["all_devices", "peers", "ring", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
 }  # fmt: skip
 TARGETS = ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx1010", "gfx1030")
 
@@ -50,10 +51,13 @@ def test_kernels_have_right_results_on_other_processors(target):
     program = rocm.hip("kernels", "O3", TARGETS)
     for case in ("lds", "scratch", "partitions", "math"):
         assert f"{case}: passed" in rocm.passes(program, case, target=target)
+    arrays = rocm.hip("arrays", "O3", TARGETS)
+    for case in CASES["arrays"]:
+        assert f"{case}: passed" in rocm.passes(arrays, case, target=target)
 
 
 def test_hip_program_has_right_results_on_an_apu():
-    for name, case in (("kernels", "lds"), ("streams", "threads"), ("memory", "symbols")):
+    for name, case in (("kernels", "lds"), ("streams", "threads"), ("memory", "symbols"), ("arrays", "plane")):
         assert f"{case}: passed" in rocm.passes(rocm.hip(name), case, options=("--apu",))
 
 
@@ -91,6 +95,12 @@ def test_rocminfo_shows_the_mock_gpus():
     assert len(re.findall(r"Compute Unit: +12\b", out)) == 2 and "2097152(0x200000) KB" in out
 
 
+def test_eight_gpus_work_together():
+    assert rocm.passes("rocminfo", target="gfx906,8").count("Luthier mock gfx906") == 8
+    for case in ("all_devices", "ring"):
+        assert f"{case}: passed" in rocm.passes(rocm.hip("devices"), case, target="gfx90a,8")
+
+
 # Mistakes, what is said of them, and how the process ends.
 FAULT = "Memory access fault by GPU node-1"
 MISTAKES = {
@@ -102,7 +112,6 @@ MISTAKES = {
     "trap": (r"kernel traps\(\): trap 2 is raised.*mistakes.hip:\d+", "HSA_STATUS_ERROR_EXCEPTION"),
     "illegal_instruction": (r"kernel illegal\(\)", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
     "reads_a_texture": ("image_sample is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
-    "copies_to_an_array": ("is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
     "endless": ("given up after", "HSA_STATUS_ERROR_EXCEPTION"),
 }
 

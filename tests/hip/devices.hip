@@ -53,6 +53,28 @@ static void peers() {
     for (int i = 0; i < N; i++) CHECK(w[i] == i + 1);
 }
 
+// A buffer goes round all devices twice; each adds one to every element.
+static void ring() {
+    int count;
+    HIP(hipGetDeviceCount(&count));
+    std::vector<int *> p(count);
+    for (int d = 0; d < count; d++) {
+        HIP(hipSetDevice(d));
+        HIP(hipMalloc(&p[d], N * 4));
+    }
+    std::vector<int> v = numbers(N), w(N);
+    HIP(hipMemcpy(p[0], v.data(), N * 4, hipMemcpyHostToDevice));
+    for (int step = 0; step < 2 * count; step++) {
+        int from = step % count, to = (step + 1) % count;
+        HIP(hipSetDevice(from));
+        increment<<<20, 256>>>(p[from], N);
+        HIP(hipDeviceSynchronize());
+        HIP(hipMemcpyPeer(p[to], to, p[from], from, N * 4));
+    }
+    HIP(hipMemcpy(w.data(), p[0], N * 4, hipMemcpyDeviceToHost));
+    for (int i = 0; i < N; i++) CHECK(w[i] == i + 2 * count);
+}
+
 static const char *source =
     "extern \"C\" __global__ void scale(float *p, float by, int n) {\n"
     "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -170,5 +192,5 @@ static void interprocess() {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-CASES({"all_devices", all_devices}, {"peers", peers}, {"compiled_at_run_time", compiled_at_run_time},
+CASES({"all_devices", all_devices}, {"peers", peers}, {"ring", ring}, {"compiled_at_run_time", compiled_at_run_time},
       {"modules", modules}, {"fork_before_use", fork_before_use}, {"interprocess", interprocess})

@@ -105,18 +105,9 @@ static void reads_a_texture() {
     fetch<<<1, 16>>>(object, p);
     finish();
 }
-static void copies_to_an_array() {
-    hipChannelFormatDesc format = hipCreateChannelDesc(32, 0, 0, 0, hipChannelFormatKindSigned);
-    hipArray *array;
-    HIP(hipMallocArray(&array, &format, 64, 16, hipArrayDefault));
-    std::vector<int> v = numbers(64 * 16);
-    HIP(hipMemcpy2DToArray(array, 0, 0, v.data(), 256, 256, 16, hipMemcpyHostToDevice));
-    finish();
-}
-
 CASES({"wild_store", wild_store}, {"store_behind_the_end", store_behind_the_end},
       {"store_to_freed_memory", store_to_freed_memory}, {"store_to_host_memory", store_to_host_memory},
       {"null_store", null_store}, {"failed_assert", failed_assert}, {"abort_in_kernel", abort_in_kernel}, {"trap", trap},
       {"illegal_instruction", illegal_instruction}, {"endless", endless},
       {"leaves_while_a_kernel_runs", leaves_while_a_kernel_runs}, {"leaves_at_once", leaves_at_once},
-      {"race_in_lds", race_in_lds}, {"reads_a_texture", reads_a_texture}, {"copies_to_an_array", copies_to_an_array})
+      {"race_in_lds", race_in_lds}, {"reads_a_texture", reads_a_texture})

@@ -12,8 +12,8 @@ use crate::{clock, state};
 
 /// The kernel interface that we stand for.
 const VERSION: Version = Version { major: 1, minor: 8 };
-/// GB_ADDR_CONFIG, by which images would be tiled.
-const ADDRESS_CONFIG: [u32; 2] = [0x2a11_4042, 0x44];
+/// GB_ADDR_CONFIG, by which images are laid out in tiles: one pipe and one bank, as the emulator has it.
+const ADDRESS_CONFIG: u32 = 0;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtOpenKFD() -> Status {
@@ -146,12 +146,11 @@ pub unsafe extern "C" fn hsaKmtGetTileConfig(node: u32, config: *mut TileConfig)
         if config.is_null() {
             return Err(Status::InvalidParameter);
         }
-        let rdna = s.config.target.generation() == luthier_isa::Generation::Gfx10;
         // SAFETY: as above. There are no tables of tiles since gfx9.
         unsafe {
             (&raw mut (*config).tiles).write_unaligned(0);
             (&raw mut (*config).macro_tiles).write_unaligned(0);
-            (&raw mut (*config).address_config).write_unaligned(ADDRESS_CONFIG[usize::from(rdna)]);
+            (&raw mut (*config).address_config).write_unaligned(ADDRESS_CONFIG);
             (&raw mut (*config).banks).write_unaligned(16);
             (&raw mut (*config).ranks).write_unaligned(1);
         }

@@ -1,4 +1,5 @@
-//! Image resources (T#): what their eight words say, and where in memory a texel is. Linear images only.
+//! Image resources (T#): what their eight words say, and where in memory a texel is.
+//! [`super::image_tiles`] has images in tiles.
 //!
 //! Bit positions: AMD's ROCr (hsa-runtime/image/resource_{ai,nv,gfx11,gfx12}.h) and Mesa (ac_descriptors.c with its
 //! register tables), which agree; so does what AMD's rocjitsu reads of those of Vega, CDNA, RDNA3 and RDNA4. Bits that
@@ -18,6 +19,7 @@ use luthier_isa::Generation;
 
 use super::format::DataFormat;
 use super::image_format;
+use super::image_tiles::{Surface, Tiles};
 use crate::wave::Wave;
 
 /// What kind of image it is, by TYPE.
@@ -72,6 +74,8 @@ pub struct Image {
     max_level: u32,
     /// Texels of a row, where the resource says it.
     pitch: Option<u32>,
+    /// The processor has images whose resource says that, though it need not: since gfx10.3.
+    has_pitch: bool,
 }
 
 /// Size of a mip level.
@@ -93,6 +97,7 @@ pub struct Layout {
     slice: u64,
     first_slice: u32,
     levels: Vec<Level>,
+    tiles: Option<Tiles>,
 }
 
 struct Level {
@@ -177,7 +182,8 @@ impl Image {
                 bits((2, 14, if gfx12 { 16 } else { 14 })),
             ),
         };
-        if !shape.has_rows() && height != 0 {
+        // AMD's ROCr writes a height of 0, less 1.
+        if !shape.has_rows() && height != 0 && !(gfx9 && height == 0x3fff) {
             return refuse("HEIGHT of an image without rows", height + 1);
         }
         let (depth, first_slice) = match gfx9 {
@@ -227,7 +233,7 @@ impl Image {
             shape,
             base: (u64::from(words[0]) | u64::from(words[1] & 0xff) << 32) << 8,
             width: width + 1,
-            height: height + 1,
+            height: if shape.has_rows() { height + 1 } else { 1 },
             depth: slices,
             first_slice: if shape.is_array() || sliced { first_slice } else { 0 },
             sliced,
@@ -235,6 +241,7 @@ impl Image {
             last_level,
             max_level,
             pitch,
+            has_pitch,
         };
         Ok(image)
     }
@@ -260,21 +267,23 @@ impl Image {
         }
     }
 
+    /// `one_pipe`: the GPU is known to have one pipe and one bank.
+    ///
     /// # Errors
     /// Which field has a value that is not modelled.
-    pub fn layout(&self) -> Result<Layout, String> {
+    pub fn layout(&self, one_pipe: bool) -> Result<Layout, String> {
         let swizzle = self.words[3] >> 20 & 31;
-        if swizzle != 0 {
-            return Err(format!("SW_MODE {swizzle} is not modelled: the image is not linear"));
-        }
         let gfx9 = self.generation.is_gfx9_family();
         let format = image_format::of(self.generation, self.words[1])?;
         let bytes = u64::from(format.bytes());
         if !bytes.is_power_of_two() {
             return Err(format!("a format of {bytes} bytes is not modelled"));
         }
-        if gfx9 && self.max_level != 0 {
+        if (gfx9 || swizzle != 0) && self.max_level != 0 {
             return Err(format!("MAX_MIP {} is not modelled: only one level is", self.max_level));
+        }
+        if swizzle != 0 {
+            return self.in_tiles(swizzle, format, bytes, one_pipe);
         }
         let (row_unit, slice_unit) = if self.generation == Generation::Gfx12 { (128, 256) } else { (256, 256) };
         if let Some(pitch) = self.pitch {
@@ -308,7 +317,25 @@ impl Image {
             slice: (0..=self.max_level).map(part).sum(),
             first_slice: self.first_slice,
             levels: (0..self.levels()).map(level).collect(),
+            tiles: None,
         })
+    }
+
+    fn in_tiles(&self, mode: u32, format: DataFormat, bytes: u64, one_pipe: bool) -> Result<Layout, String> {
+        let surface = Surface {
+            generation: self.generation,
+            newer: self.has_pitch,
+            shape: self.shape,
+            base: self.base,
+            width: self.width,
+            height: self.height,
+            pitch: self.pitch,
+            bytes,
+            one_pipe,
+        };
+        let tiles = Some(Tiles::of(mode, &surface)?);
+        let levels = vec![Level { size: self.size(0), offset: 0, row: 0 }];
+        Ok(Layout { format, base: self.base, bytes, slice: 0, first_slice: self.first_slice, levels, tiles })
     }
 }
 
@@ -319,6 +346,9 @@ impl Layout {
         let [x, y, z] = at;
         if x >= level.size.width || y >= level.size.height || z >= level.size.depth {
             return None;
+        }
+        if let Some(tiles) = &self.tiles {
+            return Some(self.base.wrapping_add(tiles.offset([x, y, self.first_slice + z])));
         }
         let slice = u64::from(self.first_slice + z) * self.slice;
         let offset = slice + level.offset + u64::from(y) * level.row + u64::from(x) * self.bytes;

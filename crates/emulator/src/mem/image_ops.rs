@@ -193,11 +193,11 @@ fn run(w: &mut Wave, op: &Op, form: Form) -> Result<Flow, String> {
     let Some(image) = image else {
         return texels::nothing(w, op, form, kind);
     };
-    check_shape(w, form, image.shape)?;
-    let layout = image.layout().map_err(of_resource)?;
-    let count = image.shape.coordinates();
-    let words = address(w, op, form, count + usize::from(with_level))?;
-    let at = places(w, &image, &layout, &words, with_level);
+    let named = check_shape(w, form, image.shape)?;
+    let layout = image.layout(w.memory.host().is_some()).map_err(of_resource)?;
+    let words = address(w, op, form, named + usize::from(with_level))?;
+    check_slices(w, &image, &words[image.shape.coordinates()..named])?;
+    let at = places(w, &image, &layout, &words, with_level.then_some(named));
     match kind {
         Kind::Load(texel) => texels::load(w, op, form, &image, &layout, texel, &at),
         Kind::Store(texel) => texels::store(w, op, form, &image, &layout, texel, &at),
@@ -206,24 +206,36 @@ fn run(w: &mut Wave, op: &Op, form: Form) -> Result<Flow, String> {
     }
 }
 
-/// The instruction and the resource have to agree about the kind of image.
-fn check_shape(w: &Wave, form: Form, shape: Shape) -> Result<(), String> {
-    if !Form::is_gfx9(w) {
-        let dim = (form.0 >> 24 & 7) as u32;
-        return match Shape::of(dim) {
-            Some(same) if same == shape => Ok(()),
-            _ => Err(format!("DIM {dim} of a resource whose TYPE says {shape:?} is not modelled")),
-        };
+/// The instruction and the resource have to agree about the kind of image, except that the copying kernels of AMD's ROCclr
+/// take every image for an array of 2D ones. Gives the coordinates that the instruction names.
+fn check_shape(w: &Wave, form: Form, shape: Shape) -> Result<usize, String> {
+    let gfx9 = Form::is_gfx9(w);
+    let dim = (form.0 >> 24 & 7) as u32;
+    let as_array = if gfx9 { form.has(Form::ARRAY) } else { Shape::of(dim) == Some(Shape::D2Array) };
+    if as_array && !shape.is_array() && !form.operation().1 {
+        return Ok(3);
     }
-    if form.has(Form::ARRAY) != shape.is_array() {
+    if gfx9 && form.has(Form::ARRAY) != shape.is_array() {
         let da = u32::from(form.has(Form::ARRAY));
         return Err(format!("DA {da} of a resource whose TYPE says {shape:?} is not modelled"));
     }
-    Ok(())
+    if !gfx9 && Shape::of(dim) != Some(shape) {
+        return Err(format!("DIM {dim} of a resource whose TYPE says {shape:?} is not modelled"));
+    }
+    Ok(shape.coordinates())
+}
+
+/// Coordinates that the image does not have are zero, or nobody knows what becomes of them.
+fn check_slices(w: &Wave, image: &Image, more: &[[u32; 64]]) -> Result<(), String> {
+    match lanes(w.exec()).flat_map(|lane| more.iter().map(move |word| word[lane])).find(|word| *word != 0) {
+        Some(slice) => Err(format!("slice {slice} of a resource whose TYPE says {:?} is not modelled", image.shape)),
+        None => Ok(()),
+    }
 }
 
 /// The texels of the active lanes, those in the mask that are inside the image.
-fn places(w: &Wave, image: &Image, layout: &Layout, words: &Words, with_level: bool) -> Addresses {
+/// `level`: the word that has the mip level.
+fn places(w: &Wave, image: &Image, layout: &Layout, words: &Words, level: Option<usize>) -> Addresses {
     let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
     let count = image.shape.coordinates();
     for lane in lanes(w.exec()) {
@@ -232,7 +244,7 @@ fn places(w: &Wave, image: &Image, layout: &Layout, words: &Words, with_level: b
         if image.shape == Shape::D1Array {
             coordinates = [coordinates[0], 0, coordinates[1]];
         }
-        let level = if with_level { words[count][lane] } else { 0 };
+        let level = level.map_or(0, |k| words[k][lane]);
         if let Some(address) = layout.place(coordinates, level) {
             at.lane[lane] = address;
             at.mask |= 1 << lane;

@@ -19,6 +19,7 @@ pub mod image;
 pub mod image_format;
 pub mod image_ops;
 pub mod image_texels;
+pub mod image_tiles;
 pub mod lds_barrier;
 pub mod notice;
 pub mod pieces;
