@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .kernel import leaves
 
 if TYPE_CHECKING:
@@ -150,7 +148,12 @@ class _Graph:
                         behind[to] = behind[node] + amount
                         todo.append(to)
         found = [(place, behind[a] + amount - behind[b]) for _, a, b, amount, place in left]
-        return [(place, amount) for place, amount in found if np.any(amount)]
+        return [(place, amount) for place, amount in found if _is_some(amount)]
+
+
+def _is_some(amount: Any) -> bool:
+    """Whether a number, or an element of a vector, is other than 0. NumPy takes long to be imported, and numbers need none."""
+    return bool(amount.any() if hasattr(amount, "any") else amount)
 
 
 @dataclass

@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import agent
 import device
 import driver
 from inputs import LLVM, ROOT, TARGET, WORK, compile_kernel, run
@@ -242,6 +243,7 @@ def main() -> int:
     results["place"] = place(path)
     results |= device.measured()
     results |= driver.measured()
+    results |= agent.measured()
     results["a count hook"], results["instr_count by block"] = hooks()
     results["luthier inspect, small file"] = start_up()
     rows = [

@@ -18,6 +18,7 @@ from .functions import Function, by_name, functions, named
 from .loaded import Loaded, LoadedKernel
 from .modules import Registrations, ToolModule
 from .wire import WireError
+from .wishes import overrides
 
 if TYPE_CHECKING:
     from .process import Process
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER, _TELL, _POINTEES = 1, 2, 4, 16
 
 _CALLBACKS = ("on_start", "on_hsa", "on_hip", "on_executable", "on_allocation", "on_queue")
-
-
-def overrides(tool: Tool, name: str) -> bool:
-    """Whether a tool has a method of its own."""
-    return getattr(type(tool), name) is not getattr(Tool, name)
 
 
 @dataclass

@@ -11,14 +11,17 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ToolError
 from ..tool import Tool
 from .functions import named
-from .process import Process, Wishes
 from .selection import Selection
 from .wire import Wire
+from .wishes import Wishes
+
+if TYPE_CHECKING:
+    from .process import Process
 
 #: What ROCr loads.
 LIBRARY = Path(__file__).resolve().parent.parent / "driver" / "libluthier-agent.so"
@@ -36,7 +39,7 @@ class Controller:
             named(tool.hip, True)
             if not set(tool.phases) <= {"enter", "exit"}:
                 raise ToolError(f"{tool.name}: phases are `enter` and `exit`, not {tool.phases!r}")
-        self.wants = Wishes.of(make_tools, tuple(select), wait and all(tool.waits for tool in tools))
+        self.wants = Wishes.of(make_tools, tools, tuple(select), wait)
         self.processes: list[Process] = []
         self._threads: list[threading.Thread] = []
         self._tools = threading.Lock()
@@ -58,6 +61,9 @@ class Controller:
         self._exit.close()
 
     def _accept(self) -> None:
+        # What takes its time to be imported is, while the program starts.
+        from .process import Process
+
         while True:
             try:
                 connection, _ = self._listener.accept()

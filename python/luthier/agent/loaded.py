@@ -17,10 +17,14 @@ from ..tool import Tool
 from .launches import AppLaunch, sizes
 from .shared import Memory, Variables
 from .wire import WireError
+from .wishes import overrides
 
 if TYPE_CHECKING:
     from .process import Process
 
+_CALLBACKS = ("on_kernel", "on_launch", "on_complete")
+#: Why the original runs where nobody has asked for anything else.
+NOT_SELECTED, NOT_FOR_KERNELS = "not selected", "no tool is about kernels"
 #: Numbers of the ledger for each kernel, 8 bytes each: launches of the original, instrumented ones, how many of these are
 #: followed, and how many of those have ended.
 COUNTERS = 4
@@ -72,6 +76,7 @@ class Watched:
     why: str | None = None
     #: What was not inserted, in a line.
     warning: str | None = None
+    variables: Variables | None = None
     #: Launches that are not known to be over, by number, for tools that hear when they are.
     under_way: dict[int, AppLaunch] = field(default_factory=dict)
 
@@ -122,6 +127,9 @@ class Watched:
         """Keeps what the tools say, and nothing else."""
         _ = self.reports
         self.tools = []
+        if self.variables is not None:
+            self.variables.keep()
+            self.variables = None
 
     def launches(self) -> tuple[int, int]:
         """How often it was launched as it is, and how often instrumented, as of now."""
@@ -251,12 +259,15 @@ class Loaded:
     def _instrument(self, watched: Watched, allocate: Callable[[int], tuple[Memory, int]]) -> Made | None:
         name, original = watched.name, self.code_object
         if name not in self.selected:
-            watched.why = "not selected"
+            watched.why = NOT_SELECTED
             return None
         if not _core.can_instrument(original.processor):
             watched.why = f"code for {original.processor} cannot be instrumented"
             return None
-        watched.tools = self.process.make_tools()
+        watched.tools = [tool for tool in self.process.make_tools() if any(overrides(tool, name) for name in _CALLBACKS)]
+        if not watched.tools:
+            watched.why = NOT_FOR_KERNELS
+            return None
         for tool in watched.tools:
             tool.app = self.process.app
         planner = Planner(original, watched.tools)
@@ -266,6 +277,7 @@ class Loaded:
         if variables.size:
             memory, start = allocate(variables.size)
             variables.place(memory)
+            watched.variables = variables
         result = planner.finish(False, "report", (self.base, variables.addresses(start)))
         did: Any = result.instrumentation
         watched.instrumentation = did

@@ -5,48 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
 from ..errors import ToolError
 from ..report import Report, plain
-from ..tool import Tool
-from .app import App, overrides, read_memory
+from .app import App, read_memory
 from .functions import functions
 from .loaded import COUNTERS, Loaded, Made, Watched
-from .selection import Selection, rules
+from .selection import rules
 from .shared import Memory
 from .wire import VERSION, Gone, Wire, WireError, close
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What the tools want, and how they are made."""
-
-    make_tools: Callable[[], list[Tool]]
-    select: tuple[Selection, ...]
-    every_launch: bool
-    decide: bool
-    complete: bool
-    wait: bool
-    hip: bool
-
-    @classmethod
-    def of(cls, make_tools: Callable[[], list[Tool]], select: tuple[Selection, ...], wait: bool) -> Wishes:
-        """As the tools' classes have it."""
-        tools = make_tools()
-        complete = any(overrides(tool, "on_complete") for tool in tools)
-        return cls(
-            make_tools,
-            select,
-            every_launch=complete or any(overrides(tool, "on_launch") for tool in tools),
-            decide=any(tool.decides for tool in tools),
-            complete=complete,
-            wait=wait,
-            hip=any(overrides(tool, "on_hip") and tool.hip or tool.hip_modules for tool in tools),
-        )
+from .wishes import Wishes
 
 
 class Process:

@@ -6,11 +6,12 @@ import fnmatch
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import _core
 from ..errors import ArgumentError
-from ..matching import matching
+
+if TYPE_CHECKING:
+    from .. import _core
 
 #: HIP's own kernels, for fills and copies.
 _RUNTIMES_OWN = "__amd_rocclr_*"
@@ -42,6 +43,8 @@ class Selection:
 
     def kernels(self, core: _core.CodeObject) -> list[str]:
         """The kernels of a code object that it is about."""
+        from ..matching import matching
+
         if self.kernel:
             return matching(core, self.kernel)
         own = matching(core, _RUNTIMES_OWN)

@@ -43,11 +43,17 @@ class Variables:
         if len(memory) < self.size:
             raise WireError("the memory for variables is smaller than was asked for")
         self._memory = memory
+        self._contents: bytes | mmap.mmap = memory.map
         for symbol, variable in self._known.items():
             offset = self._offsets[symbol]
             if variable.init:
                 memory.map[offset : offset + len(variable.init)] = variable.init
             variable._module = self
+
+    def keep(self) -> None:
+        """Keeps what they have now, and gives the memory back."""
+        self._contents = bytes(self._memory.map)
+        self._memory.map.close()
 
     def addresses(self, start: int) -> list[int]:
         """Where each is, in their order, if the memory begins at an address."""
@@ -56,11 +62,13 @@ class Variables:
     def read_symbol_bytes(self, symbol: str) -> bytes:
         """What is in a variable now."""
         offset = self._offsets[symbol]
-        return self._memory.map[offset : offset + self._known[symbol].size]
+        return self._contents[offset : offset + self._known[symbol].size]
 
     def write_symbol_bytes(self, symbol: str, data: bytes) -> None:
         """New contents of a variable."""
         offset, size = self._offsets[symbol], self._known[symbol].size
         if len(data) != size:
             raise ToolError(f"{symbol} has {size} bytes, not {len(data)}")
+        if isinstance(self._contents, bytes):
+            raise ToolError(f"{symbol} cannot be changed any more: the kernel is not loaded")
         self._memory.map[offset : offset + size] = data

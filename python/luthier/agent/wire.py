@@ -108,10 +108,10 @@ def _checked(data: bytes) -> dict[str, Any]:
     if said.keys() != {"message", *parts}:
         raise WireError(f"the message {said['message']} has the parts {', '.join(sorted(map(repr, said.keys())))}")
     for name, kind in parts.items():
-        value: Any = said[name]
+        value = said[name]
         if type(value) is not kind or isinstance(value, int) and kind is int and not 0 <= value < 1 << 64:
             raise WireError(f"the message {said['message']} has {name}={value!r:.40}")
-        if kind is list and name != "gpus" and not all(type(n) is int and 0 <= n < 1 << 64 for n in value):
+        if isinstance(value, list) and name != "gpus" and not all(type(n) is int and 0 <= n < 1 << 64 for n in value):
             raise WireError(f"the message {said['message']} has {name}={value!r:.80}")
     if "packet" in parts and len(said["packet"]) != 8:
         raise WireError(f"a launch has a packet of {len(said['packet'])} words")

@@ -159,11 +159,13 @@ def _say(process: Any, tables: bool) -> None:
 
 
 def _say_of_kernel(watched: Any, where: str, ledger: Any, tables: bool) -> None:
+    from ..agent.loaded import NOT_FOR_KERNELS, NOT_SELECTED
     from ..text import printable
     from .tables import show
 
-    if watched.why not in (None, "not selected"):
-        print(printable(f"luthier: kernel {watched.name} was not instrumented: {watched.why}"))
+    if watched.why is not None:
+        if watched.why not in (NOT_SELECTED, NOT_FOR_KERNELS):
+            print(printable(f"luthier: kernel {watched.name} was not instrumented: {watched.why}"))
         return
     if watched.warning is not None:
         print(printable(f"luthier: warning: kernel {watched.name}: {watched.warning}"))

@@ -1,0 +1,41 @@
+"""What tools want of a program, as their classes say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..tool import Tool
+from .selection import Selection
+
+
+def overrides(tool: Tool, name: str) -> bool:
+    """Whether a tool has a method of its own."""
+    return getattr(type(tool), name) is not getattr(Tool, name)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the tools want, and how they are made."""
+
+    make_tools: Callable[[], list[Tool]]
+    select: tuple[Selection, ...]
+    every_launch: bool
+    decide: bool
+    complete: bool
+    wait: bool
+    hip: bool
+
+    @classmethod
+    def of(cls, make_tools: Callable[[], list[Tool]], tools: list[Tool], select: tuple[Selection, ...], wait: bool) -> Wishes:
+        """As the classes of some tools have it, which are like those to be made."""
+        complete = any(overrides(tool, "on_complete") for tool in tools)
+        return cls(
+            make_tools,
+            select,
+            every_launch=complete or any(overrides(tool, "on_launch") for tool in tools),
+            decide=any(tool.decides for tool in tools),
+            complete=complete,
+            wait=wait and all(tool.waits for tool in tools),
+            hip=any(overrides(tool, "on_hip") and tool.hip or tool.hip_modules for tool in tools),
+        )
