@@ -80,9 +80,25 @@ static void all() {
             HIP(hipMemcpy2D(q, pitch, a.data(), pitch, pitch / 2, size / pitch, hipMemcpyHostToDevice));
         }, 2);
     }
-    int count = 1 << 20;
-    double seconds = fastest(5, [&] {
-        add<<<count / 256, 256>>>(p, q, q, count);
+}
+
+// A kernel of a code object that the bench runs from Python as well. HIP's thread sleeps while it waits: else it takes a core
+// from the mock GPU.
+static void addition() {
+    HIP(hipSetDeviceFlags(hipDeviceScheduleBlockingSync));
+    hipModule_t module;
+    hipFunction_t vecadd;
+    HIP(hipModuleLoad(&module, getenv("MODULE")));
+    HIP(hipModuleGetFunction(&vecadd, module, "vecadd"));
+    unsigned count = 1 << 20;
+    float *p[3];
+    for (float *&one : p) {
+        HIP(hipMalloc(&one, count * 4));
+        HIP(hipMemset(one, 0, count * 4));
+    }
+    void *arguments[] = {&p[0], &p[1], &p[2], &count};
+    double seconds = fastest(20, [&] {
+        HIP(hipModuleLaunchKernel(vecadd, count / 256, 1, 1, 256, 1, 1, 0, nullptr, arguments, nullptr));
         HIP(hipDeviceSynchronize());
     });
     printf("add_a_million %.3f ms\n", seconds * 1e3);
@@ -110,4 +126,4 @@ static void allocation_only() {
     HIP(hipMalloc(&a, 4096));
 }
 
-CASES({"all", all}, {"vecadd", vecadd}, {"unchecked", unchecked}, {"allocation_only", allocation_only})
+CASES({"all", all}, {"addition", addition}, {"vecadd", vecadd}, {"unchecked", unchecked}, {"allocation_only", allocation_only})

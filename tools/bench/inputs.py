@@ -16,8 +16,9 @@ def run(*command) -> str:
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
 
 
-def compile_kernel(source: Path, processor: str = "gfx90a") -> Path:
-    out = WORK / f"{source.stem}-{processor}.hsaco"
+def compile_kernel(source: Path, processor: str = "gfx90a", version: int = 6) -> Path:
+    """A code object of an ABI version."""
+    out = WORK / f"{source.stem}-{processor}-v{version}.hsaco"
     run("clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={processor}", "--no-gpu-bundle-output",
-        "-O3", "-ffp-contract=fast", source, "-o", out)  # fmt: skip
+        f"-mcode-object-version={version}", "-O3", "-ffp-contract=fast", source, "-o", out)  # fmt: skip
     return out
