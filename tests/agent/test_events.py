@@ -113,3 +113,14 @@ def test_each_launch_is_told_of_and_when_it_is_over(tmp_path, case, target):
         found = kernel["tools"]["events"]
         assert len(found["launched"]) == kernel["instrumented"] > 0 and kernel["unfinished"] == 0
         assert sorted(found["completed"]) == found["launched"]
+
+
+def test_a_launch_that_ends_the_process_is_named_as_unfinished(tmp_path):
+    (tmp_path / "events.py").write_text(TOOL)
+    out = tmp_path / "out.json"
+    done = rocm.mock(rocm.hip("mistakes"), "wild_store", options=("--tool", str(tmp_path / "events.py"), "--json", str(out)))
+    [process] = json.loads(out.read_text())["processes"]
+    [kernel] = [k for o in process["objects"] for k in o["kernels"] if k.get("unfinished")]
+    assert done.returncode < 0 and process["ended"] == "without notice"
+    assert kernel["unfinished"] == 1 and len(kernel["tools"]["events"]["completed"]) == kernel["instrumented"] - 1
+    assert f"kernel {kernel['name']}: 1 launch had not ended" in done.stderr

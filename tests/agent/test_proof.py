@@ -239,10 +239,12 @@ def test_libraries_give_the_same_and_are_counted_exactly(name, tmp_path, monkeyp
     kernels = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
     found: Counter[str] = Counter()
     for kernel in kernels:
-        if "tools" in kernel:
+        # rocSPARSE's triangular solver waits in loops for other workgroups: how often they go round is a matter of time.
+        if "tools" in kernel and "csrsv" not in kernel["name"]:
             found[kernel["name"]] += kernel["tools"]["instr_count"]["instructions"]
     left = {k["name"] for k in kernels if "why" in k and not k["name"].startswith("__amd_rocclr")}
-    # The driver shows names in another way: kernels are told apart by what they retire.
-    expected = Counter(n for name, n in retired.items() if name != "of the runtime" and not name.startswith("__amd_rocclr"))
+    # The driver shows names in another way: kernels are told apart by what they retire. Those without a name are ROCr's.
+    others = re.compile(r"of the runtime|at 0x|__amd_rocclr|.*csrsv")
+    expected = Counter(n for name, n in retired.items() if not others.match(name))
     assert found and Counter(found.values()) <= expected and len(found) + len(left) == expected.total()
     print(f"{name}: {len(found)} kernels counted exactly, left as they are: {sorted(left)}")

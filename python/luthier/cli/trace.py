@@ -171,7 +171,8 @@ def _say_of_kernel(watched: Any, where: str, ledger: Any, tables: bool) -> None:
         print(printable(f"luthier: warning: kernel {watched.name}: {watched.warning}"))
     unfinished = watched.result(ledger).get("unfinished")
     if unfinished:
-        print(printable(f"luthier: kernel {watched.name}: {unfinished} launches had not ended ({where})"))
+        launches = "1 launch" if unfinished == 1 else f"{unfinished} launches"
+        print(printable(f"luthier: kernel {watched.name}: {launches} had not ended ({where})"))
     for report in watched.reports if tables else ():
         for table in report.tables:
             show(f"{table.title} ({watched.name}, {where})", table.headers, table.rows)
