@@ -19,8 +19,8 @@ PROGRAMS = {
     "kernels": ["lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes"],
     "devices": ["all_devices", "peers", "ring", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
 }  # fmt: skip
-#: Their kernels wait in loops, and how often these go round is a matter of time.
-WAITING = {"progress", "cooperative", "peers", "ring", "time_passes", "interprocess", "managed"}
+#: Their kernels wait in loops, for each other or for the host, and how often these go round is a matter of time.
+WAITING = {"device_malloc", "progress", "cooperative", "peers", "ring", "time_passes", "interprocess", "managed"}
 
 pytestmark = pytest.mark.skipif(
     "LUTHIER_AGENT_DEEP" not in os.environ, reason="LUTHIER_AGENT_DEEP=1: all programs under all tools"

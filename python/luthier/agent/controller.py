@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -30,20 +31,34 @@ LIBRARY = Path(__file__).resolve().parent.parent / "driver" / "libluthier-agent.
 class Controller:
     """Listens from when it is entered until it is left."""
 
-    def __init__(self, make_tools: Callable[[], list[Tool]], select: Sequence[Selection] = (), wait: bool = True):
+    def __init__(
+        self,
+        make_tools: Callable[[], list[Tool]],
+        select: Sequence[Selection] = (),
+        wait: bool = True,
+        are_ours: bool = False,
+    ):
+        """``are_ours``: the tools come with Luthier, so that nothing has to be found wrong with them before a program starts,
+        and they are imported while it does."""
         if not LIBRARY.exists():
             raise ArgumentError(f"{LIBRARY} is missing: `make driver` builds it, and wheels have it")
-        tools = make_tools()
+        self._make_tools, self._select, self._wait = make_tools, tuple(select), wait
+        self._hears_hip = not are_ours and self.wants.hip
+        self.processes: list[Process] = []
+        self._threads: list[threading.Thread] = []
+        self._tools = threading.Lock()
+        self._exit = contextlib.ExitStack()
+
+    @cached_property
+    def wants(self) -> Wishes:
+        """What the tools want."""
+        tools = self._make_tools()
         for tool in tools:
             named(tool.hsa, False)
             named(tool.hip, True)
             if not set(tool.phases) <= {"enter", "exit"}:
                 raise ToolError(f"{tool.name}: phases are `enter` and `exit`, not {tool.phases!r}")
-        self.wants = Wishes.of(make_tools, tools, tuple(select), wait)
-        self.processes: list[Process] = []
-        self._threads: list[threading.Thread] = []
-        self._tools = threading.Lock()
-        self._exit = contextlib.ExitStack()
+        return Wishes.of(self._make_tools, tools, self._select, self._wait)
 
     def __enter__(self) -> Controller:
         # The directory is this user's alone, and its name is not to be guessed.
@@ -64,12 +79,13 @@ class Controller:
         # What takes its time to be imported is, while the program starts.
         from .process import Process
 
+        wants = self.wants
         while True:
             try:
                 connection, _ = self._listener.accept()
             except OSError:  # it was closed
                 return
-            process = Process(Wire(connection), self.wants)
+            process = Process(Wire(connection), wants)
             thread = threading.Thread(target=process.serve, args=(self._tools,), daemon=True)
             self.processes.append(process)
             thread.start()
@@ -81,7 +97,7 @@ class Controller:
         if str(LIBRARY) not in tools:  # whoever has put it there has chosen the place
             tools.insert(0, str(LIBRARY))
         made = {**environment, "LUTHIER_AGENT": self.path, "HSA_TOOLS_LIB": " ".join(tools)}
-        if self.wants.hip:
+        if self._hears_hip:
             made["LD_PRELOAD"] = ":".join(filter(None, (str(LIBRARY), environment.get("LD_PRELOAD"))))
         return made
 

@@ -110,12 +110,13 @@ def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
     from ..agent.controller import Controller
     from ..agent.selection import parse
     from ..outputs import Outputs
-    from ..tools import load
+    from ..tools import BUILTIN, load
 
     select = [parse(text) for text in args.select]
     with Outputs() as outputs:
         out = outputs.open(args.json) if args.json not in (None, "-") else None
-        with Controller(lambda: [load(text) for text in args.tool], select, wait=not args.no_wait) as controller:
+        are_ours = all(text in BUILTIN for text in args.tool)
+        with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours) as controller:
             status = controller.run(program, args.app, environment, follow=not args.no_follow)
         data = {"program": args.app, "status": status, "processes": controller.result()}
         text = json.dumps(data, indent=1) + "\n"
