@@ -80,7 +80,9 @@ def counted_by_the_device(*app, target="gfx90a") -> int:
     log = rocm.mock(*app, target=target, options=("--log",)).stderr
     lines = re.findall(r"has retired (\d+) instructions of the kernel (.*)", log)
     assert lines
-    return sum(int(count) for count, name in lines if name != "of the runtime" and not name.startswith("__amd_rocclr"))
+    # ROCr's own kernels, for copies, are loaded by no code object that has their names.
+    others = ("of the runtime", "at 0x", "__amd_rocclr")
+    return sum(int(count) for count, name in lines if not name.startswith(others))
 
 
 @pytest.mark.parametrize("name, case", [("kernels", "lds"), ("kernels", "math"), ("memory", "symbols"), ("streams", "threads")])

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import numpy as np
@@ -184,6 +185,8 @@ except ConnectionError:
         os.chmod(os.path.dirname(controller.path), 0o755)
         os.chmod(controller.path, 0o777)
         assert subprocess.run(command).returncode == 0
+        while not controller._threads:  # it is entered when it has been started
+            time.sleep(0.001)
         [process] = controller.processes
         controller._threads[0].join(20)
         assert process.trouble == "a process of user 65534 has connected: this is user 0"
