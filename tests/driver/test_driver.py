@@ -61,6 +61,12 @@ def test_hip_program_has_right_results_on_an_apu():
         assert f"{case}: passed" in rocm.passes(rocm.hip(name), case, options=("--apu",))
 
 
+@pytest.mark.parametrize("setting", [{"HSA_ENABLE_INTERRUPT": "0"}, {"HSA_ENABLE_SDMA": "0"}], ids=" ".join)
+def test_runtime_without_interrupts_or_copy_engines_has_right_results(setting):
+    for name, case in (("streams", "several"), ("streams", "callbacks"), ("memory", "pitched"), ("kernels", "scratch")):
+        assert f"{case}: passed" in rocm.passes(rocm.hip(name), case, **setting)
+
+
 def test_driver_does_what_the_kernels_that_copy_do():
     program = rocm.hip("memory")
     done = {who: rocm.mock(program, "copies_on_device", options=("--copies", who, "--log")) for who in ("driver", "kernels")}
