@@ -162,6 +162,28 @@ def test_nothing_is_left_of_code_objects_that_are_loaded_and_unloaded():
     assert all(last <= first + 3 for first, last in zip(seen[0], seen[ROUNDS - 1], strict=True)), seen
 
 
+def test_a_runtime_that_is_shut_down_and_started_again_is_watched_again():
+    class Sizes(lt.Tool):
+        hsa = ("hsa_queue_create",)
+        phases = ("enter",)
+
+        def __init__(self):
+            self.seen = []
+
+        def on_hsa(self, call):
+            self.seen.append(call.args.size)
+
+        def on_queue(self, queue, event):
+            self.seen.append(event)
+
+        def on_exit(self, report):
+            report.result = self.seen
+
+    done = traced([Sizes], rocm.host("restart"))
+    assert done.stdout == "passed\n"
+    assert done.results("sizes") == [[64, "created", "destroyed", 128, "created", "destroyed"]]
+
+
 def test_a_process_of_another_user_is_refused():
     if os.geteuid() != 0:
         pytest.skip("ROOT IS NEEDED to be another user")

@@ -24,6 +24,9 @@ LOADED = {
 }  # fmt: skip
 LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0}
 LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8}
+DECIDING = {**LAUNCHED, "message": "deciding", "instrumented": True}
+COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0}
+CALLING = {"message": "calling", "call": 0, "function": 7, "thread": 1, "words": [0] * 8}
 CALLED = {
     "message": "called", "call": 0, "function": 7, "thread": 1, "words": [0] * 8, "result": 0, "pointees": [], "answer": False,
 }  # fmt: skip
@@ -140,6 +143,17 @@ def test_a_code_object_that_is_none_is_not_instrumented_and_says_why(controller)
     assert kernel.why and not kernel.reports
 
 
+def test_a_kernel_without_a_place_of_its_own_is_left_alone_and_says_so(controller):
+    agent = Agent(controller)
+    agent.say(HELLO, LEDGER)
+    agent.socket.recv(1 << 16)
+    agent.say(LOADED, b"x")
+    agent.say({**LAUNCH, "slot": len(LEDGER) // 32 - 1})
+    assert json.loads(agent.socket.recv(1 << 16)) == {"message": "original"}
+    [kernel] = agent.process.objects[1].kernels.values()
+    assert "more kernels than are counted" in kernel.why and kernel.result(agent.process.ledger)["launches"] is None
+
+
 def test_a_process_that_ends_while_it_is_asked_has_ended_without_notice(controller):
     agent = Agent(controller)
     agent.say(HELLO, LEDGER)
@@ -155,9 +169,20 @@ def test_a_process_that_ends_while_it_is_asked_has_ended_without_notice(controll
 
 def test_random_messages_end_their_connections_and_nothing_else(controller):
     source = random.Random(1)
-    parts = [HELLO, LOADED, LAUNCH, LAUNCHED, CALLED, {"message": "ended"}, {"message": "allocated", "address": 1}]
+    parts = [
+        HELLO,
+        LOADED,
+        LAUNCH,
+        LAUNCHED,
+        DECIDING,
+        COMPLETED,
+        CALLING,
+        CALLED,
+        {"message": "ended"},
+        {"message": "allocated", "address": 1},
+    ]
     files = len(os.listdir("/proc/self/fd"))
-    for _ in range(200):
+    for _ in range(int(os.environ.get("LUTHIER_AGENT_FUZZ", "200"))):
         agent = Agent(controller)
         try:
             agent.say(HELLO, LEDGER)

@@ -133,6 +133,13 @@ impl Code {
         self.count
     }
 
+    /// Forgets everything that is loaded; gives the numbers of the objects.
+    pub fn clear(&mut self) -> Vec<u64> {
+        self.executables.clear();
+        self.kernels.clear();
+        std::mem::take(&mut self.objects).into_values().map(|object| object.number).collect()
+    }
+
     /// Forgets all that an executable had.
     pub fn remove(&mut self, executable: Handle) -> Vec<Object> {
         self.executables.remove(&executable);

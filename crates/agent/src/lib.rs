@@ -61,6 +61,14 @@ pub unsafe extern "C" fn OnLoad(table: *mut u8, _version: u64, _failed: u64, _na
 /// ROCr's last word to a tool.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(session) = session::current().filter(|session| session.is_active()) {
+            calls::inside(|| wrap::forget(session));
+        }
+    }));
+    if done.is_err() {
+        complain("a mistake in the agent: its report may not be whole");
+    }
     session::end();
 }
 

@@ -137,8 +137,9 @@ impl Link {
 
     /// Waits for what the controller says, and the file that comes with it.
     pub fn hear(&self) -> Result<(Asked, Option<OwnedFd>), LinkError> {
-        let mut text = vec![0u8; LONGEST];
-        let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
+        // Not filled with zeros: most messages are short.
+        let mut text = Vec::<u8>::with_capacity(LONGEST);
+        let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: LONGEST };
         let mut control = Control([0; 64]);
         // SAFETY: a plain structure of numbers.
         let mut header: libc::msghdr = unsafe { zeroed() };
@@ -164,7 +165,9 @@ impl Link {
         if header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
             return Err(LinkError::Message("it says more than a message holds".into()));
         }
-        let asked = serde_json::from_slice(&text[..len]);
+        // SAFETY: the kernel has written as many bytes, which is no more than there is room for.
+        unsafe { text.set_len(len) };
+        let asked = serde_json::from_slice(&text);
         let asked = asked.map_err(|e| LinkError::Message(format!("it says something unknown: {e}")))?;
         Ok((asked, files.next()))
     }

@@ -15,8 +15,8 @@ use crate::runtime::Runtime;
 use crate::table::Table;
 use crate::wrap;
 
-/// Kernels that are counted each for itself; further ones share the last place.
-pub const SLOTS: usize = 1 << 14;
+/// Kernels that are counted each for itself. Further ones share the last place, and are not instrumented.
+pub const SLOTS: usize = 1 << 16;
 /// Numbers of the ledger for each kernel: how often it was launched as it is, how often instrumented, how many of these
 /// launches are followed to their end, and how many have ended.
 pub const COUNTERS: usize = 4;

@@ -317,6 +317,15 @@ unsafe extern "C" fn define_read_only(
     status
 }
 
+/// The runtime is shut down: nothing that it had is there any more.
+pub fn forget(session: &Session) {
+    lock(&session.signals).clear();
+    let gone = session.code.write().unwrap_or_else(PoisonError::into_inner).clear();
+    for object in gone {
+        session.tell(&Said::Unloaded { object }, None);
+    }
+}
+
 /// Ends what there is with the controller.
 pub fn finish(session: &session::Session) {
     if session.is_active() {

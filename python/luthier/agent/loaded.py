@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _CALLBACKS = ("on_kernel", "on_launch", "on_complete")
 #: Why the original runs where nobody has asked for anything else.
 NOT_SELECTED, NOT_FOR_KERNELS = "not selected", "no tool is about kernels"
+#: The last place of the ledger is that of all kernels that have none of their own.
+NO_ROOM = "the process has launched more kernels than are counted each for itself"
 #: Numbers of the ledger for each kernel, 8 bytes each: launches of the original, instrumented ones, how many of these are
 #: followed, and how many of those have ended.
 COUNTERS = 4
@@ -133,6 +135,8 @@ class Watched:
 
     def launches(self) -> tuple[int, int]:
         """How often it was launched as it is, and how often instrumented, as of now."""
+        if self.why == NO_ROOM:
+            return 0, 0
         assert self.object.process.ledger is not None
         original, instrumented, _, _ = self._counters(self.object.process.ledger)
         return original, instrumented
@@ -142,6 +146,8 @@ class Watched:
 
     def result(self, ledger: Memory) -> dict[str, Any]:
         """What ``--json`` holds for it."""
+        if self.why == NO_ROOM:
+            return {"name": self.name, "launches": None, "instrumented": 0, "why": self.why}
         original, instrumented, followed, ended = self._counters(ledger)
         entry: dict[str, Any] = {"name": self.name, "launches": original + instrumented, "instrumented": instrumented}
         if followed:

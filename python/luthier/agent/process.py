@@ -12,7 +12,7 @@ from ..errors import ToolError
 from ..report import Report, plain
 from .app import App, read_memory
 from .functions import functions
-from .loaded import COUNTERS, Loaded, Made, Watched
+from .loaded import COUNTERS, NO_ROOM, Loaded, Made, Watched
 from .selection import rules
 from .shared import Memory
 from .wire import VERSION, Gone, Wire, WireError, close
@@ -118,6 +118,7 @@ class Process:
         return heard
 
     def _loaded(self, said: dict[str, Any], file: int) -> None:
+        self.ended = False  # if the runtime was shut down, it has been started again
         memory = Memory(file, writable=False)
         number = said["object"]
         if number in self.objects:
@@ -191,6 +192,10 @@ class Process:
             raise WireError(f"a launch of a kernel of the code object {said['object']}, which is not loaded")
         if said["kernel"] in loaded.kernels:
             raise WireError(f"a first launch of the kernel at {said['kernel']:#x} comes again")
+        if room == len(self.ledger):
+            loaded.kernels[said["kernel"]] = Watched(f"at {said['kernel']:#x}", said["slot"], loaded, why=NO_ROOM)
+            self._wire.say("original")
+            return
         with _Waiting(self):
             watched, made = loaded.first_launch(said["kernel"], said["slot"], self._allocate)
         if made is None:

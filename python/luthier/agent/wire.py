@@ -65,7 +65,10 @@ class Wire:
         """Says something, with a file. That nobody listens any more is noticed when an answer is waited for."""
         data = json.dumps({"message": message, **parts}).encode()
         with contextlib.suppress(ConnectionError):
-            socket.send_fds(self._socket, [data], [] if file is None else [file])
+            if file is None:
+                self._socket.send(data)
+            else:
+                socket.send_fds(self._socket, [data], [file])
 
     def hear(self) -> tuple[dict[str, Any], list[int]] | None:
         """What is said, and the files that come with it, which are the caller's to close; None at the end."""

@@ -1,0 +1,6 @@
+//! The library stays when ROCr closes it: what it has registered, and its threads, may be called later.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+}
