@@ -325,3 +325,6 @@ fn perform(w: &mut Wave, op: &Op, form: Form, layout: &Layout, atomic: Atomic, a
     }
     Ok(access::perform(w, Action::Atomic(atomic, returns), rows, at))
 }
+
+#[cfg(test)]
+mod tests;
