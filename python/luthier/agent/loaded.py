@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
-from ..code_object import CodeObject
 from ..errors import LuthierError, ToolError
-from ..planning import Planner, _distinct_names, rejections
 from ..report import Report, plain
 from ..tool import Tool
-from .launches import AppLaunch, sizes
 from .shared import Memory, Variables
 from .wire import WireError
 from .wishes import overrides
 
 if TYPE_CHECKING:
+    from ..code_object import CodeObject
+    from .launches import AppLaunch
     from .process import Process
 
 _CALLBACKS = ("on_kernel", "on_launch", "on_complete")
@@ -84,6 +82,8 @@ class Watched:
 
     def tell(self, said: dict[str, Any], follow: bool) -> dict[str, Any]:
         """Tells the tools of a launch; gives what it is to run, and its packet if that is changed."""
+        from .launches import AppLaunch, sizes
+
         packet = said["packet"]
         grid, block = sizes(packet)
         launch = AppLaunch(
@@ -117,6 +117,8 @@ class Watched:
     @cached_property
     def reports(self) -> list[Report]:
         """Every tool's report, as of when it is first asked for; none if the original runs."""
+        from ..planning import _distinct_names
+
         names = _distinct_names(self.tools)
         found = []
         for tool in self.tools if self.why is None else ():
@@ -193,6 +195,9 @@ class Loaded:
     @cached_property
     def code_object(self) -> CodeObject:
         """The ELF file, parsed."""
+        from .. import _core
+        from ..code_object import CodeObject
+
         return CodeObject(_core.CodeObject.parse(self.data), self.uri)
 
     def kernel_at(self, address: int) -> LoadedKernel | None:
@@ -263,6 +268,9 @@ class Loaded:
             return watched, None
 
     def _instrument(self, watched: Watched, allocate: Callable[[int], tuple[Memory, int]]) -> Made | None:
+        from .. import _core
+        from ..planning import Planner, rejections
+
         name, original = watched.name, self.code_object
         if name not in self.selected:
             watched.why = NOT_SELECTED

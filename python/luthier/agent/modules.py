@@ -11,7 +11,6 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .. import _core
 from ..errors import LuthierError, ToolError
 from .calls import Call
 
@@ -104,6 +103,8 @@ class Registrations:
 
     def _recognised(self, call: Call) -> ToolModule | None:
         """The module that is registered, if it is a tool's."""
+        from .. import _core
+
         found: dict[str, bytes] = {}
         for target, data in _entries(call):
             try:

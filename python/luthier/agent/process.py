@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import _core
 from ..errors import ToolError
 from ..report import Report, plain
 from .app import App, read_memory
@@ -17,6 +16,9 @@ from .selection import rules
 from .shared import Memory
 from .wire import VERSION, Gone, Wire, WireError, close
 from .wishes import Wishes
+
+if TYPE_CHECKING:
+    from .. import _core
 
 
 class Process:
@@ -49,6 +51,7 @@ class Process:
         try:
             self._wire.check_user()
             self._hello(tools)
+            threading.Thread(target=_warm_up, daemon=True).start()
             while (heard := self._wire.hear()) is not None:
                 self._take(*heard, tools)
         except Gone:
@@ -279,6 +282,14 @@ class Process:
         if self.reports:
             found["tools"] = {report.tool: plain(report.result) for report in self.reports}
         return found
+
+
+def _warm_up() -> None:
+    """Imports what the first launch of all needs, while the process goes on."""
+    import importlib
+
+    for name in ("..code_object", "..planning", ".launches"):
+        importlib.import_module(name, __package__)
 
 
 class _Waiting:
