@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{Decoder, Inst, Mode, VgprMsb};
 
 use crate::lower::{Builder, Ending, Limits, row_of};
@@ -280,8 +281,11 @@ impl Program {
                 let unallocated = builder.check_limits(&inst).err();
                 checked.push(Box::new(Checked { unallocated, ..Checked::new(&inst, pc) }));
             }
+            let next = pc + inst.size() as u64;
+            builder.msb_follows =
+                self.high_vgprs && inst.info().op() == IsaOp::SSetregB32 && self.sets_msb_at(w, next, builder.msb);
             let ending = builder.instruction(&inst, pc, number);
-            pc += inst.size() as u64;
+            pc = next;
             if self.strict && inst.info().op().is_gws() && !self.waits_at(w, pc, builder.msb) {
                 builder.ops.iter_mut().rev().take(1).for_each(|op| op.imm |= gws::UNWAITED);
             }
@@ -321,6 +325,11 @@ impl Program {
     /// Whether the instruction at an address waits for all DS operations.
     fn waits_at(&self, w: &Wave, pc: u64, msb: VgprMsb) -> bool {
         self.decode(w, pc, msb).is_ok_and(|inst| strict::waits_for_ds(&inst))
+    }
+
+    /// Whether the instruction at an address sets the upper bits of VGPR numbers.
+    fn sets_msb_at(&self, w: &Wave, pc: u64, msb: VgprMsb) -> bool {
+        self.decode(w, pc, msb).is_ok_and(|inst| inst.info().op() == IsaOp::SSetVgprMsb)
     }
 
     fn decode(&self, w: &Wave, pc: u64, msb: VgprMsb) -> Result<Inst, String> {

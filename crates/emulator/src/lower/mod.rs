@@ -100,6 +100,8 @@ pub struct Builder {
     pub index_mode: u8,
     /// The upper bits of VGPR numbers (gfx1250).
     pub msb: VgprMsb,
+    /// The next instruction sets them.
+    pub msb_follows: bool,
 }
 
 impl Builder {
@@ -112,6 +114,7 @@ impl Builder {
             next_temp: rows::TEMP,
             index_mode,
             msb: VgprMsb::ZERO,
+            msb_follows: false,
         }
     }
 
@@ -156,6 +159,8 @@ impl Builder {
                 self.msb = msb;
                 self.push_handler(set_msb, Op { imm: msb.bits().into(), ..Op::NOTHING }, 1);
             }
+            // What they are does not matter where they are set anew before anything names a VGPR.
+            MsbChange::Unknown if self.msb_follows => {}
             MsbChange::Unknown => {
                 return Err(format!("{}: upper bits of VGPR numbers from a register", inst.info().mnemonic));
             }
