@@ -147,11 +147,16 @@ impl Emitter<'_, '_> {
             }
         }
         for &(special, home) in &self.allocation.specials {
-            self.read(special, machine.save(special, home)?)?;
+            let copy = machine.save(special, home)?;
+            // The upper bits of VGPR numbers, which are others here, matter in a copy that a hook looks at only.
+            let looks = |d: &Assigned| self.demands[d.demand].specials().any(|(s, _)| s == special);
+            match self.allocation.hooks.iter().any(looks) {
+                true => self.read(special, copy)?,
+                false => self.all(copy)?,
+            }
         }
         if self.allocation.default_modes {
             self.all(machine.default_fp_mode()?)?;
-            self.after_mode()?;
         }
         Ok(())
     }
@@ -262,7 +267,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// MODE has been written.
+    /// MODE has been written from a register. (From a number, the upper bits of VGPR numbers become that number's: none.)
     fn after_mode(&mut self) -> Result<(), EncodeError> {
         match self.env.machine.ops.set_vgpr_msb(0) {
             Some(inst) if self.env.machine.mode_holds_vgpr_msb() => self.push(inst?),
@@ -297,7 +302,6 @@ impl Emitter<'_, '_> {
         if prepared.needs_fp_mode && earlier.into_iter().any(mode) {
             // A hook before this one has left other modes.
             self.all(machine.default_fp_mode()?)?;
-            self.after_mode()?;
         }
         // A run of memory instructions that is replayed must still find its addresses: keep runs apart.
         if self.env.replays && prepared.starts_with_memory {
