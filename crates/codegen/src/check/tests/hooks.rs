@@ -51,6 +51,7 @@ pub fn all(mode: Mode) -> Option<Vec<Hook>> {
         hook("special state", specials(mode)?, specials_args(mode))?,
         hook("rounding", rounding(mode)?, vec![Arg::Reg(v(8, 1))])?,
         hook("wide", wide(mode)?, vec![Arg::Reg(s(8, 1)), Arg::Reg(v(8, 1))])?,
+        hook("copies", copies(mode)?, vec![Arg::Reg(v(8, 1)), Arg::Reg(v(9, 1))])?,
     ];
     if mode.target().generation().is_gfx9_family() {
         all.push(hook("flat scratch", one_scalar(mode, 2)?, vec![Arg::InOut(RegRange::new(Reg::FLAT_SCRATCH_LO, 2))])?);
@@ -146,6 +147,13 @@ fn wide(mode: Mode) -> Option<Arc<Template>> {
     let args = vec![place(s(0, 1), false, false), place(v(0, 1), false, false)];
     let whole = (4..8).map(Reg::vgpr).collect();
     Maker { mode, source: &source, groups, args, relocs: vec![], whole }.make("wide")
+}
+
+/// Changes what it is given.
+fn copies(mode: Mode) -> Option<Arc<Template>> {
+    let source = "v_xor_b32_e32 v0, v0, v1\nv_xor_b32_e32 v1, v1, v0\n";
+    let args = vec![place(v(0, 1), false, true), place(v(1, 1), false, true)];
+    Maker { mode, source, groups: vec![], args, relocs: vec![], whole: RegSet::EMPTY }.make("copies")
 }
 
 fn one_scalar(mode: Mode, count: u8) -> Option<Arc<Template>> {

@@ -15,6 +15,8 @@ pub const BUFFER: u64 = 0x10_0000_0000;
 pub struct Busy {
     pub sgprs: u32,
     pub vgprs: u32,
+    /// AGPRs that it is given behind its VGPRs, and of which it uses the first.
+    pub agprs: u32,
 }
 
 impl Busy {
@@ -45,6 +47,7 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
         writeln!(body, "v_mov_b32_e32 v{n}, {value:#x}").unwrap();
     }
     // The middle: everything is live from here on.
+    body += if busy.agprs > 0 { "s_nop 0\nv_accvgpr_write_b32 a0, 0\n" } else { "s_nop 0\n" };
     write!(
         body,
         "s_mov_b32 m0, 5\nv_cmp_eq_u32_e32 {vcc}, 3, v1\ns_cmp_eq_u32 s2, s3\n{load} v4, v[2:3], off\n\
@@ -77,14 +80,20 @@ pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
         true => String::new(),
         false => format!("  .amdhsa_wavefront_size32 {}\n", u32::from(mode.wave() == Wave::W32)),
     };
+    // Where the hardware does not know a wave's scratch by itself, the kernel is told.
+    let scratch_init = match generation {
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx10 => ".amdhsa_user_sgpr_flat_scratch_init 1\n",
+        _ => "",
+    };
+    let total = room + busy.agprs;
     let source = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--{name}\"\n.amdhsa_code_object_version 6\n.text\n.protected busy\n\
          .globl busy\n.p2align 8\n.type busy,@function\nbusy:\n{body}.size busy, .-busy\n.rodata\n.p2align 6\n\
-         .amdhsa_kernel busy\n  .amdhsa_next_free_vgpr {room}\n  .amdhsa_next_free_sgpr {}\n{accum}{wave}\
+         .amdhsa_kernel busy\n  .amdhsa_next_free_vgpr {total}\n  .amdhsa_next_free_sgpr {}\n{accum}{wave}{scratch_init}\
          .amdhsa_user_sgpr_kernarg_segment_ptr 1\n.amdhsa_kernarg_size 8\n.end_amdhsa_kernel\n.amdgpu_metadata\n---\n\
          amdhsa.version: [1, 2]\namdhsa.kernels:\n  - .name: busy\n    .symbol: busy.kd\n    .kernarg_segment_size: 8\n    \
          .group_segment_fixed_size: 0\n    .private_segment_fixed_size: 0\n    .kernarg_segment_align: 8\n    \
-         .wavefront_size: {lanes}\n    .sgpr_count: {}\n    .vgpr_count: {room}\n    .max_flat_workgroup_size: 1024\n    \
+         .wavefront_size: {lanes}\n    .sgpr_count: {}\n    .vgpr_count: {total}\n    .max_flat_workgroup_size: 1024\n    \
          .args:\n      - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}\n...\n\
          .end_amdgpu_metadata\n",
         busy.sgprs,

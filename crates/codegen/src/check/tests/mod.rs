@@ -19,22 +19,25 @@ use crate::check;
 use crate::layout::chunk::ChunkId;
 
 /// Kernels from nearly everything free to nothing free, with the VGPRs that they are given.
-const PRESSURES: [(Busy, u32); 3] =
-    [(Busy { sgprs: 12, vgprs: 16 }, 24), (Busy { sgprs: 90, vgprs: 40 }, 64), (Busy { sgprs: 100, vgprs: 64 }, 64)];
+const PRESSURES: [(Busy, u32); 3] = [
+    (Busy { sgprs: 12, vgprs: 16, agprs: 0 }, 24),
+    (Busy { sgprs: 90, vgprs: 40, agprs: 0 }, 64),
+    (Busy { sgprs: 100, vgprs: 64, agprs: 0 }, 64),
+];
 
-/// The same, with one that uses VGPRs past v255 where there are any.
+/// The same, with one that uses VGPRs past v255 where there are any, and those that leave no VGPR of a wave of the largest
+/// workgroup, so that VGPRs wait in scratch or in AGPRs.
 fn pressures(mode: Mode) -> Vec<(Busy, u32)> {
-    let upper = (mode.target().vgprs() > 256).then_some((Busy { sgprs: 20, vgprs: 16 }, 272));
-    PRESSURES.into_iter().chain(upper).collect()
-}
-
-/// Where some mutations of loans in scratch, and of moves of accumulators that take every lane (CDNA1), are not told from
-/// harmless ones yet. They run if targets are asked for.
-const OPEN_MUTATIONS: [Generation; 2] = [Generation::Gfx9, Generation::Gfx1250];
-
-/// The environment says which targets.
-fn asked() -> bool {
-    std::env::var_os("LUTHIER_TARGETS").is_some() || std::env::var_os("LUTHIER_ALL_TARGETS").is_some()
+    let upper = (mode.target().vgprs() > 256).then_some((Busy { sgprs: 20, vgprs: 16, agprs: 0 }, 272));
+    let most = match mode.target().generation() {
+        Generation::Gfx9 | Generation::Gfx1250 => 64,
+        _ if matches!(mode.target(), luthier_isa::Target::Gfx1100 | luthier_isa::Target::Gfx1200) => 192,
+        _ => 128,
+    };
+    let full = (most > 64).then_some((Busy { sgprs: 100, vgprs: most, agprs: 0 }, most));
+    let unified = matches!(mode.target().generation(), Generation::Gfx90a | Generation::Gfx940);
+    let halves = unified.then_some((Busy { sgprs: 100, vgprs: 64, agprs: 64 }, 64));
+    PRESSURES.into_iter().chain(upper).chain(full).chain(halves).collect()
 }
 
 /// A processor of each generation in each wave size; all of them if `LUTHIER_ALL_TARGETS` is set.
@@ -98,8 +101,7 @@ fn every_way_of_breaking_a_splice_is_noticed() {
     /// Places of one kernel and hook that are broken.
     const MOST: usize = 4;
     let mut table: BTreeMap<String, (usize, usize, String)> = BTreeMap::new();
-    let open = |mode: &Mode| OPEN_MUTATIONS.contains(&mode.target().generation());
-    for mode in modes().into_iter().filter(|mode| asked() || !open(mode)) {
+    for mode in modes() {
         let Some(hooks) = hooks::all(mode) else { return };
         for (busy, room) in pressures(mode) {
             let Some(object) = kernels::busy(mode, busy, room) else { return };
@@ -222,8 +224,7 @@ fn waits_that_nobody_misses_are_not_needed_by_the_kernel() {
     /// Waits of one kernel and hook that are taken away.
     const MOST: usize = 6;
     let mut table: BTreeMap<String, [usize; 3]> = BTreeMap::new();
-    // On gfx1250 the device does not set all of MODE from a register, and hooks that do it do not run.
-    let waits = |mode: &Mode| (Generation::Gfx10..Generation::Gfx1250).contains(&mode.target().generation());
+    let waits = |mode: &Mode| mode.target().generation() >= Generation::Gfx10;
     for mode in modes().into_iter().filter(waits) {
         let Some(hooks) = hooks::all(mode) else { return };
         let Some(object) = kernels::busy(mode, PRESSURES[0].0, PRESSURES[0].1) else { return };

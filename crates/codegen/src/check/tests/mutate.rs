@@ -4,7 +4,9 @@
 //! only moves that take every lane (CDNA1's to and from accumulators); dropping a save or restore of a register that the
 //! hooks do not touch after all, or a value that is there already from the hook before; one of several waits for the same
 //! counter with nothing but loads from scratch in between; setting upper bits of VGPR numbers to the zero that they are, or where
-//! nothing names a VGPR before they are set again;
+//! nothing names a VGPR before they are set again; putting away more lanes than have to be, in a home that is nobody's
+//! (a save in front of the change of EXEC that narrows it), or fetching back fewer, where the hooks run under the EXEC of
+//! the application all the time and so have changed no other lane;
 //! swapping instructions of a hook that do the same to other registers, or writes of two lanes.
 
 use luthier_isa::op::Op;
@@ -113,14 +115,15 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     let takes_all =
         |i: &Inst| i.info().op().name().starts_with("v_accvgpr_") && i.info().flags.contains(Flags::IGNORES_EXEC);
     let apart = whole.insts.get(next).is_some_and(|other| !takes_all(&inst) && !takes_all(other));
-    if apart && !whole.in_hook(next) && depend(&inst, &whole.insts[next]) {
+    let ops = &env.machine.ops;
+    let full = ops.mov_mask(Reg::EXEC_LO, Operand::Inline(193)).unwrap();
+    let harmless = apart && (saves_more(whole, at, &full) || fetches_less(whole, at, &full));
+    if apart && !harmless && !whole.in_hook(next) && depend(&inst, &whole.insts[next]) {
         let mut changed = whole.clone();
         changed.insts.swap(at, next);
         let pair = format!("swap: {class} and {}", self::class(&whole.insts[next]));
         found.push((pair, changed));
     }
-    let ops = &env.machine.ops;
-    let full = ops.mov_mask(Reg::EXEC_LO, Operand::Inline(193)).unwrap();
     if whole.insts[at] != full && matters(whole, at) && !is_full(whole, at, &full) {
         found.push(("clobber EXEC".to_owned(), inserted(whole, at, full)));
     }
@@ -198,13 +201,60 @@ fn matters(whole: &Spliced, at: usize) -> bool {
 /// The upper bits of VGPR numbers are set again before anything names a VGPR or reads MODE.
 fn no_vgpr_until_set_again(whole: &Spliced, from: usize) -> bool {
     let rest = &whole.insts[from..];
-    let end = rest.iter().position(|i| i.info().op() == Op::SSetVgprMsb);
+    let end = rest.iter().position(|i| matches!(i.info().op(), Op::SSetVgprMsb | Op::SSetregImm32B32));
     let matters = |inst: &Inst| {
         let mut matters = false;
-        inst.for_each_access(|a| matters |= a.reg.is_vgpr() || a.reg == Reg::MODE && a.access.reads());
+        // A write of the bits ends what they were; a copy of MODE that only goes back has others put into their place
+        // behind that.
+        let harmless = match inst.info().op() {
+            Op::SSetregB32 => inst.field(Field::Simm16).is_some_and(|hwreg| hwreg >> 6 == 31 << 5),
+            Op::SGetregB32 => !looked_at(whole, inst),
+            _ => false,
+        };
+        inst.for_each_access(|a| matters |= a.reg.is_vgpr() || a.reg == Reg::MODE && a.access.reads() && !harmless);
         matters
     };
     end.is_some_and(|end| !rest[..end].iter().any(matters))
+}
+
+/// Something but a write of a hardware register reads what the instruction writes.
+fn looked_at(whole: &Spliced, inst: &Inst) -> bool {
+    let copy = inst.operands().find(|(info, _)| info.access.writes()).and_then(|(_, v)| v.reg());
+    whole.insts.iter().filter(|other| other.info().op() != Op::SSetregB32).any(|other| {
+        let mut reads = false;
+        other.for_each_access(|a| reads |= a.access.reads() && copy.is_some_and(|copy| copy.first == a.reg));
+        reads
+    })
+}
+
+/// Behind the change of EXEC at `at`, which takes lanes away, something is put into a home that is nobody's in any lane:
+/// in front of it, it would be put away in all.
+fn saves_more(whole: &Spliced, at: usize, full: &Inst) -> bool {
+    let next = &whole.insts[at + 1];
+    let nobodys = match next.info().op() {
+        Op::ScratchStoreDword => true,
+        Op::VAccvgprWriteB32 => {
+            let home = next.operands().find(|(info, _)| info.access.writes()).and_then(|(_, v)| v.reg());
+            home.is_some_and(|home| {
+                home.units().all(|r| !whole.live.active.contains(r) && !whole.live.inactive.contains(r))
+            })
+        }
+        _ => false,
+    };
+    class(&whole.insts[at]) == "change of EXEC" && nobodys && whole.insts[at] != *full && is_full(whole, at, full)
+}
+
+/// Behind the change of EXEC at `at`, which switches all lanes on, something is fetched from its home, but no hook has
+/// run with other lanes than the application's.
+fn fetches_less(whole: &Spliced, at: usize, full: &Inst) -> bool {
+    let fetches = matches!(whole.insts[at + 1].info().op(), Op::ScratchLoadDword | Op::VAccvgprReadB32);
+    let sets_exec = |inst: &Inst| {
+        let mut sets = false;
+        inst.for_each_access(|a| sets |= a.reg == Reg::EXEC_LO && a.access.writes());
+        sets
+    };
+    let hooks = whole.spans.iter().flat_map(|span| &whole.insts[span.start..span.end]);
+    fetches && whole.insts[at] == *full && !hooks.into_iter().any(sets_exec)
 }
 
 /// EXEC is full already.
