@@ -242,18 +242,6 @@ fn resources(generation: Generation) -> Vec<(u32, u32)> {
     }
 }
 
-/// Words 1 to 5 of a resource of a line of 64 texels of 32 bits, without the address.
-fn image(generation: Generation) -> Option<[u32; 5]> {
-    let select = 0xfac | 8 << 28;
-    Some(match generation {
-        Generation::Gfx940 | Generation::Gfx1250 => return None,
-        g if g.is_gfx9_family() => [4 << 20 | 4 << 26, 63 | 4 << 28, select, 63 << 13, 0],
-        Generation::Gfx10 => [20 << 20 | 3 << 30, 15 | 1 << 31, select, 0, 4 << 20],
-        Generation::Gfx11 => [20 << 20 | 3 << 30, 15, select, 0, 4 << 20],
-        _ => [20 << 17 | 3 << 30, 15, select, 0, 4 << 20],
-    })
-}
-
 /// Every form of access.
 fn forms(w: &Words) -> String {
     // v2: small; v3: eight times the lane; v[6:7]: an address of each lane's own.
@@ -327,15 +315,10 @@ fn forms(w: &Words) -> String {
     if w.generation != Generation::Gfx1250 {
         body += "s_mov_b32 m0, 0x80\ns_nop 0\nds_read_addtid_b32 v4 offset:16\nds_append v4 offset:4\nwait\n";
     }
-    if let Some(words) = image(w.generation) {
-        let dim = if w.generation.is_gfx9_family() { "" } else { " dim:SQ_RSRC_IMG_1D" };
-        let unorm = if w.generation >= Generation::Gfx12 { "" } else { " unorm" };
-        body += &format!("s_lshr_b64 s[12:13], s[2:3], 8\ns_or_b32 s13, s13, {:#x}\n", words[0]);
-        for (n, word) in words[1..].iter().chain(&[0, 0]).enumerate() {
-            body += &format!("s_mov_b32 s{}, {word:#x}\n", 14 + n);
-        }
-        body += &format!("image_load v4, v8, s[12:19] dmask:0x1{dim}{unorm}\nwait\n");
-        body += &format!("image_store v9, v8, s[12:19] dmask:0x1{dim}{unorm}\nwait\n");
+    if let Some((resource, modifiers)) = w.image() {
+        body += &resource;
+        body += &format!("image_load v4, v8, s[12:19] {modifiers}\nwait\n");
+        body += &format!("image_store v9, v8, s[12:19] {modifiers}\nwait\n");
     }
     let body = w.translate(&body.replace("  wait\n", "wait\n"));
     // Once more with few lanes.
@@ -351,7 +334,7 @@ fn addresses_in_every_form_are_those_of_the_accesses() {
         let compared = compare(mode, "forms", &object);
         println!("{} {:?}: {compared:?}", mode.target().name(), mode.wave());
         let spaces = |name| compared.keys().any(|(space, _)| *space == name);
-        let images = image(words.generation).is_none() || spaces("image");
+        let images = words.image().is_none() || spaces("image");
         assert!(images && ["global", "flat", "buffer", "lds"].into_iter().all(spaces), "{mode:?}: {compared:?}");
     }
 }

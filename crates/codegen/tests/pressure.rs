@@ -55,7 +55,7 @@ fn run(w: &Words, name: &str, kernel: &Kernel) -> Result<usize, String> {
             return Err(format!("the plain kernel stops: {error}"));
         }
         if judged.clean != Some(true) {
-            return Err("strict mode finds something in the plain kernel".to_owned());
+            return Err(format!("strict mode finds something in the plain kernel: {:?}", judged.finding));
         }
         // Where nothing can be put away, hooks that need VGPRs in all lanes are rejected by name, and nothing else is.
         let registers = |r: &&Rejected| matches!(r.reason, Rejection::Registers { .. } | Rejection::NoHome { .. });
@@ -114,11 +114,10 @@ fn all_vgprs() {
 #[test]
 fn all_agprs() {
     everywhere_that_has("agprs", |w| {
-        // CDNA1's own moves of accumulators need waits that this kernel has not.
-        if !w.has_agprs() || w.mode.target().name() == "gfx908" {
+        if !w.has_agprs() {
             return None;
         }
-        let mut body = String::new();
+        let mut body = "s_nop 4\n".to_owned();
         (0..256).step_by(4).for_each(|n| body += &format!("v_accvgpr_write_b32 a{n}, v0\ns_nop 4\n"));
         (0..256)
             .filter(|n| n % 4 != 0)
@@ -236,6 +235,84 @@ fn matrix_operations_at_work() {
             _ => return None,
         }
         Some(Kernel { agprs: 4, ..Kernel::of(body)? })
+    });
+}
+
+#[test]
+fn image_loads_and_stores_in_flight() {
+    everywhere_that_has("image", |w| {
+        let (resource, modifiers) = w.image()?;
+        let body = format!(
+            "{resource}v_lshrrev_b32_e32 v2, 2, v0\nimage_load v4, v2, s[12:19] {modifiers}\n\
+             image_load v5, v2, s[12:19] {modifiers}\nv_mov_b32_e32 v6, 5\ns_mov_b32 s4, 7\n\
+             image_store v6, v2, s[12:19] {modifiers}\nv_mov_b32_e32 v7, s4\n{wait}v_xor_b32_e32 v1, v4, v1\n\
+             v_xor_b32_e32 v1, v5, v1\nv_xor_b32_e32 v1, v7, v1\n",
+            wait = w.wait()
+        );
+        Kernel::of(body)
+    });
+}
+
+/// The lanes that a DPP move reads, and those that it keeps, with few lanes on.
+#[test]
+fn moves_between_lanes_across_the_seam() {
+    everywhere_that_has("lanes", |w| {
+        let mut body = "v_mov_b32_e32 v2, 3\nv_mov_b32_e32 v3, 4\nv_mov_b32_e32 v4, 5\n".to_owned();
+        body += &(w.exec(0x0f0f_5a5a_5555_9669) + &"v_nop\n".repeat(10));
+        for control in ["quad_perm:[1,0,3,2]", "row_shr:1", "row_ror:3", "row_mirror", "row_half_mirror"] {
+            for more in
+                ["row_mask:0xf bank_mask:0xf", "row_mask:0x5 bank_mask:0x3", "row_mask:0xf bank_mask:0xf bound_ctrl:1"]
+            {
+                body += &format!(
+                    "v_xor_b32_e32 v4, v1, v2\ns_nop 1\nv_mov_b32_dpp v2, v4 {control} {more}\nv_xor_b32_e32 v1, v2, v1\n"
+                );
+            }
+        }
+        if !w.generation.is_gfx9_family() {
+            body += "v_xor_b32_e32 v4, v1, v2\nv_mov_b32_dpp v3, v4 dpp8:[7,6,5,4,3,2,1,0]\nv_xor_b32_e32 v1, v3, v1\n";
+            body += "s_mov_b32 s4, 0x76543210\ns_mov_b32 s5, 0xfedcba98\nv_permlane16_b32 v3, v1, s4, s5\n\
+                     v_permlanex16_b32 v2, v1, s4, s5\nv_xor_b32_e32 v1, v3, v1\nv_xor_b32_e32 v1, v2, v1\n";
+        }
+        let add = if w.generation.is_gfx9_family() { "v_add_u32_e64" } else { "v_add_nc_u32_e64" };
+        // A scalar that a vector instruction has written, as a lane's number.
+        let settled = if w.generation == Generation::Gfx12 { "s_wait_alu 0xf1fc" } else { "s_nop 4" };
+        body += &format!(
+            "s_nop 4\nv_readfirstlane_b32 s6, v1\ns_and_b32 s6, s6, 31\n{settled}\nv_readlane_b32 s7, v1, s6\n\
+             {settled}\nv_writelane_b32 v1, s7, 5\n{add} v1, v1, v0\n"
+        );
+        Kernel::of(body)
+    });
+}
+
+#[test]
+fn matrix_operations_of_rdna_at_work() {
+    everywhere_that_has("wmma", |w| {
+        let (dense, sparse) = match (w.generation, w.wide) {
+            (Generation::Gfx11, false) => ("v_wmma_f32_16x16x16_f16 v[8:15], v[16:23], v[24:31], v[8:15]", ""),
+            (Generation::Gfx11, true) => ("v_wmma_f32_16x16x16_f16 v[8:11], v[16:23], v[24:31], v[8:11]", ""),
+            (Generation::Gfx12, false) => (
+                "v_wmma_f32_16x16x16_f16 v[8:15], v[16:19], v[20:23], v[8:15]",
+                "v_swmmac_f32_16x16x32_f16 v[8:15], v[16:19], v[20:27], v28",
+            ),
+            (Generation::Gfx12, true) => (
+                "v_wmma_f32_16x16x16_f16 v[8:11], v[16:17], v[18:19], v[8:11]",
+                "v_swmmac_f32_16x16x32_f16 v[8:11], v[16:17], v[18:21], v28",
+            ),
+            (Generation::Gfx1250, _) => (
+                "v_wmma_f32_16x16x32_f16 v[8:15], v[16:23], v[24:31], v[8:15]",
+                "v_swmmac_f32_16x16x64_f16 v[8:15], v[16:23], v[24:39], v40",
+            ),
+            _ => return None,
+        };
+        let mut body = String::new();
+        (8..16).for_each(|n| body += &format!("v_mov_b32_e32 v{n}, {n}\n"));
+        (16..42).for_each(|n| body += &format!("v_mov_b32_e32 v{n}, 0x3c0038{n:02}\n"));
+        let rest = "v_nop\n".repeat(16);
+        // Something else runs while the matrix is at work.
+        body += &format!("{rest}{dense}\nv_mov_b32_e32 v2, 5\nv_xor_b32_e32 v1, v2, v1\n{rest}{sparse}\n");
+        body += &format!("v_mov_b32_e32 v3, 6\n{rest}v_xor_b32_e32 v1, v3, v1\n");
+        (8..12).for_each(|n| body += &format!("v_xor_b32_e32 v1, v{n}, v1\n"));
+        Some(Kernel { vgprs: 48, ..Kernel::of(body)? })
     });
 }
 

@@ -54,6 +54,8 @@ pub struct Judged {
     pub compared: Compared,
     /// Strict mode finds nothing in either; `None` if the plain kernel does not run to its end.
     pub clean: Option<bool>,
+    /// What it finds there first.
+    pub finding: Option<String>,
     pub report: Report,
 }
 
@@ -74,6 +76,8 @@ pub fn judge(
     let compared = sides.compare(&sides.prepare(&prepare))?;
     let runs = sides.prepare(&prepare);
     let [plain, instrumented] = runs.each_ref().map(|side| side.device.launch(&side.launch));
+    let finding =
+        plain.as_ref().ok().and_then(|plain| plain.findings.first()).map(|f| format!("{}: {}", f.text, f.message));
     let clean = match (plain, instrumented) {
         (Ok(_), Ok(_)) if runs[0].memory() != runs[1].memory() => return Err("memory differs".to_owned()),
         (Ok(plain), Ok(instrumented)) if plain.instructions != instrumented.app_instructions => {
@@ -87,7 +91,7 @@ pub fn judge(
         (Ok(_), Err(e)) => return Err(format!("only the instrumented kernel stops: {e}")),
         (Err(e), Ok(_)) => return Err(format!("only the plain kernel stops: {e}")),
     };
-    Ok(Judged { compared, clean, report: done.report })
+    Ok(Judged { compared, clean, finding, report: done.report })
 }
 
 /// How far the two were the same.

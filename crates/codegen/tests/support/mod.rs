@@ -274,17 +274,13 @@ pub fn scribbler_for(mode: Mode) -> Option<Arc<Template>> {
     let wide = mode.wave() == Wave::W64;
     let (vcc, exec, home) = if wide { ("vcc", "exec", "s[10:11]") } else { ("vcc_lo", "exec_lo", "s10") };
     let (mov, masks) = if wide { ("s_mov_b64", 2) } else { ("s_mov_b32", 1) };
-    let (generation, wait) = (mode.target().generation(), scalar_wait(mode));
-    // On gfx1250 MODE holds the upper bits of VGPR numbers, and the mock device does not put them back from a register.
-    let sets_mode = generation != luthier_isa::Generation::Gfx1250;
+    let wait = scalar_wait(mode);
     let mut source = format!("{mov} {home}, {exec}\n{wait}{mov} {exec}, -1\n");
     (3..6).for_each(|v| source += &format!("v_mov_b32_e32 v{v}, 0x5eed{v:04x}\n"));
     source += &format!("{mov} {exec}, {home}\n");
     (0..3).for_each(|v| source += &format!("v_mov_b32_e32 v{v}, 0xdead{v:04x}\n"));
-    source += &format!("v_cmp_eq_u32_e64 {vcc}, v0, v1\ns_mov_b32 m0, 0xbad\n");
-    if sets_mode {
-        source += "s_setreg_imm32_b32 hwreg(1, 0, 8), 0xa5\n";
-    }
+    source +=
+        &format!("v_cmp_eq_u32_e64 {vcc}, v0, v1\ns_mov_b32 m0, 0xbad\ns_setreg_imm32_b32 hwreg(1, 0, 8), 0xa5\n");
     for s in [0, 2, 4, 6, 8, 9, 10, 12, 13, 14, 15] {
         source += &format!("s_xor_b32 s{s}, s{s}, 0x1234567\n");
     }
@@ -298,9 +294,7 @@ pub fn scribbler_for(mode: Mode) -> Option<Arc<Template>> {
         whole: (3..6).map(Reg::vgpr).collect(),
     };
     let mut template = Arc::unwrap_or_clone(made.make("scribble")?);
-    if sets_mode {
-        template.clobbers.insert(Reg::MODE);
-    }
+    template.clobbers.insert(Reg::MODE);
     Some(Arc::new(template))
 }
 

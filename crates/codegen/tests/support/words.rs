@@ -83,6 +83,28 @@ impl Words {
         }
         body.replace("wait\n", self.wait())
     }
+    /// s[12:19] = the resource of a line of 64 texels of 32 bits at s[2:3]; `None` where there are no images. Then what
+    /// image instructions say besides their registers.
+    pub fn image(&self) -> Option<(String, &'static str)> {
+        let select = 0xfac | 8 << 28;
+        let words = match self.generation {
+            Generation::Gfx940 | Generation::Gfx1250 => return None,
+            g if g.is_gfx9_family() => [4 << 20 | 4 << 26, 63 | 4 << 28, select, 63 << 13, 0],
+            Generation::Gfx10 => [20 << 20 | 3 << 30, 15 | 1 << 31, select, 0, 4 << 20],
+            Generation::Gfx11 => [20 << 20 | 3 << 30, 15, select, 0, 4 << 20],
+            _ => [20u32 << 17 | 3 << 30, 15, select, 0, 4 << 20],
+        };
+        let mut text = format!("s_lshr_b64 s[12:13], s[2:3], 8\ns_or_b32 s13, s13, {:#x}\n", words[0]);
+        for (n, word) in words[1..].iter().chain(&[0, 0]).enumerate() {
+            text += &format!("s_mov_b32 s{}, {word:#x}\n", 14 + n);
+        }
+        let modifiers = match self.generation {
+            g if g.is_gfx9_family() => "dmask:0x1 unorm",
+            Generation::Gfx12 => "dmask:0x1 dim:SQ_RSRC_IMG_1D",
+            _ => "dmask:0x1 dim:SQ_RSRC_IMG_1D unorm",
+        };
+        Some((text, modifiers))
+    }
     pub fn has_agprs(&self) -> bool {
         self.mode.target().name() == "gfx908" || matches!(self.generation, Generation::Gfx90a | Generation::Gfx940)
     }
