@@ -1,0 +1,149 @@
+"""Random plans: hooks of several kinds at random places, which may change nothing that the application does."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+import luthier as lt
+
+
+class RandomPlan(lt.Tool):
+    """Hooks of several kinds at random places."""
+
+    count = lt.Counter()
+    total = lt.DeviceArray(lt.u64, 8)
+    seen = lt.DeviceArray(lt.u32, 64)
+
+    def __init__(self, seed: int = 0, density: float = 0.6):
+        """The seed, and how likely a hook, or one more hook, is at an instruction."""
+        self.random = random.Random(seed)
+        self.density = density
+
+    @lt.hook
+    def tick(count: lt.counter):
+        count += 1
+
+    @lt.hook
+    def sum_up(total: lt.ptr[lt.u64], value: lt.u32):
+        lt.wave_atomic_add(total, lt.popcount(lt.exec_mask()) + lt.u64(value))
+
+    @lt.hook
+    def scribble(seen: lt.ptr[lt.u32], value: lt.u32):
+        x = value * 2654435761
+        y = x ^ (x >> 15)
+        z = y * 2246822519 + x
+        for _i in range(3):
+            z = z ^ (z << 7)
+            y = y + (z >> 3)
+        lt.atomic_max(seen + (lt.lane_id() & 63), x + y + z)
+
+    @lt.hook
+    def fraction(seen: lt.ptr[lt.u32], value: lt.f32):
+        if value * 0.5 > 1.0:
+            lt.atomic_add(seen + (lt.lane_id() & 63), 1)
+
+    @lt.hook
+    def where(total: lt.ptr[lt.u64], address: lt.u64, pc: lt.u64, point: lt.u32):
+        lt.atomic_add(total + 1, (address & 255) + pc + lt.u64(point))
+
+    def hook(self, instr):
+        """A hook with arguments that suit the instruction."""
+        choose = self.random
+        # What the instruction reads holds something; strict mode would say so of anything else that a hook stores.
+        read = set(map(str, instr.reads)) - set(map(str, instr.writes))
+        plain = [
+            o for o in instr.operands if o.kind == "register" and o.units == 1 and str(o.register) in read and not o.place[2]
+        ]
+        vectors = [o for o in plain if str(o.register)[0] == "v"]
+        scalars = [o for o in plain if str(o.register)[0] == "s"]
+        kinds = ["tick", "tick", "sum_up", "literal", "special"]
+        kinds += ["scribble", "fraction"] if vectors else []
+        kinds += ["scalar"] if scalars else []
+        kinds += ["where"] if instr.memory_space is not None else []
+        match choose.choice(kinds):
+            case "tick":
+                return self.tick, self.count
+            case "sum_up":
+                return self.sum_up, self.total, 3
+            case "literal":
+                return self.sum_up, self.total.at(2), lt.Literal(choose.randrange(1 << 20))
+            case "special":
+                return self.sum_up, self.total.at(3), lt.Reg(choose.choice(["scc", "m0", "exec_lo", "vcc_lo", "mode"]))
+            case "scribble":
+                return self.scribble, self.seen, choose.choice(vectors)
+            case "fraction":
+                return self.fraction, self.seen, choose.choice(vectors)
+            case "scalar":
+                return self.sum_up, self.total.at(4), choose.choice(scalars)
+            case "where":
+                return self.where, self.total, lt.Address(), lt.Pc(), lt.PointId()
+
+    def on_kernel(self, kernel):
+        for function in kernel.functions:
+            for block in function.blocks:
+                if self.random.random() < self.density / 3:
+                    kernel.insert_at_block(block, self.tick, self.count)
+                for successor in block.successors:
+                    if self.random.random() < self.density / 3:
+                        kernel.insert_on_edge(block, successor, self.sum_up, self.total, 1)
+            for instr in function.instructions:
+                while self.random.random() < self.density:
+                    try:
+                        hook, *args = self.hook(instr)
+                        if self.random.random() < 0.5 or not instr.goes_on:
+                            kernel.insert_before(instr, hook, *args, priority=self.random.randrange(3))
+                        else:
+                            kernel.insert_after(instr, hook, *args, priority=self.random.randrange(3))
+                    except lt.ToolError as problem:
+                        # What is no address, or no register of this kernel, is refused when it is inserted.
+                        assert "address" in str(problem) or "allocated" in str(problem), problem
+        kernel.insert_at_entry(self.tick, self.count)
+        kernel.insert_at_exit(self.sum_up, self.total, 7)
+
+
+def run(code_object, target, launches, strict=True):
+    """The results of the launches, one after the other on one device."""
+    module = lt.Device(target).load(code_object)
+    results = []
+    for launch in launches:
+        sizes = {"grid": launch.grid, "block": launch.block, "args": launch.args}
+        results.append(module.run(launch.kernel, lds=getattr(launch, "lds", 0), strict=strict, **sizes))
+    return results
+
+
+def of_the_plan(finding) -> bool:
+    """A hook has stored what it read in a register that the application had never written: that is what it was told to."""
+    return finding["kind"] == "undefined-register" and finding.get("original_pc") is None
+
+
+def memory(launches):
+    return [a.tobytes() for launch in launches for a in launch.args if isinstance(a, np.ndarray)]
+
+
+def compare(path, target: str, launches, seed: int, *, density: float = 0.6, strict=True, check=None) -> int:
+    """Runs launches plain and with a plan, and holds the one to the other; gives the number of hooks: none where the
+    code cannot be copied as a whole.
+
+    ``launches`` makes them anew. ``check`` judges launches whose results depend on how waves take turns: they are not
+    compared then, nor are the numbers of instructions.
+    """
+    plain, hooked = launches(), launches()
+    before = run(lt.CodeObject.open(path), target, plain, strict)
+    assert all(r.findings == [] for r in before), next(r.findings[:2] for r in before if r.findings)
+    instrumented = lt.instrument(path, [RandomPlan(seed, density)], check=True, on_rejected="report")
+    what = instrumented.instrumentation
+    after = run(instrumented, target, hooked, strict)
+    if not what["points"] and {r["kind"] for r in what["rejected"]} == {"component"}:
+        return 0  # The code cannot be copied, which the report says of each hook.
+    assert what["points"] > 0, what["rejected"][:3]
+    assert [f for r in after for f in r.findings if not of_the_plan(f)] == []
+    if check:
+        check(plain)
+        check(hooked)
+    else:
+        assert memory(hooked) == memory(plain), f"{path} on {target}, plan {seed}"
+        assert [r.app_instructions for r in after] == [r.instructions for r in before]
+    assert len(what["rejected"]) <= what["points"] // 100, what["rejected"][:3]
+    return what["points"]
