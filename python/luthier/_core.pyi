@@ -827,6 +827,7 @@ def instrument(
     insertions: bytes,
     check: bool = False,
     beside: tuple[int, Sequence[int]] | None = None,
+    calling_convention: bool = False,
 ) -> tuple[bytes, dict[str, Any]]:
     """Compiles hooks, places them, and gives the new code object with a report.
 
@@ -839,4 +840,5 @@ def instrument(
     - ``insertions``: records of :data:`luthier.places.RECORD`.
     - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
       beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
+    - ``calling_convention``: hooks are placed as calls by the C calling convention.
     """

@@ -55,21 +55,21 @@ def instrument_file(
     kernels: Iterable[str] | None = None,
     check: bool = False,
     on_rejected: OnRejected = "warn",
+    calling_convention: bool = False,
 ) -> InstrumentedFile:
     """The whole file again, with the hooks of ``make_tools()`` in its code objects; everything else in it stays.
 
     ``entries`` (numbers) or ``target`` select code objects, the latter by the rules of the runtime: of each bundle the
     one that suits it best. What is selected must be instrumented, or it is an :class:`~luthier.InstrumentError`. With
     neither, all code objects are, but for those of processors for which it cannot be done: they stay as they are, and
-    say so in :attr:`Entry.left`. ``kernels``, ``check`` and ``on_rejected`` are those of :func:`luthier.instrument`;
-    a kernel need not be in every code object. ``make_tools`` is called once for each code object.
+    say so in :attr:`Entry.left`. The other keywords are those of :func:`luthier.instrument`; a kernel need not be in every code object. ``make_tools`` is called once for each code object.
     """
     container, path = open_container(source)
     name = path or "the bytes"
     listed = {e["index"]: e for e in container.entries}
     wanted = None if kernels is None else list(kernels)
     explicit = entries is not None or target is not None
-    options: dict[str, Any] = {"check": check, "on_rejected": on_rejected}
+    options: dict[str, Any] = {"check": check, "on_rejected": on_rejected, "calling_convention": calling_convention}
     done = [
         _one(container, name, listed[index], make_tools, wanted, explicit, options)
         for index in _chosen(container, name, target, entries)

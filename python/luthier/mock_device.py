@@ -122,6 +122,7 @@ class Device:
         kernels: Sequence[str] | None = None,
         check: bool = False,
         on_rejected: OnRejected = "warn",
+        calling_convention: bool = False,
     ) -> Module: ...
     @shortened
     def load(
@@ -132,17 +133,21 @@ class Device:
         kernels: Sequence[str] | None = None,
         check: bool = False,
         on_rejected: OnRejected = "warn",
+        calling_convention: bool = False,
     ) -> Module | Linked:
         """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
-        or those named. ``check`` and ``on_rejected`` are those of :func:`luthier.instrument`.
+        or those named. The other keywords are those of :func:`luthier.instrument`.
 
         Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are;
         objects are instrumented (:func:`luthier.instrument`) before they go into a loader."""
         if isinstance(source, MockLoader):
-            if tools or kernels is not None or check:
+            if tools or kernels is not None or check or calling_convention:
                 raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
             return Linked(self, source)
-        return Module(self, CodeObject.of(source, target=self.processor), tools, kernels, check, on_rejected=on_rejected)
+        code_object = CodeObject.of(source, target=self.processor)
+        return Module(
+            self, code_object, tools, kernels, check, on_rejected=on_rejected, calling_convention=calling_convention
+        )
 
     @shortened
     @launches

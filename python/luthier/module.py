@@ -41,6 +41,7 @@ class Module:
         check: bool,
         loaded_as: int | None = None,
         on_rejected: OnRejected = "warn",
+        calling_convention: bool = False,
     ):
         check_on_rejected(on_rejected)
         self.device = device
@@ -54,7 +55,7 @@ class Module:
         if planner is not None:
             started = time.perf_counter()
             planner.ask(kernels)
-            self.loaded = planner.finish(check, on_rejected)
+            self.loaded = planner.finish(check, on_rejected, calling_convention=calling_convention)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
         self._kernels: dict[str, tuple[dict[str, Any], Signature]] = {}
         self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as

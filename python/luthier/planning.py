@@ -29,6 +29,7 @@ def instrument(
     kernels: Iterable[str] | None = None,
     check: bool = False,
     on_rejected: OnRejected = "warn",
+    calling_convention: bool = False,
 ) -> CodeObject:
     """A copy of a code object with the hooks of ``tools`` in all its kernels, or in those named.
 
@@ -36,13 +37,14 @@ def instrument(
     (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md).
     ``check`` has every placement proved by the splice checker. ``on_rejected`` says what becomes of insertions that
     cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, ``"report"`` without,
-    ``"raise"`` gives nothing but a :class:`~luthier.RejectedError` that lists them.
+    ``"raise"`` gives nothing but a :class:`~luthier.RejectedError` that lists them. ``calling_convention`` places every
+    hook as a call by the C calling convention would be, all that a function may change spilled: dearer, for comparison.
     """
     check_on_rejected(on_rejected)
     original = CodeObject.of(source)
     planner = Planner(original, instances(tools))
     planner.ask(kernels)
-    return planner.finish(check, on_rejected)
+    return planner.finish(check, on_rejected, calling_convention=calling_convention)
 
 
 def check_on_rejected(value: Any) -> None:
@@ -172,7 +174,13 @@ class Planner:
             )
         return variable.symbol
 
-    def finish(self, check: bool, on_rejected: OnRejected, beside: tuple[int, list[int]] | None = None) -> CodeObject:
+    def finish(
+        self,
+        check: bool,
+        on_rejected: OnRejected,
+        beside: tuple[int, list[int]] | None = None,
+        calling_convention: bool = False,
+    ) -> CodeObject:
         """Compiles the hooks and places them. ``beside``: as of ``_core.instrument``."""
         settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
@@ -185,6 +193,7 @@ class Planner:
             bytes(self._records),
             check,
             beside,
+            calling_convention,
         )
         if report["rejected"] and on_rejected != "report":
             text = rejections(self.code_object, report)

@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         counters: vec![Counter { name: "count".into(), symbol: "bench.count".into(), offset: 0 }],
         insertions: program.instrs().iter().map(insertion).collect(),
         check: flag("--check"),
-        beside: None,
+        ..Plan::default()
     };
     drop(program);
     let start = Instant::now();

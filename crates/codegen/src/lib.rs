@@ -58,8 +58,8 @@ mod write;
 pub use error::CodegenError;
 pub use pipeline::instrument;
 pub use plan::{
-    Arg, Beside, Body, Counter, Insertion, Instrumented, KernelRegisters, Plan, Rejected, Rejection, Report, Variable,
-    Where,
+    Arg, Beside, Body, Counter, Insertion, Instrumented, KernelRegisters, Placement, Plan, Rejected, Rejection, Report,
+    Variable, Where,
 };
 pub use template::{
     AddressShape, ArgPlace, ArgSpec, HookError, RegGroup, RelocKind, RelocTarget, Template, TemplateReloc,

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{HookModule, HookSource, assemble};
-use luthier_codegen::{Arg, Beside, Body, CodegenError, Counter, HookError, Insertion, Plan, Report, Variable, Where};
+use luthier_codegen::{
+    Arg, Beside, Body, CodegenError, Counter, HookError, Insertion, Placement, Plan, Report, Variable, Where,
+};
 use luthier_isa::{Inst, Mode, Target};
 use luthier_lifter::Program;
 use pyo3::prelude::*;
@@ -41,8 +43,9 @@ pub fn can_instrument(processor: &str) -> bool {
 /// - ``insertions``: records of :data:`luthier.places.RECORD`.
 /// - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
 ///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
+/// - ``calling_convention``: hooks are placed as calls by the C calling convention.
 #[pyfunction]
-#[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None))]
+#[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None, calling_convention=false))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
@@ -55,6 +58,7 @@ pub fn instrument<'py>(
     insertions: &[u8],
     check: bool,
     beside: Option<(u64, Vec<u64>)>,
+    calling_convention: bool,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
     let object = code_object.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
@@ -78,6 +82,7 @@ pub fn instrument<'py>(
                 .collect(),
             counters: counters.into_iter().map(|symbol| Counter { name: symbol.clone(), symbol, offset: 0 }).collect(),
             insertions: tables.insertions(&insertions)?,
+            placement: if calling_convention { Placement::CallingConvention } else { Placement::default() },
             check,
             beside: beside.map(|(original, variables)| Beside { original, variables }),
         };

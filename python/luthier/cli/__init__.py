@@ -50,6 +50,11 @@ def build_parser() -> argparse.ArgumentParser:
     def placing(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--check", action="store_true", help="prove every placement with the splice checker")
         parser.add_argument(
+            "--calling-convention",
+            action="store_true",
+            help="place hooks as calls by the C calling convention, registers spilled: dearer, for comparison",
+        )
+        parser.add_argument(
             "--on-rejected",
             choices=("raise", "warn", "report"),
             default="warn",

@@ -59,7 +59,8 @@ def main(args: Any) -> int:
 def _options(args: Any) -> dict[str, Any]:
     # A warning is one line here, and comes when everything is written.
     how = "raise" if args.on_rejected == "raise" else "report"
-    return {"kernels": args.kernel, "check": args.check, "on_rejected": how}
+    chosen = {"check": args.check, "calling_convention": args.calling_convention}
+    return {"kernels": args.kernel, "on_rejected": how, **chosen}
 
 
 def _code_object(args: Any) -> _Done:

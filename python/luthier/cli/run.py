@@ -58,6 +58,7 @@ def main(args: Any) -> int:
                 tools=tools,
                 kernels=[args.kernel],
                 check=args.check,
+                calling_convention=args.calling_convention,
                 on_rejected="raise" if args.on_rejected == "raise" else "report",
             )
             for name, kind in symbols:

@@ -4,7 +4,7 @@
 //! need no other wait than where the inserted code began.
 
 use luthier_isa::wait::{Counter, Wait, counted};
-use luthier_isa::{Inst, Reg, RegSet};
+use luthier_isa::{Generation, Inst, Reg, RegSet};
 use luthier_lifter::InFlight;
 
 /// Counters, as fields of [`Wait`].
@@ -33,9 +33,15 @@ pub struct Flight<'a> {
 
 impl<'a> Flight<'a> {
     /// `unused` are registers that no code of the application touches.
-    pub fn new(loads: &'a InFlight, unused: &RegSet) -> Flight<'a> {
+    pub fn new(loads: &'a InFlight, unused: &RegSet, generation: Generation) -> Flight<'a> {
         let mut pending = loads.registers();
         pending.subtract(unused);
+        // So many operations later that the counter cannot count them, it has come: issuing waits where it is at its most.
+        let may_come = |reg: &Reg| {
+            let needs = loads.wait_for(&[*reg].into_iter().collect());
+            needs.bounds().any(|(counter, n)| n < counter.most(generation))
+        };
+        let pending = pending.iter().filter(may_come).collect();
         Flight { loads, pending, done: [None; Counter::ALL.len()], own: Vec::new() }
     }
 

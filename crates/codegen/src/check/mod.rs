@@ -112,7 +112,7 @@ impl<'a> Checker<'a> {
             q,
             state: State::at_start(mode, bits),
             promised: Promised::default(),
-            flight: Flight::new(q.site.loads, &q.env.never_used),
+            flight: Flight::new(q.site.loads, &q.env.never_used, mode.target().generation()),
             violations: Vec::new(),
         }
     }

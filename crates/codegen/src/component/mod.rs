@@ -110,7 +110,8 @@ impl<'a> Component<'a> {
         let default_fp_mode = !sets_mode && kernels.iter().all(|k| machine.has_default_fp_mode(&k.descriptor));
         let mut reserved = homes.reserved;
         reserved.union_with(&wishes.watched);
-        let scratch = scratch::own(machine, program, &functions, &kernels).filter(|_| !wishes.moves_scratch);
+        let room = base.plan.placement.room();
+        let scratch = scratch::own(machine, program, &functions, &kernels, room).filter(|_| !wishes.moves_scratch);
         let env = Env {
             program,
             plan: base.plan,

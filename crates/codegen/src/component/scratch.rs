@@ -14,15 +14,21 @@ use crate::machine::operations::HwReg;
 use crate::machine::scratch::{OwnScratch, ScratchInputs};
 use crate::machine::special::Special;
 
-/// Scratch of our own for a component. `None` where it cannot be had.
-pub fn own(machine: &Machine, program: &Program, functions: &[FuncId], kernels: &[&Kernel]) -> Option<OwnScratch> {
+/// Scratch of our own for a component, so many bytes a lane. `None` where it cannot be had.
+pub fn own(
+    machine: &Machine,
+    program: &Program,
+    functions: &[FuncId],
+    kernels: &[&Kernel],
+    room: u32,
+) -> Option<OwnScratch> {
     // Whoever decides how large the stack is puts it where ours would be.
     let dynamic = kernels.iter().any(|k| {
         let noted = k.metadata().is_some_and(|m| m.uses_dynamic_stack == Some(true));
         noted || k.descriptor.uses_dynamic_stack()
     });
     let most = kernels.iter().map(|k| k.descriptor.private_segment_fixed_size()).max()?;
-    let own = machine.own_scratch(most).filter(|_| !dynamic)?;
+    let own = machine.own_scratch(most, room).filter(|_| !dynamic)?;
     let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
     let mut writers: Vec<InstrId> = instrs().filter(|i| writes_base(machine, program.inst(*i))).collect();
     if !own.set_at_entry {

@@ -10,9 +10,9 @@ use crate::RelocKind;
 use crate::check;
 use crate::layout::chunk::Fixup;
 use crate::machine::File;
-use crate::plan::{Arg, Body, Rejected, Rejection};
+use crate::plan::{Arg, Body, Placement, Rejected, Rejection};
 use crate::splice::pool::Want;
-use crate::splice::{Demand, Literal, Site, allocate, emit};
+use crate::splice::{Demand, Literal, Site, allocate, convention, emit};
 
 /// A place in the copy.
 pub struct Spotted<'a> {
@@ -29,6 +29,13 @@ pub struct Spotted<'a> {
     pub msb: VgprMsb,
     /// Values from before the instruction.
     pub olds: &'a [(RegRange, RegRange)],
+}
+
+impl Spotted<'_> {
+    fn site<'a>(&'a self, busy: &'a RegSet, kept: &'a RegSet) -> Site<'a> {
+        let Spotted { address, live, loads, indexed, msb, .. } = *self;
+        Site { address, live, loads, busy, kept, indexed, msb }
+    }
 }
 
 impl Copier<'_> {
@@ -103,18 +110,11 @@ impl Copier<'_> {
     }
 
     fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Vec<u32>) -> Result<(), Refusal> {
-        let plain = |i: &u32| self.env.prepared(*i).is_some_and(|p| !p.touches_vgprs);
-        let busy = if insertions.iter().all(plain) { RegSet::EMPTY } else { self.busy() };
         let kept: RegSet = at.olds.iter().flat_map(|(_, kept)| kept.units()).collect();
-        let site = Site {
-            address: at.address,
-            live: at.live,
-            loads: at.loads,
-            busy: &busy,
-            kept: &kept,
-            indexed: at.indexed,
-            msb: at.msb,
-        };
+        let called = self.env.plan.placement == Placement::CallingConvention;
+        let plain = |i: &u32| self.env.prepared(*i).is_some_and(|p| !p.touches_vgprs);
+        let mut busy = if !called && insertions.iter().all(plain) { RegSet::EMPTY } else { self.busy() };
+        let site = at.site(&busy, &kept);
         let mut demands = Vec::with_capacity(insertions.len());
         for &insertion in insertions {
             match Demand::of(self.env, &site, at.inst, insertion, at.olds) {
@@ -122,14 +122,16 @@ impl Copier<'_> {
                 Err(reason) => self.out.rejected.push(Rejected { address: at.address, reason }),
             }
         }
-        let mut allocation = allocate(self.env, &site, &demands);
+        let decide = if called { convention::allocate } else { allocate };
+        let mut allocation = decide(self.env, &site, &demands);
         // Only hooks without VGPRs were thought to be here; where they need some after all, the busy ones matter.
-        let late = busy.is_empty() && (allocation.lanes.is_some() || !allocation.vgprs.is_empty());
-        let busy = if late { self.busy() } else { busy };
-        let site = Site { busy: &busy, ..site };
-        if late && !busy.is_empty() {
-            allocation = allocate(self.env, &site, &demands);
+        if busy.is_empty() && !called && !(allocation.lanes.is_empty() && allocation.vgprs.is_empty()) {
+            busy = self.busy();
+            if !busy.is_empty() {
+                allocation = decide(self.env, &at.site(&busy, &kept), &demands);
+            }
         }
+        let site = at.site(&busy, &kept);
         for (_, reason) in &allocation.rejected {
             self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
         }
@@ -215,15 +217,7 @@ impl Copier<'_> {
         }
         let busy = self.busy();
         let kept = RegSet::EMPTY;
-        let site = Site {
-            address: at.address,
-            live: at.live,
-            loads: at.loads,
-            busy: &busy,
-            kept: &kept,
-            indexed: at.indexed,
-            msb: at.msb,
-        };
+        let site = at.site(&busy, &kept);
         let mut without = after.any();
         without.subtract(&self.env.never_used);
         at.inst.for_each_access(|a| without.insert(a.reg));

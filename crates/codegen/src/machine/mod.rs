@@ -6,6 +6,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | [`convention`] | what a called function may change |
 //! | [`file`] | register files |
 //! | [`operations`] | the instructions that placement writes itself |
 //! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
@@ -13,6 +14,7 @@
 //! | [`special`] | state that is in no register file, and how it is kept |
 //! | [`seams`] | wait states and the like between inserted code and what surrounds it |
 
+pub mod convention;
 pub mod file;
 pub mod operations;
 pub mod registers;

@@ -15,8 +15,6 @@ use super::special::Special;
 
 /// No wave may have more in a lane than this.
 const MOST: u32 = 1 << 17;
-/// Bytes of a lane's that hooks may take: what an offset reaches on every processor.
-pub const ROOM: u32 = 256;
 /// The highest offset that scratch instructions without a register can name, where there are such.
 const MAX_OFFSET: u32 = 4095;
 
@@ -25,6 +23,8 @@ const MAX_OFFSET: u32 = 4095;
 pub struct OwnScratch {
     /// Where it begins in each lane's.
     pub start: u32,
+    /// Bytes of a lane's that hooks may take; an offset reaches as far on every processor.
+    pub room: u32,
     /// An access needs an SGPR that holds that.
     pub by_register: bool,
     /// The kernels set its base at their entries.
@@ -77,10 +77,11 @@ impl Machine {
     }
 
     /// Scratch of our own for kernels with this much of their own; `None` where there is no room for it.
-    pub fn own_scratch(&self, private_segment: u32) -> Option<OwnScratch> {
-        let start = private_segment.checked_next_multiple_of(16).filter(|start| start + ROOM <= MOST)?;
+    pub fn own_scratch(&self, private_segment: u32, room: u32) -> Option<OwnScratch> {
+        let start = private_segment.checked_next_multiple_of(16).filter(|start| start + room <= MOST)?;
         let architected = self.has_architected_scratch();
-        Some(OwnScratch { start, by_register: !architected || start + ROOM > MAX_OFFSET, set_at_entry: !architected })
+        let by_register = !architected || start + room > MAX_OFFSET;
+        Some(OwnScratch { start, room, by_register, set_at_entry: !architected })
     }
 
     /// Gives the kernel scratch up to `end` bytes a lane.

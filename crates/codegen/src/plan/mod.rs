@@ -1,6 +1,7 @@
 //! What to change in a code object, and what came of it.
 
 mod argument;
+mod placement;
 mod rejection;
 mod report;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use luthier_isa::Inst;
 
 pub use argument::Arg;
+pub use placement::Placement;
 pub use rejection::Rejection;
 pub use report::{Instrumented, KernelRegisters, Rejected, Report};
 
@@ -81,6 +83,7 @@ pub struct Plan {
     pub variables: Vec<Variable>,
     pub counters: Vec<Counter>,
     pub insertions: Vec<Insertion>,
+    pub placement: Placement,
     /// Have the splice checker prove every placement. Costs about as much again as placing.
     pub check: bool,
     /// The result is loaded beside the original, which stays as it is.

@@ -54,6 +54,11 @@ pub enum Rejection {
     Registers { hook: String, file: File, count: u8, align: u8, sgprs: u32, vgprs: u32, live: Box<RegSet> },
     #[error("{what} is live and the hook {hook} changes it, but no SGPR is free to keep it")]
     NoHome { hook: String, what: &'static str },
+    #[error(
+        "the hook {hook} is placed by the calling convention, which stores registers in scratch, and the kernel cannot be \
+         given any"
+    )]
+    NoScratch { hook: String },
     #[error("no {file} is free over {inst} to keep the value that {range} had before it")]
     OldValue { inst: String, range: RegRange, file: File },
     #[error("{inst} is not followed by anything: control does not continue at the next instruction")]
@@ -97,6 +102,7 @@ impl Rejection {
             Rejection::Template { .. } => "template",
             Rejection::Registers { .. } => "registers",
             Rejection::NoHome { .. } => "no_home",
+            Rejection::NoScratch { .. } => "no_scratch",
             Rejection::OldValue { .. } => "old_value",
             Rejection::NothingFollows { .. } => "nothing_follows",
             Rejection::NoEdge { .. } => "no_edge",

@@ -7,13 +7,13 @@
 
 use luthier_isa::{Reg, RegRange, RegSet};
 
-use super::demand::{self, Demand, Source};
+use super::assign::assign;
+use super::demand::{self, Demand};
 use super::env::Env;
 use super::pool::{Pool, Want};
 use super::site::Site;
 use crate::machine::File;
 use crate::machine::registers::Counts;
-use crate::machine::scratch::ROOM;
 use crate::machine::special::Special;
 use crate::plan::Rejection;
 
@@ -53,11 +53,13 @@ pub struct Allocation {
     pub exec: Option<Reg>,
     /// Holds where our scratch begins, where an access needs that.
     pub address: Option<Reg>,
-    /// The VGPR whose lanes hold the SGPRs put away: register `i` in lane `i`.
-    pub lanes: Option<Reg>,
+    /// The VGPRs whose lanes hold the SGPRs put away, in their order.
+    pub lanes: Vec<Reg>,
     pub sgprs: Vec<Reg>,
     /// Special state that is kept, with the first SGPR of its home.
     pub specials: Vec<(Special, Reg)>,
+    /// All loads in flight are waited for, whatever they are for.
+    pub settles: bool,
     /// Rounding and denormal modes are set to what templates expect.
     pub default_modes: bool,
     pub hooks: Vec<Assigned>,
@@ -74,6 +76,12 @@ impl Allocation {
     pub fn home(&self, special: Special) -> Option<Reg> {
         self.specials.iter().find(|(s, _)| *s == special).map(|(_, home)| *home)
     }
+
+    /// The SGPRs put away, each with the VGPR and the lane that hold it.
+    pub fn sgprs_in_lanes(&self, lanes: u8) -> impl Iterator<Item = (Reg, Reg, u8)> + '_ {
+        let homes = self.lanes.iter().flat_map(move |vgpr| (0..lanes).map(move |lane| (*vgpr, lane)));
+        self.sgprs.iter().zip(homes).map(|(reg, (vgpr, lane))| (*reg, vgpr, lane))
+    }
 }
 
 /// What is put away.
@@ -84,12 +92,35 @@ struct Loans {
 }
 
 /// Registers that could not be had: for which hook, and what it was for.
-struct Shortage {
-    demand: usize,
-    want: Want,
-    what: Option<&'static str>,
+pub struct Shortage {
+    pub demand: usize,
+    pub want: Want,
+    pub what: Option<&'static str>,
     /// Free SGPRs and VGPRs.
-    left: (u32, u32),
+    pub left: (u32, u32),
+}
+
+impl Shortage {
+    /// Takes registers out of the pool for a hook.
+    pub fn take(pool: &mut Pool, want: Want, demand: usize, what: Option<&'static str>) -> Result<RegRange, Shortage> {
+        pool.take(want).ok_or(Shortage { demand, want, what, left: pool.left() })
+    }
+
+    pub fn reason(&self, site: &Site, demands: &[Demand]) -> Rejection {
+        let hook = demands[self.demand].prepared.name.clone();
+        match self.what {
+            Some(what) => Rejection::NoHome { hook, what },
+            None => Rejection::Registers {
+                hook,
+                file: self.want.file,
+                count: self.want.count,
+                align: self.want.align,
+                sgprs: self.left.0,
+                vgprs: self.left.1,
+                live: Box::new(site.live.active),
+            },
+        }
+    }
 }
 
 /// Decides for all hooks of a place, in the order in which they run.
@@ -109,20 +140,7 @@ pub fn allocate(env: &Env, site: &Site, demands: &[Demand]) -> Allocation {
                 }
                 loans = Loans::default();
                 todo.retain(|d| *d != short.demand);
-                let hook = demands[short.demand].prepared.name.clone();
-                let reason = match short.what {
-                    Some(what) => Rejection::NoHome { hook, what },
-                    None => Rejection::Registers {
-                        hook,
-                        file: short.want.file,
-                        count: short.want.count,
-                        align: short.want.align,
-                        sgprs: short.left.0,
-                        vgprs: short.left.1,
-                        live: Box::new(site.live.active),
-                    },
-                };
-                rejected.push((short.demand, reason));
+                rejected.push((short.demand, short.reason(site, demands)));
             }
         }
     }
@@ -166,7 +184,8 @@ impl Loans {
                 self.vgprs.extend(new.into_iter().map(|r| (r, want.whole)));
                 // Each has to be kept somewhere.
                 let agprs = pool.agprs();
-                self.vgprs.len() <= agprs as usize || env.scratch.is_some() && self.vgprs.len() <= (ROOM / 4) as usize
+                let slots = agprs.max(env.scratch.map_or(0, |own| own.room / 4));
+                self.vgprs.len() <= slots as usize
             }
         }
     }
@@ -187,7 +206,7 @@ impl Attempt<'_> {
         todo.iter().flat_map(|d| self.demands[*d].registers()).for_each(|range| without.insert_range(range));
         let mut pool = site.pool(env, &without, demand::moves_lanes(self.demands));
         let mut take = |pool: &mut Pool, want: Want, demand: usize, what: Option<&'static str>| {
-            let range = pool.take(want).ok_or(Shortage { demand, want, what, left: pool.left() })?;
+            let range = Shortage::take(pool, want, demand, what)?;
             out.highest.note(range);
             Ok(range.first)
         };
@@ -226,7 +245,7 @@ impl Attempt<'_> {
                 changes && live.contains(&special) || demand.specials().any(|(s, back)| s == special && back)
             })
         };
-        let (mut specials, mut lanes) = (Vec::new(), None);
+        let (mut specials, mut lanes) = (Vec::new(), Vec::new());
         let mut keep = |pool: &mut Pool, special: Special, specials: &mut Vec<(Special, Reg)>| {
             if let Some(demand) = changing(special) {
                 let want = Want::of(File::Sgpr, special.units(env.machine));
@@ -239,8 +258,8 @@ impl Attempt<'_> {
         keep(&mut pool, Special::Exec, &mut specials)?;
         if !loans.sgprs.is_empty() {
             let want = Want::whole(File::Vgpr);
-            let vgpr = pool.take(want).ok_or(Shortage { demand: first, want, what: None, left: pool.left() })?;
-            lanes = Some(vgpr);
+            let vgpr = Shortage::take(&mut pool, want, first, None)?;
+            lanes.push(vgpr.first);
             out.sgprs.clone_from(&loans.sgprs);
             loans.sgprs.iter().for_each(|r| pool.add(*r));
         }
@@ -248,13 +267,13 @@ impl Attempt<'_> {
             keep(&mut pool, special, &mut specials)?;
         }
         out.specials = specials;
-        out.lanes = lanes.map(|vgpr| vgpr.first);
-        lanes.into_iter().for_each(|vgpr| out.highest.note(vgpr));
+        lanes.iter().for_each(|vgpr| out.highest.note(RegRange::new(*vgpr, 1)));
+        out.lanes = lanes;
 
         for &demand in todo {
             // Each hook begins with the same free registers: nothing of the one before is needed any more.
-            let assigned =
-                self.assign(demand, pool, &out).map_err(|(want, left)| Shortage { demand, want, what: None, left })?;
+            let assigned = assign(env, &self.demands[demand], demand, pool, &out, false)
+                .map_err(|(want, left)| Shortage { demand, want, what: None, left })?;
             let prepared = self.demands[demand].prepared;
             for (group, reg) in prepared.groups.iter().zip(&assigned.groups) {
                 out.highest.note(RegRange::new(*reg, group.range.count));
@@ -271,55 +290,5 @@ impl Attempt<'_> {
             matches!(special, Special::Mode) || special.range(self.env.machine).units().any(|u| self.site.is_live(u))
         };
         Special::ALL.into_iter().filter(|s| asked(*s) || live(*s)).collect()
-    }
-
-    /// Registers for one hook, or what could not be had.
-    fn assign(&self, index: usize, mut pool: Pool, so_far: &Allocation) -> Result<Assigned, (Want, (u32, u32))> {
-        let demand = &self.demands[index];
-        let prepared = demand.prepared;
-        let mut groups: Vec<Option<Reg>> = vec![None; prepared.groups.len()];
-        let mut in_place = vec![false; demand.feeds.len()];
-        for (feed, placed) in demand.feeds.iter().zip(&mut in_place) {
-            let group = &prepared.groups[feed.input.group];
-            let (range, back) = match feed.source {
-                Source::Registers { range, back } => (range, back),
-                Source::Special { special, unit, count, back } => match so_far.home(special) {
-                    Some(home) => (RegRange::new(home.offset(unit), count), back),
-                    None => continue,
-                },
-                Source::Lanes { .. } | Source::Number(_) => continue,
-            };
-            // Its new value may be left there; any other may not.
-            let input = feed.input;
-            let unharmed = !input.clobbered || input.written && back && !group.whole;
-            let last = range.first.offset(u16::from(range.count) - 1);
-            let fits = File::of(range.first) == Some(group.file)
-                && File::of(last) == Some(group.file)
-                && last.number() < group.limit
-                && range.first.number() % u16::from(group.align) == group.range.first.number() % u16::from(group.align);
-            // What the application uses is better not read by vector instructions where that leaves a mark.
-            let unmarked = !group.read_by_lanes || !self.env.machine.remembers_scalar_reads();
-            if input.alone && unharmed && fits && unmarked && groups[input.group].is_none() {
-                groups[input.group] = Some(range.first);
-                *placed = true;
-            }
-        }
-        // Wide groups first: they are the hardest to find a place for.
-        let mut order: Vec<usize> = (0..groups.len()).filter(|g| groups[*g].is_none()).collect();
-        order.sort_by_key(|g| std::cmp::Reverse((prepared.groups[*g].range.count, prepared.groups[*g].align)));
-        for g in order {
-            let group = &prepared.groups[g];
-            let want = Want {
-                file: group.file,
-                count: group.range.count,
-                align: group.align,
-                remainder: group.range.first.number() % u16::from(group.align),
-                whole: group.whole,
-                limit: group.limit,
-            };
-            let range = pool.take(want).ok_or((want, pool.left()))?;
-            groups[g] = Some(range.first);
-        }
-        Ok(Assigned { demand: index, groups: groups.into_iter().flatten().collect(), in_place })
     }
 }

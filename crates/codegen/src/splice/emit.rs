@@ -132,7 +132,14 @@ impl Emitter<'_, '_> {
             states.for_each(|special| sources.insert_range(special.range(machine)));
         }
         self.allocation.specials.iter().for_each(|(special, _)| sources.insert_range(special.range(machine)));
-        let wait = self.site.loads.wait_for(&sources);
+        if self.allocation.settles {
+            sources.union_with(&self.site.loads.registers());
+        }
+        let mut wait = self.site.loads.wait_for(&sources);
+        if self.allocation.settles {
+            // As a called function does: for all, and not for the oldest only.
+            wait.bounds().for_each(|(counter, _)| *wait.of(counter) = Some(0));
+        }
         self.all(machine.wait(wait)?)?;
         self.set_msb(self.site.msb, VgprMsb::ZERO)?;
         if let (Some(address), Some(own)) = (self.allocation.address, self.env.scratch) {
@@ -141,10 +148,8 @@ impl Emitter<'_, '_> {
         for whole in [true, false] {
             self.under(whole, |emitter, loan| emitter.put_away(loan))?;
         }
-        if let Some(vgpr) = self.allocation.lanes {
-            for (lane, reg) in self.allocation.sgprs.iter().enumerate() {
-                self.push(machine.ops.write_lane(vgpr, lane as u8, one(*reg))?)?;
-            }
+        for (reg, vgpr, lane) in self.allocation.sgprs_in_lanes(machine.lanes()) {
+            self.push(machine.ops.write_lane(vgpr, lane, one(reg))?)?;
         }
         for &(special, home) in &self.allocation.specials {
             let copy = machine.save(special, home)?;
@@ -178,10 +183,8 @@ impl Emitter<'_, '_> {
                 self.after_mode()?;
             }
         }
-        if let Some(vgpr) = self.allocation.lanes {
-            for (lane, reg) in self.allocation.sgprs.iter().enumerate() {
-                self.push(machine.ops.read_lane(*reg, vgpr, lane as u8)?)?;
-            }
+        for (reg, vgpr, lane) in self.allocation.sgprs_in_lanes(machine.lanes()) {
+            self.push(machine.ops.read_lane(reg, vgpr, lane)?)?;
         }
         let is_loaded = |loan: &Loan| matches!(loan.home, Home::Scratch(_));
         if self.env.replays && self.allocation.vgprs.iter().any(is_loaded) {

@@ -2,6 +2,8 @@
 //! pure function of both ([`mod@allocate`]), and its emission ([`mod@emit`]).
 
 pub mod allocate;
+pub mod assign;
+pub mod convention;
 pub mod demand;
 pub mod emit;
 pub mod env;

@@ -331,7 +331,7 @@ pub fn everywhere(object: &CodeObject, template: &Arc<Template>, args: Vec<Arg>,
         counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
         insertions: insertions.collect(),
         check: true,
-        beside: None,
+        ..Plan::default()
     }
 }
 

@@ -114,7 +114,7 @@ pub fn plan(program: &Program, hook: &Hook) -> Plan {
         counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
         insertions: program.instrs().iter().flat_map(|i| [insertion(i), insertion(i)]).collect(),
         check: true,
-        beside: None,
+        ..Plan::default()
     }
 }
 

@@ -1,0 +1,69 @@
+//! The registers of one hook: for each of its template's groups some that are free, or those that an argument is in.
+
+use luthier_isa::{Reg, RegRange};
+
+use super::allocate::{Allocation, Assigned};
+use super::demand::{Demand, Source};
+use super::env::Env;
+use super::pool::{Pool, Want};
+use crate::machine::File;
+
+/// Registers that could not be had, and how many SGPRs and VGPRs were free.
+pub type NotHad = (Want, (u32, u32));
+
+/// Registers for one hook, number `index` of the demands. An argument may stay where the application has it, unless `moves`
+/// wants all of them in registers of the hook's own.
+pub fn assign(
+    env: &Env,
+    demand: &Demand,
+    index: usize,
+    mut pool: Pool,
+    so_far: &Allocation,
+    moves: bool,
+) -> Result<Assigned, NotHad> {
+    let prepared = demand.prepared;
+    let mut groups: Vec<Option<Reg>> = vec![None; prepared.groups.len()];
+    let mut in_place = vec![false; demand.feeds.len()];
+    for (feed, placed) in demand.feeds.iter().zip(&mut in_place).filter(|_| !moves) {
+        let group = &prepared.groups[feed.input.group];
+        let (range, back) = match feed.source {
+            Source::Registers { range, back } => (range, back),
+            Source::Special { special, unit, count, back } => match so_far.home(special) {
+                Some(home) => (RegRange::new(home.offset(unit), count), back),
+                None => continue,
+            },
+            Source::Lanes { .. } | Source::Number(_) => continue,
+        };
+        // Its new value may be left there; any other may not.
+        let input = feed.input;
+        let unharmed = !input.clobbered || input.written && back && !group.whole;
+        let last = range.first.offset(u16::from(range.count) - 1);
+        let fits = File::of(range.first) == Some(group.file)
+            && File::of(last) == Some(group.file)
+            && last.number() < group.limit
+            && range.first.number() % u16::from(group.align) == group.range.first.number() % u16::from(group.align);
+        // What the application uses is better not read by vector instructions where that leaves a mark.
+        let unmarked = !group.read_by_lanes || !env.machine.remembers_scalar_reads();
+        if input.alone && unharmed && fits && unmarked && groups[input.group].is_none() {
+            groups[input.group] = Some(range.first);
+            *placed = true;
+        }
+    }
+    // Wide groups first: they are the hardest to find a place for.
+    let mut order: Vec<usize> = (0..groups.len()).filter(|g| groups[*g].is_none()).collect();
+    order.sort_by_key(|g| std::cmp::Reverse((prepared.groups[*g].range.count, prepared.groups[*g].align)));
+    for g in order {
+        let group = &prepared.groups[g];
+        let want = Want {
+            file: group.file,
+            count: group.range.count,
+            align: group.align,
+            remainder: group.range.first.number() % u16::from(group.align),
+            whole: group.whole,
+            limit: group.limit,
+        };
+        let range = pool.take(want).ok_or((want, pool.left()))?;
+        groups[g] = Some(range.first);
+    }
+    Ok(Assigned { demand: index, groups: groups.into_iter().flatten().collect(), in_place })
+}
