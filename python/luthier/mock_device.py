@@ -145,9 +145,7 @@ class Device:
                 raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
             return Linked(self, source)
         code_object = CodeObject.of(source, target=self.processor)
-        return Module(
-            self, code_object, tools, kernels, check, on_rejected=on_rejected, calling_convention=calling_convention
-        )
+        return Module(self, code_object, tools, kernels, check, on_rejected=on_rejected, calling_convention=calling_convention)
 
     @shortened
     @launches
