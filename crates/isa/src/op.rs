@@ -5,6 +5,8 @@
 //! in its operands or its result is another operation: `ds_cmpstore_b32` takes the operands of `ds_cmpst_b32` in another
 //! order. `build/synonyms.txt` has the names that are taken together.
 
+mod families;
+
 use std::fmt;
 
 use crate::{Format, Mode, OpcodeInfo};
@@ -35,49 +37,6 @@ impl Op {
 
     pub(crate) fn from_number(number: u16) -> Op {
         ALL[usize::from(number)]
-    }
-}
-
-/// Families of operations, which go by the beginnings of their names.
-impl Op {
-    /// `s_waitcnt` and its kin, and what waits for anything else; [`crate::wait`] knows for what.
-    pub fn is_wait(self) -> bool {
-        self.name().starts_with("s_wait")
-    }
-    /// `s_sendmsg`, `s_sendmsghalt`, `s_sendmsg_rtn_*`.
-    pub fn is_message(self) -> bool {
-        self.name().starts_with("s_sendmsg")
-    }
-    /// Compares, and makes the result EXEC (on GCN5 and CDNA of what is written as well).
-    pub fn is_cmpx(self) -> bool {
-        self.name().starts_with("v_cmpx_")
-    }
-    /// A scalar operation on EXEC that puts the old EXEC into its destination: `s_and_saveexec_b64`.
-    pub fn is_saveexec(self) -> bool {
-        self.name().contains("_saveexec_")
-    }
-    /// A scalar move whose source or destination M0 chooses.
-    pub fn is_scalar_movrel(self) -> bool {
-        self.name().starts_with("s_movrel")
-    }
-    /// Global wave synchronisation.
-    pub fn is_gws(self) -> bool {
-        self.name().starts_with("ds_gws_")
-    }
-    /// Writes back, invalidates or fills a cache, and moves no data.
-    pub fn is_cache_control(self) -> bool {
-        const NAMES: [&str; 8] = [
-            "s_dcache_",
-            "s_icache_",
-            "buffer_wb",
-            "buffer_inv",
-            "buffer_gl0_inv",
-            "buffer_gl1_inv",
-            "global_inv",
-            "global_wb",
-        ];
-        let name = self.name();
-        NAMES.iter().any(|start| name.starts_with(start)) || name.contains("_prefetch")
     }
 }
 

@@ -135,7 +135,7 @@ impl Program {
         let mut used = RegSet::EMPTY;
         for &f in functions {
             for i in self.function_instrs(f).iter() {
-                self.inst(i).for_each_access(|a| used.insert(a.reg));
+                self.for_each_access(i, |a| used.insert(a.reg));
                 match self.kind(i) {
                     Kind::GprIdxOn | Kind::GprIdxMode | Kind::VectorRelative => {
                         (0..self.allocated_vgprs).for_each(|n| used.insert(Reg::vgpr(n)))

@@ -12,6 +12,8 @@
 //! instruction is issued (LLVM: `vmemWriteNeedsExpWaitcnt` is false from Sea Islands on). Exports and GDS operations
 //! do hold theirs until expcnt says otherwise, and are listed.
 
+use std::rc::Rc;
+
 use luthier_isa::wait::{self, Counted};
 use luthier_isa::{Counter, Flags, Inst, Reg, RegSet, Wait};
 
@@ -131,18 +133,20 @@ impl InFlight {
             self.exp = RegSet::EMPTY;
         }
     }
-    fn step(&mut self, inst: &Inst) {
+    /// False if it surely changes nothing.
+    fn step(&mut self, inst: &Inst) -> bool {
         let op = inst.info().op();
         if op.is_wait() {
-            return self.wait(Wait::of_instruction(inst));
+            self.wait(Wait::of_instruction(inst));
+            return true;
         }
         // Whether cache maintenance counts does not matter: not counting it only waits for more.
         if op.is_cache_control() {
-            return;
+            return false;
         }
         let mut counted = wait::counted(inst).peekable();
         if counted.peek().is_none() {
-            return;
+            return false;
         }
         let targets = targets(inst);
         for counted in counted {
@@ -156,6 +160,7 @@ impl InFlight {
                 }
             }
         }
+        true
     }
     /// Everything that these instructions may leave under way, in any order.
     fn anything(mut self) -> InFlight {
@@ -248,7 +253,7 @@ impl<'a> PendingLoads<'a> {
         while let Some(at) = work.pop_first() {
             let Some(mut state) = states[at].clone() else { continue };
             let block = first.offset(at as u32);
-            step_block(program, func, block, &mut state, |_, _| {});
+            step_block(program, func, block, &mut state, |_, _, _| {});
             for &succ in program.succs(block) {
                 let changed = match &mut states[index(succ)] {
                     Some(old) => old.merge(&state),
@@ -265,32 +270,33 @@ impl<'a> PendingLoads<'a> {
         // What nothing reaches does not run.
         PendingLoads { program, first, at_start: states.into_iter().map(Option::unwrap_or_default).collect() }
     }
-    fn walk(&self, block: BlockId, mut each: impl FnMut(InstrId, &InFlight)) -> InFlight {
+    fn walk(&self, block: BlockId, each: impl FnMut(InstrId, &InFlight, bool)) -> InFlight {
         let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
         let func = self.program.block(block).func;
-        step_block(self.program, func, block, &mut state, |i, s| each(i, s));
+        step_block(self.program, func, block, &mut state, each);
         state
     }
-    /// What is under way before every instruction of a block, in order. One walk over the block: use this rather than
-    /// [`PendingLoads::at`] when more than one point of it is of interest.
-    pub fn points(&self, block: BlockId) -> Vec<InFlight> {
-        let mut points = Vec::with_capacity(self.program.block(block).instrs.len());
-        self.walk(block, |_, state| points.push(state.clone()));
+    /// What is under way before every instruction of a block, in order, and at its end. One walk over the block: use this
+    /// rather than [`PendingLoads::at`] when more than one point of it is of interest.
+    pub fn points(&self, block: BlockId) -> Vec<Rc<InFlight>> {
+        let mut points: Vec<Rc<InFlight>> = Vec::with_capacity(self.program.block(block).instrs.len() + 1);
+        // Few instructions change anything.
+        let end = self.walk(block, |_, state, changed| {
+            let same = points.last().filter(|_| !changed).cloned();
+            points.push(same.unwrap_or_else(|| Rc::new(state.clone())));
+        });
+        points.push(Rc::new(end));
         points
     }
     /// What is under way just before an instruction of the function.
     pub fn at(&self, instr: InstrId) -> InFlight {
         let mut found = InFlight::default();
-        self.walk(self.program.block_of(instr), |i, state| {
+        self.walk(self.program.block_of(instr), |i, state, _| {
             if i == instr {
                 found = state.clone();
             }
         });
         found
-    }
-    /// At the end of a block; of a call, where it returns to.
-    pub fn at_end(&self, block: BlockId) -> InFlight {
-        self.walk(block, |_, _| {})
     }
     /// Registers that an outstanding operation may write just before an instruction.
     pub fn pending_loads(&self, instr: InstrId) -> RegSet {
@@ -298,21 +304,21 @@ impl<'a> PendingLoads<'a> {
     }
 }
 
+/// Hands out each instruction, with what is under way before it, and whether that may be something else than before.
 fn step_block(
     p: &Program,
     func: FuncId,
     block: BlockId,
     state: &mut InFlight,
-    mut each: impl FnMut(InstrId, &InFlight),
+    mut each: impl FnMut(InstrId, &InFlight, bool),
 ) {
+    let mut changed = true;
     for i in p.block(block).instrs.iter() {
-        each(i, state);
-        match p.kind(i) {
-            Kind::CallDirect | Kind::Swappc => {
-                state.merge(p.left_by_component(func));
-            }
+        each(i, state, changed);
+        changed = match p.kind(i) {
+            Kind::CallDirect | Kind::Swappc => state.merge(p.left_by_component(func)),
             _ => state.step(p.inst(i)),
-        }
+        };
     }
 }
 

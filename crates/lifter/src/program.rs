@@ -1,6 +1,6 @@
 //! The lifted object: structure of arrays, dense ids.
 
-use luthier_isa::{Inst, Mode, RegRange, Target};
+use luthier_isa::{Inst, Mode, RegAccess, RegRange, Target};
 use luthier_loader::{CodeObject, OriginMap};
 use serde::Serialize;
 
@@ -311,6 +311,10 @@ impl Program {
     /// No value of the unit comes through a call of the function.
     pub(crate) fn overwrites(&self, func: FuncId, unit: luthier_isa::Reg) -> bool {
         !self.summaries.passes(Some(func)).contains(unit)
+    }
+    /// As [`Inst::for_each_access`] of the instruction, and faster: what an opcode does is worked out once.
+    pub fn for_each_access(&self, id: InstrId, f: impl FnMut(RegAccess)) {
+        self.classes.for_each_access(self.inst(id), f);
     }
     pub(crate) fn kind(&self, id: InstrId) -> Kind {
         self.roles[id.index()].kind

@@ -108,10 +108,7 @@ impl Copier<'_> {
         // Liveness is only worked out where it is asked for.
         let wanted = !spots.is_empty() || self.plans.wants_liveness(b.instrs);
         let points = if wanted { self.liveness.points(block) } else { Vec::new() };
-        let mut loads = if wanted || flushes { self.loads.points(block) } else { Vec::new() };
-        if !loads.is_empty() {
-            loads.push(self.loads.at_end(block));
-        }
+        let loads = if wanted || flushes { self.loads.points(block) } else { Vec::new() };
         // Whether anything is added in this block.
         let adds = wanted || flushes;
         let broken = if !adds {
@@ -127,7 +124,7 @@ impl Copier<'_> {
             let falls_in = k > 0 || self.falls_into(block);
             self.out.chunk.label(falls_in);
             let (before, after) = points.get(k).map_or((&nothing, &nothing), |p| (&p.before, &p.after));
-            let around = |k: usize| loads.get(k).unwrap_or(&nothing_loaded);
+            let around = |k: usize| loads.get(k).map_or(&nothing_loaded, |loads| &**loads);
             let mine = &spots[spots.partition_point(|s| s.instr < i)..];
             let mine = &mine[..mine.iter().take_while(|s| s.instr == i).count()];
             let at = |w: Where| mine.iter().filter(move |s| s.at == w).map(|s| s.insertion).collect::<Vec<u32>>();

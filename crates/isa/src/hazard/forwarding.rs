@@ -36,7 +36,7 @@ impl ForwardingFacts {
         let mut facts = ForwardingFacts {
             vector: view.is_vector(),
             changes_exec: view.is(Flags::SALU) && view.writes_exec(),
-            drains: view.marks().contains(super::Marks::RESULTS_OUT),
+            drains: view.all_marks().contains(super::Marks::RESULTS_OUT),
             ..Default::default()
         };
         if facts.vector {

@@ -116,13 +116,13 @@ fn pipe(inst: &Inst, target: Target) -> Option<Pipe> {
 }
 
 /// Whether this is a matrix instruction, which the rules for other VALU instructions leave out.
-pub fn is_mfma(inst: &Inst) -> bool {
-    ["v_mfma_", "v_smfmac_"].iter().any(|start| inst.info().base.starts_with(start))
+pub fn is_mfma(base: &str) -> bool {
+    ["v_mfma_", "v_smfmac_"].iter().any(|start| base.starts_with(start))
 }
 
 /// Of f64.
-pub fn is_double(inst: &Inst) -> bool {
-    inst.info().base.starts_with("v_mfma_f64_")
+pub fn is_double(base: &str) -> bool {
+    base.starts_with("v_mfma_f64_")
 }
 
 fn vector(operand: Option<Operand>) -> Option<RegRange> {

@@ -11,6 +11,7 @@
 
 mod forwarding;
 mod matrix;
+mod opcode;
 mod remedy;
 mod rules;
 mod scalars;
@@ -19,10 +20,11 @@ mod within;
 
 use std::sync::OnceLock;
 
-use crate::{Inst, Mode, Reg, RegRange, RegSet, Target};
+use crate::{Inst, Mode, OpcodeInfo, Reg, RegRange, RegSet, Target};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
+use self::opcode::Opcode;
 pub use self::remedy::{Cure, Remedy};
 use self::rules::{Apart, First, Marks, RULES, Rule};
 use self::scalars::{ScalarFacts, Scalars};
@@ -51,6 +53,7 @@ struct Here {
     rules: Vec<&'static Rule>,
     firsts: Vec<First>,
     asked: Marks,
+    opcodes: Box<[OnceLock<Opcode>]>,
 }
 
 impl Here {
@@ -63,8 +66,12 @@ impl Here {
                 firsts: First::ALL.into_iter().filter(wanted).collect(),
                 asked: rules.iter().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends),
                 rules,
+                opcodes: mode.opcodes().iter().map(|_| OnceLock::new()).collect(),
             }
         })
+    }
+    fn opcode(&self, info: &'static OpcodeInfo) -> &Opcode {
+        self.opcodes[usize::from(info.id.0)].get_or_init(|| Opcode::of(info, self))
     }
 }
 
@@ -86,19 +93,18 @@ impl Facts {
     }
 
     pub fn of(inst: &Inst) -> Facts {
-        let view = View::new(inst);
         let here = Here::of(inst.info().mode);
-        let makes = here.firsts.iter().flat_map(|&first| view.first(first).into_iter().map(move |reg| (first, reg)));
-        let makes = makes.collect();
+        let opcode = here.opcode(inst.info());
+        let view = if opcode.is_looked_at { View::new(inst, opcode) } else { View::without_registers(inst, opcode) };
+        let makes = opcode.firsts.iter().flat_map(|&first| view.first(first).into_iter().map(move |reg| (first, reg)));
         let needs =
-            here.rules.iter().flat_map(|&rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg)));
-        let needs = needs.collect();
+            opcode.rules.iter().flat_map(|&rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg)));
         let length = if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
         Facts {
-            makes,
-            needs,
+            makes: makes.collect(),
+            needs: needs.collect(),
             // What no rule here asks for need not be noted.
-            marks: view.marks() & here.asked,
+            marks: view.marks(here.asked),
             vector: view.is_vector(),
             transcendental: view.is_transcendental(),
             matrix: MatrixFacts::of(inst),

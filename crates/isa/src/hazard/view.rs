@@ -3,6 +3,7 @@
 use crate::{Field, Flags, Format, Generation, Inst, Operand, Reg, Target, Wave};
 
 use super::matrix;
+use super::opcode::Opcode;
 use super::rules::{First, Marks, Second};
 
 /// The hardware register that holds the trap status (gfx9).
@@ -13,6 +14,7 @@ pub struct View<'a> {
     pub base: &'static str,
     pub target: Target,
     pub wave: Wave,
+    opcode: &'a Opcode,
     reads: Vec<Touch>,
     writes: Vec<Touch>,
     vector: bool,
@@ -44,7 +46,7 @@ fn is_vcc(reg: Reg) -> bool {
     matches!(reg, Reg::VCC_LO | Reg::VCC_HI)
 }
 
-fn is_transcendental(base: &str) -> bool {
+pub fn is_transcendental(base: &str) -> bool {
     let name = base.strip_prefix("v_s_").or_else(|| base.strip_prefix("v_"));
     name.and_then(|name| name.rsplit_once('_')).is_some_and(|(operation, ty)| {
         let operation = operation.strip_suffix("_legacy").unwrap_or(operation);
@@ -59,29 +61,34 @@ fn is_transcendental(base: &str) -> bool {
 }
 
 impl<'a> View<'a> {
-    pub fn new(inst: &'a Inst) -> View<'a> {
-        let info = inst.info();
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        inst.for_each_access(|a| {
+    pub fn new(inst: &'a Inst, opcode: &'a Opcode) -> View<'a> {
+        let mut view = View::without_registers(inst, opcode);
+        opcode.plan.for_each(inst, |a| {
             let touch = Touch { reg: a.reg, implicit: a.implicit };
             if a.access.reads() {
-                reads.push(touch);
+                view.reads.push(touch);
             }
             if a.access.writes() {
-                writes.push(touch);
+                view.writes.push(touch);
             }
         });
-        let vector = info.flags.contains(Flags::VALU);
+        view
+    }
+
+    /// As if it touched none.
+    pub fn without_registers(inst: &'a Inst, opcode: &'a Opcode) -> View<'a> {
+        let info = inst.info();
         View {
             inst,
             base: info.base,
             target: info.mode.target(),
             wave: info.mode.wave(),
-            reads,
-            writes,
-            vector,
-            transcendental: vector && is_transcendental(info.base),
-            matrix: matrix::is_mfma(inst),
+            opcode,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            vector: info.flags.contains(Flags::VALU),
+            transcendental: opcode.transcendental,
+            matrix: opcode.matrix,
             wmma: info.flags.contains(Flags::WMMA),
         }
     }
@@ -301,8 +308,16 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What the instruction changes for pairs around it.
-    pub fn marks(&self) -> Marks {
+    /// What the instruction changes for pairs around it, as far as it is asked for.
+    pub fn marks(&self, asked: Marks) -> Marks {
+        let Some(mut marks) = self.opcode.marks else { return self.all_marks() & asked };
+        if self.vector && asked.contains(Marks::SCALAR_RESULT) {
+            marks.set(Marks::SCALAR_RESULT, !self.vector_scalar_result().is_empty());
+        }
+        marks
+    }
+
+    pub fn all_marks(&self) -> Marks {
         let mut marks = Marks::empty();
         let waits = |bits: u32| self.dependencies().is_some_and(|d| d & bits == 0);
         let results_are_out = waits(15 << 12);
@@ -316,7 +331,7 @@ impl<'a> View<'a> {
         marks.set(Marks::WORKING_VECTOR, self.vector && self.base != "v_nop");
         marks.set(Marks::WAIT, self.base.starts_with("s_waitcnt") && self.dependencies().is_none());
         marks.set(Marks::RESULTS_OUT, self.is_memory() || self.is(Flags::EXPORT) || results_are_out);
-        marks.set(Marks::DOUBLE_MATRIX, matrix::is_double(self.inst));
+        marks.set(Marks::DOUBLE_MATRIX, matrix::is_double(self.base));
         marks.set(Marks::ACCUMULATOR_MOVE, self.base.starts_with("v_accvgpr_"));
         marks.set(Marks::SOURCES_READ, self.base == "s_waitcnt" && simm == 0 || waits(7 << 2));
         marks.set(Marks::SCALAR_WORK, scalar_work || scalar_loads_done);

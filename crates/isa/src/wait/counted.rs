@@ -138,13 +138,3 @@ fn engine(op: Op) -> (Counter, Kind) {
         _ => (Counter::Async, Kind::AsyncLoad),
     }
 }
-
-impl Op {
-    /// An asynchronous copy between memory and LDS (gfx1250).
-    fn is_async(self) -> bool {
-        self.name().contains("_async_to_lds") || self.name().contains("_async_from_lds")
-    }
-    fn is_bvh(self) -> bool {
-        self.name().starts_with("image_bvh")
-    }
-}

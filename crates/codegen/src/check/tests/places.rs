@@ -144,7 +144,7 @@ pub fn for_each(
                         inst,
                         address: program.vaddr(i),
                         live: points[n].before,
-                        loads: loads[n].clone(),
+                        loads: (*loads[n]).clone(),
                         msb: inst.msb().unwrap_or_default(),
                         splice: Splice::default(),
                     };

@@ -1,0 +1,100 @@
+//! Families of operations, which go by their names: looked up in a table, since they are asked about once or more for
+//! each instruction of a library.
+
+use std::sync::LazyLock;
+
+use super::Op;
+
+bitflags::bitflags! {
+    #[derive(Clone, Copy)]
+    struct Families: u16 {
+        const WAIT = 1;
+        const MESSAGE = 1 << 1;
+        const CMPX = 1 << 2;
+        const SAVEEXEC = 1 << 3;
+        const SCALAR_MOVREL = 1 << 4;
+        const GWS = 1 << 5;
+        const CACHE_CONTROL = 1 << 6;
+        const ASYNC = 1 << 7;
+        const BVH = 1 << 8;
+    }
+}
+
+const CACHE_CONTROL: [&str; 8] = [
+    "s_dcache_",
+    "s_icache_",
+    "buffer_wb",
+    "buffer_inv",
+    "buffer_gl0_inv",
+    "buffer_gl1_inv",
+    "global_inv",
+    "global_wb",
+];
+
+impl Families {
+    fn of(name: &str) -> Families {
+        let starts = |start: &str| name.starts_with(start);
+        let moves = name.contains("_async_to_lds") || name.contains("_async_from_lds");
+        let cache = CACHE_CONTROL.into_iter().any(starts) || name.contains("_prefetch");
+        [
+            (Families::WAIT, starts("s_wait")),
+            (Families::MESSAGE, starts("s_sendmsg")),
+            (Families::CMPX, starts("v_cmpx_")),
+            (Families::SAVEEXEC, name.contains("_saveexec_")),
+            (Families::SCALAR_MOVREL, starts("s_movrel")),
+            (Families::GWS, starts("ds_gws_")),
+            (Families::CACHE_CONTROL, cache),
+            (Families::ASYNC, moves),
+            (Families::BVH, starts("image_bvh")),
+        ]
+        .into_iter()
+        .filter_map(|(family, belongs)| belongs.then_some(family))
+        .collect()
+    }
+}
+
+static TABLE: LazyLock<Box<[Families]>> =
+    LazyLock::new(|| Op::all().iter().map(|op| Families::of(op.name())).collect());
+
+impl Op {
+    fn is_in(self, family: Families) -> bool {
+        TABLE[self as usize].contains(family)
+    }
+
+    /// `s_waitcnt` and its kin, and what waits for anything else; [`crate::wait`] knows for what.
+    pub fn is_wait(self) -> bool {
+        self.is_in(Families::WAIT)
+    }
+    /// `s_sendmsg`, `s_sendmsghalt`, `s_sendmsg_rtn_*`.
+    pub fn is_message(self) -> bool {
+        self.is_in(Families::MESSAGE)
+    }
+    /// Compares, and makes the result EXEC (on GCN5 and CDNA of what is written as well).
+    pub fn is_cmpx(self) -> bool {
+        self.is_in(Families::CMPX)
+    }
+    /// A scalar operation on EXEC that puts the old EXEC into its destination: `s_and_saveexec_b64`.
+    pub fn is_saveexec(self) -> bool {
+        self.is_in(Families::SAVEEXEC)
+    }
+    /// A scalar move whose source or destination M0 chooses.
+    pub fn is_scalar_movrel(self) -> bool {
+        self.is_in(Families::SCALAR_MOVREL)
+    }
+    /// Global wave synchronisation.
+    pub fn is_gws(self) -> bool {
+        self.is_in(Families::GWS)
+    }
+    /// Writes back, invalidates or fills a cache, and moves no data.
+    pub fn is_cache_control(self) -> bool {
+        self.is_in(Families::CACHE_CONTROL)
+    }
+    /// An asynchronous copy between memory and LDS (gfx1250).
+    pub(crate) fn is_async(self) -> bool {
+        self.is_in(Families::ASYNC)
+    }
+    /// A ray and a tree of boxes.
+    pub(crate) fn is_bvh(self) -> bool {
+        self.is_in(Families::BVH)
+    }
+}
