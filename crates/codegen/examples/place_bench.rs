@@ -1,6 +1,6 @@
 //! Points per second: a counter hook before every instruction of an object.
 //!
-//! `place_bench FILE [--json] [--after] [--check] [-o OUT]`
+//! `place_bench FILE [--json] [--after] [--check] [--runs N] [-o OUT]`. Of several runs the fastest counts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let flag = |name: &str| args.iter().any(|a| a == name);
     let out = args.iter().position(|a| a == "-o").and_then(|i| args.get(i + 1));
-    let file = args.first().ok_or("place_bench FILE [--json] [--after] [--check] [-o OUT]")?;
+    let file = args.first().ok_or("place_bench FILE [--json] [--after] [--check] [--runs N] [-o OUT]")?;
     let object = CodeObject::parse(std::fs::read(file)?)?;
     let program = luthier_lifter::Program::lift(&object)?;
     let template = Arc::new(counter(program.mode()).ok_or("no counter hook for this target")?);
@@ -58,9 +58,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Plan::default()
     };
     drop(program);
-    let start = Instant::now();
-    let done = instrument(&object, &plan)?;
-    let seconds = start.elapsed().as_secs_f64();
+    let runs = args.iter().position(|a| a == "--runs").and_then(|i| args.get(i + 1));
+    let runs: u32 = runs.map_or(Ok(1), |n| n.parse())?;
+    let mut seconds = f64::INFINITY;
+    let mut done = Instrumented::default();
+    for _ in 0..runs.max(1) {
+        let start = Instant::now();
+        done = instrument(&object, &plan)?;
+        seconds = seconds.min(start.elapsed().as_secs_f64());
+    }
     if let Some(out) = out {
         std::fs::write(out, &done.bytes)?;
     }

@@ -51,7 +51,7 @@ fn plan(program: &Program) -> Plan {
         counters: vec![],
         insertions,
         check: true,
-        beside: None,
+        ..Plan::default()
     }
 }
 

@@ -80,13 +80,13 @@ impl<'a> Component<'a> {
         wishes: &Wishes,
     ) -> Component<'a> {
         let (program, machine) = (base.program, base.machine);
-        let insts = || functions.iter().flat_map(|f| program.function_instrs(*f).iter()).map(|i| program.inst(i));
-        let writes_mode = |inst: &luthier_isa::Inst| {
+        let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
+        let writes_mode = |i: luthier_lifter::InstrId| {
             let mut writes = false;
-            inst.for_each_access(|a| writes |= a.reg == Reg::MODE && a.access.writes());
+            program.for_each_access(i, |a| writes |= a.reg == Reg::MODE && a.access.writes());
             writes
         };
-        let sets_mode = insts().any(writes_mode);
+        let sets_mode = instrs().any(writes_mode);
         let mut touched = used;
         touched.union_with(&wishes.watched);
         let mut never_used: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
@@ -130,7 +130,7 @@ impl<'a> Component<'a> {
             replays: base.object.xnack().required() != Some(false) && machine.replays(),
             scratch,
         };
-        let allocates = insts().any(|i| i.info().op() == luthier_isa::op::Op::SAllocVgpr);
+        let allocates = instrs().any(|i| program.inst(i).info().op() == luthier_isa::op::Op::SAllocVgpr);
         let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
         Component { functions, kernels, used, env, highest: homes.highest, scratch: 0, refused }
     }

@@ -30,7 +30,13 @@ pub fn own(
     let most = kernels.iter().map(|k| k.descriptor.private_segment_fixed_size()).max()?;
     let own = machine.own_scratch(most, room).filter(|_| !dynamic)?;
     let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
-    let mut writers: Vec<InstrId> = instrs().filter(|i| writes_base(machine, program.inst(*i))).collect();
+    let base = Special::FlatScratch.range(machine);
+    let writes_base = |i: &InstrId| {
+        let mut writes = false;
+        program.for_each_access(*i, |a| writes |= a.access.writes() && base.units().any(|unit| unit == a.reg));
+        writes
+    };
+    let mut writers: Vec<InstrId> = instrs().filter(writes_base).collect();
     if !own.set_at_entry {
         return writers.is_empty().then_some(own);
     }

@@ -41,7 +41,7 @@ pub struct Report {
 }
 
 /// The instrumented object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Instrumented {
     pub bytes: Vec<u8>,
     pub report: Report,

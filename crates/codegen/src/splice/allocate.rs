@@ -7,7 +7,7 @@
 
 use luthier_isa::{Reg, RegRange, RegSet};
 
-use super::assign::assign;
+use super::assign::{all_in_place, assign};
 use super::demand::{self, Demand};
 use super::env::Env;
 use super::pool::{Pool, Want};
@@ -147,6 +147,10 @@ pub fn allocate(env: &Env, site: &Site, demands: &[Demand]) -> Allocation {
 }
 
 impl Loans {
+    fn is_empty(&self) -> bool {
+        self.sgprs.is_empty() && self.vgprs.is_empty()
+    }
+
     /// Puts more away, so that the want can be met. False if that is not possible.
     fn extend(&mut self, env: &Env, site: &Site, demands: &[Demand], want: Want) -> bool {
         if site.indexed {
@@ -202,6 +206,24 @@ impl Attempt<'_> {
         let (env, site) = (self.env, self.site);
         let mut out = Allocation::default();
         let Some(&first) = todo.first() else { return Ok(out) };
+        let default_modes = !env.default_fp_mode && todo.iter().any(|d| self.demands[*d].prepared.needs_fp_mode);
+        out.default_modes = default_modes;
+        let changing = |special: Special| {
+            todo.iter().copied().find(|d| {
+                let demand = &self.demands[*d];
+                let changes = demand.prepared.changes.contains(&special)
+                    || special == Special::Mode && default_modes && demand.prepared.needs_fp_mode;
+                changes && self.matters(special, todo) || demand.specials().any(|(s, back)| s == special && back)
+            })
+        };
+        if loans.is_empty() && !Special::ALL.into_iter().any(|special| changing(special).is_some()) {
+            // Most places want nothing more than to count, in registers that are set apart for that.
+            let all = todo.iter().map(|&d| all_in_place(env, &self.demands[d], d, &out)).collect::<Option<Vec<_>>>();
+            if let Some(hooks) = all {
+                hooks.iter().for_each(|assigned| self.note(assigned, &mut out.highest));
+                return Ok(Allocation { hooks, ..out });
+            }
+        }
         let mut without = RegSet::EMPTY;
         todo.iter().flat_map(|d| self.demands[*d].registers()).for_each(|range| without.insert_range(range));
         let mut pool = site.pool(env, &without, demand::moves_lanes(self.demands));
@@ -234,17 +256,6 @@ impl Attempt<'_> {
                 pool.add_whole(reg);
             }
         }
-        let live = self.live_specials(todo);
-        out.default_modes = !env.default_fp_mode && todo.iter().any(|d| self.demands[*d].prepared.needs_fp_mode);
-        let default_modes = out.default_modes;
-        let changing = |special: Special| {
-            todo.iter().copied().find(|d| {
-                let demand = &self.demands[*d];
-                let changes = demand.prepared.changes.contains(&special)
-                    || special == Special::Mode && default_modes && demand.prepared.needs_fp_mode;
-                changes && live.contains(&special) || demand.specials().any(|(s, back)| s == special && back)
-            })
-        };
         let (mut specials, mut lanes) = (Vec::new(), Vec::new());
         let mut keep = |pool: &mut Pool, special: Special, specials: &mut Vec<(Special, Reg)>| {
             if let Some(demand) = changing(special) {
@@ -274,21 +285,24 @@ impl Attempt<'_> {
             // Each hook begins with the same free registers: nothing of the one before is needed any more.
             let assigned = assign(env, &self.demands[demand], demand, pool, &out, false)
                 .map_err(|(want, left)| Shortage { demand, want, what: None, left })?;
-            let prepared = self.demands[demand].prepared;
-            for (group, reg) in prepared.groups.iter().zip(&assigned.groups) {
-                out.highest.note(RegRange::new(*reg, group.range.count));
-            }
+            self.note(&assigned, &mut out.highest);
             out.hooks.push(assigned);
         }
         Ok(out)
     }
 
-    /// State whose value matters behind the hooks, or to one of them. Of MODE it is not known.
-    fn live_specials(&self, todo: &[usize]) -> Vec<Special> {
-        let asked = |special| todo.iter().any(|d| self.demands[*d].specials().any(|(s, _)| s == special));
-        let live = |special: Special| {
-            matches!(special, Special::Mode) || special.range(self.env.machine).units().any(|u| self.site.is_live(u))
-        };
-        Special::ALL.into_iter().filter(|s| asked(*s) || live(*s)).collect()
+    /// The registers that a hook is given.
+    fn note(&self, assigned: &Assigned, highest: &mut Counts) {
+        let groups = &self.demands[assigned.demand].prepared.groups;
+        for (group, reg) in groups.iter().zip(&assigned.groups) {
+            highest.note(RegRange::new(*reg, group.range.count));
+        }
+    }
+
+    /// The state's value matters behind the hooks, or to one of them. Of MODE it is not known.
+    fn matters(&self, special: Special, todo: &[usize]) -> bool {
+        special == Special::Mode
+            || special.range(self.env.machine).units().any(|u| self.site.is_live(u))
+            || todo.iter().any(|d| self.demands[*d].specials().any(|(s, _)| s == special))
     }
 }

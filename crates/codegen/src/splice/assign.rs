@@ -11,20 +11,13 @@ use crate::machine::File;
 /// Registers that could not be had, and how many SGPRs and VGPRs were free.
 pub type NotHad = (Want, (u32, u32));
 
-/// Registers for one hook, number `index` of the demands. An argument may stay where the application has it, unless `moves`
-/// wants all of them in registers of the hook's own.
-pub fn assign(
-    env: &Env,
-    demand: &Demand,
-    index: usize,
-    mut pool: Pool,
-    so_far: &Allocation,
-    moves: bool,
-) -> Result<Assigned, NotHad> {
+/// Of the template's groups those that an argument is in already, and of the arguments those that are where the template
+/// looks for them.
+fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Vec<Option<Reg>>, Vec<bool>) {
     let prepared = demand.prepared;
     let mut groups: Vec<Option<Reg>> = vec![None; prepared.groups.len()];
     let mut in_place = vec![false; demand.feeds.len()];
-    for (feed, placed) in demand.feeds.iter().zip(&mut in_place).filter(|_| !moves) {
+    for (feed, placed) in demand.feeds.iter().zip(&mut in_place) {
         let group = &prepared.groups[feed.input.group];
         let (range, back) = match feed.source {
             Source::Registers { range, back } => (range, back),
@@ -49,6 +42,30 @@ pub fn assign(
             *placed = true;
         }
     }
+    (groups, in_place)
+}
+
+/// The registers of a hook that needs none of its own.
+pub fn all_in_place(env: &Env, demand: &Demand, index: usize, so_far: &Allocation) -> Option<Assigned> {
+    let (groups, in_place) = stays(env, demand, so_far);
+    Some(Assigned { demand: index, groups: groups.into_iter().collect::<Option<_>>()?, in_place })
+}
+
+/// Registers for one hook, number `index` of the demands. An argument may stay where the application has it, unless `moves`
+/// wants all of them in registers of the hook's own.
+pub fn assign(
+    env: &Env,
+    demand: &Demand,
+    index: usize,
+    mut pool: Pool,
+    so_far: &Allocation,
+    moves: bool,
+) -> Result<Assigned, NotHad> {
+    let prepared = demand.prepared;
+    let (mut groups, in_place) = match moves {
+        true => (vec![None; prepared.groups.len()], vec![false; demand.feeds.len()]),
+        false => stays(env, demand, so_far),
+    };
     // Wide groups first: they are the hardest to find a place for.
     let mut order: Vec<usize> = (0..groups.len()).filter(|g| groups[*g].is_none()).collect();
     order.sort_by_key(|g| std::cmp::Reverse((prepared.groups[*g].range.count, prepared.groups[*g].align)));

@@ -122,25 +122,9 @@ impl Emitter<'_, '_> {
 
     fn begin(&mut self) -> Result<(), EncodeError> {
         let machine = self.env.machine;
-        let mut sources = RegSet::EMPTY;
-        for assigned in &self.allocation.hooks {
-            let demand = &self.demands[assigned.demand];
-            demand.registers().for_each(|range| sources.insert_range(range));
-            // Whatever is about to be loaded there would land in what the hook computes with.
-            let changed = demand.prepared.changes.iter().copied();
-            let states = changed.chain(demand.specials().map(|(special, _)| special));
-            states.for_each(|special| sources.insert_range(special.range(machine)));
+        if !self.site.loads.is_empty() {
+            self.wait_for_loads()?;
         }
-        self.allocation.specials.iter().for_each(|(special, _)| sources.insert_range(special.range(machine)));
-        if self.allocation.settles {
-            sources.union_with(&self.site.loads.registers());
-        }
-        let mut wait = self.site.loads.wait_for(&sources);
-        if self.allocation.settles {
-            // As a called function does: for all, and not for the oldest only.
-            wait.bounds().for_each(|(counter, _)| *wait.of(counter) = Some(0));
-        }
-        self.all(machine.wait(wait)?)?;
         self.set_msb(self.site.msb, VgprMsb::ZERO)?;
         if let (Some(address), Some(own)) = (self.allocation.address, self.env.scratch) {
             self.push(machine.ops.mov32(address, number(own.start))?)?;
@@ -164,6 +148,30 @@ impl Emitter<'_, '_> {
             self.all(machine.default_fp_mode()?)?;
         }
         Ok(())
+    }
+
+    /// Waits for what the hooks look at, change or put away.
+    fn wait_for_loads(&mut self) -> Result<(), EncodeError> {
+        let machine = self.env.machine;
+        let mut sources = RegSet::EMPTY;
+        for assigned in &self.allocation.hooks {
+            let demand = &self.demands[assigned.demand];
+            demand.registers().for_each(|range| sources.insert_range(range));
+            // Whatever is about to be loaded there would land in what the hook computes with.
+            let changed = demand.prepared.changes.iter().copied();
+            let states = changed.chain(demand.specials().map(|(special, _)| special));
+            states.for_each(|special| sources.insert_range(special.range(machine)));
+        }
+        self.allocation.specials.iter().for_each(|(special, _)| sources.insert_range(special.range(machine)));
+        if self.allocation.settles {
+            sources.union_with(&self.site.loads.registers());
+        }
+        let mut wait = self.site.loads.wait_for(&sources);
+        if self.allocation.settles {
+            // As a called function does: for all, and not for the oldest only.
+            wait.bounds().for_each(|(counter, _)| *wait.of(counter) = Some(0));
+        }
+        if wait.is_none() { Ok(()) } else { self.all(machine.wait(wait)?) }
     }
 
     fn end(&mut self) -> Result<(), EncodeError> {
