@@ -18,12 +18,10 @@ from pathlib import Path
 import agent
 import device
 import driver
+import placing
 from inputs import LLVM, ROOT, TARGET, WORK, compile_kernel, run
 
-import luthier as lt
 from luthier.cli.tables import show
-
-sys.path.insert(0, str(ROOT / "tests"))
 
 
 def timed(*command, repeat: int = 1) -> float:
@@ -42,7 +40,7 @@ def example(package: str, name: str, *args) -> dict:
 
 
 def big_object(processor: str = "gfx90a") -> Path:
-    from conftest import CORPUS
+    from places import CORPUS
 
     found = CORPUS and CORPUS / f"onnxruntime/{processor}/libonnxruntime_providers_rocm_8.hsaco"
     if found and found.exists():
@@ -176,55 +174,6 @@ def all_cores(path: Path) -> dict:
     }
 
 
-def count_blocks(path: Path, objdump: float) -> dict:
-    """Offline: every block of the object counted, by the command line, memory of the process included."""
-    out = WORK / "counted.hsaco"
-    report = WORK / "counted.json"
-    start = time.perf_counter()
-    command = [sys.executable, "-m", "luthier", "instrument", path, "--tool", "instr_count", "-o", out, "--json", report]
-    child = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    seconds = time.perf_counter() - start
-    if status:
-        raise RuntimeError("luthier instrument failed")
-    did = json.loads(report.read_text())
-    return {"ours": seconds, "other": objdump, "ratio": objdump / seconds, "unit": "s", "against": "llvm-objdump -d", "least": 1,
-            "points": did["points"], "points_per_second": did["points"] / seconds, "rejected": len(did["rejected"]),
-            "peak_megabytes": usage.ru_maxrss / 1024}  # fmt: skip
-
-
-def place(path: Path) -> dict:
-    found = example("luthier-codegen", "place_bench", path, "--json")
-    return {"ours": found["points"] / found["seconds"], "unit": "points/s", **found}
-
-
-def hooks() -> tuple[dict, dict]:
-    """What counting costs: instructions added at a point, and instructions retired when blocks are counted."""
-    import kernel_cases
-
-    added = points = retired = app = 0
-    for name in kernel_cases.CASES:
-        co = lt.CodeObject.open(compile_kernel(ROOT / f"tests/kernels/{name}.hip"))
-        did = lt.instrument(co, [lt.tools.load("instr_count:per=instruction")]).instrumentation
-        added, points = added + did["inserted_instructions"], points + did["points"]
-        module = lt.Device("gfx90a").load(co, tools=[lt.tools.load("instr_count")])
-        for launch in kernel_cases.launches(name):
-            result = module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args)
-            retired, app = retired + result.instructions, app + result.app_instructions
-    each, factor = added / points, retired / app
-    return (
-        {"ours": each, "other": 4, "ratio": 4 / each, "unit": "instructions added a point", "against": "the target", "least": 1},
-        {
-            "ours": factor,
-            "other": 1.15,
-            "ratio": 1.15 / factor,
-            "unit": "x instructions retired",
-            "against": "the target",
-            "least": 1,
-        },
-    )
-
-
 def start_up() -> dict:
     path = compile_kernel(ROOT / "tests/kernels/vecadd.hip")
     script = Path(sys.executable).with_name("luthier")
@@ -235,16 +184,13 @@ def start_up() -> dict:
 def main() -> int:
     WORK.mkdir(parents=True, exist_ok=True)
     path = big_object()
-    objdump = timed(LLVM / "bin/llvm-objdump", "-d", path)
     results = {"open": open_object(path), "load and finalize": load(path), "open one entry": one_entry(path)}
     results |= {f"decode, {processor}": decode(processor) for processor in ("gfx90a", "gfx1100")}
     results |= lift(path)
-    results["count every block, offline"] = count_blocks(path, objdump)
-    results["place"] = place(path)
+    results |= placing.measured(path)
     results |= device.measured()
     results |= driver.measured()
     results |= agent.measured()
-    results["a count hook"], results["instr_count by block"] = hooks()
     results["luthier inspect, small file"] = start_up()
     rows = [
         (
