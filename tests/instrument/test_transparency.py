@@ -30,16 +30,10 @@ def targets():
     return [(target, flag) for target, both in flags.items() for flag in both]
 
 
-# The checker finds the application's scalars still marked as read by a hook in front of a branch. Open.
-MARKED = {("scratch", "gfx1201"), ("choose", "gfx1201")}
-
-
 @pytest.mark.parametrize("target", targets(), ids=lambda t: t[0] + ("-wave64" if t[1] else ""))
 @pytest.mark.parametrize("name", SOME)
-def test_random_plans_change_nothing(name, target, request):
+def test_random_plans_change_nothing(name, target):
     processor, flags = target
-    if (name, processor) in MARKED and not flags:
-        request.applymarker(pytest.mark.xfail(raises=lt.InstrumentError, strict=True, reason="marked scalars on RDNA4"))
     for seed in range(PLANS):
         level = ("O0", "O1", "O2", "O3")[(seed + len(name)) % 4]
         path = compiled.code_object(name, level, 5, processor, flags)

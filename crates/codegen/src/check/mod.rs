@@ -28,6 +28,7 @@ mod ends;
 mod flight;
 mod hook;
 mod keep;
+mod marked;
 pub mod mode;
 mod renaming;
 mod seams;

@@ -4,11 +4,13 @@
 //!
 //! What the application's own instructions do to each other is the application's.
 
+use std::collections::BTreeMap;
+
 use luthier_isa::hazard::{Facts, Hazards};
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{Decoder, Flags, Inst, Op, Reg, RegRange, RegSet, VgprMsb, Wave};
-use luthier_lifter::FunctionKind;
+use luthier_isa::{Decoder, Flags, Inst, Reg, RegSet, VgprMsb};
 
+use super::marked::{marked, unread};
 use super::{Violation, Wrong};
 use crate::layout::chunk::{Chunk, ChunkId, Fixup, Place};
 use crate::splice::Env;
@@ -19,14 +21,14 @@ const WINDOW: usize = 20;
 const HOPS: usize = 3;
 
 /// An instruction of the copy.
-struct Placed {
+pub struct Placed {
     word: u32,
-    inst: Inst,
-    facts: Facts,
+    pub inst: Inst,
+    pub facts: Facts,
     /// The application's address of it; `None` for what was inserted.
-    origin: Option<u64>,
+    pub origin: Option<u64>,
     /// Where it branches to, in the same copy.
-    to: Option<usize>,
+    pub to: Option<usize>,
 }
 
 /// All that is wrong at the seams of one function's copy.
@@ -36,8 +38,13 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let mut pass = Pass { unread, code: &code, state: Hazards::default(), found: Vec::new() };
     pass.restart();
     // Straight on.
+    let mut branches = BTreeMap::new();
     for (at, placed) in code.iter().enumerate() {
         pass.step(at);
+        // What a hook's own branch leads to has to know what was read in front of it, however far.
+        if placed.origin.is_none() && placed.to.is_some() {
+            branches.insert(at, pass.state.scalars());
+        }
         if ends(&placed.inst) {
             pass.restart();
         }
@@ -46,7 +53,11 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     for at in (0..code.len()).filter(|at| code[*at].to.is_some()) {
         pass.restart();
         let from = before(&code, at);
-        (from..=at).for_each(|n| pass.state.note(&code[n].facts, n as u64));
+        // What is missing up to here was found on the way straight on.
+        (from..=at).for_each(|n| pass.state.check(&code[n].facts, n as u64, |_| {}));
+        if let Some(known) = branches.remove(&at) {
+            pass.state.set_scalars(known);
+        }
         pass.follow(code[at].to.unwrap_or(at), WINDOW, HOPS);
     }
     let (mut found, unread) = (pass.found, pass.unread);
@@ -86,7 +97,10 @@ fn placed(env: &Env, id: ChunkId, chunk: &Chunk) -> Vec<Placed> {
         if let MsbChange::Sets(bits) = msb::change(&inst) {
             msb = bits;
         }
-        targets.push(branches.binary_search_by_key(&word, |b| b.0).ok().map(|n| branches[n].1));
+        let label = branches.binary_search_by_key(&word, |b| b.0).ok().map(|n| branches[n].1);
+        // A hook's own branches need no label.
+        let own = || origin.is_none().then(|| inst.branch_target(u64::from(word) * 4)).flatten();
+        targets.push(label.or_else(|| u32::try_from(own()? / 4).ok()));
         code.push(Placed { word, facts: Facts::of(&inst), inst, origin, to: None });
         word += inst.size() as u32 / 4;
     }
@@ -96,76 +110,14 @@ fn placed(env: &Env, id: ChunkId, chunk: &Chunk) -> Vec<Placed> {
     code
 }
 
-/// Scalars that no vector instruction has read before any of this code runs: of a kernel that calls nothing, those that
-/// none of it reads.
-fn unread(env: &Env, code: &[Placed]) -> RegSet {
-    let func = code.iter().find_map(|p| p.origin).and_then(|v| env.program.instr_at(v)).map(|i| env.program.func_of(i));
-    let starts =
-        func.is_some_and(|f| env.program.function(f).kind == FunctionKind::Kernel && env.program.callers(f).is_empty());
-    let leaves = Flags::CALL | Flags::INDIRECT;
-    if !starts || code.iter().any(|p| p.inst.info().flags.intersects(leaves)) {
-        return env.unread;
-    }
-    let mut unread: RegSet = (0..128).filter_map(Reg::from_index).collect();
-    // What inserted vector instructions have read of the application's is forgotten behind each place: see `marked`.
-    for placed in code.iter().filter(|p| p.inst.info().flags.contains(Flags::VALU)) {
-        let lasting = |pair: &RegRange| placed.origin.is_some() || is_ours(env, *pair);
-        let pairs = scalar_pairs(&placed.inst).into_iter().filter(lasting);
-        pairs.for_each(|pair| pair.units().for_each(|r| unread.remove(r)));
-    }
-    // Counters are read when the wave ends.
-    unread.union_with(&env.unread);
-    unread
-}
-
-/// The scalars that an instruction reads. Whole pairs count as read.
-fn scalar_pairs(inst: &Inst) -> Vec<RegRange> {
-    let mut pairs = Vec::new();
-    inst.for_each_access(|a| {
-        let low = Reg::from_index(a.reg.index() & !1).filter(|_| a.reg.index() < 124 && a.access.reads());
-        pairs.extend(low.map(|low| RegRange::new(low, 2)));
-    });
-    pairs
-}
-
-/// No instruction of the application touches either.
-fn is_ours(env: &Env, pair: RegRange) -> bool {
-    pair.units().all(|reg| env.never_used.contains(reg))
-}
-
-/// Inserted vector instructions leave the application's scalars marked as read, of which its own leave them unmarked:
-/// writes of them would have to be waited for where nothing waits.
-fn marked(env: &Env, unread: &RegSet, code: &[Placed]) -> Vec<(usize, Wrong)> {
-    let enough = if env.machine.mode.wave() == Wave::W64 { 8 } else { 4 };
-    let (mut found, mut open, mut rests) = (Vec::new(), RegSet::EMPTY, 0);
-    for (at, placed) in code.iter().enumerate() {
-        let rest = placed.origin.is_none() && placed.inst.info().op() == Op::DsNop;
-        rests = if rest { rests + 1 } else { 0 };
-        if rests >= enough {
-            open = RegSet::EMPTY;
-        }
-        let flags = placed.inst.info().flags;
-        if placed.origin.is_some() || flags.contains(Flags::BRANCH) {
-            // Behind a wave's end nothing is read or written.
-            let left = open.iter().next().filter(|_| !flags.contains(Flags::END));
-            found.extend(left.map(|reg| (at, Wrong::Marked { inst: Box::new(placed.inst), reg })));
-            open = RegSet::EMPTY;
-        } else if flags.contains(Flags::VALU) {
-            let pairs = scalar_pairs(&placed.inst).into_iter().filter(|pair| !is_ours(env, *pair));
-            pairs.flat_map(RegRange::units).filter(|reg| unread.contains(*reg)).for_each(|reg| open.insert(reg));
-        }
-    }
-    found
-}
-
 /// The application's address next to an instruction.
 fn address(code: &[Placed], at: usize) -> u64 {
     let behind = code[at..].iter().find_map(|p| p.origin);
     behind.or_else(|| code[..at].iter().rev().find_map(|p| p.origin)).unwrap_or(0)
 }
 
-/// Control never goes on behind it.
-fn ends(inst: &Inst) -> bool {
+/// Control never falls through to what follows it.
+pub fn ends(inst: &Inst) -> bool {
     let flags = inst.info().flags;
     flags.contains(Flags::END) || flags.contains(Flags::BRANCH) && !flags.intersects(Flags::COND_BRANCH | Flags::CALL)
 }

@@ -16,6 +16,7 @@
 
 pub mod convention;
 pub mod file;
+mod issued;
 pub mod operations;
 pub mod registers;
 pub mod scratch;

@@ -11,19 +11,20 @@ use luthier_isa::wait::Wait;
 use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Operand, Reg, RegSet};
 
 use super::Operations;
+use super::issued::{Issued, Ways};
 use super::operations::{one, small};
+use crate::template::paths::Paths;
 use crate::template::prepared::is_memory;
 use crate::template::renamed::Code;
 
 /// Instructions that far back matter: no hazard lasts longer, s_nop aside.
-const WINDOW: usize = 20;
+pub const WINDOW: usize = 20;
+
+/// More ways than these through inserted code are not told apart.
+const MOST_WAYS: usize = 128;
 
 /// The register that is none, as RDNA1 and RDNA2 encode it.
 const NULL: u32 = 125;
-
-/// What was issued before a run of instructions: on each way that leads there, the latest last. `None` where that is not
-/// known, or where there are too many ways.
-pub type Ways<'a> = Rc<dyn Fn() -> Option<Vec<Vec<Inst>>> + 'a>;
 
 /// Follows the instructions that a wave issues, and says what has to come in between.
 #[derive(Clone)]
@@ -31,16 +32,16 @@ pub struct Seam<'a> {
     mode: Mode,
     /// Scalars that no vector instruction reads.
     unread: RegSet,
-    ways: Option<Ways<'a>>,
+    issued: Issued<'a>,
     /// A VGPR that no memory result is about to land in, to move to itself.
     idle: Option<Reg>,
-    /// What has been issued since, inserted code included.
-    recent: Vec<Inst>,
     /// The state that all of that leaves on each way; made when it is first asked for.
     before: Option<Vec<Hazards>>,
-    /// The code inserted last, as hazards see it, and the state that it alone leaves.
+    /// The code inserted last, as hazards see it, and the state that it alone leaves on each way.
     inserted: Vec<Facts>,
-    own: Hazards,
+    own: Vec<Hazards>,
+    /// There were too many ways through the last template: all that it may leave is to be waited for.
+    lost: bool,
     /// Some of it asks others to keep away.
     makes: bool,
     memory: bool,
@@ -51,12 +52,12 @@ impl<'a> Seam<'a> {
         let mut seam = Seam {
             mode,
             unread,
-            ways: None,
+            issued: Issued::after(None),
             idle: Some(Reg::vgpr(0)),
-            recent: Vec::new(),
             before: None,
             inserted: Vec::new(),
-            own: Hazards::brief(),
+            own: Vec::new(),
+            lost: false,
             makes: false,
             memory: true,
         };
@@ -66,8 +67,7 @@ impl<'a> Seam<'a> {
 
     /// A run of instructions begins behind these; without, where nothing has been issued that matters any more.
     pub fn begin(&mut self, ways: Option<Ways<'a>>) {
-        self.ways = ways;
-        self.recent.clear();
+        self.issued = Issued::after(ways);
         self.memory = true;
         self.settle();
     }
@@ -82,24 +82,20 @@ impl<'a> Seam<'a> {
         self.before = None;
         self.inserted.clear();
         self.makes = false;
-        self.own.restart();
-        self.own.assume_read(&self.unread);
+        match &mut self.own[..] {
+            [own] => own.restart(),
+            _ => self.own = vec![Hazards::brief()],
+        }
+        self.own[0].assume_read(&self.unread);
     }
 
     /// An instruction of the application, which needs nothing in between.
     pub fn follow(&mut self, inst: &Inst) {
         self.memory = is_memory(inst);
-        self.remember(std::slice::from_ref(inst));
+        self.issued.add(std::slice::from_ref(inst));
         if self.makes || self.before.is_some() || !self.inserted.is_empty() {
             self.settle();
         }
-    }
-
-    fn remember(&mut self, insts: &[Inst]) {
-        if self.recent.len() > 4 * WINDOW {
-            self.recent.drain(..self.recent.len() - 2 * WINDOW);
-        }
-        self.recent.extend_from_slice(&insts[insts.len().saturating_sub(2 * WINDOW)..]);
     }
 
     /// Appends an instruction behind what it needs.
@@ -114,7 +110,7 @@ impl<'a> Seam<'a> {
         }
         self.note(facts);
         self.memory = is_memory(&inst);
-        self.remember(std::slice::from_ref(&inst));
+        self.issued.add(std::slice::from_ref(&inst));
         out.push(inst);
         Ok(())
     }
@@ -124,7 +120,7 @@ impl<'a> Seam<'a> {
     pub fn lead_in(&mut self, ops: &Operations, code: &Code, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         // In front of the template there is room; so what an instruction further on needs is put there. What it needs of
         // its own neighbours does not go away by that.
-        let mut done = [0u8; WINDOW];
+        let mut done = vec![0u8; code.facts.len()];
         if !code.indifferent {
             self.look_back(ops, out)?;
         }
@@ -132,28 +128,70 @@ impl<'a> Seam<'a> {
             done[n] += 1;
             self.remedy(ops, remedy, out)?;
         }
-        if code.indifferent {
-            self.before.iter_mut().flatten().chain([&mut self.own]).for_each(|state| {
-                code.facts.iter().for_each(|facts| state.go_by(facts));
-            });
+        if let Some(paths) = &code.paths {
+            self.pass_through(code, paths);
         } else {
-            code.facts.iter().for_each(|facts| self.note(facts.clone()));
+            if code.indifferent {
+                self.before.iter_mut().flatten().chain(&mut self.own).for_each(|state| {
+                    code.facts.iter().for_each(|facts| state.go_by(facts));
+                });
+            } else {
+                code.facts.iter().for_each(|facts| self.note(facts.clone()));
+            }
+            self.issued.add(&code.insts);
         }
         if let Some(last) = code.insts.last() {
             self.memory = is_memory(last);
         }
-        self.remember(&code.insts);
         Ok(())
+    }
+
+    /// Behind a template that branches there are as many ways as lead through it.
+    fn pass_through(&mut self, code: &Code, paths: &Paths) {
+        self.makes |= !code.indifferent;
+        self.inserted.extend_from_slice(&code.facts);
+        // Made again from what was issued, when it is asked for.
+        self.before = None;
+        let so_far = self.issued.count().max(self.own.len());
+        let ways = paths.last.as_deref().filter(|ways| ways.len() * so_far <= MOST_WAYS);
+        let Some(ways) = ways else {
+            (self.lost, self.makes) = (true, true);
+            self.issued = Issued::after(Some(Rc::new(|| None)));
+            return;
+        };
+        self.issued.add_ways(&code.insts, ways);
+        let mut own = Vec::new();
+        for way in ways {
+            if way.whole {
+                own.extend(self.own.iter().map(|before| {
+                    let mut state = before.clone();
+                    way.insts.iter().for_each(|n| state.check(&code.facts[*n], 0, |_| {}));
+                    state
+                }));
+            } else {
+                let insts: Vec<Inst> = way.insts.iter().map(|n| code.insts[*n]).collect();
+                own.push(self.stepped(&insts));
+            }
+        }
+        self.own = own;
     }
 
     /// The first instruction of a template that comes too early, unless that was seen to already often enough, and what it
     /// needs.
-    fn first_need(&self, code: &Code, done: &[u8; WINDOW]) -> Option<(usize, Remedy)> {
+    fn first_need(&self, code: &Code, done: &[u8]) -> Option<(usize, Remedy)> {
         if code.indifferent {
             return None;
         }
+        match &code.paths {
+            Some(paths) => paths.first.iter().find_map(|way| self.need_on(code, way.iter().copied(), done)),
+            None => self.need_on(code, 0..code.facts.len().min(WINDOW), done),
+        }
+    }
+
+    fn need_on(&self, code: &Code, way: impl Iterator<Item = usize>, done: &[u8]) -> Option<(usize, Remedy)> {
         let mut states = self.states().to_vec();
-        for (n, facts) in code.facts.iter().enumerate().take(WINDOW) {
+        for n in way {
+            let facts = &code.facts[n];
             if let Some(remedy) = worst(&states, facts).filter(|_| done[n] < 3) {
                 return Some((n, remedy));
             }
@@ -173,24 +211,31 @@ impl<'a> Seam<'a> {
         if !self.makes {
             return Ok(());
         }
+        if self.lost {
+            self.lost = false;
+            let slate = self.clean_slate(ops)?;
+            self.own = vec![self.stepped(&[])];
+            slate.into_iter().for_each(|inst| self.put(inst, out));
+        }
         for _ in 0..64 {
-            let mut trial = self.own.clone();
-            let mut missing = None;
-            for inst in next.iter().take(WINDOW) {
-                let facts = Facts::of(inst);
-                missing = trial.needed(&facts).map(|m| m.remedy);
-                if missing.is_some() {
-                    break;
-                }
-                trial.go_by(&facts);
-            }
-            if missing.is_none() {
-                missing = trial.rest(self.mode, self.inserted.iter(), |reg| live.contains(reg));
-            }
-            let Some(remedy) = missing else { break };
+            let Some(remedy) = self.own.iter().find_map(|own| self.missing_behind(own.clone(), next, live)) else {
+                break;
+            };
             self.remedy(ops, remedy, out)?;
         }
         Ok(())
+    }
+
+    /// What the instructions that come next need, after the inserted code on one way.
+    fn missing_behind(&self, mut trial: Hazards, next: &[Inst], live: &RegSet) -> Option<Remedy> {
+        for inst in next.iter().take(WINDOW) {
+            let facts = Facts::of(inst);
+            if let Some(missing) = trial.needed(&facts) {
+                return Some(missing.remedy);
+            }
+            trial.go_by(&facts);
+        }
+        trial.rest(self.mode, self.inserted.iter(), |reg| live.contains(reg))
     }
 
     /// Vector instructions among the inserted ones read one of these scalars.
@@ -226,7 +271,7 @@ impl<'a> Seam<'a> {
     pub fn busy(&self) -> RegSet {
         let mut busy = RegSet::EMPTY;
         // Where the ways are not known, all of it is over before anything that has to keep away.
-        for way in self.all_ways().unwrap_or_else(|| vec![self.recent.clone()]) {
+        for way in self.issued.ways().unwrap_or_else(|| self.issued.known()) {
             if way.iter().any(|i| i.info().flags.contains(Flags::MFMA)) {
                 self.stepped(&way).held().for_each(|range| busy.insert_range(range));
             }
@@ -238,44 +283,19 @@ impl<'a> Seam<'a> {
         busy
     }
 
-    /// The last instructions on each way. `None` where they are not known.
-    fn all_ways(&self) -> Option<Vec<Vec<Inst>>> {
-        let recent = &self.recent[self.recent.len().saturating_sub(WINDOW)..];
-        let ways = match self.ways.as_ref().filter(|_| recent.len() < WINDOW) {
-            Some(ways) => ways()?,
-            None => Vec::new(),
-        };
-        if ways.is_empty() {
-            return Some(vec![recent.to_vec()]);
-        }
-        let keep = WINDOW - recent.len();
-        let whole = |mut way: Vec<Inst>| {
-            way.drain(..way.len().saturating_sub(keep));
-            way.extend_from_slice(recent);
-            way
-        };
-        let mut all: Vec<Vec<Inst>> = Vec::with_capacity(ways.len());
-        for way in ways.into_iter().map(whole) {
-            if !all.contains(&way) {
-                all.push(way);
-            }
-        }
-        Some(all)
-    }
-
     /// Works out the state on each way. Where the ways are not known, everything that could still be going on there is
     /// waited for.
     fn look_back(&mut self, ops: &Operations, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         if self.before.is_some() {
             return Ok(());
         }
-        let ways = match self.all_ways() {
+        let ways = match self.issued.ways() {
             Some(ways) => ways,
             None => {
-                self.ways = None;
+                self.issued.forget();
                 let slate = self.clean_slate(ops)?;
                 slate.into_iter().for_each(|inst| self.put(inst, out));
-                vec![self.recent.clone()]
+                self.issued.known()
             }
         };
         // All that was inserted is among the recent ones.
@@ -301,7 +321,7 @@ impl<'a> Seam<'a> {
     fn put(&mut self, inst: Inst, out: &mut Vec<Inst>) {
         self.note(Facts::of(&inst));
         self.memory = false;
-        self.remember(std::slice::from_ref(&inst));
+        self.issued.add(std::slice::from_ref(&inst));
         out.push(inst);
     }
 
@@ -317,7 +337,7 @@ impl<'a> Seam<'a> {
 
     fn note(&mut self, facts: Facts) {
         self.before.iter_mut().flatten().for_each(|state| state.check(&facts, 0, |_| {}));
-        self.own.check(&facts, 0, |_| {});
+        self.own.iter_mut().for_each(|state| state.check(&facts, 0, |_| {}));
         self.makes |= !facts.is_indifferent();
         self.inserted.push(facts);
     }
@@ -379,7 +399,7 @@ impl<'a> Seam<'a> {
         // What lasts longer than the window is taken for the worst that it can be.
         let mut state = Hazards::brief();
         state.assume_read(&self.unread);
-        state.assume_written(&self.unread);
+        state.assume_written(self.mode, &self.unread);
         insts.iter().for_each(|inst| state.check(&Facts::of(inst), 0, |_| {}));
         state.assume_read(&self.unread);
         state

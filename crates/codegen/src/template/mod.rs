@@ -15,6 +15,7 @@
 
 mod address;
 mod error;
+pub(crate) mod paths;
 pub(crate) mod prepared;
 pub(crate) mod renamed;
 

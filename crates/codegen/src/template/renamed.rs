@@ -6,7 +6,9 @@ use std::rc::Rc;
 use luthier_isa::hazard::Facts;
 use luthier_isa::{EncodeError, Inst, Reg};
 
+use super::paths::Paths;
 use super::prepared::Prepared;
+use crate::machine::seams::WINDOW;
 
 /// A template with its registers.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub struct Code {
     pub facts: Vec<Facts>,
     /// None of them keeps away from anything.
     pub indifferent: bool,
+    /// Of a template that branches.
+    pub paths: Option<Paths>,
 }
 
 /// By the template's number and where its groups went.
@@ -39,7 +43,8 @@ impl Renamed {
         prepared.rename(groups, &mut insts)?;
         let facts: Vec<Facts> = insts.iter().map(Facts::of).collect();
         let indifferent = facts.iter().all(Facts::is_indifferent);
-        let code = Rc::new(Code { insts, facts, indifferent });
+        let paths = Paths::of(&insts, WINDOW);
+        let code = Rc::new(Code { insts, facts, indifferent, paths });
         let entry = (template, groups.to_vec(), code.clone());
         if self.kept.len() < Renamed::MOST {
             self.kept.push(entry);

@@ -27,7 +27,8 @@ use self::matrix::{MatrixFacts, MatrixHazards};
 use self::opcode::Opcode;
 pub use self::remedy::{Cure, Remedy};
 use self::rules::{Apart, First, Marks, RULES, Rule};
-use self::scalars::{ScalarFacts, Scalars};
+use self::scalars::ScalarFacts;
+pub use self::scalars::Scalars;
 use self::view::View;
 pub use self::within::prune;
 
@@ -133,6 +134,11 @@ impl Facts {
     fn settle(&mut self) {
         let pairs = !self.makes.is_empty() || !self.needs.is_empty() || !self.marks.is_empty();
         self.quiet = !pairs && !self.matrix.holds() && self.scalars.is_none() && self.forwarding.is_none();
+    }
+
+    /// The scalars that it leaves marked as read by a vector instruction, where the processor has such marks.
+    pub fn marked(&self) -> RegSet {
+        self.scalars.as_ref().map(|scalars| scalars.marked()).unwrap_or_default()
     }
 
     /// How it moves the clocks on.
@@ -264,9 +270,19 @@ impl Hazards {
         self.scalars.assume_read(unread);
     }
 
+    /// What is known of scalars that vector instructions have read, which lasts longer than anything else.
+    pub fn scalars(&self) -> Scalars {
+        self.scalars.clone()
+    }
+
+    /// Goes on with what was known of scalars elsewhere.
+    pub fn set_scalars(&mut self, scalars: Scalars) {
+        self.scalars = scalars;
+    }
+
     /// Takes it that all scalars but those in `unwritten` have been written since they were read, and not been waited for.
-    pub fn assume_written(&mut self, unwritten: &RegSet) {
-        self.scalars.assume_written(unwritten);
+    pub fn assume_written(&mut self, mode: Mode, unwritten: &RegSet) {
+        self.scalars.assume_written(mode, unwritten);
     }
 
     /// Registers that matrix instructions of late may still be using.
@@ -404,8 +420,8 @@ impl Hazards {
         }
     }
 
-    /// Notes an instruction at `pc` without checking it.
-    pub fn note(&mut self, facts: &Facts, pc: u64) {
+    /// Notes an instruction at `pc`, of all but scalars and forwarding, which do so as they check.
+    fn note(&mut self, facts: &Facts, pc: u64) {
         self.vectors += u32::from(facts.vector);
         self.transcendentals += u32::from(facts.transcendental);
         let stamp = Stamp { at: self.now, pc, vectors: self.vectors, transcendentals: self.transcendentals };

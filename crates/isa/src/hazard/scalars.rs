@@ -4,7 +4,7 @@
 //! readers only behind a wait for the writer (the hazard of masks). RDNA4: the same once a VALU instruction has read the
 //! SGPR, or its neighbour in the pair, in any way. On RDNA3 what was read before a call or a return is forgotten. The wait is `s_waitcnt_depctr`, on RDNA4 `s_wait_alu`.
 
-use crate::{Field, Flags, Generation, Operand, Reg, RegSet, Target, Wave};
+use crate::{Field, Flags, Generation, Mode, Operand, Reg, RegSet, Target, Wave};
 
 use super::view::View;
 use super::{Cure, Missing, Remedy};
@@ -60,11 +60,7 @@ fn masks(view: &View) -> u128 {
 
 impl ScalarFacts {
     pub fn of(view: &View) -> Option<ScalarFacts> {
-        let any_read = match view.target.generation() {
-            Generation::Gfx11 if view.wave == Wave::W64 => false,
-            Generation::Gfx12 => true,
-            _ => return None,
-        };
+        let any_read = any_read(view.target, view.wave)?;
         let facts = |kind| Some(ScalarFacts { kind, any_read });
         if let Some(wait) = view.dependencies() {
             return facts(Kind::Wait { scalar: wait & 1 == 0, vcc: wait >> 1 & 1 == 0, vector: wait >> 9 & 7 == 0 });
@@ -94,6 +90,27 @@ impl ScalarFacts {
     }
 }
 
+impl ScalarFacts {
+    /// The scalars that it leaves marked as read.
+    pub fn marked(&self) -> RegSet {
+        let bits = match self.kind {
+            Kind::Access { vector: true, reads, .. } if self.any_read => pairs(reads),
+            Kind::Access { vector: true, masks, .. } => masks,
+            _ => 0,
+        };
+        (0..128).filter(|n| bits >> n & 1 != 0).filter_map(Reg::from_index).collect()
+    }
+}
+
+/// Whether any read by the VALU counts, or those of masks alone. `None` where there is no such hazard.
+fn any_read(target: Target, wave: Wave) -> Option<bool> {
+    match target.generation() {
+        Generation::Gfx11 if wave == Wave::W64 => Some(false),
+        Generation::Gfx12 => Some(true),
+        _ => None,
+    }
+}
+
 /// What a wave has read and written lately.
 #[derive(Clone, Default)]
 pub struct Scalars {
@@ -114,8 +131,11 @@ impl Scalars {
         self.read = !unread.fold(0u128, |bits, reg| bits | 1 << reg.index());
     }
 
-    /// All have been written but these, by either unit, and nobody has waited.
-    pub fn assume_written(&mut self, unwritten: &RegSet) {
+    /// All have been written but these, by either unit, and nobody has waited, where that matters.
+    pub fn assume_written(&mut self, mode: Mode, unwritten: &RegSet) {
+        if any_read(mode.target(), mode.wave()).is_none() {
+            return;
+        }
         let unwritten = unwritten.iter().filter(|reg| reg.index() < 128);
         let written = !unwritten.fold(0u128, |bits, reg| bits | 1 << reg.index());
         (self.by_scalar, self.by_vector) = (written, written);
