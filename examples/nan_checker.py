@@ -19,7 +19,7 @@ class NanChecker(lt.Tool):
         lt.wave_atomic_add(nans, lt.popcount(lt.ballot(value != value)))
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
-        instrs = [i for i in kernel.instructions if i.goes_on and _result(i) is not None]
+        instrs = [i for i in kernel.instructions if i.falls_through and _result(i) is not None]
         if not instrs:
             return
         nans = lt.DeviceArray(lt.u64, len(instrs), name=f"nans.{kernel.name}")

@@ -548,7 +548,7 @@ class Instruction:
     def branch_target(self) -> int | None:
         """Where a direct branch or call goes."""
     @property
-    def goes_on(self) -> bool:
+    def falls_through(self) -> bool:
         """The next instruction in the code runs after it, so that something can be inserted between them. Not so for
         branches, calls, returns, traps and the end of the program."""
     @property

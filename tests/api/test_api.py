@@ -69,10 +69,10 @@ def test_a_kernels_code(vecadd):
     assert [i.address for b in kernel.blocks for i in b.instructions] == [i.address for i in instrs]
     assert all(a.address + a.size == b.address for a, b in zip(instrs, instrs[1:]))
     end = instrs[-1]
-    assert end.is_end and not end.goes_on and end.mnemonic == "s_endpgm"
+    assert end.is_end and not end.falls_through and end.mnemonic == "s_endpgm"
     assert end.block in kernel.blocks and end.function == kernel.functions[0]
     (store,) = (i for i in instrs if i.is_store)
-    assert store.opcode == "global_store_dword" and {"vmem", "global"} <= store.flags and store.goes_on
+    assert store.opcode == "global_store_dword" and {"vmem", "global"} <= store.flags and store.falls_through
     assert store.text.startswith("global_store_dword v[")
     branch = next(i for i in instrs if i.is_branch)
     assert branch.branch_target in {s.address for s in branch.block.successors}

@@ -200,7 +200,7 @@ def forever(tmp_path):
 def test_a_kernel_that_does_not_end_is_given_up(forever):
     run = ("run", forever, "--kernel", "forever", "--grid", "64", "--block", "64", "--arg", "buf:u32[1]=zeros")
     done = luthier(*run, "--watchdog", "100000")
-    assert done.returncode == 2 and "given up after 100" in done.stderr and "0x" in done.stderr
+    assert done.returncode == 2 and "stopped after 100" in done.stderr and "0x" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     for wrong in ("0", "-1", "many"):
         done = luthier(*run, f"--watchdog={wrong}")

@@ -30,7 +30,7 @@ def _run(device, spin, **options):
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_launch_is_given_up_when_its_time_is_over(spin, strict):
     device = lt.Device("gfx90a", timeout=0.2)
-    with pytest.raises(lt.DeviceError, match=r"spin: given up after \d+\.\d s \(the device's time limit\), .* waves? at 0x"):
+    with pytest.raises(lt.DeviceError, match=r"spin: stopped after \d+\.\d s \(the device's time limit\), .* waves? at 0x"):
         _run(device, spin, strict=strict)
     with pytest.raises(lt.DeviceError, match="time limit"):
         _run(device, spin, strict=strict)

@@ -118,7 +118,7 @@ MISTAKES = {
     "trap": (r"kernel traps\(\): trap 2 is raised.*mistakes.hip:\d+", "HSA_STATUS_ERROR_EXCEPTION"),
     "illegal_instruction": (r"kernel illegal\(\)", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
     "reads_a_texture": ("image_sample is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
-    "endless": ("given up after", "HSA_STATUS_ERROR_EXCEPTION"),
+    "endless": ("stopped after", "HSA_STATUS_ERROR_EXCEPTION"),
 }
 
 

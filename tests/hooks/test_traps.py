@@ -145,7 +145,7 @@ def test_the_watchdog_tells_kernel_instruction_and_line(past):
     with pytest.raises(lt.DeviceError) as error:
         lt.Device("gfx90a", watchdog=100_000).run(past, "spin", blocks=1, block=64, args=[np.zeros(4, np.uint32)])
     text = str(error.value)
-    assert text.startswith("kernel spin: given up after ") and "1 wave at 0x" in text
+    assert text.startswith("kernel spin: stopped after ") and "1 wave at 0x" in text
     addresses = {f"{i.address:#x}: {i.text}" for i in past.kernel("spin").instructions}
     assert any(place in text for place in addresses), text
     assert "past.hip:" in text

@@ -33,7 +33,7 @@ class AtTheEnd(lt.Tool):
 
     def on_kernel(self, kernel):
         for instr in kernel.instructions:
-            if self.busy and instr.goes_on:
+            if self.busy and instr.falls_through:
                 kernel.insert_after(instr, self.scribble, self.other, 5)
             if instr.opcode == "s_endpgm":
                 if self.busy:

@@ -51,7 +51,7 @@ def at_every_place(kernel, point):
                 kernel.insert_on_edge(block, successor, *point(("edge", block.instructions[-1].address, successor.address)))
         for instr in function.instructions:
             kernel.insert_before(instr, *point(("before", instr.address)))
-            if instr.goes_on or instr.is_call or instr.branch_target is not None:
+            if instr.falls_through or instr.is_call or instr.branch_target is not None:
                 kernel.insert_after(instr, *point(("after", instr.address)))
     kernel.insert_at_entry(*point(("start",)))
     kernel.insert_at_exit(*point(("end",)))

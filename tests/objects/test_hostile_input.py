@@ -40,7 +40,7 @@ def _use(data: bytes) -> None:
 
 
 def _launch(data: bytes) -> None:
-    """A launch of the first kernel, given up after a moment."""
+    """A launch of the first kernel, stopped after a moment."""
     co = lt.CodeObject.open(data)
     device = lt.Device(co.processor, threads=1, watchdog=20_000, timeout=5)
     for kernel in co.kernels[:1]:

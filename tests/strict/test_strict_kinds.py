@@ -146,7 +146,7 @@ def test_a_wait_without_end_names_all_waves(target: str, tmp_path) -> None:
     path = _compile(tmp_path, target, wave)
     device = lt.Device(target, watchdog=100_000)
     args = [np.zeros(4 * wave, np.uint32), np.uint32(1)]
-    with pytest.raises(lt.DeviceError, match="given up after") as caught:
+    with pytest.raises(lt.DeviceError, match="stopped after") as caught:
         device.load(lt.CodeObject.open(path)).run("forever", grid=3 * wave, block=3 * wave, args=args, strict=True)
     assert "3 waves at 0x" in str(caught.value)
 

@@ -49,9 +49,9 @@ pub enum EmuError {
     Forked,
     #[error("no threads for workgroups: {0}")]
     Threads(String),
-    #[error("kernel {kernel}: workgroup {workgroup:?} waits for ever: {waits}")]
+    #[error("kernel {kernel}: deadlock in workgroup {workgroup:?}: {waits}")]
     Deadlock { kernel: String, workgroup: [u32; 3], waits: String },
-    #[error("kernel {kernel}: given up after {limit}; {places}")]
+    #[error("kernel {kernel}: stopped after {limit}; {places}")]
     Watchdog {
         kernel: String,
         instructions: u64,

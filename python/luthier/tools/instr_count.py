@@ -68,7 +68,7 @@ class InstrCount(lt.Tool):
 
 def runs_on(block: lt.Block, instr: lt.Instruction) -> bool:
     """Whether what stands after an instruction of the block runs as often as the instruction."""
-    if instr != block.instructions[-1] or instr.goes_on:
+    if instr != block.instructions[-1] or instr.falls_through:
         return True
     if leaves(block) or block.terminator not in ("branch", "cond_branch"):
         return False

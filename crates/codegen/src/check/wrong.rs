@@ -16,17 +16,17 @@ pub struct Violation {
 /// In what way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    #[error("{reg} is needed behind the inserted code and holds {holds} instead of {wanted}")]
+    #[error("{reg} is live after the inserted code and holds {holds} instead of {wanted}")]
     Value { reg: Reg, holds: Value, wanted: Value },
-    #[error("{reg} is needed in lanes that are off, where it holds {holds} instead of {wanted}")]
+    #[error("{reg} is live in inactive lanes, where it holds {holds} instead of {wanted}")]
     Inactive { reg: Reg, holds: Value, wanted: Value },
-    #[error("lane {lane} of {reg} is needed and holds {holds} instead of {wanted}")]
+    #[error("lane {lane} of {reg} is live and holds {holds} instead of {wanted}")]
     Lane { reg: Reg, lane: u8, holds: Value, wanted: Value },
-    #[error("MODE is not what it was: bits {bits:#010x} of it differ")]
+    #[error("the inserted code leaves MODE changed: bits {bits:#010x} differ")]
     ModeBits { bits: u32 },
     #[error("unit {unit} of argument {arg} of {hook} is to be {wanted}, but {reg} holds {holds}")]
     Argument { hook: String, arg: usize, unit: usize, reg: Reg, holds: Value, wanted: Value },
-    #[error("argument {arg} of {hook} stands for nothing here")]
+    #[error("argument {arg} of {hook} has no value at this place")]
     NoArgument { hook: String, arg: usize },
     #[error(
         "{hook} computes with the default rounding and denormal modes, and MODE's low byte is not known to be them"
@@ -68,7 +68,7 @@ pub enum Wrong {
     StrayLiteral { index: usize },
     #[error("{inst} runs too early: {what}")]
     Hazard { inst: Box<Inst>, what: String },
-    #[error("{inst} comes while inserted vector instructions are known to have read {reg}, which lasts")]
+    #[error("inserted vector instructions have read {reg} and leave it marked as read at {inst}")]
     Marked { inst: Box<Inst>, reg: Reg },
     #[error("{inst} stands in one run with a memory instruction of other code, and the run may be replayed")]
     Replay { inst: Box<Inst> },

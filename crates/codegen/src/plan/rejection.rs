@@ -65,7 +65,7 @@ pub enum Rejection {
     NothingFollows { inst: String },
     #[error("the edge from {from:#x} to {to:#x} does not exist")]
     NoEdge { from: u64, to: u64 },
-    #[error("one way of {inst} leaves the function")]
+    #[error("a successor of {inst} is outside of the function")]
     LeavesFunction { inst: String },
     #[error("{inst} decides where control goes, and cannot be replaced or removed")]
     ControlFlow { inst: String },

@@ -165,7 +165,7 @@ impl PyInstruction {
     /// The next instruction in the code runs after it, so that something can be inserted between them. Not so for
     /// branches, calls, returns, traps and the end of the program.
     #[getter]
-    fn goes_on(&self) -> bool {
+    fn falls_through(&self) -> bool {
         !self.has(LEAVES)
     }
     /// A direct branch, conditional or not.
