@@ -166,7 +166,7 @@ __all__ = [
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
     "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
-    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TracedProgram", "TraceProgress", "UnresolvedSymbolError", "finding_kinds",
+    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "finding_kinds",
     "flag_bits", "instrument", "instrument_file", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:

@@ -92,7 +92,7 @@ class RandomPlan(lt.Tool):
                 while self.random.random() < self.density:
                     try:
                         hook, *args = self.hook(instr)
-                        if self.random.random() < 0.5 or not instr.goes_on:
+                        if self.random.random() < 0.5 or not instr.falls_through:
                             kernel.insert_before(instr, hook, *args, priority=self.random.randrange(3))
                         else:
                             kernel.insert_after(instr, hook, *args, priority=self.random.randrange(3))
