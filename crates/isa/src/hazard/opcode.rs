@@ -21,7 +21,7 @@ pub struct Opcode {
 }
 
 impl Opcode {
-    pub fn of(info: &'static OpcodeInfo, here: &Here) -> Opcode {
+    pub(super) fn of(info: &'static OpcodeInfo, here: &Here) -> Opcode {
         let mode = info.mode;
         let kind = Kind::of(info);
         let firsts: Vec<First> = here.firsts.iter().copied().filter(|first| kind.may_be_first(*first)).collect();
