@@ -65,10 +65,20 @@ fn literal(n: u32) -> Operand {
     Operand::Literal(n)
 }
 
-/// Why a function could not be redirected, by its index.
-pub struct Failure {
-    pub original: usize,
-    pub reason: String,
+/// Why there are no patches.
+pub enum Failure {
+    /// One function cannot be redirected, by its index.
+    Original {
+        original: usize,
+        reason: String,
+    },
+    Encode(EncodeError),
+}
+
+impl From<EncodeError> for Failure {
+    fn from(error: EncodeError) -> Failure {
+        Failure::Encode(error)
+    }
 }
 
 /// The patches for all `originals` (by address). `via` is the register pair for each one's component.
@@ -76,7 +86,7 @@ pub fn patches(
     ops: &Operations,
     originals: &[Original],
     via: impl Fn(usize) -> Option<Reg>,
-) -> Result<Result<Vec<Patch>, Failure>, EncodeError> {
+) -> Result<Vec<Patch>, Failure> {
     let mut all = Vec::new();
     // Free bytes of dead code: next free address and end, by original.
     let end = |o: &Original| o.entered_inside.unwrap_or(o.vaddr + o.size);
@@ -89,7 +99,7 @@ pub fn patches(
             free[i].0 += 4;
             continue;
         }
-        let fail = |reason: String| Ok(Err(Failure { original: i, reason }));
+        let fail = |reason: String| Err(Failure::Original { original: i, reason });
         if original.scc_live {
             return fail(format!("{} expects a value in SCC, which a long branch changes", original.name));
         }
@@ -115,11 +125,11 @@ pub fn patches(
         let room = behind.iter_mut().take(4096).find(fits).or_else(|| before.iter_mut().rev().take(4096).find(fits));
         let Some(room) = room else {
             let reason = format!("{} is too small for a long branch, and there is no room near it", originals[i].name);
-            return Ok(Err(Failure { original: i, reason }));
+            return Err(Failure::Original { original: i, reason });
         };
         all.push(short(ops, from, room.0)?);
         all.push(long(ops, room.0, copy, i, via)?);
         room.0 += LONG;
     }
-    Ok(Ok(all))
+    Ok(all)
 }

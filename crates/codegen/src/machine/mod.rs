@@ -15,6 +15,7 @@
 //! | [`seams`] | wait states and the like between inserted code and what surrounds it |
 
 pub mod convention;
+mod cures;
 pub mod file;
 mod issued;
 pub mod operations;

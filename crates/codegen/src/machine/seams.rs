@@ -5,14 +5,12 @@
 
 use std::rc::Rc;
 
-use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy};
-use luthier_isa::op::Op;
-use luthier_isa::wait::Wait;
-use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Operand, Reg, RegSet};
+use luthier_isa::hazard::{Facts, Hazards, Remedy};
+use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
 
 use super::Operations;
+use super::cures::Cures;
 use super::issued::{Issued, Ways};
-use super::operations::{one, small};
 use crate::template::paths::Paths;
 use crate::template::prepared::is_memory;
 use crate::template::renamed::Code;
@@ -23,9 +21,6 @@ pub const WINDOW: usize = 20;
 /// More ways than these through inserted code are not told apart.
 const MOST_WAYS: usize = 128;
 
-/// The register that is none, as RDNA1 and RDNA2 encode it.
-const NULL: u32 = 125;
-
 /// Follows the instructions that a wave issues, and says what has to come in between.
 #[derive(Clone)]
 pub struct Seam<'a> {
@@ -33,8 +28,7 @@ pub struct Seam<'a> {
     /// Scalars that no vector instruction reads.
     unread: RegSet,
     issued: Issued<'a>,
-    /// A VGPR that no memory result is about to land in, to move to itself.
-    idle: Option<Reg>,
+    cures: Cures,
     /// The state that all of that leaves on each way; made when it is first asked for.
     before: Option<Vec<Hazards>>,
     /// The code inserted last, as hazards see it, and the state that it alone leaves on each way.
@@ -53,7 +47,7 @@ impl<'a> Seam<'a> {
             mode,
             unread,
             issued: Issued::after(None),
-            idle: Some(Reg::vgpr(0)),
+            cures: Cures { mode, idle: Some(Reg::vgpr(0)) },
             before: None,
             inserted: Vec::new(),
             own: Vec::new(),
@@ -74,7 +68,7 @@ impl<'a> Seam<'a> {
 
     /// A place begins where these registers may still be written by memory results, of a wave with so many VGPRs.
     pub fn avoid(&mut self, pending: &RegSet, vgprs: u16) {
-        self.idle = (0..vgprs.max(1)).map(Reg::vgpr).find(|reg| !pending.contains(*reg));
+        self.cures.idle = (0..vgprs.max(1)).map(Reg::vgpr).find(|reg| !pending.contains(*reg));
     }
 
     /// The inserted code is no longer apart from what came before it.
@@ -213,7 +207,7 @@ impl<'a> Seam<'a> {
         }
         if self.lost {
             self.lost = false;
-            let slate = self.clean_slate(ops)?;
+            let slate = self.cures.everything(ops)?;
             self.own = vec![self.stepped(&[])];
             slate.into_iter().for_each(|inst| self.put(inst, out));
         }
@@ -293,7 +287,7 @@ impl<'a> Seam<'a> {
             Some(ways) => ways,
             None => {
                 self.issued.forget();
-                let slate = self.clean_slate(ops)?;
+                let slate = self.cures.everything(ops)?;
                 slate.into_iter().for_each(|inst| self.put(inst, out));
                 self.issued.known()
             }
@@ -301,20 +295,6 @@ impl<'a> Seam<'a> {
         // All that was inserted is among the recent ones.
         self.before = Some(ways.iter().map(|way| self.stepped(way)).collect());
         Ok(())
-    }
-
-    /// What ends every hazard, whatever was issued before.
-    fn clean_slate(&self, ops: &Operations) -> Result<Vec<Inst>, EncodeError> {
-        let mut slate = vec![ops.nop(16)?, ops.nop(WINDOW as u32 - 16)?];
-        let cures: &[Cure] = match self.mode.target().generation() {
-            generation if generation.is_gfx9_family() => &[],
-            Generation::Gfx10 => &[Cure::Vector, Cure::Scalar, Cure::VmVsrc, Cure::Stores],
-            _ => &[Cure::VmVsrc, Cure::VaVdst, Cure::SaSdst],
-        };
-        for cure in cures {
-            slate.extend(self.cure(ops, *cure)?);
-        }
-        Ok(slate)
     }
 
     /// Appends an instruction of a remedy.
@@ -345,53 +325,10 @@ impl<'a> Seam<'a> {
     fn remedy(&mut self, ops: &Operations, remedy: Remedy, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         let insts = match remedy {
             Remedy::States(n) => vec![ops.nop(n)?],
-            Remedy::Vectors(_, cure) | Remedy::Cure(cure) => self.cure(ops, cure)?,
+            Remedy::Vectors(_, cure) | Remedy::Cure(cure) => self.cures.insts(ops, cure)?,
         };
         insts.into_iter().for_each(|inst| self.put(inst, out));
         Ok(())
-    }
-
-    /// Writes of scalars that vector instructions have read have to be waited for.
-    fn holds_reads(&self) -> bool {
-        self.mode.target().generation() >= Generation::Gfx11
-    }
-
-    fn cure(&self, ops: &Operations, cure: Cure) -> Result<Vec<Inst>, EncodeError> {
-        let with = |op: Op, value: u32| {
-            let missing = EncodeError::NoField { mnemonic: op.name(), field: Field::Simm16 };
-            let mut inst = Inst::new(self.mode.plain(op).ok_or(missing)?);
-            inst.set_field(Field::Simm16, value)?;
-            Ok(inst)
-        };
-        let depctr = Op::SWaitcntDepctr;
-        let inst = match cure {
-            Cure::Nop => ops.nop(1)?,
-            // An identity under any EXEC, unless a memory result lands in between; v_nop would be dropped.
-            Cure::VectorNop | Cure::Vector => match self.idle {
-                Some(idle) => ops.vector_mov(idle, one(idle))?,
-                None => {
-                    let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
-                    let mut insts = all.instructions(self.mode)?;
-                    insts.push(ops.vector_mov(Reg::vgpr(0), one(Reg::vgpr(0)))?);
-                    return Ok(insts);
-                }
-            },
-            // To nowhere, since any other scalar may be about to be loaded.
-            Cure::Scalar => Inst::build(ops.s_mov_b32, &[Operand::Special(NULL as u16), small(0)])?,
-            Cure::VmVsrc => with(depctr, 0xffe3)?,
-            Cure::VaVdst => with(depctr, 0x0fff)?,
-            Cure::SaSdst if !self.holds_reads() => with(depctr, 0xfffe)?,
-            // Whichever unit wrote last: one wait for all results in scalars.
-            Cure::SaSdst | Cure::VaSdst | Cure::VaVcc | Cure::AluSaSdst | Cure::AluVaSdst | Cure::AluVaVcc => {
-                with(depctr, 0xf1fc)?
-            }
-            Cure::Stores => {
-                let mut inst = with(Op::SWaitcntVscnt, 0)?;
-                inst.set_field(Field::Sdst, NULL)?;
-                inst
-            }
-        };
-        Ok(vec![inst])
     }
 
     /// What a wave that has issued these leaves.

@@ -1,0 +1,81 @@
+//! What ends hazards: the instructions that wait for what a wave has issued.
+
+use luthier_isa::hazard::Cure;
+use luthier_isa::op::Op;
+use luthier_isa::wait::Wait;
+use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Operand, Reg};
+
+use super::Operations;
+use super::operations::{one, small};
+use super::seams::WINDOW;
+
+/// The register that is none, as RDNA1 and RDNA2 encode it.
+const NULL: u32 = 125;
+
+/// Of one processor, at one place.
+#[derive(Clone, Copy)]
+pub struct Cures {
+    pub mode: Mode,
+    /// A VGPR that no memory result is about to land in, to move to itself.
+    pub idle: Option<Reg>,
+}
+
+impl Cures {
+    /// What ends every hazard, whatever was issued before.
+    pub fn everything(&self, ops: &Operations) -> Result<Vec<Inst>, EncodeError> {
+        let mut slate = vec![ops.nop(16)?, ops.nop(WINDOW as u32 - 16)?];
+        let cures: &[Cure] = match self.mode.target().generation() {
+            generation if generation.is_gfx9_family() => &[],
+            Generation::Gfx10 => &[Cure::Vector, Cure::Scalar, Cure::VmVsrc, Cure::Stores],
+            _ => &[Cure::VmVsrc, Cure::VaVdst, Cure::SaSdst],
+        };
+        for cure in cures {
+            slate.extend(self.insts(ops, *cure)?);
+        }
+        Ok(slate)
+    }
+
+    /// Writes of scalars that vector instructions have read have to be waited for.
+    fn holds_reads(&self) -> bool {
+        self.mode.target().generation() >= Generation::Gfx11
+    }
+
+    /// What makes a hazard of this kind end.
+    pub fn insts(&self, ops: &Operations, cure: Cure) -> Result<Vec<Inst>, EncodeError> {
+        let with = |op: Op, value: u32| {
+            let missing = EncodeError::NoField { mnemonic: op.name(), field: Field::Simm16 };
+            let mut inst = Inst::new(self.mode.plain(op).ok_or(missing)?);
+            inst.set_field(Field::Simm16, value)?;
+            Ok(inst)
+        };
+        let depctr = Op::SWaitcntDepctr;
+        let inst = match cure {
+            Cure::Nop => ops.nop(1)?,
+            // An identity under any EXEC, unless a memory result lands in between; v_nop would be dropped.
+            Cure::VectorNop | Cure::Vector => match self.idle {
+                Some(idle) => ops.vector_mov(idle, one(idle))?,
+                None => {
+                    let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
+                    let mut insts = all.instructions(self.mode)?;
+                    insts.push(ops.vector_mov(Reg::vgpr(0), one(Reg::vgpr(0)))?);
+                    return Ok(insts);
+                }
+            },
+            // To nowhere, since any other scalar may be about to be loaded.
+            Cure::Scalar => Inst::build(ops.s_mov_b32, &[Operand::Special(NULL as u16), small(0)])?,
+            Cure::VmVsrc => with(depctr, 0xffe3)?,
+            Cure::VaVdst => with(depctr, 0x0fff)?,
+            Cure::SaSdst if !self.holds_reads() => with(depctr, 0xfffe)?,
+            // Whichever unit wrote last: one wait for all results in scalars.
+            Cure::SaSdst | Cure::VaSdst | Cure::VaVcc | Cure::AluSaSdst | Cure::AluVaSdst | Cure::AluVaVcc => {
+                with(depctr, 0xf1fc)?
+            }
+            Cure::Stores => {
+                let mut inst = with(Op::SWaitcntVscnt, 0)?;
+                inst.set_field(Field::Sdst, NULL)?;
+                inst
+            }
+        };
+        Ok(vec![inst])
+    }
+}

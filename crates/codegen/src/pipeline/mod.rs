@@ -1,0 +1,121 @@
+//! From an object and a plan to an instrumented object: lift, compile, components, copies, layout, write.
+
+mod copies;
+mod originals;
+mod outcome;
+mod resolve;
+
+use std::collections::HashMap;
+
+use luthier_isa::Decoder;
+use luthier_lifter::Program;
+use luthier_loader::CodeObject;
+
+use crate::CodegenError;
+use crate::component::Component;
+use crate::layout::chunk::{Chunk, Place};
+use crate::layout::{Filler, Layout};
+use crate::machine::Machine;
+use crate::plan::{Instrumented, Plan, Report};
+use crate::template::prepared::Prepared;
+use crate::write::{self, Additions, ORIGIN_SECTION, PAGE, Variables};
+
+use copies::{copy_all, find_scratch, number, refuse, settle};
+use originals::{Unredirected, redirect};
+use outcome::{code_symbols, describe, finish, hooks, origins};
+use resolve::{Compiled, compile, spots, symbols};
+
+/// Inserts the plan's hooks. What cannot be inserted is in the report with the reason; everything else is exact.
+pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, CodegenError> {
+    if object.section(ORIGIN_SECTION).is_some() {
+        return Err(CodegenError::AlreadyInstrumented { section: ORIGIN_SECTION });
+    }
+    let program = Program::lift(object)?;
+    let machine = Machine::of(program.mode())?;
+    let filler = Filler::of(&machine.ops)?;
+    let variables = Variables::of(object, plan)?;
+    let symbols = symbols(object, plan);
+    let mut report = Report::default();
+    let mut spots = spots(&program, plan, &mut report);
+    let Compiled { templates, template_of } = compile(&program, plan, &mut spots, &mut report)?;
+
+    let base = Base {
+        object,
+        program: &program,
+        plan,
+        machine: &machine,
+        templates: &templates,
+        template_of: &template_of,
+        symbols: &symbols,
+    };
+    let mut components = Component::all(&base, &spots);
+    let (map, copied_functions) = number(&program, &components);
+    let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
+    settle(&mut components, &copied_functions, &mut copies);
+    find_scratch(&mut components, &copied_functions, &mut copies, plan.check);
+
+    let text_vaddr = write::end_of_segments(object);
+    let (chunks, layout, patches) = loop {
+        let chunks: Vec<Chunk> =
+            copies.iter_mut().map(|c| c.as_mut().map(|c| std::mem::take(&mut c.chunk)).unwrap_or_default()).collect();
+        let layout = Layout::new(&chunks, text_vaddr, filler)?;
+        match redirect(&base, &mut components, &copied_functions, &copies, &layout, &chunks) {
+            Ok(patches) => break (chunks, layout, patches),
+            Err(Unredirected::Fails(error)) => return Err(error),
+            Err(Unredirected::Component { component, reason }) => {
+                for (copy, chunk) in copies.iter_mut().zip(chunks) {
+                    if let Ok(copied) = copy {
+                        copied.chunk = chunk;
+                    }
+                }
+                refuse(&mut components, component, reason, &copied_functions, &mut copies);
+            }
+        }
+    };
+
+    let data_vaddr = layout.end().next_multiple_of(PAGE);
+    // Beside the original there is no data.
+    let own = plan.beside.is_none();
+    let placed = if own { variables.place(data_vaddr) } else { Vec::new() };
+    let addresses: Vec<u64> = placed.iter().map(|v| v.vaddr).collect();
+    let text = layout.emit(&chunks, &addresses);
+    let origin = origins(&chunks, &layout, text_vaddr, &patches)?;
+    let hooks = hooks(&templates, &chunks, &layout, &placed);
+    let decoder = Decoder::new(program.mode());
+    let debug = write::lines::of_copies(object, &decoder, &chunks, &layout, (text_vaddr, &text)).unwrap_or_else(|e| {
+        report.notes.push(format!("the copies have no source lines: {e}"));
+        Vec::new()
+    });
+    let mut new = Additions {
+        text_vaddr,
+        data_vaddr,
+        data: if own { variables.filled() } else { Vec::new() },
+        bss_size: if own { variables.zero_size() } else { 0 },
+        variables: placed,
+        code_symbols: code_symbols(&copies, &chunks, &layout),
+        patches: patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect(),
+        metadata: None,
+        origin,
+        hooks,
+        debug,
+        text,
+    };
+    describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);
+    let bytes = write::write(object, &new)?;
+    let violations = finish(&components, &spots, copies, &mut report);
+    if !violations.is_empty() {
+        return Err(CodegenError::Check(violations));
+    }
+    Ok(Instrumented { bytes, report })
+}
+
+/// What everything starts from.
+pub struct Base<'a> {
+    pub object: &'a CodeObject,
+    pub program: &'a Program,
+    pub plan: &'a Plan,
+    pub machine: &'a Machine,
+    pub templates: &'a [Prepared],
+    pub template_of: &'a [Option<u32>],
+    pub symbols: &'a HashMap<String, Place>,
+}

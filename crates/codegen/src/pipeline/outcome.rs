@@ -1,0 +1,141 @@
+//! What the new object says of itself, and the report.
+
+use luthier_loader::{HookMap, HookVariable, OriginMap};
+
+use super::Base;
+use super::copies::Numbered;
+use crate::CodegenError;
+use crate::check::Violation;
+use crate::component::Component;
+use crate::copy::redirect::Patch;
+use crate::copy::{Copied, Refusal, Spot};
+use crate::layout::Layout;
+use crate::layout::chunk::Chunk;
+use crate::plan::{Rejected, Rejection, Report};
+use crate::template::prepared::Prepared;
+use crate::write::{Additions, CodeSymbol, PlacedVariable};
+
+pub fn origins(chunks: &[Chunk], layout: &Layout, start: u64, patches: &[Patch]) -> Result<Vec<u8>, CodegenError> {
+    let mut builder = OriginMap::builder();
+    if layout.end() > start {
+        builder.range(start, layout.end());
+    }
+    for (c, chunk) in chunks.iter().enumerate() {
+        for (word, vaddr) in &chunk.origins {
+            builder.push(layout.address(c, *word), *vaddr);
+        }
+    }
+    // What leads from an original to its copy is ours, not the application's.
+    for patch in patches {
+        builder.range(patch.vaddr, patch.vaddr + patch.bytes.len() as u64);
+    }
+    Ok(builder.finish().map_err(CodegenError::Origin)?.encode())
+}
+
+/// Where the hooks are, and the tools' variables.
+pub fn hooks(templates: &[Prepared], chunks: &[Chunk], layout: &Layout, variables: &[PlacedVariable]) -> Vec<u8> {
+    let mut map = HookMap::default();
+    for template in templates {
+        map.add_body(template.size(), template.rows());
+    }
+    let of_chunk = |(c, chunk): (usize, &Chunk)| {
+        chunk.hooks.iter().map(|(word, template)| (layout.address(c, *word), *template)).collect::<Vec<_>>()
+    };
+    map.place(chunks.iter().enumerate().flat_map(of_chunk));
+    for PlacedVariable { name, vaddr, size, .. } in variables {
+        map.add_variable(HookVariable { symbol: name.clone(), vaddr: *vaddr, size: *size });
+    }
+    map.encode()
+}
+
+pub fn code_symbols(copies: &[Result<Copied, Refusal>], chunks: &[Chunk], layout: &Layout) -> Vec<CodeSymbol> {
+    let copied = copies.iter().zip(chunks).enumerate().filter(|(_, (copy, _))| copy.is_ok());
+    copied
+        .map(|(n, (_, chunk))| {
+            let vaddr = layout.address(n, 0);
+            let size = layout.address(n, chunk.here()) - vaddr;
+            CodeSymbol { name: chunk.name.clone(), vaddr, size }
+        })
+        .collect()
+}
+
+/// Kernel descriptors and the metadata note.
+pub fn describe(
+    base: &Base,
+    components: &[Component],
+    functions: &Numbered,
+    copies: &[Result<Copied, Refusal>],
+    layout: &Layout,
+    new: &mut Additions,
+    report: &mut Report,
+) {
+    let mut metadata = base.object.metadata().cloned();
+    for (n, (c, f)) in functions.iter().enumerate() {
+        let (component, function) = (&components[*c], base.program.function(*f));
+        if copies[n].is_err() {
+            continue;
+        }
+        let entry = layout.address(n, 0);
+        for kernel in component.kernels.iter().filter(|k| k.entry == function.vaddr) {
+            let (descriptor, registers) = component.describe(kernel, entry);
+            new.patches.push((kernel.descriptor_vaddr, descriptor.to_bytes().to_vec()));
+            if let Some(noted) = metadata.as_mut().and_then(|m| m.kernel_mut(&kernel.name)) {
+                let raise = |field: &mut Option<u64>, by: u32, from: u32| {
+                    if let (Some(n), true) = (field.as_mut(), by > from) {
+                        *n = (*n).max(u64::from(by));
+                    }
+                };
+                raise(&mut noted.sgpr_count, registers.sgprs_after, registers.sgprs_before);
+                raise(&mut noted.vgpr_count, registers.vgprs_after, registers.vgprs_before);
+                raise(&mut noted.private_segment_fixed_size, registers.scratch_after, registers.scratch_before);
+            }
+            report.registers.push(registers);
+        }
+    }
+    new.metadata = metadata.filter(|m| Some(m) != base.object.metadata());
+}
+
+/// Fills the report.
+pub fn finish(
+    components: &[Component],
+    spots: &[Spot],
+    copies: Vec<Result<Copied, Refusal>>,
+    report: &mut Report,
+) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for copied in copies.into_iter().flatten() {
+        report.points += copied.points;
+        report.inserted_instructions += copied.inserted;
+        report.copied_instructions += copied.copied;
+        report.rejected.extend(copied.rejected);
+        violations.extend(copied.violations);
+    }
+    for component in components {
+        let program = component.env.program;
+        let Some(reason) = &component.refused else {
+            let without = component.functions.iter().filter(|f| {
+                let instrs = program.function_instrs(**f);
+                let at = spots.partition_point(|s| s.instr < instrs.first);
+                spots.get(at).is_none_or(|s| !instrs.contains(s.instr))
+            });
+            let names: Vec<&str> = without.map(|f| program.function(*f).name.as_str()).collect();
+            if !names.is_empty() {
+                report.notes.push(format!(
+                    "copied without hooks of their own, since they share code with others: {}",
+                    names.join(", ")
+                ));
+            }
+            continue;
+        };
+        for f in &component.functions {
+            let instrs = program.function_instrs(*f);
+            let from = spots.partition_point(|s| s.instr < instrs.first);
+            for spot in spots[from..].iter().take_while(|s| instrs.contains(s.instr)) {
+                let address = component.env.plan.insertions[spot.insertion as usize].address;
+                report.rejected.push(Rejected { address, reason: Rejection::Component(reason.clone()) });
+            }
+        }
+    }
+    report.rejected.sort_by_key(|r| r.address);
+    violations
+}

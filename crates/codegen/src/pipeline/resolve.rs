@@ -1,0 +1,141 @@
+//! The plan against the object: where each insertion stands, each hook compiled once for every shape of its arguments,
+//! and what hooks may refer to by name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use luthier_isa::{Flags, Inst};
+use luthier_lifter::Program;
+use luthier_loader::CodeObject;
+use rayon::prelude::*;
+
+use crate::CodegenError;
+use crate::copy::Spot;
+use crate::layout::chunk::Place;
+use crate::plan::{Arg, Body, Plan, Rejected, Rejection, Report, Where};
+use crate::template::prepared::Prepared;
+use crate::template::{ArgSpec, Template};
+
+/// The plan's hooks in the shapes in which they are used.
+pub struct Compiled {
+    /// Each once.
+    pub templates: Vec<Prepared>,
+    /// For each insertion, its template.
+    pub template_of: Vec<Option<u32>>,
+}
+
+/// Compiles each hook for every shape of its arguments, on all cores. Insertions whose arguments have no shape are
+/// rejected, and leave `spots`.
+pub fn compile(
+    program: &Program,
+    plan: &Plan,
+    spots: &mut Vec<Spot>,
+    report: &mut Report,
+) -> Result<Compiled, CodegenError> {
+    let mut shapes: HashMap<(usize, Vec<ArgSpec>), u32> = HashMap::new();
+    let mut wanted: Vec<(usize, Vec<ArgSpec>)> = Vec::new();
+    // Many insertions share their arguments; the shape of most depends on nothing else.
+    let mut known: HashMap<(usize, *const Arg), u32> = HashMap::new();
+    let mut template_of = vec![None; plan.insertions.len()];
+    let mut refused = Vec::new();
+    for spot in spots.iter() {
+        let Body::Hook { hook, args } = &plan.insertions[spot.insertion as usize].body else { continue };
+        let plain = !args.iter().any(Arg::depends_on_place);
+        let key = (*hook, args.as_ptr());
+        if let Some(found) = known.get(&key).filter(|_| plain && !args.is_empty()) {
+            template_of[spot.insertion as usize] = Some(*found);
+            continue;
+        }
+        let inst = program.inst(spot.instr);
+        let specs: Result<Vec<ArgSpec>, Rejection> =
+            args.iter().enumerate().map(|(n, arg)| arg.spec(inst, &args[..n])).collect();
+        match specs {
+            Ok(specs) => {
+                let index = *shapes.entry((*hook, specs.clone())).or_insert_with(|| {
+                    wanted.push((*hook, specs));
+                    wanted.len() as u32 - 1
+                });
+                template_of[spot.insertion as usize] = Some(index);
+                if plain {
+                    known.insert(key, index);
+                }
+            }
+            Err(reason) => refused.push((spot.insertion, reason)),
+        }
+    }
+    for (insertion, reason) in refused {
+        report.rejected.push(Rejected { address: plan.insertions[insertion as usize].address, reason });
+        spots.retain(|s| s.insertion != insertion);
+    }
+    let mode = program.mode();
+    let made: Vec<Arc<Template>> = wanted
+        .par_iter()
+        .map(|(hook, specs)| {
+            let source = plan.hooks.get(*hook).ok_or(CodegenError::NoHook { index: *hook, count: plan.hooks.len() })?;
+            source.template(mode, specs).map_err(|error| CodegenError::Hook { index: *hook, error })
+        })
+        .collect::<Result<_, CodegenError>>()?;
+    // Different shapes may have made the same template.
+    let mut index: HashMap<*const Template, u32> = HashMap::new();
+    let mut templates = Vec::new();
+    let renumbered: Vec<u32> = made
+        .iter()
+        .map(|template| {
+            *index.entry(Arc::as_ptr(template)).or_insert_with(|| {
+                templates.push(Prepared::new(template));
+                templates.len() as u32 - 1
+            })
+        })
+        .collect();
+    template_of.iter_mut().flatten().for_each(|t| *t = renumbered[*t as usize]);
+    Ok(Compiled { templates, template_of })
+}
+
+/// What templates may refer to by name: the plan's variables, then the object's own symbols.
+pub fn symbols(object: &CodeObject, plan: &Plan) -> HashMap<String, Place> {
+    let defined = object.symbols().iter().filter(|s| !s.is_undefined() && !s.is_absolute());
+    let mut symbols: HashMap<String, Place> = defined.map(|s| (s.name.clone(), Place::Original(s.value))).collect();
+    let variables = plan.variables.iter().enumerate();
+    symbols.extend(variables.map(|(i, v)| (v.name.clone(), Place::Variable { index: i as u32, offset: 0 })));
+    symbols
+}
+
+/// The plan's insertions with their instructions, sorted.
+pub fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
+    let mut spots = Vec::with_capacity(plan.insertions.len());
+    for (i, insertion) in plan.insertions.iter().enumerate() {
+        let address = insertion.address;
+        let mut reject = |reason| report.rejected.push(Rejected { address, reason });
+        let Some(instr) = program.instr_at(address) else {
+            reject(Rejection::NoInstruction { address });
+            continue;
+        };
+        if insertion.at == Where::Entry && program.function(program.func_of(instr)).vaddr != address {
+            reject(Rejection::NoFunction { address });
+            continue;
+        }
+        if let Body::Raw(insts) = &insertion.body
+            && let Some(reason) = insts.iter().find_map(refused_raw)
+        {
+            reject(reason);
+            continue;
+        }
+        spots.push(Spot { instr, at: insertion.at, order: insertion.order, insertion: i as u32 });
+    }
+    spots.par_sort_unstable();
+    spots
+}
+
+/// Why an instruction of the plan's own cannot be inserted as it is.
+fn refused_raw(inst: &Inst) -> Option<Rejection> {
+    let flags = inst.info().flags;
+    let flow = Flags::BRANCH | Flags::COND_BRANCH | Flags::CALL | Flags::INDIRECT | Flags::END;
+    let what = if flags.intersects(flow) {
+        "decides where control goes"
+    } else if flags.contains(Flags::GETPC) {
+        "reads the program counter"
+    } else {
+        return None;
+    };
+    Some(Rejection::RawInstruction { inst: inst.to_string(), what })
+}
