@@ -237,7 +237,9 @@ def test_the_first_and_the_state(target: str, waves: int) -> None:
 
 
 def test_a_barrier_nobody_completes(target: str = "gfx1201") -> None:
-    with pytest.raises(lt.DeviceError, match=r"deadlock in workgroup .*: wave 0.*the workgroup's barrier, which has 1 of 2 signals"):
+    with pytest.raises(
+        lt.DeviceError, match=r"deadlock in workgroup .*: wave 0.*the workgroup's barrier, which has 1 of 2 signals"
+    ):
         _run(SPLIT, target, "forever", 2)
 
 
