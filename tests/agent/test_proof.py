@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
@@ -137,20 +138,21 @@ class Left(lt.Tool):
     def on_executable(self, executable, event):
         if event == "destroyed":
             pid = self.app.pid
-            files = [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
             with open(f"/proc/{pid}/maps") as maps:
                 mapped = sum("luthier" in line for line in maps)
-            ours = sum("luthier" in os.readlink(f"/proc/self/fd/{n}") for n in _numbers("/proc/self/fd"))
-            self.seen.append([sum("luthier" in name for name in files), mapped, ours, len(self.app.executables)])
+            self.seen.append([_files_of_ours(pid), mapped, _files_of_ours("self"), len(self.app.executables)])
 
     def on_exit(self, report):
         report.result = self.seen if self.seen else int(self.waves)
 
 
-def _numbers(folder):
-    for n in os.listdir(folder):
-        if os.path.lexists(f"{folder}/{n}"):
-            yield n
+def _files_of_ours(pid):
+    """How many a process has open. It opens and closes others meanwhile."""
+    count = 0
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            count += "luthier" in os.readlink(f"/proc/{pid}/fd/{number}")
+    return count
 
 
 def test_nothing_is_left_of_code_objects_that_are_loaded_and_unloaded():
