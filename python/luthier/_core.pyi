@@ -732,8 +732,11 @@ class Device:
     def share(self, address: int, size: int, owner: object, writable: bool = True) -> int:
         """The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long
         as ``owner`` lives; whether kernels may write them."""
+    def share_in_place(self, address: int, size: int, writable: bool = True) -> None:
+        """Has kernels find ``size`` bytes of the process's at the process's own ``address``, wherever it is, until it is
+        freed; whether they may write them."""
     def free(self, address: int) -> None:
-        """Gives back what :meth:`alloc` or :meth:`share` gave."""
+        """Gives back what :meth:`alloc`, :meth:`share` or :meth:`share_in_place` has taken in."""
     def write(self, address: int, data: bytes) -> None:
         """Copies bytes to the device."""
     def read(self, address: int, size: int) -> bytes:

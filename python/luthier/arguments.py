@@ -58,6 +58,8 @@ class Packed:
     copies: list[tuple[Any, int]] = field(default_factory=list)
     #: Where on the device the buffers of arguments are, for messages.
     places: list[Place] = field(default_factory=list)
+    #: What has to live as long.
+    kept: list[Any] = field(default_factory=list)
 
     def fetch(self, memory: Memory) -> None:
         """Brings the new contents of copied arrays back."""
@@ -75,6 +77,7 @@ class Packed:
             memory.free(address)
         self.addresses.clear()
         self.copies.clear()
+        self.kept.clear()
 
 
 def explicit(kernel: str, facts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -246,9 +249,9 @@ def _pointer(
         if known_type is not None and (why := misfit(value, known_type)) is not None:
             raise _Refused(why)
         first = interface["data"][0]
-        if host is not None and (address := host.address(first, value.nbytes)) is not None:
-            packed.places.append(Place(address, value.nbytes, *which, bool(value.flags.writeable)))
-            return address.to_bytes(8, "little")
+        if host is not None and host.has(first, value.nbytes):
+            packed.places.append(Place(first, value.nbytes, *which, bool(value.flags.writeable)))
+            return first.to_bytes(8, "little")
         address = known[id(value)] = _place(value, first, memory, packed, which)
         return address.to_bytes(8, "little")
     if isinstance(value, int) and not isinstance(value, bool):

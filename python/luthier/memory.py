@@ -1,8 +1,8 @@
-"""Memory of this process that a device finds at an address that stays.
+"""Memory of this process that a device finds at the process's own addresses.
 
-A range is what owns memory: a NumPy array that is no view, the storage of a torch tensor. Views lie in their owner's
-range, wherever they begin, so that one byte has one address. A range is the device's until its owner goes; what kernels
-do there afterwards is found as a use of freed memory.
+A range is memory that arrays and tensors own which overlap: mostly one, a NumPy array that is no view, or the storage of
+a torch tensor. It is the device's until its owners go; what kernels do there afterwards is found as a use of freed
+memory, unless the process has given it to somebody who shares it, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import bisect
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,8 @@ from .errors import ArgumentError
 
 #: What :func:`allocate` begins at a multiple of, as hipMalloc does.
 ALIGNMENT = 256
-#: What shared memory begins at a multiple of, and ends at one: compilers widen atomics to the word around them.
-_SHARED_ALIGN, _WORD = 16, 4
+#: Bytes behind what :func:`allocate` gives that stay nobody's: an overrun by less is caught for certain.
+GUARD = 1 << 16
 
 
 @dataclass
@@ -30,6 +30,8 @@ class Owner:
     start: int
     end: int
     writable: bool
+    #: Tells him from all others that are alive.
+    identity: int
     #: Himself, or None when he is gone.
     held: Callable[[], Any]
     #: Whether he is gone, told faster.
@@ -42,10 +44,11 @@ class Range:
 
     start: int
     end: int
-    #: What the device has besides: where it begins, and the distance from the process's addresses to the device's.
-    device: int
-    distance: int
     owners: list[Owner]
+
+    @property
+    def writable(self) -> bool:
+        return any(owner.writable for owner in self.owners)
 
 
 class HostMemory:
@@ -54,67 +57,90 @@ class HostMemory:
     def __init__(self, core: Any):
         self._core = core
         self._lock = threading.RLock()
-        #: Where the ranges begin in the process, sorted.
+        #: Where the ranges begin, sorted.
         self._starts: list[int] = []
         self._ranges: dict[int, Range] = {}
 
     def share(self, value: Any) -> int:
-        """Makes the memory of an array or a tensor the device's as well; gives the address there of its first element."""
+        """Makes the memory of an array or a tensor the device's as well; gives the address of its first element."""
         with self._lock:
-            host, owner = described(value)
-            if owner.end == owner.start:
-                return 0
-            return host + self._range(owner).distance
+            first, owner = described(value)
+            if owner.end != owner.start:
+                self._take_in(owner)
+            return first
 
-    def address(self, host: int, size: int) -> int | None:
-        """The device's address of bytes of the process, if they are in one range."""
-        found = self._at(host)
-        return host + found.distance if found is not None and host + size <= found.end else None
+    def has(self, address: int, size: int) -> bool:
+        """Whether these bytes are in one range."""
+        found = self._at(address)
+        return found is not None and address + size <= found.end
 
     def sweep(self) -> None:
-        """Gives back the ranges whose owners are all gone."""
+        """Gives back what nobody owns any more."""
         with self._lock:
             for found in [r for r in self._ranges.values() if any(owner.is_gone() for owner in r.owners)]:
-                found.owners = [owner for owner in found.owners if not owner.is_gone()]
-                if not found.owners:
-                    self._core.free(found.device)
-                    self._starts.remove(found.start)
-                    del self._ranges[found.start]
+                self._replace([found], _ranges_of(owner for owner in found.owners if not owner.is_gone()))
 
-    def kept(self) -> list[Any]:
+    def kept(self, anyhow: bool = False) -> list[Any]:
         """All owners, to be held while a kernel runs: another thread of Python may let go of one meanwhile. Where there is
-        no other thread, nobody can."""
-        if threading.active_count() == 1:
+        no other thread, and nothing calls Python (``anyhow``), nobody can."""
+        if threading.active_count() == 1 and not anyhow:
             return []
         with self._lock:
             return [owner.held() for found in self._ranges.values() for owner in found.owners]
 
-    def _at(self, host: int) -> Range | None:
-        i = bisect.bisect_right(self._starts, host) - 1
+    def _at(self, address: int) -> Range | None:
+        i = bisect.bisect_right(self._starts, address) - 1
         found = self._ranges[self._starts[i]] if i >= 0 else None
-        return found if found is not None and host < found.end else None
+        return found if found is not None and address < found.end else None
 
-    def _range(self, owner: Owner) -> Range:
-        """The range that an owner's bytes are in, made if need be."""
+    def _take_in(self, owner: Owner) -> None:
+        """Has the owner's bytes in a range."""
         found = self._at(owner.start)
-        if found is not None and any(known.is_gone() for known in found.owners):
+        if found is None or any(known.is_gone() for known in found.owners):
             self.sweep()  # the memory may be somebody else's by now
             found = self._at(owner.start)
-        if found is not None and owner.end <= found.end:
-            if all((known.start, known.end) != (owner.start, owner.end) for known in found.owners):
+        if found is not None and owner.end <= found.end and (found.writable or not owner.writable):
+            if all(known.identity != owner.identity for known in found.owners):
                 found.owners.append(owner)
-            return found
-        self.sweep()
-        i = bisect.bisect_left(self._starts, owner.start)
-        if self._at(owner.start) is not None or i < len(self._starts) and self._starts[i] < owner.end:
-            raise ArgumentError("share: some of these bytes are shared already, as a part of somebody else's memory")
-        back = owner.start % _SHARED_ALIGN
-        size = -(-(owner.end - owner.start + back) // _WORD) * _WORD
-        device = self._core.share(owner.start - back, size, None, owner.writable)
-        made = Range(owner.start, owner.end, device, device + back - owner.start, [owner])
-        bisect.insort(self._starts, owner.start)
-        self._ranges[owner.start] = made
-        return made
+            return
+        first = bisect.bisect_left(self._starts, owner.end)
+        met = [found for start in self._starts[:first] if (found := self._ranges[start]).end > owner.start]
+        owners = [known for found in met for known in found.owners if known.identity != owner.identity]
+        self._replace(met, _ranges_of([*owners, owner]))
+
+    def _replace(self, old: list[Range], new: list[Range]) -> None:
+        """Puts ranges in the place of others, or leaves all as it was."""
+        for found in old:
+            self._core.free(found.start)
+        done = []
+        try:
+            for found in new:
+                self._core.share_in_place(found.start, found.end - found.start, found.writable)
+                done.append(found)
+        except BaseException:
+            for found in done:
+                self._core.free(found.start)
+            for found in old:
+                self._core.share_in_place(found.start, found.end - found.start, found.writable)
+            raise
+        for found in old:
+            self._starts.remove(found.start)
+            del self._ranges[found.start]
+        for found in new:
+            bisect.insort(self._starts, found.start)
+            self._ranges[found.start] = found
+
+
+def _ranges_of(owners: Iterable[Owner]) -> list[Range]:
+    """The ranges that owners make: one for all whose bytes overlap."""
+    found: list[Range] = []
+    for owner in sorted(owners, key=lambda owner: owner.start):
+        if found and owner.start < found[-1].end:
+            found[-1].end = max(found[-1].end, owner.end)
+            found[-1].owners.append(owner)
+        else:
+            found.append(Range(owner.start, owner.end, [owner]))
+    return found
 
 
 #: The arrays of :func:`allocate`: their owners, and the part that was asked for.
@@ -126,7 +152,7 @@ def allocate(size: int) -> Any:
     around it stays out."""
     import numpy
 
-    raw = numpy.zeros(size + 2 * ALIGNMENT, numpy.uint8)
+    raw = numpy.zeros(size + ALIGNMENT + GUARD, numpy.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     address, key = raw.ctypes.data + start, id(raw)
     _ALLOCATED[key] = weakref.ref(raw, lambda _: _ALLOCATED.pop(key, None)), (address, address + size)
@@ -134,7 +160,7 @@ def allocate(size: int) -> Any:
 
 
 def described(value: Any) -> tuple[int, Owner]:
-    """Where an array or tensor begins, and who owns its memory."""
+    """Where an array's or a tensor's first element is, and who owns its memory."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return _of_torch(torch, value)
@@ -172,7 +198,7 @@ def _of_numpy(numpy: Any, array: Any) -> tuple[int, Owner]:
     if (allocated := _ALLOCATED.get(id(owner))) is not None and allocated[0]() is owner:
         start, end = allocated[1]
     held = weakref.ref(owner)
-    return array.ctypes.data, Owner(start, end, bool(owner.flags.writeable), held, lambda: held() is None)
+    return array.ctypes.data, Owner(start, end, bool(owner.flags.writeable), id(owner), held, lambda: held() is None)
 
 
 def _of_torch(torch: Any, tensor: Any) -> tuple[int, Owner]:
@@ -186,4 +212,4 @@ def _of_torch(torch: Any, tensor: Any) -> tuple[int, Owner]:
         weak = StorageWeakRef(storage)
         held = lambda: torch.UntypedStorage._new_with_weak_ptr(weak.cdata)  # noqa: E731
         start = storage.data_ptr()
-        return first, Owner(start, start + storage.nbytes(), True, held, weak.expired)
+        return first, Owner(start, start + storage.nbytes(), True, storage._cdata, held, weak.expired)

@@ -86,9 +86,10 @@ class Device:
 
     def share(self, array: Any) -> int:
         """Makes the memory of a NumPy array or of a torch tensor on the CPU the device's as well, for as long as the array
-        lives. Gives the address of its first element there, which stays the same, and which kernels can be given as an
-        argument or find in memory. Of a view, all the memory that it is a view of is shared. Nothing is copied.
-        ArgumentError for what has no memory of its own here, and for arrays that map a file."""
+        lives, at the addresses that it has in this process. Gives the address of its first element (``array.ctypes.data``,
+        ``tensor.data_ptr()``), which kernels can be given as an argument or find in memory. Of a view, all the memory that
+        it is a view of is shared. Nothing is copied. ArgumentError for what has no memory of its own here, and for arrays
+        that map a file; DeviceError where the device has something else at these addresses."""
         return self.memory.share(array)
 
     def alloc(self, size: int) -> numpy.ndarray:

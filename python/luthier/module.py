@@ -102,6 +102,7 @@ class Module:
         if told.schedule is not None:
             raise ArgumentError("a session has no schedule, whoever steps says whose turn it is: schedule= is for run and trace")
         packed = self._prepare(kernel, told)
+        packed.kept = self.device.memory.kept(anyhow=True)
         try:
             inner = self.device.core.session(
                 self._id, kernel, told.grid, told.block, packed.kernarg, told.lds, told.cooperative, told.cluster
@@ -149,7 +150,7 @@ class Module:
     ) -> tuple[RunResult, Any, list[Place]]:
         core = self.device.core
         places = list(packed.places)
-        kept = self.device.memory.kept()
+        kept = self.device.memory.kept(anyhow=self.device.progress is not None)
         try:
             report = core.launch(
                 self._id,

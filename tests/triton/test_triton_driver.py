@@ -90,6 +90,15 @@ def test_one_tool_serves_one_compilation(on_gpu):
                 copy_kernel[(1,)](x, x, 512, BLOCK=512)
 
 
+def test_a_data_pointer_is_the_address_in_the_process(on_gpu):
+    on_gpu("gfx942")
+    x, out = luthier.triton.tensor(np.arange(512, dtype=np.float32)), np.zeros(512, np.float32)
+    assert x.data_ptr() == x.numpy().ctypes.data and x[3:].data_ptr() == x.data_ptr() + 12
+    assert luthier.triton.Tensor(out).data_ptr() == out.ctypes.data
+    copy_kernel[(1,)](x, out, 512, BLOCK=512)
+    np.testing.assert_array_equal(out, x.numpy())
+
+
 def test_two_targets_take_turns_in_one_process(on_gpu):
     x, out = np.arange(512, dtype=np.float32), np.zeros(512, np.float32)
     waves = []

@@ -48,6 +48,18 @@ impl Buffer {
         Buffer { ptr, len, _owner: owner }
     }
 
+    /// The process's own bytes at `ptr`, as many as asked for and those of the last word behind them, for
+    /// [`crate::memory::Memory::add_in_place`].
+    ///
+    /// # Safety
+    /// Until the allocation has been freed, and the launches have ended that were under way then, the bytes asked for are
+    /// there, and nobody holds a Rust reference to them. (The rest of an aligned word is on the same page.)
+    pub unsafe fn in_place(ptr: *mut u8, asked: u64) -> Buffer {
+        let start = ptr.addr() as u64;
+        let end = start.saturating_add(asked).checked_next_multiple_of(4).unwrap_or(start);
+        Buffer { ptr, len: end - start, _owner: Box::new(()) }
+    }
+
     pub fn len(&self) -> u64 {
         self.len
     }

@@ -263,7 +263,8 @@ impl Device {
         self.check_target(object)?;
         let failed = |e: LinkError| EmuError::Load(e.to_string());
         let mut state = lock(&self.state);
-        let mut loader = MockLoader::at(state.memory.next_address());
+        let end = object.segments().iter().map(|s| s.vaddr.saturating_add(s.memsz)).max().unwrap_or(0);
+        let mut loader = MockLoader::at(state.memory.next_address(end));
         let name = Some("the object".to_owned());
         let id = loader.load(object.clone(), &LoadOptions { name, ..LoadOptions::default() }).map_err(failed)?;
         loader.finalize().map_err(failed)?;
@@ -370,6 +371,18 @@ impl Device {
     pub fn share(&self, buffer: Buffer, writable: bool) -> Result<u64, EmuError> {
         let bytes = buffer.len();
         lock(&self.state).memory.add(buffer, bytes, writable).ok_or(EmuError::OutOfMemory(bytes))
+    }
+
+    /// Has kernels find `asked` bytes of the process's ([`Buffer::in_place`]) at the process's own address.
+    ///
+    /// # Errors
+    /// Something else of the device's is there.
+    pub fn share_in_place(&self, buffer: Buffer, asked: u64, writable: bool) -> Result<(), EmuError> {
+        let start = buffer.ptr().addr() as u64;
+        if lock(&self.state).memory.add_in_place(buffer, asked, writable) {
+            return Ok(());
+        }
+        Err(EmuError::Occupied { start, end: start.saturating_add(asked) })
     }
 
     pub fn free(&self, address: u64) -> Result<(), EmuError> {

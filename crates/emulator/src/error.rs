@@ -25,6 +25,8 @@ pub enum EmuError {
     OutOfMemory(u64),
     #[error("device address {0:#x} is in no allocation")]
     Address(u64),
+    #[error("the process's memory from {start:#x} to {end:#x} cannot be the device's: it has these addresses already")]
+    Occupied { start: u64, end: u64 },
     /// An instruction that cannot go on.
     #[error("kernel {kernel}: {message}, at {pc:#x}: {text} (workgroup {workgroup:?}, wave {wave}{}){}", lane.map(|l| format!(", lane {l}")).unwrap_or_default(), line_of(frames))]
     Fault {

@@ -1,11 +1,14 @@
 //! Device memory: allocations in a flat 64-bit address space, with guard gaps between them.
 //!
 //! An address is valid inside an allocation and nowhere else; addresses are never given out twice, so a stale
-//! pointer stays wild. Each wave remembers the allocation that it touched last ([`Span`]), which makes translation
+//! pointer stays wild. Only memory of the process's may lie at the process's own addresses ([`in_place`]), which it uses
+//! again. Each wave remembers the allocation that it touched last ([`Span`]), which makes translation
 //! a subtraction and a comparison.
 //!
 //! The bytes are shared by all workers. Every access from a kernel is an atomic one, relaxed where the kernel's is
 //! not, so that a kernel's data race is no undefined behaviour of ours.
+
+mod in_place;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -44,6 +47,13 @@ pub struct Allocation {
     asked: u64,
     pub writable: bool,
     pub buffer: Arc<Buffer>,
+}
+
+impl Allocation {
+    /// Where the bytes end that were asked for.
+    fn asked_end(&self) -> u64 {
+        self.start + self.asked
+    }
 }
 
 /// The allocations at one moment, sorted by address. Cloning shares the bytes.
@@ -148,9 +158,18 @@ impl Memory {
     pub fn host(&self) -> Option<&dyn Host> {
         self.host.as_ref().map(|(host, _)| &**host)
     }
-    /// The address that the next allocation gets.
-    pub fn next_address(&self) -> u64 {
-        self.next
+    /// Where `len` bytes have room.
+    pub fn next_address(&self, len: u64) -> u64 {
+        let mut start = self.next;
+        // Memory of the process's may lie anywhere.
+        let first = self.allocations.partition_point(|a| a.start + a.len <= start);
+        for a in &self.allocations[first..] {
+            if start.saturating_add(len).saturating_add(GUARD) <= a.start {
+                break;
+            }
+            start = (a.start + a.len + GUARD).next_multiple_of(ALIGN);
+        }
+        start
     }
     /// Adds `len` zero bytes and returns their address; `None` if the host has no memory for them.
     pub fn allocate(&mut self, len: u64, writable: bool) -> Option<u64> {
@@ -163,12 +182,13 @@ impl Memory {
     }
     fn place(&mut self, buffer: Buffer, len: u64, asked: u64, writable: bool) -> Option<u64> {
         debug_assert!(buffer.len() >= len);
-        let start = self.next;
+        let start = self.next_address(len);
         let end = start.checked_add(len)?.checked_add(GUARD + ALIGN)?;
         if end >= SHARED_BASE {
             return None;
         }
-        self.allocations.push(Allocation { start, len, asked, writable, buffer: Arc::new(buffer) });
+        let after = self.allocations.partition_point(|a| a.start < start);
+        self.allocations.insert(after, Allocation { start, len, asked, writable, buffer: Arc::new(buffer) });
         self.has_tails |= asked != len;
         self.next = (start + len + GUARD).next_multiple_of(ALIGN);
         Some(start)
@@ -181,7 +201,7 @@ impl Memory {
         let after = self.allocations.partition_point(|a| a.start < start);
         let before = after.checked_sub(1).map(|i| &self.allocations[i]);
         let next = self.allocations.get(after).map(|a| a.start);
-        if before.is_some_and(|a| a.start + a.asked > start) || next.is_some_and(|next| next < end) {
+        if before.is_some_and(|a| a.asked_end() > start) || next.is_some_and(|next| next < end) {
             return false;
         }
         let (asked, whole) = (len, end.next_multiple_of(WORD) - start);
@@ -240,7 +260,7 @@ impl Memory {
             return Some(zone.start);
         }
         let a = &self.allocations[self.allocations.partition_point(|a| a.start <= address).checked_sub(1)?];
-        let end = a.start + a.asked;
+        let end = a.asked_end();
         let is_inside = address - a.start < a.len;
         (is_inside && a.asked != a.len && address + size > end).then_some(end)
     }
@@ -272,7 +292,8 @@ impl Memory {
         self.resolve(span, first, size, write).ok()?;
         let (start, limit) = (span.start, span.len.checked_sub(size)?);
         let mut offsets = [0u64; 64];
-        let (mut bits, mut most) = (0, 0);
+        // Buffers are aligned, so that offsets say all, but for those at the process's own addresses.
+        let (mut bits, mut most) = (start, 0);
         let spare = first - start;
         for i in 0..64 {
             let on = ((mask >> i) & 1).wrapping_neg();
@@ -281,7 +302,6 @@ impl Memory {
             most = most.max(offset);
             offsets[i] = offset;
         }
-        // The buffer itself is aligned, so offsets say all.
         (bits & 3 == 0 && most <= limit).then_some(Words { ptr: span.ptr, offsets, size })
     }
     #[cold]

@@ -107,7 +107,18 @@ impl PyDevice {
         guard(py, || self.inner.share(buffer, writable).map_err(device_error))
     }
 
-    /// Gives back what :meth:`alloc` or :meth:`share` gave.
+    /// Has kernels find ``size`` bytes of the process's at the process's own ``address``, wherever it is, until it is freed;
+    /// whether they may write them.
+    #[pyo3(signature = (address, size, writable=true))]
+    fn share_in_place(&self, py: Python<'_>, address: usize, size: u64, writable: bool) -> PyResult<()> {
+        let ptr = std::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: the caller, `luthier.memory`, passes an array's own address and size, frees them when the array goes,
+        // and keeps the array while a kernel runs.
+        let buffer = unsafe { Buffer::in_place(ptr, size) };
+        guard(py, || self.inner.share_in_place(buffer, size, writable).map_err(device_error))
+    }
+
+    /// Gives back what :meth:`alloc`, :meth:`share` or :meth:`share_in_place` has taken in.
     fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
         guard(py, || self.inner.free(address).map_err(device_error))
     }
