@@ -733,8 +733,8 @@ class Device:
         """The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long
         as ``owner`` lives; whether kernels may write them."""
     def share_in_place(self, address: int, size: int, writable: bool = True) -> None:
-        """Has kernels find ``size`` bytes of the process's at the process's own ``address``, wherever it is, until it is
-        freed; whether they may write them."""
+        """Has kernels find ``size`` bytes of the process's at the process's own ``address``, wherever it is, until it is freed;
+        whether they may write them."""
     def free(self, address: int) -> None:
         """Gives back what :meth:`alloc`, :meth:`share` or :meth:`share_in_place` has taken in."""
     def write(self, address: int, data: bytes) -> None:
