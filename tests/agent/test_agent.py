@@ -17,32 +17,7 @@ import pytest
 import rocm
 from places import ROOT
 
-TOOL = '''
-import luthier as lt
-
-class Accesses(lt.Tool):
-    """Loads and stores, and the launches."""
-
-    counts = lt.DeviceArray(lt.u64, 2)
-
-    def __init__(self):
-        self.launches = []
-
-    @lt.hook
-    def bump(counts: lt.ptr[lt.u64], kind: lt.u32):
-        lt.wave_atomic_add(counts + kind, 1)
-
-    def on_kernel(self, kernel):
-        for instr in kernel.instructions:
-            if instr.is_load or instr.is_store:
-                kernel.insert_before(instr, self.bump, self.counts, 1 if instr.is_store else 0)
-
-    def on_launch(self, launch):
-        self.launches.append([launch.kernel, *launch.grid])
-
-    def on_exit(self, report):
-        report.result = {"counts": self.counts.read().tolist(), "launches": self.launches}
-'''
+TOOL = ROOT / "tests/support/accesses.py"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,9 +72,7 @@ def test_instructions_are_those_that_the_device_retires_without_the_tool(tmp_pat
 
 
 def test_a_tool_of_ones_own_hears_of_each_launch_on_each_gpu(tmp_path):
-    tool = tmp_path / "accesses.py"
-    tool.write_text(TOOL)
-    done, data = traced(tmp_path, rocm.hip("devices"), "all_devices", tools=(tool,), target="gfx90a,2")
+    done, data = traced(tmp_path, rocm.hip("devices"), "all_devices", tools=(TOOL,), target="gfx90a,2")
     assert done.returncode == 0 and "passed" in done.stdout, done.stderr
     assert {o["gpu"] for p in data["processes"] for o in p["objects"] if any("tools" in k for k in o["kernels"])} == {0, 1}
     heard = [launch for r in results(data, "accesses") for launch in r["launches"]]
@@ -135,7 +108,8 @@ def test_a_kernel_that_ends_the_process_is_counted_up_to_there(tmp_path):
     done, data = traced(tmp_path, rocm.hip("mistakes"), "wild_store")
     assert done.returncode == -signal.SIGABRT
     assert data["processes"][0]["ended"] == "without notice" and "ended without notice" in done.stderr
-    assert sum(instrumented for _, instrumented in kernels(data).values()) > 0
+    [kernel] = [k for o in data["processes"][0]["objects"] for k in o["kernels"] if k.get("unfinished")]
+    assert kernel["instrumented"] == kernel["unfinished"] == 1 and "1 launch had not ended" in done.stderr
 
 
 @pytest.mark.parametrize("order", ["behind", "before"])
@@ -156,25 +130,41 @@ def test_another_tool_in_the_chain_sees_what_it_always_sees(tmp_path, order):
 
 def test_a_report_is_whole_when_the_program_is_killed(tmp_path):
     """At random moments; ``LUTHIER_AGENT_KILLS`` says how many."""
-    source = random.Random(7)
+    source, program = random.Random(7), rocm.hip("streams")
+    start = time.monotonic()
+    _, whole = traced(tmp_path, program, "many_launches")
+    duration = time.monotonic() - start
+    [each] = {r["instructions"] / 5000 for r in results(whole, "instr_count")}
+    out, temporary = tmp_path / "out.json", tmp_path / "temporary"
+    temporary.mkdir()
+    words = ["--tool", "instr_count", "--json", str(out), "--", str(program), "many_launches"]
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", *words]
+    environment = {**rocm.ENVIRONMENT, "TMPDIR": str(temporary)}
+    ends = []
     for _ in range(int(os.environ.get("LUTHIER_AGENT_KILLS", "2"))):
-        out = tmp_path / "out.json"
         out.unlink(missing_ok=True)
-        words = ["--tool", "instr_count", "--json", str(out), "--", str(rocm.hip("streams")), "many_launches"]
-        command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", *words]
-        tracer = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=rocm.ENVIRONMENT)
+        tracer = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
         children = Path(f"/proc/{tracer.pid}/task/{tracer.pid}/children")
         while not (child := children.read_text().split()) and tracer.poll() is None:
-            time.sleep(0.01)
-        time.sleep(source.uniform(0, 1.5))
+            time.sleep(0.001)
+        time.sleep(source.triangular(0, duration, duration))  # late rather than early: first, much is started
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(child[0]), signal.SIGKILL)
         tracer.communicate(timeout=rocm.TIMEOUT)
         data = json.loads(out.read_text())
         assert tracer.returncode == data["status"] and data["status"] in (-signal.SIGKILL, 0)
         assert all(p["ended"] in ("in the usual way", "without notice") for p in data["processes"])
-        for _, instrumented in kernels(data).values():
-            assert instrumented == 0 or results(data, "instr_count")
+        watched = [k for p in data["processes"] for o in p["objects"] for k in o["kernels"] if "tools" in k]
+        for kernel in watched:
+            assert 0 <= kernel.get("unfinished", 0) <= kernel["instrumented"] == kernel["launches"]
+            # All that has ended is counted, and of the one that was under way perhaps a part.
+            ended = kernel["instrumented"] - kernel.get("unfinished", 0)
+            assert each * ended <= kernel["tools"]["instr_count"]["instructions"] <= each * (ended + 1)
+            assert data["status"] != 0 or ended == 5000
+        ends += [(k["instrumented"], k.get("unfinished", 0)) for k in watched] or ["before the first"]
+        # HIP's own compiler may leave files of its own.
+        assert not Path(f"/proc/{child[0]}").exists() and not list(temporary.glob("luthier*"))
+    print(f"launched and unfinished when killed: {sorted(map(str, ends))}")
 
 
 def test_children_are_followed_unless_told_not_to(tmp_path):

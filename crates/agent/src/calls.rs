@@ -103,49 +103,60 @@ pub const fn function<const F: usize, const K: usize>(name: &'static str) -> Fun
     Function { name, wrapper: wrapper::<F, K> as *const () }
 }
 
-unsafe extern "C" fn wrapper<const F: usize, const K: usize>(
-    a: u64,
-    b: u64,
-    c: u64,
-    d: u64,
-    e: u64,
-    f: u64,
-    rest: Stack<K>,
-) -> u64 {
-    // SAFETY: it was set before the wrapper was put in place, to a function of as many words.
-    unsafe { through::<F, K>(next(F), a, b, c, d, e, f, rest) }
+/// A function that takes words as C has them and hands them on. `$next` is the original's address, if there is one.
+macro_rules! forwards {
+    ($(#[$attribute:meta])* $name:ident $(<$(const $generic:ident),*>)?, $number:expr, $stack:expr, $next:expr) => {
+        $(#[$attribute])*
+        /// # Safety
+        /// Called as its original would be.
+        pub unsafe extern "C" fn $name$(<$(const $generic: usize),*>)?(
+            a: u64,
+            b: u64,
+            c: u64,
+            d: u64,
+            e: u64,
+            f: u64,
+            rest: $crate::calls::Stack<{ $stack }>,
+        ) -> u64 {
+            match $next {
+                // SAFETY: the original of this number takes what its callers pass.
+                Some(next) => unsafe {
+                    $crate::calls::through::<{ $number }, { $stack }>(next, [a, b, c, d, e, f], rest)
+                },
+                None => $crate::hip::NOT_SUPPORTED,
+            }
+        }
+    };
 }
+
+// What it calls was set before it was put in place.
+forwards!(wrapper<const F, const K>, F, K, Some(next(F)));
 
 /// A call of function `F`, whose original is at `next`.
 ///
 /// # Safety
 /// It is a function of integers and pointers, with `K` words on the stack, and these are its arguments.
-#[expect(clippy::too_many_arguments, reason = "they are words of the call")]
-pub unsafe fn through<const F: usize, const K: usize>(
+#[inline(always)]
+pub(crate) unsafe fn through<const F: usize, const K: usize>(
     next: usize,
-    a: u64,
-    b: u64,
-    c: u64,
-    d: u64,
-    e: u64,
-    f: u64,
+    registers: [u64; REGISTERS],
     rest: Stack<K>,
 ) -> u64 {
     // SAFETY: the caller's promise.
     let original = unsafe { std::mem::transmute::<usize, Raw<K>>(next) };
+    let call = |[a, b, c, d, e, f]: [u64; REGISTERS], rest| {
+        // SAFETY: the arguments as they came, or as a tool wants them.
+        unsafe { original(a, b, c, d, e, f, rest) }
+    };
     let wishes = wishes(F);
     if wishes & (wanted::ASK_BEFORE | wanted::ASK_AFTER | wanted::TELL) == 0 {
-        // SAFETY: the arguments as they came.
-        return unsafe { original(a, b, c, d, e, f, rest) };
+        return call(registers, rest);
     }
     let mut words = [0; MOST];
-    words[..REGISTERS].copy_from_slice(&[a, b, c, d, e, f]);
+    words[..REGISTERS].copy_from_slice(&registers);
     words[REGISTERS..][..K].copy_from_slice(&rest.0);
     let mut run = |words: &[u64; MOST]| {
-        let stack = Stack(std::array::from_fn(|i| words[REGISTERS + i]));
-        let [a, b, c, d, e, f, ..] = *words;
-        // SAFETY: the arguments as they came, or as a tool wants them.
-        unsafe { original(a, b, c, d, e, f, stack) }
+        call(std::array::from_fn(|i| words[i]), Stack(std::array::from_fn(|i| words[REGISTERS + i])))
     };
     watched(F, wishes, &mut words, REGISTERS + K, &mut run)
 }
@@ -206,19 +217,14 @@ macro_rules! exported {
         ];
 
         mod exported {
-            use crate::calls::{Stack, through};
-            use crate::hip;
-            $(
+            $($crate::calls::forwards!(
                 #[unsafe(no_mangle)]
-                pub unsafe extern "C" fn $ident(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, rest: Stack<$stack>) -> u64 {
-                    match hip::original($number, $name) {
-                        // SAFETY: HIP's function of this name, and its arguments.
-                        Some(next) => unsafe { through::<$number, $stack>(next, a, b, c, d, e, f, rest) },
-                        None => hip::NOT_SUPPORTED,
-                    }
-                }
-            )*
+                $ident,
+                $number,
+                $stack,
+                $crate::hip::original($number, $name)
+            );)*
         }
     };
 }
-pub(crate) use exported;
+pub(crate) use {exported, forwards};

@@ -60,13 +60,16 @@ pub struct Kernel {
 pub struct Instead {
     pub descriptor: u64,
     pub segments: [u32; 2],
+    /// Counts down for each launch that is over.
+    pub signal: u64,
     /// With the number of launches that each was about.
     rules: Vec<(Rule, AtomicU64)>,
 }
 
 impl Instead {
-    pub fn new(descriptor: u64, segments: [u32; 2], rules: Vec<Rule>) -> Instead {
-        Instead { descriptor, segments, rules: rules.into_iter().map(|rule| (rule, AtomicU64::new(0))).collect() }
+    pub fn new(descriptor: u64, segments: [u32; 2], signal: u64, rules: Vec<Rule>) -> Instead {
+        let rules = rules.into_iter().map(|rule| (rule, AtomicU64::new(0))).collect();
+        Instead { descriptor, segments, signal, rules }
     }
 
     /// Whether the next launch, of this size, is instrumented. Each launch is asked about once.
@@ -180,7 +183,7 @@ mod tests {
         let mut code = Code::default();
         add(&mut code, 1, 0x1000);
         add(&mut code, 2, 0x2000);
-        let kernel = |slot| Kernel { slot, instead: Some(Instead::new(1, [0, 0], Vec::new())) };
+        let kernel = |slot| Kernel { slot, instead: Some(Instead::new(1, [0, 0], 0, Vec::new())) };
         assert!(code.set_kernel(0x1040, 1, kernel(0)).is_some() && code.set_kernel(0x2040, 2, kernel(1)).is_some());
         assert!(code.set_kernel(0x1040, 2, kernel(2)).is_none());
         assert_eq!(code.remove(Handle(1)).len(), 1);
@@ -194,7 +197,7 @@ mod tests {
     fn rules_choose_launches_by_size_and_count() {
         let rule = |grid, first, every| Rule { grid, first, every };
         let chosen = |rules: Vec<Rule>| {
-            let instead = Instead::new(1, [0, 0], rules);
+            let instead = Instead::new(1, [0, 0], 0, rules);
             (0..8).filter(|n| instead.wants([if n % 2 == 0 { 64 } else { 128 }, 1, 1])).collect::<Vec<u32>>()
         };
         assert_eq!(chosen(Vec::new()), [0, 1, 2, 3, 4, 5, 6, 7]);

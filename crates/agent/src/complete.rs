@@ -1,4 +1,6 @@
 //! When launches are over: a signal of ours stands in the packet, and what waits for the application's is told by us.
+//!
+//! A packet without a signal, if nobody wants to hear of its end, has its kernel's instead, which only counts.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,9 +61,7 @@ unsafe extern "C" fn over(_value: i64, data: *mut c_void) -> bool {
 
 fn finished(session: &Session, under: &Under) {
     let runtime = session.runtime();
-    let mut times = Times::default();
-    // SAFETY: the signal of a dispatch that is over.
-    let known = unsafe { (runtime.dispatch_time)(under.agent, under.ours, &raw mut times) } == hsa::SUCCESS;
+    let times = session.wants.complete.then(|| times(session, under));
     if under.theirs.0 != 0 {
         for at in [TIMES, TIMES + 8] {
             // SAFETY: handles are the addresses of `amd_signal_t`, and the application waits for this one to change.
@@ -76,10 +76,22 @@ fn finished(session: &Session, under: &Under) {
     if let Some(counter) = session.ledger.counter(COUNTERS * under.slot + 3) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
-    let nanoseconds = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency(session))) as u64;
-    let (start, end) = if known { (nanoseconds(times.start), nanoseconds(times.end)) } else { (0, 0) };
-    session.tell(&Said::Completed { slot: under.slot, number: under.number, start, end }, None);
+    if let Some([start, end]) = times {
+        session.tell(&Said::Completed { slot: under.slot, number: under.number, start, end }, None);
+    }
     lock(&session.signals).push(under.ours);
+}
+
+/// When a launch that is over began and ended, in nanoseconds; 0 if that is not known.
+fn times(session: &Session, under: &Under) -> [u64; 2] {
+    let mut times = Times::default();
+    // SAFETY: the signal of a dispatch that is over.
+    let status = unsafe { (session.runtime().dispatch_time)(under.agent, under.ours, &raw mut times) };
+    if status != hsa::SUCCESS {
+        return [0, 0];
+    }
+    let frequency = u128::from(frequency(session));
+    [times.start, times.end].map(|ticks| (u128::from(ticks) * 1_000_000_000 / frequency) as u64)
 }
 
 /// Ticks of the runtime's clock in a second.

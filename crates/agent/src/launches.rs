@@ -54,7 +54,10 @@ impl Session {
         let [private, group] = packet.segments();
         packet.set_kernel_object(instead.descriptor);
         packet.set_segments([private.saturating_add(instead.segments[0]), group.saturating_add(instead.segments[1])]);
-        if self.wants.complete && complete::follow(self, agent, packet, kernel.slot, number) {
+        if packet.completion_signal() == 0 && !self.wants.complete {
+            packet.set_completion_signal(instead.signal);
+            count(2);
+        } else if complete::follow(self, agent, packet, kernel.slot, number) {
             count(2);
         }
     }
@@ -141,11 +144,11 @@ impl Session {
                     }
                     Err(reason) => link.say(&Said::Failed { reason }, &[])?,
                 },
-                (Asked::Instrumented { descriptor, private, group, rules }, Some(file)) => {
+                (Asked::Instrumented { descriptor, private, group, signal, rules }, Some(file)) => {
                     match self.take(address, object, file, descriptor) {
                         Ok(descriptor) => {
                             link.say(&Said::Done, &[])?;
-                            return Ok(Some(Instead::new(descriptor, [private, group], rules)));
+                            return Ok(Some(Instead::new(descriptor, [private, group], signal, rules)));
                         }
                         Err(reason) => {
                             link.say(&Said::Failed { reason }, &[])?;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -142,8 +142,9 @@ pub enum Asked {
     /// Memory of so many bytes for the object of the launch that is waiting, all zero.
     Allocate { size: u64 },
     /// The launch runs the kernel with its descriptor at this vaddr in the object that comes with this, and so do later ones,
-    /// if one of the rules, where there are any, has it so. The segments grow by so many bytes.
-    Instrumented { descriptor: u64, private: u32, group: u32, rules: Vec<Rule> },
+    /// if one of the rules, where there are any, has it so. The segments grow by so many bytes. At `signal`, as GPUs have
+    /// it, is a signal in memory that was allocated for the launch: it counts down for each launch that is over.
+    Instrumented { descriptor: u64, private: u32, group: u32, signal: u64, rules: Vec<Rule> },
     /// The launch runs the original, and so do later ones.
     Original {},
     /// The answer to [`Said::Deciding`]: what the launch runs, and its packet if that is changed.

@@ -58,6 +58,8 @@ class Made:
     descriptor: int
     #: Bytes of scratch of a work-item, on top of the original's.
     private: int
+    #: Where GPUs have the signal that counts launches that are over.
+    signal: int
     #: Which launches run it, as :class:`~luthier.agent.selection.Selection` has it; none for all.
     rules: list[dict[str, Any]]
 
@@ -133,7 +135,6 @@ class Watched:
         self.tools = []
         if self.variables is not None:
             self.variables.keep()
-            self.variables = None
 
     def launches(self) -> tuple[int, int]:
         """How often it was launched as it is, and how often instrumented, as of now."""
@@ -150,10 +151,11 @@ class Watched:
         """What ``--json`` holds for it."""
         if self.why == NO_ROOM:
             return {"name": self.name, "launches": None, "instrumented": 0, "why": self.why}
+        over = 0 if self.variables is None else self.variables.over
         original, instrumented, followed, ended = self._counters(ledger)
         entry: dict[str, Any] = {"name": self.name, "launches": original + instrumented, "instrumented": instrumented}
         if followed:
-            entry["unfinished"] = followed - ended
+            entry["unfinished"] = followed - ended - over
         if self.why is not None:
             return {**entry, "why": self.why}
         tools = {report.tool: plain(report.result) for report in self.reports}
@@ -287,11 +289,9 @@ class Loaded:
         planner = Planner(original, watched.tools)
         planner.ask([name])
         variables = Variables(planner.variables)
-        start = 0
-        if variables.size:
-            memory, start = allocate(variables.size)
-            variables.place(memory)
-            watched.variables = variables
+        memory, start = allocate(variables.size)
+        variables.place(memory)
+        watched.variables = variables
         result = planner.finish(False, "report", (self.base, variables.addresses(start)))
         did: Any = result.instrumentation
         watched.instrumentation = did
@@ -303,7 +303,7 @@ class Loaded:
             return None
         symbol: Any = result.core.symbol(f"{name}.kd")
         before, after = registers["scratch"]
-        return Made(result.data, symbol["address"], after - before, self.selected[name])
+        return Made(result.data, symbol["address"], after - before, variables.signal(start), self.selected[name])
 
     def result(self, ledger: Memory) -> dict[str, Any]:
         """What ``--json`` holds for it."""

@@ -209,7 +209,8 @@ class Process:
     def _use(self, watched: Watched, made: Made) -> bool:
         """Hands an instrumented kernel over; whether it runs."""
         with _file(made.data) as file:
-            self._wire.say("instrumented", file, descriptor=made.descriptor, private=made.private, group=0, rules=made.rules)
+            parts = {"descriptor": made.descriptor, "private": made.private, "signal": made.signal, "rules": made.rules}
+            self._wire.say("instrumented", file, group=0, **parts)
         said, files = self._expect("done", "failed")
         close(files)
         if said["message"] == "failed":

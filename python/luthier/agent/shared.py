@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 
 from ..errors import ToolError
 from ..values import Variable
@@ -27,8 +28,15 @@ class Memory:
         return len(self.map)
 
 
+#: ``amd_signal_t``: kind and value, and what is 0 for a signal that nobody sleeps for.
+_SIGNAL = struct.Struct("<qq48x")
+#: ``AMD_SIGNAL_KIND_USER``.
+_USER = 1
+
+
 class Variables:
-    """Tools' variables, by symbol, in one piece of memory. It answers for :class:`~luthier.Module` to them."""
+    """Tools' variables, by symbol, in one piece of memory, and a signal that counts launches that are over. It answers for
+    :class:`~luthier.Module` to the variables."""
 
     def __init__(self, variables: dict[str, Variable]):
         self._known = variables
@@ -37,6 +45,8 @@ class Variables:
         for symbol, variable in variables.items():
             self._offsets[symbol] = -(-self.size // variable.align) * variable.align
             self.size = self._offsets[symbol] + max(variable.size, 1)
+        self._signal = -(-self.size // _SIGNAL.size) * _SIGNAL.size
+        self.size = self._signal + _SIGNAL.size
 
     def place(self, memory: Memory) -> None:
         """Has them live there."""
@@ -44,6 +54,7 @@ class Variables:
             raise WireError("the memory for variables is smaller than was asked for")
         self._memory = memory
         self._contents: bytes | mmap.mmap = memory.map
+        _SIGNAL.pack_into(memory.map, self._signal, _USER, 0)
         for symbol, variable in self._known.items():
             offset = self._offsets[symbol]
             if variable.init:
@@ -58,6 +69,15 @@ class Variables:
     def addresses(self, start: int) -> list[int]:
         """Where each is, in their order, if the memory begins at an address."""
         return [start + offset for offset in self._offsets.values()]
+
+    def signal(self, start: int) -> int:
+        """Where the signal is, if the memory begins at an address."""
+        return start + self._signal
+
+    @property
+    def over(self) -> int:
+        """How many launches the signal has counted."""
+        return -int(_SIGNAL.unpack_from(self._contents, self._signal)[1])
 
     def read_symbol_bytes(self, symbol: str) -> bytes:
         """What is in a variable now."""
