@@ -23,6 +23,9 @@ fn main() {
     if env::var_os("CARGO_FEATURE_LLVM").is_none() {
         return;
     }
+    let sources = hash(Path::new("src/hook"), 0xcbf2_9ce4_8422_2325);
+    println!("cargo:rerun-if-changed=src/hook");
+    println!("cargo:rustc-env=LUTHIER_HOOK_SOURCES={sources:016x}");
     let prefix = env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
     let config = format!("{prefix}/bin/llvm-config");
     println!("cargo:rerun-if-changed={config}");
@@ -51,6 +54,20 @@ fn main() {
             }
         }
     }
+}
+
+/// FNV-1a of all files in a folder, in the order of their names.
+fn hash(folder: &Path, start: u64) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a file of src/hook").path()).collect();
+    paths.sort();
+    paths.iter().fold(start, |h, path| {
+        if path.is_dir() {
+            return hash(path, h);
+        }
+        let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        bytes.iter().fold(h, |h, byte| (h ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    })
 }
 
 fn output(program: &str, args: &[&str]) -> String {

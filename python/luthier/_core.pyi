@@ -817,6 +817,12 @@ def finding_kinds(usual: bool = False) -> list[str]:
 def can_instrument(processor: str) -> bool:
     """Whether hooks can be placed in code for a processor, ``gfx90a`` say."""
 
+def keep_hooks(folder: str | None) -> None:
+    """Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: nobody else may write to it."""
+
+def warm_up(processor: str) -> None:
+    """Does for a processor what compiling the first hook has to wait for."""
+
 def assemble(program: Program, text: str) -> list[str]:
     """The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text."""
 

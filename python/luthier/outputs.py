@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,7 +61,7 @@ class Outputs:
         if stat.S_ISDIR(mode):
             raise ArgumentError(f"cannot write {path}: it is a directory")
         real = os.path.realpath(path) if stat.S_ISREG(mode) else None  # else a terminal, a pipe, /dev/null
-        name = path if real is None else os.path.join(os.path.dirname(real) or ".", f".luthier-{secrets.token_hex(8)}")
+        name = path if real is None else os.path.join(os.path.dirname(real) or ".", f".luthier-{os.urandom(8).hex()}")
         executable = like is not None and os.access(like, os.X_OK)
         file = _File(path, name, real, 0o777 if executable else 0o666)
         # Known before it is there: a signal may come at any time.

@@ -11,6 +11,7 @@ from .binding import Arguments, Binder, settle_numbers, text_of
 from .callers import callers_level
 from .code_object import CodeObject
 from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
+from .kept import keep_hooks
 from .kernel import Kernel
 from .places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, RECORD, Place
 from .tool import Tool, instances
@@ -182,6 +183,7 @@ class Planner:
         calling_convention: bool = False,
     ) -> CodeObject:
         """Compiles the hooks and places them. ``beside``: as of ``_core.instrument``."""
+        keep_hooks()
         settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
             self.code_object.core,

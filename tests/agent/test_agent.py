@@ -7,9 +7,11 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -128,15 +130,17 @@ def test_another_tool_in_the_chain_sees_what_it_always_sees(tmp_path, order):
     assert plain.returncode == 0 and results(data, "instr_count") == results(expected, "instr_count") != []
 
 
-def test_a_report_is_whole_when_the_program_is_killed(tmp_path):
+def test_a_report_is_whole_when_the_program_is_killed(tmp_path, request):
     """At random moments; ``LUTHIER_AGENT_KILLS`` says how many."""
     source, program = random.Random(7), rocm.hip("streams")
     start = time.monotonic()
     _, whole = traced(tmp_path, program, "many_launches")
     duration = time.monotonic() - start
     [each] = {r["instructions"] / 5000 for r in results(whole, "instr_count")}
-    out, temporary = tmp_path / "out.json", tmp_path / "temporary"
-    temporary.mkdir()
+    out = tmp_path / "out.json"
+    # The path of a socket is short.
+    temporary = Path(tempfile.mkdtemp(dir="/tmp", prefix="killed-"))
+    request.addfinalizer(lambda: shutil.rmtree(temporary))
     words = ["--tool", "instr_count", "--json", str(out), "--", str(program), "many_launches"]
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", *words]
     environment = {**rocm.ENVIRONMENT, "TMPDIR": str(temporary)}

@@ -3,11 +3,12 @@
 //! Hooks, the distinct lists of arguments, and assembly cross once each; an insertion is a record of 32 bytes that names
 //! them by number, so that a million cross as one piece of memory.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use luthier_codegen::TemplateSource;
-use luthier_codegen::hook::{HookModule, HookSource, assemble};
+use luthier_codegen::hook::{self, HookModule, HookSource, assemble};
 use luthier_codegen::{
     Arg, Beside, Body, CodegenError, Counter, HookError, Insertion, Placement, Plan, Report, Variable, Where,
 };
@@ -107,9 +108,41 @@ fn assembled(mode: Mode, text: &str) -> PyResult<Arc<[Inst]>> {
     assemble(mode, text).map(Into::into).map_err(|reason| Class::Argument.error(format!("the assembly text: {reason}")))
 }
 
+/// Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: nobody else may write to it.
+#[pyfunction]
+pub fn keep_hooks(folder: Option<PathBuf>) {
+    hook::keep_in(folder);
+}
+
+/// Does for a processor what compiling the first hook has to wait for.
+#[pyfunction]
+pub fn warm_up(py: Python<'_>, processor: String) -> PyResult<()> {
+    in_background(py, move || {
+        let target = Target::from_name(&processor);
+        for mode in Mode::all().filter(|mode| Some(mode.target()) == target) {
+            // A processor without hooks says so when there is one.
+            let _ = hook::warm_up(mode);
+        }
+        Ok(())
+    })
+}
+
+/// Hooks that have been read, with what was compiled of them: kernels and code objects share it.
+static MODULES: OnceLock<Mutex<HashMap<String, Arc<HookModule>>>> = OnceLock::new();
+const MOST_MODULES: usize = 256;
+
 fn template_source((tree, file): &Source) -> PyResult<Arc<dyn TemplateSource>> {
+    let mut modules = MODULES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = modules.get(tree) {
+        return Ok(known.clone());
+    }
     let module = HookModule::new(&HookSource::Tree(tree.clone()));
-    Ok(Arc::new(module.map_err(|error| hook_error(&error, Some(&(tree.clone(), file.clone()))))?))
+    let module = Arc::new(module.map_err(|error| hook_error(&error, Some(&(tree.clone(), file.clone()))))?);
+    if modules.len() >= MOST_MODULES {
+        modules.clear();
+    }
+    modules.insert(tree.clone(), module.clone());
+    Ok(module)
 }
 
 /// What the records of insertions name by number.

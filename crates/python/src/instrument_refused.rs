@@ -20,6 +20,13 @@ pub fn assemble_text(_arguments: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, 
 }
 
 #[pyfunction]
+#[pyo3(signature = (_folder))]
+pub fn keep_hooks(_folder: Option<String>) {}
+
+#[pyfunction]
+pub fn warm_up(_processor: &str) {}
+
+#[pyfunction]
 pub fn can_instrument(_processor: &str) -> bool {
     false
 }

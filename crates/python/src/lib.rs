@@ -42,7 +42,7 @@ mod core {
     #[pymodule_export]
     use crate::device::{PyDevice, coverage, devices_for, finding_kinds};
     #[pymodule_export]
-    use crate::instrument::{assemble_text, can_instrument, instrument};
+    use crate::instrument::{assemble_text, can_instrument, instrument, keep_hooks, warm_up};
     #[pymodule_export]
     use crate::link::PyMockLoader;
     #[pymodule_export]

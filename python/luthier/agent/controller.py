@@ -7,25 +7,25 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ToolError
-from ..tool import Tool
-from .functions import named
-from .selection import Selection
-from .wire import Wire
-from .wishes import Wishes
 
+# The program is started before much is imported, so that it starts meanwhile.
 if TYPE_CHECKING:
+    from ..tool import Tool
     from .process import Process
+    from .selection import Selection
+    from .wishes import Wishes
 
 #: What ROCr loads.
 LIBRARY = Path(__file__).resolve().parent.parent / "driver" / "libluthier-agent.so"
+#: Bytes of the folder's path: with the file in it, as long as the path of a socket may be.
+_LONGEST = 100
 
 
 class Controller:
@@ -46,12 +46,17 @@ class Controller:
         self._hears_hip = not are_ours and self.wants.hip
         self.processes: list[Process] = []
         self._threads: list[threading.Thread] = []
+        self._environment: Mapping[str, str] = os.environ
+        self._warm = False
         self._tools = threading.Lock()
         self._exit = contextlib.ExitStack()
 
     @cached_property
     def wants(self) -> Wishes:
         """What the tools want."""
+        from .functions import named
+        from .wishes import Wishes
+
         tools = self._make_tools()
         for tool in tools:
             named(tool.hsa, False)
@@ -62,11 +67,16 @@ class Controller:
 
     def __enter__(self) -> Controller:
         # The directory is this user's alone, and its name is not to be guessed.
-        folder = self._exit.enter_context(tempfile.TemporaryDirectory(prefix="luthier-"))
+        folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"luthier-{os.urandom(8).hex()}")
+        if len(os.fsencode(folder)) > _LONGEST:
+            folder = os.path.join("/tmp", os.path.basename(folder))
+        os.mkdir(folder, 0o700)
+        self._exit.callback(os.rmdir, folder)
         self.path = os.path.join(folder, "agent")
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._exit.callback(self._listener.close)
         self._listener.bind(self.path)
+        self._exit.callback(os.unlink, self.path)
         self._listener.listen(64)
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
@@ -78,6 +88,7 @@ class Controller:
     def _accept(self) -> None:
         # What takes its time to be imported is, while the program starts.
         from .process import Process
+        from .wire import Wire
 
         wants = self.wants
         while True:
@@ -85,14 +96,26 @@ class Controller:
                 connection, _ = self._listener.accept()
             except OSError:  # it was closed
                 return
-            process = Process(Wire(connection), wants)
+            process = Process(Wire(connection), wants, self._warm_up)
             thread = threading.Thread(target=process.serve, args=(self._tools,), daemon=True)
             self.processes.append(process)
             thread.start()
             self._threads.append(thread)
 
+    def _warm_up(self) -> None:
+        """Prepares for the first launch of all, while the first process goes on."""
+        if not self._warm:
+            self._warm = True
+            threading.Thread(target=self._prepare, daemon=True).start()
+
+    def _prepare(self) -> None:
+        from .warm import processors, warm_up
+
+        warm_up(self.wants.tools, processors(self._environment))
+
     def variables(self, environment: dict[str, str]) -> dict[str, str]:
         """The environment in which a program finds the agent and the controller."""
+        self._environment = environment
         tools = environment.get("HSA_TOOLS_LIB", "").split()
         if str(LIBRARY) not in tools:  # whoever has put it there has chosen the place
             tools.insert(0, str(LIBRARY))

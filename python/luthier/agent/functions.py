@@ -45,14 +45,22 @@ class Function:
         return next(p.word for p in self.parameters if p.name == parameter)
 
 
+def _lines() -> list[str]:
+    text = (Path(__file__).parent / "functions.txt").read_text()
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+@cache
+def count() -> int:
+    """How many there are."""
+    return len(_lines())
+
+
 @cache
 def functions() -> tuple[Function, ...]:
     """All, by number."""
-    text = (Path(__file__).parent / "functions.txt").read_text()
     found: list[Function] = []
-    for line in text.splitlines():
-        if line.startswith("#"):
-            continue
+    for line in _lines():
         part, name, returns, stack, rest = line.split(" ", 4)
         pieces = re.findall(r"(\w+)@(\d+) ([\w:]+)", rest)
         parameters = tuple(Parameter(n, kind, int(word)) for n, word, kind in pieces)

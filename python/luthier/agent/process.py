@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError
 from ..report import Report, plain
 from .app import App, read_memory
-from .functions import functions
+from .functions import count
 from .loaded import COUNTERS, NO_ROOM, Loaded, Made, Watched
 from .selection import rules
 from .shared import Memory
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 class Process:
     """What is known of it. :meth:`serve` returns when the process has ended, or when nothing more can be said to it."""
 
-    def __init__(self, wire: Wire, wants: Wishes):
-        self._wire, self._wants = wire, wants
+    def __init__(self, wire: Wire, wants: Wishes, welcomed: Callable[[], object]):
+        """``welcomed`` is called when the process goes on."""
+        self._wire, self._wants, self._welcomed = wire, wants, welcomed
         self.make_tools, self.hears_hip = wants.make_tools, wants.hip
         self.pid = self.parent = 0
         self.program = ""
@@ -51,7 +53,7 @@ class Process:
         try:
             self._wire.check_user()
             self._hello(tools)
-            threading.Thread(target=_warm_up, daemon=True).start()
+            self._welcomed()
             while (heard := self._wire.hear()) is not None:
                 self._take(*heard, tools)
         except Gone:
@@ -79,7 +81,7 @@ class Process:
 
     def _hello(self, tools: threading.Lock) -> None:
         said, files = self._expect("hello")
-        known = len(functions())
+        known = count()
         if said["version"] != VERSION or said["functions"] != known or len(files) != 2:
             close(files)
             raise WireError(
@@ -283,14 +285,6 @@ class Process:
         if self.reports:
             found["tools"] = {report.tool: plain(report.result) for report in self.reports}
         return found
-
-
-def _warm_up() -> None:
-    """Imports what the first launch of all needs, while the process goes on."""
-    import importlib
-
-    for name in ("..code_object", "..planning", ".launches"):
-        importlib.import_module(name, __package__)
 
 
 class _Waiting:

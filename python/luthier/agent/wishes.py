@@ -19,6 +19,8 @@ class Wishes:
     """What the tools want, and how they are made."""
 
     make_tools: Callable[[], list[Tool]]
+    #: Some that were made, to see what they are like.
+    tools: list[Tool]
     select: tuple[Selection, ...]
     every_launch: bool
     decide: bool
@@ -32,6 +34,7 @@ class Wishes:
         complete = any(overrides(tool, "on_complete") for tool in tools)
         return cls(
             make_tools,
+            tools,
             select,
             every_launch=complete or any(overrides(tool, "on_launch") for tool in tools),
             decide=any(tool.decides for tool in tools),

@@ -108,11 +108,14 @@ def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) 
 def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
     """Runs the program under the tools; says what they found, and ends as the program did."""
     from ..agent.controller import Controller
-    from ..agent.selection import parse
     from ..outputs import Outputs
     from ..tools import BUILTIN, load
 
-    select = [parse(text) for text in args.select]
+    select = []
+    if args.select:
+        from ..agent.selection import parse
+
+        select = [parse(text) for text in args.select]
     with Outputs() as outputs:
         out = outputs.open(args.json) if args.json not in (None, "-") else None
         are_ours = all(text in BUILTIN for text in args.tool)

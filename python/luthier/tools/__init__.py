@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError
-from ..tool import Tool
+
+if TYPE_CHECKING:
+    from ..tool import Tool
 
 #: Name on the command line -> class, in the module of that name.
 BUILTIN = {"instr_count": "InstrCount", "opcode_hist": "OpcodeHist"}
@@ -30,6 +32,8 @@ def load(text: str) -> Tool:
 def _from_file(path: str) -> type[Tool]:
     """The one tool that a file defines."""
     import importlib.util
+
+    from ..tool import Tool
 
     if not os.path.isfile(path):
         raise ToolError(f"{path}: there is no such file")

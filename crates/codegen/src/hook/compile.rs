@@ -13,11 +13,11 @@ use luthier_isa::{Mode, Operand};
 use luthier_loader::HookLine;
 
 use super::{
-    library,
+    kept, library,
     llvm::{self, TRIPLE},
     lower::entry::{ENTRY, variable_name},
     object::{self, Code},
-    offsets, tables, wave_add,
+    offsets, processor, tables, wave_add,
 };
 use crate::template::RelocTarget;
 
@@ -44,15 +44,27 @@ pub struct Library {
 /// Compiles the part. An error is a sentence about the hook.
 pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
     let (variables, lines) = (input.variables.clone(), input.lines.clone());
-    let object = llvm::run_for(mode, move |machine| {
-        let cx = Context::create();
-        llvm::stop_at_errors(&cx);
-        build(&cx, &input, machine, mode)
+    let (name, features) = (mode.target().name(), processor::features(mode));
+    let library = input.library.as_ref();
+    let (function, bytes) = library.map_or(("", &[][..]), |library| (library.function.as_str(), &library.bytes));
+    let parts = [name, &features, &input.text, function].map(str::as_bytes);
+    let parts = [&parts[..], &[bytes]].concat();
+    let work = input.clone();
+    let object = kept::object(&parts, || {
+        llvm::run_for(mode, move |machine| {
+            let cx = Context::create();
+            llvm::stop_at_errors(&cx);
+            build(&cx, &work, machine, mode)
+        })
     })?;
     object::read(&object, mode, lines, |name| refers(name, &variables))
 }
 
-/// The first SGPR that LLVM passes an argument in, after those it keeps for itself.
+/// The first SGPR that LLVM passes an argument in, after those it keeps for itself. The first call for a processor has LLVM
+/// made ready, if that has not been done in an earlier process.
+///
+/// # Errors
+/// A sentence about the processor.
 pub fn first_argument(mode: Mode) -> Result<u16, String> {
     type Probed = OnceLock<Result<u16, String>>;
     static FIRST: OnceLock<Vec<(Mode, Probed)>> = OnceLock::new();

@@ -19,7 +19,10 @@ use inkwell::{
 };
 use llvm_sys::{
     LLVMDiagnosticSeverity,
-    core::{LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity},
+    core::{
+        LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
+        LLVMGetVersion,
+    },
     error_handling::LLVMInstallFatalErrorHandler,
     prelude::LLVMDiagnosticInfoRef,
     support::LLVMParseCommandLineOptions,
@@ -69,6 +72,14 @@ pub fn run_for<T: Send + 'static>(
         machine.give_back(mode);
         answer
     })
+}
+
+/// LLVM's version, and the options it is started with.
+pub fn version() -> String {
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: writes three numbers.
+    unsafe { LLVMGetVersion(&raw mut major, &raw mut minor, &raw mut patch) };
+    format!("{major}.{minor}.{patch} {TRIPLE} {OPTIONS:?}")
 }
 
 fn start() {

@@ -14,6 +14,7 @@
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
 //! | `llvm`, `compile` | LLVM: IR to object |
+//! | `kept` | objects that LLVM has made, in files |
 //! | `object` | object to instructions and relocations |
 //! | `processor` | what differs between processors |
 //! | `guard` | registers that LLVM leaves undefined, waves without lanes |
@@ -30,6 +31,7 @@ mod compile;
 mod edit;
 mod guard;
 mod inline_asm;
+mod kept;
 mod library;
 mod llvm;
 mod lower;
@@ -52,6 +54,8 @@ use std::{
 use luthier_isa::Mode;
 
 pub use assemble::assemble;
+pub use compile::first_argument as warm_up;
+pub use kept::keep_in;
 
 use self::{
     ast::Unit,
@@ -79,6 +83,9 @@ pub struct HookModule {
     source: Parsed,
     compiled: Mutex<HashMap<Shape, Arc<Compiled>>>,
 }
+
+/// Shapes whose templates a hook has at hand: a module may live as long as its process.
+const MOST_SHAPES: usize = 1 << 12;
 
 /// What a hook is compiled for.
 type Shape = (Mode, Vec<ArgSpec>);
@@ -126,7 +133,13 @@ impl TemplateSource for HookModule {
 
     fn template(&self, mode: Mode, args: &[ArgSpec]) -> Result<Arc<Template>, HookError> {
         let shape = (mode, args.to_vec());
-        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).entry(shape).or_default().clone();
+        let known = {
+            let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+            if compiled.len() >= MOST_SHAPES {
+                compiled.clear();
+            }
+            compiled.entry(shape).or_default().clone()
+        };
         let compile = || match &self.source {
             Parsed::Tree(unit) => compile_tree(unit, mode, args),
             Parsed::Bitcode { bytes, function } => bitcode::compile(bytes, function, mode, args),
