@@ -19,6 +19,7 @@ import triton.language as tl  # noqa: E402
 import luthier as lt  # noqa: E402
 import luthier.triton  # noqa: E402
 from luthier.tools.instr_count import InstrCount  # noqa: E402
+from luthier.triton import gpu  # noqa: E402
 
 
 @triton.jit
@@ -113,16 +114,17 @@ def test_two_targets_take_turns_in_one_process(on_gpu):
 def _in_child(queue):
     x, out = np.arange(512, dtype=np.int32), np.zeros(512, np.int32)
     copy_kernel[(1,)](x, out, 512, BLOCK=512)
-    queue.put((int(out.sum()), luthier.triton.last.module.device.processor))
+    queue.put((int(out.sum()), luthier.triton.last.module.device.processor, gpu.current().findings))
 
 
-def test_a_forked_child_goes_on(on_gpu):
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_goes_on_with_the_device(on_gpu, method):
     on_gpu("gfx942")
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context(method)
     queue = context.Queue()
     child = context.Process(target=_in_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=120) == (511 * 256, "gfx942")
+    assert queue.get(timeout=120) == (511 * 256, "gfx942", "raise")
     child.join()
 
 

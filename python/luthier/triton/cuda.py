@@ -1,8 +1,9 @@
 """torch as programs for GPUs know it: ``device="cuda"`` means the CPU, whose memory the mock device works on, and
-``torch.cuda`` tells of one AMD GPU."""
+``torch.cuda`` tells of one AMD GPU. What does not work is refused by name."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ..errors import ArgumentError
 from ..properties import Properties
 from . import gpu
 
@@ -27,7 +29,8 @@ def _means_gpu(device: Any) -> bool:
 
 
 class OnCpu(TorchFunctionMode):
-    """Has torch's functions take ``cuda`` for ``cpu``. A mode of one thread, as torch has it."""
+    """Has torch's functions take ``cuda`` for ``cpu``. A mode of one thread, as torch has it: threads that are started later
+    get one of their own."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -79,6 +82,34 @@ class _Quiet:
         return True
 
 
+class _Philox:
+    """The generator of a GPU for kernels that count what they use of it: a seed and an offset. (torch's own random numbers
+    are the CPU's.)"""
+
+    def __init__(self) -> None:
+        self._state = [0, 0]
+
+    def manual_seed(self, seed: int) -> _Philox:
+        self._state = [seed, 0]
+        return self
+
+    def initial_seed(self) -> int:
+        return self._state[0]
+
+    def get_state(self) -> Any:
+        return torch.tensor(self._state, dtype=torch.int64).view(torch.uint8)
+
+    def set_state(self, state: Any) -> None:
+        self._state = state.view(torch.int64).tolist()
+
+
+class _NoGraph:
+    """torch's own operators run at once and cannot be recorded, so that a graph would repeat only a part."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise ArgumentError("the mock device has no graphs (torch.cuda.CUDAGraph): run the kernels without capturing them")
+
+
 class _Event(_Quiet):
     """An event, timed by the host's clock."""
 
@@ -112,19 +143,39 @@ def pretend(properties: Properties) -> Callable[[], None] | None:
     if _changed:
         return None
     stream = _Quiet()
-    nothing = lambda *args, **kwargs: None  # noqa: E731
-    zero = lambda *args, **kwargs: 0  # noqa: E731
-    cuda = {
-        "is_available": lambda: True, "is_initialized": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
-        "set_device": nothing, "synchronize": nothing, "init": nothing, "_lazy_init": nothing, "empty_cache": nothing,
+    philox = _Philox()
+
+    def seed(number: int) -> None:
+        torch.default_generator.manual_seed(number)
+        philox.manual_seed(number)
+
+    # Functions of their own each: torch.compile tells functions apart by identity.
+    cuda: dict[str, Any] = {name: lambda *args, **kwargs: None for name in _NOTHING}
+    cuda |= {name: lambda *args, **kwargs: 0 for name in _ZERO}
+    cuda |= {name: lambda *args, **kwargs: True for name in _TRUE}
+    cuda |= {
+        "device_count": lambda: 1, "current_device": lambda: 0,
         "get_device_capability": lambda *args: (_facts.major, _facts.minor),
         "get_device_properties": lambda *args: _facts, "get_device_name": lambda *args: _facts.name,
+        "get_arch_list": lambda: [_facts.gcnArchName],
         "current_stream": lambda *args: stream, "default_stream": lambda *args: stream, "stream": lambda s: _Quiet(),
         "Stream": _Quiet, "ExternalStream": _Quiet, "Event": _Event, "device": _Quiet, "device_of": _Quiet,
-        "manual_seed": nothing, "manual_seed_all": nothing, "is_current_stream_capturing": lambda: False,
-        "memory_allocated": zero, "max_memory_allocated": zero, "reset_peak_memory_stats": nothing,
-        "mem_get_info": lambda *args: (8 << 30, 16 << 30), "is_bf16_supported": lambda *args, **kwargs: True,
+        "CUDAGraph": _NoGraph, "graph": _NoGraph, "is_current_stream_capturing": lambda: False,
+        "manual_seed": lambda number: seed(number), "manual_seed_all": lambda number: seed(number),
+        "initial_seed": lambda: torch.initial_seed(), "default_generators": (philox,),
+        "get_rng_state": lambda *args: torch.get_rng_state(), "get_rng_state_all": lambda: [torch.get_rng_state()],
+        "set_rng_state": lambda state, *args: torch.set_rng_state(state),
+        "set_rng_state_all": lambda states: torch.set_rng_state(states[0]),
+        "mem_get_info": lambda *args: (8 << 30, 16 << 30),
     }  # fmt: skip
+    default_device, thread = torch.set_default_device, threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def set_default_device(device: Any) -> None:
+        default_device(_CPU if _means_gpu(device) else device)
+
+    def in_thread(self: threading.Thread) -> None:
+        with OnCpu():
+            thread(self)
 
     class Generator(torch._C.Generator):  # type: ignore[misc]
         def __new__(cls, device: Any = "cpu") -> Any:
@@ -133,8 +184,9 @@ def pretend(properties: Properties) -> Callable[[], None] | None:
     for owner, names in (
         (torch.cuda, cuda),
         (torch.version, {"hip": "7.0.0", "cuda": None}),
-        (torch, {"Generator": Generator}),
-        (torch.Tensor, {"data_ptr": _shared_pointer}),
+        (torch, {"Generator": Generator, "set_default_device": set_default_device}),
+        (torch.Tensor, {"data_ptr": _shared_pointer, "is_cuda": property(lambda tensor: tensor.device.type == "cpu")}),
+        (threading.Thread, {"_bootstrap_inner": in_thread}),
     ):
         for key, value in names.items():
             _changed.append((owner, key, owner.__dict__.get(key, _ABSENT)))
@@ -151,6 +203,12 @@ def pretend(properties: Properties) -> Callable[[], None] | None:
     return back
 
 
+_NOTHING = (
+    "set_device", "synchronize", "init", "_lazy_init", "empty_cache", "reset_peak_memory_stats", "ipc_collect", "set_stream",
+    "seed", "seed_all",
+)  # fmt: skip
+_ZERO = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")
+_TRUE = ("is_available", "is_initialized", "is_bf16_supported")
 _facts = SimpleNamespace()
 _generator = torch._C.Generator
 _ABSENT = object()

@@ -15,6 +15,7 @@ from . import gpu
 from .versions import checked_version
 
 _VARIABLE, _STRICT = "LUTHIER_TRITON", "LUTHIER_TRITON_STRICT"
+_FINDINGS, _SCHEDULE = "LUTHIER_TRITON_FINDINGS", "LUTHIER_TRITON_SCHEDULE"
 _WHAT = ("warn", "raise", "keep")
 #: What puts everything back as it was.
 _undo: list[Callable[[], None]] = []
@@ -44,7 +45,7 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
     chosen.strict = _USUAL if strict is True else strict
     chosen.findings, chosen.schedule = findings, schedule
     gpu.choose(chosen)
-    _environment(target, strict)
+    _environment(target, strict, findings, schedule)
     import triton
     from triton.runtime.driver import driver
 
@@ -69,8 +70,8 @@ def uninstall() -> None:
     while _undo:
         _undo.pop()()
     gpu.choose(None)
-    os.environ.pop(_VARIABLE, None)
-    os.environ.pop(_STRICT, None)
+    for name in (_VARIABLE, _STRICT, _FINDINGS, _SCHEDULE):
+        os.environ.pop(name, None)
 
 
 def attach(*tools: Any, kernels: str = "*") -> None:
@@ -100,10 +101,14 @@ def active_gpu() -> gpu.Gpu:
         if target is None:
             raise ArgumentError("no mock device is installed for Triton: luthier.triton.install('gfx942')")
         told = os.environ.get(_STRICT, "")
-        install(target, strict=told == "1" or (told.split(",") if told not in ("", "0") else False))
+        strict = told == "1" or (told.split(",") if told not in ("", "0") else False)
+        findings = os.environ.get(_FINDINGS) or "warn"
+        install(target, strict=strict, findings=findings, schedule=os.environ.get(_SCHEDULE) or None)
     return gpu.current()
 
 
-def _environment(target: str, strict: Any) -> None:
+def _environment(target: str, strict: Any, findings: str, schedule: str | None) -> None:
     os.environ[_VARIABLE] = target
     os.environ[_STRICT] = ("1" if strict else "0") if isinstance(strict, bool) else ",".join(strict)
+    os.environ[_FINDINGS] = findings
+    os.environ[_SCHEDULE] = schedule or ""

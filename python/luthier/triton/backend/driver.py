@@ -8,6 +8,7 @@ import triton.backends.amd.driver as amd
 import triton.backends.compiler as compiler
 
 from .. import gpu
+from ..at_import import once_triton_is_there
 from ..setup import active_gpu, from_environment
 
 
@@ -95,3 +96,7 @@ def instructions_of(call: Any, *, quantiles: Any = None, **kwargs: Any) -> Any:
     call()
     value = (gpu.current().instructions - before) / 1e6
     return [value] * len(quantiles) if quantiles else value
+
+
+if from_environment() is not None and not gpu.is_chosen():
+    once_triton_is_there(active_gpu)
