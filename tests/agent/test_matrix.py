@@ -71,12 +71,14 @@ def test_a_program_under_all_tools_at_once_does_what_it_does_alone(name, case):
     done = lt.trace([program, case], tools, mock="gfx90a,2", env=environment, capture=True)
     assert done.status == 0 and done.stdout.strip().endswith(f"{case}: passed"), done.stderr[-2000:]
     kernels = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
+    # What calls `_exit` may be gone before the runtime has said that its last launch is over.
+    hurried = [k for p in done.processes if p["ended"] == "without notice" for o in p["objects"] for k in o["kernels"]]
     mine = [k for k in kernels if "tools" in k]
     left = [k for k in kernels if "why" in k and k["why"] != "not selected"]
     counted = sum(k["tools"]["instr_count"]["instructions"] for k in mine)
     for kernel in mine:
-        assert kernel["launches"] == kernel["instrumented"] and kernel["unfinished"] == 0
-        assert kernel["tools"]["arrays"][:2] == [kernel["launches"]] * 2
+        assert kernel["launches"] == kernel["instrumented"] and kernel["unfinished"] <= (kernel in hurried)
+        assert kernel["tools"]["arrays"][:2] == [kernel["launches"], kernel["launches"] - kernel["unfinished"]]
         # Both count by blocks, and see the same.
         assert sum(kernel["tools"]["opcode_hist"]["opcodes"].values()) == kernel["tools"]["instr_count"]["instructions"]
     if case not in WAITING and not left:

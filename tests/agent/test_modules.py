@@ -50,8 +50,9 @@ def runtime():
     assert (ROOT / "python/luthier/driver/libluthier-agent.so").exists(), "`make driver` builds the agent"
 
 
-def test_a_tool_module_is_kept_apart_and_its_variables_are_read():
-    library = rocm.tool_module("tool_module")
+@pytest.mark.parametrize("compression", [0, 2, 3])
+def test_a_tool_module_is_kept_apart_and_its_variables_are_read(compression):
+    library = rocm.tool_module("tool_module", compression=compression)
     environment = {**rocm.ENVIRONMENT, "LD_PRELOAD": str(library)}
     symbols = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
     [cuid] = re.findall(r"__hip_cuid_(\w+)", symbols)

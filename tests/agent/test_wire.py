@@ -17,7 +17,7 @@ from luthier.agent.controller import LIBRARY, Controller
 from luthier.agent.functions import functions
 
 FUNCTIONS = len(functions())
-HELLO = {"message": "hello", "version": 3, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
+HELLO = {"message": "hello", "version": 4, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
 GPU = {"agent": 1, "name": "gfx90a"}
 LOADED = {
     "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
@@ -100,7 +100,7 @@ def test_the_socket_is_this_users_alone(controller):
         ([({"message": "unheard"}, None)], "of no known kind"),
         ([({**HELLO, "version": 99}, LEDGER)], "version 99"),
         ([({**HELLO, "functions": 1}, LEDGER)], "with 1 functions"),
-        ([(HELLO, None)], "this is version 3"),
+        ([(HELLO, None)], "this is version 4"),
         ([(HELLO, b"")], "cannot be mapped"),
         ([({**HELLO, "pid": -1}, LEDGER)], "pid=-1"),
         ([({**HELLO, "pid": True}, LEDGER)], "pid=True"),
@@ -128,7 +128,7 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
     after = Agent(controller)
     after.say(HELLO, LEDGER)
     assert json.loads(after.socket.recv(1 << 16)) == {
-        "message": "welcome", "version": 3, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
+        "message": "welcome", "version": 4, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
     }  # fmt: skip
 
 

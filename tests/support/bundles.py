@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 
 
 def bundle(entries: dict[str, bytes]) -> bytes:
@@ -13,3 +14,12 @@ def bundle(entries: dict[str, bytes]) -> bytes:
         table += struct.pack("<QQQ", place + len(body), len(data), len(name)) + name.encode()
         body += data
     return table + body
+
+
+def compressed(bundle: bytes, version: int) -> bytes:
+    """A compressed one, as clang writes it in one of three versions, by zlib."""
+    data = zlib.compress(bundle)
+    size = {1: "", 2: "I", 3: "Q"}[version]
+    layout = f"<4sHH{size}{size or 'I'}Q"
+    sizes = (len(bundle),) if version == 1 else (struct.calcsize(layout) + len(data), len(bundle))
+    return struct.pack(layout, b"CCOB", version, 0, *sizes, 0) + data

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bundles import compressed
 from places import ROOT
 
 SOURCES = ROOT / "tests/hip"
@@ -72,8 +73,9 @@ def hsa_tool(name: str) -> Path:
 
 
 @functools.cache
-def tool_module(name: str, target: str = "gfx90a") -> Path:
-    """tests/hip/NAME.hip as a library whose device code is clang 22's, which gives modules a CUID."""
+def tool_module(name: str, target: str = "gfx90a", compression: int = 0) -> Path:
+    """tests/hip/NAME.hip as a library whose device code is clang 22's, which gives modules a CUID. ``compression``: the version
+    of the compressed bundle that it is in, if it is in one."""
     source = SOURCES / f"{name}.hip"
     common = ["clang++-22", "-x", "hip", "-nogpuinc", "-nogpulib", f"--offload-arch={target}", "-cuid=7e57", "-O1", str(source)]
     device = ["--cuda-device-only", "-mcode-object-version=4", "--no-gpu-bundle-output"]
@@ -81,6 +83,9 @@ def tool_module(name: str, target: str = "gfx90a") -> Path:
     targets = f"-targets=host-x86_64-unknown-linux,hipv4-amdgcn-amd-amdhsa--{target}"
     bundler = ["clang-offload-bundler-15", "-type=o", "-bundle-align=4096", targets, "-input=/dev/null", f"-input={code}"]
     bundle = _build(f"{name}.hipfb", [source], [*bundler, "-output"], joined=True)
+    if compression:
+        plain, bundle = bundle.read_bytes(), bundle.with_suffix(f".{compression}.hipfb")
+        bundle.write_bytes(compressed(plain, compression))
     host = ["--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(bundle), "-fPIC", "-shared"]
     return _build(f"{name}.so", [source], [*common, *host])
 

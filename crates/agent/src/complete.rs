@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::calls::inside;
 use crate::hsa::{self, Handle, Packet};
@@ -12,7 +13,7 @@ use crate::runtime::Times;
 use crate::session::{COUNTERS, Session, current, lock};
 
 /// A launch under way.
-struct Under {
+pub struct Under {
     slot: usize,
     number: u64,
     agent: Handle,
@@ -21,6 +22,8 @@ struct Under {
     theirs: Handle,
 }
 
+/// Milliseconds.
+const PATIENCE: u32 = 1000;
 /// Where `amd_signal_t` has the times at which its kernel has begun and ended.
 const TIMES: usize = 32;
 
@@ -30,15 +33,14 @@ pub fn follow(session: &Session, agent: Handle, packet: &mut Packet, slot: usize
     let known = lock(&session.signals).pop();
     let Some(ours) = known.or_else(|| runtime.signal()) else { return false };
     let theirs = Handle(packet.completion_signal());
-    let under = Box::into_raw(Box::new(Under { slot, number, agent, ours, theirs }));
-    // SAFETY: a signal of ours, and a handler that takes this record.
+    lock(&session.under_way).insert(number, Under { slot, number, agent, ours, theirs });
+    // SAFETY: a signal of ours, and a handler that takes the launch's number.
     let status = unsafe {
         (runtime.signal_store)(ours, 1);
-        (runtime.signal_handler)(ours, hsa::LESS, 1, over, under.cast())
+        (runtime.signal_handler)(ours, hsa::LESS, 1, over, Handle(number).to_pointer())
     };
     if status != hsa::SUCCESS {
-        // SAFETY: nobody has taken it.
-        drop(unsafe { Box::from_raw(under) });
+        lock(&session.under_way).remove(&number);
         lock(&session.signals).push(ours);
         return false;
     }
@@ -48,20 +50,46 @@ pub fn follow(session: &Session, agent: Handle, packet: &mut Packet, slot: usize
 
 /// The runtime's word that a launch is over.
 unsafe extern "C" fn over(_value: i64, data: *mut c_void) -> bool {
-    // SAFETY: the record that `follow` has made, once.
-    let under = unsafe { Box::from_raw(data.cast::<Under>()) };
     // A child does not get here: its runtime has no threads.
     let Some(session) = current() else { return false };
+    let mut all = lock(&session.under_way);
+    let Some(under) = all.remove(&Handle::of_pointer(data).0) else { return false };
+    session.finishing.fetch_add(1, Ordering::AcqRel);
+    drop(all);
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| inside(|| finished(session, &under))));
+    session.finishing.fetch_sub(1, Ordering::AcqRel);
     if done.is_err() {
         session.retire();
     }
     false
 }
 
+/// Sees to the launches that are over and of which the runtime has said nothing yet: it, or the process, ends.
+pub fn settle(session: &Session) {
+    // SAFETY: signals that stand in packets are not destroyed while there is a runtime.
+    let is_over = |under: &Under| unsafe { (session.runtime().signal_load)(under.ours) } < 1;
+    let over: Vec<Under> =
+        lock(&session.under_way).extract_if(|_, under| is_over(under)).map(|(_, under)| under).collect();
+    over.iter().for_each(|under| finished(session, under));
+    // Another thread may be about to say so of others. If it is held up, the process ends all the same.
+    for _ in 0..PATIENCE {
+        if session.finishing.load(Ordering::Acquire) == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn finished(session: &Session, under: &Under) {
     let runtime = session.runtime();
     let times = session.wants.complete.then(|| times(session, under));
+    // First: the application may end as soon as it knows.
+    if let Some(counter) = session.ledger.counter(COUNTERS * under.slot + 3) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+    if let Some([start, end]) = times {
+        session.tell(&Said::Completed { slot: under.slot, number: under.number, start, end }, None);
+    }
     if under.theirs.0 != 0 {
         for at in [TIMES, TIMES + 8] {
             // SAFETY: handles are the addresses of `amd_signal_t`, and the application waits for this one to change.
@@ -72,12 +100,6 @@ fn finished(session: &Session, under: &Under) {
         }
         // SAFETY: as the packet processor would have done.
         unsafe { (runtime.signal_subtract)(under.theirs, 1) };
-    }
-    if let Some(counter) = session.ledger.counter(COUNTERS * under.slot + 3) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-    if let Some([start, end]) = times {
-        session.tell(&Said::Completed { slot: under.slot, number: under.number, start, end }, None);
     }
     lock(&session.signals).push(under.ours);
 }

@@ -117,6 +117,7 @@ pub type AgentDefine = unsafe extern "C" fn(Handle, Handle, *const c_char, *mut 
 pub type GlobalDefine = unsafe extern "C" fn(Handle, *const c_char, *mut c_void) -> Status;
 
 pub type SignalCreate = unsafe extern "C" fn(i64, u32, *const Handle, *mut Handle) -> Status;
+pub type SignalLoad = unsafe extern "C" fn(Handle) -> i64;
 pub type SignalValue = unsafe extern "C" fn(Handle, i64);
 pub type SignalHandler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
 pub type AsyncHandler = unsafe extern "C" fn(Handle, u32, i64, SignalHandler, *mut c_void) -> Status;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -93,7 +93,7 @@ pub enum Said<'a> {
         pointees: &'a [u64],
         answer: bool,
     },
-    /// Memory that was asked for, which GPUs have at this address.
+    /// Memory that was asked for, at this address: of GPUs, or of the process, as it was asked.
     Allocated {
         address: u64,
     },
@@ -159,6 +159,8 @@ pub enum Asked {
     Read { address: u64, size: u64 },
     /// Memory of the process is written, with the contents of the file that comes with this.
     Write { address: u64 },
+    /// The contents of the file that comes with this are to be in the process's memory from now on.
+    Keep {},
     /// The process's environment gets a variable.
     SetVariable { name: String, value: String },
     /// Functions are wrapped, or not any more.

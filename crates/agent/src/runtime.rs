@@ -50,6 +50,7 @@ originals! {
     intercept_register: hsa::InterceptRegister = AmdExt "hsa_amd_queue_intercept_register",
     system_info: hsa::SystemInfo = Core "hsa_system_get_info",
     signal_create: hsa::SignalCreate = Core "hsa_signal_create",
+    signal_load: hsa::SignalLoad = Core "hsa_signal_load_scacquire",
     signal_store: hsa::SignalValue = Core "hsa_signal_store_relaxed",
     signal_subtract: hsa::SignalValue = Core "hsa_signal_subtract_screlease",
     signal_handler: hsa::AsyncHandler = AmdExt "hsa_amd_signal_async_handler",

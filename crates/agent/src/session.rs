@@ -1,5 +1,6 @@
 //! The agent in one process: the controller, and the runtime once there is one.
 
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -7,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::calls::{self, Before};
 use crate::code::Code;
+use crate::complete::Under;
 use crate::hsa::Handle;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
@@ -50,12 +52,18 @@ pub struct Session {
     /// What the controller wants of each function, for [`calls`].
     _wishes: Shared,
     pub wants: Wants,
+    /// Memory that the controller has filled for the process.
+    kept: Mutex<Vec<Shared>>,
     /// Functions to be wrapped once there is a runtime.
     pub wrapped: Mutex<Vec<usize>>,
     active: AtomicBool,
     socket: RawFd,
     calls: AtomicU64,
     pub launches: AtomicU64,
+    /// Launches that are followed to their end, by number.
+    pub under_way: Mutex<HashMap<u64, Under>>,
+    /// Threads that are about to say that one of them is over.
+    pub finishing: AtomicUsize,
     /// Signals of launches that are over, to be used again.
     pub signals: Mutex<Vec<Handle>>,
     /// Kernels that wait to be instrumented while their originals run.
@@ -172,10 +180,13 @@ impl Session {
             ledger,
             _wishes: wishes,
             wants,
+            kept: Mutex::default(),
             wrapped: Mutex::new(wrapped),
             active: AtomicBool::new(true),
             calls: AtomicU64::new(0),
             launches: AtomicU64::new(0),
+            under_way: Mutex::default(),
+            finishing: AtomicUsize::new(0),
             signals: Mutex::default(),
             waiting: OnceLock::new(),
         })
@@ -300,6 +311,15 @@ impl Session {
                     Err(reason) => Err(reason),
                 },
                 (Asked::Write { address }, Some(file)) => write(address, file),
+                (Asked::Keep {}, Some(file)) => match Shared::of_file(file) {
+                    Ok(memory) => {
+                        let address = memory.start().expose_provenance() as u64;
+                        link.say(&Said::Allocated { address }, &[memory.file()])?;
+                        lock(&self.kept).push(memory);
+                        continue;
+                    }
+                    Err(error) => Err(error.to_string()),
+                },
                 (Asked::SetVariable { name, value }, _) => set_variable(&name, &value),
                 (Asked::Wrap { functions, on }, _) => wrap::wrap(self, &functions, on),
                 other => return Ok(other),

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::{self, Function};
 use crate::code::Fresh;
+use crate::complete;
 use crate::hsa::{self, Handle, Packet, Queue, QueueError, Status};
 use crate::memory::Shared;
 use crate::message::Said;
@@ -319,6 +320,8 @@ unsafe extern "C" fn define_read_only(
 
 /// The runtime is shut down: nothing that it had is there any more.
 pub fn forget(session: &Session) {
+    complete::settle(session);
+    lock(&session.under_way).clear();
     lock(&session.signals).clear();
     let gone = session.code.write().unwrap_or_else(PoisonError::into_inner).clear();
     for object in gone {
@@ -329,6 +332,9 @@ pub fn forget(session: &Session) {
 /// Ends what there is with the controller.
 pub fn finish(session: &session::Session) {
     if session.is_active() {
+        if session.has_runtime() {
+            calls::inside(|| complete::settle(session));
+        }
         session.tell(&Said::Ended, None);
     }
 }

@@ -147,6 +147,10 @@ class App:
         """Changes memory of the process."""
         self._process.write(address, data)
 
+    def _keep(self, data: bytes) -> int:
+        """Puts bytes into memory of the process that stays, while the process waits; gives the address."""
+        return self._process.keep(data)
+
     def set_variable(self, name: str, value: str) -> None:
         """Sets a variable of the process's environment, while the process waits."""
         self._process.request("set_variable", name=name, value=value)

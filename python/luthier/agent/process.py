@@ -221,10 +221,13 @@ class Process:
 
     def _allocate(self, size: int) -> tuple[Memory, int]:
         self._wire.say("allocate", size=size)
+        return self._allocated()
+
+    def _allocated(self) -> tuple[Memory, int]:
         said, files = self._expect("allocated", "failed")
         if said["message"] == "failed" or len(files) != 1:
             close(files)
-            raise ToolError(f"the tools' variables: {said.get('reason', 'the agent sends no memory')}")
+            raise ToolError(f"memory of the process: {said.get('reason', 'the agent sends none')}")
         return Memory(files[0]), said["address"]
 
     def request(self, message: str, file: int | None = None, **parts: Any) -> list[int]:
@@ -260,6 +263,12 @@ class Process:
         if data:
             with _file(bytes(data)) as file:
                 close(self.request("write", file, address=address))
+
+    def keep(self, data: bytes) -> int:
+        """Puts bytes into new memory of the process, while it waits; gives the address."""
+        with _file(data) as file:
+            self._wire.say("keep", file)
+            return self._allocated()[1]
 
     def rules(self, core: _core.CodeObject) -> dict[str, list[dict[str, Any]]]:
         """The kernels of a code object that are to be instrumented, with rules for their launches."""

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 3
+VERSION = 4
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 

@@ -108,7 +108,6 @@ def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) 
 def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
     """Runs the program under the tools; says what they found, and ends as the program did."""
     from ..agent.controller import Controller
-    from ..outputs import Outputs
     from ..tools import BUILTIN, load
 
     select = []
@@ -116,16 +115,21 @@ def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
         from ..agent.selection import parse
 
         select = [parse(text) for text in args.select]
-    with Outputs() as outputs:
-        out = outputs.open(args.json) if args.json not in (None, "-") else None
+    with contextlib.ExitStack() as exits:
+        outputs = out = None
+        if args.json not in (None, "-"):
+            from ..outputs import Outputs
+
+            outputs = exits.enter_context(Outputs())
+            out = outputs.open(args.json)
         are_ours = all(text in BUILTIN for text in args.tool)
         with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours) as controller:
             status = controller.run(program, args.app, environment, follow=not args.no_follow)
         data = {"program": args.app, "status": status, "processes": controller.result()}
         text = json.dumps(data, indent=1) + "\n"
-        if out is not None:
+        if outputs is not None and out is not None:
             out.write(text.encode())
-        outputs.commit()
+            outputs.commit()
     if args.json == "-":
         print(text, end="")
     with contextlib.redirect_stdout(sys.stderr):
@@ -137,6 +141,11 @@ def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         _die_of(-status)
+    if are_ours:
+        # Nothing is left that would be done at the end; taking LLVM and all the rest apart takes its time.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
     return status
 
 
