@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 
+import cli
 import pytest
 import rocm
 from places import ROOT
@@ -137,6 +138,14 @@ def test_functions_are_those_of_the_headers(tmp_path):
     subprocess.run([str(ROOT / "tools/api-signatures"), str(tmp_path)], check=True)
     for file in ("python/luthier/agent/functions.txt", "crates/agent/src/functions.rs"):
         assert (tmp_path / file).read_text() == (ROOT / file).read_text(), f"tools/api-signatures writes another {file}"
+
+
+def test_the_functions_are_listed_with_their_parameters():
+    lines = cli.succeeds("trace", "--functions").splitlines()
+    assert [line.partition("(")[0] for line in lines] == [function.name for function in functions()]
+    [queue] = cli.succeeds("trace", "--functions", "hsa_queue_create").splitlines()
+    assert queue.startswith("hsa_queue_create(agent: handle, size: u32, ") and queue.endswith("-> u32")
+    assert "--functions nonsense" in cli.fails("trace", "--functions", "nonsense")
 
 
 def test_an_argument_is_changed_and_the_runtime_gets_that(under):

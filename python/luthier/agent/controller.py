@@ -96,13 +96,13 @@ class Controller:
                 connection, _ = self._listener.accept()
             except OSError:  # it was closed
                 return
-            process = Process(Wire(connection), wants, self._warm_up)
+            process = Process(Wire(connection), wants, self.warm_up)
             thread = threading.Thread(target=process.serve, args=(self._tools,), daemon=True)
             self.processes.append(process)
             thread.start()
             self._threads.append(thread)
 
-    def _warm_up(self) -> None:
+    def warm_up(self) -> None:
         """Prepares for the first launch of all, while the first process goes on."""
         if not self._warm:
             self._warm = True
@@ -163,9 +163,9 @@ class Controller:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            self._settle()
+            self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Waits for what the processes have said before they ended. Daemons that the program leaves are not waited for."""
         for thread in list(self._threads):
             thread.join(5)

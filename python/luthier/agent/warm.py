@@ -33,10 +33,10 @@ def processors(environment: Mapping[str, str], topology: str = _TOPOLOGY) -> set
 def warm_up(tools: Iterable[Tool], processors: Iterable[str]) -> None:
     """Whatever is wrong here is told when it matters."""
     from .. import _core
+    from ..kept import keep_hooks
     from ..lang import Hook
-    from ..planning import keep_hooks
 
-    for name in ("..code_object", "..matching", ".launches"):
+    for name in ("..code_object", "..matching", "..planning", ".launches"):
         importlib.import_module(name, __package__)
     with contextlib.suppress(LuthierError):
         keep_hooks()

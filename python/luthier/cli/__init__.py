@@ -139,7 +139,19 @@ def build_parser() -> argparse.ArgumentParser:
     )
     trace.add_argument("--no-wait", action="store_true", help="launches run as they are until their kernel is instrumented")
     trace.add_argument("--json", metavar="F", help="what the tools say goes there as JSON")
+    trace.add_argument(
+        "--serve",
+        metavar="F",
+        help="start nothing: write what a shell is to set for programs to F (- for standard output), and wait",
+    )
     trace.add_argument("--no-follow", action="store_true", help="leave the program's children alone")
+    trace.add_argument(
+        "--functions",
+        metavar="PATTERN",
+        nargs="?",
+        const="*",
+        help="only list the functions of HSA and HIP that tools can hear of",
+    )
     trace.add_argument("--memory", metavar="SIZE", help="memory of each GPU (16G)")
     trace.add_argument("--cus", metavar="N", help="compute units of each GPU (8)")
     trace.add_argument("--threads", metavar="N", help="workers of a launch (one for each core)")

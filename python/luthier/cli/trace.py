@@ -23,15 +23,15 @@ _LOOK_FOR_DRIVER = ("rocminfo",)
 def main(args: Any) -> int:
     """Becomes the program: its exit status, signals and standard streams are its own. With tools it is a child, and its
     status is ours."""
-    if not args.app:
-        raise ArgumentError("nothing to run: luthier trace --mock gfx90a -- APP ARGS")
-    program = shutil.which(args.app[0])
-    if program is None:
-        raise ArgumentError(f"{args.app[0]}: there is no such program")
+    if args.functions is not None:
+        from .functions import show
+
+        return show(args.functions)
+    program = _program(args)
     if args.mock is None and not args.tool:
         raise ArgumentError("give --mock TARGET for mock GPUs, or --tool T to instrument the program, or both")
-    if not args.tool and (args.select or args.json or args.no_follow or args.no_wait):
-        raise ArgumentError("--select, --json, --no-follow and --no-wait are about tools: give one with --tool")
+    if not args.tool and (args.select or args.json or args.no_follow or args.no_wait or args.serve):
+        raise ArgumentError("--select, --json, --no-follow, --no-wait and --serve are about tools: give one with --tool")
     if args.mock is not None:
         _check_devices(args.mock)
     library = _DRIVER / "libhsakmt.so.1"
@@ -46,6 +46,20 @@ def main(args: Any) -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     os.execve(program, args.app, environment)
+
+
+def _program(args: Any) -> str:
+    """The path of what is to run; empty if nothing is."""
+    if args.serve is not None:
+        if args.app or args.no_follow:
+            raise ArgumentError("--serve starts no program: leave `-- APP ARGS` and --no-follow out")
+        return ""
+    if not args.app:
+        raise ArgumentError("nothing to run: luthier trace --mock gfx90a -- APP ARGS")
+    program = shutil.which(args.app[0])
+    if program is None:
+        raise ArgumentError(f"{args.app[0]}: there is no such program")
+    return program
 
 
 # What ROCr 5.2.3 and the mock device both know; the driver has the same list.
@@ -72,7 +86,7 @@ def variables(args: Any, inherited: Any) -> dict[str, str]:
     _prepend(made, "LD_LIBRARY_PATH", _DRIVER, ":")
     # Newer runtimes have a thunk of their own inside and look for this one only if they are told to.
     made["HSA_ENABLE_DTIF"] = "1"
-    if args.kfd or Path(args.app[0]).name in _LOOK_FOR_DRIVER:
+    if args.kfd or args.app and Path(args.app[0]).name in _LOOK_FOR_DRIVER:
         _prepend(made, "LD_PRELOAD", _DRIVER / "libluthier-kfd.so", ":")
     for option, name in (("memory", "LUTHIER_MOCK_MEMORY"), ("cus", "LUTHIER_MOCK_CUS"), ("threads", "LUTHIER_THREADS")):
         if (value := getattr(args, option)) is not None:
@@ -124,7 +138,13 @@ def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
             out = outputs.open(args.json)
         are_ours = all(text in BUILTIN for text in args.tool)
         with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours) as controller:
-            status = controller.run(program, args.app, environment, follow=not args.no_follow)
+            if args.serve is None:
+                status = controller.run(program, args.app, environment, follow=not args.no_follow)
+            else:
+                from .serve import serve
+
+                status = 0
+                serve(controller, args.serve, environment)
         data = {"program": args.app, "status": status, "processes": controller.result()}
         text = json.dumps(data, indent=1) + "\n"
         if outputs is not None and out is not None:
