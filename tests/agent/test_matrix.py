@@ -1,4 +1,5 @@
-"""Every program of the driver's under all kinds of tools at once. ``LUTHIER_AGENT_DEEP=1``; the table goes to docs/agent.md."""
+"""Every program of the driver's under each kind of tool, and under all at once. ``LUTHIER_AGENT_DEEP=1``; the table that it prints
+is in docs/audit/agent.md."""
 
 from __future__ import annotations
 
@@ -8,18 +9,10 @@ import re
 import pytest
 import rocm
 from accesses import Accesses
+from hip_programs import CASES
 
 import luthier as lt
 
-PROGRAMS = {
-    "memory": [
-        "device_memory", "large_copies", "copies_on_device", "name_of_a_copy", "pinned", "managed", "pitched", "volume",
-        "memset_of_all_sizes", "symbols", "pointers", "many_allocations",
-    ],
-    "streams": ["several", "progress", "events", "callbacks", "priorities", "graphs", "threads", "many_launches"],
-    "kernels": ["lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes"],
-    "devices": ["all_devices", "peers", "ring", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
-}  # fmt: skip
 #: Their kernels wait in loops, for each other or for the host, and how often these go round is a matter of time.
 WAITING = {"device_malloc", "progress", "cooperative", "peers", "ring", "time_passes", "interprocess", "managed"}
 
@@ -56,8 +49,18 @@ class Everything(lt.Tool):
         report.result = self.calls
 
 
-@pytest.mark.parametrize("name, case", [(name, case) for name, cases in PROGRAMS.items() for case in cases])
-def test_a_program_under_all_tools_at_once_does_what_it_does_alone(name, case):
+#: One after the other, then all of them.
+SETS: list[list] = [["instr_count"], ["opcode_hist"], [Arrays], ["instr_count", "opcode_hist", Arrays, Everything]]
+
+
+def counted(kernel) -> set[int]:
+    """Instructions, as the tools that count them say."""
+    found = {tool: result for tool, result in kernel["tools"].items() if tool in ("instr_count", "opcode_hist")}
+    return {r["instructions"] if tool == "instr_count" else sum(r["opcodes"].values()) for tool, r in found.items()}
+
+
+@pytest.mark.parametrize("name, case", [(name, case) for name, cases in CASES.items() for case in cases])
+def test_a_program_under_tools_does_what_it_does_alone(name, case):
     rocm.need("hipcc")
     module = str(rocm.code_object("vecadd"))
     program = rocm.hip(name)
@@ -66,22 +69,29 @@ def test_a_program_under_all_tools_at_once_does_what_it_does_alone(name, case):
     log = re.findall(r"has retired (\d+) instructions of the kernel (.*)", plain.stderr)
     others = re.compile(r"of the runtime|at 0x|__amd_rocclr")
     retired = sum(int(count) for count, kernel in log if not others.match(kernel))
-    tools = ["instr_count", "opcode_hist", Arrays, Everything]
-    environment = {**rocm.ENVIRONMENT, "MODULE": module}
-    done = lt.trace([program, case], tools, mock="gfx90a,2", env=environment, capture=True)
-    assert done.status == 0 and done.stdout.strip().endswith(f"{case}: passed"), done.stderr[-2000:]
-    kernels = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
-    # What calls `_exit` may be gone before the runtime has said that its last launch is over.
-    hurried = [k for p in done.processes if p["ended"] == "without notice" for o in p["objects"] for k in o["kernels"]]
-    mine = [k for k in kernels if "tools" in k]
-    left = [k for k in kernels if "why" in k and k["why"] != "not selected"]
-    counted = sum(k["tools"]["instr_count"]["instructions"] for k in mine)
-    for kernel in mine:
-        assert kernel["launches"] == kernel["instrumented"] and kernel["unfinished"] <= (kernel in hurried)
-        assert kernel["tools"]["arrays"][:2] == [kernel["launches"], kernel["launches"] - kernel["unfinished"]]
-        # Both count by blocks, and see the same.
-        assert sum(kernel["tools"]["opcode_hist"]["opcodes"].values()) == kernel["tools"]["instr_count"]["instructions"]
-    if case not in WAITING and not left:
-        assert counted == retired
-    calls = sum(done.results("everything"))
-    print(f"| {name} {case} | {sum(k['launches'] for k in mine)} | {counted} | {retired} | {len(left)} | {calls} |")
+    row = [f"{name} {case}", f"{retired:,}"]
+    for tools in SETS:
+        environment = {**rocm.ENVIRONMENT, "MODULE": module}
+        done = lt.trace([program, case], tools, mock="gfx90a,2", env=environment, capture=True)
+        assert done.status == 0 and done.stdout.strip().endswith(f"{case}: passed"), done.stderr[-2000:]
+        kernels = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
+        # What calls `_exit` may be gone before the runtime has said that its last launch is over.
+        hurried = [k for p in done.processes if p["ended"] == "without notice" for o in p["objects"] for k in o["kernels"]]
+        mine = [k for k in kernels if "tools" in k]
+        left = [k for k in kernels if "why" in k and k["why"] != "not selected"]
+        total = 0
+        for kernel in mine:
+            assert kernel["launches"] == kernel["instrumented"] and kernel["unfinished"] <= (kernel in hurried), tools
+            if Arrays in tools:
+                assert kernel["tools"]["arrays"][:2] == [kernel["launches"], kernel["launches"] - kernel["unfinished"]]
+            if tools != [Arrays]:
+                # Both count by blocks, and see the same.
+                [number] = counted(kernel)
+                total += number
+        if tools == [Arrays]:
+            row.append(f"{sum(k['tools']['arrays'][0] for k in mine):,}")
+        else:
+            assert case in WAITING or left or total == retired, tools
+            row.append(f"{total:,}")
+    row += [f"{sum(done.results('everything')):,}", str(len(left))]
+    print("|", " | ".join(row), "|")

@@ -120,6 +120,55 @@ def test_a_child_without_exec_before_the_gpu_is_used_is_a_process_of_its_own():
     assert len(counts) == 2 and counts[0] == counts[1] > 0
 
 
+class Waves(lt.Tool):
+    """Waves of each kernel."""
+
+    count = lt.Counter()
+
+    @lt.hook
+    def bump(count: lt.counter):
+        count += 1
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.bump, self.count)
+
+    def on_exit(self, report):
+        report.result = int(self.count)
+
+
+class Half(Waves):
+    """Launches half of each grid."""
+
+    decides = True
+
+    def on_launch(self, launch):
+        launch.change(grid=(launch.grid[0] // 2, 1, 1))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_an_application_with_signals_and_an_intercept_queue_of_its_own_sees_what_it_sees_alone(intercept):
+    variables = {"MODULE": str(rocm.code_object("vecadd")), "LAUNCHES": "100"}
+    if intercept:
+        variables["INTERCEPT"] = variables["HSA_TOOLS_LIB"] = str(rocm.hsa_tool("intercepting"))
+    alone = rocm.mock(rocm.host("dispatch"), **variables)
+    assert alone.stdout == f"1024 elements, {100 * intercept} packets\n", alone.stderr
+    done = traced([Waves], rocm.host("dispatch"), **variables)
+    assert done.stdout == alone.stdout and done.results("waves") == [100 * 1024 // 64]
+    [kernel] = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
+    assert (kernel["launches"], kernel["instrumented"], kernel["unfinished"]) == (100, 100, 0)
+
+
+def test_a_packet_is_changed_and_the_gpu_gets_that():
+    done = traced([Half], rocm.host("dispatch"), MODULE=str(rocm.code_object("vecadd")), LAUNCHES="3")
+    assert done.stdout == "512 elements, 0 packets\n" and done.results("half") == [3 * 512 // 64]
+
+
+def test_the_agent_is_one_small_library_that_needs_the_c_library_only():
+    needed = subprocess.run(["readelf", "-dW", LIBRARY], capture_output=True, text=True, check=True).stdout
+    names = set(re.findall(r"NEEDED.*\[(.*?)\]", needed))
+    assert names <= {"libc.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"} and LIBRARY.stat().st_size < 2 << 20
+
+
 class Left(lt.Tool):
     """What a process has open and mapped when code objects have gone."""
 

@@ -11,19 +11,8 @@ import time
 
 import pytest
 import rocm
+from hip_programs import CASES
 
-CASES = {
-    "memory": [
-        "device_memory", "large_copies", "copies_on_device", "name_of_a_copy", "pinned", "managed", "pitched", "volume", "memset_of_all_sizes", "symbols",
-        "pointers", "many_allocations",
-    ],
-    "streams": ["several", "progress", "events", "callbacks", "priorities", "graphs", "threads", "many_launches"],
-    "kernels": [
-        "lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes", "wrong_launches",
-    ],
-    "arrays": ["plane", "line", "volumes", "layers", "surfaces"],
-    "devices": ["all_devices", "peers", "ring", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
-}  # fmt: skip
 TARGETS = ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx1010", "gfx1030")
 
 

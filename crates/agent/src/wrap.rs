@@ -257,7 +257,11 @@ fn frozen(session: &Session, executable: Handle) {
 unsafe extern "C" fn executable_destroy(executable: Handle) -> Status {
     // Once it is destroyed, its addresses may be given to another one.
     let mut gone = Vec::new();
-    look(|session| gone = session.code.write().unwrap_or_else(PoisonError::into_inner).remove(executable));
+    look(|session| {
+        // Tools hear of the ends of its launches first.
+        complete::settle(session);
+        gone = session.code.write().unwrap_or_else(PoisonError::into_inner).remove(executable);
+    });
     let session = of_the_process();
     // SAFETY: the application's argument.
     let status = unsafe { (session.runtime().executable_destroy)(executable) };

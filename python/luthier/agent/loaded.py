@@ -81,6 +81,8 @@ class Watched:
     variables: Variables | None = None
     #: Launches that are not known to be over, by number, for tools that hear when they are.
     under_way: dict[int, AppLaunch] = field(default_factory=dict)
+    #: Launches that such tools know to be over.
+    known_over: int = 0
 
     def tell(self, said: dict[str, Any], follow: bool) -> dict[str, Any]:
         """Tells the tools of a launch; gives what it is to run, and its packet if that is changed."""
@@ -111,6 +113,7 @@ class Watched:
         launch = self.under_way.pop(said["number"], None)
         if launch is None:
             raise WireError(f"the launch {said['number']} is over, and was not begun")
+        self.known_over += 1
         known = said["end"] != 0
         vars(launch).update(start=said["start"] if known else None, end=said["end"] if known else None)
         for tool in self.tools:
@@ -155,7 +158,8 @@ class Watched:
         original, instrumented, followed, ended = self._counters(ledger)
         entry: dict[str, Any] = {"name": self.name, "launches": original + instrumented, "instrumented": instrumented}
         if followed:
-            entry["unfinished"] = followed - ended - over
+            # Tools that hear of ends and the report agree, even if the process ends between a launch's end and its telling.
+            entry["unfinished"] = followed - (self.known_over if self.object.process.hears_of_ends else ended + over)
         if self.why is not None:
             return {**entry, "why": self.why}
         tools = {report.tool: plain(report.result) for report in self.reports}

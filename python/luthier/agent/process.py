@@ -29,6 +29,7 @@ class Process:
         """``welcomed`` is called when the process goes on."""
         self._wire, self._wants, self._welcomed = wire, wants, welcomed
         self.make_tools, self.hears_hip = wants.make_tools, wants.hip
+        self.hears_of_ends = wants.complete
         self.pid = self.parent = 0
         self.program = ""
         #: It has said that it ends; otherwise it called ``_exit``, or a signal has ended it.
@@ -144,8 +145,6 @@ class Process:
         assert self.app is not None
         if not loaded.kernels:
             del self.objects[loaded.number]
-        for watched in loaded.kernels.values():
-            self._by_slot.pop(watched.slot, None)
         executables = self.app._happenings.executables
         known = executables.get(loaded.executable)
         if known is not None and not any(one.is_alive for one in known.objects) and not self.app._hears_of_executables:
@@ -173,9 +172,7 @@ class Process:
         self._wire.say("run", **answer)
 
     def _hear_completed(self, said: dict[str, Any]) -> None:
-        # Its object may be gone already: what waits for the kernel's end is told of it first.
-        if (watched := self._by_slot.get(said["slot"])) is not None:
-            watched.completed(said)
+        self._watched(said).completed(said)
 
     def _hear_calling(self, said: dict[str, Any]) -> None:
         assert self.app is not None
