@@ -88,8 +88,9 @@ int main(void) {
         packet.kernel_object = number(kernel, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
         packet.kernarg_address = kernarg;
         packet.completion_signal = signal;
-        uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+        uint64_t index = hsa_queue_load_write_index_relaxed(queue);
         while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size) usleep(10);
+        hsa_queue_store_write_index_relaxed(queue, index + 1);
         hsa_kernel_dispatch_packet_t *at = (hsa_kernel_dispatch_packet_t *)queue->base_address + index % queue->size;
         memcpy((char *)at + 2, (char *)&packet + 2, sizeof packet - 2);
         int fences = HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_ACQUIRE_FENCE_SCOPE |

@@ -66,7 +66,10 @@ pub fn step(queue: &Queue) -> Step {
         return Step::Empty;
     }
     let packets = queue.bytes / PACKET;
-    // More may have been taken than there is room for: who has taken a place waits until it is free.
+    if write.wrapping_sub(index) > packets {
+        let what = format!("{} packets are in a ring that has room for {packets}", write.wrapping_sub(index));
+        return fault::queue_error(queue, code::FORMAT, &what);
+    }
     let address = queue.ring + index % packets * PACKET;
     let header: *const AtomicU16 = std::ptr::with_exposed_provenance(address as usize);
     // SAFETY: the ring is kept; a header is written by atomic stores.
