@@ -14,6 +14,7 @@ import triton.language as tl  # noqa: E402
 
 import luthier as lt  # noqa: E402
 import luthier.triton  # noqa: E402
+from luthier.triton import gpu  # noqa: E402
 
 
 @triton.jit
@@ -135,6 +136,23 @@ def test_kernels_serve_as_torchs_operators(on_gpu):
 
     x = torch.randn(100, device="cuda")
     assert torch.equal(torch.ops.luthier_tests.add(x, x), x + x)
+
+
+def test_torch_compile_writes_kernels_for_the_device(on_gpu, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    module = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
+    compiled, x = torch.compile(module), torch.randn(16, 32)
+    for target in ("gfx942", "gfx1201"):
+        on_gpu(target)
+        before, gradients = gpu.current().instructions, []
+        for call in (compiled, module):
+            out = call(x)
+            out.square().mean().backward()
+            gradients.append([out.detach(), *(p.grad for p in module.parameters())])
+            module.zero_grad()
+        assert gpu.current().instructions > before and luthier.triton.last.kernel.startswith("triton_")
+        for got, want in zip(*gradients):
+            torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
 
 
 def _in_child(queue):

@@ -1,5 +1,4 @@
-"""Installs the mock device that the environment asks for once Triton is imported: child processes, and programs that know
-nothing of Luthier, begin with it."""
+"""What is to be done when a module is imported that nobody wants to import for it."""
 
 from __future__ import annotations
 
@@ -11,19 +10,19 @@ from types import ModuleType
 from typing import Any
 
 #: Triton imports this when all that :func:`luthier.triton.install` changes is there.
-_LATE = "triton.testing"
+TRITON_IS_THERE = "triton.testing"
 
 
 class _After(MetaPathFinder):
     """Calls something once the module has been executed."""
 
-    def __init__(self, call: Callable[[], Any]):
-        self._call = call
+    def __init__(self, name: str, call: Callable[[], Any]):
+        self._name, self._call = name, call
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != _LATE:
+        if name != self._name:
             return None
-        sys.meta_path.remove(self)
+        self.give_up()
         spec = PathFinder.find_spec(name, path)
         if spec is None or spec.loader is None:
             return spec
@@ -36,8 +35,16 @@ class _After(MetaPathFinder):
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
+    def give_up(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
-def once_triton_is_there(call: Callable[[], Any]) -> None:
-    """Has it called at the end of the import of Triton that is under way."""
-    if _LATE not in sys.modules:
-        sys.meta_path.insert(0, _After(call))
+
+def once_imported(name: str, call: Callable[[], Any]) -> Callable[[], None]:
+    """Has it called at the end of a module's import, or now if that is past. Gives what prevents it."""
+    if name in sys.modules:
+        call()
+        return lambda: None
+    after = _After(name, call)
+    sys.meta_path.insert(0, after)
+    return after.give_up

@@ -187,6 +187,9 @@ def pretend(properties: Properties) -> Callable[[], None] | None:
         (torch, {"Generator": Generator, "set_default_device": set_default_device}),
         (torch.Tensor, {"data_ptr": _shared_pointer, "is_cuda": property(lambda tensor: tensor.device.type == "cpu")}),
         (threading.Thread, {"_bootstrap_inner": in_thread}),
+        (torch._C, {"_cuda_getCurrentRawStream": lambda index: 0}),
+        # A torch for CUDA would go on to the driver.
+        (torch.accelerator, {"is_available": lambda: False, "current_accelerator": lambda *args, **kwargs: None}),
     ):
         for key, value in names.items():
             _changed.append((owner, key, owner.__dict__.get(key, _ABSENT)))
@@ -207,7 +210,10 @@ _NOTHING = (
     "set_device", "synchronize", "init", "_lazy_init", "empty_cache", "reset_peak_memory_stats", "ipc_collect", "set_stream",
     "seed", "seed_all",
 )  # fmt: skip
-_ZERO = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")
+_ZERO = (
+    "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "_exchange_device",
+    "_maybe_exchange_device",
+)  # fmt: skip
 _TRUE = ("is_available", "is_initialized", "is_bf16_supported")
 _facts = SimpleNamespace()
 _generator = torch._C.Generator

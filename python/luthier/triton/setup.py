@@ -57,11 +57,13 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
         before = driver._active
         _undo.append(lambda: driver.set_active(before) if before is not None else setattr(driver, "_active", None))
     if importlib.util.find_spec("torch") is not None:
-        from . import cuda
+        from . import cuda, inductor
 
         undo = cuda.pretend(chosen.properties)
         if undo is not None:
-            _undo.append(undo)
+            _undo.extend((undo, inductor.serve()))
+        else:
+            inductor.forget()
     driver.set_active(LuthierDriver())
 
 

@@ -8,7 +8,7 @@ import triton.backends.amd.driver as amd
 import triton.backends.compiler as compiler
 
 from .. import gpu
-from ..at_import import once_triton_is_there
+from ..at_import import TRITON_IS_THERE, once_imported
 from ..setup import active_gpu, from_environment
 
 
@@ -99,4 +99,4 @@ def instructions_of(call: Any, *, quantiles: Any = None, **kwargs: Any) -> Any:
 
 
 if from_environment() is not None and not gpu.is_chosen():
-    once_triton_is_there(active_gpu)
+    once_imported(TRITON_IS_THERE, active_gpu)
