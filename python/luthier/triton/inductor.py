@@ -10,8 +10,6 @@ from typing import Any
 from . import gpu
 from .at_import import once_imported
 
-_HINTS, _CONFIG = "torch._inductor.runtime.hints", "torch._inductor.config"
-_BENCHMARKING = "torch._inductor.runtime.benchmarking"
 #: Kernels on disk are not kept apart by what the mock device is; the launcher in C, and processes that compile, want a real one.
 _SETTINGS = {"cpu_backend": "triton", "fx_graph_cache": False, "use_static_cuda_launcher": False, "compile_threads": 1}
 
@@ -19,7 +17,7 @@ _SETTINGS = {"cpu_backend": "triton", "fx_graph_cache": False, "use_static_cuda_
 def serve() -> Callable[[], None]:
     """Changes Inductor, now or when it is imported, and gives what changes it back."""
     undo: list[Callable[[], None]] = []
-    for name, change in ((_CONFIG, _configure), (_HINTS, _describe), (_BENCHMARKING, _compare_instructions)):
+    for name, change in _CHANGES.items():
         undo.append(once_imported(name, lambda name=name, change=change: undo.append(change(sys.modules[name]))))  # type: ignore[misc]
 
     def back() -> None:
@@ -89,3 +87,30 @@ def _compare_instructions(benchmarking: Any) -> Callable[[], None]:
             kind.benchmark_gpu = before
 
     return back
+
+
+def _ask_ours(interface: Any) -> Callable[[], None]:
+    """What Dynamo has kept of torch.cuda before that was changed."""
+    owner, cuda = interface.CudaInterface, sys.modules["torch.cuda"]
+    kept = {name: value for name, value in vars(owner).items() if isinstance(value, staticmethod)}
+    for name in kept:
+        ours = getattr(cuda, name, None) or getattr(cuda, f"_{name}", None)
+        if name == "get_raw_stream":
+            ours = sys.modules["torch._C"]._cuda_getCurrentRawStream
+        if callable(ours):
+            setattr(owner, name, staticmethod(ours))
+
+    def back() -> None:
+        for name, value in kept.items():
+            setattr(owner, name, value)
+
+    return back
+
+
+#: What is changed, and how, when it is imported.
+_CHANGES: dict[str, Callable[[Any], Callable[[], None]]] = {
+    "torch._inductor.config": _configure,
+    "torch._inductor.runtime.hints": _describe,
+    "torch._inductor.runtime.benchmarking": _compare_instructions,
+    "torch._dynamo.device_interface": _ask_ours,
+}
