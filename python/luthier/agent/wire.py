@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import array
 import json
 import os
 import socket
@@ -15,6 +15,11 @@ from ..errors import LuthierError
 VERSION = 4
 _LONGEST = 64 << 10
 _MOST_FILES = 2
+_BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
+#: Plain numbers: what stands here is done at each call that a tool hears of.
+_CUT_OFF = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
+#: All messages are written by one.
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 #: What the agent may say, with the types of its parts. Numbers have 64 bits, lists are of them.
 _SAID: dict[str, dict[str, type]] = {
@@ -53,6 +58,7 @@ class Wire:
 
     def __init__(self, connection: socket.socket):
         self._socket = connection
+        self._room = bytearray(_LONGEST + 1)
 
     def check_user(self) -> None:
         """Complains of a process of another user's."""
@@ -63,27 +69,30 @@ class Wire:
 
     def say(self, message: str, file: int | None = None, **parts: Any) -> None:
         """Says something, with a file. That nobody listens any more is noticed when an answer is waited for."""
-        data = json.dumps({"message": message, **parts}).encode()
-        with contextlib.suppress(ConnectionError):
+        data = _ENCODER.encode({"message": message, **parts}).encode()
+        try:
             if file is None:
                 self._socket.send(data)
             else:
                 socket.send_fds(self._socket, [data], [file])
+        except ConnectionError:
+            pass
 
     def hear(self) -> tuple[dict[str, Any], list[int]] | None:
         """What is said, and the files that come with it, which are the caller's to close; None at the end."""
         try:
-            data, files, flags, _ = socket.recv_fds(self._socket, _LONGEST + 1, _MOST_FILES)
+            size, beside, flags, _ = self._socket.recvmsg_into([self._room], _BESIDE)
         except ConnectionError:
             return None
+        files = _files(beside) if beside else []
         try:
-            if not data:
+            if not size:
                 return None
-            if len(data) > _LONGEST or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            if size > _LONGEST or flags & _CUT_OFF:
                 raise WireError("a message is too long")
             taken, files = files, []
             try:
-                return _checked(data), taken
+                return _checked(self._room[:size]), taken
             except BaseException:
                 files = taken
                 raise
@@ -100,9 +109,18 @@ def close(files: list[int]) -> None:
         os.close(file)
 
 
-def _checked(data: bytes) -> dict[str, Any]:
+def _files(beside: list[tuple[int, int, bytes]]) -> list[int]:
+    """The files that came with a message."""
+    found = array.array("i")
+    for level, kind, data in beside:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            found.frombytes(data[: len(data) // found.itemsize * found.itemsize])
+    return found.tolist()
+
+
+def _checked(data: bytearray) -> dict[str, Any]:
     try:
-        said = json.loads(data)
+        said = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise WireError(f"a message is no JSON: {error}") from None
     if not isinstance(said, dict) or not isinstance(said.get("message"), str) or said["message"] not in _SAID:
