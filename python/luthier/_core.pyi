@@ -755,13 +755,17 @@ class Device:
         cluster: tuple[int, int, int] | None = None,
         schedule: str | None = None,
         progress: Callable[[float, int, int, int], object] | None = None,
+        printed: Callable[[list[tuple[bytes, bool]]], object] | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
         findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
         that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then.
         ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
-        about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them."""
+        about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
+        ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something."""
+    def take_printed(self) -> list[tuple[bytes, bool]]:
+        """What kernels have printed since it was asked for last: text, and whether it is for standard error."""
     def session(
         self,
         module: int,

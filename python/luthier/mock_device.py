@@ -15,6 +15,7 @@ from .memory import HostMemory, allocate
 from .module import Module
 from .observe import Session, Trace
 from .planning import OnRejected
+from .printing import Printer, TextOutput
 from .properties import Properties, properties_of
 from .results import RunResult
 from .tool import Tool
@@ -53,7 +54,8 @@ class Device:
     A launch is given up, with a DeviceError that says where all waves are, when one workgroup has run ``watchdog``
     instructions (100 billion unless told), or when it has taken ``timeout`` seconds (never, unless told). ``progress`` is
     called about once a second while a launch goes on, with a :class:`Progress`. ``compute_units`` is what
-    :attr:`properties` says; nothing else depends on it."""
+    :attr:`properties` says; nothing else depends on it. ``output`` has a ``write`` that gets the text that kernels print
+    (``printf``, failed assertions), in the thread that launches; without it, ``sys.stdout`` and ``sys.stderr`` get it."""
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class Device:
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
         compute_units: int = 8,
+        output: TextOutput | None = None,
     ):
         if timeout is not None and not 0 < timeout < 1e9:
             raise ArgumentError(f"timeout: {timeout!r} is not a number of seconds")
@@ -75,6 +78,8 @@ class Device:
         self.core = _core.Device(processor, threads, watchdog, timeout)
         #: What is shared with the device for as long as it lives.
         self.memory = HostMemory(self.core)
+        #: Takes what kernels print to its output.
+        self.printer = Printer(self.core, output)
         self._compute_units = compute_units
         self.progress = None if progress is None else lambda *facts: progress(Progress(*facts))
         self._modules: dict[tuple[Any, ...], tuple[Module, Any]] = {}

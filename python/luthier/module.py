@@ -13,6 +13,7 @@ from .findings import Finding
 from .launching import Launch, LaunchKeywords, launch_of, launches, warn_of_small_grid
 from .observe import Session, Trace, request
 from .planning import OnRejected, Planner, _distinct_names, check_on_rejected, no_kernel
+from .printing import may_print
 from .report import Report
 from .results import RunResult
 from .tool import Tool, instances
@@ -58,6 +59,8 @@ class Module:
             self.loaded = planner.finish(check, on_rejected, calling_convention=calling_convention)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
         self._kernels: dict[str, tuple[dict[str, Any], Signature]] = {}
+        #: Whether each may print.
+        self._printing: dict[str, bool] = {}
         self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as
         if planner is not None:
             planner.bind(self)
@@ -150,22 +153,28 @@ class Module:
     ) -> tuple[RunResult, Any, list[Place]]:
         core = self.device.core
         places = list(packed.places)
-        kept = self.device.memory.kept(anyhow=self.device.progress is not None)
+        printer = self.device.printer if self._may_print(kernel) else None
+        kept = self.device.memory.kept(anyhow=printer is not None or self.device.progress is not None)
         try:
-            report = core.launch(
-                self._id,
-                kernel,
-                launch.grid,
-                launch.block,
-                packed.kernarg,
-                launch.lds,
-                launch.kinds,
-                watched,
-                launch.cooperative,
-                launch.cluster,
-                launch.schedule,
-                self.device.progress,
-            )
+            try:
+                report = core.launch(
+                    self._id,
+                    kernel,
+                    launch.grid,
+                    launch.block,
+                    packed.kernarg,
+                    launch.lds,
+                    launch.kinds,
+                    watched,
+                    launch.cooperative,
+                    launch.cluster,
+                    launch.schedule,
+                    self.device.progress,
+                    printer and printer.write,
+                )
+            finally:
+                if printer is not None:
+                    printer.flush()
             packed.fetch(core)
         except DeviceError as error:
             raise explained(error, [*(places or places_of()), *self._tools_places()]) from None
@@ -181,6 +190,11 @@ class Module:
             finding["worst"] = farthest(finding, known)
             finding["source_text"] = source_text(finding["source"])
         return RunResult(self, kernel, launch.grid, launch.block, list(launch.args), **report), seen, places
+
+    def _may_print(self, kernel: str) -> bool:
+        if kernel not in self._printing:
+            self._printing[kernel] = may_print(self.loaded.core.kernel(kernel))
+        return self._printing[kernel]
 
     def _tools_places(self) -> list[Place]:
         """Where on the device the tools' arrays and counters are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -213,13 +213,20 @@ class Session:
             for number in range(self._core.waves) if wave is None else (wave,):
                 if self.workgroup != workgroup:
                     return
-                self._core.step(number)
+                self._go(lambda number=number: self._core.step(number))
 
     def run_to(self, pc: int, limit: int = 1 << 32) -> WaveView | None:
         """Runs all waves in turns until one is about to execute the instruction at ``pc``; None if none gets there
         within ``limit`` instructions."""
-        wave = self._core.run_to(pc, limit)
+        wave = self._go(lambda: self._core.run_to(pc, limit))
         return None if wave is None else WaveView(self, wave)
+
+    def _go(self, on: Callable[[], Any]) -> Any:
+        """Goes on, and shows what was printed."""
+        try:
+            return on()
+        finally:
+            self.module.device.printer.flush()
 
     def read(self, address: int, size: int) -> bytes:
         """Device memory as the kernel sees it, scratch included."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -9,9 +10,12 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import rocm
 from hip_programs import CASES
+
+import luthier as lt
 
 TARGETS = ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx1010", "gfx1030")
 
@@ -76,6 +80,14 @@ def test_device_printf_reaches_standard_output():
     out = rocm.passes(rocm.hip("kernels"), "device_printf").splitlines()
     expected = [f"work-item {i} of block {b}: text {i * 0.5:.2f}" for b in range(2) for i in range(3)]
     assert sorted(out[:-1]) == sorted(expected)
+
+
+def test_the_device_alone_prints_what_hip_prints():
+    program = rocm.hip("printing")
+    printed = rocm.passes(program, "print").splitlines()[:-1]
+    output = io.StringIO()
+    lt.Device("gfx90a", output=output).run(program, "_Z3sayf", grid=64, block=64, args=[np.float32(1.5)])
+    assert output.getvalue().splitlines() == printed and len(printed) == 6 * 4
 
 
 def test_without_the_driver_the_same_program_finds_no_gpu():

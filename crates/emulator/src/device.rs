@@ -13,6 +13,7 @@ use crate::buffer::Buffer;
 use crate::error::{EmuError, line_of};
 use crate::facts::devices_for;
 use crate::gws::Gws;
+use crate::hostcall::{Output, Printed, heap};
 use crate::memory::{Host, Memory};
 use crate::packet::PacketPrograms;
 use crate::poison::Poison;
@@ -141,6 +142,8 @@ pub(crate) fn trouble_at(
 struct State {
     memory: Memory,
     modules: Vec<Option<Arc<Module>>>,
+    /// What the device library keeps of its heap; 0 as long as no kernel has asked for it.
+    heap: u64,
 }
 
 /// Translated code of a kernel, kept from launch to launch.
@@ -158,6 +161,7 @@ pub struct Device {
     spare: Arc<Spare>,
     gws: Arc<Gws>,
     home: Home,
+    output: Arc<Output>,
 }
 
 impl State {
@@ -241,7 +245,7 @@ impl Device {
     }
 
     fn with_memory(target: Target, config: DeviceConfig, memory: Memory) -> Device {
-        let state = State { memory, modules: Vec::new() };
+        let state = State { memory, modules: Vec::new(), heap: 0 };
         Device {
             target,
             config,
@@ -251,6 +255,7 @@ impl Device {
             spare: Arc::default(),
             gws: Arc::default(),
             home: Home::here(),
+            output: Arc::default(),
         }
     }
 
@@ -424,7 +429,30 @@ impl Device {
 
     /// The memory as it is now; the bytes are shared, the table of allocations is not.
     pub(crate) fn memory(&self) -> Memory {
-        lock(&self.state).memory.clone()
+        let state = lock(&self.state);
+        // Every launch has a copy of this.
+        if Arc::strong_count(state.memory.heap()) == 1 {
+            state.memory.heap().clean();
+        }
+        state.memory.clone()
+    }
+
+    /// What kernels have printed since somebody took it last, of all launches.
+    pub fn take_printed(&self) -> Vec<Printed> {
+        self.output.take()
+    }
+
+    pub(crate) fn output(&self) -> &Arc<Output> {
+        &self.output
+    }
+
+    /// Where the device library keeps what it knows of its heap, which lasts from launch to launch.
+    pub(crate) fn heap_state(&self) -> Result<u64, EmuError> {
+        let mut state = lock(&self.state);
+        if state.heap == 0 {
+            state.heap = state.memory.allocate(heap::STATE, true).ok_or(EmuError::OutOfMemory(heap::STATE))?;
+        }
+        Ok(state.heap)
     }
 
     pub(crate) fn modules(&self) -> Vec<Arc<Module>> {

@@ -131,18 +131,33 @@ pub fn cluster(
     Ok(cluster)
 }
 
+/// What hidden arguments point to; 0 for what a launch does not have.
+#[derive(Clone, Copy, Debug)]
+pub struct Pointers {
+    pub queue: u64,
+    /// Where the workgroups of a cooperative launch meet; see [`grid_sync`].
+    pub sync: u64,
+    /// See [`crate::hostcall`].
+    pub calls: u64,
+    /// What the device library keeps of its heap.
+    pub heap: u64,
+}
+
+/// Whether a kernel has a hidden argument.
+pub fn has_hidden(kernel: &Kernel, kind: &str) -> bool {
+    kernel.metadata().is_some_and(|m| m.args.iter().any(|arg| arg.value_kind.as_deref() == Some(kind)))
+}
+
 /// The kernarg segment: the explicit arguments as given, the hidden ones as the metadata asks. A hidden argument that
-/// lies within the given bytes keeps what was given. `sync` is where the workgroups of a cooperative launch meet, or 0; see
-/// [`grid_sync`]. Pointers to services that the device does not have (printf,
-/// hostcall, heap, queues to enqueue to) are null.
+/// lies within the given bytes keeps what was given. Pointers to services that the device does not have (queues to enqueue
+/// to) are null.
 pub fn kernarg_segment(
     kernel: &Kernel,
     given: &[u8],
     grid: [u32; 3],
     workgroup: [u32; 3],
     dynamic_lds: u32,
-    queue: u64,
-    sync: u64,
+    pointers: Pointers,
 ) -> Result<Vec<u8>, EmuError> {
     let metadata = kernel.metadata();
     let end = |a: &luthier_loader::ArgMetadata| a.offset.unwrap_or(0).saturating_add(a.size.unwrap_or(0));
@@ -181,8 +196,10 @@ pub fn kernarg_segment(
             "hidden_dynamic_lds_size" => u64::from(dynamic_lds),
             "hidden_private_base" => PRIVATE_BASE >> 32,
             "hidden_shared_base" => SHARED_BASE >> 32,
-            "hidden_queue_ptr" => queue,
-            "hidden_multigrid_sync_arg" => sync,
+            "hidden_queue_ptr" => pointers.queue,
+            "hidden_multigrid_sync_arg" => pointers.sync,
+            "hidden_hostcall_buffer" => pointers.calls,
+            "hidden_heap_v1" => pointers.heap,
             _ => 0,
         };
         let (offset, size) = (offset as usize, (size as usize).min(8));

@@ -9,10 +9,11 @@ use luthier_loader::Kernel;
 
 use crate::attention::{Attention, Latch};
 use crate::device::{Device, Module, ModuleId, trouble_at};
-use crate::dispatch::{self, Dispatch};
+use crate::dispatch::{self, Dispatch, Pointers};
 use crate::error::EmuError;
 use crate::facts::Facts;
 use crate::gws::{self, Gws};
+use crate::hostcall;
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::pool::pool;
@@ -194,6 +195,7 @@ impl Device {
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         sched::agree(&mut outcomes);
         let observed = self.report(&module, kernel, &mut programs, outcomes, start, watched);
+        let observed = observed.map_err(|error| hostcall::explained(error, &shared.memory));
         if !watched {
             self.keep_programs(key, programs);
         }
@@ -219,17 +221,17 @@ impl Device {
         let strict = launch.strict.kinds();
         // The launch's own buffers live in a copy of the allocation table, so they vanish with it.
         let mut memory = self.memory();
+        let (calls, heap) = self.services(kernel, launch, &mut memory)?;
         let mut allocate = |bytes: &[u8], len: u64, writable: bool| -> Result<u64, EmuError> {
             let len = len.max(bytes.len() as u64);
             let address = memory.allocate(len, writable).ok_or(EmuError::OutOfMemory(len))?;
             memory.write(address, bytes).map_err(EmuError::Address)?;
             Ok(address)
         };
-        let queue = allocate(&dispatch::queue(), 256, false)?;
-        let mut sync = 0;
+        let mut pointers = Pointers { queue: allocate(&dispatch::queue(), 256, false)?, sync: 0, calls, heap };
         if launch.cooperative {
             let all = allocate(&[], 64, true)?;
-            sync = allocate(&dispatch::grid_sync(all, launch.grid, launch.workgroup), 64, true)?;
+            pointers.sync = allocate(&dispatch::grid_sync(all, launch.grid, launch.workgroup), 64, true)?;
         }
         let kernarg_bytes = dispatch::kernarg_segment(
             kernel,
@@ -237,8 +239,7 @@ impl Device {
             launch.grid,
             launch.workgroup,
             launch.dynamic_lds,
-            queue,
-            sync,
+            pointers,
         )?;
         // Compilers widen loads of arguments, of three dwords to four. Strict mode allows no more than that.
         let round = if strict.is_some() { 16 } else { 64 };
@@ -257,7 +258,7 @@ impl Device {
             )?,
             entry: module.address(kernel.entry),
             packet: 0,
-            queue,
+            queue: pointers.queue,
             kernarg,
             kernarg_bytes,
             lds,

@@ -64,7 +64,7 @@
 //! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode does
 //! not judge waits for the answers of s_sendmsg_rtn, of a barrier's state, or for what its signals bring to SCC.
 //!
-//! What is not there (docs/audit/device-coverage.md has every name): GDS, samplers, exports, traps and messages to a host. An
+//! What is not there (docs/audit/device-coverage.md has every name): GDS, samplers, exports, traps. An
 //! instruction that is not implemented stops the launch with its name and address.
 //!
 //! | module | one idea |
@@ -72,6 +72,7 @@
 //! | [`device`] | memory, modules, launches |
 //! | [`packet`] | launches of code that is in a host's memory already |
 //! | [`dispatch`] | the initial state of a wave |
+//! | [`hostcall`] | what kernels ask of their host: printing, memory |
 //! | [`sched`], [`schedule`] | workers, workgroups, time slices; in which order |
 //! | [`program`] | blocks of translated code |
 //! | [`lower`] | instructions to micro-ops |
@@ -103,6 +104,7 @@ pub mod error;
 pub mod facts;
 pub mod fp;
 pub mod gws;
+pub mod hostcall;
 pub mod lanes;
 pub mod launch;
 pub mod lds;
@@ -136,6 +138,7 @@ pub use coverage::{Coverage, coverage};
 pub use device::{Device, DeviceConfig, ModuleId};
 pub use error::EmuError;
 pub use facts::{TARGETS, devices_for};
+pub use hostcall::Printed;
 pub use launch::{Launch, Strict};
 pub use packet::Packet;
 pub use poison::{Dead, Poison};

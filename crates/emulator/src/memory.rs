@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::buffer::Buffer;
+use crate::hostcall::{HostCalls, heap::Heap};
 
 /// Distance between allocations: an overrun by less than this is caught for certain.
 const GUARD: u64 = 1 << 16;
@@ -68,6 +69,10 @@ pub struct Memory {
     /// Start and length, the latest last.
     freed: Arc<Mutex<VecDeque<(u64, u64)>>>,
     host: Option<Hosted>,
+    /// What kernels have allocated themselves.
+    heap: Arc<Heap>,
+    /// Who serves the kernel's calls of its host.
+    calls: Option<Arc<HostCalls>>,
 }
 
 /// A host, and what it had when it was last asked.
@@ -158,6 +163,16 @@ impl Memory {
     pub fn host(&self) -> Option<&dyn Host> {
         self.host.as_ref().map(|(host, _)| &**host)
     }
+    pub fn heap(&self) -> &Arc<Heap> {
+        &self.heap
+    }
+    pub fn calls(&self) -> Option<&HostCalls> {
+        self.calls.as_deref()
+    }
+    /// Has kernels served by these from now on.
+    pub fn set_calls(&mut self, calls: HostCalls) {
+        self.calls = Some(Arc::new(calls));
+    }
     /// Where `len` bytes have room.
     pub fn next_address(&self, len: u64) -> u64 {
         let mut start = self.next;
@@ -230,6 +245,7 @@ impl Memory {
     pub fn was_freed(&self, address: u64) -> bool {
         let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
         freed.iter().any(|&(start, len)| address.wrapping_sub(start) < len)
+            || self.heap.was_freed(address)
             || self.host().is_some_and(|host| host.was_freed(address))
     }
     /// Whether there is any [`Memory::tail`].
@@ -269,6 +285,9 @@ impl Memory {
         let own = self.allocations.partition_point(|a| a.start <= address).checked_sub(1).map(|i| &self.allocations[i]);
         if let Some(a) = own.filter(|a| address - a.start < a.len) {
             return Some(Span { start: a.start, len: a.len, ptr: a.buffer.ptr(), writable: a.writable });
+        }
+        if let Some(block) = self.heap.find(address) {
+            return Some(block);
         }
         let (host, spans) = self.host.as_ref()?;
         let known = spans.partition_point(|s| s.start <= address).checked_sub(1).map(|i| spans[i]);

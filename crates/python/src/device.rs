@@ -143,7 +143,8 @@ impl PyDevice {
     /// that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then.
     /// ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
     /// about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None, schedule=None, progress=None))]
+    /// ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something.
+    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None, schedule=None, progress=None, printed=None))]
     #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
     fn launch<'py>(
         &self,
@@ -160,6 +161,7 @@ impl PyDevice {
         cluster: Option<(u32, u32, u32)>,
         schedule: Option<&str>,
         progress: Option<Py<PyAny>>,
+        printed: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let schedule = schedule.map_or(Ok(Schedule::Fair), str::parse);
         let schedule = schedule.map_err(|error: String| Class::Argument.error(format!("schedule: {error}")))?;
@@ -176,10 +178,19 @@ impl PyDevice {
         let done = listening(py, || {
             let teller = progress.map(Teller::new);
             let tell = |done| teller.as_ref().is_none_or(|teller| teller.tell(done, &signals));
-            self.inner.launch_while(&launch, watch, &|done| signals.quiet() && tell(done)).map_err(device_error)
+            let show = || printed.as_ref().is_none_or(|function| self.show(function, &signals));
+            self.inner
+                .launch_while(&launch, watch, &|done| signals.quiet() && tell(done) && show())
+                .map_err(device_error)
         });
         let observed = signals.or(done)?;
         if is_watched { observed_to_python(py, &observed) } else { report_to_python(py, &observed.report) }
+    }
+
+    /// What kernels have printed since it was asked for last: text, and whether it is for standard error.
+    fn take_printed<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, bool)> {
+        let printed = self.inner.take_printed();
+        printed.into_iter().map(|one| (PyBytes::new(py, &one.text), one.is_error)).collect()
     }
 
     /// A launch that goes on when told to.
@@ -199,6 +210,18 @@ impl PyDevice {
         let cluster = cluster.map(Into::into);
         let launch = Launch { cooperative, cluster, ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off) };
         Ok(PySession::new(self.inner.session(&launch).map_err(device_error)?))
+    }
+}
+
+impl PyDevice {
+    /// Gives a Python function what was printed; false if it has raised.
+    fn show(&self, function: &Py<PyAny>, signals: &Signals) -> bool {
+        let printed = self.inner.take_printed();
+        printed.is_empty()
+            || signals.ask(|py| {
+                let all: Vec<_> = printed.iter().map(|one| (PyBytes::new(py, &one.text), one.is_error)).collect();
+                function.call1(py, (all,)).map(drop)
+            })
     }
 }
 

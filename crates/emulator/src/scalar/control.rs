@@ -2,6 +2,8 @@
 
 use super::{getreg, next, s32, s64, set32, setreg};
 use crate::error::FaultKind;
+use crate::hostcall::HostCalls;
+use crate::memory::Span;
 use crate::mode::Mode;
 use crate::op::{Flow, Handler, Op};
 use crate::wave::{Wave, scalar};
@@ -112,7 +114,11 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
         // As AMD's runtime has its trap handler: 3, a debug trap, returns at once where there is no debugger.
         "s_trap" => flow!(|w, op| match op.imm & 255 {
             3 => Flow::Next,
-            2 => w.fault(FaultKind::Unsupported, "trap 2 is raised: llvm.trap, which aborts the queue".into()),
+            2 => {
+                let trap = "trap 2 is raised: llvm.trap, which aborts the queue";
+                let said = w.memory.calls().and_then(HostCalls::last_words);
+                w.fault(FaultKind::Unsupported, said.map_or(trap.to_owned(), |said| format!("{said} ({trap})")))
+            }
             other => w.fault(FaultKind::Unsupported, format!("trap {other} is raised, which is a debugger's")),
         }),
         // The KILL bit.
@@ -127,7 +133,14 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
                     if let Some(host) = w.memory.host() {
                         host.interrupt();
                     }
-                    Flow::Next
+                    match w.memory.calls().map_or(Ok(()), |calls| calls.serve(&w.memory)) {
+                        Ok(()) => {
+                            // A block that it has touched may be gone.
+                            w.span = Span::NONE;
+                            Flow::Next
+                        }
+                        Err(message) => w.fault(FaultKind::Unsupported, message),
+                    }
                 }
                 // Deallocating VGPRs.
                 0 | 3 => Flow::Next,

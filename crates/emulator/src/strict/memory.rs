@@ -14,6 +14,7 @@ use super::order::Relation;
 use super::race::wave as races;
 use super::runs::Runs;
 use super::{Party, Strict, tails};
+use crate::hostcall::HostCalls;
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
 use crate::mem::pieces::Pieces;
@@ -125,7 +126,7 @@ pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
     if at.stride == 4 {
         races::lanes_at(w, action, rows, at, u64::from(words) * u64::from(each));
     }
-    with(w, |strict, _| strict.device(action, rows, at));
+    with(w, |strict, w| strict.device(action, rows, at, w.memory.calls()));
     if at.stride == 4 {
         tails::lanes_at(w, action, rows, at, u64::from(words) * u64::from(each));
     }
@@ -343,7 +344,7 @@ impl Strict {
         true
     }
 
-    fn device(&mut self, action: Action, rows: Rows, at: &Addresses) {
+    fn device(&mut self, action: Action, rows: Rows, at: &Addresses, calls: Option<&HostCalls>) {
         let (transfer, writes) = match action {
             Action::Load(t) => (t, false),
             Action::Store(t) => (t, true),
@@ -370,7 +371,11 @@ impl Strict {
         }
         if let Action::Store(t) = action {
             let used = if each == 4 { !0 } else { (1u32 << (8 * each)) - 1 };
-            let some = outside & self.shadow.undefined_lanes(rows.data, words);
+            let mut some = outside & self.shadow.undefined_lanes(rows.data, words);
+            if let Some(calls) = calls {
+                // The device library fills a packet whole, whatever of it the service reads.
+                some = lanes(some).filter(|&lane| !calls.holds(at.lane[lane])).fold(0, |some, lane| some | 1 << lane);
+            }
             for k in 0..words {
                 let undefined = |lane: &usize| t.extract(self.shadow.row(rows.data + k, *lane)) & used != 0;
                 for lane in lanes(some).filter(undefined) {

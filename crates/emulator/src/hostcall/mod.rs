@@ -1,0 +1,198 @@
+//! What kernels ask of their host: AMD's host calls, by which the device library prints and gets memory for `malloc`.
+//!
+//! A wave fills a packet ([`packets`]), adds one to a signal, which sends an interrupt (`s_sendmsg`), and then waits until
+//! the packet is marked as done. Here the interrupt itself serves all packets that are ready, so that nobody has to look
+//! for them, and the waiting wave finds its answer at once. A launch has packets of its own; what is allocated is the
+//! device's ([`heap::Heap`]), as with AMD's runtime.
+//!
+//! Source: the device library (ROCm-Device-Libs, ockl: hostcall_impl.cl, services.cl, dm.cl) and AMD's runtime (clr:
+//! devhostcall.cpp, devhcmessages.cpp, devhcprintf.cpp), up to ROCm 7. The library that comes after it (2026) has another
+//! layout ([`packets::is_other_layout`]).
+
+pub mod format;
+pub mod heap;
+mod messages;
+mod packets;
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use luthier_loader::Kernel;
+
+use crate::device::Device;
+use crate::dispatch::has_hidden;
+use crate::error::EmuError;
+use crate::facts::Facts;
+use crate::launch::{COOPERATIVE_WAVES, Launch};
+use crate::memory::Memory;
+use crate::sched::RESIDENT;
+use messages::Messages;
+use packets::Packet;
+
+/// Text that a kernel has printed, a call of `printf` each.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Printed {
+    /// For standard error.
+    pub is_error: bool,
+    pub text: Vec<u8>,
+}
+
+/// What a device's kernels have printed and nobody has taken yet.
+#[derive(Default, Debug)]
+pub struct Output(Mutex<Vec<Printed>>);
+
+impl Output {
+    pub fn push(&self, printed: Printed) {
+        lock(&self.0).push(printed);
+    }
+    pub fn take(&self) -> Vec<Printed> {
+        std::mem::take(&mut lock(&self.0))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside is whole between any two statements that could panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The services of AMD's host calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Service {
+    Print,
+    Memory,
+}
+
+impl Service {
+    fn of(number: u32) -> Result<Service, String> {
+        let unsupported = |what: &str| Err(format!("host-call service {number}, {what}, is not supported"));
+        match number {
+            1 => unsupported("a call of a function of the host's"),
+            2 => Ok(Service::Print),
+            3 => Ok(Service::Memory),
+            4 => unsupported("a report of the address sanitizer's"),
+            _ => unsupported("which nobody has defined"),
+        }
+    }
+}
+
+/// The host calls of one launch.
+#[derive(Debug)]
+pub struct HostCalls {
+    /// Where the device has the packets.
+    buffer: Range<u64>,
+    output: Arc<Output>,
+    /// Also has whoever serves alone.
+    messages: Mutex<Messages>,
+}
+
+impl HostCalls {
+    /// Puts packets for so many waves at a time into memory; `None` if there is no room.
+    pub fn new(memory: &mut Memory, waves: u64, output: Arc<Output>) -> Option<HostCalls> {
+        let buffer = packets::place(memory, waves)?;
+        Some(HostCalls { buffer, output, messages: Mutex::default() })
+    }
+
+    /// The hidden argument.
+    pub fn buffer(&self) -> u64 {
+        self.buffer.start
+    }
+
+    /// Whether the packets are at an address.
+    pub fn holds(&self, address: u64) -> bool {
+        self.buffer.contains(&address)
+    }
+
+    /// Serves what is ready.
+    ///
+    /// # Errors
+    /// What was asked for is not supported, or makes no sense. The packet stays as it is.
+    pub fn serve(&self, memory: &Memory) -> Result<(), String> {
+        let mut messages = lock(&self.messages);
+        for packet in packets::ready(memory, self.buffer.start)? {
+            let service = Service::of(packet.service)?;
+            for lane in crate::mem::lanes(packet.lanes) {
+                self.answer(memory, &packet, service, lane, &mut messages)?;
+            }
+            packet.done(memory)?;
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &self,
+        memory: &Memory,
+        packet: &Packet,
+        service: Service,
+        lane: usize,
+        messages: &mut Messages,
+    ) -> Result<(), String> {
+        let words = packet.words(memory, lane)?;
+        let answer = match service {
+            Service::Print => {
+                let (answer, printed) = messages.take(words)?;
+                printed.into_iter().for_each(|printed| self.output.push(printed));
+                answer
+            }
+            Service::Memory if words[0] != 0 => {
+                if !memory.heap().free(words[0]) {
+                    return Err(format!("free() of {:#x}, which malloc() has not given", words[0]));
+                }
+                0
+            }
+            // Out of memory, malloc() gives a null pointer.
+            Service::Memory => memory.heap().allocate(words[1]).unwrap_or(0),
+        };
+        packet.answer(memory, lane, answer)
+    }
+
+    /// The assertion that has failed, or else what was written to standard error last.
+    pub fn last_words(&self) -> Option<String> {
+        lock(&self.messages).last_words()
+    }
+
+    /// Whether the kernel has used the packets as if they had the layout of a newer device library.
+    pub fn is_other_layout(&self, memory: &Memory) -> bool {
+        packets::is_other_layout(memory, self.buffer.start)
+    }
+}
+
+impl Device {
+    /// The pointers to packets and to the heap of a kernel that asks for them; the packets are in `memory` alone.
+    pub(crate) fn services(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch,
+        memory: &mut Memory,
+    ) -> Result<(u64, u64), EmuError> {
+        let heap = if has_hidden(kernel, "hidden_heap_v1") { self.heap_state()? } else { 0 };
+        if heap != 0 {
+            // It may have come into the device's memory just now.
+            *memory = self.memory();
+        }
+        if !has_hidden(kernel, "hidden_hostcall_buffer") {
+            return Ok((0, heap));
+        }
+        let lanes = u64::from(Facts::of(self.target()).lanes(&kernel.descriptor));
+        let waves = launch.workgroup.iter().map(|&n| u64::from(n)).product::<u64>().div_ceil(lanes);
+        let groups = (0..3).map(|i| u64::from(launch.grid[i].div_ceil(launch.workgroup[i]))).product::<u64>();
+        // Each has one packet at most, and the device library does not wait for packets.
+        let workers = self.workers()? as u64 * (RESIDENT as u64 + 16) * waves;
+        let most = groups.saturating_mul(waves).min(workers + 2 * COOPERATIVE_WAVES);
+        let calls = HostCalls::new(memory, most, Arc::clone(self.output())).ok_or(EmuError::OutOfMemory(most << 12))?;
+        let buffer = calls.buffer();
+        memory.set_calls(calls);
+        Ok((buffer, heap))
+    }
+}
+
+/// Why a launch was stopped, with what is known of its host calls.
+pub(crate) fn explained(mut error: EmuError, memory: &Memory) -> EmuError {
+    let is_other_layout = memory.calls().is_some_and(|calls| calls.is_other_layout(memory));
+    if let EmuError::Fault { message, .. } = &mut error
+        && is_other_layout
+    {
+        let why = "its device library is newer than ROCm 7, and the host calls of that are not supported";
+        *message = format!("{message}: {why}").into();
+    }
+    error
+}
