@@ -35,14 +35,14 @@ def _folder() -> tempfile.TemporaryDirectory:
 
 
 @functools.cache
-def build(source: str, target: str = "gfx90a", version: int = 5) -> Path:
+def build(source: str, target: str = "gfx90a", version: int = 5, flags: tuple[str, ...] = ()) -> Path:
     """The code object of HIP source text, linked with the device library."""
     if not (LIBRARY / "ockl.bc").exists():
         pytest.skip("ROCM IS MISSING: no device library; `make setup-rocm` installs ROCm 5.2.3 on Debian 12")
     out = Path(_folder().name) / f"{len(list(Path(_folder().name).iterdir()))}.hsaco"
     command = [
         "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", f"--rocm-device-lib-path={LIBRARY}", "-w",
-        f"--offload-arch={target}", f"-mcode-object-version={version}", "--no-gpu-bundle-output", "-O2", "-g", "-",
+        f"--offload-arch={target}", f"-mcode-object-version={version}", "--no-gpu-bundle-output", "-O2", "-g", *flags, "-",
         "-o", str(out),
     ]  # fmt: skip
     subprocess.run(command, check=True, input=(_HEAD + source).encode())

@@ -195,7 +195,7 @@ impl Device {
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         sched::agree(&mut outcomes);
         let observed = self.report(&module, kernel, &mut programs, outcomes, start, watched);
-        let observed = observed.map_err(|error| hostcall::explained(error, &shared.memory));
+        let observed = observed.map_err(|error| hostcall::explained(error, kernel, &shared.memory));
         if !watched {
             self.keep_programs(key, programs);
         }

@@ -185,13 +185,23 @@ impl Device {
     }
 }
 
-/// Why a launch was stopped, with what is known of its host calls.
-pub(crate) fn explained(mut error: EmuError, memory: &Memory) -> EmuError {
+/// A buffer that a kernel prints into has its size here; without one, this is where the kernel looks.
+const SIZE_OF_NO_BUFFER: u64 = 4;
+
+/// Why a launch of a kernel was stopped, with what is known of its host calls.
+pub(crate) fn explained(mut error: EmuError, kernel: &Kernel, memory: &Memory) -> EmuError {
     let is_other_layout = memory.calls().is_some_and(|calls| calls.is_other_layout(memory));
-    if let EmuError::Fault { message, .. } = &mut error
-        && is_other_layout
-    {
-        let why = "its device library is newer than ROCm 7, and the host calls of that are not supported";
+    let prints_into_buffer = has_hidden(kernel, "hidden_printf_buffer");
+    if let EmuError::Fault { message, address, .. } = &mut error {
+        let why = match *address {
+            _ if is_other_layout => {
+                "its device library is newer than ROCm 7, and the host calls of that are not supported"
+            }
+            Some(0..=SIZE_OF_NO_BUFFER) if prints_into_buffer => {
+                "it prints into a buffer (hidden_printf_buffer), which is not supported: -mprintf-kind=hostcall"
+            }
+            _ => return error,
+        };
         *message = format!("{message}: {why}").into();
     }
     error
