@@ -111,6 +111,17 @@ def test_two_targets_take_turns_in_one_process(on_gpu):
     assert waves == [(256, 1, 1), (128, 1, 1), (256, 1, 1)]
 
 
+def test_a_kernel_that_was_kept_for_another_target_is_refused(on_gpu):
+    x = luthier.triton.tensor(np.zeros(512, np.float32))
+    on_gpu("gfx942")
+    kept = copy_kernel[(1,)](x, x, 512, BLOCK=512)
+    kept[(1, 1, 1)](x, x, 512, 512)
+    on_gpu("gfx1201")
+    copy_kernel[(1,)](x, x, 512, BLOCK=512)
+    with pytest.raises(lt.ArgumentError, match="copy_kernel was compiled for gfx942, and the device is gfx1201"):
+        kept[(1, 1, 1)](x, x, 512, 512)
+
+
 def _in_child(queue):
     x, out = np.arange(512, dtype=np.int32), np.zeros(512, np.int32)
     copy_kernel[(1,)](x, out, 512, BLOCK=512)

@@ -1,7 +1,8 @@
 """Libraries of Triton kernels that others wrote, against torch on the CPU, in strict mode. docs/triton.md has the figures.
 
-With LUTHIER_TRITON_LIBRARY=1, where torch, flag-gems and liger-kernel are installed (torch for CPUs; the libraries with
-``pip install --no-deps``, and PyYAML and SQLAlchemy for flag-gems). LUTHIER_TRITON_LIBRARY=gfx950,gfx1250 for other targets.
+With LUTHIER_TRITON_LIBRARY=gfx942 or another target (one a process: flag-gems keeps what was compiled), where torch, flag-gems
+and liger-kernel are installed (torch for CPUs; the libraries with ``pip install --no-deps``, and PyYAML and SQLAlchemy for
+flag-gems).
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import os
 
 import pytest
 
-ASKED = os.environ.get("LUTHIER_TRITON_LIBRARY", "")
-if not ASKED:
-    pytest.skip("libraries of Triton kernels are asked for by LUTHIER_TRITON_LIBRARY=1", allow_module_level=True)
+TARGET = os.environ.get("LUTHIER_TRITON_LIBRARY", "")
+if not TARGET:
+    pytest.skip("libraries of Triton kernels are asked for by LUTHIER_TRITON_LIBRARY=gfx942", allow_module_level=True)
 LIBRARIES = {"flag_gems": "gems", "liger_kernel": "liger"}
 absent = [name for name in ("triton", "torch", *LIBRARIES) if importlib.util.find_spec(name) is None]
 if absent:
@@ -22,8 +23,7 @@ if absent:
 
 import luthier.triton  # noqa: E402
 
-TARGETS = ["gfx942", "gfx1201"] if ASKED == "1" else ASKED.split(",")
-luthier.triton.install(TARGETS[0])  # the libraries ask for the device when they are imported
+luthier.triton.install(TARGET)  # the libraries ask for the device when they are imported
 from triton_libraries.operator import OPERATORS  # noqa: E402
 
 for name in LIBRARIES.values():
@@ -31,13 +31,12 @@ for name in LIBRARIES.values():
 luthier.triton.uninstall()
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("operator", [pytest.param(o, id=f"{o.library}-{o.name}") for o in OPERATORS])
-def test_an_operator_of_a_library_computes_what_torch_does(operator, target, on_gpu, tmp_path, monkeypatch):
+def test_an_operator_of_a_library_computes_what_torch_does(operator, on_gpu, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))  # flag-gems keeps what it has tuned there
-    on_gpu(target)
+    on_gpu(TARGET)
     operator.check()
-    assert luthier.triton.last.module.device.processor == target
+    assert luthier.triton.last.module.device.processor == TARGET
 
 
 def test_there_are_many():

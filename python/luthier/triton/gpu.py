@@ -6,6 +6,7 @@ Each processor has one, with a number of its own, by which Triton keeps apart wh
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import os
 import warnings
 from dataclasses import dataclass, field
@@ -77,7 +78,6 @@ class Gpu:
         self.findings = "warn"
         self.schedule: str | None = None
         self.functions: dict[int, Function] = {}
-        self._next = 1
         #: Of all launches: what autotuning compares.
         self.instructions = 0
 
@@ -88,9 +88,19 @@ class Gpu:
 
     def add(self, name: str, data: bytes) -> tuple[int, Function]:
         """Takes a kernel in; gives its number."""
-        handle, self._next = self._next, self._next + 1
+        handle = next(_handles)
         function = self.functions[handle] = Function(name, data)
         return handle, function
+
+    def function(self, handle: int) -> Function:
+        """The kernel with a number. ArgumentError if it was compiled for another GPU: some programs keep what Triton has
+        compiled and do not ask again."""
+        found = self.functions.get(handle)
+        if found is None:
+            others = [(gpu.processor, gpu.functions[handle].name) for gpu in _gpus.values() if handle in gpu.functions]
+            name, kernel = others[0] if others else ("another device", f"number {handle}")
+            raise ArgumentError(f"kernel {kernel} was compiled for {name}, and the device is {self.processor}: compile it anew")
+        return found
 
     def loaded(self, function: Function) -> Module:
         """The kernel's module, with the tools that are attached by now."""
@@ -133,6 +143,8 @@ class Gpu:
 
 
 _gpus: dict[str, Gpu] = {}
+#: The numbers of kernels, of all GPUs.
+_handles = itertools.count(1)
 _current: Gpu | None = None
 _last: RunResult | None = None
 _attachments: list[Attachment] = []

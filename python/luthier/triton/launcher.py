@@ -63,7 +63,7 @@ class Launcher:
         self, programs: tuple[int, int, int], stream: Any, handle: int, packed_metadata: Sequence[int], args: Sequence[Any]
     ) -> None:
         gpu = current()
-        function = gpu.functions[handle]
+        function = gpu.function(handle)
         waves, workgroups, lds = packed_metadata[:3]
         if self._is_flat:
             kinds, names, values = self._flat_kinds, self._flat_names, [args[i] for i in self._flat]
