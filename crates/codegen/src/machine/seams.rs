@@ -229,7 +229,9 @@ impl<'a> Seam<'a> {
             }
             trial.go_by(&facts);
         }
-        trial.rest(self.mode, self.inserted.iter(), |reg| live.contains(reg))
+        let left = trial.rest(self.mode, self.inserted.iter(), |reg| live.contains(reg));
+        // Code inserted further on may take registers that are dead here, and looks back no further than the window.
+        left.or_else(|| trial.unwaited(self.mode))
     }
 
     /// Vector instructions among the inserted ones read one of these scalars.

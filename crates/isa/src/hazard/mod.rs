@@ -377,6 +377,11 @@ impl Hazards {
         (states > 0).then_some(Remedy::States(states as u32))
     }
 
+    /// What waits for scalars that were written and not waited for, whether or not they are live.
+    pub fn unwaited(&self, mode: Mode) -> Option<Remedy> {
+        self.scalars.rest(mode.target(), |_| true).map(Remedy::Cure)
+    }
+
     /// How much of the distance is missing, if any.
     #[inline]
     fn missing(&self, rule: &'static Rule, reg: Reg) -> Option<(u64, Missing)> {

@@ -95,7 +95,8 @@ k:
 //| 0x3158          s_waitcnt_depctr 0xfffe
 //| 0x315c          s_mov_b64 exec, s[6:7]
 //| 0x3160          s_cmp_lg_u32 s0, 0
-//| 0x3164  0x1328  s_cbranch_scc1 2  -> 0x3170
-//| 0x3168  0x132c  global_store_b32 v1, v2, s[2:3]
-//| 0x3170  0x1334  s_endpgm
+//| 0x3164          s_waitcnt_depctr 0xf1fc
+//| 0x3168  0x1328  s_cbranch_scc1 2  -> 0x3174
+//| 0x316c  0x132c  global_store_b32 v1, v2, s[2:3]
+//| 0x3174  0x1334  s_endpgm
 //| k: 106 to 106 SGPRs, 24 to 24 VGPRs, 16 to 16 waves
