@@ -11,7 +11,7 @@ use luthier_lifter::{
 use super::bodies::Spotted;
 use super::edges::Edge;
 use super::indexing::Indexing;
-use super::pcrel::{Pc, PcPlans, jump_target};
+use super::pcrel::{Pc, PcPlans};
 use super::{ChunkMap, Copied, KernelEntry, Refusal, Spot, entry, hints};
 use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
@@ -275,16 +275,12 @@ impl Copier<'_> {
             }
             Some(Pc::Folded { getpc_at, to }) => return self.fold(inst, getpc_at, to),
             Some(Pc::FoldedHigh { to }) => return self.fold_high(inst, to),
+            Some(Pc::Aimed { to }) => return self.branch(to),
             None => {}
         }
         let flags = inst.info().flags;
         if flags.contains(Flags::CALL | Flags::INDIRECT) && self.env.plan.beside.is_some() {
             return self.call_copy(i, inst, vaddr);
-        }
-        let block = self.env.program.block_of(i);
-        let jumps = flags.contains(Flags::INDIRECT) && self.env.program.block(block).terminator == Terminator::Jump;
-        if jumps && self.env.plan.beside.is_some() {
-            return self.jump_to_copy(block, inst, vaddr);
         }
         self.out.chunk.push(inst);
         let direct =
@@ -301,16 +297,6 @@ impl Copier<'_> {
 }
 
 impl Copier<'_> {
-    /// A jump through a register pair, which holds an address in the original: it goes to the copy.
-    fn jump_to_copy(&mut self, block: BlockId, inst: &Inst, vaddr: u64) -> Result<(), Refusal> {
-        let target = jump_target(self.env, block);
-        let to = target.and_then(|target| self.map.target(self.env, self.func, target, false));
-        let to = to.ok_or_else(|| {
-            Refusal::Reason(format!("{inst} at {vaddr:#x} goes to {:#x}, which is not copied", target.unwrap_or(0)))
-        })?;
-        self.branch(to)
-    }
-
     /// A call through a register pair, which holds the original's address: it goes to the copy.
     fn call_copy(&mut self, i: InstrId, inst: &Inst, vaddr: u64) -> Result<(), Refusal> {
         let program = self.env.program;

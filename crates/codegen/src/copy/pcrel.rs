@@ -2,7 +2,7 @@
 //!
 //! Where the sum that is built on it follows at once, the difference goes into the sum's literals, and nothing is
 //! added. Elsewhere the difference is added behind it. A jump to a known place inside copied code (the compiler's long
-//! branches) is aimed at the copy.
+//! branches) leads to the copy: by its sum, where nothing else sees that, or else by a branch in its stead.
 
 use std::collections::HashMap;
 
@@ -28,6 +28,8 @@ pub enum Pc {
     Folded { getpc_at: InstrId, to: Place },
     /// The `s_addc_u32` of the same.
     FoldedHigh { to: Place },
+    /// A jump through a register pair that holds an address in the original: a branch to the copy.
+    Aimed { to: Place },
 }
 
 #[derive(Debug, Default)]
@@ -41,19 +43,12 @@ impl PcPlans {
         let mut plans = HashMap::new();
         for block in program.function(func).blocks.iter() {
             let b = program.block(block);
-            let mut jump = None;
-            if b.terminator == Terminator::Jump && env.plan.beside.is_none() {
-                let at = b.instrs.last().map_or(0, |i| program.vaddr(i));
-                let target = jump_target(env, block).ok_or_else(|| format!("the jump at {at:#x} goes nowhere"))?;
-                // The first instruction of a called function is left to the branch that is put there.
-                let called = program.function_at(target).is_some_and(|f| f != func && !is_kernel(env, f));
-                jump = (!called).then_some((at, target));
-            }
+            let jump = jump_of(env, map, func, block)?;
             if b.terminator == Terminator::UnknownJump {
                 let at = b.instrs.last().map_or(0, |i| program.vaddr(i));
                 return Err(format!("the jump at {at:#x} goes to an unknown place"));
             }
-            let mut jump_done = jump.is_none();
+            let mut folded = false;
             for i in b.instrs.iter() {
                 if !program.inst(i).info().flags.contains(luthier_isa::Flags::GETPC) {
                     continue;
@@ -65,20 +60,17 @@ impl PcPlans {
                 };
                 let value = pc.wrapping_add(sum.constant);
                 let mut to = Place::Original(value);
-                if let Some((at, target)) = jump
-                    && value == target
-                    && only_for_jump(env, block, &sum, target)
+                if let Some(jump) = jump.as_ref().filter(|jump| value == jump.target && env.plan.beside.is_none())
+                    && only_for_jump(env, block, &sum, value)
                 {
-                    to = map
-                        .target(env, func, target, false)
-                        .ok_or_else(|| format!("the jump at {at:#x} leads to {target:#x}, which is not copied"))?;
-                    jump_done = true;
+                    to = jump.to;
+                    folded = true;
                 }
                 plans.insert(sum.low, Pc::Folded { getpc_at: i, to });
                 plans.insert(sum.high, Pc::FoldedHigh { to });
             }
-            if let (false, Some((at, target))) = (jump_done, jump) {
-                return Err(format!("the jump at {at:#x} to {target:#x} cannot be aimed at the copy"));
+            if let Some(jump) = jump.filter(|_| !folded) {
+                plans.insert(jump.inst, Pc::Aimed { to: jump.to });
             }
         }
         Ok(PcPlans { plans })
@@ -94,10 +86,30 @@ impl PcPlans {
     }
 }
 
-/// Where a jump through a register pair goes.
-pub(super) fn jump_target(env: &Env, block: BlockId) -> Option<u64> {
-    let exit = env.program.exits_of(block).first().map(|exit| exit.target);
-    exit.or_else(|| env.program.succs(block).first().map(|next| env.program.block_vaddr(*next)))
+/// A jump through a register pair that stays in the code that is copied.
+struct Jump {
+    inst: InstrId,
+    target: u64,
+    to: Place,
+}
+
+/// The jump that ends the block, if it does not go to a function that is called as well: the first instruction of that
+/// one's original leads to its copy.
+fn jump_of(env: &Env, map: &ChunkMap, func: FuncId, block: BlockId) -> Result<Option<Jump>, String> {
+    let program = env.program;
+    let b = program.block(block);
+    let Some(inst) = b.instrs.last().filter(|_| b.terminator == Terminator::Jump) else { return Ok(None) };
+    let at = program.vaddr(inst);
+    let exit = program.exits_of(block).first().map(|exit| exit.target);
+    let target = exit.or_else(|| program.succs(block).first().map(|next| program.block_vaddr(*next)));
+    let target = target.ok_or_else(|| format!("the jump at {at:#x} goes nowhere"))?;
+    let called = program.function_at(target).is_some_and(|f| f != func && !is_kernel(env, f));
+    if called && env.plan.beside.is_none() {
+        return Ok(None);
+    }
+    let to = map.target(env, func, target, false);
+    let to = to.ok_or_else(|| format!("the jump at {at:#x} leads to {target:#x}, which is not copied"))?;
+    Ok(Some(Jump { inst, target, to }))
 }
 
 fn is_kernel(env: &Env, f: FuncId) -> bool {
