@@ -57,26 +57,6 @@ pub fn wave_add(mode: Mode) -> WaveAdd {
     }
 }
 
-/// Vector reads of SGPRs that the hardware holds on to: an SGPR that was read and is written after that needs a wait
-/// before its next read. See `stale`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HeldReads {
-    /// A vector instruction that reads another SGPR ends it.
-    pub until_next: bool,
-    /// A memory instruction waits for all that was written.
-    pub memory_waits: bool,
-}
-
-/// None where the hardware looks after it.
-pub fn held_reads(mode: Mode) -> Option<HeldReads> {
-    match (mode.target().generation(), mode.wave()) {
-        // Reads as a lane mask only.
-        (Generation::Gfx11, Wave::W64) => Some(HeldReads { until_next: true, memory_waits: false }),
-        (Generation::Gfx12, _) => Some(HeldReads { until_next: false, memory_waits: true }),
-        _ => None,
-    }
-}
-
 /// What memory instructions want before EXEC changes behind them: the immediate of `s_waitcnt_depctr`.
 pub fn before_exec(mode: Mode) -> Option<i64> {
     match mode.target().generation() {

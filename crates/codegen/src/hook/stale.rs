@@ -4,132 +4,72 @@
 //! next read. LLVM puts one where it has seen all three; the first may have been in front of the part, so that every SGPR
 //! counts as read there.
 
-use luthier_isa::{Field, Flags, Inst, Operand, Reg, op::Op};
+use luthier_isa::hazard::{Facts, Hazards, Remedy, Scalars};
+use luthier_isa::{Inst, RegSet};
 
 use super::{
     analyse::successors,
     edit::{self, Change},
-    guard,
     object::Code,
-    processor::{self, HeldReads},
 };
+use crate::machine::{Operations, cures::Cures};
 
-/// Sets of scalar codes.
-type Scalars = u128;
-
-const VCC: Scalars = 3 << 106;
-/// The even ones.
-const EVEN: Scalars = Scalars::MAX / 3;
-
-/// What is known in front of an instruction.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct State {
-    read: Scalars,
-    /// Written since, by which unit.
-    by_scalar: Scalars,
-    by_vector: Scalars,
-}
-
-impl State {
-    fn join(self, other: State) -> State {
-        State {
-            read: self.read | other.read,
-            by_scalar: self.by_scalar | other.by_scalar,
-            by_vector: self.by_vector | other.by_vector,
-        }
-    }
-}
+/// In front of one instruction.
+const MOST_WAITS: usize = 8;
 
 /// Puts the waits in. An error is a sentence about the hook.
 pub fn wait(code: &mut Code) -> Result<(), String> {
     let Some(first) = code.insts.first() else { return Ok(()) };
     let mode = first.info().mode;
-    let Some(held) = processor::held_reads(mode) else { return Ok(()) };
-    let mut states: Vec<Option<State>> = vec![None; code.insts.len()];
-    states[0] = Some(State { read: Scalars::MAX, ..State::default() });
+    let ops = Operations::of(mode).map_err(|e| e.to_string())?;
+    let facts: Vec<Facts> = code.insts.iter().map(Facts::of).collect();
+    let before = states(code, &facts);
+    let cures = Cures { mode, idle: None };
+    let mut changes: Vec<Change> = code.insts.iter().map(|i| Change::none(*i)).collect();
+    for ((change, state), facts) in changes.iter_mut().zip(before).zip(&facts) {
+        let Some(mut state) = state.map(alone) else { continue };
+        for _ in 0..MOST_WAITS {
+            let Some(Remedy::Cure(cure)) = state.needed(facts).map(|missing| missing.remedy) else { break };
+            let waits: Vec<Inst> = cures.insts(&ops, cure).map_err(|e| e.to_string())?;
+            waits.iter().for_each(|wait| state.check(&Facts::of(wait), 0, |_| {}));
+            change.before.extend(waits);
+        }
+    }
+    if changes.iter().all(|change| change.before.is_empty()) { Ok(()) } else { edit::apply(code, changes) }
+}
+
+/// What is known of scalars in front of each instruction, on all ways there; what had to be waited for was waited for.
+fn states(code: &Code, facts: &[Facts]) -> Vec<Option<Scalars>> {
+    let mut states: Vec<Option<Scalars>> = vec![None; facts.len()];
+    let mut entry = Scalars::default();
+    entry.assume_read(&RegSet::EMPTY);
+    states[0] = Some(entry);
     let mut work = vec![0];
     while let Some(index) = work.pop() {
-        let Some(before) = states[index] else { continue };
-        let (_, after) = step(&code.insts[index], before, held);
+        let Some(before) = states[index].clone() else { continue };
+        let mut state = alone(before);
+        state.check(&facts[index], 0, |_| {});
+        let after = state.scalars();
         for next in successors(&code.insts, &code.offsets, index).into_iter().flatten() {
-            if next < states.len() {
-                let joined = states[next].map_or(after, |s| s.join(after));
-                if states[next] != Some(joined) {
-                    states[next] = Some(joined);
-                    work.push(next);
+            let more = match states.get_mut(next) {
+                Some(Some(known)) => known.join(&after),
+                Some(unknown) => {
+                    *unknown = Some(after.clone());
+                    true
                 }
+                None => false,
+            };
+            if more {
+                work.push(next);
             }
         }
     }
-    let mut changes: Vec<Change> = code.insts.iter().map(|i| Change::none(*i)).collect();
-    let mut any = false;
-    for (change, state) in changes.iter_mut().zip(states) {
-        let Some((Some(immediate), _)) = state.map(|s| step(&change.inst, s, held)) else { continue };
-        let immediate = Operand::Imm(immediate.cast_signed().into());
-        change.before.push(guard::build(mode, Op::SWaitcntDepctr, &[immediate])?);
-        any = true;
-    }
-    if any { edit::apply(code, changes) } else { Ok(()) }
+    states
 }
 
-/// The wait that is needed in front of the instruction, and what is known behind it.
-fn step(inst: &Inst, mut state: State, held: HeldReads) -> (Option<u16>, State) {
-    let info = inst.info();
-    if info.op() == Op::SWaitcntDepctr {
-        let waits = inst.field(Field::Simm16).unwrap_or(0);
-        if waits & 1 == 0 {
-            state.by_scalar = 0;
-        }
-        if waits >> 9 & 7 == 0 {
-            state.by_vector &= VCC;
-        }
-        if waits >> 1 & 1 == 0 {
-            state.by_vector &= !VCC;
-        }
-        return (None, state);
-    }
-    if held.memory_waits && info.flags.intersects(Flags::SMEM | Flags::VMEM) {
-        (state.by_scalar, state.by_vector) = (0, 0);
-        return (None, state);
-    }
-    let vector = info.flags.contains(Flags::VALU);
-    if !vector && !info.flags.contains(Flags::SALU) {
-        return (None, state);
-    }
-    let (mut reads, mut writes): (Scalars, Scalars) = (0, 0);
-    inst.for_each_access(|a| {
-        let is_vcc = a.reg == Reg::VCC_LO || a.reg == Reg::VCC_HI;
-        if is_vcc || !a.implicit && a.reg.index() < Reg::M0.index() {
-            let bit = 1 << a.reg.index();
-            reads |= if a.access.reads() { bit } else { 0 };
-            writes |= if a.access.writes() { bit } else { 0 };
-        }
-    });
-    let mut immediate = None;
-    let late = reads & state.by_scalar;
-    // The SALU waits by itself for what vector instructions write.
-    let late_vector = if vector { reads & state.by_vector } else { 0 };
-    if late | late_vector != 0 {
-        let mut waits: u16 = !0;
-        if late != 0 {
-            waits &= !1;
-            state.by_scalar = 0;
-        }
-        if late_vector & !VCC != 0 {
-            waits &= !(7 << 9);
-            state.by_vector &= VCC;
-        }
-        if late_vector & VCC != 0 {
-            waits &= !2;
-            state.by_vector &= !VCC;
-        }
-        immediate = Some(waits);
-    }
-    let risky = writes & state.read;
-    *(if vector { &mut state.by_vector } else { &mut state.by_scalar }) |= risky;
-    if vector && reads != 0 {
-        let low = (reads | reads >> 1) & EVEN;
-        state.read = if held.until_next { reads } else { state.read | low | low << 1 };
-    }
-    (immediate, state)
+/// A wave of which nothing else is known.
+fn alone(scalars: Scalars) -> Hazards {
+    let mut wave = Hazards::brief();
+    wave.set_scalars(scalars);
+    wave
 }

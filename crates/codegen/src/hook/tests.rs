@@ -94,20 +94,32 @@ fn check(t: &Template) {
     let places: RegSet = t.args.iter().flatten().flatten().flat_map(|a| a.range.units()).collect();
     assert!(t.live_in.iter().all(|r| places.contains(r) || !r.is_sgpr()), "{:?}", t.live_in);
     rename(t);
-    // Whatever vector instructions of the application have read, the instructions keep away from each other. What comes
-    // behind a branch is not looked at together with what comes before it.
-    let fresh = || {
-        let mut hazards = Hazards::default();
-        hazards.assume_read(&RegSet::EMPTY);
-        hazards
-    };
-    let mut hazards = fresh();
-    for inst in &t.insts {
-        hazards.check(&Facts::of(inst), 0, |missing| {
-            panic!("{}: {inst}: {}: {}", inst.info().mode.target().name(), missing.what, missing.remedy)
-        });
-        if inst.info().flags.contains(Flags::BRANCH) && !inst.info().flags.contains(Flags::COND_BRANCH) {
-            hazards = fresh();
+    keeps_apart(t);
+}
+
+/// Whatever vector instructions of the application have read, the instructions keep away from each other, on each way
+/// that runs none more than twice, as far as there are not too many.
+fn keeps_apart(t: &Template) {
+    const MOST_WAYS: usize = 500;
+    let sizes = t.insts.iter().scan(0, |end, inst| Some(std::mem::replace(end, *end + inst.size() as u32)));
+    let offsets: Vec<u32> = sizes.collect();
+    let facts: Vec<Facts> = t.insts.iter().map(Facts::of).collect();
+    let mut hazards = Hazards::brief();
+    hazards.assume_read(&RegSet::EMPTY);
+    let mut ways = vec![(0, hazards, vec![0u8; t.insts.len()])];
+    for _ in 0..MOST_WAYS {
+        let Some((mut at, mut hazards, mut runs)) = ways.pop() else { break };
+        while at < t.insts.len() && runs[at] < 2 {
+            let inst = &t.insts[at];
+            runs[at] += 1;
+            hazards.check(&facts[at], 0, |missing| {
+                panic!("{}: {inst}: {}: {}", inst.info().mode.target().name(), missing.what, missing.remedy)
+            });
+            let next = super::analyse::successors(&t.insts, &offsets, at);
+            if let (Some(_), Some(taken)) = (next[0], next[1]) {
+                ways.push((taken, hazards.clone(), runs.clone()));
+            }
+            at = next[0].or(next[1]).unwrap_or(t.insts.len());
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`convention`] | what a called function may change |
+//! | [`cures`] | what waits for what hazards ask for |
 //! | [`file`] | register files |
 //! | [`operations`] | the instructions that placement writes itself |
 //! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
@@ -15,7 +16,7 @@
 //! | [`seams`] | wait states and the like between inserted code and what surrounds it |
 
 pub mod convention;
-mod cures;
+pub mod cures;
 pub mod file;
 mod issued;
 pub mod operations;

@@ -141,6 +141,16 @@ impl Scalars {
         (self.by_scalar, self.by_vector) = (written, written);
     }
 
+    /// Where two ways meet: what may be so on either. Whether that is more than was known here.
+    pub fn join(&mut self, other: &Scalars) -> bool {
+        let known = (self.read, self.by_scalar, self.by_vector, self.rests);
+        self.read |= other.read;
+        self.by_scalar |= other.by_scalar;
+        self.by_vector |= other.by_vector;
+        self.rests = self.rests.min(other.rests);
+        known != (self.read, self.by_scalar, self.by_vector, self.rests)
+    }
+
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         (self.read, self.by_scalar, self.by_vector, self.rests) = (0, 0, 0, 0);
