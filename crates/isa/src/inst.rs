@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::decode::Decoder;
+use crate::op::Op;
 use crate::opcode::Legality;
 use crate::operand::{self, Operand};
 use crate::tables::class;
@@ -347,8 +348,12 @@ impl Inst {
         self.size = self.info.size + 8;
     }
 
-    /// Where a direct branch or call goes, given its own address.
+    /// Where a direct branch or call goes, given its own address. An `s_add_pc_i64` of a constant is one.
     pub fn branch_target(&self, pc: u64) -> Option<u64> {
+        if self.info.op() == Op::SAddPcI64 {
+            let (info, by) = self.operands().next().filter(|(_, by)| by.is_constant())?;
+            return Some(pc.wrapping_add(self.size() as u64).wrapping_add(by.bits(info.ty)?));
+        }
         let direct =
             self.info.flags.intersects(Flags::BRANCH | Flags::CALL) && !self.info.flags.contains(Flags::INDIRECT);
         let Operand::Imm(words) = self.operand_in(Field::Simm16).filter(|_| direct)? else { return None };

@@ -235,7 +235,7 @@ fn classify(info: &'static OpcodeInfo) -> Kind {
     let flags = info.flags;
     let op = info.op();
     let named = match op {
-        Op::SBranch => Kind::Branch,
+        Op::SBranch | Op::SAddPcI64 => Kind::Branch,
         Op::SCallB64 => Kind::CallDirect,
         Op::SSwappcB64 => Kind::Swappc,
         Op::SSetpcB64 => Kind::Setpc,

@@ -202,7 +202,10 @@ impl Draft {
                     Some(target) => {
                         edge(flow, target);
                     }
-                    None => flow.issues.push((vaddr, IssueKind::UnresolvedJump { why: crate::why::Unresolved::Lost })),
+                    None => {
+                        flow.refusal.get_or_insert_with(|| format!("{inst} at {vaddr:#x} goes to an unknown place"));
+                        flow.issues.push((vaddr, IssueKind::UnresolvedJump { why: crate::why::Unresolved::Lost }));
+                    }
                 }
                 if !conditional {
                     return Terminator::Branch;

@@ -282,16 +282,19 @@ impl Copier<'_> {
         if flags.contains(Flags::CALL | Flags::INDIRECT) && self.env.plan.beside.is_some() {
             return self.call_copy(i, inst, vaddr);
         }
-        self.out.chunk.push(inst);
-        let direct =
-            flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::CALL) && !flags.contains(Flags::INDIRECT);
-        if let (true, Some(target)) = (direct, inst.branch_target(vaddr)) {
-            let call = flags.contains(Flags::CALL);
-            let Some(to) = self.map.target(self.env, self.func, target, call) else {
-                return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} leads to {target:#x}, which is not copied")));
-            };
-            self.out.chunk.fixups.push(Fixup::Branch { at, to });
+        let Some(target) = inst.branch_target(vaddr) else {
+            self.out.chunk.push(inst);
+            return Ok(());
+        };
+        let Some(to) = self.map.target(self.env, self.func, target, flags.contains(Flags::CALL)) else {
+            return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} leads to {target:#x}, which is not copied")));
+        };
+        // One that goes as far as it likes (gfx1250) needs no such thing here, where islands are put in.
+        if flags.contains(Flags::INDIRECT) {
+            return self.branch(to);
         }
+        self.out.chunk.push(inst);
+        self.out.chunk.fixups.push(Fixup::Branch { at, to });
         Ok(())
     }
 }

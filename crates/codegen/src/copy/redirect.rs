@@ -1,13 +1,15 @@
 //! Leading whoever calls an original function to its copy.
 //!
 //! Function pointers, sums that were not recognised and pointers in memory all hold the original's address. So its
-//! first instruction becomes a branch to the copy: a short one where that reaches, else a long one through a register
-//! pair that no code of the component uses. Where a function is too small for the long one, a short branch leads to a
+//! first instruction becomes a branch to the copy: a short one where that reaches, else a long one through registers
+//! that no code of the component uses. Where a function is too small for the long one, a short branch leads to a
 //! long one in other code that is no longer run.
 
-use luthier_isa::{EncodeError, Inst, Operand, Reg};
+use luthier_isa::hazard::{Facts, Hazards, Remedy};
+use luthier_isa::{EncodeError, Inst, Operand, RegRange, RegSet};
 
-use crate::machine::operations::{Operations, one, pair};
+use crate::machine::cures::Cures;
+use crate::machine::operations::{LITERAL, Operations, one, pair};
 
 /// An original function of which there is a copy.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ pub struct Original {
     pub copy: Option<u64>,
     /// The first address behind the start where code elsewhere may enter.
     pub entered_inside: Option<u64>,
-    /// SCC holds something at the entry.
+    /// SCC may hold something at the entry.
     pub scc_live: bool,
 }
 
@@ -29,11 +31,9 @@ pub struct Original {
 pub struct Patch {
     pub vaddr: u64,
     pub bytes: Vec<u8>,
-    /// The original that needs it, and the register pair that it goes through.
-    pub via: Option<(usize, Reg)>,
+    /// The original that needs it, and the registers that it changes.
+    pub via: Option<(usize, RegRange)>,
 }
-
-const LONG: u64 = 24;
 
 fn reaches(from: u64, to: u64) -> bool {
     let distance = to.wrapping_sub(from + 4) as i64;
@@ -47,22 +47,65 @@ fn short(ops: &Operations, from: u64, to: u64) -> Result<Patch, EncodeError> {
     Ok(Patch { vaddr: from, bytes, via: None })
 }
 
-fn long(ops: &Operations, from: u64, to: u64, original: usize, via: Reg) -> Result<Patch, EncodeError> {
-    let delta = to.wrapping_sub(from + 4);
-    let (low, high) = (via, via.offset(1));
-    let code = [
-        Inst::build(ops.s_getpc_b64, &[pair(via)])?,
-        Inst::build(ops.s_add_u32, &[one(low), one(low), literal(delta as u32)])?,
-        Inst::build(ops.s_addc_u32, &[one(high), one(high), literal((delta >> 32) as u32)])?,
-        Inst::build(ops.s_setpc_b64, &[pair(via)])?,
-    ];
-    let mut bytes = Vec::new();
-    code.iter().for_each(|i| i.encode_into(&mut bytes));
-    Ok(Patch { vaddr: from, bytes, via: Some((original, via)) })
+/// A long branch: through a register pair, and where SCC is kept one more behind it.
+struct Long {
+    insts: Vec<Inst>,
+    /// Bytes in front of the `s_getpc_b64`.
+    before: u64,
 }
 
-fn literal(n: u32) -> Operand {
-    Operand::Literal(n)
+impl Long {
+    /// Hooks may have taken these registers before; so their writes are waited for where that may matter.
+    fn through(ops: &Operations, via: RegRange) -> Result<Long, EncodeError> {
+        let (low, high) = (via.first, via.first.offset(1));
+        let kept = (via.count > 2).then(|| via.first.offset(2));
+        let mut code = vec![
+            Inst::build(ops.s_getpc_b64, &[pair(low)])?,
+            Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?,
+            Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?,
+        ];
+        if let Some(kept) = kept {
+            code.insert(0, ops.save_scc(kept)?);
+            code.push(ops.restore_scc(kept)?);
+        }
+        code.push(Inst::build(ops.s_setpc_b64, &[pair(low)])?);
+        let cures = Cures { mode: ops.mode, idle: None };
+        let mut wave = Hazards::brief();
+        wave.assume_read(&RegSet::EMPTY);
+        let (mut insts, mut before) = (Vec::new(), 0);
+        for inst in code {
+            let facts = Facts::of(&inst);
+            if let Some(Remedy::Cure(cure)) = wave.needed(&facts).map(|missing| missing.remedy) {
+                for wait in cures.insts(ops, cure)? {
+                    wave.check(&Facts::of(&wait), 0, |_| {});
+                    insts.push(wait);
+                }
+            }
+            wave.check(&facts, 0, |_| {});
+            if inst.info() == ops.s_getpc_b64 {
+                before = insts.iter().map(|i| i.size() as u64).sum();
+            }
+            insts.push(inst);
+        }
+        Ok(Long { insts, before })
+    }
+
+    fn size(&self) -> u64 {
+        self.insts.iter().map(|inst| inst.size() as u64).sum()
+    }
+
+    fn patch(self, from: u64, to: u64, original: usize, via: RegRange) -> Result<Patch, EncodeError> {
+        let delta = to.wrapping_sub(from + self.before + 4);
+        let mut halves = [delta as u32, (delta >> 32) as u32].into_iter();
+        let mut bytes = Vec::new();
+        for mut inst in self.insts {
+            if inst.operands().any(|(_, value)| value == LITERAL) {
+                inst.set_operand(2, Operand::Literal(halves.next().unwrap_or_default()))?;
+            }
+            inst.encode_into(&mut bytes);
+        }
+        Ok(Patch { vaddr: from, bytes, via: Some((original, via)) })
+    }
 }
 
 /// Why there are no patches.
@@ -81,11 +124,11 @@ impl From<EncodeError> for Failure {
     }
 }
 
-/// The patches for all `originals` (by address). `via` is the register pair for each one's component.
+/// The patches for all `originals` (by address). `via` finds so many registers for each one's component, at an even one.
 pub fn patches(
     ops: &Operations,
     originals: &[Original],
-    via: impl Fn(usize) -> Option<Reg>,
+    via: impl Fn(usize, u8) -> Option<RegRange>,
 ) -> Result<Vec<Patch>, Failure> {
     let mut all = Vec::new();
     // Free bytes of dead code: next free address and end, by original.
@@ -99,27 +142,28 @@ pub fn patches(
             free[i].0 += 4;
             continue;
         }
-        let fail = |reason: String| Err(Failure::Original { original: i, reason });
-        if original.scc_live {
-            return fail(format!("{} expects a value in SCC, which a long branch changes", original.name));
-        }
-        let Some(via) = via(i) else {
-            return fail(format!(
-                "no SGPR pair is unused, and the copy of {} is out of a short branch's reach",
+        let count = if original.scc_live { 3 } else { 2 };
+        let Some(via) = via(i, count) else {
+            let reason = format!(
+                "{count} SGPRs in a row are not unused, and the copy of {} is out of a short branch's reach",
                 original.name
-            ));
+            );
+            return Err(Failure::Original { original: i, reason });
         };
-        if end(original) - original.vaddr >= LONG {
-            all.push(long(ops, original.vaddr, copy, i, via)?);
-            free[i].0 += LONG;
+        let long = Long::through(ops, via)?;
+        let size = long.size();
+        if end(original) - original.vaddr >= size {
+            all.push(long.patch(original.vaddr, copy, i, via)?);
+            free[i].0 += size;
         } else {
             free[i].0 += 4;
-            too_small.push((i, copy, via));
+            too_small.push((i, copy, via, long));
         }
     }
-    for (i, copy, via) in too_small {
+    for (i, copy, via, long) in too_small {
         let from = originals[i].vaddr;
-        let fits = |f: &&mut (u64, u64)| f.1.saturating_sub(f.0) >= LONG && reaches(from, f.0);
+        let size = long.size();
+        let fits = |f: &&mut (u64, u64)| f.1.saturating_sub(f.0) >= size && reaches(from, f.0);
         // The nearest room: search outwards from the function itself.
         let (before, behind) = free.split_at_mut(i);
         let room = behind.iter_mut().take(4096).find(fits).or_else(|| before.iter_mut().rev().take(4096).find(fits));
@@ -128,8 +172,8 @@ pub fn patches(
             return Err(Failure::Original { original: i, reason });
         };
         all.push(short(ops, from, room.0)?);
-        all.push(long(ops, room.0, copy, i, via)?);
-        room.0 += LONG;
+        all.push(long.patch(room.0, copy, i, via)?);
+        room.0 += size;
     }
     Ok(all)
 }

@@ -58,18 +58,18 @@ pub fn redirect(
             scc_live: !kernel && Liveness::of(program, f).live_in(function.entry).contains(Reg::SCC),
         });
     }
-    // Only now is it known whether a pair is needed; one that hooks use between times will do.
-    let via = |i: usize| {
+    // Only now is it known whether registers are needed; those that hooks use between times will do.
+    let via = |i: usize, count: u8| {
         let env = &components[functions[order[i]].0].env;
         let mut taken: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
         taken.subtract(&env.never_used);
         taken.union_with(&env.reserved);
-        Free::outside(&taken, File::Sgpr.first_unit(), env.limits.sgprs).find(2, 2, 0).map(Reg::sgpr)
+        Free::outside(&taken, File::Sgpr.first_unit(), env.limits.sgprs).find(count, 2, 0).map(|n| RegRange::new(Reg::sgpr(n), count))
     };
     match redirect::patches(&base.machine.ops, &originals, via) {
         Ok(patches) => {
-            for (original, reg) in patches.iter().filter_map(|p| p.via) {
-                components[functions[order[original]].0].highest.note(RegRange::new(reg, 2));
+            for (original, range) in patches.iter().filter_map(|p| p.via) {
+                components[functions[order[original]].0].highest.note(range);
             }
             Ok(patches)
         }
