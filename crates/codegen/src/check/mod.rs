@@ -23,6 +23,7 @@
 //! | `base` | the wave's scratch, where code has to find it |
 //! | `keep` | values from before an instruction, kept for hooks behind it |
 
+mod arrivals;
 mod base;
 mod ends;
 mod flight;
@@ -197,7 +198,7 @@ impl<'a> Checker<'a> {
                 r if r.is_vgpr() => given.vgprs.max(has.vgprs),
                 _ => return,
             };
-            if a.access.writes() && a.reg.number() >= most {
+            if a.access.writes() && a.reg.number() >= most && !self.q.env.allocated_at(self.q.site.address).has(a.reg) {
                 beyond = Some(a.reg);
             }
         });

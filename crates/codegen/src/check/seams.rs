@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use luthier_isa::hazard::{Facts, Hazards};
+use luthier_isa::hazard::{Facts, Hazards, Scalars};
 use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::{Decoder, Flags, Inst, Reg, RegSet, VgprMsb};
 
+use super::arrivals::arrivals;
 use super::marked::{marked, unread};
 use super::{Violation, Wrong};
 use crate::layout::chunk::{Chunk, ChunkId, Fixup, Place};
@@ -35,18 +36,24 @@ pub struct Placed {
 pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let code = placed(env, chunk, code);
     let unread = unread(env, &code);
+    let known = if Scalars::matter(env.machine.mode) {
+        arrivals(&code, &entered(env, &code), &unread)
+    } else {
+        BTreeMap::new()
+    };
     let mut pass = Pass { unread, code: &code, state: Hazards::default(), found: Vec::new() };
     pass.restart();
     // Straight on.
     let mut branches = BTreeMap::new();
     for (at, placed) in code.iter().enumerate() {
-        pass.step(at);
-        // What a hook's own branch leads to has to know what was read in front of it, however far.
-        if placed.origin.is_none() && placed.to.is_some() {
-            branches.insert(at, pass.state.scalars());
-        }
-        if ends(&placed.inst) {
+        if at == 0 || ends(&code[at - 1].inst) {
             pass.restart();
+            known.get(&at).into_iter().for_each(|known| pass.state.set_scalars(known.clone()));
+        }
+        pass.step(at);
+        // What a branch leads to has to know what was read in front of it, however far.
+        if placed.to.is_some() && !known.is_empty() {
+            branches.insert(at, pass.state.scalars());
         }
     }
     // Along the branches.
@@ -70,6 +77,17 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     found.sort_by_key(|v| v.0);
     found.dedup();
     found.into_iter().map(|(at, kind)| Violation { address: address(&code, at), kind }).collect()
+}
+
+/// Where code elsewhere may lead to.
+fn entered(env: &Env, code: &[Placed]) -> Vec<usize> {
+    let func = code.iter().find_map(|p| p.origin).and_then(|v| env.program.instr_at(v)).map(|i| env.program.func_of(i));
+    let Some(function) = func.map(|f| env.program.function(f)) else { return Vec::new() };
+    let first = env.program.block_vaddr(function.entry);
+    let inside = |p: &Placed| p.origin.is_some_and(|v| v == first || function.entered_inside.contains(&v));
+    // What is inserted in front runs as well.
+    let first = |at: usize| (0..at).rev().take_while(|n| code[*n].origin.is_none()).last().unwrap_or(at);
+    code.iter().enumerate().filter(|(_, p)| inside(p)).map(|(at, _)| first(at)).collect()
 }
 
 fn placed(env: &Env, id: ChunkId, chunk: &Chunk) -> Vec<Placed> {

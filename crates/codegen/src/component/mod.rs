@@ -4,6 +4,7 @@
 pub mod counters;
 pub mod describe;
 pub mod scratch;
+mod stack;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -99,6 +100,7 @@ impl<'a> Component<'a> {
             limits = Counts { sgprs: counts.sgprs, vgprs: counts.vgprs.min(256), agprs: counts.agprs };
         }
         let allocated = *allocated.get_or_insert(limits);
+        let allocated_in = allocated_in(base, &functions, &kernels, &used);
         let counters = base.plan.counters.len();
         let (homes, no_counter) = if kernels.is_empty() && !wishes.counters.is_empty() {
             (Homes { homes: vec![None; counters], ..Homes::default() }, Some(Rejection::CounterWithoutKernel))
@@ -126,6 +128,7 @@ impl<'a> Component<'a> {
             never_used,
             limits,
             allocated,
+            allocated_in,
             default_fp_mode,
             replays: base.object.xnack().required() != Some(false) && machine.replays(),
             scratch,
@@ -134,6 +137,22 @@ impl<'a> Component<'a> {
         let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
         Component { functions, kernels, used, env, highest: homes.highest, scratch: 0, refused }
     }
+}
+
+/// For each function, the registers that all kernels which may run it have.
+fn allocated_in(base: &Base, functions: &[FuncId], kernels: &[&Kernel], used: &RegSet) -> HashMap<FuncId, Counts> {
+    let mut all: HashMap<FuncId, Counts> = HashMap::new();
+    if functions.len() == 1 || kernels.len() == 1 {
+        return all;
+    }
+    for kernel in kernels {
+        let counts = base.machine.allocated(kernel, used);
+        let at = functions.iter().find(|f| base.program.function(**f).vaddr == kernel.entry);
+        for f in at.into_iter().flat_map(|f| base.program.reachable(*f)) {
+            all.entry(f).and_modify(|least| *least = least.least(counts)).or_insert(counts);
+        }
+    }
+    all
 }
 
 impl Wishes {

@@ -8,6 +8,7 @@ use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
 use luthier_lifter::{FuncId, InstrId, Program};
 use luthier_loader::Kernel;
 
+use super::stack;
 use crate::copy::entry::PRELOAD_ENTRY;
 use crate::machine::Machine;
 use crate::machine::operations::HwReg;
@@ -22,13 +23,13 @@ pub fn own(
     kernels: &[&Kernel],
     room: u32,
 ) -> Option<OwnScratch> {
-    // Whoever decides how large the stack is puts it where ours would be.
+    // Whoever decides as it runs how large the stack is puts it where ours would be.
     let dynamic = kernels.iter().any(|k| {
         let noted = k.metadata().is_some_and(|m| m.uses_dynamic_stack == Some(true));
         noted || k.descriptor.uses_dynamic_stack()
     });
     let most = kernels.iter().map(|k| k.descriptor.private_segment_fixed_size()).max()?;
-    let own = machine.own_scratch(most, room).filter(|_| !dynamic)?;
+    let own = machine.own_scratch(most, room).filter(|_| !dynamic || stack::is_bounded(program, functions))?;
     let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
     let base = Special::FlatScratch.range(machine);
     let writes_base = |i: &InstrId| {

@@ -27,6 +27,15 @@ impl Counts {
             None => {}
         }
     }
+    /// Of a register that is in no file, yes.
+    pub fn has(self, reg: luthier_isa::Reg) -> bool {
+        match File::of(reg) {
+            Some(File::Sgpr) => reg.number() < self.sgprs,
+            Some(File::Vgpr) => reg.number() < self.vgprs,
+            Some(File::Agpr) => reg.number() < self.agprs,
+            None => true,
+        }
+    }
     pub fn least(self, other: Counts) -> Counts {
         Counts {
             sgprs: self.sgprs.min(other.sgprs),

@@ -212,7 +212,7 @@ impl Ask<'_> {
         if back && range.units().any(|u| File::of(u).is_none()) {
             return Err(Rejection::NotWritable { hook: self.hook(), given: range, processor });
         }
-        let allocated = env.allocated;
+        let allocated = env.allocated_at(self.site.address);
         for (inside, count) in [
             (range.first.is_sgpr(), allocated.sgprs),
             (range.first.is_vgpr(), allocated.vgprs),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use luthier_isa::{Reg, RegRange, RegSet};
-use luthier_lifter::Program;
+use luthier_lifter::{FuncId, Program};
 
 use crate::Plan;
 use crate::layout::chunk::Place;
@@ -54,9 +54,11 @@ pub struct Env<'a> {
     /// Registers that no instruction of the component touches. They are free everywhere, whatever liveness says of
     /// callers and callees that it does not know.
     pub never_used: RegSet,
-    /// How far hooks may go, and what the kernels have already.
+    /// How far hooks may go, and what all the kernels have already.
     pub limits: Counts,
     pub allocated: Counts,
+    /// What the kernels have that may run a function; absent where that is the same.
+    pub allocated_in: HashMap<FuncId, Counts>,
     /// All kernels start with rounding to nearest and all denormals kept, and nothing changes that.
     pub default_fp_mode: bool,
     /// Memory instructions in a row may be replayed after a page fault (XNACK).
@@ -68,6 +70,11 @@ pub struct Env<'a> {
 impl Env<'_> {
     pub fn counter(&self, index: usize) -> Option<CounterHome> {
         self.counters.get(index).copied().flatten()
+    }
+    /// The registers that a wave has which runs the instruction at this address.
+    pub fn allocated_at(&self, address: u64) -> Counts {
+        let func = self.program.instr_at(address).map(|i| self.program.func_of(i));
+        func.and_then(|f| self.allocated_in.get(&f)).copied().unwrap_or(self.allocated)
     }
     pub fn prepared(&self, insertion: u32) -> Option<&Prepared> {
         self.template_of[insertion as usize].map(|t| &self.templates[t as usize])

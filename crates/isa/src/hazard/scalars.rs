@@ -125,6 +125,11 @@ pub struct Scalars {
 }
 
 impl Scalars {
+    /// Whether a processor leaves any of this to software.
+    pub fn matter(mode: Mode) -> bool {
+        any_read(mode.target(), mode.wave()).is_some()
+    }
+
     /// All have been read but these.
     pub fn assume_read(&mut self, unread: &RegSet) {
         let unread = unread.iter().filter(|reg| reg.index() < 128);
@@ -133,7 +138,7 @@ impl Scalars {
 
     /// All have been written but these, by either unit, and nobody has waited, where that matters.
     pub fn assume_written(&mut self, mode: Mode, unwritten: &RegSet) {
-        if any_read(mode.target(), mode.wave()).is_none() {
+        if !Scalars::matter(mode) {
             return;
         }
         let unwritten = unwritten.iter().filter(|reg| reg.index() < 128);

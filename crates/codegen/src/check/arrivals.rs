@@ -1,0 +1,58 @@
+//! What is known of scalars where control arrives by branches only: reads and writes of them matter for longer than any
+//! other hazard lasts, over any number of branches.
+
+use std::collections::BTreeMap;
+
+use luthier_isa::RegSet;
+use luthier_isa::hazard::{Hazards, Scalars};
+
+use super::seams::{Placed, ends};
+
+/// For each instruction behind one that control does not go on from, and each that is branched to. `entered` are those
+/// that code elsewhere may lead to.
+pub fn arrivals(code: &[Placed], entered: &[usize], unread: &RegSet) -> BTreeMap<usize, Scalars> {
+    let mut incoming: BTreeMap<usize, u32> = BTreeMap::new();
+    incoming.insert(0, 0);
+    entered.iter().for_each(|at| *incoming.entry(*at).or_default() += 0);
+    for (at, placed) in code.iter().enumerate() {
+        if ends(&placed.inst) && at + 1 < code.len() {
+            incoming.entry(at + 1).or_default();
+        }
+        placed.to.into_iter().for_each(|to| *incoming.entry(to).or_default() += 1);
+    }
+    let mut anything = Scalars::default();
+    anything.assume_read(unread);
+    let falls_into = |at: usize| at > 0 && !ends(&code[at - 1].inst);
+    let unknown = |at: usize, branches: u32| branches == 0 && !falls_into(at) || entered.contains(&at);
+    let roots = incoming.iter().filter(|(at, branches)| unknown(**at, **branches)).map(|(at, _)| *at);
+    let mut known: BTreeMap<usize, Scalars> = roots.map(|at| (at, anything.clone())).collect();
+    let mut work: Vec<usize> = known.keys().copied().collect();
+    while let Some(start) = work.pop() {
+        let mut wave = Hazards::brief();
+        wave.set_scalars(known[&start].clone());
+        let mut arrive = |at: usize, scalars: Scalars| {
+            let more = match known.get_mut(&at) {
+                Some(before) => before.join(&scalars),
+                None => {
+                    known.insert(at, scalars);
+                    true
+                }
+            };
+            if more {
+                work.push(at);
+            }
+        };
+        for (at, placed) in code.iter().enumerate().skip(start) {
+            wave.check(&placed.facts, 0, |_| {});
+            placed.to.into_iter().for_each(|to| arrive(to, wave.scalars()));
+            if ends(&placed.inst) {
+                break;
+            }
+            if incoming.contains_key(&(at + 1)) {
+                arrive(at + 1, wave.scalars());
+                break;
+            }
+        }
+    }
+    known
+}
