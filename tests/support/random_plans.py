@@ -131,14 +131,17 @@ def compare(path, target, launches, seed: int, *, density: float = 0.6, strict=T
     """
     plain, hooked = launches(), launches()
     before = run(lt.CodeObject.open(path), target, plain, strict)
-    assert all(r.findings == [] for r in before), next(r.findings[:2] for r in before if r.findings)
+    # clang's own, if any: on gfx1201 it takes a scalar that may have been read by a vector instruction for one that was.
+    plain_findings = {(f["kind"], f["pc"]) for r in before for f in r.findings}
     instrumented = lt.instrument(path, [RandomPlan(seed, density)], check=True, on_rejected="report")
     what = instrumented.instrumentation
     after = run(instrumented, target, hooked, strict)
     if not what["points"] and {r["kind"] for r in what["rejected"]} == {"component"}:
         return 0  # The code cannot be copied, which the report says of each hook.
     assert what["points"] > 0, what["rejected"][:3]
-    assert [f for r in after for f in r.findings if not of_the_plan(f)] == []
+    found = [f for r in after for f in r.findings if not of_the_plan(f)]
+    new = [str(f) for f in found if (f["kind"], f.get("original_pc")) not in plain_findings]
+    assert not new, new[:3]
     if check:
         check(plain)
         check(hooked)

@@ -1,11 +1,12 @@
-//! Scalars that vector instructions have read stay marked on RDNA4, so that a later write of one has to be waited for:
-//! inserted code leaves none of the application's marked that the application's own instructions leave unmarked.
+//! Scalars that vector instructions have read stay marked on some processors (RDNA4; RDNA3's masks in waves of 64), so
+//! that a later write of one has to be waited for: inserted code leaves none of the application's marked that the
+//! application's own instructions leave unmarked.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use luthier_isa::op::Op;
-use luthier_isa::{Flags, Reg, RegRange, RegSet, Wave};
+use luthier_isa::hazard::{Hazards, Scalars};
+use luthier_isa::{Flags, Reg, RegRange, RegSet};
 use luthier_lifter::FunctionKind;
 
 use super::Wrong;
@@ -23,11 +24,9 @@ pub fn unread(env: &Env, code: &[Placed]) -> RegSet {
         return env.unread;
     }
     let mut unread: RegSet = (0..128).filter_map(Reg::from_index).collect();
-    // What inserted vector instructions have read of the application's is forgotten behind each place on RDNA4: see
-    // `marked`.
-    let forgets = env.machine.remembers_scalar_reads();
+    // What inserted vector instructions have read of the application's is forgotten behind each place: see `marked`.
     for placed in code {
-        let lasting = |reg: &Reg| placed.origin.is_some() || !forgets || is_ours(env, pair(*reg));
+        let lasting = |reg: &Reg| placed.origin.is_some() || is_ours(env, pair(*reg));
         placed.facts.marked().iter().filter(lasting).for_each(|reg| unread.remove(reg));
     }
     // Counters are read when the wave ends.
@@ -61,48 +60,44 @@ pub fn marked(env: &Env, unread: &RegSet, code: &[Placed]) -> Vec<(usize, Wrong)
 
 /// One run of inserted instructions, along its own branches as well.
 fn inserted(env: &Env, unread: &RegSet, code: &[Placed], run: Range<usize>, found: &mut Vec<(usize, Wrong)>) {
-    let enough = if env.machine.mode.wave() == Wave::W64 { 8 } else { 4 };
-    let mut arriving: BTreeMap<usize, RegSet> = BTreeMap::new();
+    // The application's, of which nothing else leaves them marked.
+    let lasts = |reg: &Reg| unread.contains(*reg) && !is_ours(env, pair(*reg));
+    let mut arriving: BTreeMap<usize, Scalars> = BTreeMap::new();
     loop {
         let (mut left, mut again) = (Vec::new(), false);
-        let (mut open, mut rests) = (RegSet::EMPTY, 0);
+        let mut wave = Hazards::brief();
+        let open = |wave: &Hazards| wave.scalars().marked().iter().filter(lasts).collect::<RegSet>();
         for at in run.clone() {
             let inst = &code[at].inst;
             if let Some(more) = arriving.get(&at) {
-                open.union_with(more);
-                rests = 0;
+                let mut scalars = wave.scalars();
+                scalars.join(more);
+                wave.set_scalars(scalars);
             }
-            rests = if inst.info().op() == Op::DsNop { rests + 1 } else { 0 };
-            if rests >= enough {
-                open = RegSet::EMPTY;
-            }
-            open.union_with(&reads(env, unread, &code[at]));
+            wave.check(&code[at].facts, 0, |_| {});
             if inst.info().flags.contains(Flags::BRANCH) {
                 match code[at].to.filter(|to| run.contains(to)) {
                     Some(to) => {
-                        let there = arriving.entry(to).or_insert(RegSet::EMPTY);
-                        let before = *there;
-                        there.union_with(&open);
-                        again |= to <= at && *there != before;
+                        let scalars = wave.scalars();
+                        let more = match arriving.get_mut(&to) {
+                            Some(there) => there.join(&scalars),
+                            None => arriving.insert(to, scalars).is_none(),
+                        };
+                        again |= to <= at && more;
                     }
-                    None => left.push((at, open)),
+                    None => left.push((at, open(&wave))),
                 }
             }
             if ends(inst) {
-                open = RegSet::EMPTY;
+                wave.set_scalars(Scalars::default());
             }
         }
-        left.push((run.end, open));
+        left.push((run.end, open(&wave)));
         if !again {
             found.extend(left.iter().filter_map(|(at, open)| wrong(code, *at, open)));
             return;
         }
     }
-}
-
-/// The application's scalars among those that an inserted instruction leaves marked, of which nothing else does so.
-fn reads(env: &Env, unread: &RegSet, placed: &Placed) -> RegSet {
-    placed.facts.marked().iter().filter(|reg| unread.contains(*reg) && !is_ours(env, pair(*reg))).collect()
 }
 
 /// Behind a wave's end nothing is read or written.

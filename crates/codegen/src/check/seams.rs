@@ -68,7 +68,7 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
         pass.follow(code[at].to.unwrap_or(at), WINDOW, HOPS);
     }
     let (mut found, unread) = (pass.found, pass.unread);
-    if env.machine.remembers_scalar_reads() {
+    if Scalars::matter(env.machine.mode) {
         found.extend(marked(env, &unread, &code));
     }
     if env.replays {

@@ -88,7 +88,7 @@ impl Copier<'_> {
             let neighbour = Reg::from_index(reg.index() ^ 1).unwrap_or(reg);
             !unused.contains(reg) || !unused.contains(neighbour)
         };
-        if machine.remembers_scalar_reads() && self.seam.has_read(used, &self.splice.insts) {
+        if self.seam.marks(used, &self.splice.insts) {
             for inst in machine.forget_scalar_reads()? {
                 self.seam.issue(&machine.ops, inst, &mut self.splice.insts)?;
             }

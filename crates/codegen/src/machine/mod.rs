@@ -26,7 +26,8 @@ pub mod seams;
 pub mod special;
 
 use luthier_isa::wait::Wait;
-use luthier_isa::{EncodeError, Generation, Inst, Mode, RegRange, Wave};
+use luthier_isa::op::Op;
+use luthier_isa::{EncodeError, Format, Generation, Inst, Mode, Operand, Reg, RegRange, Wave};
 
 pub use file::File;
 pub use operations::Operations;
@@ -61,31 +62,37 @@ impl Machine {
         wait.instructions(self.mode)
     }
 
-    /// A scalar that a vector instruction has read stays marked, so that code which knows nothing of it may later read a
-    /// write of it too early (RDNA4).
+    /// A scalar that a vector instruction has read stays marked whatever else is read (RDNA4).
     pub fn remembers_scalar_reads(&self) -> bool {
         self.mode.target().generation() == Generation::Gfx12
     }
 
-    /// What makes it forget all such reads.
+    /// What makes it forget the scalars that vector instructions have read, where code that knows nothing of that may
+    /// otherwise read a later write of one too early.
     pub fn forget_scalar_reads(&self) -> Result<Vec<Inst>, EncodeError> {
-        let op = luthier_isa::op::Op::DsNop;
-        let missing = EncodeError::NoOperand { mnemonic: op.name(), has: 0, index: 0 };
-        let nop = Inst::new(self.mode.plain(op).ok_or(missing)?);
+        let missing = |op: Op| EncodeError::NoOperand { mnemonic: op.name(), has: 0, index: 0 };
+        if !self.remembers_scalar_reads() {
+            // Reads of masks are forgotten when a vector instruction reads something else: this one gives nothing.
+            let info = self.mode.encoded(Op::VCmpEqU32, Format::Vop3a).ok_or(missing(Op::VCmpEqU32))?;
+            let null = Operand::Special(124);
+            let exec = RegRange::new(Reg::EXEC_LO, 1);
+            return Ok(vec![Inst::build(info, &[null, Operand::Reg(exec), Operand::Literal(0x1234_5678)])?]);
+        }
+        let nop = Inst::new(self.mode.plain(Op::DsNop).ok_or(missing(Op::DsNop))?);
         Ok(vec![nop; if self.mode.wave() == Wave::W64 { 8 } else { 4 }])
     }
 
     /// EXEC, as wide as a lane mask is.
     pub fn exec(&self) -> RegRange {
-        self.mask(luthier_isa::Reg::EXEC_LO)
+        self.mask(Reg::EXEC_LO)
     }
 
     /// VCC, as wide as a lane mask is.
     pub fn vcc(&self) -> RegRange {
-        self.mask(luthier_isa::Reg::VCC_LO)
+        self.mask(Reg::VCC_LO)
     }
 
-    fn mask(&self, first: luthier_isa::Reg) -> RegRange {
+    fn mask(&self, first: Reg) -> RegRange {
         RegRange::new(first, if self.mode.wave() == Wave::W32 { 1 } else { 2 })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use luthier_isa::hazard::{Facts, Hazards, Remedy};
+use luthier_isa::hazard::{Facts, Hazards, Remedy, Scalars};
 use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
 
 use super::Operations;
@@ -234,17 +234,10 @@ impl<'a> Seam<'a> {
         left.or_else(|| trial.unwaited(self.mode))
     }
 
-    /// Vector instructions among the inserted ones read one of these scalars.
-    pub fn has_read(&self, scalars: impl Fn(Reg) -> bool, code: &[Inst]) -> bool {
-        code.iter().filter(|inst| inst.info().flags.contains(Flags::VALU)).any(|inst| {
-            let mut reads = false;
-            inst.for_each_access(|a| {
-                let named = !a.implicit || matches!(a.reg, Reg::VCC_LO | Reg::VCC_HI);
-                let scalar = a.reg.index() < 124;
-                reads |= a.access.reads() && scalar && named && scalars(a.reg);
-            });
-            reads
-        })
+    /// Vector instructions among the inserted ones leave one of these scalars marked as read.
+    pub fn marks(&self, scalars: impl Fn(Reg) -> bool, code: &[Inst]) -> bool {
+        let matter = Scalars::matter(self.mode);
+        matter && code.iter().any(|inst| Facts::of(inst).marked().iter().any(&scalars))
     }
 
     /// A memory instruction does not follow another one directly.

@@ -146,6 +146,11 @@ impl Scalars {
         (self.by_scalar, self.by_vector) = (written, written);
     }
 
+    /// Those that vector instructions have read, for as long as that matters.
+    pub fn marked(&self) -> RegSet {
+        (0..128).filter(|n| self.read >> n & 1 != 0).filter_map(Reg::from_index).collect()
+    }
+
     /// Where two ways meet: what may be so on either. Whether that is more than was known here.
     pub fn join(&mut self, other: &Scalars) -> bool {
         let known = (self.read, self.by_scalar, self.by_vector, self.rests);
