@@ -72,7 +72,7 @@ def random_programs(target: str, seed: int, level: str, count: int, folder: Path
         return made
 
     # Unoptimised code with calls through pointers keeps all registers, and has no scratch for hooks.
-    rejected = 1 if level == "O0" else 0.05
+    rejected = 10 if level == "O0" else 0.05
     points = random_plans.compare(path, target, launches, seed, density=density(seed), strict=KINDS, rejected=rejected)
     path.unlink()
     return points

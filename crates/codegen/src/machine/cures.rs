@@ -3,14 +3,14 @@
 use luthier_isa::hazard::Cure;
 use luthier_isa::op::Op;
 use luthier_isa::wait::Wait;
-use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Operand, Reg};
+use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Reg};
 
 use super::Operations;
-use super::operations::{one, small};
+use super::operations::{NULL, one, small};
 use super::seams::WINDOW;
 
-/// The register that is none, as RDNA1 and RDNA2 encode it.
-const NULL: u32 = 125;
+/// The code of [`NULL`] on RDNA1 and RDNA2.
+const NULL_CODE: u32 = 125;
 
 /// Of one processor, at one place.
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ impl Cures {
                 }
             },
             // To nowhere, since any other scalar may be about to be loaded.
-            Cure::Scalar => Inst::build(ops.s_mov_b32, &[Operand::Special(NULL as u16), small(0)])?,
+            Cure::Scalar => Inst::build(ops.s_mov_b32, &[NULL, small(0)])?,
             Cure::VmVsrc => with(depctr, 0xffe3)?,
             Cure::VaVdst => with(depctr, 0x0fff)?,
             Cure::SaSdst if !self.holds_reads() => with(depctr, 0xfffe)?,
@@ -72,7 +72,7 @@ impl Cures {
             }
             Cure::Stores => {
                 let mut inst = with(Op::SWaitcntVscnt, 0)?;
-                inst.set_field(Field::Sdst, NULL)?;
+                inst.set_field(Field::Sdst, NULL_CODE)?;
                 inst
             }
         };

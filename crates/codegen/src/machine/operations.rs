@@ -62,6 +62,9 @@ operations! {
 /// Any literal, to be overwritten by a fixup: one that no inline constant stands for.
 pub const LITERAL: Operand = Operand::Literal(0xdead_beef);
 
+/// The scalar register that is none.
+pub const NULL: Operand = Operand::Special(125);
+
 pub fn one(reg: Reg) -> Operand {
     Operand::Reg(RegRange::new(reg, 1))
 }

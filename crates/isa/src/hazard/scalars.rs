@@ -41,6 +41,7 @@ enum Kind {
 }
 
 const VCC: u128 = 3 << 106;
+const SGPRS: u128 = (1 << 106) - 1;
 
 fn bits(regs: &[Reg]) -> u128 {
     regs.iter().fold(0, |bits, reg| bits | 1 << reg.index())
@@ -198,11 +199,12 @@ impl Scalars {
             }
             Kind::Access { vector, reads, writes, masks } => {
                 if facts.any_read && !vector {
-                    // The SALU itself waits for what the VALU has written, and then all of that is there.
-                    if reads & self.by_vector & VCC != 0 {
+                    // The SALU itself waits for what the VALU has written, and then all of that is there. LLVM relies on
+                    // it wherever some way leads there on which the register was read, so it is so for any.
+                    if reads & VCC != 0 {
                         self.by_vector &= !VCC;
                     }
-                    if reads & self.read & !VCC != 0 {
+                    if reads & SGPRS != 0 {
                         self.by_vector &= VCC;
                     }
                 }
