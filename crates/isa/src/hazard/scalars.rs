@@ -24,6 +24,7 @@ enum Kind {
         reads: u128,
         writes: u128,
         masks: u128,
+        literal: bool,
     },
     Wait {
         scalar: bool,
@@ -84,10 +85,11 @@ impl ScalarFacts {
         // The return address is there when the function that is called begins.
         let writes = if view.is(Flags::CALL) { 0 } else { bits(&writes) };
         let (reads, masks) = (bits(&reads), masks(view));
-        if reads | writes | masks == 0 {
+        let literal = vector && (view.inst.literal().is_some() || view.inst.literal64().is_some());
+        if reads | writes | masks == 0 && (any_read || !literal) {
             return None;
         }
-        facts(Kind::Access { vector, reads, writes, masks })
+        facts(Kind::Access { vector, reads, writes, masks, literal })
     }
 }
 
@@ -197,7 +199,7 @@ impl Scalars {
                 }
                 None
             }
-            Kind::Access { vector, reads, writes, masks } => {
+            Kind::Access { vector, reads, writes, masks, literal } => {
                 if facts.any_read && !vector {
                     // The SALU itself waits for what the VALU has written, and then all of that is there. LLVM relies on
                     // it wherever some way leads there on which the register was read, so it is so for any.
@@ -235,8 +237,8 @@ impl Scalars {
                 }
                 if !facts.any_read {
                     self.read &= !writes;
-                    // A VALU instruction that reads another SGPR ends the hazard of those before it.
-                    if vector && reads != 0 {
+                    // A VALU instruction that reads another SGPR, or a literal, ends the hazard of those before it.
+                    if vector && (reads != 0 || literal) {
                         self.read = masks;
                     }
                 }

@@ -76,27 +76,26 @@ k:
 //| 0x3100          s_mov_b32 m0, s1
 //| 0x3104          s_mov_b64 vcc, s[4:5]
 //| 0x3108          s_cmp_lg_u32 s0, 0
-//| 0x310c          s_waitcnt_depctr 0xf1fc
-//| 0x3110          s_waitcnt_depctr 0xfff
-//| 0x3114  0x1320  s_waitcnt vmcnt(0)
-//| 0x3118  0x1324  v_cndmask_b32_e32 v2, v1, v2, vcc
-//| 0x311c          s_cselect_b32 s0, 1, 0
-//| 0x3120          s_mov_b64 s[6:7], exec
-//| 0x3124          s_mov_b64 exec, 1
-//| 0x3128          s_getpc_b64 s[4:5]
-//| 0x312c          s_waitcnt_depctr 0xfffe
-//| 0x3130          s_add_u32 s4, s4, 0xed4
-//| 0x3138          s_addc_u32 s5, s5, lit(0x0)
-//| 0x3140          v_mov_b32_e32 v4, 1
-//| 0x3144          v_mov_b32_e32 v5, 0
-//| 0x3148          v_mov_b32_e32 v0, 0
-//| 0x314c          v_cmp_eq_u32_e32 vcc, 0, v0
-//| 0x3150          global_atomic_add_u64 v0, v[4:5], s[4:5]
-//| 0x3158          s_waitcnt_depctr 0xfffe
-//| 0x315c          s_mov_b64 exec, s[6:7]
-//| 0x3160          s_cmp_lg_u32 s0, 0
-//| 0x3164          s_waitcnt_depctr 0xf1fc
-//| 0x3168  0x1328  s_cbranch_scc1 2  -> 0x3174
-//| 0x316c  0x132c  global_store_b32 v1, v2, s[2:3]
-//| 0x3174  0x1334  s_endpgm
+//| 0x310c          s_waitcnt_depctr 0xfff
+//| 0x3110  0x1320  s_waitcnt vmcnt(0)
+//| 0x3114  0x1324  v_cndmask_b32_e32 v2, v1, v2, vcc
+//| 0x3118          s_cselect_b32 s0, 1, 0
+//| 0x311c          s_mov_b64 s[6:7], exec
+//| 0x3120          s_mov_b64 exec, 1
+//| 0x3124          s_getpc_b64 s[4:5]
+//| 0x3128          s_waitcnt_depctr 0xfffe
+//| 0x312c          s_add_u32 s4, s4, 0xed8
+//| 0x3134          s_addc_u32 s5, s5, lit(0x0)
+//| 0x313c          v_mov_b32_e32 v4, 1
+//| 0x3140          v_mov_b32_e32 v5, 0
+//| 0x3144          v_mov_b32_e32 v0, 0
+//| 0x3148          v_cmp_eq_u32_e32 vcc, 0, v0
+//| 0x314c          global_atomic_add_u64 v0, v[4:5], s[4:5]
+//| 0x3154          s_waitcnt_depctr 0xfffe
+//| 0x3158          s_mov_b64 exec, s[6:7]
+//| 0x315c          s_cmp_lg_u32 s0, 0
+//| 0x3160          s_waitcnt_depctr 0xf1fc
+//| 0x3164  0x1328  s_cbranch_scc1 2  -> 0x3170
+//| 0x3168  0x132c  global_store_b32 v1, v2, s[2:3]
+//| 0x3170  0x1334  s_endpgm
 //| k: 106 to 106 SGPRs, 24 to 24 VGPRs, 16 to 16 waves
