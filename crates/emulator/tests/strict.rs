@@ -200,3 +200,21 @@ fn every_kind_has_a_name_of_its_own() {
     }
     assert_eq!(FindingKind::from_name("strange"), None);
 }
+
+#[test]
+fn a_full_counter_lets_nothing_more_begin() {
+    // vmcnt has six bits: when the 64th load has begun, the first is done.
+    for (loads, expected) in [(63, vec![FindingKind::MissingWait]), (64, vec![])] {
+        let issue: String =
+            (0..loads).map(|n| format!("global_load_b32 v{}, v1, s[2:3]\n", 10 + n % 20 + n / 20)).collect();
+        let text = format!(
+            "s_load_b64 s[2:3], s[0:1], 0x0\nv_mov_b32_e32 v1, 0\ns_waitcnt lgkmcnt(0)\n{issue}\
+             v_mov_b32_e32 v2, v10\ns_waitcnt vmcnt(0)\n"
+        );
+        let loaded = load(&support::assemble_rdna("gfx1100", 32, &text));
+        let buffer = loaded.buffer(&[7; 64]);
+        let report = loaded.launch("k", [32, 1, 1], [32, 1, 1], &[buffer], Strict::On).expect("it runs");
+        let kinds: Vec<FindingKind> = report.findings.iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, expected, "{loads} loads");
+    }
+}

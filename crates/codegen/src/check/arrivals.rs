@@ -43,7 +43,7 @@ pub fn arrivals(code: &[Placed], entered: &[usize], unread: &RegSet) -> BTreeMap
             }
         };
         for (at, placed) in code.iter().enumerate().skip(start) {
-            wave.check(&placed.facts, 0, |_| {});
+            wave.check(&placed.facts, placed.number(at), |_| {});
             placed.to.into_iter().for_each(|to| arrive(to, wave.scalars()));
             if ends(&placed.inst) {
                 break;

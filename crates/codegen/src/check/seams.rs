@@ -32,6 +32,15 @@ pub struct Placed {
     pub to: Option<usize>,
 }
 
+const APPLICATION: u64 = 1 << 63;
+
+impl Placed {
+    /// What hazards know it by: numbers of inserted instructions are the lower ones, which count where ways meet.
+    pub fn number(&self, at: usize) -> u64 {
+        at as u64 | if self.origin.is_some() { APPLICATION } else { 0 }
+    }
+}
+
 /// All that is wrong at the seams of one function's copy.
 pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let code = placed(env, chunk, code);
@@ -61,7 +70,7 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
         pass.restart();
         let from = before(&code, at);
         // What is missing up to here was found on the way straight on.
-        (from..=at).for_each(|n| pass.state.check(&code[n].facts, n as u64, |_| {}));
+        (from..=at).for_each(|n| pass.state.check(&code[n].facts, code[n].number(n), |_| {}));
         if let Some(known) = branches.remove(&at) {
             pass.state.set_scalars(known);
         }
@@ -167,8 +176,8 @@ impl Pass<'_> {
     fn step(&mut self, at: usize) {
         let Pass { code, state, found, .. } = self;
         let placed = &code[at];
-        state.check(&placed.facts, at as u64, |missing| {
-            let first = &code[(missing.first as usize).min(code.len() - 1)];
+        state.check(&placed.facts, placed.number(at), |missing| {
+            let first = &code[((missing.first & !APPLICATION) as usize).min(code.len() - 1)];
             if placed.origin.is_none() || first.origin.is_none() {
                 let what = format!("{}: {}: {}", missing.rule, missing.what, missing.remedy);
                 found.push((at, Wrong::Hazard { inst: Box::new(placed.inst), what }));

@@ -127,9 +127,7 @@ fn sets_frame(inst: &Inst, frame: RegRange) -> bool {
         (Op::SAddI32 | Op::SAddU32, [to, from, by]) => {
             *to == Operand::Reg(frame) && *from == Operand::Reg(POINTER) && by.is_constant()
         }
-        (Op::SAndB32, [to, from, by]) => {
-            *to == Operand::Reg(frame) && *from == Operand::Reg(frame) && by.is_constant()
-        }
+        (Op::SAndB32, [to, from, by]) => *to == Operand::Reg(frame) && *from == Operand::Reg(frame) && by.is_constant(),
         _ => false,
     }
 }

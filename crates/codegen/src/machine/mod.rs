@@ -25,8 +25,8 @@ pub mod scratch;
 pub mod seams;
 pub mod special;
 
-use luthier_isa::wait::Wait;
 use luthier_isa::op::Op;
+use luthier_isa::wait::Wait;
 use luthier_isa::{EncodeError, Format, Generation, Inst, Mode, Operand, Reg, RegRange, Wave};
 
 pub use file::File;
@@ -75,7 +75,10 @@ impl Machine {
             // Reads of masks are forgotten when a vector instruction reads something else: this one gives nothing.
             let info = self.mode.encoded(Op::VCmpEqU32, Format::Vop3a).ok_or(missing(Op::VCmpEqU32))?;
             let exec = RegRange::new(Reg::EXEC_LO, 1);
-            return Ok(vec![Inst::build(info, &[operations::NULL, Operand::Reg(exec), Operand::Literal(0x1234_5678)])?]);
+            return Ok(vec![Inst::build(
+                info,
+                &[operations::NULL, Operand::Reg(exec), Operand::Literal(0x1234_5678)],
+            )?]);
         }
         let nop = Inst::new(self.mode.plain(Op::DsNop).ok_or(missing(Op::DsNop))?);
         Ok(vec![nop; if self.mode.wave() == Wave::W64 { 8 } else { 4 }])

@@ -64,7 +64,9 @@ pub fn redirect(
         let mut taken: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
         taken.subtract(&env.never_used);
         taken.union_with(&env.reserved);
-        Free::outside(&taken, File::Sgpr.first_unit(), env.limits.sgprs).find(count, 2, 0).map(|n| RegRange::new(Reg::sgpr(n), count))
+        Free::outside(&taken, File::Sgpr.first_unit(), env.limits.sgprs)
+            .find(count, 2, 0)
+            .map(|n| RegRange::new(Reg::sgpr(n), count))
     };
     match redirect::patches(&base.machine.ops, &originals, via) {
         Ok(patches) => {

@@ -145,10 +145,15 @@ impl Waits {
             self.wait(wait);
             return true;
         }
-        let free = match clean {
+        let mut free = match clean {
             true => self.are_free(&inst.fresh),
-            false => !self.any || inst.touched.iter().all(|&(unit, _)| self.pending[usize::from(unit)] == 0),
+            false => self.has_arrived(inst),
         };
+        if !free && self.in_flight.len() > FULL as usize {
+            // Compilers rely on it that no more than a counter's most are in flight.
+            self.stall();
+            free = self.has_arrived(inst);
+        }
         if !free {
             self.check_pending(inst, m0, log);
         }
@@ -179,6 +184,11 @@ impl Waits {
         if self.in_flight.len() > self.room {
             self.stall();
         }
+    }
+
+    /// Nothing in flight writes what it touches.
+    fn has_arrived(&self, inst: &Checked) -> bool {
+        !self.any || inst.touched.iter().all(|&(unit, _)| self.pending[usize::from(unit)] == 0)
     }
 
     /// A counter that is full lets nothing more begin. Of what completes in any order nothing is known to be done even

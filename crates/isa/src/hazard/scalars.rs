@@ -154,14 +154,27 @@ impl Scalars {
         (0..128).filter(|n| self.read >> n & 1 != 0).filter_map(Reg::from_index).collect()
     }
 
-    /// Where two ways meet: what may be so on either. Whether that is more than was known here.
+    /// Where two ways meet: what may be so on either. Of two that wrote a register the one with the lower `pc` is kept.
+    /// Whether that is more than was known here.
     pub fn join(&mut self, other: &Scalars) -> bool {
         let known = (self.read, self.by_scalar, self.by_vector, self.rests);
+        let mut lower = false;
+        if let Some(others) = &other.writers {
+            let open = |s: &Scalars, n: usize| (s.by_scalar | s.by_vector) >> n & 1 != 0;
+            for n in (0..128).filter(|n| open(other, *n)) {
+                let ours = open(self, n);
+                let writer = &mut self.writers.get_or_insert_with(|| Box::new([0; 128]))[n];
+                if !ours || *writer > others[n] {
+                    lower |= *writer != others[n];
+                    *writer = others[n];
+                }
+            }
+        }
         self.read |= other.read;
         self.by_scalar |= other.by_scalar;
         self.by_vector |= other.by_vector;
         self.rests = self.rests.min(other.rests);
-        known != (self.read, self.by_scalar, self.by_vector, self.rests)
+        lower || known != (self.read, self.by_scalar, self.by_vector, self.rests)
     }
 
     /// As for a wave that begins.
