@@ -31,6 +31,8 @@ __all__ = [
     "finding_kinds",
     "flag_bits",
     "instrument",
+    "keep_hooks",
+    "warm_up",
 ]
 
 TARGETS: tuple[str, ...]

@@ -170,7 +170,7 @@ class Module:
                     launch.cluster,
                     launch.schedule,
                     self.device.progress,
-                    printer and printer.write,
+                    printer.write if printer is not None else None,
                 )
             finally:
                 if printer is not None:

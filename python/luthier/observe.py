@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -213,7 +213,7 @@ class Session:
             for number in range(self._core.waves) if wave is None else (wave,):
                 if self.workgroup != workgroup:
                     return
-                self._go(lambda number=number: self._core.step(number))
+                self._go(partial(self._core.step, number))
 
     def run_to(self, pc: int, limit: int = 1 << 32) -> WaveView | None:
         """Runs all waves in turns until one is about to execute the instruction at ``pc``; None if none gets there
