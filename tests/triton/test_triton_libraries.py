@@ -37,9 +37,6 @@ luthier.triton.uninstall()
 KNOWN = {
     ("var_mean", "gfx942"): "lds-race",
     ("var_mean", "gfx1201"): "lds-race",
-    ("mm", "gfx942"): "missing-wait",
-    ("vector_norm", "gfx1201"): "hazard",
-    ("pad", "gfx1201"): "hazard",
 }
 
 

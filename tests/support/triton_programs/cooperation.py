@@ -6,7 +6,7 @@ import numpy as np
 import triton
 import triton.language as tl
 
-from triton_programs.case import TARGETS, case, close, empty, equal, rng, tensor
+from triton_programs.case import case, close, empty, equal, rng, tensor
 
 
 @triton.jit
@@ -66,9 +66,7 @@ def grouped_kernel(places, sizes, count, PROGRAMS: tl.constexpr, BM: tl.constexp
         before += tiles
 
 
-#: On gfx1201 the result is right, and strict mode reports a hazard that LLVM takes for over where the SALU has read another
-#: register that may have been read by the VALU before.
-@case(targets=tuple(target for target in TARGETS if target != "gfx1201"))
+@case()
 def matmul_of_groups(target):
     sizes = np.array([[40, 24, 32], [8, 50, 20], [33, 16, 64]], np.int32)
     r = rng(102)

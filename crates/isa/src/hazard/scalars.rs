@@ -42,7 +42,8 @@ enum Kind {
 }
 
 const VCC: u128 = 3 << 106;
-const SGPRS: u128 = (1 << 106) - 1;
+/// The others, and trap temporaries.
+const SGPRS: u128 = ((1 << 124) - 1) & !VCC;
 
 fn bits(regs: &[Reg]) -> u128 {
     regs.iter().fold(0, |bits, reg| bits | 1 << reg.index())
