@@ -121,9 +121,9 @@ class Many(lt.Tool):
         lt.wave_atomic_add(out, x)
 
     def on_kernel(self, kernel):
-        for n in range(3000):
+        for n in range(20000):
             kernel.insert_before(kernel.instructions[0], self.work, self.out, n)
-        threading.Timer(0.3, interrupt).start()
+        threading.Timer(0.1, interrupt).start()
 
 def interrupt():
     global sent
