@@ -118,8 +118,8 @@ impl Program {
         let mut seen = std::collections::BTreeSet::from([func]);
         let mut work = vec![func];
         while let Some(f) = work.pop() {
-            let strangers = self.function_ids().filter(|g| self.has_unresolved(f) && self.is_address_taken(*g));
-            for g in self.callees(f).iter().copied().chain(strangers) {
+            let strangers = self.has_unresolved(f).then(|| self.function_ids().filter(|g| self.is_address_taken(*g)));
+            for g in self.callees(f).iter().copied().chain(strangers.into_iter().flatten()) {
                 if seen.insert(g) {
                     work.push(g);
                 }

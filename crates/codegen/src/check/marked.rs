@@ -78,11 +78,7 @@ fn inserted(env: &Env, unread: &RegSet, code: &[Placed], run: Range<usize>, foun
             if inst.info().flags.contains(Flags::BRANCH) {
                 match code[at].to.filter(|to| run.contains(to)) {
                     Some(to) => {
-                        let scalars = wave.scalars();
-                        let more = match arriving.get_mut(&to) {
-                            Some(there) => there.join(&scalars),
-                            None => arriving.insert(to, scalars).is_none(),
-                        };
+                        let more = arriving.entry(to).or_default().join(&wave.scalars());
                         again |= to <= at && more;
                     }
                     None => left.push((at, open(&wave))),

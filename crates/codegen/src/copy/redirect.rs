@@ -5,7 +5,7 @@
 //! that no code of the component uses. Where a function is too small for the long one, a short branch leads to a
 //! long one in other code that is no longer run.
 
-use luthier_isa::hazard::{Facts, Hazards, Remedy};
+use luthier_isa::hazard::{Facts, Hazards};
 use luthier_isa::{EncodeError, Inst, Operand, RegRange, RegSet};
 
 use crate::machine::cures::Cures;
@@ -75,12 +75,7 @@ impl Long {
         let (mut insts, mut before) = (Vec::new(), 0);
         for inst in code {
             let facts = Facts::of(&inst);
-            if let Some(Remedy::Cure(cure)) = wave.needed(&facts).map(|missing| missing.remedy) {
-                for wait in cures.insts(ops, cure)? {
-                    wave.check(&Facts::of(&wait), 0, |_| {});
-                    insts.push(wait);
-                }
-            }
+            insts.extend(cures.waits(ops, &mut wave, &facts)?);
             wave.check(&facts, 0, |_| {});
             if inst.info() == ops.s_getpc_b64 {
                 before = insts.iter().map(|i| i.size() as u64).sum();

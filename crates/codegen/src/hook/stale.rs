@@ -4,8 +4,8 @@
 //! next read. LLVM puts one where it has seen all three; the first may have been in front of the part, so that every SGPR
 //! counts as read there.
 
-use luthier_isa::hazard::{Facts, Hazards, Remedy, Scalars};
-use luthier_isa::{Inst, RegSet};
+use luthier_isa::RegSet;
+use luthier_isa::hazard::{Facts, Hazards, Scalars};
 
 use super::{
     analyse::successors,
@@ -13,9 +13,6 @@ use super::{
     object::Code,
 };
 use crate::machine::{Operations, cures::Cures};
-
-/// In front of one instruction.
-const MOST_WAITS: usize = 8;
 
 /// Puts the waits in. An error is a sentence about the hook.
 pub fn wait(code: &mut Code) -> Result<(), String> {
@@ -28,12 +25,7 @@ pub fn wait(code: &mut Code) -> Result<(), String> {
     let mut changes: Vec<Change> = code.insts.iter().map(|i| Change::none(*i)).collect();
     for ((change, state), facts) in changes.iter_mut().zip(before).zip(&facts) {
         let Some(mut state) = state.map(alone) else { continue };
-        for _ in 0..MOST_WAITS {
-            let Some(Remedy::Cure(cure)) = state.needed(facts).map(|missing| missing.remedy) else { break };
-            let waits: Vec<Inst> = cures.insts(&ops, cure).map_err(|e| e.to_string())?;
-            waits.iter().for_each(|wait| state.check(&Facts::of(wait), 0, |_| {}));
-            change.before.extend(waits);
-        }
+        change.before = cures.waits(&ops, &mut state, facts).map_err(|e| e.to_string())?;
     }
     if changes.iter().all(|change| change.before.is_empty()) { Ok(()) } else { edit::apply(code, changes) }
 }

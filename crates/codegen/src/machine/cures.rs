@@ -1,6 +1,6 @@
 //! What ends hazards: the instructions that wait for what a wave has issued.
 
-use luthier_isa::hazard::Cure;
+use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy};
 use luthier_isa::op::Op;
 use luthier_isa::wait::Wait;
 use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Reg};
@@ -11,6 +11,9 @@ use super::seams::WINDOW;
 
 /// The code of [`NULL`] on RDNA1 and RDNA2.
 const NULL_CODE: u32 = 125;
+
+/// In front of one instruction.
+const MOST_WAITS: usize = 8;
 
 /// Of one processor, at one place.
 #[derive(Clone, Copy)]
@@ -33,6 +36,19 @@ impl Cures {
             slate.extend(self.insts(ops, *cure)?);
         }
         Ok(slate)
+    }
+
+    /// What has to be waited for in front of an instruction, of a wave that is left behind the waits.
+    pub fn waits(&self, ops: &Operations, wave: &mut Hazards, facts: &Facts) -> Result<Vec<Inst>, EncodeError> {
+        let mut waits = Vec::new();
+        for _ in 0..MOST_WAITS {
+            let Some(Remedy::Cure(cure)) = wave.needed(facts).map(|missing| missing.remedy) else { break };
+            for wait in self.insts(ops, cure)? {
+                wave.check(&Facts::of(&wait), 0, |_| {});
+                waits.push(wait);
+            }
+        }
+        Ok(waits)
     }
 
     /// Writes of scalars that vector instructions have read have to be waited for.

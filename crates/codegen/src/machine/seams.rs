@@ -236,8 +236,8 @@ impl<'a> Seam<'a> {
 
     /// Vector instructions among the inserted ones leave one of these scalars marked as read.
     pub fn marks(&self, scalars: impl Fn(Reg) -> bool, code: &[Inst]) -> bool {
-        let matter = Scalars::matter(self.mode);
-        matter && code.iter().any(|inst| Facts::of(inst).marked().iter().any(&scalars))
+        let mut vector = code.iter().filter(|inst| inst.info().flags.contains(Flags::VALU));
+        Scalars::matter(self.mode) && vector.any(|inst| Facts::of(inst).marked().iter().any(&scalars))
     }
 
     /// A memory instruction does not follow another one directly.
