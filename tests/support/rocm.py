@@ -61,7 +61,7 @@ def hip(name: str, level: str = "O3", targets: tuple[str, ...] = ("gfx90a",), li
 def host(name: str) -> Path:
     """tests/hip/NAME.c, compiled for the host."""
     source = SOURCES / f"{name}.c"
-    return _build(name, [source], ["cc", "-O1", "-Wall", str(source), "-lhsa-runtime64"])
+    return _build(name, [source, SOURCES / "hsa_launch.h"], ["cc", "-O1", "-Wall", str(source), "-lhsa-runtime64"])
 
 
 @functools.cache
