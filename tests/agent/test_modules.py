@@ -50,7 +50,7 @@ def runtime():
     assert (ROOT / "python/luthier/driver/libluthier-agent.so").exists(), "`make driver` builds the agent"
 
 
-@pytest.mark.parametrize("compression", [0, 2, 3])
+@pytest.mark.parametrize("compression", [0, 1, 2, 3])
 def test_a_tool_module_is_kept_apart_and_its_variables_are_read(compression):
     library = rocm.tool_module("tool_module", compression=compression)
     environment = {**rocm.ENVIRONMENT, "LD_PRELOAD": str(library)}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bundles import bundle, compressed
 from cli import fails, luthier, succeeds
 from compiled import code_object
 
@@ -53,17 +52,6 @@ extern "C" __global__ void scaled(float *p, float f) {
 
 #: One processor that is instrumented, and one that is not.
 GFX90A, GFX803 = "hipv4-amdgcn-amd-amdhsa--gfx90a", "hipv4-amdgcn-amd-amdhsa--gfx803"
-
-
-def bundle(entries: dict[str, bytes]) -> bytes:
-    """A plain offload bundle, aligned as clang aligns it."""
-    place = 32 + sum(24 + len(name) for name in entries)
-    table, body = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(entries)), b""
-    for name, data in entries.items():
-        body += bytes(-(place + len(body)) % 4096)
-        table += struct.pack("<QQQ", place + len(body), len(data), len(name)) + name.encode()
-        body += data
-    return table + body
 
 
 @pytest.fixture(scope="module")
@@ -186,20 +174,6 @@ def test_every_target_of_a_bundle_is_instrumented(tmp_path):
         result = module.run("vecadd", grid=128, block=64, args=[a, a, c, np.int32(100)])
         assert (c == 2 * a).all()
         assert module.read_symbol("instr_count.count", "uint64").sum() == result.app_instructions
-
-
-def compressed(plain: bytes, version: int, method: int) -> bytes:
-    import zlib
-
-    if method == 0:
-        data = zlib.compress(plain)
-    else:
-        zstd = shutil.which("zstd")
-        if zstd is None:
-            pytest.skip("there is no zstd to compress with")
-        data = subprocess.run([zstd, "-cq"], input=plain, capture_output=True, check=True).stdout
-    sizes = struct.pack("<II" if version == 2 else "<QQ", (24 if version == 2 else 32) + len(data), len(plain))
-    return b"CCOB" + struct.pack("<HH", version, method) + sizes + bytes(8) + data
 
 
 @pytest.mark.parametrize("form", ["plain", (2, 0), (2, 1), (3, 0), (3, 1)])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import LuthierError, ToolError
+from . import bundles
 from .calls import Call
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ MARK = "__luthier_reserved"
 _CUID = "__hip_cuid_"
 _WRAPPER = struct.Struct("<IIQQ")
 _WRAPPERS_MAGIC = 0x48495046
-_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
-_COMPRESSED = b"CCOB"
-#: Where code objects begin in a bundle, so that HIP takes them from where they lie.
-_ALIGNMENT = 4096
 _REGISTER = "__hipRegisterFatBinary"
 _PARTS = ("__hipRegisterFunction", "__hipRegisterManagedVar", "__hipRegisterVar")
 
@@ -112,9 +109,9 @@ class Registrations:
         magic, version, binary, _ = _WRAPPER.unpack(call.read(call.args.data, _WRAPPER.size))
         if magic != _WRAPPERS_MAGIC:
             return None
-        compressed = call.read(binary, len(_COMPRESSED)) == _COMPRESSED
+        compressed = bundles.is_compressed(call.read, binary)
         try:
-            entries = _decompressed(call, binary) if compressed else _entries(call, binary)
+            entries = bundles.entries(call.read, binary)
         except LuthierError:
             return None  # HIP will say what is wrong with it
         for target, data in entries:
@@ -129,7 +126,7 @@ class Registrations:
             return None
         if compressed:
             # HIP loads it when it starts, and need not know of compression.
-            bundle = _bundle(found)
+            bundle = bundles.plain(found)
             wrapper = _WRAPPER.pack(magic, version, 0, 0)
             address = self._app._keep(bundle + wrapper)
             self._app.write(address + len(bundle), _WRAPPER.pack(magic, version, address, 0))
@@ -157,45 +154,3 @@ class _Hearer:
 
     phases: tuple[str, ...]
     on_hip: object
-
-
-def _entries(call: Call, binary: int) -> list[tuple[str, bytes]]:
-    """Target and code object of each entry of a bundle."""
-    if call.read(binary, len(_BUNDLE)) != _BUNDLE:
-        return []
-    at = binary + len(_BUNDLE)
-    (count,) = struct.unpack("<Q", call.read(at, 8))
-    at += 8
-    found = []
-    for _ in range(min(count, 1 << 10)):
-        offset, size, length = struct.unpack("<3Q", call.read(at, 24))
-        name = call.read(at + 24, min(length, 1 << 10)).decode(errors="replace")
-        at += 24 + length
-        if not name.startswith("host") and size:
-            found.append((name.partition("--")[2] or name, call.read(binary + offset, size)))
-    return found
-
-
-def _decompressed(call: Call, binary: int) -> list[tuple[str, bytes]]:
-    """The same of a compressed bundle."""
-    from .. import _core
-
-    version, _, size = struct.unpack("<4xHHI", call.read(binary, 12))
-    if version == 1:  # which does not say how long it is
-        return []
-    if version > 2:
-        (size,) = struct.unpack("<Q", call.read(binary + 8, 8))
-    container = _core.Container.from_bytes(call.read(binary, size))
-    entries = [entry for entry in container.entries if entry["bundle"] == 0 and entry["target"] and entry["size"]]
-    return [(entry["target"], container.read(entry["index"])) for entry in entries]
-
-
-def _bundle(code_objects: dict[str, bytes]) -> bytes:
-    """A plain bundle with these code objects by target id, and an empty entry for the host."""
-    ids = {"host-x86_64-unknown-linux-gnu-": b"", **{f"hipv4-amdgcn-amd-amdhsa--{t}": d for t, d in code_objects.items()}}
-    place = -(-(len(_BUNDLE) + 8 + sum(24 + len(name) for name in ids)) // _ALIGNMENT) * _ALIGNMENT
-    table, body = _BUNDLE + struct.pack("<Q", len(ids)), b""
-    for name, data in ids.items():
-        table += struct.pack("<3Q", place + len(body), len(data), len(name)) + name.encode()
-        body += data + bytes(-len(data) % _ALIGNMENT)
-    return table.ljust(place, b"\0") + body
