@@ -114,6 +114,14 @@ def test_a_kernel_that_ends_the_process_is_counted_up_to_there(tmp_path):
     assert kernel["instrumented"] == kernel["unfinished"] == 1 and "1 launch had not ended" in done.stderr
 
 
+def test_a_program_that_leaves_by_exit_has_its_kernel_named_as_unfinished(tmp_path):
+    done, data = traced(tmp_path, rocm.hip("mistakes"), "leaves_at_once")
+    assert done.returncode == data["status"] == 8
+    assert data["processes"][0]["ended"] == "without notice" and "1 launch had not ended" in done.stderr
+    [kernel] = [k for o in data["processes"][0]["objects"] for k in o["kernels"] if k.get("unfinished")]
+    assert kernel["instrumented"] == kernel["unfinished"] == 1
+
+
 @pytest.mark.parametrize("order", ["behind", "before"])
 def test_another_tool_in_the_chain_sees_what_it_always_sees(tmp_path, order):
     """A tool of ROCr's own kind, behind the agent and before it."""

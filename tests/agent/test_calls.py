@@ -46,6 +46,17 @@ class Refuse(lt.Tool):
         if call.args.size >= 64:
             call.skip(2)
 
+class Answer(lt.Tool):
+    """Memory of some size is there, and nobody is told."""
+
+    hip = ["hipMalloc"]
+    phases = ("exit",)
+
+    def on_hip(self, call):
+        if call.args.size >= 64:
+            assert call.result == 0
+            call.result = 2
+
 class Skip(lt.Tool):
     """No launches of HIP's."""
 
@@ -154,8 +165,9 @@ def test_an_argument_is_changed_and_the_runtime_gets_that(under):
     assert seen and all(name == "hsa_queue_create" and asked != 128 and got == 128 for name, asked, got, _ in seen)
 
 
-def test_a_function_is_skipped_with_a_result_that_the_program_gets(under):
-    done, _, _ = under("Refuse", rocm.hip("kernels"), "lds")
+@pytest.mark.parametrize("tool", ["Refuse", "Answer"])
+def test_a_result_that_a_tool_gives_is_the_programs_whether_the_function_runs_or_not(under, tool):
+    done, _, _ = under(tool, rocm.hip("kernels"), "lds")
     assert done.returncode == 1 and "hipMalloc(&in, N * 4): hipErrorOutOfMemory" in done.stderr
 
 

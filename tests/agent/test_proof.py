@@ -14,6 +14,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import rocm
+from agent_tools import Waves
 from places import ROOT
 
 import luthier as lt
@@ -118,22 +119,6 @@ def test_a_child_without_exec_before_the_gpu_is_used_is_a_process_of_its_own():
     assert "passed" in done.stdout and done.results("mallocs") == [1, 1]
     counts = [r["instructions"] for r in done.results("instr_count")]
     assert len(counts) == 2 and counts[0] == counts[1] > 0
-
-
-class Waves(lt.Tool):
-    """Waves of each kernel."""
-
-    count = lt.Counter()
-
-    @lt.hook
-    def bump(count: lt.counter):
-        count += 1
-
-    def on_kernel(self, kernel):
-        kernel.insert_at_entry(self.bump, self.count)
-
-    def on_exit(self, report):
-        report.result = int(self.count)
 
 
 class Half(Waves):

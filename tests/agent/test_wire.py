@@ -7,6 +7,7 @@ import os
 import random
 import socket
 import stat
+import struct
 import time
 
 import pytest
@@ -17,7 +18,7 @@ from luthier.agent.controller import LIBRARY, Controller
 from luthier.agent.functions import functions
 
 FUNCTIONS = len(functions())
-HELLO = {"message": "hello", "version": 4, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
+HELLO = {"message": "hello", "version": 5, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
 GPU = {"agent": 1, "name": "gfx90a"}
 LOADED = {
     "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
@@ -26,10 +27,9 @@ LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0}
 LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8}
 DECIDING = {**LAUNCHED, "message": "deciding", "instrumented": True}
 COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0}
-CALLING = {"message": "calling", "call": 0, "function": 7, "thread": 1, "words": [0] * 8}
-CALLED = {
-    "message": "called", "call": 0, "function": 7, "thread": 1, "words": [0] * 8, "result": 0, "pointees": [], "answer": False,
-}  # fmt: skip
+#: Call, function, thread, and the arguments' words; with the result, whether an answer is wanted, and how many words there are.
+CALLING = struct.pack("<12Q", 1, 0, 7, 1, *[0] * 8)
+CALLED = struct.pack("<15Q", 2, 0, 7, 1, 0, 0, 8, *[0] * 8)
 LEDGER = bytes(64)
 
 
@@ -100,7 +100,7 @@ def test_the_socket_is_this_users_alone(controller):
         ([({"message": "unheard"}, None)], "of no known kind"),
         ([({**HELLO, "version": 99}, LEDGER)], "version 99"),
         ([({**HELLO, "functions": 1}, LEDGER)], "with 1 functions"),
-        ([(HELLO, None)], "this is version 4"),
+        ([(HELLO, None)], "this is version 5"),
         ([(HELLO, b"")], "cannot be mapped"),
         ([({**HELLO, "pid": -1}, LEDGER)], "pid=-1"),
         ([({**HELLO, "pid": True}, LEDGER)], "pid=True"),
@@ -112,7 +112,14 @@ def test_the_socket_is_this_users_alone(controller):
         ([(HELLO, LEDGER), ({**LAUNCHED, "packet": [1, 2]}, None)], "a packet of 2 words"),
         ([(HELLO, LEDGER), ({**LAUNCHED, "packet": [1, -2]}, None)], "packet="),
         ([(HELLO, LEDGER), (LAUNCHED, None)], "slot 0"),
+        ([(HELLO, LEDGER), (CALLING, None)], "of which nobody wants to know"),
         ([(HELLO, LEDGER), (CALLED, None)], "of which nobody wants to know"),
+        ([(HELLO, LEDGER), (CALLING[:-1], None)], "no words of one: 95 bytes"),
+        ([(HELLO, LEDGER), (CALLING[:24], None)], "no words of one: 24 bytes"),
+        ([(HELLO, LEDGER), (b"\1\1" + CALLING[2:], None)], "no words of one"),
+        ([(HELLO, LEDGER), (CALLED[:-8], None)], "no words of one"),
+        ([(HELLO, LEDGER), (CALLED[:40] + struct.pack("<Q", 2) + CALLED[48:], None)], "no words of one"),
+        ([(CALLING, None)], "instead of hello"),
         ([(HELLO, LEDGER), ({"message": "unloaded", "object": 3}, None)], "was not loaded"),
         ([(HELLO, LEDGER), ({"message": "runtime", "gpus": [{}]}, None)], "as no agent does"),
         ([(HELLO, LEDGER), (LOADED, b"x"), (LAUNCH, None), (LAUNCH, None)], "comes again"),
@@ -128,7 +135,7 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
     after = Agent(controller)
     after.say(HELLO, LEDGER)
     assert json.loads(after.socket.recv(1 << 16)) == {
-        "message": "welcome", "version": 4, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
+        "message": "welcome", "version": 5, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
     }  # fmt: skip
 
 
@@ -187,7 +194,8 @@ def test_random_messages_end_their_connections_and_nothing_else(controller):
         try:
             agent.say(HELLO, LEDGER)
             for _ in range(source.randrange(1, 6)):
-                data = bytearray(json.dumps(source.choice(parts)).encode())
+                part = source.choice(parts)
+                data = bytearray(part if isinstance(part, bytes) else json.dumps(part).encode())
                 for _ in range(source.randrange(3)):
                     data[source.randrange(len(data))] = source.randrange(256)
                 agent.say(bytes(data), source.choice([None, b"\x7fELF" + source.randbytes(60)]))

@@ -1,4 +1,5 @@
-// A tool of ROCr's own kind: counts executables and dispatch packets, through a queue creation and a freeze of its own.
+// A tool of ROCr's own kind: counts executables and dispatch packets, and looks at the segments that these ask for, through a
+// queue creation and a freeze of its own.
 #define AMD_INTERNAL_BUILD
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>
@@ -12,10 +13,19 @@ static decltype(hsa_executable_freeze) *freeze;
 static decltype(hsa_amd_queue_intercept_create) *intercept_create;
 static decltype(hsa_amd_queue_intercept_register) *intercept_register;
 static std::atomic<int> executables, dispatches;
+static std::atomic<uint32_t> scratch, lds;
+
+static void at_least(std::atomic<uint32_t> &most, uint32_t size) {
+    for (uint32_t old = most; old < size && !most.compare_exchange_weak(old, size);) {}
+}
 
 static void packets(const void *from, uint64_t count, uint64_t, void *, hsa_amd_queue_intercept_packet_writer write) {
-    for (uint64_t i = 0; i < count; i++)
-        dispatches += (((const hsa_kernel_dispatch_packet_t *)from)[i].header & 0xff) == HSA_PACKET_TYPE_KERNEL_DISPATCH;
+    for (uint64_t i = 0; i < count; i++) {
+        const hsa_kernel_dispatch_packet_t &packet = ((const hsa_kernel_dispatch_packet_t *)from)[i];
+        if ((packet.header & 0xff) != HSA_PACKET_TYPE_KERNEL_DISPATCH) continue;
+        dispatches++;
+        at_least(scratch, packet.private_segment_size), at_least(lds, packet.group_segment_size);
+    }
     write(from, count);
 }
 
@@ -38,7 +48,10 @@ extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const
     intercept_register = table->amd_ext_->hsa_amd_queue_intercept_register_fn;
     table->core_->hsa_queue_create_fn = my_create;
     table->core_->hsa_executable_freeze_fn = my_freeze;
-    atexit([] { fprintf(stderr, "packet tool: %d executables, %d dispatches\n", executables.load(), dispatches.load()); });
+    atexit([] {
+        fprintf(stderr, "packet tool: %d executables, %d dispatches, at most %u bytes of scratch and %u of LDS\n",
+                executables.load(), dispatches.load(), scratch.load(), lds.load());
+    });
     return true;
 }
 

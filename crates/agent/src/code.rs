@@ -52,14 +52,15 @@ impl Object {
 pub struct Kernel {
     /// Its counter in the ledger.
     pub slot: usize,
-    /// Its descriptor, where something else runs in its place, and by how much the segments grow.
+    /// What runs in its place.
     pub instead: Option<Instead>,
 }
 
 #[derive(Debug)]
 pub struct Instead {
     pub descriptor: u64,
-    pub segments: [u32; 2],
+    /// By how many bytes the private segment grows.
+    pub private: u32,
     /// Counts down for each launch that is over.
     pub signal: u64,
     /// With the number of launches that each was about.
@@ -67,9 +68,9 @@ pub struct Instead {
 }
 
 impl Instead {
-    pub fn new(descriptor: u64, segments: [u32; 2], signal: u64, rules: Vec<Rule>) -> Instead {
+    pub fn new(descriptor: u64, private: u32, signal: u64, rules: Vec<Rule>) -> Instead {
         let rules = rules.into_iter().map(|rule| (rule, AtomicU64::new(0))).collect();
-        Instead { descriptor, segments, signal, rules }
+        Instead { descriptor, private, signal, rules }
     }
 
     /// Whether the next launch, of this size, is instrumented. Each launch is asked about once.
@@ -183,7 +184,7 @@ mod tests {
         let mut code = Code::default();
         add(&mut code, 1, 0x1000);
         add(&mut code, 2, 0x2000);
-        let kernel = |slot| Kernel { slot, instead: Some(Instead::new(1, [0, 0], 0, Vec::new())) };
+        let kernel = |slot| Kernel { slot, instead: Some(Instead::new(1, 0, 0, Vec::new())) };
         assert!(code.set_kernel(0x1040, 1, kernel(0)).is_some() && code.set_kernel(0x2040, 2, kernel(1)).is_some());
         assert!(code.set_kernel(0x1040, 2, kernel(2)).is_none());
         assert_eq!(code.remove(Handle(1)).len(), 1);
@@ -197,7 +198,7 @@ mod tests {
     fn rules_choose_launches_by_size_and_count() {
         let rule = |grid, first, every| Rule { grid, first, every };
         let chosen = |rules: Vec<Rule>| {
-            let instead = Instead::new(1, [0, 0], 0, rules);
+            let instead = Instead::new(1, 0, 0, rules);
             (0..8).filter(|n| instead.wants([if n % 2 == 0 { 64 } else { 128 }, 1, 1])).collect::<Vec<u32>>()
         };
         assert_eq!(chosen(Vec::new()), [0, 1, 2, 3, 4, 5, 6, 7]);

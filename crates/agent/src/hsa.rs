@@ -61,13 +61,9 @@ impl Packet {
     pub fn grid(&self) -> [u32; 3] {
         std::array::from_fn(|i| self.u32(12 + 4 * i))
     }
-    /// Bytes of scratch of a work-item, and of LDS of a workgroup.
-    pub fn segments(&self) -> [u32; 2] {
-        [self.u32(24), self.u32(28)]
-    }
-    pub fn set_segments(&mut self, [private, group]: [u32; 2]) {
-        self.set_u32(24, private);
-        self.set_u32(28, group);
+    /// Adds bytes to the scratch of a work-item.
+    pub fn grow_private(&mut self, bytes: u32) {
+        self.set_u32(24, self.u32(24).saturating_add(bytes));
     }
     /// The address of the kernel's descriptor.
     pub fn kernel_object(&self) -> u64 {
@@ -173,12 +169,11 @@ mod tests {
         let mut packet = Packet(std::array::from_fn(|i| i as u8));
         assert_eq!(packet.block(), [0x0504, 0x0706, 0x0908]);
         assert_eq!(packet.grid(), [0x0f0e_0d0c, 0x1312_1110, 0x1716_1514]);
-        assert_eq!(packet.segments(), [0x1b1a_1918, 0x1f1e_1d1c]);
         assert_eq!(packet.kernel_object(), 0x2726_2524_2322_2120);
         packet.set_kernel_object(1);
-        packet.set_segments([2, 3]);
-        assert_eq!((packet.kernel_object(), packet.segments()), (1, [2, 3]));
-        assert_eq!((packet.0[23], packet.0[40]), (23, 40));
+        packet.grow_private(0x100);
+        assert_eq!((packet.kernel_object(), packet.u32(24)), (1, 0x1b1a_1a18));
+        assert_eq!((packet.0[23], packet.0[28], packet.0[40]), (23, 28, 40));
         assert_eq!(packet.completion_signal(), 0x3f3e_3d3c_3b3a_3938);
         let words = packet.words();
         packet.set_words(std::array::from_fn(|i| words[i] + 1));

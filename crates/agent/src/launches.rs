@@ -51,9 +51,8 @@ impl Session {
         };
         count(usize::from(instead.is_some()));
         let Some(instead) = instead else { return };
-        let [private, group] = packet.segments();
         packet.set_kernel_object(instead.descriptor);
-        packet.set_segments([private.saturating_add(instead.segments[0]), group.saturating_add(instead.segments[1])]);
+        packet.grow_private(instead.private);
         if packet.completion_signal() == 0 && !self.wants.complete {
             packet.set_completion_signal(instead.signal);
             count(2);
@@ -67,9 +66,9 @@ impl Session {
         if !self.is_active() {
             return !instrumented;
         }
-        let link = lock(&self.link);
+        let mut link = lock(&self.link);
         let said = Said::Deciding { slot, number, packet: packet.words(), instrumented };
-        let answer = link.say(&said, &[]).and_then(|()| match self.hear(&link)?.0 {
+        let answer = link.say(&said, &[]).and_then(|()| match self.hear(&mut link)?.0 {
             Asked::Run { original, packet } => Ok((original, packet)),
             other => Err(LinkError::Message(format!("it says {other:?} when asked about a launch"))),
         });
@@ -107,7 +106,7 @@ impl Session {
             let _ = queue.send(Late { address, object, slot });
             return kernel;
         }
-        let link = lock(&self.link);
+        let mut link = lock(&self.link);
         let mut code = self.code_mut();
         // Another thread may have asked meanwhile.
         if let Some(known) = code.kernel(address) {
@@ -116,11 +115,11 @@ impl Session {
         let object = code.object_at(address)?.number;
         let slot = code.new_slot().min(SLOTS - 1);
         drop(code);
-        self.converse(&link, address, object, slot)
+        self.converse(&mut link, address, object, slot)
     }
 
     /// Says that a kernel is launched, and does what the controller asks for until it has answered.
-    fn converse(&self, link: &Link, address: u64, object: u64, slot: usize) -> Option<Arc<Kernel>> {
+    fn converse(&self, link: &mut Link, address: u64, object: u64, slot: usize) -> Option<Arc<Kernel>> {
         let instead = self.answer(link, address, object, slot).unwrap_or_else(|error| {
             self.lost(&error);
             None
@@ -128,7 +127,7 @@ impl Session {
         self.code_mut().set_kernel(address, object, Kernel { slot, instead })
     }
 
-    fn answer(&self, link: &Link, address: u64, object: u64, slot: usize) -> Result<Option<Instead>, LinkError> {
+    fn answer(&self, link: &mut Link, address: u64, object: u64, slot: usize) -> Result<Option<Instead>, LinkError> {
         let delta = self.code_mut().object_at(address).map_or(0, |object| object.loaded.delta);
         link.say(&Said::Launch { object, kernel: address.wrapping_sub(delta), slot }, &[])?;
         loop {
@@ -144,11 +143,11 @@ impl Session {
                     }
                     Err(reason) => link.say(&Said::Failed { reason }, &[])?,
                 },
-                (Asked::Instrumented { descriptor, private, group, signal, rules }, Some(file)) => {
+                (Asked::Instrumented { descriptor, private, signal, rules }, Some(file)) => {
                     match self.take(address, object, file, descriptor) {
                         Ok(descriptor) => {
                             link.say(&Said::Done, &[])?;
-                            return Ok(Some(Instead::new(descriptor, [private, group], signal, rules)));
+                            return Ok(Some(Instead::new(descriptor, private, signal, rules)));
                         }
                         Err(reason) => {
                             link.say(&Said::Failed { reason }, &[])?;
@@ -196,8 +195,8 @@ fn instrument_late(kernels: &mpsc::Receiver<Late>) {
     inside(|| {
         for Late { address, object, slot } in kernels {
             let Some(session) = current().filter(|s| s.is_active()) else { return };
-            let link = lock(&session.link);
-            session.converse(&link, address, object, slot);
+            let mut link = lock(&session.link);
+            session.converse(&mut link, address, object, slot);
         }
     });
 }

@@ -39,6 +39,8 @@ impl From<io::Error> for LinkError {
 
 pub struct Link {
     socket: OwnedFd,
+    /// Room for a message.
+    room: Vec<u8>,
 }
 
 /// Room for the files that come with a message, aligned as the kernel wants it.
@@ -69,7 +71,7 @@ impl Link {
         if unsafe { libc::connect(raw, (&raw const address).cast(), len) } != 0 {
             return Err(io::Error::last_os_error().into());
         }
-        let link = Link { socket };
+        let link = Link { socket, room: vec![0; LONGEST] };
         link.check_user()?;
         Ok(link)
     }
@@ -96,7 +98,7 @@ impl Link {
 
     /// Says something, with files.
     pub fn say(&self, what: &Said, files: &[BorrowedFd]) -> Result<(), LinkError> {
-        let mut text = serde_json::to_vec(what).map_err(|e| LinkError::Message(e.to_string()))?;
+        let mut text = what.to_bytes().map_err(LinkError::Message)?;
         if text.len() > LONGEST || files.len() > MOST_FILES {
             return Err(LinkError::Message(format!("a message of {} bytes is too long", text.len())));
         }
@@ -136,10 +138,8 @@ impl Link {
     }
 
     /// Waits for what the controller says, and the file that comes with it.
-    pub fn hear(&self) -> Result<(Asked, Option<OwnedFd>), LinkError> {
-        // Not filled with zeros: most messages are short.
-        let mut text = Vec::<u8>::with_capacity(LONGEST);
-        let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: LONGEST };
+    pub fn hear(&mut self) -> Result<(Asked, Option<OwnedFd>), LinkError> {
+        let mut part = libc::iovec { iov_base: self.room.as_mut_ptr().cast(), iov_len: self.room.len() };
         let mut control = Control([0; 64]);
         // SAFETY: a plain structure of numbers.
         let mut header: libc::msghdr = unsafe { zeroed() };
@@ -165,9 +165,7 @@ impl Link {
         if header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
             return Err(LinkError::Message("it says more than a message holds".into()));
         }
-        // SAFETY: the kernel has written as many bytes, which is no more than there is room for.
-        unsafe { text.set_len(len) };
-        let asked = serde_json::from_slice(&text);
+        let asked = Asked::of_bytes(&self.room[..len]);
         let asked = asked.map_err(|e| LinkError::Message(format!("it says something unknown: {e}")))?;
         Ok((asked, files.next()))
     }

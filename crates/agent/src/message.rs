@@ -1,10 +1,11 @@
 //! What the agent and the controller say to each other: JSON, one message a datagram, with open files beside it for
-//! whatever is large.
+//! whatever is large. What is said of calls, since a program waits for each, is in words of 64 bits instead, the first of
+//! which says what it is: no JSON begins with its byte.
 
 use serde::{Deserialize, Serialize};
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -77,6 +78,7 @@ pub enum Said<'a> {
         end: u64,
     },
     /// A function that is wanted is about to be called. An answer is waited for.
+    #[serde(skip)]
     Calling {
         call: u64,
         function: usize,
@@ -84,6 +86,7 @@ pub enum Said<'a> {
         words: &'a [u64],
     },
     /// It was called; an answer is waited for if `answer` says so. `pointees` are what marked words point to.
+    #[serde(skip)]
     Called {
         call: u64,
         function: usize,
@@ -107,6 +110,32 @@ pub enum Said<'a> {
     Done,
     /// The process ends in the usual way.
     Ended,
+}
+
+/// First words of what is said of calls.
+mod calls {
+    pub const CALLING: u64 = 1;
+    pub const CALLED: u64 = 2;
+    pub const GO: u64 = 1;
+    pub const SKIP: u64 = 2;
+    pub const RETURN: u64 = 3;
+}
+
+impl Said<'_> {
+    /// The message.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
+        let (head, lists): (&[u64], [&[u64]; 2]) = match self {
+            Said::Calling { call, function, thread, words } => {
+                (&[calls::CALLING, *call, *function as u64, *thread], [words, &[]])
+            }
+            Said::Called { call, function, thread, words, result, pointees, answer } => {
+                let (function, answer, count) = (*function as u64, u64::from(*answer), words.len() as u64);
+                (&[calls::CALLED, *call, function, *thread, *result, answer, count], [words, pointees])
+            }
+            other => return serde_json::to_vec(other).map_err(|e| e.to_string()),
+        };
+        Ok(head.iter().chain(lists[0]).chain(lists[1]).flat_map(|word| word.to_le_bytes()).collect())
+    }
 }
 
 /// Which launches of a kernel are instrumented.
@@ -142,18 +171,22 @@ pub enum Asked {
     /// Memory of so many bytes for the object of the launch that is waiting, all zero.
     Allocate { size: u64 },
     /// The launch runs the kernel with its descriptor at this vaddr in the object that comes with this, and so do later ones,
-    /// if one of the rules, where there are any, has it so. The segments grow by so many bytes. At `signal`, as GPUs have
-    /// it, is a signal in memory that was allocated for the launch: it counts down for each launch that is over.
-    Instrumented { descriptor: u64, private: u32, group: u32, signal: u64, rules: Vec<Rule> },
+    /// if one of the rules, where there are any, has it so. The private segment grows by so many bytes; LDS is the
+    /// application's. At `signal`, as GPUs have it, is a signal in memory that was allocated for the launch: it counts down
+    /// for each launch that is over.
+    Instrumented { descriptor: u64, private: u32, signal: u64, rules: Vec<Rule> },
     /// The launch runs the original, and so do later ones.
     Original {},
     /// The answer to [`Said::Deciding`]: what the launch runs, and its packet if that is changed.
     Run { original: bool, packet: Option<[u64; 8]> },
     /// The answer to [`Said::Calling`]: the function is called, with these words if there are any.
+    #[serde(skip)]
     Go { words: Option<Vec<u64>> },
     /// The answer to [`Said::Calling`]: it is not called, and has this result.
+    #[serde(skip)]
     Skip { result: u64 },
     /// The answer to [`Said::Called`]: its result.
+    #[serde(skip)]
     Return { result: u64 },
     /// Memory of the process is read, and the answer waited for: [`Said::Contents`].
     Read { address: u64, size: u64 },
@@ -165,4 +198,53 @@ pub enum Asked {
     SetVariable { name: String, value: String },
     /// Functions are wrapped, or not any more.
     Wrap { functions: Vec<usize>, on: bool },
+}
+
+impl Asked {
+    /// The message that bytes are.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Asked, String> {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        match (&words[..], rest) {
+            ([calls::GO], []) => Ok(Asked::Go { words: None }),
+            ([calls::GO, words @ ..], []) => Ok(Asked::Go { words: Some(words.to_vec()) }),
+            ([calls::SKIP, result], []) => Ok(Asked::Skip { result: *result }),
+            ([calls::RETURN, result], []) => Ok(Asked::Return { result: *result }),
+            _ => serde_json::from_slice(bytes).map_err(|e| e.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn what_is_said_of_calls_is_words() {
+        let calling = Said::Calling { call: 7, function: 8, thread: 9, words: &[10, u64::MAX] };
+        assert_eq!(calling.to_bytes(), Ok(bytes(&[1, 7, 8, 9, 10, u64::MAX])));
+        let called =
+            Said::Called { call: 7, function: 8, thread: 9, words: &[1, 2], result: 3, pointees: &[4], answer: true };
+        assert_eq!(called.to_bytes(), Ok(bytes(&[2, 7, 8, 9, 3, 1, 2, 1, 2, 4])));
+        assert_eq!(Said::Done.to_bytes().as_deref(), Ok(&br#"{"message":"done"}"#[..]));
+    }
+
+    #[test]
+    fn answers_about_calls_are_words_of_their_number() {
+        let heard = |words: &[u64]| Asked::of_bytes(&bytes(words)).ok();
+        assert_eq!(heard(&[1]), Some(Asked::Go { words: None }));
+        assert_eq!(heard(&[1, 5, 6]), Some(Asked::Go { words: Some(vec![5, 6]) }));
+        assert_eq!(heard(&[2, 5]), Some(Asked::Skip { result: 5 }));
+        assert_eq!(heard(&[3, 5]), Some(Asked::Return { result: 5 }));
+        for wrong in [&[][..], &[2], &[2, 5, 6], &[3], &[3, 5, 6], &[4, 5]] {
+            assert_eq!(heard(wrong), None, "{wrong:?}");
+        }
+        assert!(Asked::of_bytes(&bytes(&[2, 5])[..15]).is_err());
+        assert!(Asked::of_bytes(br#"{"message":"go","words":null}"#).is_err());
+        assert_eq!(Asked::of_bytes(br#"{"message":"original"}"#), Ok(Asked::Original {}));
+    }
 }

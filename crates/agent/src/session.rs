@@ -156,7 +156,7 @@ pub fn complain(what: &str) {
 impl Session {
     /// Introduces this process to the controller whose socket is at `path`.
     fn open(path: &str) -> Result<Session, LinkError> {
-        let link = Link::open(path)?;
+        let mut link = Link::open(path)?;
         let ledger = Shared::new(SLOTS * COUNTERS * 8)?;
         let wishes = Shared::new(calls::COUNT * 4)?;
         let program = std::fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned());
@@ -264,9 +264,9 @@ impl Session {
 
     /// Asks what is to be done with a call.
     pub fn before(&self, call: u64, function: usize, words: &[u64]) -> Option<Before> {
-        let link = lock(&self.link);
+        let mut link = lock(&self.link);
         let said = Said::Calling { call, function, thread: thread(), words };
-        let answer = link.say(&said, &[]).and_then(|()| match self.hear(&link)?.0 {
+        let answer = link.say(&said, &[]).and_then(|()| match self.hear(&mut link)?.0 {
             Asked::Go { words } => Ok(Before::Run(words)),
             Asked::Skip { result } => Ok(Before::Skip(result)),
             other => Err(LinkError::Message(format!("it says {other:?} when asked about a call"))),
@@ -287,11 +287,11 @@ impl Session {
         if !self.is_active() {
             return None;
         }
-        let link = lock(&self.link);
+        let mut link = lock(&self.link);
         let said = Said::Called { call, function, thread: thread(), words, result, pointees, answer };
         let done = link.say(&said, &[]).and_then(|()| match answer {
             false => Ok(result),
-            true => match self.hear(&link)?.0 {
+            true => match self.hear(&mut link)?.0 {
                 Asked::Return { result } => Ok(result),
                 other => Err(LinkError::Message(format!("it says {other:?} when told of a call"))),
             },
@@ -300,7 +300,7 @@ impl Session {
     }
 
     /// What the controller answers. What it wants to know or to have done first is seen to here.
-    pub(crate) fn hear(&self, link: &Link) -> Result<(Asked, Option<OwnedFd>), LinkError> {
+    pub(crate) fn hear(&self, link: &mut Link) -> Result<(Asked, Option<OwnedFd>), LinkError> {
         loop {
             let done = match link.hear()? {
                 (Asked::Read { address, size }, _) => match contents(address, size) {

@@ -17,7 +17,7 @@ from .events import Executable, Happenings, Queue, Told
 from .functions import Function, by_name, functions, named
 from .loaded import Loaded, LoadedKernel
 from .modules import Registrations, ToolModule
-from .wire import WireError
+from .wire import GO, SKIP, WireError
 from .wishes import overrides
 
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ class _Wanted:
     function: Function
     callers: list[Any] = field(default_factory=list)
     told: Told | None = None
+    #: What the agent is told of it.
+    flags: int = 0
 
-    @property
-    def flags(self) -> int:
+    def wishes(self) -> int:
+        """What the agent is to be told of it."""
         flags = 0
         for tool in self.callers:
             flags |= (_BEFORE if "enter" in tool.phases else 0) | (_AFTER if "exit" in tool.phases else 0)
@@ -194,6 +196,7 @@ class App:
     def _write_wishes(self) -> None:
         """Has the agent know what is wanted of each function."""
         for number, entry in self._wanted.items():
+            entry.flags = entry.wishes()
             struct.pack_into("<I", self._process.wishes.map, 4 * number, entry.flags)
 
     def _start(self) -> list[int]:
@@ -207,34 +210,37 @@ class App:
             if overrides(tool, name):
                 getattr(tool, name)(*arguments)
 
-    def _calling(self, said: dict[str, Any]) -> dict[str, Any]:
-        """What is to be done with a call: the answer's parts."""
+    def _calling(self, said: dict[str, Any]) -> tuple[int, ...]:
+        """What is to be done with a call: the answer's words."""
         entry = self._entry(said)
-        call = Call(entry.function, said["call"], said["thread"], self)
-        words = list(said["words"])
-        call._set("enter", words, None)
+        words = said["words"]
+        call = Call(entry.function, said["call"], said["thread"], self, list(words))
         self._hand(entry, call, "enter")
         if call.skipped:
-            return {"message": "skip", "result": call._result}
+            return SKIP, call._result or 0
         if entry.flags & _AFTER:
             self._calls[call.number] = call
-        return {"message": "go", "words": None if words == said["words"] else words}
+        changed = call.args._words
+        return (GO,) if changed == words else (GO, *changed)
 
-    def _called(self, said: dict[str, Any]) -> int | None:
-        """Hears of a call that was made; its result, if that is wanted."""
+    def _called(self, said: dict[str, Any]) -> int:
+        """Hears of a call that was made; its result, as the program is to have it."""
         entry = self._entry(said)
-        call = self._calls.pop(said["call"], None) or Call(entry.function, said["call"], said["thread"], self)
-        call._set("exit", list(said["words"]), said["result"])
-        if entry.told is not None and not said["result"] & 0xFFFFFFFF and entry.told.name == entry.function.name:
-            words = {p.name: said["words"][p.word] for p in entry.function.parameters}
+        words, result = said["words"], said["result"]
+        if entry.told is not None and not result & 0xFFFFFFFF and entry.told.name == entry.function.name:
+            named = {p.name: words[p.word] for p in entry.function.parameters}
             marked = sorted((entry.function.word(name), name) for name in entry.told.pointees)
-            words.update({f"*{name}": value for (_, name), value in zip(marked, said["pointees"], strict=False)})
+            named.update({f"*{name}": value for (_, name), value in zip(marked, said["pointees"], strict=False)})
             if len(said["pointees"]) == len(marked):
-                entry.told.tell(self._happenings, words)
+                entry.told.tell(self._happenings, named)
+        call = self._calls.pop(said["call"], None)
         if not said["answer"]:
-            return None
+            return int(result)
+        if call is None:
+            call = Call(entry.function, said["call"], said["thread"], self, words)
+        call._made(words, result)
         self._hand(entry, call, "exit")
-        return call._result
+        return call._result or 0
 
     def _entry(self, said: dict[str, Any]) -> _Wanted:
         entry = self._wanted.get(said["function"])

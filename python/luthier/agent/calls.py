@@ -47,7 +47,8 @@ class Arguments:
     gets."""
 
     def __init__(self, function: Function, words: list[int], memory: Memory, open_: bool):
-        vars(self).update(_function=function, _words=words, _memory=memory, _open=open_)
+        own = self.__dict__  # setting an attribute sets an argument
+        own["_function"], own["_words"], own["_memory"], own["_open"] = function, words, memory, open_
 
     def _parameter(self, name: str) -> Parameter:
         for parameter in self._function.parameters:
@@ -107,7 +108,7 @@ class Arguments:
 class Call:
     """A call, from before the function runs until after it."""
 
-    def __init__(self, function: Function, number: int, thread: int, memory: Memory):
+    def __init__(self, function: Function, number: int, thread: int, memory: Memory, words: list[int]):
         self._function, self._memory = function, memory
         #: Counts the calls of the process that tools hear of.
         self.number = number
@@ -115,7 +116,7 @@ class Call:
         self.thread = thread
         #: ``enter`` before the function runs, ``exit`` after it.
         self.phase = "enter"
-        self.args = Arguments(function, [], memory, False)
+        self.args = Arguments(function, words, memory, True)
         self.skipped = False
         self._result: int | None = None
 
@@ -123,9 +124,10 @@ class Call:
     def name(self) -> str:
         return self._function.name
 
-    def _set(self, phase: str, words: list[int], result: int | None) -> None:
-        self.phase, self._result = phase, result
-        self.args = Arguments(self._function, words, self._memory, phase == "enter")
+    def _made(self, words: list[int], result: int) -> None:
+        """The function has run, with these arguments."""
+        self.phase, self._result = "exit", result
+        self.args = Arguments(self._function, words, self._memory, False)
 
     @property
     def result(self) -> int | None:

@@ -15,7 +15,7 @@ from .functions import count
 from .loaded import COUNTERS, NO_ROOM, Loaded, Made, Watched
 from .selection import rules
 from .shared import Memory
-from .wire import VERSION, Gone, Wire, WireError, close
+from .wire import RETURN, VERSION, Gone, Wire, WireError, close
 from .wishes import Wishes
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Process:
         self._by_slot: dict[int, Watched] = {}
         #: The process waits for an answer, so that more can be asked of it.
         self._waits = False
+        self._waiting = _Waiting(self)
         self._starting = False
         self._reports: list[Report] | None = None
 
@@ -167,7 +168,7 @@ class Process:
 
     def _hear_deciding(self, said: dict[str, Any]) -> None:
         watched = self._watched(said)
-        with _Waiting(self):
+        with self._waiting:
             answer = watched.tell(said, self._wants.complete)
         self._wire.say("run", **answer)
 
@@ -176,16 +177,18 @@ class Process:
 
     def _hear_calling(self, said: dict[str, Any]) -> None:
         assert self.app is not None
-        with _Waiting(self):
+        with self._waiting:
             answer = self.app._calling(said)
-        self._wire.say(**answer)
+        self._wire.answer(*answer)
 
     def _hear_called(self, said: dict[str, Any]) -> None:
         assert self.app is not None
-        with _Waiting(self, said["answer"]):
+        if not said["answer"]:
+            self.app._called(said)
+            return
+        with self._waiting:
             result = self.app._called(said)
-        if said["answer"]:
-            self._wire.say("return", result=result)
+        self._wire.answer(RETURN, result)
 
     def _hear_launch(self, said: dict[str, Any]) -> None:
         loaded = self.objects.get(said["object"])
@@ -198,7 +201,7 @@ class Process:
             loaded.kernels[said["kernel"]] = Watched(f"at {said['kernel']:#x}", said["slot"], loaded, why=NO_ROOM)
             self._wire.say("original")
             return
-        with _Waiting(self):
+        with self._waiting:
             watched, made = loaded.first_launch(said["kernel"], said["slot"], self._allocate)
         if made is None:
             self._wire.say("original")
@@ -209,7 +212,7 @@ class Process:
         """Hands an instrumented kernel over; whether it runs."""
         with _file(made.data) as file:
             parts = {"descriptor": made.descriptor, "private": made.private, "signal": made.signal, "rules": made.rules}
-            self._wire.say("instrumented", file, group=0, **parts)
+            self._wire.say("instrumented", file, **parts)
         said, files = self._expect("done", "failed")
         close(files)
         if said["message"] == "failed":
@@ -296,11 +299,11 @@ class Process:
 class _Waiting:
     """While this lasts, the process waits for an answer."""
 
-    def __init__(self, process: Process, waits: bool = True):
-        self._process, self._now = process, waits
+    def __init__(self, process: Process):
+        self._process = process
 
     def __enter__(self) -> None:
-        self._process._waits = self._now
+        self._process._waits = True
 
     def __exit__(self, *_: object) -> None:
         self._process._waits = False

@@ -1,4 +1,5 @@
-"""Messages between the agent and the controller: JSON, one a datagram, with open files beside it for what is large."""
+"""Messages between the agent and the controller: JSON, one a datagram, with open files beside it for what is large; and words
+of 64 bits for calls of functions, since a program waits for each."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 4
+VERSION = 5
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 _BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
@@ -33,16 +34,16 @@ _SAID: dict[str, dict[str, type]] = {
     "launched": {"slot": int, "number": int, "packet": list},
     "deciding": {"slot": int, "number": int, "packet": list, "instrumented": bool},
     "completed": {"slot": int, "number": int, "start": int, "end": int},
-    "calling": {"call": int, "function": int, "thread": int, "words": list},
-    "called": {
-        "call": int, "function": int, "thread": int, "words": list, "result": int, "pointees": list, "answer": bool,
-    },
     "contents": {},
     "allocated": {"address": int},
     "failed": {"reason": str},
     "done": {},
     "ended": {},
 }  # fmt: skip
+
+#: First words of what is said of calls (crates/agent/src/message.rs); no JSON begins with their first bytes.
+_CALLING, _CALLED = 1, 2
+GO, SKIP, RETURN = 1, 2, 3
 
 
 class WireError(LuthierError):
@@ -78,6 +79,14 @@ class Wire:
         except ConnectionError:
             pass
 
+    def answer(self, *words: int) -> None:
+        """Answers what was said of a call: :data:`GO` with the arguments' words if they are changed, :data:`SKIP` or
+        :data:`RETURN` with a result."""
+        try:
+            self._socket.send(struct.pack(f"<{len(words)}Q", *words))
+        except ConnectionError:
+            pass
+
     def hear(self) -> tuple[dict[str, Any], list[int]] | None:
         """What is said, and the files that come with it, which are the caller's to close; None at the end."""
         try:
@@ -92,7 +101,8 @@ class Wire:
                 raise WireError("a message is too long")
             taken, files = files, []
             try:
-                return _checked(self._room[:size]), taken
+                data = self._room[:size]
+                return (_of_a_call if data[0] in (_CALLING, _CALLED) else _checked)(data), taken
             except BaseException:
                 files = taken
                 raise
@@ -116,6 +126,20 @@ def _files(beside: list[tuple[int, int, bytes]]) -> list[int]:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             found.frombytes(data[: len(data) // found.itemsize * found.itemsize])
     return found.tolist()
+
+
+def _of_a_call(data: bytearray) -> dict[str, Any]:
+    count, rest = divmod(len(data), 8)
+    words = [0] if rest else list(struct.unpack(f"<{count}Q", data))
+    if words[0] == _CALLING and count >= 4:
+        return {"message": "calling", "call": words[1], "function": words[2], "thread": words[3], "words": words[4:]}
+    if words[0] == _CALLED and count >= 7 and words[5] < 2 and words[6] <= count - 7:
+        _, call, function, thread, result, answer, size = words[:7]
+        return {
+            "message": "called", "call": call, "function": function, "thread": thread, "words": words[7 : 7 + size],
+            "result": result, "pointees": words[7 + size :], "answer": answer == 1,
+        }  # fmt: skip
+    raise WireError(f"what is said of a call is no words of one: {len(data)} bytes")
 
 
 def _checked(data: bytearray) -> dict[str, Any]:
