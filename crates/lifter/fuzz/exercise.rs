@@ -16,7 +16,7 @@ pub fn object(bytes: Vec<u8>) -> usize {
         let exec = ExecStates::of(&program, f);
         let loops = LoopForest::of(&program, f);
         for b in program.function(f).blocks.iter() {
-            assert_eq!(live.points(b).len() + 1, pending.points(b).len());
+            assert_eq!(live.points(b).iter().count() + 1, pending.points(b).len());
             assert_eq!(exec.points(b).len(), program.block(b).instrs.len());
             assert!(loops.of_block(b).is_none_or(|l| loops.contains(l, b)));
         }

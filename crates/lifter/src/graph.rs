@@ -23,7 +23,13 @@ struct Component {
     functions: Vec<FuncId>,
     /// Computed when first asked for.
     in_flight: std::sync::OnceLock<InFlight>,
-    used: std::sync::OnceLock<RegSet>,
+    touched: std::sync::OnceLock<Touched>,
+}
+
+/// Register units that instructions touch, and those of them that are written.
+struct Touched {
+    used: RegSet,
+    written: RegSet,
 }
 
 impl CallGraph {
@@ -129,13 +135,26 @@ impl Program {
     }
     /// Every register unit that an instruction of the function's component touches, register indexing included.
     pub fn used_registers(&self, func: FuncId) -> RegSet {
-        *self.graph.members[&self.graph.root[func.index()]].used.get_or_init(|| self.used_by(self.component(func)))
+        self.touched(func).used
     }
-    fn used_by(&self, functions: &[FuncId]) -> RegSet {
-        let mut used = RegSet::EMPTY;
+    /// The same of those that are written. Registers that indexing may reach are left out.
+    pub fn written_registers(&self, func: FuncId) -> RegSet {
+        self.touched(func).written
+    }
+    fn touched(&self, func: FuncId) -> &Touched {
+        let members = &self.graph.members[&self.graph.root[func.index()]];
+        members.touched.get_or_init(|| self.touched_by(&members.functions))
+    }
+    fn touched_by(&self, functions: &[FuncId]) -> Touched {
+        let (mut used, mut written) = (RegSet::EMPTY, RegSet::EMPTY);
         for &f in functions {
             for i in self.function_instrs(f).iter() {
-                self.for_each_access(i, |a| used.insert(a.reg));
+                self.for_each_access(i, |a| {
+                    used.insert(a.reg);
+                    if a.access.writes() {
+                        written.insert(a.reg);
+                    }
+                });
                 match self.kind(i) {
                     Kind::GprIdxOn | Kind::GprIdxMode | Kind::VectorRelative => {
                         (0..self.allocated_vgprs).for_each(|n| used.insert(Reg::vgpr(n)))
@@ -145,7 +164,7 @@ impl Program {
                 }
             }
         }
-        used
+        Touched { used, written }
     }
 }
 

@@ -72,7 +72,7 @@ pub use error::{Issue, IssueKind, LiftError};
 pub use graph::RegisterCounts;
 pub use ids::{BlockId, BlockIds, FuncId, IdRange, InstrId, InstrIds};
 pub use listing::Line;
-pub use live::{Live, Liveness, Point};
+pub use live::{Live, Liveness, Point, Points};
 pub use loops::{Loop, LoopForest, LoopId};
 pub use luthier_isa::{Counter, Wait};
 pub use mask::{ExecState, ExecStates};

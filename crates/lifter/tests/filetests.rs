@@ -116,13 +116,14 @@ fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
         let under_way = pending.points(block);
         let masks = exec.points(block);
         for (n, i) in program.block(block).instrs.iter().enumerate() {
+            let point = points.get(n).unwrap();
             let line = lines.iter().find(|l| matches!(l, Line::Instruction { instr, .. } if *instr == i)).unwrap();
             let Line::Instruction { text, notes, .. } = line else { unreachable!() };
             let mut all: Vec<String> = notes.iter().map(|n| relative(n, base)).collect();
             for what in print {
                 match *what {
-                    "active" => all.push(format!("active {}", set(&points[n].before.active))),
-                    "inactive" => all.push(format!("inactive {}", set(&only_vector(points[n].before.inactive)))),
+                    "active" => all.push(format!("active {}", set(&point.before.active))),
+                    "inactive" => all.push(format!("inactive {}", set(&only_vector(point.before.inactive)))),
                     "exec" => all.push(format!("{:?}", masks[n]).to_lowercase()),
                     "loops" => {}
                     "counters" => all.push(counters(program, &under_way[n])),

@@ -31,7 +31,7 @@ fn dead(program: &Program, kernel: &Kernel) -> HashMap<u64, Dead> {
     for f in program.reachable(func) {
         let live = Liveness::of(program, f);
         for b in program.function(f).blocks.iter() {
-            for point in live.points(b) {
+            for point in live.points(b).iter() {
                 let live = point.before;
                 let dead = Dead {
                     scalars: without(scalars, &live.any()),

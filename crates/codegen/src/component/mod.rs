@@ -82,12 +82,8 @@ impl<'a> Component<'a> {
     ) -> Component<'a> {
         let (program, machine) = (base.program, base.machine);
         let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
-        let writes_mode = |i: luthier_lifter::InstrId| {
-            let mut writes = false;
-            program.for_each_access(i, |a| writes |= a.reg == Reg::MODE && a.access.writes());
-            writes
-        };
-        let sets_mode = instrs().any(writes_mode);
+        let written = functions.first().map(|f| program.written_registers(*f)).unwrap_or_default();
+        let sets_mode = written.contains(Reg::MODE);
         let mut touched = used;
         touched.union_with(&wishes.watched);
         let mut never_used: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
@@ -113,7 +109,8 @@ impl<'a> Component<'a> {
         let mut reserved = homes.reserved;
         reserved.union_with(&wishes.watched);
         let room = base.plan.placement.room();
-        let scratch = scratch::own(machine, program, &functions, &kernels, room).filter(|_| !wishes.moves_scratch);
+        let scratch =
+            scratch::own(machine, program, (&functions, &written), &kernels, room).filter(|_| !wishes.moves_scratch);
         let env = Env {
             program,
             plan: base.plan,
@@ -204,7 +201,7 @@ impl Wishes {
             let index = (spot.instr.0 - program.block(block).instrs.first.0) as usize;
             let Some(point) = points.get(index) else { continue };
             let after = matches!(spot.at, Where::After | Where::Edge { .. });
-            let live = if after { &point.after } else { &point.before };
+            let live = if after { point.after } else { point.before };
             range.units().filter(|u| !live.active.contains(*u)).for_each(|u| self.watched.insert(u));
         }
         // Special state is never taken for anything else.

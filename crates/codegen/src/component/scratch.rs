@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use luthier_isa::op::Op;
-use luthier_isa::{Field, Inst, Operand, Reg, RegRange};
+use luthier_isa::{Field, Inst, Operand, Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, InstrId, Program};
 use luthier_loader::Kernel;
 
@@ -15,11 +15,12 @@ use crate::machine::operations::HwReg;
 use crate::machine::scratch::{OwnScratch, ScratchInputs};
 use crate::machine::special::Special;
 
-/// Scratch of our own for a component, so many bytes a lane. `None` where it cannot be had.
+/// Scratch of our own for a component of these functions, which write these registers: so many bytes a lane. `None` where
+/// it cannot be had.
 pub fn own(
     machine: &Machine,
     program: &Program,
-    functions: &[FuncId],
+    (functions, written): (&[FuncId], &RegSet),
     kernels: &[&Kernel],
     room: u32,
 ) -> Option<OwnScratch> {
@@ -30,14 +31,17 @@ pub fn own(
     });
     let most = kernels.iter().map(|k| k.descriptor.private_segment_fixed_size()).max()?;
     let own = machine.own_scratch(most, room).filter(|_| !dynamic || stack::is_bounded(program, functions))?;
-    let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
     let base = Special::FlatScratch.range(machine);
     let writes_base = |i: &InstrId| {
         let mut writes = false;
         program.for_each_access(*i, |a| writes |= a.access.writes() && base.units().any(|unit| unit == a.reg));
         writes
     };
-    let mut writers: Vec<InstrId> = instrs().filter(writes_base).collect();
+    let mut writers: Vec<InstrId> = Vec::new();
+    if base.units().any(|unit| written.contains(unit)) {
+        let instrs = functions.iter().flat_map(|f| program.function_instrs(*f).iter());
+        writers.extend(instrs.filter(writes_base));
+    }
     if !own.set_at_entry {
         return writers.is_empty().then_some(own);
     }

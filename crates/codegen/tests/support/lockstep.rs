@@ -364,8 +364,8 @@ fn live(program: &Program) -> HashMap<u64, Live> {
         untouched.subtract(&touched);
         let liveness = Liveness::of(program, func);
         for block in program.function(func).blocks.iter() {
-            for point in liveness.points(block) {
-                let mut live = point.before;
+            for point in liveness.points(block).iter() {
+                let mut live = *point.before;
                 live.active.subtract(&untouched);
                 live.inactive.subtract(&untouched);
                 // No liveness tells of these, which matter until the wave ends.

@@ -112,12 +112,33 @@ fn modes_of_block(program: &Program, modes: &BlockModes, block: BlockId, out: &m
 }
 
 /// Liveness around one instruction.
-#[derive(Clone, Debug)]
-pub struct Point {
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
     pub instr: InstrId,
-    pub before: Live,
-    /// Behind the instruction, if it goes on to the next one; of a call, where it returns to.
-    pub after: Live,
+    pub before: &'a Live,
+    /// Behind the instruction, if it falls through to the next one; of a call, where it returns to.
+    pub after: &'a Live,
+}
+
+/// Liveness around the instructions of a block.
+#[derive(Clone, Debug)]
+pub struct Points {
+    first: InstrId,
+    /// Behind the block, then before each of its instructions, the last one first.
+    lives: Vec<Live>,
+}
+
+impl Points {
+    /// Around the block's instruction number `n`, if it has so many.
+    pub fn get(&self, n: usize) -> Option<Point<'_>> {
+        let back = self.lives.len().checked_sub(n + 2)?;
+        let instr = InstrId(self.first.0 + n as u32);
+        Some(Point { instr, before: &self.lives[back + 1], after: &self.lives[back] })
+    }
+    /// Around every instruction, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Point<'_>> {
+        (0..).map_while(|n| self.get(n))
+    }
 }
 
 /// At the start of every block.
@@ -192,46 +213,47 @@ impl<'a> Liveness<'a> {
     }
     /// Liveness around every instruction of a block, in order. One walk over the block: use this rather than
     /// [`Liveness::before`] when more than one point of it is of interest.
-    pub fn points(&self, block: BlockId) -> Vec<Point> {
+    pub fn points(&self, block: BlockId) -> Points {
         match is_narrow(self.program.target()) {
             true => self.walk::<NARROW>(block),
             false => self.walk::<WIDE>(block),
         }
     }
-    fn walk<const WORDS: usize>(&self, block: BlockId) -> Vec<Point> {
+    fn walk<const WORDS: usize>(&self, block: BlockId) -> Points {
         let program = self.program;
         let instrs = program.block(block).instrs;
         let mut states = Vec::with_capacity(instrs.len());
         modes_of_block(program, &self.modes, block, &mut states);
-        let mut points = Vec::with_capacity(instrs.len());
-        let mut after = self.at_end(block);
+        let mut lives = Vec::with_capacity(instrs.len() + 1);
+        let after = self.at_end(block);
+        lives.push(after);
         let mut live = Sides::<WORDS>::from(&after);
         for (i, modes) in instrs.iter().zip(&states).rev() {
             if Some(i) == instrs.last() && program.block(block).terminator == Terminator::Call {
                 live = Sides::from(&program.summaries.before_call(program.call(block), &after, true));
             }
             effects(program.inst(i), program.role(i), program.classes, *modes, &mut live);
-            let here = Live::from(&live);
-            // Where EXEC is full, no lane is off.
-            let inactive = if modes.exec_full { RegSet::EMPTY } else { here.inactive };
-            points.push(Point { instr: i, before: Live { active: here.active, inactive }, after });
-            after = here;
+            let mut here = Live::from(&live);
+            if modes.exec_full {
+                // No lane is off.
+                here.inactive = RegSet::EMPTY;
+            }
+            lives.push(here);
         }
-        points.reverse();
-        points
+        Points { first: instrs.first, lives }
     }
-    fn point(&self, instr: InstrId) -> Point {
+    fn around(&self, instr: InstrId, which: impl Fn(Point) -> Live) -> Live {
         let block = self.program.block_of(instr);
-        let first = self.program.block(block).instrs.first;
-        self.points(block).swap_remove((instr.0 - first.0) as usize)
+        let n = (instr.0 - self.program.block(block).instrs.first.0) as usize;
+        self.points(block).get(n).map_or(Live::NONE, which)
     }
     /// Just before an instruction of the function. Walks its block.
     pub fn before(&self, instr: InstrId) -> Live {
-        self.point(instr).before
+        self.around(instr, |point| *point.before)
     }
     /// Just behind an instruction of the function. Walks its block.
     pub fn after(&self, instr: InstrId) -> Live {
-        self.point(instr).after
+        self.around(instr, |point| *point.after)
     }
     /// Live in any lane just before an instruction.
     pub fn live_before(&self, instr: InstrId) -> RegSet {

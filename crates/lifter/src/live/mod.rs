@@ -21,7 +21,7 @@ mod summary;
 mod transfer;
 mod units;
 
-pub use analysis::{Liveness, Point};
+pub use analysis::{Liveness, Point, Points};
 pub(crate) use summary::{Models, Summaries};
 pub(crate) use units::{NARROW, WIDE, is_narrow};
 

@@ -161,13 +161,15 @@ fn live(program: &Program, ids: &Ids, is_counted: impl Fn(Reg) -> bool + Sync) -
         .into_par_iter()
         .map(|func| {
             let liveness = Liveness::of(program, func);
-            let points = program.function(func).blocks.iter().flat_map(|block| liveness.points(block));
-            let counts = points.map(|point| {
-                let words = point.before.any();
-                let both = words.words().iter().zip(mask.words());
-                both.map(|(live, counted)| (live & counted).count_ones() as u16).sum()
-            });
-            (func, counts.collect())
+            let mut counts = Vec::new();
+            for block in program.function(func).blocks.iter() {
+                counts.extend(liveness.points(block).iter().map(|point| {
+                    let live = point.before.any();
+                    let both = live.words().iter().zip(mask.words());
+                    both.map(|(live, counted)| (live & counted).count_ones() as u16).sum::<u16>()
+                }));
+            }
+            (func, counts)
         })
         .collect();
     counts.sort_unstable_by_key(|(func, _)| *func);

@@ -32,8 +32,10 @@ impl FunctionLive {
             first_instr: program.function_instrs(func).first,
             points: blocks
                 .iter()
-                .flat_map(|block| liveness.points(block))
-                .map(|point| (point.before.any(), point.after.any()))
+                .flat_map(|block| {
+                    let points = liveness.points(block);
+                    points.iter().map(|point| (point.before.any(), point.after.any())).collect::<Vec<_>>()
+                })
                 .collect(),
         }
     }

@@ -142,11 +142,11 @@ pub fn kept(object: &CodeObject, hook: &Hook, wanted: impl Fn(usize) -> bool, te
             for block in program.function(function).blocks.iter() {
                 let (points, loads) = (liveness.points(block), pending.points(block));
                 for (n, i) in program.block(block).instrs.iter().enumerate().filter(|(_, i)| wanted(i.0 as usize)) {
-                    let inst = *program.inst(i);
+                    let (inst, point) = (*program.inst(i), points.get(n).unwrap());
                     let nothing = RegSet::EMPTY;
                     let site = Site {
                         address: program.vaddr(i),
-                        live: &points[n].before,
+                        live: point.before,
                         loads: &loads[n],
                         busy: &nothing,
                         kept: &nothing,
@@ -154,7 +154,7 @@ pub fn kept(object: &CodeObject, hook: &Hook, wanted: impl Fn(usize) -> bool, te
                         msb: inst.msb().unwrap_or_default(),
                     };
                     for range in keepable(env) {
-                        over(env, &site, &inst, range, points[n].after.any(), &mut wrong, tell);
+                        over(env, &site, &inst, range, point.after.any(), &mut wrong, tell);
                     }
                 }
             }

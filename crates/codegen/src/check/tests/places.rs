@@ -143,7 +143,7 @@ pub fn for_each(
                         made: Vec::new(),
                         inst,
                         address: program.vaddr(i),
-                        live: points[n].before,
+                        live: *points.get(n).unwrap().before,
                         loads: (*loads[n]).clone(),
                         msb: inst.msb().unwrap_or_default(),
                         splice: Splice::default(),
