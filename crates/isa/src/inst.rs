@@ -356,7 +356,10 @@ impl Inst {
         }
         let direct =
             self.info.flags.intersects(Flags::BRANCH | Flags::CALL) && !self.info.flags.contains(Flags::INDIRECT);
-        let Operand::Imm(words) = self.operand_in(Field::Simm16).filter(|_| direct)? else { return None };
+        if !direct {
+            return None;
+        }
+        let Operand::Imm(words) = self.operand_in(Field::Simm16)? else { return None };
         Some(pc.wrapping_add(4).wrapping_add_signed(words * 4))
     }
 

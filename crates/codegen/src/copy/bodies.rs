@@ -3,6 +3,7 @@
 use luthier_isa::op::Op;
 use luthier_isa::{Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live, Wait};
+use smallvec::SmallVec;
 
 use super::function::Copier;
 use super::{Refusal, Spot};
@@ -13,6 +14,9 @@ use crate::machine::File;
 use crate::plan::{Arg, Body, Placement, Rejected, Rejection};
 use crate::splice::pool::Want;
 use crate::splice::{Demand, Literal, Site, allocate, convention, emit};
+
+/// The insertions that were made at a place.
+pub type Made = SmallVec<[u32; 4]>;
 
 /// A place in the copy.
 pub struct Spotted<'a> {
@@ -40,13 +44,13 @@ impl Spotted<'_> {
 
 impl Copier<'_> {
     /// Inserts what the plan asks for at a place. Gives the insertions that were made.
-    pub(super) fn bodies(&mut self, insertions: &[u32], at: &Spotted) -> Result<Vec<u32>, Refusal> {
-        let mut made = Vec::new();
+    pub(super) fn bodies(&mut self, insertions: &[u32], at: &Spotted) -> Result<Made, Refusal> {
+        let mut made = Made::new();
         if insertions.is_empty() {
             return Ok(made);
         }
         self.splice.clear();
-        self.seam.avoid(&at.loads.registers(), self.env.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.allocated.vgprs);
         // Nothing may stand between a global wave sync operation and the wait for it.
         if at.previous.is_some_and(|i| i.info().op().is_gws()) {
             let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
@@ -67,15 +71,18 @@ impl Copier<'_> {
                 Body::Nothing => made.push(run[0]),
             }
         }
-        let mut live = at.live.active;
-        live.union_with(&at.live.inactive);
-        live.union_with(&self.env.reserved);
-        live.union_with(&self.splice.restored);
         if self.env.replays {
             self.seam.separate_next(&self.env.machine.ops, at.next.first(), &mut self.splice.insts)?;
         }
         self.forget()?;
-        self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
+        let (reserved, restored) = (&self.env.reserved, self.splice.restored);
+        let live = || {
+            let mut live = at.live.any();
+            live.union_with(reserved);
+            live.union_with(&restored);
+            live
+        };
+        self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
         self.append(made.len())?;
         Ok(made)
     }
@@ -109,13 +116,13 @@ impl Copier<'_> {
         Ok(())
     }
 
-    fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Vec<u32>) -> Result<(), Refusal> {
+    fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Made) -> Result<(), Refusal> {
         let kept: RegSet = at.olds.iter().flat_map(|(_, kept)| kept.units()).collect();
         let called = self.env.plan.placement == Placement::CallingConvention;
         let plain = |i: &u32| self.env.prepared(*i).is_some_and(|p| !p.touches_vgprs);
         let mut busy = if !called && insertions.iter().all(plain) { RegSet::EMPTY } else { self.busy() };
         let site = at.site(&busy, &kept);
-        let mut demands = Vec::with_capacity(insertions.len());
+        let mut demands: SmallVec<[Demand; 1]> = SmallVec::with_capacity(insertions.len());
         for &insertion in insertions {
             match Demand::of(self.env, &site, at.inst, insertion, at.olds) {
                 Ok(demand) => demands.push(demand),
@@ -224,7 +231,7 @@ impl Copier<'_> {
         wanted.iter().for_each(|range| without.insert_range(*range));
         let mut pool = site.pool(self.env, &without, false);
         self.splice.clear();
-        self.seam.avoid(&at.loads.registers(), self.env.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.allocated.vgprs);
         let mut found = Vec::new();
         for range in wanted {
             let vector = range.first.is_vgpr() || range.first.is_agpr();
@@ -240,10 +247,14 @@ impl Copier<'_> {
             self.splice = splice;
             found.push((range, RegRange { part: range.part, ..kept }));
         }
-        let mut live = at.live.any();
-        live.union_with(&self.env.reserved);
-        found.iter().for_each(|(_, kept)| live.insert_range(*kept));
-        self.seam.lead_out(&self.env.machine.ops, at.next, &live, &mut self.splice.insts)?;
+        let reserved = &self.env.reserved;
+        let live = || {
+            let mut live = at.live.any();
+            live.union_with(reserved);
+            found.iter().for_each(|(_, kept)| live.insert_range(*kept));
+            live
+        };
+        self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
         self.check_with(|copier| {
             check::keep(&check::Question {
                 env: copier.env,

@@ -76,7 +76,7 @@ impl Copier<'_> {
             }
             Terminator::Call => {
                 // What the callee did last is not known.
-                self.seam.begin(Some(Rc::new(|| None)));
+                self.seam.begin(Some(Rc::new(|_| None)));
                 let at = Spotted { previous: None, indexed: false, ..*at };
                 self.bodies(&on(Some(next)), &at)?;
             }

@@ -144,7 +144,7 @@ pub fn flushes(env: &Env) -> bool {
 
 /// Adds the counters to memory, one lane for the wave.
 pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) -> Result<(), Refusal> {
-    copier.seam.avoid(&loads.registers(), copier.env.allocated.vgprs);
+    copier.seam.avoid(loads, copier.env.allocated.vgprs);
     let flush = Flush::new(copier.env, &mut copier.seam, loads)?;
     let (insts, places) = (flush.insts, flush.places);
     let mut highest = copier.out.highest;

@@ -7,6 +7,7 @@ use luthier_isa::{Flags, Inst, Operand, RegSet};
 use luthier_lifter::{
     BlockId, FuncId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Program, Terminator,
 };
+use smallvec::SmallVec;
 
 use super::bodies::Spotted;
 use super::edges::Edge;
@@ -107,27 +108,30 @@ impl Copier<'_> {
         let flushes = ends && entry::flushes(self.env);
         // Liveness is only worked out where it is asked for.
         let wanted = !spots.is_empty() || self.plans.wants_liveness(b.instrs);
-        let points = if wanted { self.liveness.points(block) } else { Vec::new() };
+        let points = wanted.then(|| self.liveness.points(block));
         let loads = if wanted || flushes { self.loads.points(block) } else { Vec::new() };
         // Whether anything is added in this block.
         let adds = wanted || flushes;
         let broken = if !adds {
             Vec::new()
         } else {
-            self.seam.begin(Some(Rc::new(move || ways(program, block))));
+            self.seam.begin(Some(Rc::new(move |length| ways(program, block, length))));
             hints::broken(&insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
         let mut indexed = self.indexing.at_start();
+        let mut rest = spots;
         for (k, i) in b.instrs.iter().enumerate() {
             let (inst, vaddr) = (insts[k], program.vaddr(i));
             let falls_in = k > 0 || self.falls_into(block);
             self.out.chunk.label(falls_in);
-            let (before, after) = points.get(k).map_or((&nothing, &nothing), |p| (&p.before, &p.after));
+            let point = points.as_ref().and_then(|points| points.get(k));
+            let (before, after) = point.map_or((&nothing, &nothing), |p| (p.before, p.after));
             let around = |k: usize| loads.get(k).map_or(&nothing_loaded, |loads| &**loads);
-            let mine = &spots[spots.partition_point(|s| s.instr < i)..];
-            let mine = &mine[..mine.iter().take_while(|s| s.instr == i).count()];
-            let at = |w: Where| mine.iter().filter(move |s| s.at == w).map(|s| s.insertion).collect::<Vec<u32>>();
+            let (mine, behind) = rest.split_at(rest.iter().take_while(|s| s.instr == i).count());
+            rest = behind;
+            let at =
+                |w: Where| mine.iter().filter(move |s| s.at == w).map(|s| s.insertion).collect::<SmallVec<[u32; 4]>>();
             let here = Spotted {
                 address: vaddr,
                 inst: &insts[k],
@@ -328,10 +332,9 @@ pub fn falls_through(terminator: Terminator) -> bool {
     matches!(terminator, Fallthrough | CondBranch | Call | Trap | OffEnd)
 }
 
-/// The last instructions on each way that leads to a block: what hazards there may come from. `None` where it is not known
-/// what runs before, or where there are too many ways.
-fn ways(program: &Program, block: BlockId) -> Option<Vec<Vec<Inst>>> {
-    const LENGTH: usize = 20;
+/// The last `length` instructions on each way that leads to a block: what hazards there may come from. `None` where it is
+/// not known what runs before, or where there are too many ways.
+fn ways(program: &Program, block: BlockId, length: usize) -> Option<Vec<Vec<Inst>>> {
     const MOST: usize = 128;
     // Before a function's first instruction there is its caller's code, behind a call the callee's. A kernel has none.
     let comes_in = |at: BlockId| {
@@ -348,11 +351,11 @@ fn ways(program: &Program, block: BlockId) -> Option<Vec<Vec<Inst>>> {
     let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
     while let Some((at, mut way)) = open.pop() {
         let instrs = program.block(at).instrs;
-        let take = LENGTH - way.len();
+        let take = length - way.len();
         let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
         way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
         let preds = program.preds(at);
-        if way.len() >= LENGTH {
+        if way.len() >= length {
             way.reverse();
             done.push(way);
             continue;

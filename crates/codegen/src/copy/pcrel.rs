@@ -219,7 +219,7 @@ impl Copier<'_> {
             for (reg, half) in [(range.first, address), (range.first.offset(1), address >> 32)] {
                 self.seam.issue(ops, ops.mov32(reg, Operand::Literal(half as u32))?, &mut insts)?;
             }
-            self.seam.lead_out(ops, &[], &after.any(), &mut insts)?;
+            self.seam.lead_out(ops, &[], || after.any(), &mut insts)?;
             insts.iter().for_each(|inst| self.out.chunk.push(inst));
             return Ok(());
         }
@@ -255,7 +255,7 @@ impl Copier<'_> {
         if let Some(reg) = keep {
             self.seam.issue(ops, ops.restore_scc(reg)?, &mut insts)?;
         }
-        self.seam.lead_out(ops, &[], &after.any(), &mut insts)?;
+        self.seam.lead_out(ops, &[], || after.any(), &mut insts)?;
         let chunk = &mut self.out.chunk;
         let mut literals = Vec::new();
         for inst in &insts {

@@ -33,7 +33,7 @@ pub fn prepend(
     let program = env.program;
     let first = program.instr_at(kernel.entry).map(|i| program.block(program.block_of(i)).instrs);
     let next: Vec<Inst> = first.iter().flat_map(|instrs| instrs.iter()).map(|i| *program.inst(i)).collect();
-    seam.lead_out(ops, &next, &RegSet::EMPTY, &mut code)?;
+    seam.lead_out(ops, &next, || RegSet::EMPTY, &mut code)?;
     if check || cfg!(debug_assertions) {
         copied.violations.extend(check::scratch_base(env, kernel, &code));
     }

@@ -7,9 +7,9 @@ use luthier_isa::Inst;
 use super::seams::WINDOW;
 use crate::template::paths::Ending;
 
-/// What was issued before a run of instructions: on each way that leads there, the latest last. `None` where that is not
-/// known, or where there are too many ways.
-pub type Ways<'a> = Rc<dyn Fn() -> Option<Vec<Vec<Inst>>> + 'a>;
+/// What was issued before a run of instructions: on each way that leads there so many, or all, the latest last. `None`
+/// where that is not known, or where there are too many ways.
+pub type Ways<'a> = Rc<dyn Fn(usize) -> Option<Vec<Vec<Inst>>> + 'a>;
 
 #[derive(Clone)]
 pub struct Issued<'a> {
@@ -72,9 +72,9 @@ impl<'a> Issued<'a> {
 
     /// The last instructions on each way. `None` where they are not known.
     pub fn ways(&self) -> Option<Vec<Vec<Inst>>> {
-        let enough = |recent: &Vec<Inst>| recent.len() >= WINDOW;
-        let ways = match self.before.as_ref().filter(|_| !self.recent.iter().all(enough)) {
-            Some(ways) => ways()?,
+        let shortest = self.recent.iter().map(Vec::len).min().unwrap_or(0);
+        let ways = match self.before.as_ref().filter(|_| shortest < WINDOW) {
+            Some(ways) => ways(WINDOW - shortest)?,
             None => Vec::new(),
         };
         let mut all: Vec<Vec<Inst>> = Vec::with_capacity(ways.len());

@@ -2,6 +2,7 @@
 
 use luthier_isa::{EncodeError, Field, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange, Wave};
 
+use super::known::build;
 use crate::CodegenError;
 
 macro_rules! operations {
@@ -114,25 +115,25 @@ type Built = Result<Inst, EncodeError>;
 impl Operations {
     /// `states` wait states, 1 to 16.
     pub fn nop(&self, states: u32) -> Built {
-        Inst::build(self.s_nop, &[Operand::Imm(i64::from(states.clamp(1, 16)) - 1)])
+        build(self.s_nop, &[Operand::Imm(i64::from(states.clamp(1, 16)) - 1)])
     }
     /// A branch whose distance a fixup fills in.
     pub fn branch(&self) -> Built {
-        Inst::build(self.s_branch, &[Operand::Imm(0)])
+        build(self.s_branch, &[Operand::Imm(0)])
     }
     /// `to` = `SCC`.
     pub fn save_scc(&self, to: Reg) -> Built {
-        Inst::build(self.s_cselect_b32, &[one(to), small(1), small(0)])
+        build(self.s_cselect_b32, &[one(to), small(1), small(0)])
     }
     /// `SCC` = `from`.
     pub fn restore_scc(&self, from: Reg) -> Built {
-        Inst::build(self.s_cmp_lg_u32, &[one(from), small(0)])
+        build(self.s_cmp_lg_u32, &[one(from), small(0)])
     }
     pub fn mov32(&self, to: Reg, from: Operand) -> Built {
-        Inst::build(self.s_mov_b32, &[one(to), from])
+        build(self.s_mov_b32, &[one(to), from])
     }
     pub fn mov64(&self, to: Reg, from: Operand) -> Built {
-        Inst::build(self.s_mov_b64, &[pair(to), from])
+        build(self.s_mov_b64, &[pair(to), from])
     }
     /// A lane mask's move: EXEC and VCC have the wave's size.
     pub fn mov_mask(&self, to: Reg, from: Operand) -> Built {
@@ -143,18 +144,18 @@ impl Operations {
     }
     /// `to` = a VGPR, a scalar register or a number, in every active lane.
     pub fn vector_mov(&self, to: Reg, from: Operand) -> Built {
-        Inst::build(self.v_mov_b32, &[one(to), from])
+        build(self.v_mov_b32, &[one(to), from])
     }
     /// `to` = lane `lane` of `vgpr`, whatever EXEC is.
     pub fn read_lane(&self, to: Reg, vgpr: Reg, lane: u8) -> Built {
-        Inst::build(self.v_readlane_b32, &[one(to), one(vgpr), small(lane.into())])
+        build(self.v_readlane_b32, &[one(to), one(vgpr), small(lane.into())])
     }
     /// Lane `lane` of `vgpr` = `from`.
     pub fn write_lane(&self, vgpr: Reg, lane: u8, from: Operand) -> Built {
-        Inst::build(self.v_writelane_b32, &[one(vgpr), from, small(lane.into())])
+        build(self.v_writelane_b32, &[one(vgpr), from, small(lane.into())])
     }
     pub fn get_hwreg(&self, to: Reg, field: HwReg) -> Built {
-        Inst::build(self.s_getreg_b32, &[one(to), Operand::Imm(field.bits())])
+        build(self.s_getreg_b32, &[one(to), Operand::Imm(field.bits())])
     }
     pub fn set_hwreg(&self, field: HwReg, from: Reg) -> Built {
         set_hwreg(self.s_setreg_b32, field, one(from))
@@ -164,7 +165,7 @@ impl Operations {
     }
     /// Upper bits of VGPR numbers, as the low byte of the immediate has them. Nothing on processors without.
     pub fn set_vgpr_msb(&self, bits: u8) -> Option<Built> {
-        self.s_set_vgpr_msb.map(|info| Inst::build(info, &[Operand::Imm(bits.into())]))
+        self.s_set_vgpr_msb.map(|info| build(info, &[Operand::Imm(bits.into())]))
     }
 }
 

@@ -7,10 +7,12 @@ use std::rc::Rc;
 
 use luthier_isa::hazard::{Facts, Hazards, Remedy, Scalars};
 use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
+use luthier_lifter::InFlight;
 
 use super::Operations;
 use super::cures::Cures;
 use super::issued::{Issued, Ways};
+use super::known::facts;
 use crate::template::paths::Paths;
 use crate::template::prepared::is_memory;
 use crate::template::renamed::Code;
@@ -32,7 +34,7 @@ pub struct Seam<'a> {
     /// The state that all of that leaves on each way; made when it is first asked for.
     before: Option<Vec<Hazards>>,
     /// The code inserted last, as hazards see it, and the state that it alone leaves on each way.
-    inserted: Vec<Facts>,
+    inserted: Vec<Rc<Facts>>,
     own: Vec<Hazards>,
     /// There were too many ways through the last template: all that it may leave is to be waited for.
     lost: bool,
@@ -66,9 +68,15 @@ impl<'a> Seam<'a> {
         self.settle();
     }
 
-    /// A place begins where these registers may still be written by memory results, of a wave with so many VGPRs.
-    pub fn avoid(&mut self, pending: &RegSet, vgprs: u16) {
-        self.cures.idle = (0..vgprs.max(1)).map(Reg::vgpr).find(|reg| !pending.contains(*reg));
+    /// A place begins where these memory results may still be under way, of a wave with so many VGPRs.
+    pub fn avoid(&mut self, loads: &InFlight, vgprs: u16) {
+        let mut all = (0..vgprs.max(1)).map(Reg::vgpr);
+        self.cures.idle = if loads.is_empty() {
+            all.next()
+        } else {
+            let pending = loads.registers();
+            all.find(|reg| !pending.contains(*reg))
+        };
     }
 
     /// The inserted code is no longer apart from what came before it.
@@ -94,7 +102,7 @@ impl<'a> Seam<'a> {
 
     /// Appends an instruction behind what it needs.
     pub fn issue(&mut self, ops: &Operations, inst: Inst, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
-        let facts = Facts::of(&inst);
+        let facts = facts(&inst);
         if !facts.is_indifferent() {
             self.look_back(ops, out)?;
             for _ in 0..64 {
@@ -114,13 +122,13 @@ impl<'a> Seam<'a> {
     pub fn lead_in(&mut self, ops: &Operations, code: &Code, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         // In front of the template there is room; so what an instruction further on needs is put there. What it needs of
         // its own neighbours does not go away by that.
-        let mut done = vec![0u8; code.facts.len()];
         if !code.indifferent {
+            let mut done = vec![0u8; code.facts.len()];
             self.look_back(ops, out)?;
-        }
-        while let Some((n, remedy)) = self.first_need(code, &done) {
-            done[n] += 1;
-            self.remedy(ops, remedy, out)?;
+            while let Some((n, remedy)) = self.first_need(code, &done) {
+                done[n] += 1;
+                self.remedy(ops, remedy, out)?;
+            }
         }
         if let Some(paths) = &code.paths {
             self.pass_through(code, paths);
@@ -150,7 +158,7 @@ impl<'a> Seam<'a> {
         let ways = paths.last.as_deref().filter(|ways| ways.len() * so_far <= MOST_WAYS);
         let Some(ways) = ways else {
             (self.lost, self.makes) = (true, true);
-            self.issued = Issued::after(Some(Rc::new(|| None)));
+            self.issued = Issued::after(Some(Rc::new(|_| None)));
             return;
         };
         self.issued.add_ways(&code.insts, ways);
@@ -173,9 +181,6 @@ impl<'a> Seam<'a> {
     /// The first instruction of a template that comes too early, unless that was seen to already often enough, and what it
     /// needs.
     fn first_need(&self, code: &Code, done: &[u8]) -> Option<(usize, Remedy)> {
-        if code.indifferent {
-            return None;
-        }
         match &code.paths {
             Some(paths) => paths.first.iter().find_map(|way| self.need_on(code, way.iter().copied(), done)),
             None => self.need_on(code, 0..code.facts.len().min(WINDOW), done),
@@ -199,12 +204,13 @@ impl<'a> Seam<'a> {
         &mut self,
         ops: &Operations,
         next: &[Inst],
-        live: &RegSet,
+        live: impl FnOnce() -> RegSet,
         out: &mut Vec<Inst>,
     ) -> Result<(), EncodeError> {
         if !self.makes {
             return Ok(());
         }
+        let live = &live();
         if self.lost {
             self.lost = false;
             let slate = self.cures.everything(ops)?;
@@ -223,13 +229,13 @@ impl<'a> Seam<'a> {
     /// What the instructions that come next need, after the inserted code on one way.
     fn missing_behind(&self, mut trial: Hazards, next: &[Inst], live: &RegSet) -> Option<Remedy> {
         for inst in next.iter().take(WINDOW) {
-            let facts = Facts::of(inst);
+            let facts = facts(inst);
             if let Some(missing) = trial.needed(&facts) {
                 return Some(missing.remedy);
             }
             trial.go_by(&facts);
         }
-        let left = trial.rest(self.mode, self.inserted.iter(), |reg| live.contains(reg));
+        let left = trial.rest(self.mode, self.inserted.iter().map(|facts| &**facts), |reg| live.contains(reg));
         // Code inserted further on may take registers that are dead here, and looks back no further than the window.
         left.or_else(|| trial.unwaited(self.mode))
     }
@@ -237,7 +243,7 @@ impl<'a> Seam<'a> {
     /// Vector instructions among the inserted ones leave one of these scalars marked as read.
     pub fn marks(&self, scalars: impl Fn(Reg) -> bool, code: &[Inst]) -> bool {
         let mut vector = code.iter().filter(|inst| inst.info().flags.contains(Flags::VALU));
-        Scalars::matter(self.mode) && vector.any(|inst| Facts::of(inst).marked().iter().any(&scalars))
+        Scalars::matter(self.mode) && vector.any(|inst| facts(inst).marked().iter().any(&scalars))
     }
 
     /// A memory instruction does not follow another one directly.
@@ -294,7 +300,7 @@ impl<'a> Seam<'a> {
 
     /// Appends an instruction of a remedy.
     fn put(&mut self, inst: Inst, out: &mut Vec<Inst>) {
-        self.note(Facts::of(&inst));
+        self.note(facts(&inst));
         self.memory = false;
         self.issued.add(std::slice::from_ref(&inst));
         out.push(inst);
@@ -310,7 +316,7 @@ impl<'a> Seam<'a> {
         self.before.as_deref().unwrap_or_default()
     }
 
-    fn note(&mut self, facts: Facts) {
+    fn note(&mut self, facts: Rc<Facts>) {
         self.before.iter_mut().flatten().for_each(|state| state.check(&facts, 0, |_| {}));
         self.own.iter_mut().for_each(|state| state.check(&facts, 0, |_| {}));
         self.makes |= !facts.is_indifferent();
@@ -332,7 +338,7 @@ impl<'a> Seam<'a> {
         let mut state = Hazards::brief();
         state.assume_read(&self.unread);
         state.assume_written(self.mode, &self.unread);
-        insts.iter().for_each(|inst| state.check(&Facts::of(inst), 0, |_| {}));
+        insts.iter().for_each(|inst| state.check(&facts(inst), 0, |_| {}));
         state.assume_read(&self.unread);
         state
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use luthier_isa::{Flags, Inst};
-use luthier_lifter::Program;
+use luthier_lifter::{InstrId, Program};
 use luthier_loader::CodeObject;
 use rayon::prelude::*;
 
@@ -103,13 +103,17 @@ pub fn symbols(object: &CodeObject, plan: &Plan) -> HashMap<String, Place> {
 /// The plan's insertions with their instructions, sorted.
 pub fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
     let mut spots = Vec::with_capacity(plan.insertions.len());
+    // Plans mostly name one instruction after the other.
+    let mut next = InstrId(0);
     for (i, insertion) in plan.insertions.iter().enumerate() {
         let address = insertion.address;
         let mut reject = |reason| report.rejected.push(Rejected { address, reason });
-        let Some(instr) = program.instr_at(address) else {
+        let follows = next.index() < program.instrs().len() && program.vaddr(next) == address;
+        let Some(instr) = follows.then_some(next).or_else(|| program.instr_at(address)) else {
             reject(Rejection::NoInstruction { address });
             continue;
         };
+        next = InstrId(instr.0 + 1);
         if insertion.at == Where::Entry && program.function(program.func_of(instr)).vaddr != address {
             reject(Rejection::NoFunction { address });
             continue;

@@ -6,6 +6,7 @@
 //! into AGPRs, else into scratch of our own. Only then is a hook rejected.
 
 use luthier_isa::{Reg, RegRange, RegSet};
+use smallvec::SmallVec;
 
 use super::assign::{all_in_place, assign};
 use super::demand::{self, Demand};
@@ -34,15 +35,18 @@ pub struct Loan {
     pub whole: bool,
 }
 
+/// By the groups of a template, of which there are few.
+pub type Groups<T> = SmallVec<[T; 8]>;
+
 /// One hook's registers.
 #[derive(Clone, Debug)]
 pub struct Assigned {
     /// Index into the demands.
     pub demand: usize,
     /// Where each of the template's groups goes.
-    pub groups: Vec<Reg>,
+    pub groups: Groups<Reg>,
     /// By feed: the value is where the template looks for it already.
-    pub in_place: Vec<bool>,
+    pub in_place: SmallVec<[bool; 8]>,
 }
 
 /// Homes for everything at one place.
@@ -62,7 +66,7 @@ pub struct Allocation {
     pub settles: bool,
     /// Rounding and denormal modes are set to what templates expect.
     pub default_modes: bool,
-    pub hooks: Vec<Assigned>,
+    pub hooks: SmallVec<[Assigned; 1]>,
     /// Hooks that found no registers, by index into the demands.
     pub rejected: Vec<(usize, Rejection)>,
     /// One more than the highest register taken.
@@ -125,7 +129,7 @@ impl Shortage {
 
 /// Decides for all hooks of a place, in the order in which they run.
 pub fn allocate(env: &Env, site: &Site, demands: &[Demand]) -> Allocation {
-    let mut todo: Vec<usize> = (0..demands.len()).collect();
+    let mut todo: SmallVec<[usize; 4]> = (0..demands.len()).collect();
     let mut rejected = Vec::new();
     let mut loans = Loans::default();
     loop {
@@ -218,7 +222,8 @@ impl Attempt<'_> {
         };
         if loans.is_empty() && !Special::ALL.into_iter().any(|special| changing(special).is_some()) {
             // Most places want nothing more than to count, in registers that are set apart for that.
-            let all = todo.iter().map(|&d| all_in_place(env, &self.demands[d], d, &out)).collect::<Option<Vec<_>>>();
+            let all: Option<SmallVec<[Assigned; 1]>> =
+                todo.iter().map(|&d| all_in_place(env, &self.demands[d], d, &out)).collect::<Option<_>>();
             if let Some(hooks) = all {
                 hooks.iter().for_each(|assigned| self.note(assigned, &mut out.highest));
                 return Ok(Allocation { hooks, ..out });

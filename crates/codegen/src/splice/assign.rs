@@ -1,8 +1,9 @@
 //! The registers of one hook: for each of its template's groups some that are free, or those that an argument is in.
 
 use luthier_isa::{Reg, RegRange};
+use smallvec::{SmallVec, smallvec};
 
-use super::allocate::{Allocation, Assigned};
+use super::allocate::{Allocation, Assigned, Groups};
 use super::demand::{Demand, Source};
 use super::env::Env;
 use super::pool::{Pool, Want};
@@ -13,10 +14,10 @@ pub type NotHad = (Want, (u32, u32));
 
 /// Of the template's groups those that an argument is in already, and of the arguments those that are where the template
 /// looks for them.
-fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Vec<Option<Reg>>, Vec<bool>) {
+fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Groups<Option<Reg>>, SmallVec<[bool; 8]>) {
     let prepared = demand.prepared;
-    let mut groups: Vec<Option<Reg>> = vec![None; prepared.groups.len()];
-    let mut in_place = vec![false; demand.feeds.len()];
+    let mut groups: Groups<Option<Reg>> = smallvec![None; prepared.groups.len()];
+    let mut in_place = smallvec![false; demand.feeds.len()];
     for (feed, placed) in demand.feeds.iter().zip(&mut in_place) {
         let group = &prepared.groups[feed.input.group];
         let (range, back) = match feed.source {
@@ -63,7 +64,7 @@ pub fn assign(
 ) -> Result<Assigned, NotHad> {
     let prepared = demand.prepared;
     let (mut groups, in_place) = match moves {
-        true => (vec![None; prepared.groups.len()], vec![false; demand.feeds.len()]),
+        true => (smallvec![None; prepared.groups.len()], smallvec![false; demand.feeds.len()]),
         false => stays(env, demand, so_far),
     };
     // Wide groups first: they are the hardest to find a place for.

@@ -1,6 +1,7 @@
 //! What one hook asks of its place: where each of its inputs comes from, and what it changes.
 
 use luthier_isa::{Inst, Reg, RegRange, RegSet};
+use smallvec::SmallVec;
 
 use super::env::{CounterHome, Env};
 use super::site::Site;
@@ -41,6 +42,9 @@ pub struct Feed {
     pub source: Source,
 }
 
+/// Most hooks have few inputs.
+pub type Feeds = SmallVec<[Feed; 2]>;
+
 /// A hook at a place.
 #[derive(Debug)]
 pub struct Demand<'a> {
@@ -48,7 +52,7 @@ pub struct Demand<'a> {
     pub insertion: u32,
     pub template: u32,
     pub prepared: &'a Prepared,
-    pub feeds: Vec<Feed>,
+    pub feeds: Feeds,
     pub args: &'a [Arg],
 }
 
@@ -73,7 +77,7 @@ impl<'a> Demand<'a> {
         if args.len() != prepared.inputs.len() {
             return Err(Rejection::ArgumentCount { hook: hook(), wanted: prepared.inputs.len(), given: args.len() });
         }
-        let mut feeds = Vec::new();
+        let mut feeds = Feeds::new();
         for (index, (arg, inputs)) in args.iter().zip(&prepared.inputs).enumerate() {
             let ask = Ask { env, site, inst, insertion, prepared, index };
             ask.feeds(arg, inputs, olds, &mut feeds)?;
@@ -130,7 +134,7 @@ impl Ask<'_> {
         self.prepared.name.clone()
     }
 
-    fn feeds(&self, arg: &Arg, inputs: &[Option<Input>], olds: &Olds, out: &mut Vec<Feed>) -> Result<(), Rejection> {
+    fn feeds(&self, arg: &Arg, inputs: &[Option<Input>], olds: &Olds, out: &mut Feeds) -> Result<(), Rejection> {
         let one = || inputs.first().copied().flatten();
         let mut push = |input: Option<Input>, source: Source| {
             if let Some(input) = input {

@@ -8,6 +8,7 @@ use luthier_isa::{EncodeError, Inst, Reg};
 
 use super::paths::Paths;
 use super::prepared::Prepared;
+use crate::machine::known;
 use crate::machine::seams::WINDOW;
 
 /// A template with its registers.
@@ -15,7 +16,7 @@ use crate::machine::seams::WINDOW;
 pub struct Code {
     pub insts: Vec<Inst>,
     /// How hazards see them.
-    pub facts: Vec<Facts>,
+    pub facts: Vec<Rc<Facts>>,
     /// None of them keeps away from anything.
     pub indifferent: bool,
     /// Of a template that branches.
@@ -41,8 +42,8 @@ impl Renamed {
         }
         let mut insts = Vec::with_capacity(prepared.insts.len());
         prepared.rename(groups, &mut insts)?;
-        let facts: Vec<Facts> = insts.iter().map(Facts::of).collect();
-        let indifferent = facts.iter().all(Facts::is_indifferent);
+        let facts: Vec<Rc<Facts>> = insts.iter().map(known::facts).collect();
+        let indifferent = facts.iter().all(|facts| facts.is_indifferent());
         let paths = Paths::of(&insts, WINDOW);
         let code = Rc::new(Code { insts, facts, indifferent, paths });
         let entry = (template, groups.to_vec(), code.clone());
