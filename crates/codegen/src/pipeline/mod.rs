@@ -54,7 +54,9 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     settle(&mut components, &copied_functions, &mut copies);
     find_scratch(&mut components, &copied_functions, &mut copies, plan.check);
 
-    let text_vaddr = write::end_of_segments(object);
+    // Beside the original there is no data, and nothing of the original's.
+    let own = plan.beside.is_none();
+    let text_vaddr = if own { write::end_of_segments(object) } else { write::start_beside(object) };
     let (chunks, layout, patches) = loop {
         let chunks: Vec<Chunk> =
             copies.iter_mut().map(|c| c.as_mut().map(|c| std::mem::take(&mut c.chunk)).unwrap_or_default()).collect();
@@ -74,8 +76,6 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     };
 
     let data_vaddr = layout.end().next_multiple_of(PAGE);
-    // Beside the original there is no data.
-    let own = plan.beside.is_none();
     let placed = if own { variables.place(data_vaddr) } else { Vec::new() };
     let addresses: Vec<u64> = placed.iter().map(|v| v.vaddr).collect();
     let text = layout.emit(&chunks, &addresses);
@@ -101,7 +101,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         text,
     };
     describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);
-    let bytes = write::write(object, &new)?;
+    let bytes = if own { write::write(object, &new)? } else { write::write_beside(object, &new)? };
     let violations = finish(&components, &spots, copies, &mut report);
     if !violations.is_empty() {
         return Err(CodegenError::Check(violations));

@@ -87,6 +87,15 @@ impl File {
         Ok(File { header: FileHeader::from_raw(ENDIAN, header), bytes, phdrs, sections, phoff: 0 })
     }
 
+    /// Only the original's header, with no segments and no sections.
+    pub fn bare(original: &[u8]) -> Result<File, WriteError> {
+        let header = FileHeader64::<LittleEndian>::parse(original)?;
+        let none = Section { name: Vec::new(), header: SectionHeader::default(), placed: true };
+        let bytes = vec![0; encoder().file_header_size() as usize];
+        let header = FileHeader::from_raw(ENDIAN, header);
+        Ok(File { header, bytes, phdrs: Vec::new(), sections: vec![none], phoff: 0 })
+    }
+
     /// The first section of a type.
     pub fn find(&self, kind: SectionType) -> Option<usize> {
         self.sections.iter().position(|s| s.header.sh_type == kind)

@@ -10,8 +10,11 @@
 //! A table that has grown leaves its old place, to which nothing points any more; its section header moves with it,
 //! so that indices stay valid. How the structures are encoded is the `object` crate's business.
 //!
+//! An object that is loaded beside the original has new segments only (`beside`).
+//!
 //! | module | one idea |
 //! |---|---|
+//! | `beside` | the object that is loaded beside the original |
 //! | `file` | the file under construction: bytes, program headers, sections |
 //! | `segments` | the new segments |
 //! | `symbols` | symbol tables that grow, and their hash tables |
@@ -21,6 +24,7 @@
 //! | `lines` | source lines of the copies |
 //! | `note` | the metadata note |
 
+mod beside;
 mod data;
 mod dynamic;
 mod file;
@@ -35,6 +39,7 @@ mod unloaded;
 use luthier_loader::lines::DebugSection;
 use luthier_loader::{CodeObject, Metadata, SegmentKind};
 
+pub use beside::write as write_beside;
 pub use data::Variables;
 use file::File;
 
@@ -109,6 +114,12 @@ pub fn end_of_segments(object: &CodeObject) -> u64 {
     let loads = object.segments().iter().filter(|s| s.kind == SegmentKind::Load);
     let ends = loads.map(|s| s.vaddr.saturating_add(s.memsz));
     ends.max().unwrap_or(0).next_multiple_of(PAGE)
+}
+
+/// Where the code of an object that is loaded beside the original begins: where the original's lines, if they are known, say
+/// nothing of.
+pub fn start_beside(object: &CodeObject) -> u64 {
+    if object.section(".debug_info").is_some() { end_of_segments(object) } else { PAGE }
 }
 
 /// The new file.

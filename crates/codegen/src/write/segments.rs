@@ -58,6 +58,15 @@ pub struct HeadersSegment {
 }
 
 impl HeadersSegment {
+    /// Begins it behind all others, with room for so many program headers.
+    pub fn begin(file: &mut File, count: usize) -> HeadersSegment {
+        let ends = file.phdrs.iter().filter(|p| p.p_type == PT_LOAD).map(|p| p.p_vaddr + p.p_memsz);
+        let vaddr = ends.max().unwrap_or(0).next_multiple_of(PAGE);
+        let segment = HeadersSegment { vaddr, offset: file.align_for(vaddr) };
+        file.bytes.resize((segment.offset + table_size(count)) as usize, 0);
+        segment
+    }
+
     /// Appends `bytes`, which are the contents of a section from now on.
     pub fn take(&self, file: &mut File, section: usize, bytes: &[u8]) {
         let offset = file.append(bytes, file.sections[section].header.sh_addralign.clamp(1, 64));
@@ -66,6 +75,30 @@ impl HeadersSegment {
         header.sh_addr = self.vaddr + (offset - self.offset);
         header.sh_size = bytes.len() as u64;
     }
+
+    /// Ends it, and writes the program headers, which are so many with its own.
+    pub fn close(self, file: &mut File, count: usize) -> Result<(), WriteError> {
+        let size = file.bytes.len() as u64 - self.offset;
+        file.add_load(PF_R, self.offset, self.vaddr, size, size);
+        for p in file.phdrs.iter_mut().filter(|p| p.p_type == PT_PHDR) {
+            (p.p_offset, p.p_vaddr, p.p_paddr) = (self.offset, self.vaddr, self.vaddr);
+            (p.p_filesz, p.p_memsz) = (table_size(count), table_size(count));
+        }
+        let mut table = Vec::with_capacity(table_size(count) as usize);
+        file.phdrs.iter().for_each(|p| encoder().program_header(&mut table, p));
+        let start = self.offset as usize;
+        file.bytes[start..start + table.len()].copy_from_slice(&table);
+        file.phoff = self.offset;
+        let limit = usize::from(u16::MAX);
+        if count >= limit {
+            return Err(WriteError::TooMany { what: "program headers", count, limit });
+        }
+        Ok(())
+    }
+}
+
+fn table_size(count: usize) -> u64 {
+    count as u64 * encoder().program_header_size()
 }
 
 /// The last loaded segment: program headers and the tables that have grown.
@@ -76,13 +109,8 @@ pub fn headers(
     sections: &NewSections,
     note: Option<&[u8]>,
 ) -> Result<(), WriteError> {
-    let ends = file.phdrs.iter().filter(|p| p.p_type == PT_LOAD).map(|p| p.p_vaddr + p.p_memsz);
-    let vaddr = ends.max().unwrap_or(0).next_multiple_of(PAGE);
-    let segment = HeadersSegment { vaddr, offset: file.align_for(vaddr) };
     let count = file.phdrs.len() + 1; // this segment's own entry included
-    let table_size = count as u64 * encoder().program_header_size();
-    file.bytes.resize((segment.offset + table_size) as usize, 0);
-
+    let segment = HeadersSegment::begin(file, count);
     let loaded_note = file.sections.iter().position(|s| s.header.sh_type == SHT_NOTE && s.is_alloc());
     if let (Some(note), Some(i)) = (note, loaded_note) {
         let old = file.sections[i].header.sh_addr;
@@ -97,20 +125,5 @@ pub fn headers(
         dynamic::grow(file, original, new, sections, table, &segment)?;
     }
 
-    let size = file.bytes.len() as u64 - segment.offset;
-    file.add_load(PF_R, segment.offset, vaddr, size, size);
-    for p in file.phdrs.iter_mut().filter(|p| p.p_type == PT_PHDR) {
-        (p.p_offset, p.p_vaddr, p.p_paddr) = (segment.offset, vaddr, vaddr);
-        (p.p_filesz, p.p_memsz) = (table_size, table_size);
-    }
-    let mut table = Vec::with_capacity(table_size as usize);
-    file.phdrs.iter().for_each(|p| encoder().program_header(&mut table, p));
-    let start = segment.offset as usize;
-    file.bytes[start..start + table.len()].copy_from_slice(&table);
-    file.phoff = segment.offset;
-    let limit = usize::from(u16::MAX);
-    if count >= limit {
-        return Err(WriteError::TooMany { what: "program headers", count, limit });
-    }
-    Ok(())
+    segment.close(file, count)
 }

@@ -71,6 +71,52 @@ fn llvm_and_our_loader_accept_what_is_written() {
 }
 
 #[test]
+fn an_object_beside_the_original_has_the_new_code_and_nothing_of_the_original() {
+    let Some(corpus) = testing::corpus() else { return };
+    let (mut count, mut with_lines) = (0, 0);
+    for path in ["clang/gfx90a", "triton/gfx90a"].iter().flat_map(|d| testing::objects(&corpus.join(d))) {
+        let object = CodeObject::parse(std::fs::read(&path).unwrap()).unwrap();
+        let Some(kernel) = object.kernels().last() else { continue };
+        let text_vaddr = start_beside(&object);
+        let mut descriptor = kernel.descriptor;
+        descriptor.set_kernel_code_entry_byte_offset(text_vaddr.wrapping_sub(kernel.descriptor_vaddr) as i64);
+        let new = Additions {
+            text_vaddr,
+            code_symbols: vec![CodeSymbol { name: "k.instrumented".into(), vaddr: text_vaddr, size: 12 }],
+            patches: vec![(kernel.descriptor_vaddr, descriptor.to_bytes().to_vec())],
+            variables: vec![],
+            ..additions(&object)
+        };
+        let written = write_beside(&object, &new).unwrap();
+        let has_lines = object.section(".debug_info").is_some();
+        with_lines += usize::from(has_lines);
+        assert!(
+            written.len() < 0x4000 + if has_lines { text_vaddr as usize } else { 0 },
+            "{path:?}: {}",
+            written.len()
+        );
+
+        let again = CodeObject::parse(written.clone()).unwrap();
+        let [only] = again.kernels() else { panic!("{path:?}: {:?}", again.kernels().len()) };
+        assert_eq!((&only.name, only.entry), (&kernel.name, text_vaddr), "{path:?}");
+        assert!(only.metadata().is_none_or(|m| m.vgpr_count == Some(300)), "{path:?}");
+        let same = |d: &luthier_loader::KernelDescriptor| (d.as_bytes()[..16].to_vec(), d.as_bytes()[24..].to_vec());
+        assert_eq!(same(&only.descriptor), same(&kernel.descriptor), "{path:?}");
+        assert!(again.relocations().is_empty());
+        let loader = MockLoader::single(again, 0x10_0000).unwrap();
+        assert_eq!(loader.memory(0x10_0000 + text_vaddr, 12).unwrap(), new.text, "{path:?}");
+
+        let file = testing::scratch("beside.hsaco", &written);
+        let Some(text) = testing::llvm("llvm-readelf", &["-a", "-W", file.to_str().unwrap()]) else { return };
+        assert!(!text.contains("warning") && text.contains(&format!("{}.kd", kernel.name)), "{path:?}: {text}");
+        let text = testing::llvm("llvm-objdump", &["-d", file.to_str().unwrap()]).unwrap();
+        assert!(!text.contains("warning") && text.contains("<k.instrumented>:"), "{path:?}: {text}");
+        count += 1;
+    }
+    assert!(count > 20 && with_lines > 0, "{count} and {with_lines}");
+}
+
+#[test]
 fn every_dynamic_symbol_is_found_through_both_hash_tables() {
     let Some(corpus) = testing::corpus() else { return };
     let mut count = 0;

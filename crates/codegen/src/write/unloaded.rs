@@ -24,17 +24,11 @@ pub fn sections(file: &mut File, original: &[u8], new: &Additions, sections: &Ne
             file.append_unloaded(i, section.contents(original));
         }
     }
-    let origin = file.add_section(Section::new(ORIGIN_SECTION, SHT_PROGBITS, 8));
-    file.append_unloaded(origin, &new.origin);
-    let hooks = file.add_section(Section::new(HOOKS_SECTION, SHT_PROGBITS, 8));
-    file.append_unloaded(hooks, &new.hooks);
-
+    maps(file, new);
     let old_strings = file.sections.get(strings).map_or(&[][..], |s| s.contents(original));
     let mut all = symbols::read(file.sections[table].contents(original), old_strings);
-    let code = new.code_symbols.iter();
-    let code = code.map(|s| Symbol::new(&s.name, STB_LOCAL, STT_FUNC, sections.text, s.vaddr, s.size));
     let globals = all.iter().position(|s| !s.is_local()).unwrap_or(all.len());
-    all.splice(globals..globals, code);
+    all.splice(globals..globals, of_code(new, sections));
     all.extend(symbols::of_variables(new, sections));
     let encoded = symbols::encode(&all, old_strings)?;
     file.sections[table].header.sh_info = encoded.locals;
@@ -45,8 +39,22 @@ pub fn sections(file: &mut File, original: &[u8], new: &Additions, sections: &Ne
     Ok(())
 }
 
+/// Where the new code came from, and which of it is hooks.
+pub fn maps(file: &mut File, new: &Additions) {
+    let origin = file.add_section(Section::new(ORIGIN_SECTION, SHT_PROGBITS, 8));
+    file.append_unloaded(origin, &new.origin);
+    let hooks = file.add_section(Section::new(HOOKS_SECTION, SHT_PROGBITS, 8));
+    file.append_unloaded(hooks, &new.hooks);
+}
+
+/// The new functions, as the symbol table has them.
+pub fn of_code<'a>(new: &'a Additions, sections: &NewSections) -> impl Iterator<Item = Symbol<'a>> {
+    let text = sections.text;
+    new.code_symbols.iter().map(move |s| Symbol::new(&s.name, STB_LOCAL, STT_FUNC, text, s.vaddr, s.size))
+}
+
 /// `.symtab` and `.strtab` for an object that was stripped of them. Returns the former's number.
-fn add_symbol_table(file: &mut File) -> usize {
+pub fn add_symbol_table(file: &mut File) -> usize {
     let strings = file.add_section(Section::new(".strtab", SHT_STRTAB, 1));
     let mut table = Section::new(".symtab", SHT_SYMTAB, 8);
     table.header.sh_entsize = encoder().sym_size();
