@@ -197,7 +197,7 @@ fn facts(inst: &Inst, events: &[MemoryEvent], what: &str) {
 
 /// One processor of each kind, in its wave sizes.
 fn modes() -> Vec<Mode> {
-    let all = std::env::var_os("LUTHIER_ALL_TARGETS").is_some();
+    let all = all_targets();
     if let Ok(one) = std::env::var("LUTHIER_TARGET") {
         return Mode::all().filter(|m| m.target().name() == one).collect();
     }
@@ -208,7 +208,7 @@ fn modes() -> Vec<Mode> {
 
 #[test]
 fn addresses_in_compiled_kernels_are_those_of_the_accesses() {
-    let all = std::env::var_os("LUTHIER_ALL_TARGETS").is_some();
+    let all = all_targets();
     let kernels = [("vecadd", "O1"), ("reduce", "O0"), ("scratch", "O0"), ("half", "O1")];
     let deep = [("histogram", "O0"), ("wide", "O1"), ("matmul", "O0"), ("pair", "O0"), ("table", "O1")];
     let kernels: Vec<_> = kernels.into_iter().chain(deep.into_iter().filter(|_| all)).collect();

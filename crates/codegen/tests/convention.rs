@@ -1,44 +1,20 @@
 //! Hooks placed by the calling convention: as invisible as those in free registers, and dearer.
 
-#[path = "support/launch.rs"]
-mod launches;
 mod support;
 
 use std::sync::Arc;
 
-use launches::{BUFFER, launch_of};
 use luthier_codegen::*;
-use luthier_emulator::{Device, DeviceConfig, Launch, LaunchReport};
 use luthier_isa::Mode;
 use luthier_loader::CodeObject;
+use support::launch::ran;
 use support::*;
-
-fn all() -> bool {
-    std::env::var_os("LUTHIER_ALL_TARGETS").is_some()
-}
 
 /// Scratch that code has to find and that the hardware knows, waves of 64 and of 32.
 fn modes() -> impl Iterator<Item = Mode> {
     let some = [("gfx90a", 64), ("gfx1030", 32), ("gfx1100", 64), ("gfx1201", 32)];
-    let wanted = move |m: &Mode| some.contains(&(m.target().name(), m.wave().lanes())) || all();
+    let wanted = move |m: &Mode| some.contains(&(m.target().name(), m.wave().lanes())) || all_targets();
     Mode::all().filter(|m| m.target().has_tables() && !m.target().name().ends_with("generic")).filter(wanted)
-}
-
-/// Buffers after a launch of 120 lanes, so that the last wave is not full, the variable, and the device's report.
-fn run(object: &CodeObject, mode: Mode, kernel: &str) -> (Vec<Vec<u8>>, Option<u64>, LaunchReport) {
-    let device = Device::new(mode.target(), DeviceConfig::default());
-    let module = device.load(object).unwrap();
-    let (launch, buffers) = launch_of(&device, module, object, kernel, [120, 120]).unwrap();
-    let report = device.launch(&Launch { strict: support::strict(), ..launch });
-    let report = report.unwrap_or_else(|e| panic!("{} {kernel}: {e}", mode.target().name()));
-    let read = |address: &u64, len: usize| {
-        let mut bytes = vec![0; len];
-        device.read(*address, &mut bytes).unwrap();
-        bytes
-    };
-    let total = device.symbol(module, "tool.total").map(|(address, _)| read(&address, 8));
-    let total = total.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
-    (buffers.iter().map(|b| read(b, BUFFER)).collect(), total, report)
 }
 
 fn made(object: &CodeObject, plan: &Plan, title: &str) -> CodeObject {
@@ -57,7 +33,7 @@ fn kernels_do_not_see_hooks_that_are_placed_by_the_calling_convention() {
     for mode in modes() {
         let title = format!("{} in waves of {}", mode.target().name(), mode.wave().lanes());
         let (Some(memory), Some(scribbler)) = (memory_counter_for(mode), scribbler_for(mode)) else { return };
-        let kernels: &[_] = if all() { &["reduce", "call", "pressure"] } else { &["reduce", "call"] };
+        let kernels: &[_] = if all_targets() { &["reduce", "call", "pressure"] } else { &["reduce", "call"] };
         for kernel in kernels {
             let Some(object) = kernel_for(mode, kernel, "O2") else { return };
             let title = format!("{title}: {kernel}");
@@ -66,17 +42,14 @@ fn kernels_do_not_see_hooks_that_are_placed_by_the_calling_convention() {
             let scribbled = made(&object, &scribbled, &title);
             let free = made_in_free_registers(&object, &memory);
             for kernel in object.kernels() {
-                let (before, _, plain) = run(&object, mode, &kernel.name);
+                let plain = ran(&object, mode, &kernel.name);
                 for (new, counts) in [(&counting, true), (&scribbled, false)] {
-                    let (after, total, report) = run(new, mode, &kernel.name);
-                    assert!(before == after, "{title}: memory differs");
-                    assert_eq!(report.app_instructions, plain.instructions, "{title}");
-                    let found = report.findings.first();
-                    assert!(report.findings.len() <= plain.findings.len(), "{title}: {found:?}");
+                    let new = ran(new, mode, &kernel.name);
+                    new.assert_like(&plain, &title);
                     if counts {
-                        assert_eq!(total, Some(plain.instructions), "{title}");
-                        let (_, _, cheap) = run(&free, mode, &kernel.name);
-                        assert!(cheap.instructions < report.instructions, "{title}");
+                        assert_eq!(new.total, Some(plain.report.instructions), "{title}");
+                        let cheap = ran(&free, mode, &kernel.name);
+                        assert!(cheap.report.instructions < new.report.instructions, "{title}");
                     }
                 }
             }

@@ -18,7 +18,7 @@ const TARGETS: [&str; 9] =
     ["gfx900", "gfx908", "gfx90a", "gfx942", "gfx1010", "gfx1030", "gfx1100", "gfx1201", "gfx1250"];
 
 fn modes() -> Vec<Mode> {
-    let all = std::env::var_os("LUTHIER_ALL_TARGETS").is_some();
+    let all = all_targets();
     let wanted = |m: &Mode| all && m.target().has_tables() || TARGETS.contains(&m.target().name());
     Mode::all().filter(wanted).filter(|m| !m.target().name().ends_with("generic")).collect()
 }

@@ -3,31 +3,25 @@
 //!
 //! `LUTHIER_ALL_TARGETS=1` takes every processor, and every kernel at every level of optimization.
 
-#[path = "support/launch.rs"]
-mod launch;
 #[path = "support/lockstep.rs"]
 mod lockstep;
 mod support;
 
 use std::sync::Arc;
 
-use launch::{BUFFER, launch_of};
 use lockstep::{Compared, judge};
 use luthier_codegen::*;
 use luthier_isa::Mode;
 use luthier_lifter::Program;
 use luthier_loader::CodeObject;
+use support::launch::{BUFFER, launch_of};
 use support::*;
 
 const TARGETS: [&str; 9] =
     ["gfx900", "gfx908", "gfx90a", "gfx942", "gfx1010", "gfx1030", "gfx1100", "gfx1201", "gfx1250"];
 
-fn deep() -> bool {
-    std::env::var_os("LUTHIER_ALL_TARGETS").is_some()
-}
-
 fn modes() -> Vec<Mode> {
-    let wanted = |m: &Mode| deep() || TARGETS.contains(&m.target().name());
+    let wanted = |m: &Mode| all_targets() || TARGETS.contains(&m.target().name());
     let known = |m: &Mode| m.target().has_tables() && !m.target().name().ends_with("generic");
     Mode::all().filter(known).filter(wanted).collect()
 }
@@ -74,7 +68,7 @@ fn compare(mode: Mode, object: &CodeObject, kernel: &str) -> Result<Compared, St
 
 #[test]
 fn every_live_register_is_as_in_the_plain_run_at_every_instruction() {
-    let (kernels, levels): (&[&str], &[&str]) = match deep() {
+    let (kernels, levels): (&[&str], &[&str]) = match all_targets() {
         true => (
             &["vecadd", "reduce", "histogram", "call", "pointer", "scratch", "double", "wide", "matmul"],
             &["O0", "O1", "O3"],

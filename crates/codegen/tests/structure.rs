@@ -151,7 +151,7 @@ fn branches_reach_across_a_huge_kernel() {
                 workgroup: [64, 1, 1],
                 kernarg: vec![],
                 dynamic_lds: 0,
-                strict: luthier_emulator::Strict::On,
+                strict: support::strict(),
                 cooperative: false,
                 cluster: None,
                 schedule: Default::default(),

@@ -1,6 +1,7 @@
 //! A launch of any kernel: a buffer for each pointer, and 100 for each value.
 
-use luthier_emulator::{Device, EmuError, Launch, ModuleId, Strict};
+use luthier_emulator::{Device, DeviceConfig, EmuError, Launch, LaunchReport, ModuleId, Strict};
+use luthier_isa::{Mode, Target};
 use luthier_loader::CodeObject;
 
 /// Bytes of each buffer.
@@ -47,4 +48,59 @@ pub fn launch_of(
         schedule: Default::default(),
     };
     Ok((launch, buffers))
+}
+
+/// What a launch left behind.
+pub struct Ran {
+    pub buffers: Vec<Vec<u8>>,
+    /// The variable `tool.total`, if the object has it.
+    pub total: Option<u64>,
+    pub report: LaunchReport,
+}
+
+impl Ran {
+    /// Instrumented, it left the same memory as the plain launch and ran the same instructions of the application.
+    pub fn assert_like(&self, plain: &Ran, title: &str) {
+        assert!(self.buffers == plain.buffers, "{title}: memory differs");
+        assert_eq!(self.report.app_instructions, plain.report.instructions, "{title}: the application's instructions");
+        // What the compiler's code does wrong by itself may be right with something in between.
+        let found = self.report.findings.first();
+        assert!(self.report.findings.len() <= plain.report.findings.len(), "{title}: {found:?}");
+    }
+}
+
+/// A launch in strict mode. `sizes` are the work-items in all and in a workgroup.
+pub fn run(target: Target, object: &CodeObject, kernel: &str, sizes: [u32; 2]) -> Result<Ran, String> {
+    run_what(target, object, kernel, sizes, |device, module| {
+        let total = device.symbol(module, "tool.total").map(|(address, _)| address);
+        (module, total)
+    })
+}
+
+/// The same of the module that `choose` makes of the loaded object, with the address of its variable.
+pub fn run_what(
+    target: Target,
+    object: &CodeObject,
+    kernel: &str,
+    sizes: [u32; 2],
+    choose: impl Fn(&Device, ModuleId) -> (ModuleId, Option<u64>),
+) -> Result<Ran, String> {
+    let device = Device::new(target, DeviceConfig::default());
+    let text = |e: EmuError| e.to_string();
+    let (module, total) = choose(&device, device.load(object).map_err(text)?);
+    let (launch, buffers) = launch_of(&device, module, object, kernel, sizes)?;
+    let report = device.launch(&Launch { strict: super::strict(), ..launch }).map_err(text)?;
+    let read = |address: u64, len: usize| {
+        let mut bytes = vec![0; len];
+        device.read(address, &mut bytes).map(|()| bytes).map_err(text)
+    };
+    let buffers = buffers.iter().map(|b| read(*b, BUFFER)).collect::<Result<Vec<_>, _>>()?;
+    let total = total.map(|address| read(address, 8)).transpose()?;
+    let total = total.and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
+    Ok(Ran { buffers, total, report })
+}
+
+/// A launch of 120 work-items, so that the last wave is not full.
+pub fn ran(object: &CodeObject, mode: Mode, kernel: &str) -> Ran {
+    run(mode.target(), object, kernel, [120, 120]).unwrap_or_else(|e| panic!("{} {kernel}: {e}", mode.target().name()))
 }

@@ -12,8 +12,15 @@ use luthier_isa::{Flags, Inst, Mode, Reg, RegRange, RegSet, Target, Wave};
 use luthier_lifter::Program;
 use luthier_loader::CodeObject;
 
+pub mod launch;
+
 /// The processor of tests that are about none in particular.
 pub const TARGET: Target = Target::Gfx90a;
+
+/// Tests that take a few processors are to take all of them.
+pub fn all_targets() -> bool {
+    std::env::var_os("LUTHIER_ALL_TARGETS").is_some()
+}
 
 /// The corpus directory, or a loud word that the test did not run.
 pub fn corpus() -> Option<PathBuf> {
