@@ -1,12 +1,15 @@
 //! The hooks of one place: a [`site`] (what is live, in flight, free), the hooks' [`demand`]s, an allocation that is a
-//! pure function of both ([`mod@allocate`]), and its emission ([`mod@emit`]).
+//! pure function of both ([`mod@allocate`]), and its emission ([`mod@emit`], with what stands `around` the hooks and the
+//! `moves` of values between them).
 
 pub mod allocate;
+mod around;
 pub mod assign;
 pub mod convention;
 pub mod demand;
 pub mod emit;
 pub mod env;
+mod moves;
 pub mod pool;
 pub mod site;
 
