@@ -833,7 +833,7 @@ def assemble(program: Program, text: str) -> list[str]:
     """The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text."""
 
 def instrument(
-    code_object: CodeObject,
+    program: Program,
     hooks: Sequence[tuple[str, str]],
     arguments: str,
     assembly: Sequence[str],

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import given
+from ._core import Operand, Register
 from .errors import ToolError
 from .values import Counter, DeviceArray, Element
 
@@ -30,6 +31,11 @@ class Number:
 
     def __init__(self, bits: int):
         self.bits = bits
+
+
+def is_the_same_everywhere(arg: Any) -> bool:
+    """Whether an argument means the same in every kernel, as numbers and a tool's variables do."""
+    return isinstance(arg, (int, float, given.Imm, given.Literal, Counter, DeviceArray, Element))
 
 
 def text_of(bound: list[Any]) -> str:
@@ -94,7 +100,6 @@ class Binder:
 
     def _argument(self, hook: Any, param: Param, arg: Any, before: list[Any], behind: bool) -> Any:
         from . import lang
-        from ._core import Operand, Register
 
         def wrong(needs: str) -> ToolError:
             advice = f': lt.Reg("{arg}") passes what the register holds' if given.is_register(arg) else ""

@@ -17,7 +17,7 @@ jumps through registers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .kernel import leaves
@@ -98,7 +98,7 @@ def increments(function: Function, amount: Callable[[Block], Any], ending: set[i
                 graph.force(root, 2 * number[address])
     else:
         graph.add(root, 2 * entry, 0, _IN_LINE, Increment(0, None, None))
-    return [replace(place, amount=amount) for place, amount in graph.chords()]
+    return [Increment(amount, place.block, place.successor) for place, amount in graph.chords()]
 
 
 class _Graph:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from . import _core
-from .binding import Arguments, Binder, settle_numbers, text_of
+from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of
 from .callers import callers_level
 from .code_object import CodeObject
 from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
@@ -95,8 +95,9 @@ class Planner:
 
     def ask(self, kernels: Iterable[str] | None) -> None:
         """Has every tool say what it wants in these kernels, all if None."""
-        for name in self.code_object.core.kernels if kernels is None else kernels:
-            if self.code_object.core.kernel(name) is None:
+        known = self.code_object.core.kernels
+        for name in known if kernels is None else kernels:
+            if kernels is not None and name not in known:
                 raise ArgumentError(no_kernel(self.code_object, name))
             for tool in self._tools:
                 tool.on_kernel(Kernel(self.code_object, name, self, tool))
@@ -109,7 +110,7 @@ class Planner:
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
         # Tools pass the same few arguments at many points; 1, 1.0 and True are equal and not the same.
         behind = place.where in (AFTER, EDGE)
-        known = (hook, behind, kernel, args, *map(type, args))
+        known = (hook, behind, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(type, args))
         try:
             found = self._prepared.get(known)
         except TypeError:  # something that cannot be hashed is no argument either
@@ -186,7 +187,7 @@ class Planner:
         keep_hooks()
         settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
-            self.code_object.core,
+            self.code_object.program,
             [(hook.json, hook.source.file) for hook in self._hooks],
             f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
             list(self._assembly),

@@ -56,7 +56,7 @@ mod testing;
 mod write;
 
 pub use error::CodegenError;
-pub use pipeline::instrument;
+pub use pipeline::{instrument, instrument_lifted};
 pub use plan::{
     Arg, Beside, Body, Counter, Insertion, Instrumented, KernelRegisters, Placement, Plan, Rejected, Rejection, Report,
     Variable, Where,

@@ -13,7 +13,6 @@ use luthier_codegen::{
     Arg, Beside, Body, CodegenError, Counter, HookError, Insertion, Placement, Plan, Report, Variable, Where,
 };
 use luthier_isa::{Inst, Mode, Target};
-use luthier_lifter::Program;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
@@ -21,7 +20,6 @@ use serde_json::{Value, json};
 
 use crate::error::{Class, guard, in_background};
 use crate::json::to_python;
-use crate::object::PyCodeObject;
 use crate::program::PyProgram;
 
 /// A hook: its tree as JSON, and the file that it stands in.
@@ -46,11 +44,11 @@ pub fn can_instrument(processor: &str) -> bool {
 ///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
 /// - ``calling_convention``: hooks are placed as calls by the C calling convention.
 #[pyfunction]
-#[pyo3(signature = (code_object, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None, calling_convention=false))]
+#[pyo3(signature = (program, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None, calling_convention=false))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
-    code_object: &PyCodeObject,
+    program: &PyProgram,
     hooks: Vec<Source>,
     arguments: &str,
     assembly: Vec<String>,
@@ -61,17 +59,12 @@ pub fn instrument<'py>(
     beside: Option<(u64, Vec<u64>)>,
     calling_convention: bool,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
-    let object = code_object.inner.clone();
+    let lifted = program.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
     let (arguments, insertions) = (arguments.to_owned(), insertions.to_owned());
     let result = in_background(py, move || {
-        let raw = match assembly.is_empty() {
-            true => Vec::new(),
-            false => {
-                let mode = Program::lift(&object).map_err(|e| Class::Lift.error(e))?.mode();
-                assembly.iter().map(|text| assembled(mode, text)).collect::<PyResult<Vec<Arc<[Inst]>>>>()?
-            }
-        };
+        let mode = lifted.program.mode();
+        let raw: Vec<Arc<[Inst]>> = assembly.iter().map(|text| assembled(mode, text)).collect::<PyResult<_>>()?;
         let args: Vec<Vec<Arg>> = serde_json::from_str(&arguments).map_err(|e| Class::Argument.error(e))?;
         let args: Vec<Arc<[Arg]>> = args.into_iter().map(Into::into).collect();
         let tables = Tables { hooks: hooks.len(), args: &args, raw: &raw };
@@ -87,10 +80,13 @@ pub fn instrument<'py>(
             check,
             beside: beside.map(|(original, variables)| Beside { original, variables }),
         };
-        let made = luthier_codegen::instrument(&object, &plan).map_err(|error| match error {
-            CodegenError::Hook { index, error } => hook_error(&error, hooks.get(index)),
-            other => Class::Instrument.error(other),
-        })?;
+        let made =
+            luthier_codegen::instrument_lifted(&lifted.object, &lifted.program, &plan).map_err(
+                |error| match error {
+                    CodegenError::Hook { index, error } => hook_error(&error, hooks.get(index)),
+                    other => Class::Instrument.error(other),
+                },
+            )?;
         Ok((made.bytes, report(&made.report, &names)))
     });
     let (bytes, report) = result?;

@@ -30,18 +30,25 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
     if object.section(ORIGIN_SECTION).is_some() {
         return Err(CodegenError::AlreadyInstrumented { section: ORIGIN_SECTION });
     }
-    let program = Program::lift(object)?;
+    instrument_lifted(object, &Program::lift(object)?, plan)
+}
+
+/// The same with the object's code as it was lifted already.
+pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) -> Result<Instrumented, CodegenError> {
+    if object.section(ORIGIN_SECTION).is_some() {
+        return Err(CodegenError::AlreadyInstrumented { section: ORIGIN_SECTION });
+    }
     let machine = Machine::of(program.mode())?;
     let filler = Filler::of(&machine.ops)?;
     let variables = Variables::of(object, plan)?;
     let symbols = symbols(object, plan);
     let mut report = Report::default();
-    let mut spots = spots(&program, plan, &mut report);
-    let Compiled { templates, template_of } = compile(&program, plan, &mut spots, &mut report)?;
+    let mut spots = spots(program, plan, &mut report);
+    let Compiled { templates, template_of } = compile(program, plan, &mut spots, &mut report)?;
 
     let base = Base {
         object,
-        program: &program,
+        program,
         plan,
         machine: &machine,
         templates: &templates,
@@ -49,7 +56,7 @@ pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, Code
         symbols: &symbols,
     };
     let mut components = Component::all(&base, &spots);
-    let (map, copied_functions) = number(&program, &components);
+    let (map, copied_functions) = number(program, &components);
     let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
     settle(&mut components, &copied_functions, &mut copies);
     find_scratch(&mut components, &copied_functions, &mut copies, plan.check);

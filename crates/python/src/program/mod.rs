@@ -54,7 +54,7 @@ use crate::text;
 /// A program, and what was worked out of it.
 pub struct Shared {
     pub program: Program,
-    object: Arc<CodeObject>,
+    pub object: Arc<CodeObject>,
     /// Or why the lines cannot be read.
     lines: OnceLock<Result<Option<SourceMap>, String>>,
     live: Mutex<Option<Arc<live::FunctionLive>>>,
@@ -76,7 +76,7 @@ impl Shared {
 /// The code of a code object, taken apart.
 #[pyclass(name = "Program", module = "luthier._core", frozen)]
 pub struct PyProgram {
-    inner: Arc<Shared>,
+    pub inner: Arc<Shared>,
 }
 
 #[pymethods]
