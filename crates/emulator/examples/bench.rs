@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Instant;
 
-use luthier_emulator::{DeviceConfig, LaunchReport, Strict};
+use luthier_emulator::{DeviceConfig, FindingKind, Kinds, LaunchReport, Strict};
 use support::{Asm, Loaded, assemble, hip, load_with};
 
 /// Many short rounds, of which the best counts: the machine may be busy.
@@ -68,7 +68,48 @@ KERNEL matmul(const f32 *a, const f32 *b, f32 *c, u32 n) {
     c[row * n + col] = sum;
 }
 KERNEL nothing(f32 *out) { out[0] = 1; }
+KERNEL copy(const f32 *from, f32 *to) {
+    u32 i = group_x * 256 + local_x;
+    to[i] = from[i];
+}
+KERNEL add(const f32 *a, const f32 *b, f32 *c) {
+    u32 i = group_x * 256 + local_x;
+    c[i] = a[i] + b[i];
+}
 ";
+
+/// How many times as long as a plain run strict mode takes, with all that it finds and without races in memory, the three
+/// in turns: the machine may be busy.
+fn strict_costs(mut launch: impl FnMut(Strict) -> LaunchReport) -> [f64; 2] {
+    let modes = [Strict::Off, Strict::On, Strict::Only(Kinds::USUAL - FindingKind::MemoryRace.into())];
+    let mut best = [f64::INFINITY; 3];
+    for _ in 0..ROUNDS {
+        for (best, &mode) in best.iter_mut().zip(&modes) {
+            *best = best.min(launch(mode).seconds);
+        }
+    }
+    [best[1] / best[0], best[2] / best[0]]
+}
+
+fn strict_rows() -> Vec<(&'static str, f64)> {
+    let loaded = load_with(&hip(MATMUL, "-O3"), one_thread());
+    let (n, words) = (256u32, 1u32 << 22);
+    let zeros = vec![0; words as usize];
+    let [a, b, c] = [0; 3].map(|_| loaded.buffer(&zeros));
+    let run =
+        |kernel, grid, group, args: &[u64], strict| loaded.launch(kernel, grid, group, args, strict).expect("runs");
+    let matmul = strict_costs(|strict| run("matmul", [n, n, 1], [16, 16, 1], &[a, b, c, n.into()], strict));
+    let copy = strict_costs(|strict| run("copy", [words, 1, 1], [256, 1, 1], &[a, c], strict));
+    let add = strict_costs(|strict| run("add", [words, 1, 1], [256, 1, 1], &[a, b, c], strict));
+    vec![
+        ("strict_matmul_256", matmul[0]),
+        ("strict_matmul_256_no_races", matmul[1]),
+        ("strict_copy_16m", copy[0]),
+        ("strict_copy_16m_no_races", copy[1]),
+        ("strict_add_16m", add[0]),
+        ("strict_add_16m_no_races", add[1]),
+    ]
+}
 
 fn matmul(config: DeviceConfig) -> (f64, f64) {
     let loaded = load_with(&hip(MATMUL, "-O3"), config);
@@ -151,7 +192,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("matmul_256_all_cores_ms", all_ms),
         ("launch_us", launch_us()),
     ];
-    for (name, value) in rows {
+    let rows = [&rows[..], &strict_rows()].concat();
+    for (name, value) in &rows {
         println!("{name:<28} {value:>10.2}");
     }
     let mut args = std::env::args().skip(1);

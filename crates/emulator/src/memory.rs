@@ -280,6 +280,13 @@ impl Memory {
         let is_inside = address - a.start < a.len;
         (is_inside && a.asked != a.len && address + size > end).then_some(end)
     }
+    /// Whether there is plainly no [`Memory::tail`] from one address to another: both are in what was asked for of one
+    /// allocation, and there is no red zone in between.
+    pub fn is_clear(&self, start: u64, end: u64) -> bool {
+        let before = self.allocations.partition_point(|a| a.start <= start).checked_sub(1);
+        before.is_some_and(|i| end <= self.allocations[i].asked_end())
+            && end.checked_sub(start).is_some_and(|size| self.red_zone(start, size).is_none())
+    }
     /// The allocation that holds `address`.
     pub fn find(&self, address: u64) -> Option<Span> {
         let own = self.allocations.partition_point(|a| a.start <= address).checked_sub(1).map(|i| &self.allocations[i]);

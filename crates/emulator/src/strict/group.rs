@@ -305,8 +305,17 @@ impl Group {
         mask: u64,
         size: u64,
     ) -> Option<(Conflict, usize)> {
-        let reach: Vec<_> = lanes(mask).map(|lane| (addresses[lane], size)).collect();
-        let (conflict, which) = self.collision(id, writes, false, &reach).unzip();
+        let mut reach: Vec<(u64, u64)> = Vec::new();
+        for lane in lanes(mask) {
+            match reach.last_mut() {
+                Some((at, len)) if at.checked_add(*len) == Some(addresses[lane]) => *len += size,
+                _ => reach.push((addresses[lane], size)),
+            }
+        }
+        // Which lane it is matters only if there is one.
+        let each = || lanes(mask).map(|lane| (addresses[lane], size)).collect::<Vec<_>>();
+        let found = self.collision(id, writes, false, &reach).and_then(|_| self.collision(id, writes, false, &each()));
+        let (conflict, which) = found.unzip();
         if !self.is_split() {
             let stores = self.open.iter().filter(|open| !open.apart).count();
             if stores >= STORES

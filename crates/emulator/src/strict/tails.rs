@@ -27,6 +27,14 @@ pub struct Tails(Vec<Suspect>);
 /// Before an access of `size` bytes at each lane's address.
 pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: u64) {
     if w.memory.has_tails() {
+        let (mut first, mut last) = (u64::MAX, 0);
+        for (lane, &address) in at.lane.iter().enumerate() {
+            let on = (at.mask >> lane & 1).wrapping_neg();
+            (first, last) = (first.min(address | !on), last.max(address & on));
+        }
+        if w.memory.is_clear(first, last.saturating_add(size)) {
+            return;
+        }
         with(w, |strict, w| {
             for lane in lanes(at.mask) {
                 let address = at.lane[lane];

@@ -1,12 +1,12 @@
 //! Who touched each word of device memory last.
 //!
 //! A word remembers the last write and two reads. Of a word whose bytes different instructions touch, the last one of
-//! each kind is remembered.
+//! each kind is remembered. The words of a line remember the same as a rule, which then stands there once.
 
-use std::collections::HashMap;
+use super::ByNumber;
 
 /// An access as a word remembers it.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Stamp {
     /// The wave, from 1; 0 for no access.
     pub who: u32,
@@ -48,9 +48,13 @@ impl Stamp {
 }
 
 /// Words of a page.
-pub const WORDS: usize = 1 << 10;
+const WORDS: usize = 1 << 10;
 /// Bits of an address within a page.
 const PAGE: u32 = WORDS.trailing_zeros() + 2;
+/// Words of a line.
+const LINE: usize = 16;
+/// Bytes of a line.
+pub const LINE_BYTES: u64 = 4 * LINE as u64;
 
 pub fn page_of(address: u64) -> u64 {
     address >> PAGE
@@ -70,46 +74,112 @@ pub enum Role {
 }
 pub const ROLES: [Role; 3] = [Role::Writer, Role::Reader, Role::Another];
 
+/// How much of a page an access touches: a word, or the line that begins with it, all of whose words remember the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub word: usize,
+    pub is_line: bool,
+}
+
+/// What the words of a page remember in one role.
+struct Records {
+    /// By line. Where `who` is [`APART`], `seq` says which of `apart` has its words.
+    lines: [Stamp; WORDS / LINE],
+    apart: Vec<[Stamp; LINE]>,
+    /// Those of `apart` that no line has any more.
+    free: Vec<u32>,
+}
+
+/// No launch has so many waves.
+const APART: u32 = u32::MAX;
+
+impl Records {
+    fn none() -> Box<Records> {
+        Box::new(Records { lines: [Stamp::default(); WORDS / LINE], apart: Vec::new(), free: Vec::new() })
+    }
+
+    fn get(&self, word: usize) -> &Stamp {
+        let line = &self.lines[word / LINE];
+        if line.who == APART { &self.apart[line.seq as usize][word % LINE] } else { line }
+    }
+
+    fn at(&mut self, part: Part) -> &mut Stamp {
+        let line = &mut self.lines[part.word / LINE];
+        if part.is_line {
+            return line;
+        }
+        if line.who != APART {
+            let words = [*line; LINE];
+            let seq = match self.free.pop() {
+                Some(free) => {
+                    self.apart[free as usize] = words;
+                    free
+                }
+                None => {
+                    self.apart.push(words);
+                    self.apart.len() as u32 - 1
+                }
+            };
+            *line = Stamp { who: APART, seq, ..Stamp::default() };
+        }
+        &mut self.apart[line.seq as usize][part.word % LINE]
+    }
+
+    fn unite(&mut self, line: usize) {
+        let Stamp { who: APART, seq, .. } = self.lines[line] else { return };
+        let words = &self.apart[seq as usize];
+        if words.iter().all(|word| *word == words[0]) {
+            self.lines[line] = words[0];
+            self.free.push(seq);
+        }
+    }
+}
+
 /// The words of a page, by role; what nobody has done takes no room.
 #[derive(Default)]
-pub struct Page([Option<Box<[Stamp]>>; 3]);
+pub struct Page([Option<Box<Records>>; 3]);
 
 impl Page {
     pub fn get(&self, role: Role, word: usize) -> Option<&Stamp> {
-        self.0[role as usize].as_ref()?.get(word)
+        Some(self.0[role as usize].as_ref()?.get(word))
     }
 
-    fn at(&mut self, role: Role, word: usize) -> &mut Stamp {
-        let stamps = self.0[role as usize].get_or_insert_with(|| vec![Stamp::default(); WORDS].into_boxed_slice());
-        &mut stamps[word % WORDS]
+    /// Whether the words of the line that a word is in all remember the same.
+    pub fn is_line(&self, word: usize) -> bool {
+        self.0.iter().flatten().all(|records| records.lines[word / LINE].who != APART)
     }
 
-    fn put(&mut self, role: Role, word: usize, by: Stamp) {
-        let stamp = self.at(role, word);
+    /// The words of a word's line were all touched by an access: what they remember may be the same again.
+    pub fn unite(&mut self, word: usize) {
+        self.0.iter_mut().flatten().for_each(|records| records.unite(word / LINE));
+    }
+
+    fn put(&mut self, role: Role, part: Part, by: Stamp) {
+        let stamp = self.0[role as usize].get_or_insert_with(Records::none).at(part);
         *stamp = stamp.followed_by(by);
     }
 
-    pub fn write(&mut self, word: usize, by: Stamp) {
-        self.put(Role::Writer, word, by);
+    pub fn write(&mut self, part: Part, by: Stamp) {
+        self.put(Role::Writer, part, by);
     }
 
     /// `is_ordered`: whether the reader that is remembered comes before this one anyway.
-    pub fn read(&mut self, word: usize, by: Stamp, mut is_ordered: impl FnMut(&Stamp) -> bool) {
+    pub fn read(&mut self, part: Part, by: Stamp, mut is_ordered: impl FnMut(&Stamp) -> bool) {
         let own = |reader: &Stamp| reader.who == by.who || reader.who == 0;
-        let first = *self.at(Role::Reader, word);
-        let role = match () {
-            () if own(&first) => Role::Reader,
-            () if self.get(Role::Another, word).is_some_and(own) => Role::Another,
-            () if is_ordered(&first) => Role::Reader,
-            () => Role::Another,
+        let role = match self.get(Role::Reader, part.word) {
+            None => Role::Reader,
+            Some(first) if own(first) => Role::Reader,
+            Some(_) if self.get(Role::Another, part.word).is_some_and(own) => Role::Another,
+            Some(first) if is_ordered(first) => Role::Reader,
+            Some(_) => Role::Another,
         };
-        self.put(role, word, by);
+        self.put(role, part, by);
     }
 }
 
 /// The memory that was touched, by page.
 #[derive(Default)]
-pub struct Pages(HashMap<u64, Page>);
+pub struct Pages(ByNumber<u64, Page>);
 
 impl Pages {
     pub fn page(&mut self, number: u64) -> &mut Page {
@@ -124,7 +194,9 @@ impl Pages {
 mod tests {
     use super::*;
 
-    fn read(who: u32, seq: u32, bytes: u32) -> Stamp {
+    const WORD: Part = Part { word: 7, is_line: false };
+
+    fn access(who: u32, seq: u32, bytes: u32) -> Stamp {
         Stamp { who, seq, pc: 0, bits: bytes }
     }
 
@@ -132,10 +204,10 @@ mod tests {
     fn lanes_of_one_access_share_a_word() {
         let mut page = Page::default();
         let bytes = |page: &Page| page.get(Role::Writer, 7).unwrap().bits & Stamp::BYTES;
-        page.write(7, read(1, 5, 0b0011));
-        page.write(7, read(1, 5, 0b1100));
+        page.write(WORD, access(1, 5, 0b0011));
+        page.write(WORD, access(1, 5, 0b1100));
         assert_eq!(bytes(&page), 0b1111);
-        page.write(7, read(1, 6, 0b0001));
+        page.write(WORD, access(1, 6, 0b0001));
         assert_eq!(bytes(&page), 0b0001);
     }
 
@@ -143,14 +215,36 @@ mod tests {
     fn two_readers_are_remembered_and_an_ordered_one_makes_room() {
         let mut page = Page::default();
         let whos = |page: &Page| [Role::Reader, Role::Another].map(|role| page.get(role, 7).unwrap().who);
-        page.read(7, read(1, 1, 15), |_| false);
-        page.read(7, read(2, 1, 15), |_| false);
-        page.read(7, read(1, 2, 15), |_| false);
+        page.read(WORD, access(1, 1, 15), |_| false);
+        page.read(WORD, access(2, 1, 15), |_| false);
+        page.read(WORD, access(1, 2, 15), |_| false);
         assert_eq!((whos(&page), page.get(Role::Reader, 7).unwrap().seq), ([1, 2], 2));
-        page.read(7, read(3, 1, 15), |_| false);
+        page.read(WORD, access(3, 1, 15), |_| false);
         assert_eq!(whos(&page), [1, 3]);
-        page.read(7, read(4, 1, 15), |_| true);
+        page.read(WORD, access(4, 1, 15), |_| true);
         assert_eq!(whos(&page), [4, 3]);
         assert!(page.get(Role::Writer, 7).is_none());
+    }
+
+    #[test]
+    fn a_line_is_one_record_until_its_words_differ_and_from_when_they_agree_again() {
+        let mut page = Page::default();
+        let writers = |page: &Page| [15, 16, 20, 31, 32].map(|word| page.get(Role::Writer, word).unwrap().who);
+        page.write(Part { word: 16, is_line: true }, access(1, 1, 15));
+        assert!(page.is_line(20));
+        assert_eq!(writers(&page), [0, 1, 1, 1, 0]);
+        page.write(Part { word: 20, is_line: false }, access(2, 1, 15));
+        assert!(!page.is_line(16) && page.is_line(32));
+        assert_eq!(writers(&page), [0, 1, 2, 1, 0]);
+        page.unite(16);
+        assert!(!page.is_line(16));
+        for round in 0..3 {
+            (16..32).for_each(|word| page.write(Part { word, is_line: false }, access(3 + round, 1, 15)));
+            page.unite(31);
+            assert!(page.is_line(16));
+            assert_eq!(writers(&page), [0, 3 + round, 3 + round, 3 + round, 0]);
+        }
+        // The room for words was used again.
+        assert_eq!(page.0[0].as_ref().unwrap().apart.len(), 1);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::cells::{Stamp, page_of};
 use super::coherence::ALL;
 use super::known::{Done, Known, Told};
-use super::touch::Touched;
+use super::touch::Run;
 use super::{Races, lock};
 use crate::strict::order::Order;
 
@@ -23,7 +23,6 @@ const MOST_LOOKED: usize = 1 << 16;
 /// Acquisitions from which on it pays to unite those that all waves know of.
 const MANY: usize = 32;
 
-#[derive(Default)]
 struct Own {
     issued: u32,
     /// By the wave's own time: the first access since then.
@@ -39,6 +38,24 @@ struct Own {
     as_of: (Box<[u32]>, usize),
     mates: Arc<[u32]>,
     others: Arc<Known>,
+}
+
+impl Own {
+    /// `nothing` is what a wave knows of others to begin with.
+    fn new(nothing: &Arc<Known>) -> Own {
+        Own {
+            issued: 0,
+            marks: Vec::new(),
+            looked: HashMap::new(),
+            from_stores: HashMap::new(),
+            from_chains: HashMap::new(),
+            backed: None,
+            last: None,
+            as_of: (Box::default(), 0),
+            mates: Arc::default(),
+            others: Arc::clone(nothing),
+        }
+    }
 }
 
 struct Acquired {
@@ -58,7 +75,7 @@ pub struct Watched {
     /// Of them.
     version: usize,
     /// Room for what an access touches.
-    pub(super) touched: Vec<Touched>,
+    pub(super) touched: Vec<Run>,
 }
 
 impl Watched {
@@ -66,10 +83,10 @@ impl Watched {
     pub fn new(races: Arc<Races>, group: u64, cluster: u64, waves: usize) -> Watched {
         let first = races.first_wave(group);
         Watched {
-            races,
             first,
             cluster,
-            waves: (0..waves.max(1)).map(|_| Own::default()).collect(),
+            waves: (0..waves.max(1)).map(|_| Own::new(&races.nothing)).collect(),
+            races,
             acquired: Vec::new(),
             version: 0,
             touched: Vec::new(),
@@ -151,7 +168,7 @@ impl Watched {
             return now;
         }
         match &self.waves[usize::from(wave)].backed {
-            None => Told { done: [0; 3], mates: Arc::default(), others: Arc::default(), ..now },
+            None => Told { done: [0; 3], mates: Arc::default(), others: Arc::clone(&self.races.nothing), ..now },
             Some(backed) => {
                 let done = std::array::from_fn(|stream| done[stream].min(backed.done[stream]));
                 Told { done, ..backed.clone() }
@@ -165,12 +182,15 @@ impl Watched {
         let clock = order.clock(wave);
         let (as_of, acquisitions) = &self.waves[at].as_of;
         if **as_of != *clock || *acquisitions != self.version {
-            let mates = (0..self.waves.len()).map(|mate| self.issued_by(mate, clock[mate])).collect();
+            let issued = |mate: usize| self.issued_by(mate, clock[mate]);
+            let knows_mates = (0..self.waves.len()).any(|mate| mate != at && issued(mate) != 0);
+            let mates = if knows_mates { (0..self.waves.len()).map(issued).collect() } else { Arc::default() };
             let mut others = Known::default();
             self.known_to(order, wave).for_each(|known| others.join(known));
+            let others = if others.is_empty() { Arc::clone(&self.races.nothing) } else { Arc::new(others) };
             let version = self.version;
             let own = &mut self.waves[at];
-            (own.mates, own.others) = (mates, Arc::new(others));
+            (own.mates, own.others) = (mates, others);
             own.as_of = (clock.into(), version);
         }
         let own = &self.waves[at];

@@ -64,8 +64,11 @@ const MOST: usize = 16;
 impl History {
     /// From the access `seq` on, the wave tells this.
     pub fn push(&mut self, seq: u32, told: Told) {
-        if self.0.len() == MOST {
-            self.0.remove(0);
+        match self.0.len() {
+            // Most waves tell one thing.
+            0 => self.0.reserve_exact(1),
+            MOST => drop(self.0.remove(0)),
+            _ => {}
         }
         self.0.push((seq, told));
     }

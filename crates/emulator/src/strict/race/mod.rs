@@ -18,8 +18,9 @@ mod touch;
 pub(super) mod wave;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cells::{Pages, Stamp};
 pub use group::Watched;
@@ -29,7 +30,9 @@ pub use touch::{Access, Race};
 /// What a launch remembers, for all its waves.
 pub struct Races {
     shards: Vec<Mutex<Shard>>,
-    told: Vec<Mutex<HashMap<u32, History>>>,
+    told: Vec<Mutex<ByNumber<u32, History>>>,
+    /// Of those who know nothing.
+    nothing: Arc<Known>,
     /// What those knew who have come to a barrier of several workgroups.
     meetings: Mutex<HashMap<u64, Known>>,
     /// Whether atomics have met anywhere.
@@ -51,6 +54,30 @@ struct Shard {
 
 const SHARDS: usize = 64;
 
+/// A map whose keys count something: pages, waves.
+type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
+
+/// Spreads numbers in a row over all bits.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(n.into());
+    }
+    fn write_u64(&mut self, n: u64) {
+        // The fraction of the golden ratio.
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn finish(&self) -> u64 {
+        // The table looks at the lowest bits and at the highest.
+        self.0 ^ self.0 >> 32
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -61,6 +88,7 @@ impl Races {
         Races {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             told: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            nothing: Arc::default(),
             meetings: Mutex::default(),
             has_chains: AtomicBool::new(false),
             changes: AtomicU64::new(0),
@@ -74,7 +102,7 @@ impl Races {
         lock(&self.shards[page as usize % SHARDS])
     }
 
-    fn histories(&self, who: u32) -> MutexGuard<'_, HashMap<u32, History>> {
+    fn histories(&self, who: u32) -> MutexGuard<'_, ByNumber<u32, History>> {
         lock(&self.told[who as usize % SHARDS])
     }
 

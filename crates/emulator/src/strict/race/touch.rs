@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::cells::{Page, ROLES, Role, Stamp, page_of, word_of};
+use super::cells::{LINE_BYTES, Page, Part, ROLES, Role, Stamp, page_of, word_of};
 use super::coherence::Scope;
 use super::group::Watched;
 use super::known::{Done, Told};
@@ -62,25 +62,33 @@ pub struct Race {
     pub wave: u32,
 }
 
-/// Bytes of a word that a lane touches.
+/// Bytes in a row that lanes touch, which stand in a row among the access's places.
 #[derive(Clone, Copy)]
-pub(super) struct Touched {
-    lane: usize,
-    word: u64,
-    bytes: u32,
+pub(super) struct Run {
+    /// The first of the places, and how many they are.
+    place: usize,
+    count: usize,
+    start: u64,
+    end: u64,
 }
 
-/// The words that lanes touch, `size` bytes each.
-fn words(places: &[(usize, u64)], size: u64, words: &mut Vec<Touched>) {
-    words.clear();
-    for &(lane, address) in places {
-        let end = address.saturating_add(size);
-        let mut at = address;
-        while at < end {
-            let next = ((at >> 2) + 1) << 2;
-            let bytes = ((1u32 << (next.min(end) - at)) - 1) << (at & 3);
-            words.push(Touched { lane, word: at >> 2, bytes });
-            at = next;
+impl Run {
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.start >> 2..self.end.div_ceil(4)
+    }
+}
+
+/// What lanes touch, `size` bytes each. `once`: what the lane before has touched as well does not count.
+fn runs(places: &[(usize, u64)], size: u64, once: bool, runs: &mut Vec<Run>) {
+    runs.clear();
+    for (place, &(_, start)) in places.iter().enumerate().filter(|_| size != 0) {
+        let end = start.saturating_add(size);
+        match runs.last_mut() {
+            Some(last) if once && last.start <= start && end <= last.end => {}
+            Some(last) if last.end == start && last.place + last.count == place => {
+                (last.count, last.end) = (last.count + 1, end)
+            }
+            _ => runs.push(Run { place, count: 1, start, end }),
         }
     }
 }
@@ -89,11 +97,34 @@ fn words(places: &[(usize, u64)], size: u64, words: &mut Vec<Touched>) {
 struct Progress<'a> {
     access: &'a Access,
     by: Stamp,
-    at: usize,
+    /// The run, and the address in it.
+    run: usize,
+    at: u64,
+    /// Up to here, words are looked at one by one.
+    apart: u64,
     /// Whether the word there has been judged, and whether it gets what it holds.
     judged: Option<bool>,
     writers: Judge,
     readers: Judge,
+}
+
+impl Progress<'_> {
+    /// The lane that touches the byte there, as a place of the access, and where what it touches ends.
+    fn lane(&self, run: &Run) -> (usize, u64) {
+        if run.count == 1 {
+            return (run.place, run.end);
+        }
+        let before = (self.at - run.start) / self.access.size;
+        (run.place + before as usize, run.start.saturating_add((before + 1) * self.access.size))
+    }
+
+    fn advance(&mut self, next: u64, touched: &[Run]) {
+        self.at = next;
+        if next == touched[self.run].end {
+            self.run += 1;
+            self.at = touched.get(self.run).map_or(0, |run| run.start);
+        }
+    }
 }
 
 impl Watched {
@@ -110,15 +141,16 @@ impl Watched {
     ) -> Option<Race> {
         let races = Arc::clone(&self.races);
         let mut touched = std::mem::take(&mut self.touched);
-        words(places, access.size, &mut touched);
+        runs(places, access.size, !access.writes, &mut touched);
         let by = access.stamp(self.who(access.wave));
         let joins = access.atomic.is_some_and(|returns| returns || places.len() == 1);
         let heads = if joins { self.heads(access, &touched) } else { HashMap::new() };
         let (writers, readers) = (Judge::default(), Judge::default());
-        let mut progress = Progress { access, by, at: 0, judged: None, writers, readers };
+        let at = touched.first().map_or(0, |run| run.start);
+        let mut progress = Progress { access, by, run: 0, at, apart: 0, judged: None, writers, readers };
         let (mut found, mut nearby) = (None, false);
-        while let Some(first) = touched.get(progress.at) {
-            let page = page_of(first.word << 2);
+        while progress.run < touched.len() {
+            let page = page_of(progress.at);
             let obstacle = self.pass(order, races.shard(page).pages.page(page), page, &touched, &mut progress);
             let Some((earlier, wrote)) = obstacle else { continue };
             if !std::mem::replace(&mut nearby, true) {
@@ -127,13 +159,12 @@ impl Watched {
                 progress.writers = Judge::default();
                 continue;
             }
-            let Touched { lane, word, bytes } = touched[progress.at];
+            let (lane, address) = (places[progress.lane(&touched[progress.run]).0].0, progress.at);
             let silent = access.writes && access.atomic.is_none() && same(lane);
             progress.judged = Some(silent);
             if found.is_none() && !silent {
                 let (group, wave) = races.place_of(earlier.who);
                 let pc = access.pc & !0xffff_ffff | u64::from(earlier.pc);
-                let address = (word << 2) + u64::from(bytes.trailing_zeros());
                 let may_compare = earlier.has(Stamp::ATOMIC) && by.has(Stamp::SMALL_READ);
                 found = Some(Race { lane, address, pc, wrote, may_compare, group, wave });
             }
@@ -149,44 +180,74 @@ impl Watched {
         order: &Order,
         page: &mut Page,
         number: u64,
-        touched: &[Touched],
+        touched: &[Run],
         progress: &mut Progress<'_>,
     ) -> Option<(Stamp, bool)> {
         let writes = progress.access.writes;
-        while let Some(&Touched { word, bytes, .. }) = touched.get(progress.at)
-            && page_of(word << 2) == number
+        while let Some(run) = touched.get(progress.run)
+            && page_of(progress.at) == number
         {
-            let cell = word_of(word << 2);
+            let at = progress.at;
+            let word = word_of(at);
+            let has_line = at.is_multiple_of(LINE_BYTES) && run.end - at >= LINE_BYTES;
+            let is_line = has_line && progress.apart <= at && page.is_line(word);
+            let (bytes, next) = if is_line {
+                (Stamp::BYTES, at + LINE_BYTES)
+            } else {
+                let next = (at | 3).saturating_add(1).min(progress.lane(run).1);
+                (((1u32 << (next - at)) - 1) << (at & 3), next)
+            };
             let by = Stamp { bits: progress.by.bits | bytes, ..progress.by };
             let judged = progress.judged.take();
-            if judged.is_none() {
-                let roles = if writes { &ROLES[..] } else { &ROLES[..1] };
-                for &role in roles {
-                    let Some(earlier) = page.get(role, cell) else { continue };
-                    if earlier.who != 0
-                        && earlier.who != by.who
-                        && earlier.has(bytes)
-                        && !progress.writers.clears(self, order, progress.access, earlier)
-                        && !self.are_atomic(earlier, &by)
-                    {
-                        return Some((*earlier, role == Role::Writer));
-                    }
+            if judged.is_none()
+                && let Some(obstacle) = self.obstacle(order, page, word, &by, progress)
+            {
+                if is_line {
+                    progress.apart = next;
+                    continue;
                 }
+                return Some(obstacle);
             }
+            let part = Part { word, is_line };
             match writes {
                 true if judged == Some(true) => {}
-                true => page.write(cell, by),
-                false => page.read(cell, by, |reader| progress.readers.clears(self, order, progress.access, reader)),
+                true => page.write(part, by),
+                false => page.read(part, by, |reader| progress.readers.clears(self, order, progress.access, reader)),
             }
-            progress.at += 1;
+            if !is_line && next.is_multiple_of(LINE_BYTES) && next - run.start >= LINE_BYTES {
+                page.unite(word);
+            }
+            progress.advance(next, touched);
         }
         None
     }
 
+    /// What a word remembers that is in an access's way; whether that writes.
+    #[inline(always)]
+    fn obstacle(
+        &self,
+        order: &Order,
+        page: &Page,
+        word: usize,
+        by: &Stamp,
+        progress: &mut Progress<'_>,
+    ) -> Option<(Stamp, bool)> {
+        let roles = if progress.access.writes { &ROLES[..] } else { &ROLES[..1] };
+        roles.iter().find_map(|&role| {
+            let earlier = page.get(role, word)?;
+            let is_in_the_way = earlier.who != 0
+                && earlier.who != by.who
+                && earlier.has(by.bits & Stamp::BYTES)
+                && !progress.writers.clears(self, order, progress.access, earlier)
+                && !self.are_atomic(earlier, by);
+            is_in_the_way.then_some((*earlier, role == Role::Writer))
+        })
+    }
+
     /// What the stores told that atomics are about to change, by word.
-    fn heads(&self, access: &Access, touched: &[Touched]) -> HashMap<u64, Told> {
+    fn heads(&self, access: &Access, touched: &[Run]) -> HashMap<u64, Told> {
         let mut heads = HashMap::new();
-        for &Touched { word, .. } in touched {
+        for word in touched.iter().flat_map(Run::words) {
             let shard = self.races.shard(page_of(word << 2));
             let writer = shard.pages.writer(word << 2).filter(|_| !shard.chains.contains_key(&word));
             drop(shard);
@@ -200,7 +261,7 @@ impl Watched {
     fn synchronise(
         &mut self,
         access: &Access,
-        touched: &[Touched],
+        touched: &[Run],
         told: Option<&Told>,
         joins: bool,
         mut heads: HashMap<u64, Told>,
@@ -209,7 +270,7 @@ impl Watched {
         if !joins && !looks && (access.atomic.is_some() || !self.races.has_chains.load(Relaxed)) {
             return;
         }
-        for &Touched { word, .. } in touched {
+        for word in touched.iter().flat_map(Run::words) {
             if let Some(told) = told {
                 let mut shard = self.races.shard(page_of(word << 2));
                 if joins {
