@@ -5,6 +5,7 @@ use luthier_isa::{Access, Field, Flags, Format, Generation, Inst, Operand, Reg};
 use super::counters::{counters, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
+use super::elements::Elements;
 use super::parts::{accumulates, only_word, pairs, source, stored, written};
 use super::quick::Quick;
 use super::race::coherence::{self, CacheControl, Scope};
@@ -125,8 +126,10 @@ pub enum Rule {
     Permlane64,
     /// Lanes of a group, by the second and third source.
     Within(Within),
-    /// The second source is read in a lane of the half of the wave that begins at this lane.
-    ScaleOf(usize),
+    /// Numbers that are converted, each for itself.
+    Elements(Elements),
+    /// The second source says which byte the first one becomes of the third: this one.
+    Byte(u32),
     /// Any undefined bit of any source makes all results undefined.
     AnyOfAll,
     ReadLane,
@@ -315,6 +318,7 @@ impl Checked {
                     value.used &= ((1u64 << width) - 1).checked_shl(from).unwrap_or(0) as u32;
                 }
             }
+            Rule::Elements(elements) => elements.name_used(inst, base, &mut sources),
             Rule::Pairs([low, high]) => {
                 let used = low.into_iter().zip(high).map(|(low, high)| low | high);
                 sources.iter_mut().zip(used).for_each(|(source, used)| (source.used, source.shift) = (used, 0));
@@ -490,6 +494,7 @@ fn fixed(base: &str, constant: &dyn Fn(usize) -> Option<u32>) -> Option<Rule> {
         "s_pack_hh_b32_b16" => Some(Rule::Bytes(0x0302_0706)),
         "s_pack_hl_b32_b16" => Some(Rule::Bytes(0x0100_0706)),
         "v_lshl_or_b32" => Some(Rule::Beside(constant(1)? & 31)),
+        "v_cvt_pk_u8_f32" => Some(Rule::Byte(constant(1)? & 3)),
         _ => None,
     }
 }
@@ -531,6 +536,9 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
         if base.starts_with("v_cndmask") {
             return Rule::VectorSelect(mask.unwrap_or(crate::wave::scalar::VCC));
         }
+        if let Some(elements) = Elements::of(inst, base).filter(|_| plain) {
+            return Rule::Elements(elements);
+        }
         if let Some(pairs) = pairs(inst, base, sources) {
             return Rule::Pairs(pairs);
         }
@@ -538,9 +546,6 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
             return Rule::Within(within);
         }
         return match base {
-            _ if base.starts_with("v_cvt_scale_pk") => {
-                Rule::ScaleOf(16 * (inst.field(Field::OpSel).unwrap_or(0) & 1) as usize)
-            }
             "v_permlane16_b32" | "v_permlanex16_b32" => {
                 let select = inst.field(Field::OpSel).unwrap_or(0);
                 Rule::Permlane {

@@ -4,6 +4,7 @@ use luthier_isa::Reg;
 
 use super::Log;
 use super::checked::{Checked, Logic, Place, Rule, Source};
+use super::elements::Elements;
 use super::shadow::{Shadow, value};
 use super::spread::moved;
 use crate::mem::lanes;
@@ -150,15 +151,7 @@ impl Shadow {
                 let (by, width) = (value(w, by.place, 0, 0), group_width(value(w, width.place, 0, 0)));
                 self.move_lanes(inst, moved, exec, |lane| Some(Some(within.source(lane, by, width.unwrap_or(1)))));
             }
-            Rule::ScaleOf(first) => {
-                let [packed, scale] = &inst.sources[..] else { return };
-                for lane in lanes(exec) {
-                    let any = self.undefined(packed, lane) || self.undefined(scale, first + lane % 16);
-                    for &result in &inst.results {
-                        (0..result.words()).for_each(|k| self.set(result, k, lane, if any { !0 } else { 0 }));
-                    }
-                }
-            }
+            Rule::Elements(elements) => self.convert(inst, elements, exec),
             Rule::AnyOfAll => {
                 for lane in lanes(exec) {
                     let any = inst.sources.iter().any(|s| self.undefined(s, lane));
@@ -185,7 +178,8 @@ impl Shadow {
         };
         // DPP keeps the lanes that it has no source for, and it and the lane reads look at inactive lanes.
         let mask = match inst.rule {
-            Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64 | Rule::Within(_) | Rule::ScaleOf(_) => all,
+            Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64 | Rule::Within(_) => all,
+            Rule::Elements(Elements { select: Some(_), .. }) => all,
             _ if inst.ignores_exec || inst.dpp.is_some() => all,
             _ => exec,
         };

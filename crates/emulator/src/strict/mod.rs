@@ -20,6 +20,7 @@ mod checked;
 mod counters;
 mod dpp;
 mod dual;
+mod elements;
 pub mod engine;
 mod flow;
 mod group;

@@ -3,6 +3,7 @@
 use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Part};
 
 use super::checked::{Place, Source};
+use super::elements;
 use crate::lower::target_is_half;
 
 const LOW: u32 = 0xffff;
@@ -25,7 +26,12 @@ pub(super) fn source(inst: &Inst, base: &str, place: Place, value: Operand, ty: 
         Operand::Reg(range) if range.part == Part::High => (HIGH, 16),
         _ => used_bits(inst, ty, position),
     };
-    Source { place, used: used & taken(base, position) << shift, shift }
+    let mut taken = taken(base, position);
+    if matches!(base, "v_cvt_f32_fp8" | "v_cvt_f32_bf8" | "v_cvt_f16_fp8" | "v_cvt_f16_bf8") {
+        // The second bit of OP_SEL says which byte of the half.
+        taken = if inst.field(Field::OpSel).unwrap_or(0) & 2 != 0 { 0xff00 } else { 0xff };
+    }
+    Source { place, used: used & taken << shift, shift }
 }
 
 /// The bits of an operand that an operation of this type uses, and the place of the lowest.
@@ -40,7 +46,6 @@ fn used_bits(inst: &Inst, ty: DataType, position: usize) -> (u32, u8) {
     }
     if info.format.plain() == Format::Vop3a
         && !info.base.starts_with("v_permlane")
-        && !info.base.starts_with("v_cvt_scale_pk")
         && inst.field(Field::OpSel).unwrap_or(0) >> position & 1 != 0
     {
         return (HIGH, 16);
@@ -142,6 +147,9 @@ pub(super) fn written(inst: &Inst, base: &str, part: Part) -> (u32, u32) {
             _ => (bits, !bits),
         };
     }
+    if let Some(bits) = elements::written(inst, base) {
+        return (bits, !bits);
+    }
     match base {
         "v_mad_mixlo_f16" | "v_fma_mixlo_f16" | "v_fma_mixlo_bf16" => return (LOW, HIGH),
         "v_mad_mixhi_f16" | "v_fma_mixhi_f16" | "v_fma_mixhi_bf16" => return (HIGH, LOW),
@@ -171,12 +179,6 @@ pub(super) fn pairs(inst: &Inst, base: &str, sources: &[Source]) -> Option<[[u32
         return None;
     }
     let of = |one: &dyn Fn(usize) -> u32| std::array::from_fn(|n| if n < sources.len() { one(n) } else { 0 });
-    let two =
-        base.starts_with("v_cvt_pk") && ["16_f32", "16_i32", "16_u32", "16_f16"].iter().any(|end| base.ends_with(end));
-    if sources.len() == 2 && (two && !base.contains("_sr_") || base == "v_pack_b32_f16") {
-        let used = [sources[0].used, sources[1].used];
-        return Some([[used[0], 0, 0], [0, used[1], 0]]);
-    }
     let ends = ["_f16", "_bf16", "_u16", "_i16", "_b16"];
     if inst.info().format.plain() != Format::Vop3p
         || !base.starts_with("v_pk_")

@@ -1,6 +1,7 @@
 //! The common case: everything that an instruction reads is defined, and so is everything that it writes.
 
 use super::checked::{Checked, Place, Rule, Source};
+use super::elements::Elements;
 use super::shadow::{ROWS, Shadow};
 
 /// What an instruction reads and writes, unit by unit.
@@ -51,7 +52,11 @@ impl Quick {
             reads_all: inst.ignores_exec
                 || matches!(
                     inst.rule,
-                    Rule::ReadLane | Rule::ReadFirstLane | Rule::Permlane64 | Rule::Within(_) | Rule::ScaleOf(_)
+                    Rule::ReadLane
+                        | Rule::ReadFirstLane
+                        | Rule::Permlane64
+                        | Rule::Within(_)
+                        | Rule::Elements(Elements { select: Some(_), .. })
                 ),
             writes_all: inst.ignores_exec,
         };

@@ -25,7 +25,7 @@ struct Outcome {
 }
 
 /// What DPP brings to each lane from the first source; `None` where it brings nothing.
-type Moved = Option<[Option<u32>; 64]>;
+pub(super) type Moved = Option<[Option<u32>; 64]>;
 
 impl Inputs {
     fn wide(&self, source: usize) -> u64 {
@@ -49,6 +49,10 @@ impl Inputs {
             Rule::Move => self.words[0],
             Rule::Reverse => [self.words[0][0].reverse_bits(); 2],
             Rule::Beside(by) => [self.words[0][0] << by | self.words[2][0]; 2],
+            Rule::Byte(byte) => {
+                let mask = 0xff << (8 * byte);
+                [self.words[2][0] & !mask | if self.words[0][0] != 0 { mask } else { 0 }; 2]
+            }
             Rule::Pairs([low, high]) => {
                 let half = |used: [u32; 3]| (0..3).any(|n| self.words[n][0] & used[n] != 0);
                 let bits = |undefined: bool| if undefined { 0xffff } else { 0 };
@@ -65,7 +69,7 @@ impl Inputs {
 
 impl Source {
     /// The bits of a word that are used, from bit 0 on.
-    fn bits(&self, word: u32) -> u32 {
+    pub(super) fn bits(&self, word: u32) -> u32 {
         (word & self.used) >> self.shift
     }
 }
@@ -244,7 +248,7 @@ impl Shadow {
         }
     }
 
-    fn moved_source(&self, inst: &Checked, exec: u64) -> Moved {
+    pub(super) fn moved_source(&self, inst: &Checked, exec: u64) -> Moved {
         let dpp = inst.dpp?;
         let source = inst.sources.first()?;
         Some(std::array::from_fn(|lane| Some(self.word(source.place, 0, dpp.source(lane, exec)?))))

@@ -34,23 +34,42 @@ use crate::wave::{Row, Wave};
 
 /// What a name says, in a micro-op's `imm2`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Scaled {
+pub struct Scaled {
     small: usize,
     wide: usize,
-    narrows: bool,
+    pub narrows: bool,
     stochastic: bool,
     /// 1, 2, 8, 16 or 32.
-    count: usize,
+    pub count: usize,
     /// 32 numbers come from two sources in turns.
     interleaved: bool,
     /// The scale is a byte that OP_SEL chooses.
-    selects: bool,
+    pub selects: bool,
 }
 
 const SMALL: [(&str, Small); 5] = [("fp8", FP8), ("bf8", BF8), ("fp6", FP6), ("bf6", BF6), ("fp4", FP4)];
 const WIDE: [(&str, Format); 3] = [("f32", soft::F32), ("f16", soft::F16), ("bf16", soft::BF16)];
 
 impl Scaled {
+    /// What an instruction with this name converts, if it is one of these.
+    pub fn of(base: &str) -> Option<Scaled> {
+        match base.strip_prefix("v_cvt_scalef32_") {
+            Some(name) => Scaled::parse(name),
+            None => Some(Scaled { selects: true, ..Scaled::parse(base.strip_prefix("v_cvt_scale_")?)? }),
+        }
+    }
+    /// Bits of a number of the small format.
+    pub fn small_bits(self) -> u32 {
+        SMALL[self.small].1.bits()
+    }
+    /// Bits of a number of the wide format.
+    pub fn wide_bits(self) -> u32 {
+        if self.wide == 0 { 32 } else { 16 }
+    }
+    /// How many sources, the first ones, have numbers, in turns.
+    pub fn sources(self) -> usize {
+        if self.interleaved || self.narrows && self.wide == 0 && self.count == 2 && !self.stochastic { 2 } else { 1 }
+    }
     fn parse(name: &str) -> Option<Scaled> {
         let (stochastic, rest) = name.strip_prefix("sr_").map_or((false, name), |rest| (true, rest));
         let (shape, types) = match rest.split_once('_')? {
@@ -107,7 +126,7 @@ impl Scaled {
         mods
     }
     /// Which source has the scale.
-    fn scale(self) -> usize {
+    pub fn scale(self) -> usize {
         let listed = self.wide == 0 && !matches!(self.count, 8 | 16);
         if self.narrows && (self.stochastic || listed) { 2 } else { 1 }
     }
@@ -157,7 +176,7 @@ fn scaled_narrow(w: &mut Wave, op: &Op, scaled: Scaled) -> Flow {
 }
 
 /// The lane whose scale a lane reads, and which byte of it.
-fn selected(select: u64, bits: u32, lane: usize) -> Option<(usize, u32)> {
+pub fn selected(select: u64, bits: u32, lane: usize) -> Option<(usize, u32)> {
     let (pair, upper) = ((select >> 1) as u32, lane as u32 / 16);
     let byte = match (bits, pair) {
         (8, 0..=3) => [0, 2, 1, 3][pair as usize],
@@ -224,10 +243,7 @@ fn scaled(w: &mut Wave, op: &Op) -> Flow {
 }
 
 pub fn lookup(base: &str) -> Option<ValuOp> {
-    let says = match base.strip_prefix("v_cvt_scalef32_") {
-        Some(name) => Scaled::parse(name)?,
-        None => Scaled { selects: true, ..Scaled::parse(base.strip_prefix("v_cvt_scale_")?)? },
-    };
+    let says = Scaled::of(base)?;
     let op = op!(scalar w, o => scaled(w, o)).raw_mods().merges();
     Some(op.variant(says.to_bits()).refuses(says.refuses()))
 }
