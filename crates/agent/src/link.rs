@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 use crate::message::{Asked, LONGEST, MOST_FILES, Said};
 
@@ -37,10 +38,17 @@ impl From<io::Error> for LinkError {
     }
 }
 
+/// How long an answer is looked for before the thread sleeps: to be woken takes as long as most answers.
+const PATIENCE: Duration = Duration::from_micros(50);
+/// Where that was in vain, perhaps because the controller waits for this processor, so many answers are slept for.
+const SLEEPS: u32 = 64;
+
 pub struct Link {
     socket: OwnedFd,
     /// Room for a message.
     room: Vec<u8>,
+    /// Answers that are slept for at once.
+    sleeps: u32,
 }
 
 /// Room for the files that come with a message, aligned as the kernel wants it.
@@ -71,7 +79,7 @@ impl Link {
         if unsafe { libc::connect(raw, (&raw const address).cast(), len) } != 0 {
             return Err(io::Error::last_os_error().into());
         }
-        let link = Link { socket, room: vec![0; LONGEST] };
+        let link = Link { socket, room: vec![0; LONGEST], sleeps: 0 };
         link.check_user()?;
         Ok(link)
     }
@@ -145,15 +153,21 @@ impl Link {
         let mut header: libc::msghdr = unsafe { zeroed() };
         (header.msg_iov, header.msg_iovlen) = (&raw mut part, 1);
         (header.msg_control, header.msg_controllen) = (control.0.as_mut_ptr().cast(), control.0.len());
+        let start = Instant::now();
+        let mut how = if self.sleeps == 0 { libc::MSG_DONTWAIT } else { 0 };
+        self.sleeps = self.sleeps.saturating_sub(1);
         let len = loop {
+            let flags = libc::MSG_CMSG_CLOEXEC | how;
             // SAFETY: header and what it points to are there.
-            let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC) };
+            let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut header, flags) };
             if got >= 0 {
                 break got as usize;
             }
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
+                Some(libc::EAGAIN) if start.elapsed() < PATIENCE => std::hint::spin_loop(),
+                Some(libc::EAGAIN) => (how, self.sleeps) = (0, SLEEPS),
                 Some(libc::ECONNRESET) => return Err(LinkError::Ended),
                 _ => return Err(error.into()),
             }
