@@ -15,6 +15,17 @@ pub struct Addresses {
     pub stride: u64,
 }
 
+/// The bytes that the lanes of a mask access, the first and how many, if they are the wave's first lanes and each accesses
+/// `size` bytes behind the one before it.
+pub fn in_a_row(addresses: &[u64; 64], mask: u64, size: u64) -> Option<(u64, u64)> {
+    let count = mask.trailing_ones();
+    let active = &addresses[..count as usize];
+    let (start, len) = (*active.first()?, size * u64::from(count));
+    // No branch in the loop: it is done for several lanes at once.
+    let (odd, _) = active.iter().fold((0, start), |(odd, next), at| (odd | at ^ next, next.wrapping_add(size)));
+    (odd == 0 && mask.count_ones() == count && start.checked_add(len).is_some()).then_some((start, len))
+}
+
 /// A bad access of a lane.
 #[derive(Clone, Copy)]
 struct Bad {

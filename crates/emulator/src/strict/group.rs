@@ -7,6 +7,7 @@ use super::Party;
 use super::cells::{Cells, Conflict, Toucher};
 use super::order::{AccessId, Actor, Clock, Order, Relation};
 use super::race::Watched;
+use crate::mem::access::in_a_row;
 use crate::mem::engine::Engine;
 use crate::mem::lanes;
 
@@ -305,8 +306,8 @@ impl Group {
         mask: u64,
         size: u64,
     ) -> Option<(Conflict, usize)> {
-        let mut reach: Vec<(u64, u64)> = Vec::new();
-        for lane in lanes(mask) {
+        let mut reach: Vec<(u64, u64)> = in_a_row(addresses, mask, size).into_iter().collect();
+        for lane in lanes(if reach.is_empty() { mask } else { 0 }) {
             match reach.last_mut() {
                 Some((at, len)) if at.checked_add(*len) == Some(addresses[lane]) => *len += size,
                 _ => reach.push((addresses[lane], size)),

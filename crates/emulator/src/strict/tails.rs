@@ -6,7 +6,7 @@
 
 use super::Strict;
 use super::memory::with;
-use crate::mem::access::{Addresses, Rows};
+use crate::mem::access::{Addresses, Rows, in_a_row};
 use crate::mem::atomic::Atomic;
 use crate::mem::{Action, lanes};
 use crate::report::FindingKind;
@@ -27,6 +27,9 @@ pub struct Tails(Vec<Suspect>);
 /// Before an access of `size` bytes at each lane's address.
 pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: u64) {
     if w.memory.has_tails() {
+        if in_a_row(&at.lane, at.mask, size).is_some_and(|(start, len)| w.memory.is_clear(start, start + len)) {
+            return;
+        }
         let (mut first, mut last) = (u64::MAX, 0);
         for (lane, &address) in at.lane.iter().enumerate() {
             let on = (at.mask >> lane & 1).wrapping_neg();

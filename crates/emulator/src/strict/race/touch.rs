@@ -81,6 +81,12 @@ impl Run {
 /// What lanes touch, `size` bytes each. `once`: what the lane before has touched as well does not count.
 fn runs(places: &[(usize, u64)], size: u64, once: bool, runs: &mut Vec<Run>) {
     runs.clear();
+    let Some(&(_, start)) = places.first() else { return };
+    let next = |(odd, next): (u64, u64), &(_, at): &(usize, u64)| (odd | at ^ next, next.wrapping_add(size));
+    let (odd, end) = places.iter().fold((0, start), next);
+    if odd == 0 && end > start {
+        return runs.push(Run { place: 0, count: places.len(), start, end });
+    }
     for (place, &(_, start)) in places.iter().enumerate().filter(|_| size != 0) {
         let end = start.saturating_add(size);
         match runs.last_mut() {
