@@ -33,5 +33,6 @@ class Printer:
 
 
 def may_print(facts: dict[str, Any] | None) -> bool:
-    """Whether a kernel with these facts of its metadata may call its host."""
-    return any(arg["kind"] == "hidden_hostcall_buffer" for arg in (facts or {}).get("args") or ())
+    """Whether a kernel with these facts of its metadata may call its host, or print into a buffer."""
+    kinds = ("hidden_hostcall_buffer", "hidden_printf_buffer")
+    return any(arg["kind"] in kinds for arg in (facts or {}).get("args") or ())

@@ -188,17 +188,6 @@ def test_what_an_output_lets_go_of_stays_while_a_kernel_runs():
         device.run(build(SAY), "say", blocks=400, block=64, args=[address, np.int32(7)])
 
 
-def test_printing_into_a_buffer_is_refused_by_name():
-    # As newer device libraries have it: the buffer's size is behind the bytes that are in use.
-    alloc = """extern "C" __device__ __attribute__((address_space(1))) char *__printf_alloc(unsigned size) {
-        unsigned *buffer = ((unsigned *const *)__builtin_amdgcn_implicitarg_ptr())[9];
-        return size < buffer[1] ? (__attribute__((address_space(1))) char *)(size_t)buffer + buffer[0] : 0;
-    }"""
-    code = build(alloc + SAY, flags=("-mprintf-kind=buffered",))
-    with pytest.raises(lt.DeviceError, match=r"prints into a buffer .hidden_printf_buffer., which is not supported"):
-        lt.Device("gfx90a").run(code, "say", grid=64, block=64, args=[np.zeros(64, np.int32), np.int32(1)])
-
-
 @pytest.mark.parametrize("service, what", [(1, "a call of a function"), (4, "the address sanitizer"), (9, "nobody has defined")])
 def test_other_services_are_refused_by_name(service, what):
     source = f"""

@@ -141,6 +141,8 @@ pub struct Pointers {
     pub calls: u64,
     /// What the device library keeps of its heap.
     pub heap: u64,
+    /// Where the kernel prints.
+    pub prints: u64,
 }
 
 /// Whether a kernel has a hidden argument.
@@ -200,6 +202,7 @@ pub fn kernarg_segment(
             "hidden_multigrid_sync_arg" => pointers.sync,
             "hidden_hostcall_buffer" => pointers.calls,
             "hidden_heap_v1" => pointers.heap,
+            "hidden_printf_buffer" => pointers.prints,
             _ => 0,
         };
         let (offset, size) = (offset as usize, (size as usize).min(8));

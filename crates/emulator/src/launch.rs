@@ -13,7 +13,8 @@ use crate::dispatch::{self, Dispatch, Pointers};
 use crate::error::EmuError;
 use crate::facts::Facts;
 use crate::gws::{self, Gws};
-use crate::hostcall;
+use crate::hostcall::buffered::PrintBuffer;
+use crate::hostcall::{self, Services};
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::pool::pool;
@@ -195,7 +196,10 @@ impl Device {
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         sched::agree(&mut outcomes);
         let observed = self.report(&module, kernel, &mut programs, outcomes, start, watched);
-        let observed = observed.map_err(|error| hostcall::explained(error, kernel, &shared.memory));
+        let observed = observed.map_err(|error| hostcall::explained(error, &shared.memory));
+        // What it has printed before it was stopped is worth seeing.
+        let shown = shared.show(&kernel.name);
+        let observed = observed.and_then(|observed| shown.map(|()| observed));
         if !watched {
             self.keep_programs(key, programs);
         }
@@ -221,14 +225,17 @@ impl Device {
         let strict = launch.strict.kinds();
         // The launch's own buffers live in a copy of the allocation table, so they vanish with it.
         let mut memory = self.memory();
-        let (calls, heap) = self.services(kernel, launch, &mut memory)?;
+        let services = self.services(module, kernel, launch, &mut memory)?;
         let mut allocate = |bytes: &[u8], len: u64, writable: bool| -> Result<u64, EmuError> {
             let len = len.max(bytes.len() as u64);
             let address = memory.allocate(len, writable).ok_or(EmuError::OutOfMemory(len))?;
             memory.write(address, bytes).map_err(EmuError::Address)?;
             Ok(address)
         };
-        let mut pointers = Pointers { queue: allocate(&dispatch::queue(), 256, false)?, sync: 0, calls, heap };
+        let Services { calls, heap, prints } = services;
+        let queue = allocate(&dispatch::queue(), 256, false)?;
+        let mut pointers =
+            Pointers { queue, sync: 0, calls, heap, prints: prints.as_ref().map_or(0, PrintBuffer::start) };
         if launch.cooperative {
             let all = allocate(&[], 64, true)?;
             pointers.sync = allocate(&dispatch::grid_sync(all, launch.grid, launch.workgroup), 64, true)?;
@@ -315,6 +322,7 @@ impl Device {
             most,
             slots: slots as usize,
             more_slots: Mutex::new(Slots::new(own_slots..own_slots + more as usize)),
+            prints,
             global: Arc::new(gws::View::new(
                 gws,
                 launch.cooperative.then_some((groups, all_waves)),

@@ -217,6 +217,7 @@ impl Device {
         let cooperative = packet.cooperative.then(|| (clusters, dispatch.all_waves()));
         let races = sched::races(&dispatch, packet.strict.kinds());
         Ok(Shared {
+            prints: None,
             dispatch,
             memory: Arc::new(memory),
             next_cluster: AtomicU64::new(0),

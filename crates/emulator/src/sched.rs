@@ -16,7 +16,9 @@ use std::time::Duration;
 use crate::attention::Attention;
 use crate::barrier::Cluster;
 use crate::dispatch::Dispatch;
+use crate::error::EmuError;
 use crate::gws;
+use crate::hostcall::buffered::PrintBuffer;
 use crate::memory::Memory;
 use crate::observe::{Observation, Watch};
 use crate::program::Program;
@@ -74,6 +76,16 @@ pub struct Shared {
     pub slots: usize,
     /// Global wave sync.
     pub global: Arc<gws::View>,
+    /// Where the kernel prints, if it does so into a buffer.
+    pub prints: Option<PrintBuffer>,
+}
+
+impl Shared {
+    /// Shows what the kernel has printed into its buffer.
+    pub fn show(&self, kernel: &str) -> Result<(), EmuError> {
+        let Some(prints) = &self.prints else { return Ok(()) };
+        prints.flush(&self.memory).map_err(|what| EmuError::Unsupported { kernel: kernel.to_owned(), what })
+    }
 }
 
 /// What a launch needs to look for races in device memory, if it is to.

@@ -154,8 +154,10 @@ impl Session {
                     self.slots.give(group.slot);
                 }
                 self.group = self.next_group();
-                if let (None, Some(first)) = (&self.group, self.waiting.front()) {
-                    return Err(self.stuck(first));
+                match (&self.group, self.waiting.front()) {
+                    (None, Some(first)) => return Err(self.stuck(first)),
+                    (None, None) => self.shared.show(&self.kernel)?,
+                    _ => {}
                 }
             }
         }

@@ -10,11 +10,9 @@ use std::ffi::{CString, c_char, c_int, c_longlong, c_ulonglong, c_void};
 const WIDEST: u32 = 1 << 16;
 
 /// The text of a message.
-pub fn format(words: &[u64]) -> Result<Vec<u8>, String> {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let format = until_zero(&bytes).ok_or("a host call prints with a format that has no end")?;
-    let mut arguments = Arguments { bytes: &bytes[padded(format.len())..] };
-    format_with(format, &mut arguments)
+pub fn format(message: &[u8]) -> Result<Vec<u8>, String> {
+    let format = until_zero(message).ok_or("printf has a format that has no end")?;
+    format_with(format, message.get(padded(format.len())..).unwrap_or_default())
 }
 
 fn until_zero(bytes: &[u8]) -> Option<&[u8]> {
@@ -22,7 +20,7 @@ fn until_zero(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Bytes that a string takes with its zero.
-fn padded(len: usize) -> usize {
+pub fn padded(len: usize) -> usize {
     (len + 1).next_multiple_of(8)
 }
 
@@ -79,7 +77,9 @@ struct Conversion {
     letter: u8,
 }
 
-fn format_with(mut format: &[u8], arguments: &mut Arguments<'_>) -> Result<Vec<u8>, String> {
+/// The text of a format with its arguments.
+pub fn format_with(mut format: &[u8], arguments: &[u8]) -> Result<Vec<u8>, String> {
+    let arguments = &mut Arguments { bytes: arguments };
     let mut out = Vec::new();
     while let Some(at) = format.iter().position(|&byte| byte == b'%') {
         out.extend_from_slice(&format[..at]);
@@ -229,7 +229,8 @@ mod tests {
 
     fn printed(text: &str, arguments: &[u64]) -> Result<String, String> {
         let message = [string(text), arguments.to_vec()].concat();
-        format(&message).map(|text| String::from_utf8_lossy(&text).into_owned())
+        format(&message.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Messages {
         if control & !TO_STANDARD_ERROR != 0 {
             return Err(format!("a host call prints with the flags {control:#x}, of which only bit 0 is known"));
         }
-        let text = format(rest)?;
+        let text = format(&rest.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())?;
         let printed = Printed { is_error: control & TO_STANDARD_ERROR != 0, text };
         self.remember(&printed);
         Ok((printed.text.len() as u64, Some(printed)))

@@ -1,4 +1,5 @@
-//! What kernels ask of their host: AMD's host calls, by which the device library prints and gets memory for `malloc`.
+//! What kernels ask of their host: AMD's host calls, by which the device library prints and gets memory for `malloc`, and
+//! what they print into a buffer ([`buffered`]).
 //!
 //! A wave fills a packet ([`packets`]), adds one to a signal, which sends an interrupt (`s_sendmsg`), and then waits until
 //! the packet is marked as done. Here the interrupt itself serves all packets that are ready, so that nobody has to look
@@ -9,17 +10,21 @@
 //! devhostcall.cpp, devhcmessages.cpp, devhcprintf.cpp), up to ROCm 7. The library that comes after it (2026) has another
 //! layout ([`packets::is_other_layout`]).
 
+pub mod buffered;
+mod cut;
 pub mod format;
 pub mod heap;
 mod messages;
+mod opencl;
 mod packets;
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use buffered::PrintBuffer;
 use luthier_loader::Kernel;
 
-use crate::device::Device;
+use crate::device::{Device, Module};
 use crate::dispatch::has_hidden;
 use crate::error::EmuError;
 use crate::facts::Facts;
@@ -156,21 +161,37 @@ impl HostCalls {
     }
 }
 
+/// What a kernel that asks for it has of its host: null, or addresses of packets, of the heap, and of a buffer to print
+/// into.
+#[derive(Default)]
+pub(crate) struct Services {
+    pub calls: u64,
+    pub heap: u64,
+    pub prints: Option<PrintBuffer>,
+}
+
 impl Device {
-    /// The pointers to packets and to the heap of a kernel that asks for them; the packets are in `memory` alone.
+    /// What a kernel asks for. The packets and the buffer are in `memory` alone.
     pub(crate) fn services(
         &self,
+        module: &Module,
         kernel: &Kernel,
         launch: &Launch,
         memory: &mut Memory,
-    ) -> Result<(u64, u64), EmuError> {
+    ) -> Result<Services, EmuError> {
         let heap = if has_hidden(kernel, "hidden_heap_v1") { self.heap_state()? } else { 0 };
         if heap != 0 {
             // It may have come into the device's memory just now.
             *memory = self.memory();
         }
+        let mut services = Services { heap, ..Services::default() };
+        let formats = module.object.metadata().and_then(|metadata| metadata.printf.as_ref());
+        if let Some(formats) = formats.filter(|_| has_hidden(kernel, "hidden_printf_buffer")) {
+            let buffer = PrintBuffer::new(memory, formats, Arc::clone(self.output()));
+            services.prints = Some(buffer.ok_or(EmuError::OutOfMemory(PrintBuffer::SIZE.into()))?);
+        }
         if !has_hidden(kernel, "hidden_hostcall_buffer") {
-            return Ok((0, heap));
+            return Ok(services);
         }
         let lanes = u64::from(Facts::of(self.target()).lanes(&kernel.descriptor));
         let waves = launch.workgroup.iter().map(|&n| u64::from(n)).product::<u64>().div_ceil(lanes);
@@ -179,29 +200,19 @@ impl Device {
         let workers = self.workers()? as u64 * (RESIDENT as u64 + 16) * waves;
         let most = groups.saturating_mul(waves).min(workers + 2 * COOPERATIVE_WAVES);
         let calls = HostCalls::new(memory, most, Arc::clone(self.output())).ok_or(EmuError::OutOfMemory(most << 12))?;
-        let buffer = calls.buffer();
+        services.calls = calls.buffer();
         memory.set_calls(calls);
-        Ok((buffer, heap))
+        Ok(services)
     }
 }
 
-/// A buffer that a kernel prints into has its size here; without one, this is where the kernel looks.
-const SIZE_OF_NO_BUFFER: u64 = 4;
-
 /// Why a launch of a kernel was stopped, with what is known of its host calls.
-pub(crate) fn explained(mut error: EmuError, kernel: &Kernel, memory: &Memory) -> EmuError {
+pub(crate) fn explained(mut error: EmuError, memory: &Memory) -> EmuError {
     let is_other_layout = memory.calls().is_some_and(|calls| calls.is_other_layout(memory));
-    let prints_into_buffer = has_hidden(kernel, "hidden_printf_buffer");
-    if let EmuError::Fault { message, address, .. } = &mut error {
-        let why = match *address {
-            _ if is_other_layout => {
-                "its device library is newer than ROCm 7, and the host calls of that are not supported"
-            }
-            Some(0..=SIZE_OF_NO_BUFFER) if prints_into_buffer => {
-                "it prints into a buffer (hidden_printf_buffer), which is not supported: -mprintf-kind=hostcall"
-            }
-            _ => return error,
-        };
+    if let EmuError::Fault { message, .. } = &mut error
+        && is_other_layout
+    {
+        let why = "its device library is newer than ROCm 7, and the host calls of that are not supported";
         *message = format!("{message}: {why}").into();
     }
     error
