@@ -102,6 +102,11 @@ impl InFlight {
         self.queues.iter().flat_map(|q| &q.waiting).for_each(|e| all.insert(e.0));
         all
     }
+    /// Whether a register must be left alone.
+    pub fn holds(&self, reg: Reg) -> bool {
+        let waits = |q: &Queue| q.waiting.binary_search_by_key(&reg, |e| e.0).is_ok();
+        self.queues.iter().any(waits) || self.exp.contains(reg)
+    }
     pub fn is_empty(&self) -> bool {
         self.exp.is_empty() && self.queues.iter().all(|q| q.waiting.is_empty())
     }

@@ -235,6 +235,10 @@ impl Program {
     pub fn inst(&self, id: InstrId) -> &Inst {
         &self.insts[id.index()]
     }
+    /// The instructions with these numbers.
+    pub fn insts(&self, ids: InstrIds) -> &[Inst] {
+        &self.insts[ids.first.index()..ids.end.index()]
+    }
     pub fn vaddr(&self, id: InstrId) -> u64 {
         self.base + u64::from(self.offsets[id.index()])
     }

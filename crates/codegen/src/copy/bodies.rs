@@ -117,7 +117,8 @@ impl Copier<'_> {
     }
 
     fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Made) -> Result<(), Refusal> {
-        let kept: RegSet = at.olds.iter().flat_map(|(_, kept)| kept.units()).collect();
+        let mut kept = RegSet::EMPTY;
+        at.olds.iter().for_each(|(_, range)| kept.insert_range(*range));
         let called = self.env.plan.placement == Placement::CallingConvention;
         let plain = |i: &u32| self.env.prepared(*i).is_some_and(|p| !p.touches_vgprs);
         let mut busy = if !called && insertions.iter().all(plain) { RegSet::EMPTY } else { self.busy() };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use luthier_isa::{Flags, Inst, Operand, RegSet};
 use luthier_lifter::{
-    BlockId, FuncId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Program, Terminator,
+    BlockId, FuncId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator,
 };
 use smallvec::SmallVec;
 
@@ -30,6 +30,8 @@ pub struct Copier<'a> {
     pub(super) spots: &'a [Spot],
     pub(super) check: bool,
     pub(super) liveness: Liveness<'a>,
+    /// Of the block that is being copied.
+    points: Points,
     pub(super) plans: PcPlans,
     pub(super) indexing: Indexing,
     pub(super) loads: PendingLoads<'a>,
@@ -65,6 +67,7 @@ pub fn copy(
         spots,
         check,
         liveness: Liveness::of(program, func),
+        points: Points::NONE,
         plans,
         indexing: Indexing::of(program, func),
         loads: PendingLoads::of(program, func),
@@ -99,7 +102,7 @@ impl Copier<'_> {
     fn block(&mut self, block: BlockId) -> Result<(), Refusal> {
         let program = self.env.program;
         let b = *program.block(block);
-        let insts: Vec<Inst> = b.instrs.iter().map(|i| *program.inst(i)).collect();
+        let insts = program.insts(b.instrs);
         let from = self.spots.partition_point(|s| s.instr < b.instrs.first);
         let to = from + self.spots[from..].iter().take_while(|s| b.instrs.contains(s.instr)).count();
         let spots: &[Spot] = &self.spots[from..to];
@@ -108,7 +111,10 @@ impl Copier<'_> {
         let flushes = ends && entry::flushes(self.env);
         // Liveness is only worked out where it is asked for.
         let wanted = !spots.is_empty() || self.plans.wants_liveness(b.instrs);
-        let points = wanted.then(|| self.liveness.points(block));
+        let mut points = std::mem::replace(&mut self.points, Points::NONE);
+        if wanted {
+            self.liveness.points_into(block, &mut points);
+        }
         let loads = if wanted || flushes { self.loads.points(block) } else { Vec::new() };
         // Whether anything is added in this block.
         let adds = wanted || flushes;
@@ -116,7 +122,7 @@ impl Copier<'_> {
             Vec::new()
         } else {
             self.seam.begin(Some(Rc::new(move |length| ways(program, block, length))));
-            hints::broken(&insts, b.instrs.first.0, spots, flushes)
+            hints::broken(insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
         let mut indexed = self.indexing.at_start();
@@ -125,7 +131,7 @@ impl Copier<'_> {
             let (inst, vaddr) = (insts[k], program.vaddr(i));
             let falls_in = k > 0 || self.falls_into(block);
             self.out.chunk.label(falls_in);
-            let point = points.as_ref().and_then(|points| points.get(k));
+            let point = points.get(k).filter(|_| wanted);
             let (before, after) = point.map_or((&nothing, &nothing), |p| (p.before, p.after));
             let around = |k: usize| loads.get(k).map_or(&nothing_loaded, |loads| &**loads);
             let (mine, behind) = rest.split_at(rest.iter().take_while(|s| s.instr == i).count());
@@ -195,6 +201,7 @@ impl Copier<'_> {
                 }
             }
         }
+        self.points = points;
         self.leave(block, b.terminator)
     }
 

@@ -25,6 +25,13 @@ impl<'a> Issued<'a> {
         Issued { before, recent: vec![Vec::new()] }
     }
 
+    /// Following begins anew behind these ways.
+    pub fn begin(&mut self, before: Option<Ways<'a>>) {
+        self.before = before;
+        self.recent.truncate(1);
+        self.recent.iter_mut().for_each(Vec::clear);
+    }
+
     /// What came before where following began matters no more.
     pub fn forget(&mut self) {
         self.before = None;

@@ -2,25 +2,24 @@
 //! and placement writes the same few instructions again and again.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use luthier_isa::hazard::Facts;
-use luthier_isa::{EncodeError, Inst, Mode, OpcodeId, OpcodeInfo, Operand};
+use luthier_isa::{EncodeError, Inst, OpcodeInfo, Operand};
 use smallvec::SmallVec;
 
 /// By a hash of the instruction. A newer one takes the place of an older one.
 type Instructions = Vec<Option<(Inst, Rc<Facts>)>>;
 
-/// By opcode and operands.
-type Built = HashMap<(OpcodeId, Mode, SmallVec<[Operand; 3]>), Inst>;
+/// The same by opcode and operands.
+type Built = Vec<Option<(&'static OpcodeInfo, SmallVec<[Operand; 3]>, Inst)>>;
 
 /// A power of two.
 const SLOTS: usize = 1024;
 
 thread_local! {
     static INSTRUCTIONS: RefCell<Instructions> = RefCell::new(vec![None; SLOTS]);
-    static BUILT: RefCell<Built> = RefCell::default();
+    static BUILT: RefCell<Built> = RefCell::new(vec![None; SLOTS]);
 }
 
 /// [`Facts::of`] an instruction.
@@ -40,14 +39,28 @@ pub fn facts(inst: &Inst) -> Rc<Facts> {
 
 /// [`Inst::build`].
 pub fn build(info: &'static OpcodeInfo, operands: &[Operand]) -> Result<Inst, EncodeError> {
-    if operands.iter().any(|operand| matches!(operand, Operand::Literal(_))) {
-        return Inst::build(info, operands); // of which there are too many to keep
-    }
-    let key = (info.id, info.mode, SmallVec::from_slice(operands));
-    BUILT.with_borrow_mut(|built| match built.get(&key) {
-        Some(inst) => Ok(*inst),
-        None => Inst::build(info, operands).inspect(|inst| {
-            built.insert(key, *inst);
-        }),
+    let Some(hash) =
+        operands.iter().try_fold(usize::from(info.id.0), |hash, operand| Some(hash * 31 + number(operand)?))
+    else {
+        return Inst::build(info, operands);
+    };
+    BUILT.with_borrow_mut(|built| {
+        let slot = &mut built[hash % SLOTS];
+        if let Some((_, _, inst)) = slot.as_ref().filter(|(of, with, _)| *of == info && with[..] == *operands) {
+            return Ok(*inst);
+        }
+        let inst = Inst::build(info, operands)?;
+        *slot = Some((info, SmallVec::from_slice(operands), inst));
+        Ok(inst)
     })
+}
+
+/// What tells most operands apart; nothing for those of which there are too many.
+fn number(operand: &Operand) -> Option<usize> {
+    match operand {
+        Operand::Reg(range) => Some(range.first.index()),
+        Operand::Inline(code) | Operand::Special(code) => Some(usize::from(*code)),
+        Operand::Imm(n) => Some(*n as usize % SLOTS),
+        _ => None,
+    }
 }

@@ -63,20 +63,14 @@ impl<'a> Seam<'a> {
 
     /// A run of instructions begins behind these; without, where nothing has been issued that matters any more.
     pub fn begin(&mut self, ways: Option<Ways<'a>>) {
-        self.issued = Issued::after(ways);
+        self.issued.begin(ways);
         self.memory = true;
         self.settle();
     }
 
     /// A place begins where these memory results may still be under way, of a wave with so many VGPRs.
     pub fn avoid(&mut self, loads: &InFlight, vgprs: u16) {
-        let mut all = (0..vgprs.max(1)).map(Reg::vgpr);
-        self.cures.idle = if loads.is_empty() {
-            all.next()
-        } else {
-            let pending = loads.registers();
-            all.find(|reg| !pending.contains(*reg))
-        };
+        self.cures.idle = (0..vgprs.max(1)).map(Reg::vgpr).find(|reg| !loads.holds(*reg));
     }
 
     /// The inserted code is no longer apart from what came before it.

@@ -129,6 +129,9 @@ pub struct Points {
 }
 
 impl Points {
+    /// Of no instructions.
+    pub const NONE: Points = Points { first: InstrId(0), lives: Vec::new() };
+
     /// Around the block's instruction number `n`, if it has so many.
     pub fn get(&self, n: usize) -> Option<Point<'_>> {
         let back = self.lives.len().checked_sub(n + 2)?;
@@ -214,17 +217,25 @@ impl<'a> Liveness<'a> {
     /// Liveness around every instruction of a block, in order. One walk over the block: use this rather than
     /// [`Liveness::before`] when more than one point of it is of interest.
     pub fn points(&self, block: BlockId) -> Points {
+        let mut points = Points::NONE;
+        self.points_into(block, &mut points);
+        points
+    }
+    /// The same in memory that is there already.
+    pub fn points_into(&self, block: BlockId, points: &mut Points) {
+        points.first = self.program.block(block).instrs.first;
+        points.lives.clear();
         match is_narrow(self.program.target()) {
-            true => self.walk::<NARROW>(block),
-            false => self.walk::<WIDE>(block),
+            true => self.walk::<NARROW>(block, &mut points.lives),
+            false => self.walk::<WIDE>(block, &mut points.lives),
         }
     }
-    fn walk<const WORDS: usize>(&self, block: BlockId) -> Points {
+    fn walk<const WORDS: usize>(&self, block: BlockId, lives: &mut Vec<Live>) {
         let program = self.program;
         let instrs = program.block(block).instrs;
         let mut states = Vec::with_capacity(instrs.len());
         modes_of_block(program, &self.modes, block, &mut states);
-        let mut lives = Vec::with_capacity(instrs.len() + 1);
+        lives.reserve(instrs.len() + 1);
         let after = self.at_end(block);
         lives.push(after);
         let mut live = Sides::<WORDS>::from(&after);
@@ -240,7 +251,6 @@ impl<'a> Liveness<'a> {
             }
             lives.push(here);
         }
-        Points { first: instrs.first, lives }
     }
     fn around(&self, instr: InstrId, which: impl Fn(Point) -> Live) -> Live {
         let block = self.program.block_of(instr);
