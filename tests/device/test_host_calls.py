@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-import io
 import json
-import subprocess
 
 import numpy as np
 import pytest
 from cli import luthier
 from device_library import build
+from printing import assert_prints_as_in_c, listening
 
 import luthier as lt
 
@@ -30,23 +29,10 @@ printf("\n");
 """
 
 
-def _device(target="gfx90a", **more):
-    output = io.StringIO()
-    return lt.Device(target, output=output, **more), output
-
-
 @pytest.mark.parametrize("target, version", [("gfx90a", 4), ("gfx90a", 5), ("gfx1030", 5)])
 def test_printf_prints_what_it_prints_in_c(target, version, tmp_path):
     code = build("KERNEL say() { if (ITEM == 3) {" + STATEMENTS + "} }", target, version)
-    program = tmp_path / "host"
-    source = f"#include <stdio.h>\nint main(void) {{ {STATEMENTS} }}"
-    subprocess.run(["cc", "-w", "-x", "c", "-", "-o", program], input=source.encode(), check=True)
-    expected = subprocess.run([program], capture_output=True, check=True).stdout.decode()
-    device, output = _device(target)
-    for strict in (False, True):
-        output.truncate(output.seek(0))
-        assert device.run(code, "say", grid=64, block=64, strict=strict).findings == []
-        assert output.getvalue() == expected
+    assert_prints_as_in_c(code, target, STATEMENTS, "", tmp_path)
 
 
 SAY = """KERNEL say(int *counts, int n) {
@@ -58,7 +44,7 @@ SAY = """KERNEL say(int *counts, int n) {
 @pytest.mark.parametrize("schedule", [None, "alternate", "random:3"])
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1030"])
 def test_every_lane_of_every_wave_prints(target, schedule):
-    device, output = _device(target)
+    device, output = listening(target)
     counts = np.zeros(64 * 40, np.int32)
     device.run(build(SAY, target), "say", blocks=40, block=64, args=[counts, np.int32(3)], schedule=schedule)
     expected = {i: f"work-item {i}: {'odd ' if i & 1 else ''}{i * 0.5:g}\n" for i in range(64 * 40) if i % 7 < 3}
@@ -107,7 +93,7 @@ def test_a_failed_assertion_is_the_error_of_the_launch():
     }
     KERNEL check(int *p) { if (p[ITEM] < 0) fail("p[i] >= 0", __FILE__, 4, __func__); }
     """
-    device, output = _device()
+    device, output = listening()
     module = device.load(build(source))
     values = np.zeros(64, np.int32)
     module.run("check", grid=64, block=64, args=[values])

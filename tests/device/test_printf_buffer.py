@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import subprocess
 import tempfile
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from cli import luthier
 from device_library import build
+from printing import assert_prints_as_in_c, listening
 
 import luthier as lt
 
@@ -62,23 +62,10 @@ def _opencl(source: str, target: str = "gfx90a", version: int = 6) -> Path:
     return out
 
 
-def _device(target="gfx90a"):
-    output = io.StringIO()
-    return lt.Device(target, output=output), output
-
-
 @pytest.mark.parametrize("target, version", [("gfx90a", 4), ("gfx90a", 5), ("gfx1201", 6)])
 def test_opencl_prints_what_c_prints(target, version, tmp_path):
     code = _opencl("kernel void say() { if (ITEM == 3) {" + STATEMENTS + "} }", target, version)
-    program = tmp_path / "host"
-    source = f"#include <stdio.h>\n#define global\nint main(void) {{ {STATEMENTS} }}"
-    subprocess.run(["cc", "-w", "-x", "c", "-", "-o", program], input=source.encode(), check=True)
-    expected = subprocess.run([program], capture_output=True, check=True).stdout.decode()
-    device, output = _device(target)
-    for strict in (False, True):
-        output.truncate(output.seek(0))
-        assert device.run(code, "say", grid=64, block=64, strict=strict).findings == []
-        assert output.getvalue() == expected
+    assert_prints_as_in_c(code, target, STATEMENTS, "#define global", tmp_path)
 
 
 def test_opencl_prints_vectors_with_commas():
@@ -88,7 +75,7 @@ def test_opencl_prints_vectors_with_commas():
         printf("%v2hhd %v3hhu %v4hhx %v8hd\n", (char2)(-1, 2), (uchar3)(3, 4, 255), (uchar4)(16), (short8)(-9));
         printf("%v2hld|%-4v16hld|%v2lu\n", (int2)(1, -2), (int16)(7), (ulong2)(1, ~0ul));
     }""")
-    device, output = _device()
+    device, output = listening()
     device.run(code, "say", grid=1, block=1, args=[np.array([1, -2.5, 3.25, 4], np.float32)])
     sixteen = ",".join(["7   "] * 16)
     assert output.getvalue().splitlines() == [
@@ -106,7 +93,7 @@ MANY = r"""kernel void say(global int *counts) {
 
 @pytest.mark.parametrize("schedule", [None, "alternate"])
 def test_every_lane_of_every_wave_prints_once(schedule):
-    device, output = _device()
+    device, output = listening()
     counts = np.ones(64 * 40, np.int32)
     device.run(_opencl(MANY), "say", blocks=40, block=64, args=[counts], schedule=schedule)
     expected = [f"work-item {i}: {i * 0.5:g}" for i in range(64 * 40) if i % 7 < 3]
@@ -127,14 +114,14 @@ def test_sessions_and_the_command_line_print_as_well(capsys):
 
 def test_what_was_printed_before_a_trap_is_shown():
     code = _opencl(r'kernel void say() { printf("so far: %d\n", 7); __builtin_trap(); }')
-    device, output = _device()
+    device, output = listening()
     with pytest.raises(lt.DeviceError, match="trap 2"):
         device.run(code, "say", grid=1, block=1)
     assert output.getvalue() == "so far: 7\n"
 
 
 def test_a_format_that_c_does_not_have_is_refused_by_name():
-    device, output = _device()
+    device, output = listening()
     with pytest.raises(lt.DeviceError, match=r"say: printf has fewer arguments than its format asks for"):
         device.run(_opencl(r'kernel void say() { printf("first\n"); printf("%d %d\n", 1); }'), "say", grid=1, block=1)
     assert output.getvalue() == "first\n"
@@ -157,7 +144,7 @@ def test_hip_prints_into_a_buffer():
     # Newer device libraries have `__printf_alloc` for HIP as well.
     code = build(HIP, flags=("-mprintf-kind=buffered",))
     for strict in (False, True):
-        device, output = _device()
+        device, output = listening()
         counts = np.ones(128, np.int32)
         text = np.frombuffer(b"a format of its own: %d, %5x|\n\0", np.uint8).copy()
         device.run(code, "say", blocks=2, block=64, args=[counts, text], strict=strict)
