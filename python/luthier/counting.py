@@ -69,27 +69,27 @@ def increments(function: Function, amount: Callable[[Block], Any], ending: set[i
     blocks = list(function.blocks)
     number = {block.address: i for i, block in enumerate(blocks)}
     successors = [list(dict.fromkeys(number[s.address] for s in block.successors)) for block in blocks]
+    taken = [_taken(block, to, number) for block, to in zip(blocks, successors)]
     root, entry = 2 * len(blocks), number[function.address]
-    ways = _frequencies(blocks, successors, entry)
+    ways = _frequencies(blocks, successors, taken, entry)
     calls_may_end = function.has_unresolved_calls or any(c.address in ending for c in function.callees)
 
     # Block i is the edge from 2i to 2i + 1; the root stands for all that is outside of the function.
     graph = _Graph(root + 1)
     for i, block in enumerate(blocks):
-        last = block.instructions[-1]
-        leaving = leaves(block) or block.terminator in ("end", "off_end", "unsupported", "trap")
-        leaving |= block.terminator == "call" and calls_may_end
-        leaving |= block.terminator == "cond_branch" and last.branch_target not in number
+        terminator = block.terminator
+        leaving = leaves(block) or terminator in ("end", "off_end", "unsupported", "trap")
+        leaving |= terminator == "call" and calls_may_end
+        leaving |= terminator == "cond_branch" and taken[i] is None
         if leaving:
             graph.force(2 * i + 1, root)
         frequency = ways.blocks[i]
         graph.add(2 * i, 2 * i + 1, amount(block), _IN_LINE * frequency, Increment(0, block, None))
         for to in successors[i]:
-            if block.terminator == "jump":
+            if terminator == "jump":
                 graph.force(2 * i + 1, 2 * to)
                 continue
-            taken = block.terminator in ("branch", "cond_branch") and last.branch_target == blocks[to].address
-            cost = ways.edges[i, to] * (_OUT_OF_LINE if taken else _IN_LINE)
+            cost = ways.edges[i, to] * (_OUT_OF_LINE if to == taken[i] else _IN_LINE)
             graph.add(2 * i + 1, 2 * to, 0, cost, Increment(0, block, blocks[to]))
     if function.entered_inside:
         graph.force(root, 2 * entry)
@@ -99,6 +99,14 @@ def increments(function: Function, amount: Callable[[Block], Any], ending: set[i
     else:
         graph.add(root, 2 * entry, 0, _IN_LINE, Increment(0, None, None))
     return [Increment(amount, place.block, place.successor) for place, amount in graph.chords()]
+
+
+def _taken(block: Block, successors: list[int], number: dict[int, int]) -> int | None:
+    """The block that the branch at a block's end leads to, if it is one of the function."""
+    if block.terminator not in ("branch", "cond_branch"):
+        return None
+    target = block.instructions[-1].branch_target
+    return None if target is None else number.get(target)
 
 
 class _Graph:
@@ -164,7 +172,7 @@ class _Frequencies:
     edges: dict[tuple[int, int], float]
 
 
-def _frequencies(blocks: Sequence[Block], successors: list[list[int]], entry: int) -> _Frequencies:
+def _frequencies(blocks: Sequence[Block], successors: list[list[int]], taken: list[int | None], entry: int) -> _Frequencies:
     order = _reverse_postorder(successors, entry)
     place = {block: i for i, block in enumerate(order)}
     loops = [block.loop for block in blocks]
@@ -176,12 +184,12 @@ def _frequencies(blocks: Sequence[Block], successors: list[list[int]], entry: in
     for i in order:
         if blocks[i].address in header:
             known[i] *= _ROUNDS
-        last = blocks[i].instructions[-1]
+        # Code for waves without an active lane hardly ever runs.
+        skips = len(successors[i]) > 1 and blocks[i].instructions[-1].opcode == "s_cbranch_execz"
         shares = []
         for to in successors[i]:
             stays = depth[to] >= depth[i]
-            # Code for waves without an active lane hardly ever runs.
-            rare = last.opcode == "s_cbranch_execz" and last.branch_target == blocks[to].address
+            rare = skips and to == taken[i]
             shares.append((1.0 if stays else 1.0 / _ROUNDS) * (0.1 if rare else 1.0))
         for to, share in zip(successors[i], shares):
             edges[i, to] = known[i] * share / sum(shares)
