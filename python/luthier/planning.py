@@ -96,7 +96,7 @@ class Planner:
     def ask(self, kernels: Iterable[str] | None) -> None:
         """Has every tool say what it wants in these kernels, all if None."""
         known = self.code_object.core.kernels
-        for name in known if kernels is None else kernels:
+        for name in known if kernels is None else [name.removesuffix(".kd") for name in kernels]:
             if kernels is not None and name not in known:
                 raise ArgumentError(no_kernel(self.code_object, name))
             for tool in self._tools:

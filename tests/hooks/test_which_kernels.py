@@ -72,6 +72,16 @@ def test_who_loads_an_object_instruments_all_its_kernels_or_those_named(both):
     assert [sorted(tool.kernels) for tool in tools] == [["sum", "twice"], ["twice"], ["sum", "twice"]]
 
 
+def test_a_kernel_may_be_named_by_its_descriptor_s_symbol(both):
+    tool = lt.tools.load("instr_count")
+    launched = lt.Device("gfx90a").run(both, "twice.kd", tools=[tool], **_launch())
+    assert launched.tools["instr_count"]["instructions"] == launched.app_instructions
+    lt.instrument(lt.CodeObject.open(both), [seen := Seen()], kernels=["twice.kd"])
+    assert seen.kernels == ["twice"]
+    with pytest.raises(lt.ArgumentError, match=r"has no kernel thrice: it has "):
+        lt.instrument(lt.CodeObject.open(both), [seen], kernels=["thrice"])
+
+
 def test_tools_that_come_along_count_by_kernel(both):
     module = lt.Device("gfx90a").load(both, tools=[lt.tools.load("instr_count"), lt.tools.load("opcode_hist")])
     first = module.run("twice", **_launch())
