@@ -83,7 +83,8 @@ device = lt.Device("gfx90a", threads=2)
 module = device.load(sys.argv[1])
 flags = np.zeros(2, np.uint32)
 threading.Thread(target=lambda: module.run("spin", blocks=4, block=64, args=[flags])).start()
-time.sleep(0.3)
+while flags[1] == 0:
+    time.sleep(0.001)
 read, write = os.pipe()
 if os.fork() == 0:
     try:
@@ -100,7 +101,7 @@ flags[0] = 1
 
 
 def test_a_fork_in_the_middle_of_another_threads_launch_is_an_error_at_once():
-    spin = compiled.build("KERNEL spin(volatile unsigned *p) { while (p[0] == 0) {} p[1] = 7; }", "gfx90a")
+    spin = compiled.build("KERNEL spin(volatile unsigned *p) { p[1] = 7; while (p[0] == 0) {} }", "gfx90a")
     command = [sys.executable, "-W", "ignore", "-c", FORKED_IN_A_LAUNCH, str(spin)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == (

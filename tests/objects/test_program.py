@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -382,17 +381,13 @@ def test_without_lines_or_with_damaged_ones(call):
 
 def test_a_large_object_costs_little_until_it_is_asked(large):
     program = large.program
-    started = time.perf_counter()
     tracemalloc.start()
     instrs = program.instructions
     assert len(instrs) > 690_000
     assert instrs[len(instrs) // 2].block and instrs[100:-100:3][5].text
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
-    assert time.perf_counter() - started < 0.5
-    started = time.perf_counter()
     columns = large.columns()
-    assert time.perf_counter() - started < 5  # a tenth of a second, on a machine that does nothing else
     assert all(len(values) == len(instrs) for values in columns.values())
     assert (np.diff(columns["address"].astype("i8")) >= columns["size"][:-1]).all()
     assert (np.diff(columns["block"]) <= 1).all() and columns["block"][-1] == len(program.blocks) - 1

@@ -144,7 +144,6 @@ fn most_memory() -> u64 {
 fn zeros_that_a_file_only_asks_for_take_no_memory_until_they_are_used() {
     let object = assemble_with("k", STORE, ".bss\n.globl big\nbig: .zero 3221225472\n.size big, . - big\n", &[]);
     assert!(object.bytes().len() < 20_000);
-    let before = most_memory();
     let loaded = load(&object);
     let (big, size) = loaded.device.symbol(loaded.module, "big").expect("the variable");
     assert_eq!(size, 3 << 30);
@@ -152,5 +151,6 @@ fn zeros_that_a_file_only_asks_for_take_no_memory_until_they_are_used() {
         loaded.launch("k", [1; 3], [1; 3], &[big + (3 << 30) - 4], Strict::On).expect("the last word is there");
     assert!(launched.findings.is_empty(), "{:?}", launched.findings);
     assert_eq!(loaded.words(big + (3 << 30) - 8, 2), [0, 7]);
-    assert!(most_memory() - before < 256 << 20, "{} MB", (most_memory() - before) >> 20);
+    // Of the whole process, this file's other tests included. Differences would not do: the kernel's counts are not exact.
+    assert!(most_memory() < 1 << 30, "{} MB", most_memory() >> 20);
 }
