@@ -52,7 +52,6 @@ class Variables:
         """Has them live there."""
         if len(memory) < self.size:
             raise WireError("the memory for variables is smaller than was asked for")
-        self._memory = memory
         self._contents: bytes | mmap.mmap = memory.map
         _SIGNAL.pack_into(memory.map, self._signal, _USER, 0)
         for symbol, variable in self._known.items():
@@ -63,8 +62,8 @@ class Variables:
 
     def keep(self) -> None:
         """Keeps what they have now, and gives the memory back."""
-        self._contents = bytes(self._memory.map)
-        self._memory.map.close()
+        # Another thread may be reading: the mapping goes when nobody has it any more.
+        self._contents = bytes(self._contents)
 
     def addresses(self, start: int) -> list[int]:
         """Where each is, in their order, if the memory begins at an address."""
@@ -89,6 +88,7 @@ class Variables:
         offset, size = self._offsets[symbol], self._known[symbol].size
         if len(data) != size:
             raise ToolError(f"{symbol} has {size} bytes, not {len(data)}")
-        if isinstance(self._contents, bytes):
+        contents = self._contents
+        if isinstance(contents, bytes):
             raise ToolError(f"{symbol} cannot be changed any more: the kernel is not loaded")
-        self._memory.map[offset : offset + size] = data
+        contents[offset : offset + size] = data

@@ -4,8 +4,10 @@ of 64 bits for calls of functions, since a program waits for each."""
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
+import select
 import socket
 import struct
 from typing import Any
@@ -108,6 +110,20 @@ class Wire:
                 raise
         finally:
             close(files)
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether the other side has ended, or does in so many seconds. What it has said may not all be heard then."""
+        file = self._socket.fileno()
+        if file < 0:
+            return True
+        poll = select.poll()
+        poll.register(file, 0)  # only for the end, not for what is said
+        return bool(poll.poll(max(seconds, 0) * 1000))
+
+    def leave(self) -> None:
+        """Has both sides hear that the other one has ended."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._socket.close()
