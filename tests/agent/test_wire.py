@@ -14,8 +14,10 @@ import pytest
 import rocm
 
 import luthier as lt
+from luthier.agent import controller as controllers
 from luthier.agent.controller import LIBRARY, Controller
 from luthier.agent.functions import functions
+from luthier.agent.shared import Memory, Variables
 
 FUNCTIONS = len(functions())
 HELLO = {"message": "hello", "version": 5, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
@@ -172,6 +174,55 @@ def test_a_process_that_ends_while_it_is_asked_has_ended_without_notice(controll
     for thread in controller._threads:
         thread.join(20)
     assert agent.process.trouble is None and agent.process.result()["ended"] == "without notice"
+
+
+def test_a_process_that_goes_on_when_the_program_has_ended_is_left_alone(controller, monkeypatch):
+    monkeypatch.setattr(controllers, "_GRACE", 0)
+    agent, ended = Agent(controller), Agent(controller)
+    for one in (agent, ended):
+        one.say(HELLO, LEDGER)
+        one.socket.recv(1 << 16)
+    ended.say({"message": "ended"})
+    ended.socket.close()
+    controller.settle()
+    assert not any(thread.is_alive() for thread in controller._threads)
+    assert [process["ended"] for process in controller.result()] == ["not yet", "in the usual way"]
+    assert agent.socket.recv(1 << 16) == b""
+
+
+def test_tools_with_one_name_are_told_apart():
+    def made(answer):
+        class Same(lt.Tool):
+            def on_start(self, app):
+                self.answer = answer
+
+            def on_exit(self, report):
+                report.result = self.answer
+
+        return Same()
+
+    with Controller(lambda: [made(1), made(2)]) as controller:
+        agent = Agent(controller)
+        agent.say(HELLO, LEDGER)
+        agent.socket.recv(1 << 16)
+        agent.socket.close()
+        controller.settle()
+        assert [process["tools"] for process in controller.result()] == [{"same": 1, "same_2": 2}]
+
+
+def test_variables_are_read_while_their_memory_is_given_back():
+    count = Quiet().count
+    count.symbol = "count"
+    variables = Variables({"count": count})
+    file = os.memfd_create("test")
+    os.ftruncate(file, variables.size)
+    variables.place(Memory(file))
+    count.write([7])
+    mapped = variables._contents  # as a thread has it that is in the middle of reading
+    variables.keep()
+    assert mapped[:1] == b"\x07" and count.read().tolist() == [7]
+    with pytest.raises(lt.ToolError, match="cannot be changed any more"):
+        count.write([8])
 
 
 def test_random_messages_end_their_connections_and_nothing_else(controller):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import signal
+import resource
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ToolError
+from .program_signals import ProgramSignals
 
 # The program is started before much is imported, so that it starts meanwhile.
 if TYPE_CHECKING:
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
 LIBRARY = Path(__file__).resolve().parent.parent / "driver" / "libluthier-agent.so"
 #: Bytes of the folder's path: with the file in it, as long as the path of a socket may be.
 _LONGEST = 100
+#: What ends a path where a program is told of libraries to load.
+_ENDS_OF_PATHS = frozenset(" \t\n:;")
+#: Seconds in which processes may end that are there when the program has ended.
+_GRACE = 5
 
 
 class Controller:
@@ -49,6 +56,8 @@ class Controller:
         self._environment: Mapping[str, str] = os.environ
         self._warm = False
         self._tools = threading.Lock()
+        self._adding = threading.Lock()
+        self._library = LIBRARY
         self._exit = contextlib.ExitStack()
 
     @cached_property
@@ -66,24 +75,34 @@ class Controller:
         return Wishes.of(self._make_tools, tools, self._select, self._wait)
 
     def __enter__(self) -> Controller:
-        # The directory is this user's alone, and its name is not to be guessed.
-        folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"luthier-{os.urandom(8).hex()}")
-        if len(os.fsencode(folder)) > _LONGEST:
-            folder = os.path.join("/tmp", os.path.basename(folder))
-        os.mkdir(folder, 0o700)
-        self._exit.callback(os.rmdir, folder)
-        self.path = os.path.join(folder, "agent")
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._exit.callback(self._listener.close)
-        self._listener.bind(self.path)
-        self._exit.callback(os.unlink, self.path)
-        self._listener.listen(64)
-        self._accepting = threading.Thread(target=self._accept, daemon=True)
-        self._accepting.start()
+        try:
+            self._listen()
+        except BaseException:  # a signal's may come at any time
+            self._exit.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._exit.close()
+
+    def _listen(self) -> None:
+        # The directory is this user's alone, and its name is not to be guessed. The program may be in another one.
+        folder = os.path.abspath(os.path.join(os.environ.get("TMPDIR") or "/tmp", f"luthier-{os.urandom(8).hex()}"))
+        if len(os.fsencode(folder)) > _LONGEST or not _ENDS_OF_PATHS.isdisjoint(folder):
+            folder = os.path.join("/tmp", os.path.basename(folder))
+        self._exit.callback(_remove, os.rmdir, folder)
+        os.mkdir(folder, 0o700)
+        if not _ENDS_OF_PATHS.isdisjoint(str(LIBRARY)):
+            self._library = Path(folder, LIBRARY.name)
+            self._exit.callback(_remove, os.unlink, self._library)
+            self._library.symlink_to(LIBRARY)
+        self.path = os.path.join(folder, "agent")
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._exit.callback(self._stop)
+        self._exit.callback(_remove, os.unlink, self.path)
+        self._listener.bind(self.path)
+        self._listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
         # What takes its time to be imported is, while the program starts.
@@ -91,16 +110,41 @@ class Controller:
         from .wire import Wire
 
         wants = self.wants
+        for connection, full in self._connections():
+            process = Process(Wire(connection), wants, self.warm_up)
+            thread = threading.Thread(target=process.serve, args=(self._tools, full), daemon=True)
+            with self._adding:
+                self.processes.append(process)
+                thread.start()
+                self._threads.append(thread)
+
+    def _connections(self) -> Iterator[tuple[socket.socket, OSError | None]]:
+        """Each that is made, and why it can only be refused, if that is so."""
+        spare = None
         while True:
+            spare = spare or _no_file()
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # it was closed
-                return
-            process = Process(Wire(connection), wants, self.warm_up)
-            thread = threading.Thread(target=process.serve, args=(self._tools,), daemon=True)
-            self.processes.append(process)
-            thread.start()
-            self._threads.append(thread)
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE):
+                    return  # it was closed
+                if spare is None:
+                    time.sleep(0.01)  # until somebody gives one back
+                    continue
+                # A process that nobody answers would wait for ever.
+                spare.close()
+                spare = None
+                with contextlib.suppress(OSError):
+                    connection, _ = self._listener.accept()
+                    spare = _no_file()  # there may be room again
+                    yield connection, None if spare else error
+            else:
+                yield connection, None
+
+    def _stop(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # the thread that accepts hears of that only
+        self._listener.close()
 
     def warm_up(self) -> None:
         """Prepares for the first launch of all, while the first process goes on."""
@@ -117,11 +161,11 @@ class Controller:
         """The environment in which a program finds the agent and the controller."""
         self._environment = environment
         tools = environment.get("HSA_TOOLS_LIB", "").split()
-        if str(LIBRARY) not in tools:  # whoever has put it there has chosen the place
-            tools.insert(0, str(LIBRARY))
+        if str(self._library) not in tools:  # whoever has put it there has chosen the place
+            tools.insert(0, str(self._library))
         made = {**environment, "LUTHIER_AGENT": self.path, "HSA_TOOLS_LIB": " ".join(tools)}
         if self._hears_hip:
-            made["LD_PRELOAD"] = ":".join(filter(None, (str(LIBRARY), environment.get("LD_PRELOAD"))))
+            made["LD_PRELOAD"] = ":".join(filter(None, (str(self._library), environment.get("LD_PRELOAD"))))
         return made
 
     def run(
@@ -144,31 +188,45 @@ class Controller:
             words = ["sh", "-c", 'LUTHIER_AGENT_ONLY=$$ exec "$0" "$@"', program, *words[1:]]
             program = "/bin/sh"
         out, err = outputs or (None, None)
-        child = subprocess.Popen(words, executable=program, env=variables, close_fds=False, stdout=out, stderr=err)
-        before = {}
-
-        def hand_on(number: int, _frame: Any) -> None:
-            child.send_signal(number)
-
-        if outputs is None and threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                before[number] = signal.signal(number, hand_on)
-            before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+        signals = ProgramSignals() if outputs is None and threading.current_thread() is threading.main_thread() else None
+        child = None
         try:
+            child = subprocess.Popen(words, executable=program, env=variables, close_fds=False, stdout=out, stderr=err)
+            if signals is not None:
+                signals.go_to(child)
+            self.allow_files()
             return child.wait()
         except BaseException:
-            child.kill()
-            child.wait()
+            if child is not None:
+                child.kill()
+                child.wait()
             raise
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            if signals is not None:
+                signals.restore()
             self.settle()
 
+    def allow_files(self) -> None:
+        """Each process and each instrumented kernel has files open here: as many as this process may have are allowed, until
+        the controller is left. Programs that were started before have what they had."""
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+            self._exit.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+
     def settle(self) -> None:
-        """Waits for what the processes have said before they ended. Daemons that the program leaves are not waited for."""
-        for thread in list(self._threads):
-            thread.join(5)
+        """Waits for what the processes have said before they ended. Those that the program leaves behind are given some time
+        to end, and are left alone then: nothing more is heard of them."""
+        until = time.monotonic() + _GRACE
+        while under_way := self._served():
+            for process, thread in under_way:
+                if not process.has_ended(until - time.monotonic()):
+                    process.leave()
+                thread.join()
+
+    def _served(self) -> list[tuple[Process, threading.Thread]]:
+        with self._adding:
+            return [(p, thread) for p, thread in zip(self.processes, self._threads, strict=True) if thread.is_alive()]
 
     def progress(self) -> tuple[int, int, int, list[Tool]]:
         """Launches, how many of these were instrumented, processes, and all tools."""
@@ -189,3 +247,17 @@ class Controller:
         """What ``--json`` holds for each process that has loaded the runtime."""
         with self._tools:
             return [process.result() for process in self.processes if process.ledger is not None or process.trouble]
+
+
+def _no_file() -> IO[bytes] | None:
+    """A file of nothing, if one can be opened."""
+    try:
+        return open(os.devnull, "rb")
+    except OSError:
+        return None
+
+
+def _remove(how: Callable[[str | Path], None], path: str | Path) -> None:
+    """Removes what may not have been made."""
+    with contextlib.suppress(FileNotFoundError):
+        how(path)

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from .launches import AppLaunch
     from .process import Process
 
-_CALLBACKS = ("on_kernel", "on_launch", "on_complete")
+#: Of tools that are about kernels.
+CALLBACKS = ("on_kernel", "on_launch", "on_complete")
 #: Why the original runs where nobody has asked for anything else.
 NOT_SELECTED, NOT_FOR_KERNELS = "not selected", "no tool is about kernels"
+#: Why the original runs, and why the connection was given up, when a tool's code has failed.
+FAILED = "a tool has failed"
 #: The last place of the ledger is that of all kernels that have none of their own.
 NO_ROOM = "the process has launched more kernels than are counted each for itself"
 #: Numbers of the ledger for each kernel, 8 bytes each: launches of the original, instrumented ones, how many of these are
@@ -122,15 +125,7 @@ class Watched:
     @cached_property
     def reports(self) -> list[Report]:
         """Every tool's report, as of when it is first asked for; none if the original runs."""
-        from ..planning import _distinct_names
-
-        names = _distinct_names(self.tools)
-        found = []
-        for tool in self.tools if self.why is None else ():
-            report = Report(names[id(tool)])
-            tool.on_exit(report)
-            found.append(report)
-        return found
+        return self.object.process.reports_of(self.tools if self.why is None else [])
 
     def unload(self) -> None:
         """Keeps what the tools say, and nothing else."""
@@ -272,6 +267,9 @@ class Loaded:
         except LuthierError as error:
             watched.why = " ".join(str(error).split())
             return watched, None
+        except Exception:
+            watched.why = FAILED
+            raise
 
     def _instrument(self, watched: Watched, allocate: Callable[[int], tuple[Memory, int]]) -> Made | None:
         from .. import _core
@@ -284,7 +282,7 @@ class Loaded:
         if not _core.can_instrument(original.processor):
             watched.why = f"code for {original.processor} cannot be instrumented"
             return None
-        watched.tools = [tool for tool in self.process.make_tools() if any(overrides(tool, name) for name in _CALLBACKS)]
+        watched.tools = [tool for tool in self.process.make_tools() if any(overrides(tool, name) for name in CALLBACKS)]
         if not watched.tools:
             watched.why = NOT_FOR_KERNELS
             return None

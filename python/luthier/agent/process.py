@@ -12,7 +12,7 @@ from ..errors import ToolError
 from ..report import Report, plain
 from .app import App, read_memory
 from .functions import count
-from .loaded import COUNTERS, NO_ROOM, Loaded, Made, Watched
+from .loaded import COUNTERS, FAILED, NO_ROOM, Loaded, Made, Watched
 from .selection import rules
 from .shared import Memory
 from .wire import RETURN, VERSION, Gone, Wire, WireError, close
@@ -20,6 +20,7 @@ from .wishes import Wishes
 
 if TYPE_CHECKING:
     from .. import _core
+    from ..tool import Tool
 
 
 class Process:
@@ -34,6 +35,8 @@ class Process:
         self.program = ""
         #: It has said that it ends; otherwise it called ``_exit``, or a signal has ended it.
         self.ended = False
+        #: It was left alone when the program had ended.
+        self.goes_on = False
         #: Why the connection was given up before that.
         self.trouble: str | None = None
         #: The traceback of a tool's own code that has failed.
@@ -50,10 +53,12 @@ class Process:
         self._starting = False
         self._reports: list[Report] | None = None
 
-    def serve(self, tools: threading.Lock) -> None:
-        """Answers until the end. Tools' code runs under the lock: they know nothing of threads."""
+    def serve(self, tools: threading.Lock, refused: OSError | None = None) -> None:
+        """Answers until the end, or only refuses. Tools' code runs under the lock: they know nothing of threads."""
         try:
             self._wire.check_user()
+            if refused is not None:
+                raise WireError(f"it cannot be listened to: {refused.strerror}")
             self._hello(tools)
             self._welcomed()
             while (heard := self._wire.hear()) is not None:
@@ -63,11 +68,24 @@ class Process:
         except WireError as error:
             self.trouble = str(error)
         except Exception as error:
-            self.error = error
-            self.trouble = "a tool has failed"
-            self.failure = traceback.format_exc()
+            self.trouble = FAILED
+            self.failed(error)
         finally:
             self._wire.close()
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether the process has ended, or does in so many seconds. What it has said may not all be heard then."""
+        return self._wire.has_ended(seconds)
+
+    def leave(self) -> None:
+        """Hears no more of the process, which goes on."""
+        self.goes_on = True
+        self._wire.leave()
+
+    def failed(self, error: Exception) -> None:
+        """A tool's own code has failed."""
+        if self.error is None:
+            self.error, self.failure = error, "".join(traceback.format_exception(error))
 
     def _take(self, said: dict[str, Any], files: list[int], tools: threading.Lock) -> None:
         message = said["message"]
@@ -278,16 +296,29 @@ class Process:
     def reports(self) -> list[Report]:
         """Reports of the tools that hear of more than kernels, as of when they are first asked for."""
         if self._reports is None:
-            self._reports = []
-            for tool in self.app.tools if self.app is not None and self.failure is None else ():
-                report = Report(tool.name)
-                tool.on_exit(report)
-                self._reports.append(report)
+            tools = self.app.tools if self.app is not None and self.trouble != FAILED else []
+            self._reports = self.reports_of(tools)
         return self._reports
+
+    def reports_of(self, tools: list[Tool]) -> list[Report]:
+        """What tools say at the end. One that fails says nothing."""
+        from ..planning import _distinct_names
+
+        found = []
+        for tool, name in zip(tools, _distinct_names(tools).values(), strict=True):
+            report = Report(name)
+            try:
+                tool.on_exit(report)
+            except Exception as error:
+                self.failed(error)
+                continue
+            found.append(report)
+        return found
 
     def result(self) -> dict[str, Any]:
         """What ``--json`` holds for it: the code objects of which something was launched."""
         ended = "in the usual way" if self.ended else self.trouble or "without notice"
+        ended = "not yet" if self.goes_on else ended
         ledger = self.ledger
         objects = [o.result(ledger) for o in self.objects.values() if o.kernels] if ledger is not None else []
         found = {"pid": self.pid, "parent": self.parent, "program": self.program, "ended": ended, "objects": objects}

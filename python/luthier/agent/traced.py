@@ -79,7 +79,7 @@ def trace(
     output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
     :class:`TraceProgress` twice a second, from another thread.
 
-    An exception in a tool is raised when the program has ended; what a tool cannot do otherwise is in the results.
+    An exception in a tool, or in ``progress``, is raised when the program has ended; what a tool cannot do otherwise is in the results.
     """
     from ..cli import trace as cli
     from ..tools import load
@@ -101,10 +101,11 @@ def trace(
         with _Output(capture) as out, _Output(capture) as err, _Watch(controller, progress):
             status = controller.run(program, words, environment, follow, (out.file, err.file))
             stdout, stderr = out.text(), err.text()
+        result = controller.result()
         for process in controller.processes:
             if process.error is not None:
                 raise process.error
-        return TracedProgram(words, status, controller.result(), stdout, stderr)
+        return TracedProgram(words, status, result, stdout, stderr)
 
 
 def _maker(tool: Any, load: Callable[[str], Tool]) -> Callable[[], Tool]:
@@ -149,6 +150,7 @@ class _Watch:
         self._controller = controller
         self._tell = _line if progress is True else progress
         self._ends = threading.Event()
+        self._error: Exception | None = None
         self._start = time.monotonic()
 
     def __enter__(self) -> None:
@@ -156,14 +158,22 @@ class _Watch:
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._tell:
             self._ends.set()
             self._thread.join()
             if self._tell is _line:
                 print(file=sys.stderr)
+            if self._error is not None and kind is None:
+                raise self._error
 
     def _run(self) -> None:
+        try:
+            self._look()
+        except Exception as error:
+            self._error = error
+
+    def _look(self) -> None:
         while True:
             last = self._ends.wait(_INTERVAL)
             launches, instrumented, processes, tools = self._controller.progress()

@@ -23,6 +23,7 @@ def serve(controller: Controller, path: str, environment: dict[str, str]) -> Non
         print("".join(lines), end="", flush=True)
     else:
         _write(path, "".join(lines))
+    controller.allow_files()
     controller.warm_up()
     with contextlib.suppress(KeyboardInterrupt, Terminated):
         threading.Event().wait()

@@ -153,6 +153,7 @@ def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
     if args.json == "-":
         print(text, end="")
     with contextlib.redirect_stdout(sys.stderr):
+        _say_if_nothing(controller)
         for process in controller.processes:
             _say(process, args.json is None)
     if any(process.failure is not None for process in controller.processes):
@@ -169,6 +170,22 @@ def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
     return status
 
 
+def _say_if_nothing(controller: Any) -> None:
+    """Why no tool has anything to say of kernels, if that is so and nobody has asked for it."""
+    from ..agent.loaded import CALLBACKS, NOT_SELECTED
+    from ..agent.wishes import overrides
+
+    if not any(overrides(tool, name) for tool in controller.wants.tools for name in CALLBACKS):
+        return
+    kernels = [k for process in controller.processes for o in process.objects.values() for k in o.kernels.values()]
+    if not controller.processes:
+        print("luthier: nothing was instrumented: no process of the program has loaded ROCm's runtime")
+    elif not kernels:
+        print("luthier: nothing was instrumented: no kernel was launched")
+    elif all(kernel.why == NOT_SELECTED for kernel in kernels):
+        print("luthier: nothing was instrumented: no kernel that was launched is selected")
+
+
 def _say(process: Any, tables: bool) -> None:
     from ..text import printable
     from .tables import show
@@ -177,6 +194,8 @@ def _say(process: Any, tables: bool) -> None:
         print(process.failure, end="")
     if process.trouble is not None:
         print(printable(f"luthier: process {process.pid}: {process.trouble}"))
+    elif process.goes_on:
+        print(printable(f"luthier: process {process.pid} ({process.program}) goes on without tools"))
     elif not process.ended:
         print(
             printable(
