@@ -192,10 +192,8 @@ class Controller:
         child = None
         try:
             child = subprocess.Popen(words, executable=program, env=variables, close_fds=False, stdout=out, stderr=err)
-            if signals is not None:
-                signals.go_to(child)
             self.allow_files()
-            return child.wait()
+            return child.wait() if signals is None else signals.wait(child)
         except BaseException:
             if child is not None:
                 child.kill()

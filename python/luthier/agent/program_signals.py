@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import signal
 import subprocess
 from typing import Any
+
+
+class Waiting:
+    """Waits for signals, in the main thread. Python sees one that comes right before a call that waits only after that call,
+    which may be never: here it ends the wait."""
+
+    def __enter__(self) -> Waiting:
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(self._before)
+        os.close(self._read)
+        os.close(self._write)
+
+    def wait(self) -> None:
+        """Waits until a signal has come that somebody here handles."""
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        poll.poll()
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._read, 4096)
 
 
 class ProgramSignals:
@@ -33,11 +59,19 @@ class ProgramSignals:
         else:
             self._child.send_signal(number)
 
-    def go_to(self, child: subprocess.Popen[bytes]) -> None:
-        """From now on there is a program."""
-        self._child = child
-        for number in self._early:
-            child.send_signal(number)
+    def wait(self, child: subprocess.Popen[bytes]) -> int:
+        """From now on there is a program; waits for its end, and gives its status."""
+        with Waiting() as waiting:
+            handler = signal.signal(signal.SIGCHLD, lambda *_: None)
+            try:
+                self._child = child
+                for number in self._early:
+                    child.send_signal(number)
+                while (status := child.poll()) is None:
+                    waiting.wait()
+                return status
+            finally:
+                signal.signal(signal.SIGCHLD, handler or signal.SIG_DFL)
 
     def restore(self) -> None:
         """As it was."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import threading
 from typing import TYPE_CHECKING
 
+from ..agent.program_signals import Waiting
 from .signals import Terminated
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ def serve(controller: Controller, path: str, environment: dict[str, str]) -> Non
     controller.allow_files()
     controller.warm_up()
     with contextlib.suppress(KeyboardInterrupt, Terminated):
-        threading.Event().wait()
+        with Waiting() as waiting:
+            while True:
+                waiting.wait()
     if path != "-":
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
