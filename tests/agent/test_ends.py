@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import rocm
@@ -62,6 +63,53 @@ def test_a_tool_that_fails_at_the_end_leaves_what_the_others_say(tmp_path):
     data = json.loads(out.read_text())
     kernels = [k for p in data["processes"] for o in p["objects"] for k in o["kernels"] if "tools" in k]
     assert kernels and all(list(k["tools"]) == ["instr_count"] for k in kernels)
+
+
+def test_a_program_whose_handler_leaves_while_the_agent_waits_for_an_answer_ends():
+    class Interrupts(Waves):
+        """Answers when the program has ended; it has 30 seconds for that."""
+
+        def on_kernel(self, kernel):
+            super().on_kernel(kernel)
+            os.kill(self.app.pid, signal.SIGUSR1)
+            for _ in range(600):
+                if not _runs(self.app.pid):
+                    return
+                time.sleep(0.05)
+            os.kill(self.app.pid, signal.SIGKILL)
+
+    rocm.need("hipcc")
+    done = lt.trace(
+        [rocm.hip("mistakes"), "leaves_in_a_handler"], [Interrupts], mock="gfx90a", env=rocm.ENVIRONMENT, capture=True
+    )
+    assert (done.status, done.stdout) == (9, ""), done.stderr
+    assert [p["ended"] for p in done.processes] == ["without notice"]
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_process_keeps_no_file_for_what_is_instrumented():
+    class Files(Waves):
+        decides = True
+        seen = None
+
+        def on_launch(self, launch):
+            names = (os.readlink(file) for file in Path(f"/proc/{self.app.pid}/fd").iterdir())
+            self.seen = sum("luthier" in name for name in names)
+
+        def on_exit(self, report):
+            report.result = self.seen
+
+    rocm.need("hipcc")
+    environment = {**rocm.ENVIRONMENT, "MODULE": str(rocm.code_object("vecadd")), "LAUNCHES": "1"}
+    done = lt.trace([rocm.host("dispatch")], [Files], mock="gfx90a", env=environment, capture=True)
+    assert done.status == 0 and done.results("files") == [0], done.stderr
 
 
 @pytest.mark.parametrize("number, decides", [("QUIT", False), ("INT", False), ("USR1", True), ("TERM", True), ("HUP", True)])

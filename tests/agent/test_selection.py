@@ -45,6 +45,25 @@ class Decide(lt.Tool):
 '''
 
 
+SLOW = '''
+import time
+import luthier as lt
+
+class Slow(lt.Tool):
+    """Takes its time."""
+
+    count = lt.Counter()
+
+    @lt.hook
+    def bump(count: lt.counter):
+        count += 1
+
+    def on_kernel(self, kernel):
+        time.sleep(0.3)
+        kernel.insert_at_entry(self.bump, self.count)
+'''
+
+
 @pytest.mark.parametrize(
     "text, selection",
     [
@@ -118,6 +137,20 @@ def test_a_tool_decides_what_each_launch_runs(tmp_path, program):
         assert (kernel["launches"], kernel["instrumented"]) == (6, 4)
         seen, last, count = kernel["tools"]["decide"]
         assert seen == 6 and 0 < last <= count == 4 * waves
+
+
+def test_kernels_that_go_before_they_can_be_instrumented_are_named_all_the_same(tmp_path, program):
+    (tmp_path / "slow.py").write_text(SLOW)
+    found, done = kernels(tmp_path, program, "--tool", str(tmp_path / "slow.py"), "--no-wait")
+    assert len(found) == 3 and all(k["name"] == "vecadd" and k["launches"] == 6 for k in found)
+    # Whether there was time is another matter.
+    assert all("before that was done" in k["why"] if "why" in k else k["tools"] for k in found)
+    assert done.stderr.count("vecadd was not instrumented") == sum("why" in k for k in found)
+
+
+def test_threads_that_launch_a_kernel_at_once_and_do_not_wait_are_all_counted(tmp_path):
+    found, _ = kernels(tmp_path, (rocm.hip("streams"), "threads"), "--tool", "instr_count", "--no-wait")
+    assert sum(k["launches"] for k in found) == 80
 
 
 def test_launches_that_do_not_wait_run_the_original_until_the_kernel_is_instrumented(tmp_path):

@@ -20,12 +20,13 @@ from luthier.agent.functions import functions
 from luthier.agent.shared import Memory, Variables
 
 FUNCTIONS = len(functions())
-HELLO = {"message": "hello", "version": 5, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
+HELLO = {"message": "hello", "version": 6, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
 GPU = {"agent": 1, "name": "gfx90a"}
 LOADED = {
     "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
 }  # fmt: skip
 LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0}
+LEFT = {**LAUNCH, "message": "left"}
 LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8}
 DECIDING = {**LAUNCHED, "message": "deciding", "instrumented": True}
 COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0}
@@ -99,10 +100,12 @@ def test_the_socket_is_this_users_alone(controller):
         ([(b"[" * 50000, None)], "no JSON"),
         ([(b"x" * 65537, None)], "too long"),
         ([({"message": "launch"}, None)], "has the parts"),
+        ([(HELLO, LEDGER), (LEFT, None)], "which is not loaded"),
+        ([(HELLO, LEDGER), (LOADED, b"x"), (LEFT, None), (LEFT, None)], "comes again"),
         ([({"message": "unheard"}, None)], "of no known kind"),
         ([({**HELLO, "version": 99}, LEDGER)], "version 99"),
         ([({**HELLO, "functions": 1}, LEDGER)], "with 1 functions"),
-        ([(HELLO, None)], "this is version 5"),
+        ([(HELLO, None)], "this is version 6"),
         ([(HELLO, b"")], "cannot be mapped"),
         ([({**HELLO, "pid": -1}, LEDGER)], "pid=-1"),
         ([({**HELLO, "pid": True}, LEDGER)], "pid=True"),
@@ -137,7 +140,7 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
     after = Agent(controller)
     after.say(HELLO, LEDGER)
     assert json.loads(after.socket.recv(1 << 16)) == {
-        "message": "welcome", "version": 5, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
+        "message": "welcome", "version": 6, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
     }  # fmt: skip
 
 
@@ -231,6 +234,7 @@ def test_random_messages_end_their_connections_and_nothing_else(controller):
         HELLO,
         LOADED,
         LAUNCH,
+        LEFT,
         LAUNCHED,
         DECIDING,
         COMPLETED,

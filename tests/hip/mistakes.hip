@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <cassert>
+#include <csignal>
 
 #include <unistd.h>
 
@@ -84,6 +85,11 @@ static void leaves_at_once() {
     for_ever<<<1, 64>>>(memory());
     _exit(8);
 }
+static void leaves_in_a_handler() {
+    signal(SIGUSR1, [](int) { exit(9); });
+    store<<<1, 64>>>(memory(), 0);
+    finish();
+}
 static void race_in_lds() {
     race<<<1, 128>>>(memory());
     finish();
@@ -110,4 +116,5 @@ CASES({"wild_store", wild_store}, {"store_behind_the_end", store_behind_the_end}
       {"null_store", null_store}, {"failed_assert", failed_assert}, {"abort_in_kernel", abort_in_kernel}, {"trap", trap},
       {"illegal_instruction", illegal_instruction}, {"endless", endless},
       {"leaves_while_a_kernel_runs", leaves_while_a_kernel_runs}, {"leaves_at_once", leaves_at_once},
+      {"leaves_in_a_handler", leaves_in_a_handler},
       {"race_in_lds", race_in_lds}, {"reads_a_texture", reads_a_texture})

@@ -1,6 +1,7 @@
 //! What is loaded: executables with their code objects, which kernel object is whose, and what runs in a kernel's place.
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +14,8 @@ use crate::runtime::{Definition, Loaded, Runtime};
 pub struct Fresh {
     pub object: Handle,
     pub agent: Handle,
-    pub bytes: Option<Shared>,
+    /// A file with its bytes.
+    pub bytes: Option<OwnedFd>,
 }
 
 /// An executable of the application's.
@@ -30,7 +32,7 @@ pub struct Object {
     pub executable: Handle,
     pub loaded: Loaded,
     pub definitions: Vec<Definition>,
-    /// Executables of ours, with the files that they were loaded from.
+    /// Executables of ours, with what they were loaded from.
     pub ours: Vec<(Handle, Shared)>,
     /// Variables of the tools.
     pub variables: Vec<Shared>,

@@ -1,31 +1,24 @@
 //! What a launch runs.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard, mpsc};
+use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::calls::inside;
 use crate::code::{Code, Instead, Kernel};
 use crate::complete;
 use crate::hsa::{Handle, Packet};
+use crate::late::Late;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
 use crate::message::{Asked, Said};
-use crate::session::{COUNTERS, SLOTS, Session, current, lock};
-
-/// A kernel whose original runs until the controller has answered.
-pub struct Late {
-    address: u64,
-    object: u64,
-    slot: usize,
-}
+use crate::session::{COUNTERS, SLOTS, Session, lock};
 
 impl Session {
     fn code(&self) -> RwLockReadGuard<'_, Code> {
         self.code.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn code_mut(&self) -> RwLockWriteGuard<'_, Code> {
+    pub(crate) fn code_mut(&self) -> RwLockWriteGuard<'_, Code> {
         self.code.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,22 +84,8 @@ impl Session {
         if !self.is_active() {
             return None;
         }
-        if !self.wants.wait {
-            let mut code = self.code_mut();
-            let object = code.object_at(address)?.number;
-            let slot = code.new_slot().min(SLOTS - 1);
-            let kernel = code.set_kernel(address, object, Kernel { slot, instead: None });
-            drop(code);
-            let queue = self.waiting.get_or_init(|| {
-                let (sender, receiver) = mpsc::channel();
-                std::thread::spawn(move || instrument_late(&receiver));
-                sender
-            });
-            // The other end stays as long as the process.
-            let _ = queue.send(Late { address, object, slot });
-            return kernel;
-        }
-        let mut link = lock(&self.link);
+        // Whoever waits for an answer has the link first: other threads wait there, and not for what is loaded.
+        let link = self.wants.wait.then(|| lock(&self.link));
         let mut code = self.code_mut();
         // Another thread may have asked meanwhile.
         if let Some(known) = code.kernel(address) {
@@ -114,12 +93,21 @@ impl Session {
         }
         let object = code.object_at(address)?.number;
         let slot = code.new_slot().min(SLOTS - 1);
-        drop(code);
-        self.converse(&mut link, address, object, slot)
+        match link {
+            Some(mut link) => {
+                drop(code);
+                self.converse(&mut link, address, object, slot)
+            }
+            None => {
+                let kernel = code.set_kernel(address, object, Kernel { slot, instead: None });
+                self.waiting.add(Late { address, object, slot });
+                kernel
+            }
+        }
     }
 
     /// Says that a kernel is launched, and does what the controller asks for until it has answered.
-    fn converse(&self, link: &mut Link, address: u64, object: u64, slot: usize) -> Option<Arc<Kernel>> {
+    pub(crate) fn converse(&self, link: &mut Link, address: u64, object: u64, slot: usize) -> Option<Arc<Kernel>> {
         let instead = self.answer(link, address, object, slot).unwrap_or_else(|error| {
             self.lost(&error);
             None
@@ -133,8 +121,8 @@ impl Session {
         loop {
             match self.hear(link)? {
                 (Asked::Allocate { size }, _) => match self.allocate(size) {
-                    Ok((memory, address_there)) => {
-                        link.say(&Said::Allocated { address: address_there }, &[memory.file()])?;
+                    Ok((memory, file, address_there)) => {
+                        link.say(&Said::Allocated { address: address_there }, &[file.as_fd()])?;
                         let mut code = self.code_mut();
                         match code.object_at(address).filter(|o| o.number == object) {
                             Some(object) => object.variables.push(memory),
@@ -161,12 +149,12 @@ impl Session {
         }
     }
 
-    fn allocate(&self, size: u64) -> Result<(Shared, u64), String> {
+    fn allocate(&self, size: u64) -> Result<(Shared, OwnedFd, u64), String> {
         let size = usize::try_from(size).ok().filter(|n| *n > 0 && *n < 1 << 40);
         let size = size.ok_or("the tools' variables are too large")?.next_multiple_of(4096);
-        let memory = Shared::new(size).map_err(|e| format!("{size} bytes for the tools' variables: {e}"))?;
-        let there = self.runtime().lock(&memory)?;
-        Ok((memory, there))
+        let made = Shared::new(size).map_err(|e| format!("{size} bytes for the tools' variables: {e}"))?;
+        let there = self.runtime().lock(&made.0)?;
+        Ok((made.0, made.1, there))
     }
 
     /// Loads the object that stands for the one at an address; gives where its kernel is.
@@ -176,7 +164,7 @@ impl Session {
             code.object_at(address).filter(|o| o.number == number).map(|o| (o.agent, o.definitions.clone()))
         };
         let (agent, definitions) = find(&mut self.code_mut()).ok_or(GONE)?;
-        let bytes = Shared::of_file(file).map_err(|e| format!("the instrumented code object: {e}"))?;
+        let bytes = Shared::of_file(&file).map_err(|e| format!("the instrumented code object: {e}"))?;
         let (executable, loaded) = self.runtime().load(agent, &bytes, &definitions)?;
         match self.code_mut().object_at(address).filter(|o| o.number == number) {
             Some(object) => object.ours.push((executable, bytes)),
@@ -188,15 +176,4 @@ impl Session {
         }
         Ok(loaded.delta.wrapping_add(descriptor))
     }
-}
-
-/// Has kernels instrumented whose launches do not wait for it.
-fn instrument_late(kernels: &mpsc::Receiver<Late>) {
-    inside(|| {
-        for Late { address, object, slot } in kernels {
-            let Some(session) = current().filter(|s| s.is_active()) else { return };
-            let mut link = lock(&session.link);
-            session.converse(&mut link, address, object, slot);
-        }
-    });
 }

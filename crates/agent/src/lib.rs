@@ -13,7 +13,7 @@
 //! | [`wrap`] | what it puts in the table, for itself and for tools |
 //! | [`calls`], [`hip`] | calls that tools hear of; those of HIP |
 //! | [`code`] | what is loaded |
-//! | [`launches`], [`complete`] | what a launch runs; when it is over |
+//! | [`launches`], [`late`], [`complete`] | what a launch runs; at once or later; when it is over |
 //! | [`session`] | the agent of this process |
 //! | [`message`], [`link`], [`memory`] | the controller: what is said, how, and shared memory |
 //!
@@ -28,6 +28,7 @@ pub mod complete;
 pub mod functions;
 pub mod hip;
 pub mod hsa;
+pub mod late;
 pub mod launches;
 pub mod link;
 pub mod memory;

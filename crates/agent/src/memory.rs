@@ -2,12 +2,11 @@
 
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// Mapped as long as this is there.
+/// Mapped as long as this is there. The file is not needed for that: a process may have few open.
 pub struct Shared {
-    file: OwnedFd,
     start: NonNull<c_void>,
     len: usize,
 }
@@ -18,8 +17,8 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// `len` bytes of zero.
-    pub fn new(len: usize) -> io::Result<Shared> {
+    /// `len` bytes of zero, and the file for the other process.
+    pub fn new(len: usize) -> io::Result<(Shared, OwnedFd)> {
         // SAFETY: makes a file.
         let raw = unsafe { libc::memfd_create(c"luthier".as_ptr(), libc::MFD_CLOEXEC) };
         if raw < 0 {
@@ -31,11 +30,11 @@ impl Shared {
         if unsafe { libc::ftruncate(raw, len as libc::off_t) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        Shared::map(file, len)
+        Ok((Shared::map(&file, len)?, file))
     }
 
     /// A file that came from elsewhere, all of it, to be read.
-    pub fn of_file(file: OwnedFd) -> io::Result<Shared> {
+    pub fn of_file(file: &OwnedFd) -> io::Result<Shared> {
         // SAFETY: `stat` is a plain structure that the call fills in.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: as above.
@@ -45,7 +44,7 @@ impl Shared {
         Shared::map(file, stat.st_size as usize)
     }
 
-    fn map(file: OwnedFd, len: usize) -> io::Result<Shared> {
+    fn map(file: &OwnedFd, len: usize) -> io::Result<Shared> {
         if len == 0 {
             return Err(io::Error::other("a file of no bytes"));
         }
@@ -53,14 +52,11 @@ impl Shared {
         // SAFETY: takes addresses that nothing has.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         match NonNull::new(at).filter(|_| at != libc::MAP_FAILED) {
-            Some(start) => Ok(Shared { file, start, len }),
+            Some(start) => Ok(Shared { start, len }),
             None => Err(io::Error::last_os_error()),
         }
     }
 
-    pub fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
     pub fn start(&self) -> *mut c_void {
         self.start.as_ptr()
     }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -52,6 +52,12 @@ pub enum Said<'a> {
     /// A kernel is launched for the first time: `kernel` is the vaddr of its descriptor, `slot` its place in the ledger. An
     /// answer is waited for.
     Launch {
+        object: u64,
+        kernel: u64,
+        slot: usize,
+    },
+    /// A kernel was launched, and is not instrumented any more, since the process, or what it was in, will be gone.
+    Left {
         object: u64,
         kernel: u64,
         slot: usize,

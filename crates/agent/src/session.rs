@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
@@ -10,6 +10,7 @@ use crate::calls::{self, Before};
 use crate::code::Code;
 use crate::complete::Under;
 use crate::hsa::Handle;
+use crate::late::Waiting;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
 use crate::message::{Asked, Gpu, Said, VERSION};
@@ -67,7 +68,7 @@ pub struct Session {
     /// Signals of launches that are over, to be used again.
     pub signals: Mutex<Vec<Handle>>,
     /// Kernels that wait to be instrumented while their originals run.
-    pub waiting: OnceLock<std::sync::mpsc::Sender<crate::launches::Late>>,
+    pub waiting: Waiting,
 }
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
@@ -123,6 +124,11 @@ pub fn has_controller() -> bool {
 /// The process ends, or the runtime does.
 pub extern "C" fn end() {
     if let Some(session) = current() {
+        if calls::is_inside() {
+            // A signal's handler has called `exit` in the middle of something of ours, which may hold any lock.
+            session.retire();
+            return;
+        }
         // Nothing is to leave this function.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wrap::finish(session)));
     }
@@ -157,15 +163,15 @@ impl Session {
     /// Introduces this process to the controller whose socket is at `path`.
     fn open(path: &str) -> Result<Session, LinkError> {
         let mut link = Link::open(path)?;
-        let ledger = Shared::new(SLOTS * COUNTERS * 8)?;
-        let wishes = Shared::new(calls::COUNT * 4)?;
+        let (ledger, counts) = Shared::new(SLOTS * COUNTERS * 8)?;
+        let (wishes, words) = Shared::new(calls::COUNT * 4)?;
         let program = std::fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned());
         let program = program.unwrap_or_default();
         // SAFETY: has no conditions.
         let parent = unsafe { libc::getppid() }.cast_unsigned();
         let (pid, functions) = (std::process::id(), calls::COUNT);
         let hello = Said::Hello { version: VERSION, functions, pid, parent, program: &program };
-        link.say(&hello, &[ledger.file(), wishes.file()])?;
+        link.say(&hello, &[counts.as_fd(), words.as_fd()])?;
         let (wants, wrapped) = match link.hear()?.0 {
             Asked::Welcome { version: VERSION, every_launch, decide, complete, wait, wrap } => {
                 (Wants { every_launch, decide, complete, wait }, wrap)
@@ -188,7 +194,7 @@ impl Session {
             under_way: Mutex::default(),
             finishing: AtomicUsize::new(0),
             signals: Mutex::default(),
-            waiting: OnceLock::new(),
+            waiting: Waiting::default(),
         })
     }
 
@@ -304,17 +310,17 @@ impl Session {
         loop {
             let done = match link.hear()? {
                 (Asked::Read { address, size }, _) => match contents(address, size) {
-                    Ok(memory) => {
-                        link.say(&Said::Contents, &[memory.file()])?;
+                    Ok(file) => {
+                        link.say(&Said::Contents, &[file.as_fd()])?;
                         continue;
                     }
                     Err(reason) => Err(reason),
                 },
                 (Asked::Write { address }, Some(file)) => write(address, file),
-                (Asked::Keep {}, Some(file)) => match Shared::of_file(file) {
+                (Asked::Keep {}, Some(file)) => match Shared::of_file(&file) {
                     Ok(memory) => {
                         let address = memory.start().expose_provenance() as u64;
-                        link.say(&Said::Allocated { address }, &[memory.file()])?;
+                        link.say(&Said::Allocated { address }, &[file.as_fd()])?;
                         lock(&self.kept).push(memory);
                         continue;
                     }
@@ -353,17 +359,18 @@ fn transfer(how: Transfer, ours: *mut c_void, address: u64, size: usize) -> bool
     done == size.cast_signed()
 }
 
-fn contents(address: u64, size: u64) -> Result<Shared, String> {
+/// A file with what is there.
+fn contents(address: u64, size: u64) -> Result<OwnedFd, String> {
     let size = usize::try_from(size).ok().filter(|n| *n > 0 && *n <= 1 << 30).ok_or("a read of more than a GB")?;
-    let memory = Shared::new(size).map_err(|e| e.to_string())?;
+    let (memory, file) = Shared::new(size).map_err(|e| e.to_string())?;
     if !transfer(libc::process_vm_readv, memory.start(), address, size) {
         return Err(format!("{size} bytes at {address:#x} cannot be read"));
     }
-    Ok(memory)
+    Ok(file)
 }
 
 fn write(address: u64, file: OwnedFd) -> Result<(), String> {
-    let memory = Shared::of_file(file).map_err(|e| e.to_string())?;
+    let memory = Shared::of_file(&file).map_err(|e| e.to_string())?;
     if !transfer(libc::process_vm_writev, memory.start(), address, memory.len()) {
         return Err(format!("{} bytes at {address:#x} cannot be written", memory.len()));
     }

@@ -3,6 +3,7 @@
 //! Each does what the original does and looks at it; whatever goes wrong here, the application gets the original's result.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -205,10 +206,10 @@ unsafe extern "C" fn executable_load(
     look(|session| {
         // The reader's bytes are the application's, and may go away soon.
         let copy = session.runtime().storage(made).and_then(|(at, size)| {
-            let memory = Shared::new(size).map_err(|e| e.to_string())?;
+            let (memory, file) = Shared::new(size).map_err(|e| e.to_string())?;
             // SAFETY: the runtime says that they are there, and it has just read them.
             unsafe { memory.fill(at) };
-            Ok(memory)
+            Ok(file)
         });
         if let Err(reason) = &copy {
             complain(&format!("a code object's kernels are not instrumented: {reason}"));
@@ -250,7 +251,7 @@ fn frozen(session: &Session, executable: Handle) {
         drop(code);
         let (number, gpu) = session.gpu(one.agent.0);
         let said = Said::Loaded { object, executable: executable.0, gpu: &gpu, number, base, start, size, uri: &uri };
-        session.tell(&said, Some(bytes.file()));
+        session.tell(&said, Some(bytes.as_fd()));
     }
 }
 
@@ -260,6 +261,7 @@ unsafe extern "C" fn executable_destroy(executable: Handle) -> Status {
     look(|session| {
         // Tools hear of the ends of its launches first.
         complete::settle(session);
+        session.leave_waiting(Some(executable));
         gone = session.code.write().unwrap_or_else(PoisonError::into_inner).remove(executable);
     });
     let session = of_the_process();
@@ -325,6 +327,7 @@ unsafe extern "C" fn define_read_only(
 /// The runtime is shut down: nothing that it had is there any more.
 pub fn forget(session: &Session) {
     complete::settle(session);
+    session.leave_waiting(None);
     lock(&session.under_way).clear();
     lock(&session.signals).clear();
     let gone = session.code.write().unwrap_or_else(PoisonError::into_inner).clear();
@@ -336,9 +339,12 @@ pub fn forget(session: &Session) {
 /// Ends what there is with the controller.
 pub fn finish(session: &session::Session) {
     if session.is_active() {
-        if session.has_runtime() {
-            calls::inside(|| complete::settle(session));
-        }
-        session.tell(&Said::Ended, None);
+        calls::inside(|| {
+            if session.has_runtime() {
+                complete::settle(session);
+            }
+            session.leave_waiting(None);
+            session.tell(&Said::Ended, None);
+        });
     }
 }

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 CALLBACKS = ("on_kernel", "on_launch", "on_complete")
 #: Why the original runs where nobody has asked for anything else.
 NOT_SELECTED, NOT_FOR_KERNELS = "not selected", "no tool is about kernels"
+#: Why the original of a kernel has run whose launches do not wait.
+LEFT = "it, or the process, was gone before that was done"
 #: Why the original runs, and why the connection was given up, when a tool's code has failed.
 FAILED = "a tool has failed"
 #: The last place of the ledger is that of all kernels that have none of their own.
@@ -250,6 +252,18 @@ class Loaded:
         symbols = {name: core.symbol(f"{name}.kd") for name in core.kernels}
         return {symbol["address"]: name for name, symbol in symbols.items() if symbol is not None}
 
+    def leave(self, descriptor: int, slot: int) -> None:
+        """Notes a kernel that was launched and that nothing can be done about any more."""
+        watched = self.kernels[descriptor] = Watched(f"at {descriptor:#x}", slot, self)
+        try:
+            watched.name = self._names.get(descriptor, watched.name)
+            if watched.name not in self.selected:
+                watched.why = NOT_SELECTED
+            else:
+                watched.why = LEFT if self._tools() else NOT_FOR_KERNELS
+        except LuthierError as error:
+            watched.why = " ".join(str(error).split())
+
     def first_launch(
         self, descriptor: int, slot: int, allocate: Callable[[int], tuple[Memory, int]]
     ) -> tuple[Watched, Made | None]:
@@ -271,6 +285,10 @@ class Loaded:
             watched.why = FAILED
             raise
 
+    def _tools(self) -> list[Tool]:
+        """New instances of those that are about kernels."""
+        return [tool for tool in self.process.make_tools() if any(overrides(tool, name) for name in CALLBACKS)]
+
     def _instrument(self, watched: Watched, allocate: Callable[[int], tuple[Memory, int]]) -> Made | None:
         from .. import _core
         from ..planning import Planner, rejections
@@ -282,7 +300,7 @@ class Loaded:
         if not _core.can_instrument(original.processor):
             watched.why = f"code for {original.processor} cannot be instrumented"
             return None
-        watched.tools = [tool for tool in self.process.make_tools() if any(overrides(tool, name) for name in CALLBACKS)]
+        watched.tools = self._tools()
         if not watched.tools:
             watched.why = NOT_FOR_KERNELS
             return None

@@ -208,7 +208,8 @@ class Process:
             result = self.app._called(said)
         self._wire.answer(RETURN, result)
 
-    def _hear_launch(self, said: dict[str, Any]) -> None:
+    def _first_launch(self, said: dict[str, Any]) -> tuple[Loaded, bool]:
+        """Of what a kernel is launched for the first time, and whether it has a place of its own in the ledger."""
         loaded = self.objects.get(said["object"])
         room = 8 * COUNTERS * (said["slot"] + 1)
         if loaded is None or not loaded.is_alive or self.ledger is None or room > len(self.ledger):
@@ -217,6 +218,17 @@ class Process:
             raise WireError(f"a first launch of the kernel at {said['kernel']:#x} comes again")
         if room == len(self.ledger):
             loaded.kernels[said["kernel"]] = Watched(f"at {said['kernel']:#x}", said["slot"], loaded, why=NO_ROOM)
+            return loaded, False
+        return loaded, True
+
+    def _hear_left(self, said: dict[str, Any]) -> None:
+        loaded, has_room = self._first_launch(said)
+        if has_room:
+            loaded.leave(said["kernel"], said["slot"])
+
+    def _hear_launch(self, said: dict[str, Any]) -> None:
+        loaded, has_room = self._first_launch(said)
+        if not has_room:
             self._wire.say("original")
             return
         with self._waiting:

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 5
+VERSION = 6
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 _BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
@@ -33,6 +33,7 @@ _SAID: dict[str, dict[str, type]] = {
     },
     "unloaded": {"object": int},
     "launch": {"object": int, "kernel": int, "slot": int},
+    "left": {"object": int, "kernel": int, "slot": int},
     "launched": {"slot": int, "number": int, "packet": list},
     "deciding": {"slot": int, "number": int, "packet": list, "instrumented": bool},
     "completed": {"slot": int, "number": int, "start": int, "end": int},
