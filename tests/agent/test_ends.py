@@ -206,7 +206,7 @@ with Controller(lambda: [load("instr_count")]) as controller:
     before.connect(controller.path)
     before.send(b"{}")
     assert before.recv(100) == b""
-    controller._threads[0].join()
+    controller.settle()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0)
     os.close(free)
