@@ -246,7 +246,7 @@ impl Watched {
             if self.waves[usize::from(wave)].from_stores.insert(writer.who, writer.seq) != Some(writer.seq)
                 && let Some(told) = self.races.told(&writer)
             {
-                told.join_into(&mut known);
+                told.join_into(&mut known, writer.seq);
             }
         }
         if !known.is_empty() {
@@ -299,7 +299,7 @@ impl Watched {
     pub fn come(&mut self, order: &Order, wave: u16, key: u32) {
         let issued = self.waves[usize::from(wave)].issued;
         let told = self.all_told(order, wave, [issued; 3]);
-        told.join_into(lock(&self.races.meetings).entry(self.meeting(key)).or_default());
+        told.join_into(lock(&self.races.meetings).entry(self.meeting(key)).or_default(), issued);
     }
 
     /// A wave has waited for such a barrier.

@@ -7,20 +7,29 @@ use std::sync::Arc;
 /// loads. The number of the last one that is done.
 pub type Done = [u32; 3];
 
+/// What is known of one wave.
+#[derive(Clone, Copy, Default, Debug)]
+struct Happened {
+    done: Done,
+    /// The last write that told this. It has happened as well, whatever else of its stream has not.
+    write: u32,
+}
+
 /// The accesses of waves, by the wave's number.
 #[derive(Clone, Default, Debug)]
-pub struct Known(HashMap<u32, Done>);
+pub struct Known(HashMap<u32, Happened>);
 
 impl Known {
     pub fn covers(&self, who: u32, stream: usize, seq: u32) -> bool {
-        self.0.get(&who).is_some_and(|done| seq <= done[stream])
+        self.0.get(&who).is_some_and(|it| seq <= it.done[stream] || seq == it.write)
     }
-    pub fn add(&mut self, who: u32, done: Done) {
+    fn add(&mut self, who: u32, new: Happened) {
         let own = self.0.entry(who).or_default();
-        own.iter_mut().zip(done).for_each(|(own, new)| *own = (*own).max(new));
+        own.done.iter_mut().zip(new.done).for_each(|(own, new)| *own = (*own).max(new));
+        own.write = own.write.max(new.write);
     }
     pub fn join(&mut self, other: &Known) {
-        other.0.iter().for_each(|(&who, &done)| self.add(who, done));
+        other.0.iter().for_each(|(&who, &happened)| self.add(who, happened));
     }
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -40,14 +49,15 @@ pub struct Told {
 }
 
 impl Told {
-    pub fn join_into(&self, known: &mut Known) {
+    /// `write` is the number of the access that told it.
+    pub fn join_into(&self, known: &mut Known, write: u32) {
         known.join(&self.others);
         for (who, &issued) in (self.first..).zip(self.mates.iter()) {
             if who != self.who && issued != 0 {
-                known.add(who, [issued; 3]);
+                known.add(who, Happened { done: [issued; 3], write: 0 });
             }
         }
-        known.add(self.who, self.done);
+        known.add(self.who, Happened { done: self.done, write });
     }
     pub fn is_same(&self, other: &Told) -> bool {
         self.done == other.done && Arc::ptr_eq(&self.mates, &other.mates) && Arc::ptr_eq(&self.others, &other.others)
@@ -96,11 +106,14 @@ mod tests {
     #[test]
     fn what_is_told_is_known_wave_by_wave_and_stream_by_stream() {
         let mut known = Known::default();
-        Told { done: [4, 9, 0], ..told(0) }.join_into(&mut known);
+        Told { done: [4, 9, 0], ..told(0) }.join_into(&mut known, 0);
         assert!(known.covers(7, 0, 4) && !known.covers(7, 0, 5) && known.covers(7, 1, 9) && !known.covers(7, 2, 1));
         assert!(known.covers(5, 2, 3) && !known.covers(5, 0, 4) && !known.covers(6, 0, 1));
-        told(2).join_into(&mut known);
+        told(2).join_into(&mut known, 0);
         assert!(known.covers(7, 1, 9) && known.covers(7, 2, 2));
+        // The write that told it has happened, and what was not waited for before it has not.
+        told(2).join_into(&mut known, 30);
+        assert!(known.covers(7, 2, 30) && !known.covers(7, 2, 29) && !known.covers(7, 2, 31));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) mod wave;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cells::{Pages, Stamp};
@@ -27,7 +27,7 @@ pub use group::Watched;
 use known::{History, Known, Told};
 pub use touch::{Access, Race};
 
-/// What a launch remembers, for all its waves.
+/// What a launch remembers, for all its waves. Who has a shard may lock what was told, not the other way round.
 pub struct Races {
     shards: Vec<Mutex<Shard>>,
     told: Vec<Mutex<ByNumber<u32, History>>>,
@@ -35,8 +35,6 @@ pub struct Races {
     nothing: Arc<Known>,
     /// What those knew who have come to a barrier of several workgroups.
     meetings: Mutex<HashMap<u64, Known>>,
-    /// Whether atomics have met anywhere.
-    has_chains: AtomicBool,
     /// Of chains, so far.
     changes: AtomicU64,
     groups: [u32; 3],
@@ -48,9 +46,11 @@ pub struct Races {
 #[derive(Default)]
 struct Shard {
     pages: Pages,
-    /// Words that atomics have changed since a store: what all of them told, and when that changed last.
-    chains: HashMap<u64, (Known, u64)>,
+    chains: Chains,
 }
+
+/// Words that atomics have changed since a store: what all of them told, and when that changed last.
+type Chains = HashMap<u64, (Known, u64)>;
 
 const SHARDS: usize = 64;
 
@@ -90,7 +90,6 @@ impl Races {
             told: (0..SHARDS).map(|_| Mutex::default()).collect(),
             nothing: Arc::default(),
             meetings: Mutex::default(),
-            has_chains: AtomicBool::new(false),
             changes: AtomicU64::new(0),
             groups,
             waves: waves.max(1),

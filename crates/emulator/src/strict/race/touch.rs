@@ -1,13 +1,14 @@
 //! What an access to device memory touches, and which earlier one it races with.
 
-use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::cells::{LINE_BYTES, Page, Part, ROLES, Role, Stamp, page_of, word_of};
 use super::coherence::Scope;
 use super::group::Watched;
-use super::known::{Done, Told};
+use super::known::{Done, Known, Told};
+use super::{Chains, Shard};
 use crate::strict::order::Order;
 
 /// An access to device memory that is about to be made.
@@ -103,6 +104,10 @@ fn runs(places: &[(usize, u64)], size: u64, once: bool, runs: &mut Vec<Run>) {
 struct Progress<'a> {
     access: &'a Access,
     by: Stamp,
+    /// What a write tells.
+    told: Option<&'a Told>,
+    /// Of an atomic: what others told on the word is told on.
+    joins: bool,
     /// The run, and the address in it.
     run: usize,
     at: u64,
@@ -150,14 +155,13 @@ impl Watched {
         runs(places, access.size, !access.writes, &mut touched);
         let by = access.stamp(self.who(access.wave));
         let joins = access.atomic.is_some_and(|returns| returns || places.len() == 1);
-        let heads = if joins { self.heads(access, &touched) } else { HashMap::new() };
         let (writers, readers) = (Judge::default(), Judge::default());
         let at = touched.first().map_or(0, |run| run.start);
-        let mut progress = Progress { access, by, run: 0, at, apart: 0, judged: None, writers, readers };
+        let mut progress = Progress { access, by, told, joins, run: 0, at, apart: 0, judged: None, writers, readers };
         let (mut found, mut nearby) = (None, false);
         while progress.run < touched.len() {
             let page = page_of(progress.at);
-            let obstacle = self.pass(order, races.shard(page).pages.page(page), page, &touched, &mut progress);
+            let obstacle = self.pass(order, &mut races.shard(page), page, &touched, &mut progress);
             let Some((earlier, wrote)) = obstacle else { continue };
             if !std::mem::replace(&mut nearby, true) {
                 // Who waits for a wave of its own workgroup needs no caches invalidated.
@@ -175,21 +179,27 @@ impl Watched {
                 found = Some(Race { lane, address, pc, wrote, may_compare, group, wave });
             }
         }
-        self.synchronise(access, &touched, told, joins, heads);
+        if access.scope != Scope::Plain && access.reads() {
+            let words = touched.iter().flat_map(Run::words);
+            words.for_each(|word| self.look(access.wave, word, access.seq, access.stream));
+        }
         self.touched = touched;
         found
     }
 
     /// Notes an access in the words of one page, up to one where another access is in its way; whether that writes.
+    /// What a word remembers and what is told on it change together: other workgroups run meanwhile.
     fn pass(
         &self,
         order: &Order,
-        page: &mut Page,
+        shard: &mut Shard,
         number: u64,
         touched: &[Run],
         progress: &mut Progress<'_>,
     ) -> Option<(Stamp, bool)> {
         let writes = progress.access.writes;
+        let Shard { pages, chains } = shard;
+        let page = pages.page(number);
         while let Some(run) = touched.get(progress.run)
             && page_of(progress.at) == number
         {
@@ -217,7 +227,12 @@ impl Watched {
             let part = Part { word, is_line };
             match writes {
                 true if judged == Some(true) => {}
-                true => page.write(part, by),
+                true => {
+                    if progress.joins || !chains.is_empty() {
+                        self.tell_on(chains, at >> 2..next.div_ceil(4), page.get(Role::Writer, word), progress);
+                    }
+                    page.write(part, by);
+                }
                 false => page.read(part, by, |reader| progress.readers.clears(self, order, progress.access, reader)),
             }
             if !is_line && next.is_multiple_of(LINE_BYTES) && next - run.start >= LINE_BYTES {
@@ -250,49 +265,26 @@ impl Watched {
         })
     }
 
-    /// What the stores told that atomics are about to change, by word.
-    fn heads(&self, access: &Access, touched: &[Run]) -> HashMap<u64, Told> {
-        let mut heads = HashMap::new();
-        for word in touched.iter().flat_map(Run::words) {
-            let shard = self.races.shard(page_of(word << 2));
-            let writer = shard.pages.writer(word << 2).filter(|_| !shard.chains.contains_key(&word));
-            drop(shard);
-            let told = writer.filter(|writer| self.is_told_by(access.wave, writer)).and_then(|w| self.races.told(&w));
-            heads.extend(told.map(|told| (word, told)));
-        }
-        heads
-    }
-
-    /// Notes what an access tells others, and what it looks at.
-    fn synchronise(
-        &mut self,
-        access: &Access,
-        touched: &[Run],
-        told: Option<&Told>,
-        joins: bool,
-        mut heads: HashMap<u64, Told>,
-    ) {
-        let looks = access.scope != Scope::Plain && access.reads();
-        if !joins && !looks && (access.atomic.is_some() || !self.races.has_chains.load(Relaxed)) {
-            return;
-        }
-        for word in touched.iter().flat_map(Run::words) {
-            if let Some(told) = told {
-                let mut shard = self.races.shard(page_of(word << 2));
-                if joins {
-                    self.races.has_chains.store(true, Relaxed);
-                    let chain = shard.chains.entry(word).or_default();
-                    if let Some(head) = heads.remove(&word) {
-                        head.join_into(&mut chain.0);
+    /// What is told on words that are about to be written: an atomic adds to what those before it told, a store begins
+    /// anew. `writer` is who wrote them last.
+    #[cold]
+    fn tell_on(&self, chains: &mut Chains, words: Range<u64>, writer: Option<&Stamp>, progress: &Progress<'_>) {
+        let (access, Some(told)) = (progress.access, progress.told) else { return };
+        for word in words {
+            if progress.joins {
+                let (known, changed) = chains.entry(word).or_insert_with(|| {
+                    let mut known = Known::default();
+                    if let Some(writer) = writer.filter(|writer| self.is_told_by(access.wave, writer))
+                        && let Some(head) = self.races.told(writer)
+                    {
+                        head.join_into(&mut known, writer.seq);
                     }
-                    told.join_into(&mut chain.0);
-                    chain.1 = self.races.changes.fetch_add(1, Relaxed);
-                } else if access.atomic.is_none() {
-                    shard.chains.remove(&word);
-                }
-            }
-            if looks {
-                self.look(access.wave, word, access.seq, access.stream);
+                    (known, 0)
+                });
+                told.join_into(known, access.seq);
+                *changed = self.races.changes.fetch_add(1, Relaxed);
+            } else if access.atomic.is_none() {
+                chains.remove(&word);
             }
         }
     }
