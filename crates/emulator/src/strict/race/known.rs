@@ -3,16 +3,35 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
+
 /// A wave's accesses complete in order within each stream: loads, stores where the processor counts them apart, scalar
 /// loads. The number of the last one that is done.
 pub type Done = [u32; 3];
 
 /// What is known of one wave.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 struct Happened {
     done: Done,
-    /// The last write that told this. It has happened as well, whatever else of its stream has not.
-    write: u32,
+    /// Writes that told this, in their order. They have happened as well, whatever else of their streams has not.
+    writes: SmallVec<[u32; 2]>,
+}
+
+/// Writes of a wave, beyond what is done, that are remembered.
+const MOST_WRITES: usize = 16;
+
+impl Happened {
+    fn join(&mut self, other: &Happened) {
+        self.done.iter_mut().zip(other.done).for_each(|(own, new)| *own = (*own).max(new));
+        for &write in &other.writes {
+            if let Err(at) = self.writes.binary_search(&write) {
+                self.writes.insert(at, write);
+            }
+        }
+        let all_done = self.done.into_iter().min().unwrap_or(0);
+        let past = self.writes.partition_point(|&write| write <= all_done);
+        self.writes.drain(..past.max(self.writes.len().saturating_sub(MOST_WRITES)));
+    }
 }
 
 /// The accesses of waves, by the wave's number.
@@ -21,15 +40,13 @@ pub struct Known(HashMap<u32, Happened>);
 
 impl Known {
     pub fn covers(&self, who: u32, stream: usize, seq: u32) -> bool {
-        self.0.get(&who).is_some_and(|it| seq <= it.done[stream] || seq == it.write)
+        self.0.get(&who).is_some_and(|it| seq <= it.done[stream] || it.writes.contains(&seq))
     }
-    fn add(&mut self, who: u32, new: Happened) {
-        let own = self.0.entry(who).or_default();
-        own.done.iter_mut().zip(new.done).for_each(|(own, new)| *own = (*own).max(new));
-        own.write = own.write.max(new.write);
+    fn add(&mut self, who: u32, happened: &Happened) {
+        self.0.entry(who).or_default().join(happened);
     }
     pub fn join(&mut self, other: &Known) {
-        other.0.iter().for_each(|(&who, &happened)| self.add(who, happened));
+        other.0.iter().for_each(|(&who, happened)| self.add(who, happened));
     }
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -54,10 +71,10 @@ impl Told {
         known.join(&self.others);
         for (who, &issued) in (self.first..).zip(self.mates.iter()) {
             if who != self.who && issued != 0 {
-                known.add(who, Happened { done: [issued; 3], write: 0 });
+                known.add(who, &Happened { done: [issued; 3], writes: SmallVec::new() });
             }
         }
-        known.add(self.who, Happened { done: self.done, write });
+        known.add(self.who, &Happened { done: self.done, writes: smallvec![write] });
     }
     pub fn is_same(&self, other: &Told) -> bool {
         self.done == other.done && Arc::ptr_eq(&self.mates, &other.mates) && Arc::ptr_eq(&self.others, &other.others)
@@ -106,14 +123,21 @@ mod tests {
     #[test]
     fn what_is_told_is_known_wave_by_wave_and_stream_by_stream() {
         let mut known = Known::default();
-        Told { done: [4, 9, 0], ..told(0) }.join_into(&mut known, 0);
-        assert!(known.covers(7, 0, 4) && !known.covers(7, 0, 5) && known.covers(7, 1, 9) && !known.covers(7, 2, 1));
+        Told { done: [4, 9, 0], ..told(0) }.join_into(&mut known, 1);
+        assert!(known.covers(7, 0, 4) && !known.covers(7, 0, 5) && known.covers(7, 1, 9) && !known.covers(7, 2, 2));
         assert!(known.covers(5, 2, 3) && !known.covers(5, 0, 4) && !known.covers(6, 0, 1));
-        told(2).join_into(&mut known, 0);
+        told(2).join_into(&mut known, 2);
         assert!(known.covers(7, 1, 9) && known.covers(7, 2, 2));
         // The write that told it has happened, and what was not waited for before it has not.
         told(2).join_into(&mut known, 30);
-        assert!(known.covers(7, 2, 30) && !known.covers(7, 2, 29) && !known.covers(7, 2, 31));
+        told(2).join_into(&mut known, 32);
+        assert_eq!([29, 30, 31, 32, 33].map(|seq| known.covers(7, 2, seq)), [false, true, false, true, false]);
+        for seq in 100..200 {
+            told(2).join_into(&mut known, seq);
+        }
+        assert!(known.covers(7, 2, 199) && known.0[&7].writes.len() == MOST_WRITES);
+        told(198).join_into(&mut known, 198);
+        assert_eq!(known.0[&7].writes[..], [199]);
     }
 
     #[test]
