@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .setup import attach, detach, install, uninstall
     from .tensors import Tensor, tensor
 
-    #: What the last launch did; None before the first one.
+    #: What the last launch did; None before the first one, and after one that failed.
     last: RunResult | None
 
 _HOME = {

@@ -34,6 +34,8 @@ class OnCpu(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if not _changed:  # uninstalled, by another thread
+            return func(*args, **kwargs)
         if "device" in kwargs and _means_gpu(kwargs["device"]):
             kwargs = {**kwargs, "device": _CPU}
         if kwargs.get("pin_memory"):
@@ -194,11 +196,12 @@ def pretend(properties: Properties) -> Callable[[], None] | None:
         for key, value in names.items():
             _changed.append((owner, key, owner.__dict__.get(key, _ABSENT)))
             setattr(owner, key, value)
-    mode = OnCpu()
+    mode, home = OnCpu(), threading.get_ident()
     mode.__enter__()
 
     def back() -> None:
-        mode.__exit__(None, None, None)
+        if threading.get_ident() == home:
+            mode.__exit__(None, None, None)
         while _changed:
             owner, key, before = _changed.pop()
             delattr(owner, key) if before is _ABSENT else setattr(owner, key, before)

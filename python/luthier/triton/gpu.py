@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..callers import callers_level
 from ..code_object import CodeObject
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
 from ..launching import Launch, Strict
@@ -126,6 +127,12 @@ class Gpu:
         global _last
         block = (threads, 1, 1)
         sizes = (grid[0] * threads, grid[1], grid[2])
+        if not all(0 < size < 1 << 32 for size in sizes):
+            raise ArgumentError(
+                f"kernel {function.name}: a grid of {grid[0]} x {grid[1]} x {grid[2]} workgroups of {threads} threads: at least "
+                f"one workgroup, and less than 2**32 threads, in each direction"
+            )
+        _last = None
         told = Launch(function.name, sizes, block, args, lds, self.strict, cooperative, cluster, self.schedule)
         result = self.loaded(function).run_packed(told, kernarg, places)
         self.instructions += result.app_instructions
@@ -139,7 +146,7 @@ class Gpu:
             more = f" (and {len(result.findings) - 1} more)" if len(result.findings) > 1 else ""
             raise StrictError(f"{result.findings[0]}{more}", result.findings)
         for finding in result.findings:
-            warnings.warn(str(finding), FindingWarning, stacklevel=2)
+            warnings.warn(str(finding), FindingWarning, stacklevel=callers_level("triton"))
 
 
 _gpus: dict[str, Gpu] = {}
@@ -191,5 +198,5 @@ def current() -> Gpu:
 
 
 def last_result() -> RunResult | None:
-    """What the last launch did."""
+    """What the last launch did; None if it failed."""
     return _last

@@ -12,6 +12,7 @@ from .tensors import Tensor
 
 def apply(triton: Any) -> list[Callable[[], None]]:
     """Changes Triton, and gives what changes it back."""
+    from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
     undo: list[Callable[[], None]] = []
@@ -24,14 +25,18 @@ def apply(triton: Any) -> list[Callable[[], None]]:
     run = JITFunction.run
 
     def run_with_arrays(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(type(value) is numpy.ndarray for value in args):
-            args = tuple(Tensor(value) if type(value) is numpy.ndarray else value for value in args)
-        for name, value in kwargs.items():
-            if type(value) is numpy.ndarray:
-                kwargs[name] = Tensor(value)
-        return run(self, *args, **kwargs)
+        return run(self, *_tensors(args), **{name: _tensor(value) for name, value in kwargs.items()})
 
     replace(JITFunction, "run", run_with_arrays)
+
+    tune = Autotuner.run
+
+    def tune_with_arrays(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.reset_to_zero or self.restore_value:  # as only tensors can be
+            args, kwargs = _tensors(args), {name: _tensor(value) for name, value in kwargs.items()}
+        return tune(self, *args, **kwargs)
+
+    replace(Autotuner, "run", tune_with_arrays)
 
     from triton.backends.amd.compiler import HIPBackend
 
@@ -44,6 +49,21 @@ def apply(triton: Any) -> list[Callable[[], None]]:
     replace(HIPBackend, "is_within_2gb", staticmethod(is_small))
     _only_ours(replace)
     return undo
+
+
+def _tensor(value: Any) -> Any:
+    """An array as a tensor; arrays in tuples, too."""
+    if isinstance(value, numpy.ndarray):
+        return Tensor(value)
+    if isinstance(value, tuple):
+        inner = _tensors(value)
+        if any(new is not old for new, old in zip(inner, value)):
+            return type(value)(*inner) if hasattr(value, "_fields") else inner
+    return value
+
+
+def _tensors(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_tensor(value) for value in values)
 
 
 def _only_ours(replace: Callable[[Any, str, Any], None]) -> None:

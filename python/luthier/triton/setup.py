@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from .. import _core
@@ -38,6 +38,7 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
     """
     if target not in _core.TARGETS:
         raise ArgumentError(f"there is no mock device for {target}: there is one for {', '.join(_core.TARGETS)}")
+    _check_strict(strict)
     if findings not in _WHAT:
         raise ArgumentError(f"findings={findings!r}: expected one of {', '.join(_WHAT)}")
     checked_version()
@@ -65,6 +66,14 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
         else:
             inductor.forget()
     driver.set_active(LuthierDriver())
+
+
+def _check_strict(strict: Any) -> None:
+    kinds = _core.finding_kinds()
+    if isinstance(strict, bool):
+        return
+    if isinstance(strict, str) or not isinstance(strict, Collection) or not all(kind in kinds for kind in strict):
+        raise ArgumentError(f"strict={strict!r}: expected True, False or a list of {', '.join(kinds)}")
 
 
 def uninstall() -> None:

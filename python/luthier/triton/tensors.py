@@ -23,6 +23,15 @@ _ALIASES = {
     "fp8e5b16": "float8_e5m2fnuz", "fp16": "float16", "fp32": "float32", "fp64": "float64", "int1": "bool",
     **{f"{letter}{bits}": f"{word}{bits}" for letter, word in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
 }  # fmt: skip
+#: All types of Triton's, by these names.
+_NAMES = {
+    *_FOREIGN,
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    *(f"{word}{bits}" for word in ("int", "uint") for bits in (8, 16, 32, 64)),
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,8 @@ class Tensor:
     def __init__(self, array: np.ndarray, dtype: Any = None):
         name = str(array.dtype if dtype is None else dtype).rpartition(".")[2]
         name = _ALIASES.get(name, name)
+        if name not in _NAMES:
+            raise ArgumentError(f"Triton has no type for the elements of an array of {name}")
         #: The array itself.
         self.array = array
         self.dtype = DType(name, _FOREIGN.get(name) or np.dtype(name).itemsize)
@@ -86,8 +97,9 @@ class Tensor:
         return current().device.share(self.array)
 
     def ptr_range(self) -> int:
-        """Bytes from the first element on: Triton's AMD back end uses buffer instructions below 2 GB."""
-        return self.array.nbytes
+        """Bytes from the first element on: Triton's AMD back end uses buffer instructions below 2 GB. They know no addresses
+        before the first element, which kernels need that go along negative strides."""
+        return self.array.nbytes if all(stride >= 0 for stride in self.array.strides) else 1 << 31
 
     def numel(self) -> int:
         return self.array.size
@@ -106,7 +118,22 @@ class Tensor:
         return self.array if dtype is None else self.array.astype(dtype)
 
     def __getitem__(self, key: Any) -> Tensor:
-        return Tensor(self.array[key], self.dtype)
+        part = self.array[key]
+        if not isinstance(part, np.ndarray):  # a number, and no view
+            part = self.array[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+        return Tensor(part, self.dtype)
+
+    def zero_(self) -> Tensor:
+        """Autotuning does this to outputs, and the next two to what kernels change in place."""
+        self.array[...] = 0
+        return self
+
+    def clone(self) -> Tensor:
+        return Tensor(self.array.copy(), self.dtype)
+
+    def copy_(self, other: Tensor) -> Tensor:
+        self.array[...] = other.array
+        return self
 
     def __repr__(self) -> str:
         return f"<Tensor {self.dtype}{list(self.shape)}>"
