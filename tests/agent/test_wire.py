@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -56,6 +57,14 @@ def controller():
         yield made
 
 
+def sealed(contents):
+    """A file as agents make them."""
+    file = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(file, contents)
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    return file
+
+
 class Agent:
     """Says what it is told to."""
 
@@ -73,10 +82,8 @@ class Agent:
         pieces = [] if contents is None else [contents]
         if pieces and isinstance(what, dict) and what["message"] == "hello":
             pieces.append(bytes(4 * FUNCTIONS))  # a word for each function
-        files = [os.memfd_create("test") for _ in pieces]
+        files = [sealed(piece) for piece in pieces]
         try:
-            for file, piece in zip(files, pieces, strict=True):
-                os.write(file, piece)
             socket.send_fds(self.socket, [data], files)
         finally:
             for file in files:
@@ -142,6 +149,17 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
     assert json.loads(after.socket.recv(1 << 16)) == {
         "message": "welcome", "version": 6, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
     }  # fmt: skip
+
+
+def test_a_file_that_may_be_cut_short_is_refused(controller):
+    agent = Agent(controller)
+    files = [os.memfd_create("test"), sealed(bytes(4 * FUNCTIONS))]
+    os.write(files[0], LEDGER)
+    socket.send_fds(agent.socket, [json.dumps(HELLO).encode()], files)
+    os.truncate(files[0], 0)
+    assert "cannot be mapped: it is not sealed" in agent.trouble()
+    for file in files:
+        os.close(file)
 
 
 def test_a_code_object_that_is_none_is_not_instrumented_and_says_why(controller):
@@ -217,9 +235,7 @@ def test_variables_are_read_while_their_memory_is_given_back():
     count = Quiet().count
     count.symbol = "count"
     variables = Variables({"count": count})
-    file = os.memfd_create("test")
-    os.ftruncate(file, variables.size)
-    variables.place(Memory(file))
+    variables.place(Memory(sealed(bytes(variables.size))))
     count.write([7])
     mapped = variables._contents  # as a thread has it that is in the middle of reading
     variables.keep()

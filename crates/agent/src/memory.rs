@@ -17,17 +17,21 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// `len` bytes of zero, and the file for the other process.
+    /// `len` bytes of zero, and the file for the other process, which relies on its never being cut short.
     pub fn new(len: usize) -> io::Result<(Shared, OwnedFd)> {
         // SAFETY: makes a file.
-        let raw = unsafe { libc::memfd_create(c"luthier".as_ptr(), libc::MFD_CLOEXEC) };
+        let raw = unsafe { libc::memfd_create(c"luthier".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: it was just made.
         let file = unsafe { OwnedFd::from_raw_fd(raw) };
         // SAFETY: the file is ours.
-        if unsafe { libc::ftruncate(raw, len as libc::off_t) } != 0 {
+        let done = unsafe {
+            libc::ftruncate(raw, len as libc::off_t) == 0
+                && libc::fcntl(raw, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) == 0
+        };
+        if !done {
             return Err(io::Error::last_os_error());
         }
         Ok((Shared::map(&file, len)?, file))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import traceback
@@ -353,15 +354,16 @@ class _Waiting:
 
 
 class _file:
-    """A file without a name that has these bytes."""
+    """A file without a name that has these bytes, and is never cut short."""
 
     def __init__(self, data: bytes):
         self._data = data
 
     def __enter__(self) -> int:
-        self._file = os.memfd_create("luthier", os.MFD_CLOEXEC)
+        self._file = os.memfd_create("luthier", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         with open(self._file, "wb", closefd=False) as stream:
             stream.write(self._data)
+        fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
         return self._file
 
     def __exit__(self, *_: object) -> None:

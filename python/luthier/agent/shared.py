@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import struct
@@ -16,6 +17,9 @@ class Memory:
 
     def __init__(self, file: int, writable: bool = True):
         try:
+            # If it could be cut short, whoever reads what was there would be killed.
+            if not fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
+                raise ValueError("it is not sealed against being cut short")
             size = os.fstat(file).st_size
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
             self.map = mmap.mmap(file, size, access=access)
