@@ -38,6 +38,14 @@ def is_the_same_everywhere(arg: Any) -> bool:
     return isinstance(arg, (int, float, given.Imm, given.Literal, Counter, DeviceArray, Element))
 
 
+def told_apart(arg: Any) -> Any:
+    """What differs between equal arguments that are not the same: 1, 1.0 and True, or 0.0 and -0.0."""
+    kind = type(arg)
+    if kind in (given.Imm, given.Literal):
+        return kind, told_apart(arg.value)
+    return (kind, repr(arg)) if kind is float or kind.__module__ == "numpy" else kind
+
+
 def text_of(bound: list[Any]) -> str:
     """A list of arguments as JSON."""
     return json.dumps(bound, separators=(",", ":"), default=lambda number: {"number": number.bits})
@@ -110,7 +118,10 @@ class Binder:
             if not isinstance(arg, Counter):
                 raise wrong("an lt.Counter")
             self._symbol(arg)
-            return {"counter": self._counter(arg)}
+            bound = {"counter": self._counter(arg)}
+            if bound in before:
+                raise self._error(f"hook {hook.name} gets {arg.name} twice: pass it once and add to it there")
+            return bound
         if isinstance(arg, (DeviceArray, Element, Counter)):
             array, offset = (arg.array, arg.offset) if isinstance(arg, Element) else (arg, 0)
             dtype = lang.u64 if isinstance(array, Counter) else array.dtype
@@ -136,7 +147,11 @@ class Binder:
                 if isinstance(kind, lang.InOut):
                     raise wrong("a register that can be written, and the value before the instruction has gone")
                 return {"old" if behind else "reg": place}
-            return {"in_out" if isinstance(kind, lang.InOut) else "reg": place}
+            if not isinstance(kind, lang.InOut):
+                return {"reg": place}
+            if {"in_out": place} in before:
+                raise self._error(f"hook {hook.name} gets {source} twice to write it: pass it once")
+            return {"in_out": place}
         if old:
             raise wrong("lt.Old of a register or an operand")
         if isinstance(kind, lang.InOut):
@@ -175,7 +190,10 @@ class Binder:
         return {"variable": {"symbol": symbol, "offset": offset}}
 
     def _application_symbol(self, hook: Any, arg: given.Symbol, before: list[Any]) -> Any:
-        found = self._code_object.core.symbol(arg.name)
+        whole = isinstance(arg.offset, int) and -(1 << 63) <= arg.offset < 1 << 63
+        found = self._code_object.core.symbol(arg.name) if isinstance(arg.name, str) else None
+        if not whole or isinstance(arg.offset, bool):
+            raise self._error(f"hook {hook.name} gets {arg!r}: its offset is no number of bytes")
         if found is None:
             raise self._error(f"hook {hook.name} gets {arg!r}: the code object defines no symbol of that name")
         for other in before:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from .arguments import explicit
 from .errors import ToolError
 from .places import AFTER, BEFORE, EDGE, ENTRY, INSTEAD, Place
@@ -97,13 +98,14 @@ class Kernel:
     def insert_on_edge(self, block: Block, successor: Block, hook: Any, *args: Any, priority: int = 0) -> int:
         """Runs ``hook(*args)`` each time that control goes from the end of ``block`` to ``successor``, one of
         :attr:`~luthier.Block.successors`."""
-        if successor not in block.successors:
+        last = self._own(self._block(block).instructions[-1])
+        if self._block(successor) not in block.successors:
             raise self._error(f"the block at {block.address:#x} has no edge to {successor.address:#x}")
-        return self._insert(Place(EDGE, self._own(block.instructions[-1]), successor.address), hook, args, priority)
+        return self._insert(Place(EDGE, last, successor.address), hook, args, priority)
 
     def insert_at_block(self, block: Block, hook: Any, *args: Any, priority: int = 0) -> int:
         """Runs ``hook(*args)`` each time that control enters ``block``: before its first instruction."""
-        return self._insert(Place(BEFORE, self._own(block.instructions[0])), hook, args, priority)
+        return self._insert(Place(BEFORE, self._own(self._block(block).instructions[0])), hook, args, priority)
 
     def insert_at_entry(self, hook: Any, *args: Any, function: Function | None = None, priority: int = 0) -> int:
         """Runs ``hook(*args)`` when a wave starts the kernel, once; or each time that ``function``, one of
@@ -161,6 +163,11 @@ class Kernel:
         except ValueError:
             raise self._error(f"{instr!r} is not an instruction of the kernel {self.name}") from None
         return instr.address
+
+    def _block(self, block: Block) -> Block:
+        if not isinstance(block, _core.Block):
+            raise self._error(f"{block!r} is not a block of the kernel {self.name}")
+        return block
 
     def _function(self, function: Function) -> Function:
         if function not in self.functions:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from . import _core
-from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of
+from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
 from .callers import callers_level
 from .code_object import CodeObject
 from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
@@ -108,9 +108,9 @@ class Planner:
 
         if not isinstance(hook, Hook):
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
-        # Tools pass the same few arguments at many points; 1, 1.0 and True are equal and not the same.
+        # Tools pass the same few arguments at many points.
         behind = place.where in (AFTER, EDGE)
-        known = (hook, behind, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(type, args))
+        known = (hook, behind, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(told_apart, args))
         try:
             found = self._prepared.get(known)
         except TypeError:  # something that cannot be hashed is no argument either
@@ -122,6 +122,8 @@ class Planner:
 
     def insert_assembly(self, tool: Tool, kernel: str, place: Place, text: str, priority: int) -> int:
         """Instructions as text at one place; gives the point's number."""
+        if not isinstance(text, str):
+            raise ToolError(f"{tool.name}: {text!r} is no assembly text")
         if text not in self._assembly:
             _core.assemble(self.code_object.program, text)
         number = self._assembly.setdefault(text, len(self._assembly))

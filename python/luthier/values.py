@@ -85,9 +85,9 @@ class DeviceArray(Variable):
 
     def at(self, index: int) -> Element:
         """The address of one element, as an argument of a hook. The hook is compiled once for all of them."""
-        if not 0 <= index < self.n:
+        if not hasattr(index, "__index__") or not 0 <= index < self.n:
             raise ToolError(f"{self.name}.at({index}): the array has {self.n} elements")
-        return Element(self, index * self.dtype.size)
+        return Element(self, index.__index__() * self.dtype.size)
 
     def read(self) -> numpy.ndarray:
         """The values that are in device memory now."""
