@@ -3,7 +3,7 @@
 //! A file in `tests/filetests/TARGET` (`gfx1100-w64` where a processor has two wave sizes and the other one is meant) is
 //! one case. It begins with comment lines `//! hook WHEN WHERE [ARG...]`: the hook's name (see `hook`
 //! below), `before` or `after`, `all`, a mnemonic, or a number counting from 0, and the arguments: `counter`, `s4`,
-//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out), or `state` for all that the hook `scribble` looks at. Lines that begin with `//|` at its end are what is expected: for
+//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out), `old:s4`, or `state` for all that the hook `scribble` looks at. Lines that begin with `//|` at its end are what is expected: for
 //! each copied function its instructions, those of the application with their original address, then the rejections,
 //! and the registers. `UPDATE=1 cargo test` writes them anew; `FILETESTS=word` takes the files whose paths have it.
 
@@ -40,6 +40,27 @@ fn hook(mode: Mode, name: &str) -> Option<Arc<Template>> {
         "vector" => made("v_add_u32_e32 v1, 1, v0\n", vec![], vec![place(v(0, 1), false, false)], &[]),
         // Doubles a vector register in place.
         "double" => made("v_lshlrev_b32_e32 v0, 1, v0\n", vec![], vec![place(v(0, 1), true, true)], &[]),
+        // Changes the first and reads the second afterwards.
+        "change" => made(
+            "v_lshlrev_b32_e32 v0, 1, v0\nv_add_u32_e32 v0, v0, v1\n",
+            vec![],
+            vec![place(v(0, 1), true, true), place(v(1, 1), false, false)],
+            &[],
+        ),
+        // Reads two, changes a third.
+        "sum" => made(
+            "v_add_u32_e32 v2, v0, v1\n",
+            vec![],
+            vec![place(v(0, 1), false, false), place(v(1, 1), false, false)],
+            &[],
+        ),
+        // Changes two.
+        "both" => made(
+            "v_lshlrev_b32_e32 v0, 1, v0\nv_lshlrev_b32_e32 v1, 2, v1\n",
+            vec![],
+            vec![place(v(0, 1), true, true), place(v(1, 1), true, true)],
+            &[],
+        ),
         // Writes all lanes of an aligned quad.
         "whole" => {
             let source = "s_mov_b64 s[6:7], exec\ns_mov_b64 exec, -1\nv_mov_b32_e32 v0, 0\nv_mov_b32_e32 v3, 0\ns_mov_b64 exec, s[6:7]\n";
@@ -116,6 +137,7 @@ fn argument(text: &str) -> Arg {
     match text.strip_prefix('&') {
         Some(rest) => Arg::InOut(register(rest)),
         None if text == "counter" => Arg::Counter(0),
+        None if text.starts_with("old:") => Arg::Old(register(&text[4..])),
         None => Arg::Reg(register(text)),
     }
 }

@@ -2,6 +2,7 @@
 
 use luthier_isa::{Inst, Reg, RegRange};
 
+use super::state::is_vector;
 use super::value::Value;
 use super::{Checker, Question, Violation, Wrong};
 
@@ -12,6 +13,10 @@ pub fn keep(question: &Question) -> Vec<Violation> {
     let plain = Question { olds: &[], ..*question };
     let mut checker = Checker::new(&plain);
     checker.run();
+    let mut moves_lanes = false;
+    question.inst.for_each_access(|a| {
+        moves_lanes |= a.access.writes() && matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI);
+    });
     for (range, kept) in question.olds {
         if range.count != kept.count {
             checker.wrong(Wrong::NoArgument { hook: range.to_string(), arg: 0 });
@@ -21,6 +26,10 @@ pub fn keep(question: &Question) -> Vec<Violation> {
             let is_mode = matches!(holds, Value::Mode(bits) if of == Reg::MODE && bits.is_own_copy());
             if holds != wanted && !is_mode {
                 checker.wrong(Wrong::Value { reg, holds, wanted });
+            }
+            let inactive = checker.state.both(reg).inactive;
+            if moves_lanes && is_vector(reg) && inactive != wanted {
+                checker.wrong(Wrong::Inactive { reg, holds: inactive, wanted });
             }
         }
     }

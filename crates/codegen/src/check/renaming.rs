@@ -92,9 +92,17 @@ impl Renaming {
         Ok(())
     }
 
-    /// No two groups share a register, each is aligned and within its limits.
+    /// No two groups share a register that the template changes in either, each is aligned and within its limits.
     fn settle(&mut self, prepared: &Prepared) -> Result<(), Wrong> {
-        let mut taken = RegSet::EMPTY;
+        let (mut taken, mut changed) = (RegSet::EMPTY, RegSet::EMPTY);
+        let mut written = RegSet::EMPTY;
+        for inst in &prepared.insts {
+            inst.for_each_access(|a| {
+                if a.access.writes() {
+                    written.insert(a.reg);
+                }
+            });
+        }
         for (group, first) in prepared.groups.iter().zip(&self.first) {
             let Some(first) = *first else { continue };
             let wrong = |why| Wrong::Renaming { hook: prepared.name.clone(), old: group.range.first, new: first, why };
@@ -108,11 +116,15 @@ impl Renaming {
             if first.number() % align != group.range.first.number() % align {
                 return Err(wrong("its alignment is another"));
             }
+            let changes = group.range.units().any(|unit| written.contains(unit));
             for unit in range.units() {
-                if taken.contains(unit) {
+                if changed.contains(unit) || changes && taken.contains(unit) {
                     return Err(wrong("another group is there"));
                 }
                 taken.insert(unit);
+                if changes {
+                    changed.insert(unit);
+                }
                 if !group.whole && !unit.is_sgpr() {
                     self.keeps_inactive.insert(unit);
                 }

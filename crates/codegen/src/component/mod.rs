@@ -39,6 +39,8 @@ struct Wishes {
     /// Application registers that hooks look at where the application does not need them any more, or that the plan's
     /// own instructions touch.
     watched: RegSet,
+    /// The same of special state.
+    watched_state: RegSet,
     /// FLAT_SCRATCH may get another value.
     moves_scratch: bool,
 }
@@ -121,6 +123,7 @@ impl<'a> Component<'a> {
             counters: homes.homes,
             no_counter,
             reserved,
+            watched_state: wishes.watched_state,
             unread: if base.templates.iter().any(|t| t.reads_counters_by_lanes) { RegSet::EMPTY } else { homes.pairs },
             never_used,
             limits,
@@ -158,7 +161,8 @@ impl Wishes {
         let program = base.program;
         // Registers that hooks look at, or whose value is to survive an instruction that is taken out: those that
         // liveness knows nothing of must be left alone everywhere.
-        let mut looked_at: Vec<(Spot, RegRange)> = Vec::new();
+        let mut looked_at: Vec<(Spot, RegRange, bool)> = Vec::new();
+        let is_behind = |spot: &Spot| matches!(spot.at, Where::After | Where::Edge { .. });
         for spot in spots {
             let inst = program.inst(spot.instr);
             match &base.plan.insertions[spot.insertion as usize].body {
@@ -169,13 +173,16 @@ impl Wishes {
                         }
                         match arg {
                             Arg::Counter(c) if !self.counters.contains(c) => self.counters.push(*c),
-                            _ => looked_at.extend(arg.reads(inst).into_iter().map(|range| (*spot, range))),
+                            _ => {
+                                let behind = is_behind(spot) && !matches!(arg, Arg::Old(_));
+                                looked_at.extend(arg.reads(inst).into_iter().map(|range| (*spot, range, behind)));
+                            }
                         }
                     }
                 }
                 Body::Raw(insts) => {
                     for raw in insts.iter() {
-                        raw.for_each_access(|a| self.watched.insert(a.reg));
+                        raw.for_each_access(|a| self.watch(a.reg));
                         self.moves_scratch |= scratch::writes_base(base.machine, raw);
                     }
                 }
@@ -184,7 +191,7 @@ impl Wishes {
             if spot.at == Where::Instead {
                 inst.for_each_access(|a| {
                     if a.access.writes() {
-                        looked_at.push((*spot, RegRange::new(a.reg, 1)));
+                        looked_at.push((*spot, RegRange::new(a.reg, 1), false));
                     }
                 });
             }
@@ -192,7 +199,7 @@ impl Wishes {
         let Some(first) = spots.first().filter(|_| !looked_at.is_empty()) else { return };
         let liveness = Liveness::of(program, program.func_of(first.instr));
         let mut known = None;
-        for (spot, range) in looked_at {
+        for (spot, range, behind) in looked_at {
             let block = program.block_of(spot.instr);
             if !matches!(&known, Some((b, _)) if *b == block) {
                 known = Some((block, liveness.points(block)));
@@ -200,12 +207,15 @@ impl Wishes {
             let Some((_, points)) = &known else { continue };
             let index = (spot.instr.0 - program.block(block).instrs.first.0) as usize;
             let Some(point) = points.get(index) else { continue };
-            let after = matches!(spot.at, Where::After | Where::Edge { .. });
-            let live = if after { point.after } else { point.before };
-            range.units().filter(|u| !live.active.contains(*u)).for_each(|u| self.watched.insert(u));
+            let live = if behind { point.after } else { point.before };
+            range.units().filter(|u| !live.active.contains(*u)).for_each(|u| self.watch(u));
         }
-        // Special state is never taken for anything else.
-        let special: Vec<Reg> = self.watched.iter().filter(|r| crate::machine::File::of(*r).is_none()).collect();
-        special.into_iter().for_each(|r| self.watched.remove(r));
+    }
+
+    fn watch(&mut self, reg: Reg) {
+        match crate::machine::File::of(reg) {
+            Some(_) => self.watched.insert(reg),
+            None => self.watched_state.insert(reg),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What is inserted at one place: hooks, and the plan's raw instructions among them.
 
 use luthier_isa::op::Op;
-use luthier_isa::{Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
+use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live, Wait};
 use smallvec::SmallVec;
 
@@ -10,9 +10,9 @@ use super::{Refusal, Spot};
 use crate::RelocKind;
 use crate::check;
 use crate::layout::chunk::Fixup;
-use crate::machine::File;
-use crate::plan::{Arg, Body, Placement, Rejected, Rejection};
-use crate::splice::pool::Want;
+use crate::plan::{Arg, Body, Placement, Rejected};
+use crate::splice::demand::not_allocated;
+use crate::splice::keeper::Keeper;
 use crate::splice::{Demand, Literal, Site, allocate, convention, emit};
 
 /// The insertions that were made at a place.
@@ -235,16 +235,22 @@ impl Copier<'_> {
         self.seam.avoid(at.loads, self.env.allocated.vgprs);
         let mut found = Vec::new();
         for range in wanted {
-            let vector = range.first.is_vgpr() || range.first.is_agpr();
-            let file = if vector { File::Vgpr } else { File::Sgpr };
-            let Some(kept) = pool.take(Want::of(file, range.count)) else {
-                let reason = Rejection::OldValue { inst: at.inst.to_string(), range, file };
-                self.out.rejected.push(Rejected { address: at.address, reason });
-                continue;
+            let call = at.inst.info().flags.contains(Flags::CALL);
+            if call || not_allocated(self.env, at.address, range).is_some() {
+                continue; // refused when the demand is made
+            }
+            let keeper = match Keeper::take(self.env, &mut pool, at.inst, range) {
+                Ok(keeper) => keeper,
+                Err(reason) => {
+                    self.out.rejected.push(Rejected { address: at.address, reason });
+                    continue;
+                }
             };
+            let kept = keeper.kept;
             self.splice.highest.note(kept);
+            keeper.exec.iter().for_each(|exec| self.splice.highest.note(*exec));
             let mut splice = std::mem::take(&mut self.splice);
-            crate::splice::emit::keep(self.env, &site, range, kept, &mut self.seam, &mut splice)?;
+            crate::splice::emit::keep(self.env, &site, &keeper, &mut self.seam, &mut splice)?;
             self.splice = splice;
             found.push((range, RegRange { part: range.part, ..kept }));
         }
@@ -286,7 +292,7 @@ fn sum_half(insts: &[Inst], address: u64, literal: &Literal) -> Option<(Reg, u32
         _ => return None,
     };
     let to = inst.operands().next().and_then(|(_, v)| v.reg()).filter(|_| inst.info().op() == op)?;
-    let getpc = before.iter().rposition(|i| i.info().flags.contains(luthier_isa::Flags::GETPC))?;
+    let getpc = before.iter().rposition(|i| i.info().flags.contains(Flags::GETPC))?;
     let pair = before[getpc].operands().next().and_then(|(_, v)| v.reg())?;
     if pair.first.offset(u16::from(high)) != to.first || inst.operands().nth(1)?.1 != Operand::Reg(to) {
         return None;

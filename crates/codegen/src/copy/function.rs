@@ -18,6 +18,7 @@ use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
 use crate::machine::seams::Seam;
 use crate::plan::{Rejected, Rejection, Where};
+use crate::splice::demand::Olds;
 use crate::splice::{Env, Splice};
 use crate::template::renamed::Renamed;
 
@@ -173,7 +174,7 @@ impl Copier<'_> {
                 olds = self.olds(mine, &here, after)?;
             }
             let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
-            self.instruction(i, &copied, vaddr, after, around(k + 1))?;
+            self.instruction(i, &copied, vaddr, after, around(k + 1), &olds)?;
             // What gives the program counter is followed where the sum behind it is made.
             if adds && !matches!(self.plans.at(i), Some(Pc::Kept { .. })) {
                 self.seam.follow(&copied);
@@ -276,13 +277,14 @@ impl Copier<'_> {
         vaddr: u64,
         after: &Live,
         loads: &InFlight,
+        olds: &Olds,
     ) -> Result<(), Refusal> {
         let at = self.out.chunk.here();
         self.out.chunk.origins.push((at, vaddr));
         match self.plans.at(i).copied() {
             Some(Pc::Kept { to }) => {
                 self.out.chunk.push(inst);
-                return self.keep_pc(at, inst, to, after, loads);
+                return self.keep_pc(at, inst, to, after, loads, olds);
             }
             Some(Pc::Folded { getpc_at, to }) => return self.fold(inst, getpc_at, to),
             Some(Pc::FoldedHigh { to }) => return self.fold_high(inst, to),

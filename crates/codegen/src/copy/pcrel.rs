@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use luthier_isa::op::Op;
-use luthier_isa::{Access, DataType, Inst, Operand, Reg, RegRange};
+use luthier_isa::{Access, DataType, Inst, Operand, Reg, RegRange, RegSet};
 use luthier_lifter::{BlockId, FuncId, InFlight, InstrId, InstrIds, Live, Liveness, Terminator};
 
 use super::function::Copier;
@@ -16,6 +16,7 @@ use crate::layout::chunk::{Fixup, Place};
 use crate::machine::File;
 use crate::machine::operations::{LITERAL, one};
 use crate::plan::{Body, Where};
+use crate::splice::demand::Olds;
 use crate::splice::pool::Want;
 use crate::splice::{Env, Site};
 
@@ -162,6 +163,7 @@ fn may_fold(env: &Env, func: FuncId, block: BlockId, sum: &Sum, spots: &[Spot]) 
     let looked_at = between.into_iter().any(|s| looks(&env.plan.insertions[s.insertion as usize].body));
     // Hardly ever is the carry of an address used; look at the instructions before asking liveness.
     !looked_at
+        && !env.watched_state.contains(Reg::SCC)
         && (scc_overwritten(env, block, sum.high)
             || !Liveness::of(env.program, func).live_after(sum.high).contains(Reg::SCC))
 }
@@ -208,6 +210,7 @@ impl Copier<'_> {
         to: Place,
         after: &Live,
         loads: &InFlight,
+        olds: &Olds,
     ) -> Result<(), Refusal> {
         let Some(Operand::Reg(range)) = inst.operands().next().map(|(_, v)| v) else {
             return Err(Refusal::Reason(format!("{inst} has no destination")));
@@ -224,14 +227,16 @@ impl Copier<'_> {
             return Ok(());
         }
         let mut keep = None;
-        if after.active.contains(Reg::SCC) {
+        if after.active.contains(Reg::SCC) || self.env.watched_state.contains(Reg::SCC) {
             let nothing = Default::default();
+            let mut kept = RegSet::EMPTY;
+            olds.iter().for_each(|(_, range)| kept.insert_range(*range));
             let site = Site {
                 address: 0,
                 live: after,
                 loads,
                 busy: &nothing,
-                kept: &nothing,
+                kept: &kept,
                 indexed: false,
                 msb: Default::default(),
             };

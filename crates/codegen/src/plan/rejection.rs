@@ -27,6 +27,10 @@ pub enum Rejection {
     NotReadable { hook: String, index: usize, given: RegRange, processor: &'static str },
     #[error("the hook {hook} is to write {given}, which no instruction of {processor} writes like a register")]
     NotWritable { hook: String, given: RegRange, processor: &'static str },
+    #[error("the hook {hook} has two new values for {given}: give it to one argument")]
+    TwoValues { hook: String, given: RegRange },
+    #[error("the hook {hook} adds to one counter twice: give it to one argument")]
+    CounterTwice { hook: String },
     #[error("the kernel has no {reg}: it is allocated {allocated} registers of that file")]
     NotAllocated { reg: Reg, allocated: u16 },
     #[error("argument {index} of the hook {hook} names a counter that is not in the plan")]
@@ -61,6 +65,8 @@ pub enum Rejection {
     NoScratch { hook: String },
     #[error("no {file} is free over {inst} to keep the value that {range} had before it")]
     OldValue { inst: String, range: RegRange, file: File },
+    #[error("nothing keeps the value that {range} had before {inst}: a function that is called may use every register")]
+    OldOverCall { inst: String, range: RegRange },
     #[error("{inst} is not followed by anything: control does not continue at the next instruction")]
     NothingFollows { inst: String },
     #[error("the edge from {from:#x} to {to:#x} does not exist")]
@@ -91,6 +97,8 @@ impl Rejection {
             Rejection::RegisterCount { .. } => "register_count",
             Rejection::NotReadable { .. } => "not_readable",
             Rejection::NotWritable { .. } => "not_writable",
+            Rejection::TwoValues { .. } => "two_values",
+            Rejection::CounterTwice { .. } => "counter_twice",
             Rejection::NotAllocated { .. } => "not_allocated",
             Rejection::NoSuchCounter { .. } => "no_such_counter",
             Rejection::NotACounter { .. } => "not_a_counter",
@@ -104,6 +112,7 @@ impl Rejection {
             Rejection::NoHome { .. } => "no_home",
             Rejection::NoScratch { .. } => "no_scratch",
             Rejection::OldValue { .. } => "old_value",
+            Rejection::OldOverCall { .. } => "old_over_call",
             Rejection::NothingFollows { .. } => "nothing_follows",
             Rejection::NoEdge { .. } => "no_edge",
             Rejection::LeavesFunction { .. } => "leaves_function",

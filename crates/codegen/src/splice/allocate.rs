@@ -306,8 +306,9 @@ impl Attempt<'_> {
 
     /// The state's value matters behind the hooks, or to one of them. Of MODE it is not known.
     fn matters(&self, special: Special, todo: &[usize]) -> bool {
+        let needed = |unit| self.site.is_live(unit) || self.env.watched_state.contains(unit);
         special == Special::Mode
-            || special.range(self.env.machine).units().any(|u| self.site.is_live(u))
+            || special.range(self.env.machine).units().any(needed)
             || todo.iter().any(|d| self.demands[*d].specials().any(|(s, _)| s == special))
     }
 }

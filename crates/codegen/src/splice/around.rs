@@ -110,17 +110,22 @@ impl Emitter<'_, '_> {
         if loans.is_empty() {
             return Ok(());
         }
+        let exec = self.allocation.exec.filter(|_| whole);
+        self.in_all_lanes(exec, |emitter| loans.iter().try_for_each(|loan| each(emitter, *loan)))
+    }
+
+    /// Does something in all lanes, if there is a register that can keep EXEC meanwhile.
+    pub(super) fn in_all_lanes(
+        &mut self,
+        exec: Option<Reg>,
+        what: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
         let ops = self.env.machine.ops;
-        let full = Operand::Inline(193);
-        if let (true, Some(kept)) = (whole, self.allocation.exec) {
-            self.push(ops.mov_mask(kept, pair(Reg::EXEC_LO))?)?;
-            self.push(ops.mov_mask(Reg::EXEC_LO, full)?)?;
-        }
-        loans.iter().try_for_each(|loan| each(self, *loan))?;
-        if let (true, Some(kept)) = (whole, self.allocation.exec) {
-            self.push(ops.mov_mask(Reg::EXEC_LO, pair(kept))?)?;
-        }
-        Ok(())
+        let Some(kept) = exec else { return what(self) };
+        self.push(ops.mov_mask(kept, pair(Reg::EXEC_LO))?)?;
+        self.push(ops.mov_mask(Reg::EXEC_LO, Operand::Inline(193))?)?;
+        what(self)?;
+        self.push(ops.mov_mask(Reg::EXEC_LO, pair(kept))?)
     }
 
     fn put_away(&mut self, loan: Loan) -> Result<(), EncodeError> {

@@ -1,6 +1,6 @@
 //! The registers of one hook: for each of its template's groups some that are free, or those that an argument is in.
 
-use luthier_isa::{Reg, RegRange};
+use luthier_isa::{Reg, RegRange, RegSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::allocate::{Allocation, Assigned, Groups};
@@ -18,6 +18,8 @@ fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Groups<Option<Reg>
     let prepared = demand.prepared;
     let mut groups: Groups<Option<Reg>> = smallvec![None; prepared.groups.len()];
     let mut in_place = smallvec![false; demand.feeds.len()];
+    // Where arguments stay, and whether the hook changes them there: the others must not see that.
+    let (mut stay, mut changed) = (RegSet::EMPTY, RegSet::EMPTY);
     for (feed, placed) in demand.feeds.iter().zip(&mut in_place) {
         let group = &prepared.groups[feed.input.group];
         let (range, back) = match feed.source {
@@ -38,8 +40,13 @@ fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Groups<Option<Reg>
             && range.first.number() % u16::from(group.align) == group.range.first.number() % u16::from(group.align);
         // What the application uses is better not read by vector instructions where that leaves a mark.
         let unmarked = !group.read_by_lanes || !env.machine.remembers_scalar_reads();
-        if input.alone && unharmed && fits && unmarked && groups[input.group].is_none() {
+        let seen = range.units().any(|u| changed.contains(u) || input.clobbered && stay.contains(u));
+        if input.alone && unharmed && fits && unmarked && !seen && groups[input.group].is_none() {
             groups[input.group] = Some(range.first);
+            stay.insert_range(range);
+            if input.clobbered {
+                changed.insert_range(range);
+            }
             *placed = true;
         }
     }

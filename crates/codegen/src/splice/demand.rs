@@ -1,7 +1,7 @@
 //! What one hook asks of its place: where each of its inputs comes from, and what it changes.
 
-use luthier_isa::{Inst, Reg, RegRange, RegSet};
-use smallvec::SmallVec;
+use luthier_isa::{Flags, Inst, Reg, RegRange, RegSet};
+use smallvec::{SmallVec, smallvec};
 
 use super::env::{CounterHome, Env};
 use super::site::Site;
@@ -77,6 +77,7 @@ impl<'a> Demand<'a> {
         if args.len() != prepared.inputs.len() {
             return Err(Rejection::ArgumentCount { hook: hook(), wanted: prepared.inputs.len(), given: args.len() });
         }
+        one_new_value(prepared, args)?;
         let mut feeds = Feeds::new();
         for (index, (arg, inputs)) in args.iter().zip(&prepared.inputs).enumerate() {
             let ask = Ask { env, site, inst, insertion, prepared, index };
@@ -105,6 +106,28 @@ impl<'a> Demand<'a> {
             _ => None,
         })
     }
+}
+
+/// No register and no counter gets two new values, of which one would be lost.
+fn one_new_value(prepared: &Prepared, args: &[Arg]) -> Result<(), Rejection> {
+    let hook = || prepared.name.clone();
+    let mut written =
+        args.iter().zip(&prepared.inputs).filter(|(_, inputs)| inputs.iter().flatten().any(|i| i.written));
+    let Some((first, _)) = written.next() else { return Ok(()) };
+    let mut before: SmallVec<[&Arg; 4]> = smallvec![first];
+    for (arg, _) in written {
+        for other in &before {
+            match (arg, other) {
+                (Arg::Counter(a), Arg::Counter(b)) if a == b => return Err(Rejection::CounterTwice { hook: hook() }),
+                (Arg::InOut(a), Arg::InOut(b)) if a.units().any(|u| b.units().any(|o| o == u)) => {
+                    return Err(Rejection::TwoValues { hook: hook(), given: *a });
+                }
+                _ => {}
+            }
+        }
+        before.push(arg);
+    }
+    Ok(())
 }
 
 /// The symbol that a relocation needs and that nothing defines.
@@ -163,6 +186,10 @@ impl Ask<'_> {
             Arg::Reg(range) => push(one(), self.register(*range, one(), false)?),
             Arg::InOut(range) => push(one(), self.register(*range, one(), true)?),
             Arg::Old(range) => {
+                self.register(*range, one(), false)?;
+                if self.inst.info().flags.contains(Flags::CALL) {
+                    return Err(Rejection::OldOverCall { inst: self.inst.to_string(), range: *range });
+                }
                 let kept = olds.iter().find(|(of, _)| of == range).map(|(_, kept)| *kept);
                 let range = kept.ok_or(Rejection::NoValue { hook: self.hook(), index: self.index })?;
                 push(one(), Source::Registers { range, back: false });
@@ -216,18 +243,24 @@ impl Ask<'_> {
         if back && range.units().any(|u| File::of(u).is_none()) {
             return Err(Rejection::NotWritable { hook: self.hook(), given: range, processor });
         }
-        let allocated = env.allocated_at(self.site.address);
-        for (inside, count) in [
-            (range.first.is_sgpr(), allocated.sgprs),
-            (range.first.is_vgpr(), allocated.vgprs),
-            (range.first.is_agpr(), allocated.agprs),
-        ] {
-            if inside && let Some(reg) = range.units().find(|u| u.number() >= count) {
-                return Err(Rejection::NotAllocated { reg, allocated: count });
-            }
+        if let Some(refused) = not_allocated(env, self.site.address, range) {
+            return Err(refused);
         }
         Ok(Source::Registers { range, back })
     }
+}
+
+/// Why registers cannot be read at an address, if a wave there does not have them.
+pub fn not_allocated(env: &Env, address: u64, range: RegRange) -> Option<Rejection> {
+    let allocated = env.allocated_at(address);
+    let count = match range.first {
+        reg if reg.is_sgpr() => allocated.sgprs,
+        reg if reg.is_vgpr() => allocated.vgprs,
+        reg if reg.is_agpr() => allocated.agprs,
+        _ => return None,
+    };
+    let reg = range.units().find(|u| u.number() >= count)?;
+    Some(Rejection::NotAllocated { reg, allocated: count })
 }
 
 /// One of them gives the application another EXEC.

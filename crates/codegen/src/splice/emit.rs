@@ -7,6 +7,7 @@ use luthier_isa::{EncodeError, Inst, RegRange, RegSet, VgprMsb};
 use super::allocate::{Allocation, Assigned};
 use super::demand::{Demand, Source};
 use super::env::Env;
+use super::keeper::Keeper;
 use super::site::Site;
 use crate::layout::chunk::Place;
 use crate::machine::operations::one;
@@ -82,15 +83,9 @@ pub fn emit(
     emitter.end()
 }
 
-/// Copies registers of the application to where their value is kept.
-pub fn keep(
-    env: &Env,
-    site: &Site,
-    from: RegRange,
-    to: RegRange,
-    seam: &mut Seam<'_>,
-    out: &mut Splice,
-) -> Result<(), EncodeError> {
+/// Copies registers of the application to where their value is kept: where there is a register for EXEC, in all lanes.
+pub fn keep(env: &Env, site: &Site, keeper: &Keeper, seam: &mut Seam<'_>, out: &mut Splice) -> Result<(), EncodeError> {
+    let (from, to, exec) = (keeper.of, keeper.kept, keeper.exec.map(|exec| exec.first));
     let allocation = Allocation::default();
     let mut emitter = Emitter { env, site, demands: &[], allocation: &allocation, seam, out };
     let wait = site.loads.wait_for(&from.units().collect());
@@ -98,7 +93,7 @@ pub fn keep(
     emitter.set_msb(site.msb, VgprMsb::ZERO)?;
     match Special::of(env.machine, from.first) {
         Some((special, unit)) => emitter.read(special, env.machine.read_special(special, unit, to)?)?,
-        None => emitter.copy(to, RegRange::new(from.first, from.count))?,
+        None => emitter.in_all_lanes(exec, |emitter| emitter.copy(to, RegRange::new(from.first, from.count)))?,
     }
     emitter.set_msb(VgprMsb::ZERO, site.msb)
 }

@@ -49,7 +49,9 @@ pub struct Env<'a> {
     /// Registers that hold values between places: the counters, and what hooks look at although the application does
     /// not need it any more.
     pub reserved: RegSet,
-    /// Those of them that no vector instruction reads while the wave runs.
+    /// State that is in no register file, and that hooks look at although the application does not need it any more.
+    pub watched_state: RegSet,
+    /// Those of the reserved registers that no vector instruction reads while the wave runs.
     pub unread: RegSet,
     /// Registers that no instruction of the component touches. They are free everywhere, whatever liveness says of
     /// callers and callees that it does not know.

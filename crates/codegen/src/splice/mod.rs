@@ -9,6 +9,7 @@ pub mod convention;
 pub mod demand;
 pub mod emit;
 pub mod env;
+pub mod keeper;
 mod moves;
 pub mod pool;
 pub mod site;

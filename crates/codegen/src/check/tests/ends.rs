@@ -15,10 +15,9 @@ use super::places::with_env;
 use crate::check::{self, Flushed, Question, Violation};
 use crate::copy::entry::{Flush, zeros};
 use crate::layout::chunk::Place;
-use crate::machine::File;
 use crate::machine::registers::Counts;
 use crate::machine::seams::Seam;
-use crate::splice::pool::Want;
+use crate::splice::keeper::Keeper;
 use crate::splice::{Env, Site, Splice, emit};
 
 /// What is told of each change: what was done, the code before and after, and whether it was noticed.
@@ -177,13 +176,14 @@ fn over(
     without.subtract(&env.never_used);
     inst.for_each_access(|a| without.insert(a.reg));
     without.insert_range(range);
-    let file = if range.first.is_vgpr() { File::Vgpr } else { File::Sgpr };
-    let Some(keeper) = site.pool(env, &without, false).take(Want::of(file, range.count)) else { return };
+    let Ok(keeper) = Keeper::take(env, &mut site.pool(env, &without, false), inst, range) else { return };
     let mut splice = Splice::default();
     let mut seam = Seam::new(env.machine.mode, env.unread);
-    emit::keep(env, site, range, keeper, &mut seam, &mut splice).unwrap();
+    emit::keep(env, site, &keeper, &mut seam, &mut splice).unwrap();
     let mut highest: Counts = env.allocated;
-    highest.note(keeper);
+    highest.note(keeper.kept);
+    keeper.exec.iter().for_each(|exec| highest.note(*exec));
+    let keeper = keeper.kept;
     let ask = |insts: &[Inst], olds: &[(RegRange, RegRange)]| {
         check::keep(&Question {
             env,
