@@ -1,7 +1,8 @@
 """Random plans on code that nobody wrote for them: Triton's kernels of the corpus, and random C programs.
 
 Original against instrumented: strict mode finds nothing new, memory is the same bit for bit, and the application's
-instructions are as many. ``LUTHIER_PLANS=N`` is the deep run: N plans for each kernel and for each seed of programs.
+instructions are as many. ``LUTHIER_PLANS=N`` is the deep run: N plans for each kernel and for each seed of programs,
+from seed ``LUTHIER_PLANS_FROM`` on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from programs.run import LEVELS, CompilerError, Sources, build
 import luthier as lt
 
 PLANS = int(os.environ.get("LUTHIER_PLANS", "0"))
+SEEDS = range(first := int(os.environ.get("LUTHIER_PLANS_FROM", "0")), first + PLANS)
 ONLY = os.environ.get("LUTHIER_PLANS_ON", "").split(",") if os.environ.get("LUTHIER_PLANS_ON") else []
 TARGETS = ["gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "gfx1250"]
 #: What strict mode looks for. Which of a kernel's own races are found depends on how its waves take turns.
@@ -101,7 +103,7 @@ def test_deep_triton_kernels(target: str) -> None:
     failed: list[str] = []
     points: list[int] = []
     for name in triton_cases.NAMES:
-        for seed in range(PLANS):
+        for seed in SEEDS:
             try:
                 points.append(triton(name, target, seed))
             except (AssertionError, lt.LuthierError) as error:
@@ -115,7 +117,7 @@ def test_deep_random_programs(target: str) -> None:
     failed: list[str] = []
     points: list[int] = []
     with tempfile.TemporaryDirectory(prefix="luthier-plans-") as folder:
-        for seed in range(PLANS):
+        for seed in SEEDS:
             for level in LEVELS:
                 try:
                     points.append(random_programs(target, 2000 + seed, level, 2, Path(folder)))
