@@ -106,6 +106,18 @@ def test_grids_beyond_the_hardware_are_refused(on_gpu, grid):
         count[grid](np.zeros(1, np.int32))
 
 
+def test_a_store_to_a_read_only_array_is_no_use_after_free(on_gpu):
+    on_gpu("gfx942", findings="keep")
+    for _ in range(20):  # arrays at the same addresses, which were freed
+        x = np.ones(100, np.float32)
+        double[(1,)](x, 100, BLOCK=128)
+        del x
+    x = np.ones(100, np.float32)
+    x.setflags(write=False)
+    double[(1,)](x, 100, BLOCK=128)
+    assert [f["kind"] for f in luthier.triton.last.findings] == ["out-of-bounds"] and (x == 1).all()
+
+
 def test_a_launch_that_failed_leaves_no_result(on_gpu):
     on_gpu("gfx942", strict=False)
     double[(1,)](np.zeros(10, np.float32), 10, BLOCK=16)

@@ -242,12 +242,13 @@ impl Memory {
             Err(_) => false,
         }
     }
-    /// Whether the address was in an allocation that has been freed (not too long ago).
+    /// Whether the address was in an allocation that has been freed (not too long ago), and is in none now.
     pub fn was_freed(&self, address: u64) -> bool {
         let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
-        freed.iter().any(|&(start, len)| address.wrapping_sub(start) < len)
+        let was = freed.iter().any(|&(start, len)| address.wrapping_sub(start) < len)
             || self.heap.was_freed(address)
-            || self.host().is_some_and(|host| host.was_freed(address))
+            || self.host().is_some_and(|host| host.was_freed(address));
+        was && self.find(address).is_none()
     }
     /// Whether there is any [`Memory::tail`].
     pub fn has_tails(&self) -> bool {

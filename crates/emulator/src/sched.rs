@@ -88,12 +88,12 @@ impl Shared {
     }
 }
 
-/// What a launch needs to look for races in device memory, if it is to.
-pub fn races(dispatch: &Dispatch, strict: Option<Kinds>) -> Option<Arc<Races>> {
+/// What a launch on so many threads needs to look for races in device memory, if it is to.
+pub fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize) -> Option<Arc<Races>> {
     let wanted = strict.is_some_and(|kinds| kinds.contains(FindingKind::MemoryRace.into()));
     let waves = dispatch.waves(dispatch.workgroup.iter().product());
     (wanted && dispatch.all_waves() > 1)
-        .then(|| Arc::new(Races::new(dispatch.groups(), waves, writes_back(dispatch.facts.generation()))))
+        .then(|| Arc::new(Races::new(dispatch.groups(), waves, writes_back(dispatch.facts.generation()), workers)))
 }
 
 /// Numbers of pieces of scratch memory.

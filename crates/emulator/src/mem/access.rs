@@ -52,7 +52,7 @@ pub struct Rows {
 
 /// Performs the action on all lanes of `at.mask`.
 pub fn perform(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
-    notice::device(w, action, rows, at);
+    let _passage = notice::device(w, action, rows, at);
     if at.stride == 4 && at.mask != 0 && whole_words(w, action, rows, at) {
         return Flow::Next;
     }

@@ -24,11 +24,11 @@ impl Kernel for Words {
         let encoded = Encoded(op.imm2);
         let Some(places) = places(w, op, encoded) else { return flat::global(w, op) };
         let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
-        if w.is_watched {
+        let _passage = w.is_watched.then(|| {
             let mut at = Addresses { lane: [0; 64], mask: w.exec(), stride: 4 };
             flat::global_addresses(w, op, &mut at.lane);
-            notice::device(w, encoded.action(), rows, &at);
-        }
+            notice::device(w, encoded.action(), rows, &at)
+        });
         for (k, place) in places.iter().enumerate() {
             let Some((at, is_run)) = *place else { continue };
             for word in 0..usize::from(rows.words) {

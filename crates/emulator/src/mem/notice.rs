@@ -30,13 +30,15 @@ pub fn lds_words(w: &mut Wave, action: Action, rows: Rows, base: &[u32; 64], off
     observe::lds(w, action, rows, &offsets, mask);
 }
 
-/// An access to device memory: global or scratch.
+/// An access to device memory: global or scratch, which is to be made while what this gives lives.
 #[inline(always)]
-pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
-    if w.is_watched {
-        strict::device(w, action, rows, at);
-        observe::device(w, action, rows, at);
+pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> strict::Passage {
+    if !w.is_watched {
+        return strict::Passage::default();
     }
+    let passage = strict::device(w, action, rows, at);
+    observe::device(w, action, rows, at);
+    passage
 }
 
 /// An access whose bytes lie apart: `place` gives each one's address.

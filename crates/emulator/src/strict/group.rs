@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::Party;
 use super::cells::{Cells, Conflict, Toucher};
 use super::order::{AccessId, Actor, Clock, Order, Relation};
-use super::race::Watched;
+use super::race::{Passage, Watched};
 use crate::mem::access::in_a_row;
 use crate::mem::engine::Engine;
 use crate::mem::lanes;
@@ -146,6 +146,11 @@ impl Group {
     /// What is known of accesses to device memory, if races there are looked for.
     pub fn races(&mut self) -> Option<(&Order, &mut Watched)> {
         Some((&self.order, self.races.as_mut()?))
+    }
+
+    /// Waits until no other thread stores to the same pages of device memory, if races there are looked for.
+    pub fn enter(&self, addresses: impl Iterator<Item = u64>, size: u64) -> Passage {
+        self.races.as_ref().map_or_else(Passage::default, |races| races.enter(addresses, size))
     }
 
     pub fn arrive(&mut self, wave: u16, barrier: u32, completes: bool) {

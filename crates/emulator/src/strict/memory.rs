@@ -11,6 +11,7 @@ use luthier_isa::Reg;
 use super::cells::{Conflict, Touch, Toucher};
 pub use super::engine::{arrived, barrier, defer, landed, transfer};
 use super::order::Relation;
+pub use super::race::Passage;
 use super::race::wave as races;
 use super::runs::Runs;
 use super::{Party, Strict, tails};
@@ -117,19 +118,23 @@ pub fn lds(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: 
     with(w, |strict, w| strict.lds(w, action, rows, offsets, mask));
 }
 
-/// Before an access to device memory: global or scratch.
-pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
+/// Before an access to device memory: global or scratch. Other threads' stores there wait for what it gives.
+pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Passage {
     let (words, each) = match action {
         Action::Load(t) | Action::Store(t) => pieces(t, rows),
         Action::Atomic(..) => (rows.words.into(), 4),
     };
+    let mut passage = Passage::default();
     if at.stride == 4 {
-        races::lanes_at(w, action, rows, at, u64::from(words) * u64::from(each));
+        let size = u64::from(words) * u64::from(each);
+        passage = races::enter(w, action, at, size);
+        races::lanes_at(w, action, rows, at, size);
     }
     with(w, |strict, w| strict.device(action, rows, at, w.memory.calls()));
     if at.stride == 4 {
         tails::lanes_at(w, action, rows, at, u64::from(words) * u64::from(each));
     }
+    passage
 }
 
 /// Before a scalar access.

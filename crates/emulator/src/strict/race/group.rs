@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::cells::{Stamp, page_of};
 use super::coherence::ALL;
+use super::gate::Passage;
 use super::known::{Done, Known, Told};
 use super::touch::Run;
 use super::{Races, lock};
@@ -74,6 +75,8 @@ pub struct Watched {
     acquired: Vec<Acquired>,
     /// Of them.
     version: usize,
+    /// Some wave has, by an access that is not atomic.
+    pub(super) has_stored: bool,
     /// Room for what an access touches.
     pub(super) touched: Vec<Run>,
 }
@@ -89,8 +92,14 @@ impl Watched {
             races,
             acquired: Vec::new(),
             version: 0,
+            has_stored: false,
             touched: Vec::new(),
         }
+    }
+
+    /// As [`Passage::enter`].
+    pub fn enter(&self, addresses: impl Iterator<Item = u64>, size: u64) -> Passage {
+        Passage::enter(&self.races, addresses, size)
     }
 
     pub(super) fn who(&self, wave: u16) -> u32 {

@@ -76,6 +76,10 @@ impl Told {
         }
         known.add(self.who, &Happened { done: self.done, writes: smallvec![write] });
     }
+    /// At most so many waves are told of.
+    pub fn waves(&self) -> usize {
+        1 + self.mates.len() + self.others.0.len()
+    }
     pub fn is_same(&self, other: &Told) -> bool {
         self.done == other.done && Arc::ptr_eq(&self.mates, &other.mates) && Arc::ptr_eq(&self.others, &other.others)
     }

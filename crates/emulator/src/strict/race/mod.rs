@@ -12,6 +12,7 @@
 
 pub mod cells;
 pub mod coherence;
+mod gate;
 mod group;
 pub mod known;
 mod touch;
@@ -20,9 +21,12 @@ pub(super) mod wave;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cells::{Pages, Stamp};
+use gate::Gate;
+pub use gate::Passage;
 pub use group::Watched;
 use known::{History, Known, Told};
 pub use touch::{Access, Race};
@@ -37,6 +41,10 @@ pub struct Races {
     meetings: Mutex<HashMap<u64, Known>>,
     /// Of chains, so far.
     changes: AtomicU64,
+    /// What atomics of several lanes that bring nothing back may still add to chains.
+    room: AtomicU64,
+    /// Of several threads.
+    gate: Option<Gate>,
     groups: [u32; 3],
     /// Waves of a whole workgroup.
     waves: u32,
@@ -53,6 +61,8 @@ struct Shard {
 type Chains = HashMap<u64, (Known, u64)>;
 
 const SHARDS: usize = 64;
+/// What is known of so many waves, of all words together: enough for signals, and little time for histograms.
+const ROOM: u64 = 1 << 20;
 
 /// A map whose keys count something: pages, waves.
 type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
@@ -83,14 +93,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Races {
-    /// For a launch of so many workgroups of so many waves.
-    pub fn new(groups: [u32; 3], waves: u32, writes_back: bool) -> Races {
+    /// For a launch of so many workgroups of so many waves, on so many threads.
+    pub fn new(groups: [u32; 3], waves: u32, writes_back: bool, workers: usize) -> Races {
         Races {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             told: (0..SHARDS).map(|_| Mutex::default()).collect(),
             nothing: Arc::default(),
             meetings: Mutex::default(),
             changes: AtomicU64::new(0),
+            room: AtomicU64::new(ROOM),
+            gate: (workers > 1).then(Gate::default),
             groups,
             waves: waves.max(1),
             writes_back,
@@ -107,6 +119,12 @@ impl Races {
 
     fn tell(&self, seq: u32, told: Told) {
         self.histories(told.who).entry(told.who).or_default().push(seq, told);
+    }
+
+    /// Whether there is room to remember what an atomic tells on so many words.
+    fn affords(&self, told: &Told, words: usize) -> bool {
+        let needed = (told.waves() * words) as u64;
+        self.room.fetch_update(Relaxed, Relaxed, |room| room.checked_sub(needed)).is_ok()
     }
 
     fn told(&self, by: &Stamp) -> Option<Told> {

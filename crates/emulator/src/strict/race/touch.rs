@@ -115,6 +115,8 @@ struct Progress<'a> {
     apart: u64,
     /// Whether the word there has been judged, and whether it gets what it holds.
     judged: Option<bool>,
+    /// Nothing orders the word's last writer and this store, both of an atomic variable.
+    beside: bool,
     writers: Judge,
     readers: Judge,
 }
@@ -154,10 +156,16 @@ impl Watched {
         let mut touched = std::mem::take(&mut self.touched);
         runs(places, access.size, !access.writes, &mut touched);
         let by = access.stamp(self.who(access.wave));
-        let joins = access.atomic.is_some_and(|returns| returns || places.len() == 1);
+        self.has_stored |= access.writes && access.atomic.is_none();
+        let joins = access.atomic.is_some_and(|returns| {
+            returns
+                || places.len() == 1
+                || self.has_stored && told.is_some_and(|told| races.affords(told, places.len()))
+        });
         let (writers, readers) = (Judge::default(), Judge::default());
         let at = touched.first().map_or(0, |run| run.start);
-        let mut progress = Progress { access, by, told, joins, run: 0, at, apart: 0, judged: None, writers, readers };
+        let mut progress =
+            Progress { access, by, told, joins, run: 0, at, apart: 0, judged: None, beside: false, writers, readers };
         let (mut found, mut nearby) = (None, false);
         while progress.run < touched.len() {
             let page = page_of(progress.at);
@@ -228,7 +236,7 @@ impl Watched {
             match writes {
                 true if judged == Some(true) => {}
                 true => {
-                    if progress.joins || !chains.is_empty() {
+                    if progress.joins || progress.beside || !chains.is_empty() {
                         self.tell_on(chains, at >> 2..next.div_ceil(4), page.get(Role::Writer, word), progress);
                     }
                     page.write(part, by);
@@ -253,25 +261,29 @@ impl Watched {
         by: &Stamp,
         progress: &mut Progress<'_>,
     ) -> Option<(Stamp, bool)> {
+        progress.beside = false;
         let roles = if progress.access.writes { &ROLES[..] } else { &ROLES[..1] };
         roles.iter().find_map(|&role| {
             let earlier = page.get(role, word)?;
-            let is_in_the_way = earlier.who != 0
+            let is_unordered = earlier.who != 0
                 && earlier.who != by.who
                 && earlier.has(by.bits & Stamp::BYTES)
-                && !progress.writers.clears(self, order, progress.access, earlier)
-                && !self.are_atomic(earlier, by);
-            is_in_the_way.then_some((*earlier, role == Role::Writer))
+                && !progress.writers.clears(self, order, progress.access, earlier);
+            if is_unordered && self.are_atomic(earlier, by) {
+                progress.beside |= role == Role::Writer && progress.access.atomic.is_none();
+                return None;
+            }
+            is_unordered.then_some((*earlier, role == Role::Writer))
         })
     }
 
     /// What is told on words that are about to be written: an atomic adds to what those before it told, a store begins
-    /// anew. `writer` is who wrote them last.
+    /// anew, unless whoever looks may find either what it stores or what was there. `writer` is who wrote them last.
     #[cold]
     fn tell_on(&self, chains: &mut Chains, words: Range<u64>, writer: Option<&Stamp>, progress: &Progress<'_>) {
         let (access, Some(told)) = (progress.access, progress.told) else { return };
         for word in words {
-            if progress.joins {
+            if progress.joins || progress.beside {
                 let (known, changed) = chains.entry(word).or_insert_with(|| {
                     let mut known = Known::default();
                     if let Some(writer) = writer.filter(|writer| self.is_told_by(access.wave, writer))

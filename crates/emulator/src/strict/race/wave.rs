@@ -1,7 +1,7 @@
 //! A wave's accesses to device memory, as the search for races sees them.
 
 use super::coherence::{ALL, CacheControl, Scope};
-use super::{Access, Race};
+use super::{Access, Passage, Race};
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
 use crate::mem::{Action, lanes};
@@ -15,6 +15,15 @@ pub struct Suspect {
     access: Access,
     race: Race,
     by_lanes: bool,
+}
+
+/// Before a store of lanes to device memory is judged, each lane's of `size` bytes.
+pub fn enter(w: &Wave, action: Action, at: &Addresses, size: u64) -> Passage {
+    let (Action::Store(_), Some(strict)) = (action, &w.strict) else { return Passage::default() };
+    match at.mask & !strict.scratch.lanes(at) {
+        0 => Passage::default(),
+        mask => strict.group.borrow().enter(lanes(mask).map(|lane| at.lane[lane]), size),
+    }
 }
 
 /// Before an access of lanes to device memory, each to `size` bytes in one piece.
