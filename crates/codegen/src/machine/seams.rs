@@ -123,6 +123,9 @@ impl<'a> Seam<'a> {
                 done[n] += 1;
                 self.remedy(ops, remedy, out)?;
             }
+            if code.paths.is_some() && code.facts.len() > WINDOW {
+                self.wait_for_scalars(ops, out)?;
+            }
         }
         if let Some(paths) = &code.paths {
             self.pass_through(code, paths);
@@ -177,8 +180,20 @@ impl<'a> Seam<'a> {
     fn first_need(&self, code: &Code, done: &[u8]) -> Option<(usize, Remedy)> {
         match &code.paths {
             Some(paths) => paths.first.iter().find_map(|way| self.need_on(code, way.iter().copied(), done)),
+            // Scalars that nobody has waited for are so however much later they are read.
+            None if Scalars::matter(self.mode) => self.need_on(code, 0..code.facts.len(), done),
             None => self.need_on(code, 0..code.facts.len().min(WINDOW), done),
         }
+    }
+
+    /// Waits for scalars that were written, as who reads them cannot be seen from here.
+    fn wait_for_scalars(&mut self, ops: &Operations, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
+        let waits = |seam: &Self| seam.states().iter().find_map(|state| state.unwaited(seam.mode));
+        for _ in 0..4 {
+            let Some(remedy) = waits(self) else { break };
+            self.remedy(ops, remedy, out)?;
+        }
+        Ok(())
     }
 
     fn need_on(&self, code: &Code, way: impl Iterator<Item = usize>, done: &[u8]) -> Option<(usize, Remedy)> {
