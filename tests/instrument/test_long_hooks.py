@@ -37,7 +37,7 @@ class Long(lt.Tool):
     @lt.hook
     def straight(seen: lt.ptr[lt.u32], vcc: lt.u32, a: lt.u32, b: lt.u32):
         x: lt.u32 = a
-        for i in range(12):
+        for _ in range(12):
             x = (x ^ 0x5BD1) * 77 + b
         seen[lt.lane_id()] = x ^ vcc
 
@@ -45,7 +45,7 @@ class Long(lt.Tool):
     def branching(seen: lt.ptr[lt.u32], vcc: lt.u32, a: lt.u32, b: lt.u32):
         x: lt.u32 = a
         if a & 1:
-            for i in range(12):
+            for _ in range(12):
                 x = (x ^ 0x5BD1) * 77 + b
         if x & 4:
             x = x // (b + 3)

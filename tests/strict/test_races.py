@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import compiled
 import numpy as np
 import pytest
@@ -213,65 +211,6 @@ def test_mended_versions_are_clean_unoptimised_and_in_any_order(name):
         for level in ("O0", "O3"):
             findings, out = run(name, "right", "gfx942", level, schedule=schedule)
             assert not findings, findings
-
-
-CONTENDED = """
-#define AGENT __HIP_MEMORY_SCOPE_AGENT
-#define ONCE for (bool first = local_x() == 0; first; first = false)
-
-KERNEL compare_and_swap(u32 *word, u32 *count, u32 rounds, u32 groups) {
-    ONCE for (u32 round = 0; round < rounds; round++) {
-        u32 zero = 0;
-        while (!__hip_atomic_compare_exchange_strong(word, &zero, 1, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED, AGENT))
-            zero = 0;
-        count[0] += 1;
-        __hip_atomic_store(word, 0, __ATOMIC_RELEASE, AGENT);
-    }
-}
-KERNEL exchange(u32 *word, u32 *count, u32 rounds, u32 groups) {
-    ONCE for (u32 round = 0; round < rounds; round++) {
-        while (__hip_atomic_exchange(word, 1, __ATOMIC_ACQUIRE, AGENT) != 0) {}
-        count[0] += 1;
-        __hip_atomic_exchange(word, 0, __ATOMIC_RELEASE, AGENT);
-    }
-}
-KERNEL take_turns(u32 *word, u32 *count, u32 rounds, u32 groups) {
-    ONCE for (u32 round = 0; round < rounds; round++) {
-        u32 turn = __hip_atomic_fetch_add(word, 1, __ATOMIC_RELAXED, AGENT);
-        while (__hip_atomic_load(word + 1, __ATOMIC_ACQUIRE, AGENT) != turn) {}
-        count[0] += 1;
-        __hip_atomic_store(word + 1, turn + 1, __ATOMIC_RELEASE, AGENT);
-    }
-}
-// The last one of each round sets back what all have counted in, by a plain store, and lets the others go on.
-KERNEL meet(u32 *word, u32 *count, u32 rounds, u32 groups) {
-    ONCE for (u32 round = 1; round <= rounds; round++) {
-        count[group_x()] = round;
-        if (__hip_atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL, AGENT) == groups - 1) {
-            word[0] = 0;
-            u32 sum = 0;
-            for (u32 group = 0; group < groups; group++)
-                sum += count[group];
-            count[groups] = sum;
-            __hip_atomic_store(word + 1, round, __ATOMIC_RELEASE, AGENT);
-        }
-        while (__hip_atomic_load(word + 1, __ATOMIC_ACQUIRE, AGENT) != round) {}
-    }
-}
-"""
-
-
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", ["compare_and_swap", "exchange", "take_turns", "meet"])
-def test_workgroups_on_several_threads_that_keep_each_other_out_are_clean(name, target):
-    code, groups, rounds = compiled.build(CONTENDED, target), 24, 5
-    for threads in (1, 2, 4):
-        device = lt.Device(target, threads=threads)
-        for _ in range(int(os.environ.get("LUTHIER_CONTENDED", "3"))):
-            word, count = np.zeros(2, np.uint32), np.zeros(groups + 1, np.uint32)
-            result = device.run(code, name, blocks=groups, block=LANES, args=[word, count, rounds, groups], strict=True)
-            assert not result.findings, (threads, result.findings)
-            assert count[groups if name == "meet" else 0] == groups * rounds
 
 
 def test_races_are_looked_for_only_where_wanted():

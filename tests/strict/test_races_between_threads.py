@@ -13,6 +13,7 @@ import luthier as lt
 
 TARGETS = ["gfx90a", "gfx942", "gfx1100", "gfx1201", "gfx1250"]
 GROUPS, LANES = 4, 32
+ROUNDS = int(os.environ.get("LUTHIER_RACE_ROUNDS", "15"))
 
 SOURCE = """
 #define INLINE __attribute__((device, always_inline)) static inline
@@ -106,12 +107,11 @@ def findings(device: lt.Device, name: str, **more) -> list:
     return result.findings
 
 
-# LUTHIER_RACE_ROUNDS=1000 for more.
 @pytest.mark.parametrize("name, target", [(n, t) for n in EXPECTED for t in (MARKED if n == "boxes" else TARGETS)])
 def test_who_comes_first_makes_no_findings(name, target):
     for threads in (2, 4):
         device = lt.Device(target, threads=threads)
-        for _ in range(int(os.environ.get("LUTHIER_RACE_ROUNDS", "15"))):
+        for _ in range(ROUNDS):
             assert not findings(device, name)
 
 
@@ -124,3 +124,54 @@ def test_whoever_reads_the_first_of_two_stores_knows_it_after_the_second(target)
 
 def test_two_stores_in_any_order_are_reported_where_stores_say_nothing():
     assert findings(lt.Device("gfx90a", threads=1), "boxes")
+
+
+CONTENDED = """
+#define AGENT __HIP_MEMORY_SCOPE_AGENT
+#define ONCE for (bool first = local_x() == 0; first; first = false)
+
+KERNEL compare_and_swap(u32 *word, u32 *count, u32 rounds, u32 groups) {
+    ONCE for (u32 round = 0; round < rounds; round++) {
+        u32 zero = 0;
+        while (!__hip_atomic_compare_exchange_strong(word, &zero, 1, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED, AGENT))
+            zero = 0;
+        count[0] += 1;
+        __hip_atomic_store(word, 0, __ATOMIC_RELEASE, AGENT);
+    }
+}
+KERNEL exchange(u32 *word, u32 *count, u32 rounds, u32 groups) {
+    ONCE for (u32 round = 0; round < rounds; round++) {
+        while (__hip_atomic_exchange(word, 1, __ATOMIC_ACQUIRE, AGENT) != 0) {}
+        count[0] += 1;
+        __hip_atomic_exchange(word, 0, __ATOMIC_RELEASE, AGENT);
+    }
+}
+// The last one of each round sets back what all have counted in, by a plain store, and lets the others go on.
+KERNEL meet(u32 *word, u32 *count, u32 rounds, u32 groups) {
+    ONCE for (u32 round = 1; round <= rounds; round++) {
+        count[group_x()] = round;
+        if (__hip_atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL, AGENT) == groups - 1) {
+            word[0] = 0;
+            u32 sum = 0;
+            for (u32 group = 0; group < groups; group++)
+                sum += count[group];
+            count[groups] = sum;
+            __hip_atomic_store(word + 1, round, __ATOMIC_RELEASE, AGENT);
+        }
+        while (__hip_atomic_load(word + 1, __ATOMIC_ACQUIRE, AGENT) != round) {}
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["compare_and_swap", "exchange", "meet"])
+def test_workgroups_on_several_threads_that_keep_each_other_out_are_clean(name, target):
+    code, groups, rounds = compiled.build(CONTENDED, target), 24, 5
+    for threads in (1, 2, 4):
+        device = lt.Device(target, threads=threads)
+        for _ in range(ROUNDS // 3):
+            word, count = np.zeros(2, np.uint32), np.zeros(groups + 1, np.uint32)
+            result = device.run(code, name, blocks=groups, block=LANES, args=[word, count, rounds, groups], strict=True)
+            assert not result.findings, (threads, result.findings)
+            assert count[groups if name == "meet" else 0] == groups * rounds

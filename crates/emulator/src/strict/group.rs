@@ -148,7 +148,7 @@ impl Group {
         Some((&self.order, self.races.as_mut()?))
     }
 
-    /// Waits until no other thread stores to the same pages of device memory, if races there are looked for.
+    /// Waits until no other thread stores to the same pieces of device memory, if races there are looked for.
     pub fn enter(&self, addresses: impl Iterator<Item = u64>, size: u64) -> Passage {
         self.races.as_ref().map_or_else(Passage::default, |races| races.enter(addresses, size))
     }
