@@ -5,6 +5,7 @@ Each in a process of its own, whose main thread is interrupted by a timer of ano
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -143,3 +144,62 @@ print(late)
 
 def test_instrumenting_is_interrupted(spin, tmp_path):
     assert _interrupted(tmp_path, INSTRUMENTING, spin) < LATE
+
+
+EXITING = """
+import ctypes, os, signal, sys, threading, time
+# Runs last of all that is done at exit: by then all of LLVM that can be destroyed is.
+ctypes.CDLL(None).__cxa_atexit(ctypes.CDLL(None).usleep, ctypes.c_void_p(200_000), None)
+import luthier as lt
+
+class Slow(lt.Tool):
+    '''A hook that LLVM compiles anew for each of its constants.'''
+    out = lt.DeviceArray(lt.u64, 4)
+
+    @lt.hook
+    def work(out: lt.ptr[lt.u64], n: lt.u64):
+        x: lt.u64 = n
+        for i in range(20):
+            x = x * 3 + n
+            if x % 7 == 3:
+                x = x // 5
+        lt.wave_atomic_add(out, x)
+
+    def on_kernel(self, kernel):
+        for n in range(20):
+            kernel.insert_before(kernel.instructions[0], self.work, self.out, n)
+        compiling.set()
+
+compiling = threading.Event()
+
+def instrument():
+    lt.instrument(sys.argv[1], [Slow()], kernels=["store"])
+
+def interrupt():
+    compiling.wait()
+    time.sleep(float(sys.argv[2]))
+    os.kill(os.getpid(), signal.SIGINT)
+
+if sys.argv[3] == "interrupted":
+    threading.Thread(target=interrupt).start()
+    try:
+        instrument()
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+else:
+    threading.Thread(target=instrument, daemon=True).start()
+    compiling.wait()
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("how", ["interrupted", "daemon"])
+@pytest.mark.parametrize("moment", [0, 0.01, 0.02, 0.03, 0.04])
+def test_the_process_can_end_while_llvm_works(spin, moment, how, tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(EXITING)
+    command = [sys.executable, str(file), str(spin), str(moment), how]
+    environment = os.environ | {"LUTHIER_CACHE": "off"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -4,12 +4,9 @@ use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-#[cfg(feature = "llvm")]
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
-#[cfg(feature = "llvm")]
-use std::time::Duration;
 
+use luthier_emulator::EmuError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -89,14 +86,15 @@ pub fn listening<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + S
 }
 
 fn caught<T: Send>(work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
-    let work = move || panic::catch_unwind(AssertUnwindSafe(work));
-    let done = if is_forked() {
-        // Of rayon's own threads, which the parent may have started, a child has none.
-        luthier_emulator::pool().map_err(device_error)?.install(work)
-    } else {
-        work()
-    };
-    done.unwrap_or_else(|payload| Err(internal(&*payload)))
+    match panic::catch_unwind(AssertUnwindSafe(|| on_own_threads(work))) {
+        Ok(done) => done.map_err(device_error)?,
+        Err(payload) => Err(internal(&*payload)),
+    }
+}
+
+/// Does work that may use rayon's threads. A fork has none of those that its parent may have started, and uses others.
+pub fn on_own_threads<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, EmuError> {
+    if is_forked() { Ok(luthier_emulator::pool()?.install(work)) } else { Ok(work()) }
 }
 
 /// This process is a fork of the one that imported the module.
@@ -131,31 +129,8 @@ impl Signals {
     }
 }
 
-/// As [`guard`], for work that cannot listen: it is done in a thread of its own, and left alone to end when a signal handler
-/// raises.
-#[cfg(feature = "llvm")]
-pub fn in_background<T: Send + 'static>(
-    py: Python<'_>,
-    work: impl FnOnce() -> PyResult<T> + Send + 'static,
-) -> PyResult<T> {
-    let signals = Signals::default();
-    let (done, result) = mpsc::sync_channel(1);
-    std::thread::spawn(move || done.send(caught(work)));
-    py.detach(move || {
-        loop {
-            match result.recv_timeout(Duration::from_millis(20)) {
-                Ok(result) => return result,
-                Err(RecvTimeoutError::Timeout) if signals.quiet() => {}
-                _ => {
-                    return signals
-                        .or(Err(Class::Internal.error("internal error, please report it: a thread is gone")));
-                }
-            }
-        }
-    })
-}
-
-fn internal(payload: &(dyn std::any::Any + Send)) -> PyErr {
+/// An InternalError of what a panic leaves.
+pub fn internal(payload: &(dyn std::any::Any + Send)) -> PyErr {
     let noted = LAST_PANIC.lock().ok().and_then(|mut last| last.take());
     let text = noted
         .or_else(|| payload.downcast_ref::<&str>().map(|s| s.to_string()))

@@ -18,12 +18,30 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
-use crate::error::{Class, guard, in_background};
+use crate::background::in_background;
+use crate::error::{Class, guard};
 use crate::json::to_python;
 use crate::program::PyProgram;
 
 /// A hook: its tree as JSON, and the file that it stands in.
 type Source = (String, String);
+
+/// Why a plan is refused. It becomes an exception on the thread that asked: the one that works must not need Python.
+enum Refused {
+    Argument(String),
+    Instrument(CodegenError),
+    Hook(HookError, Option<Source>),
+}
+
+impl From<Refused> for PyErr {
+    fn from(refused: Refused) -> PyErr {
+        match refused {
+            Refused::Argument(why) => Class::Argument.error(why),
+            Refused::Instrument(error) => Class::Instrument.error(error),
+            Refused::Hook(error, hook) => hook_error(&error, hook.as_ref()),
+        }
+    }
+}
 
 /// Whether hooks can be placed in code for a processor, ``gfx90a`` say.
 #[pyfunction]
@@ -62,14 +80,14 @@ pub fn instrument<'py>(
     let lifted = program.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
     let (arguments, insertions) = (arguments.to_owned(), insertions.to_owned());
-    let result = in_background(py, move || {
+    let result = in_background::<_, Refused>(py, move || {
         let mode = lifted.program.mode();
-        let raw: Vec<Arc<[Inst]>> = assembly.iter().map(|text| assembled(mode, text)).collect::<PyResult<_>>()?;
-        let args: Vec<Vec<Arg>> = serde_json::from_str(&arguments).map_err(|e| Class::Argument.error(e))?;
+        let raw: Vec<Arc<[Inst]>> = assembly.iter().map(|text| assembled(mode, text)).collect::<Result<_, _>>()?;
+        let args: Vec<Vec<Arg>> = serde_json::from_str(&arguments).map_err(|e| Refused::Argument(e.to_string()))?;
         let args: Vec<Arc<[Arg]>> = args.into_iter().map(Into::into).collect();
         let tables = Tables { hooks: hooks.len(), args: &args, raw: &raw };
         let plan = Plan {
-            hooks: hooks.iter().map(template_source).collect::<PyResult<_>>()?,
+            hooks: hooks.iter().map(template_source).collect::<Result<_, _>>()?,
             variables: variables
                 .into_iter()
                 .map(|(name, size, align, init)| Variable { name, size, align, init })
@@ -83,8 +101,8 @@ pub fn instrument<'py>(
         let made =
             luthier_codegen::instrument_lifted(&lifted.object, &lifted.program, &plan).map_err(
                 |error| match error {
-                    CodegenError::Hook { index, error } => hook_error(&error, hooks.get(index)),
-                    other => Class::Instrument.error(other),
+                    CodegenError::Hook { index, error } => Refused::Hook(error, hooks.get(index).cloned()),
+                    other => Refused::Instrument(other),
                 },
             )?;
         Ok((made.bytes, report(&made.report, &names)))
@@ -100,8 +118,8 @@ pub fn assemble_text(py: Python<'_>, program: &PyProgram, text: String) -> PyRes
     guard(py, move || Ok(assembled(mode, &text)?.iter().map(ToString::to_string).collect()))
 }
 
-fn assembled(mode: Mode, text: &str) -> PyResult<Arc<[Inst]>> {
-    assemble(mode, text).map(Into::into).map_err(|reason| Class::Argument.error(format!("the assembly text: {reason}")))
+fn assembled(mode: Mode, text: &str) -> Result<Arc<[Inst]>, Refused> {
+    assemble(mode, text).map(Into::into).map_err(|reason| Refused::Argument(format!("the assembly text: {reason}")))
 }
 
 /// Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: nobody else may write to it.
@@ -113,7 +131,7 @@ pub fn keep_hooks(folder: Option<PathBuf>) {
 /// Does for a processor what compiling the first hook has to wait for.
 #[pyfunction]
 pub fn warm_up(py: Python<'_>, processor: String) -> PyResult<()> {
-    in_background(py, move || {
+    in_background::<_, Refused>(py, move || {
         let target = Target::from_name(&processor);
         for mode in Mode::all().filter(|mode| Some(mode.target()) == target) {
             // A processor without hooks says so when there is one.
@@ -127,13 +145,13 @@ pub fn warm_up(py: Python<'_>, processor: String) -> PyResult<()> {
 static MODULES: OnceLock<Mutex<HashMap<String, Arc<HookModule>>>> = OnceLock::new();
 const MOST_MODULES: usize = 256;
 
-fn template_source((tree, file): &Source) -> PyResult<Arc<dyn TemplateSource>> {
+fn template_source((tree, file): &Source) -> Result<Arc<dyn TemplateSource>, Refused> {
     let mut modules = MODULES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = modules.get(tree) {
         return Ok(known.clone());
     }
     let module = HookModule::new(&HookSource::Tree(tree.clone()));
-    let module = Arc::new(module.map_err(|error| hook_error(&error, Some(&(tree.clone(), file.clone()))))?);
+    let module = Arc::new(module.map_err(|error| Refused::Hook(error, Some((tree.clone(), file.clone()))))?);
     if modules.len() >= MOST_MODULES {
         modules.clear();
     }
@@ -153,8 +171,8 @@ struct Tables<'a> {
 const RECORD: usize = 32;
 
 impl Tables<'_> {
-    fn insertions(&self, bytes: &[u8]) -> PyResult<Vec<Insertion>> {
-        let wrong = || Class::Argument.error("the insertions are malformed");
+    fn insertions(&self, bytes: &[u8]) -> Result<Vec<Insertion>, Refused> {
+        let wrong = || Refused::Argument("the insertions are malformed".to_owned());
         let (records, rest) = bytes.as_chunks::<RECORD>();
         if !rest.is_empty() {
             return Err(wrong());

@@ -9,6 +9,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | `background` | work that cannot listen to signals |
 //! | `descriptor` | kernel descriptors and target ids |
 //! | `device` | the mock device |
 //! | `error` | Rust errors and panics as Python exceptions |
@@ -20,6 +21,8 @@
 //! | `program` | lifted code: functions, blocks, instructions |
 //! | `text` | annotated assembly |
 
+#[cfg(feature = "llvm")]
+mod background;
 mod descriptor;
 mod device;
 mod error;
@@ -60,6 +63,8 @@ mod core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::error::keep_panics_quiet();
+        #[cfg(feature = "llvm")]
+        crate::background::at_exit(module.py())?;
         let targets = luthier_emulator::TARGETS.map(|target| target.name());
         module.add("TARGETS", PyTuple::new(module.py(), targets)?)?;
         let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;

@@ -29,7 +29,7 @@ use llvm_sys::{
 };
 use luthier_isa::Mode;
 
-use super::processor;
+use super::{jobs::Job, processor};
 
 /// No operating system: shader parts are allowed, and global addresses are taken relative to the PC.
 pub const TRIPLE: &str = "amdgcn--";
@@ -47,16 +47,21 @@ thread_local! {
 
 /// Does `work` on a thread of LLVM's.
 pub fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    let job = Job::start().ok_or("nothing is compiled any more, as the process ends")?;
     start();
     let (sender, receiver) = mpsc::channel();
-    let job = move || {
+    let thread = move || {
         let to = sender.clone();
-        WAITING.set(Some(Box::new(move |reason| drop(to.send(Err(reason))))));
+        // Goes with the thread's work, or when LLVM gives up: a thread that rests is no work.
+        WAITING.set(Some(Box::new(move |reason| {
+            drop(to.send(Err(reason)));
+            drop(job);
+        })));
         let answer = work();
         WAITING.set(None);
         drop(sender.send(answer));
     };
-    let spawned = std::thread::Builder::new().name("llvm".to_owned()).stack_size(STACK).spawn(job);
+    let spawned = std::thread::Builder::new().name("llvm".to_owned()).stack_size(STACK).spawn(thread);
     spawned.map_err(|e| format!("no thread could be started: {e}"))?;
     receiver.recv().unwrap_or_else(|_| Err("LLVM gave no answer".to_owned()))
 }

@@ -14,6 +14,7 @@
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
 //! | `llvm`, `compile` | LLVM: IR to object |
+//! | `jobs` | what LLVM is at work on when the process ends |
 //! | `kept` | objects that LLVM has made, in files |
 //! | `object` | object to instructions and relocations |
 //! | `processor` | what differs between processors |
@@ -31,6 +32,7 @@ mod compile;
 mod edit;
 mod guard;
 mod inline_asm;
+mod jobs;
 mod kept;
 mod library;
 mod llvm;
@@ -55,6 +57,7 @@ use luthier_isa::Mode;
 
 pub use assemble::assemble;
 pub use compile::first_argument as warm_up;
+pub use jobs::finish;
 pub use kept::keep_in;
 
 use self::{
