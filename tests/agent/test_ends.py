@@ -211,7 +211,7 @@ with Controller(lambda: [load("instr_count")]) as controller:
     free = os.dup(0)
     os.close(free)
     resource.setrlimit(resource.RLIMIT_NOFILE, (free, most[1]))
-    last.connect(controller.path)  # what waits for it has its number already
+    last.connect(controller.path)  # what waits for it may have its number already
     one.connect(controller.path)
     assert one.recv(100) == b""
     resource.setrlimit(resource.RLIMIT_NOFILE, most)
@@ -224,5 +224,5 @@ with Controller(lambda: [load("instr_count")]) as controller:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    trouble = "a message is of no known kind"
-    assert done.stdout == f"{[trouble, None, 'it cannot be listened to: Too many open files', trouble]}\n"
+    trouble, refused = "a message is of no known kind", "it cannot be listened to: Too many open files"
+    assert done.stdout in [f"{[trouble, last, refused, trouble]}\n" for last in (None, refused)]
