@@ -121,6 +121,19 @@ def test_a_child_without_exec_before_the_gpu_is_used_is_a_process_of_its_own():
     assert len(counts) == 2 and counts[0] == counts[1] > 0
 
 
+class Ends(Waves):
+    """The launches that are over."""
+
+    def __init__(self):
+        self.over = []
+
+    def on_complete(self, launch):
+        self.over.append(launch.number)
+
+    def on_exit(self, report):
+        report.result = sorted(self.over) or None
+
+
 class Half(Waves):
     """Launches half of each grid."""
 
@@ -141,6 +154,20 @@ def test_an_application_with_signals_and_an_intercept_queue_of_its_own_sees_what
     assert done.stdout == alone.stdout and done.results("waves") == [100 * 1024 // 64]
     [kernel] = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
     assert (kernel["launches"], kernel["instrumented"], kernel["unfinished"]) == (100, 100, 0)
+
+
+@pytest.mark.parametrize("tool", [Waves, Ends])
+def test_handlers_of_the_application_may_wait_for_launches(tool):
+    """The runtime has one thread for all handlers, the agent's among them."""
+    variables = {"MODULE": str(rocm.code_object("vecadd")), "HANDLERS": "20"}
+    alone = rocm.mock(rocm.host("in_handler"), **variables)
+    assert alone.stdout == "60 waits in handlers\n", alone.stderr
+    done = traced([tool], rocm.host("in_handler"), **variables)
+    assert done.stdout == alone.stdout
+    [kernel] = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
+    assert (kernel["launches"], kernel["instrumented"], kernel["unfinished"]) == (80, 80, 0)
+    if tool is Ends:
+        assert done.results("ends") == [list(range(80))]
 
 
 def test_a_packet_is_changed_and_the_gpu_gets_that():

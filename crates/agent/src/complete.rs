@@ -1,49 +1,48 @@
 //! When launches are over: a signal of ours stands in the packet, and what waits for the application's is told by us.
 //!
 //! A packet without a signal, if nobody wants to hear of its end, has its kernel's instead, which only counts.
+//!
+//! The runtime says that a signal has changed by calling a handler. It has one thread for all handlers, which one of the
+//! application's may hold up, to wait for a launch perhaps. So a thread of ours looks, too, and says what the runtime has not
+//! said in time.
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::calls::inside;
+use crate::followed::Under;
 use crate::hsa::{self, Handle, Packet};
 use crate::message::Said;
 use crate::runtime::Times;
-use crate::session::{COUNTERS, Session, current, lock};
+use crate::session::{COUNTERS, Session, current};
+use crate::thread;
 
-/// A launch under way.
-pub struct Under {
-    slot: usize,
-    number: u64,
-    agent: Handle,
-    ours: Handle,
-    /// The application's, or 0.
-    theirs: Handle,
-}
-
-/// Milliseconds.
-const PATIENCE: u32 = 1000;
 /// Where `amd_signal_t` has the times at which its kernel has begun and ended.
 const TIMES: usize = 32;
+/// How often our thread looks. A launch that is over twice is one of which the runtime has not said so in time.
+const LOOK: Duration = Duration::from_millis(2);
+/// How often it looks in vain before it sleeps until there is a launch.
+const IN_VAIN: u32 = 50;
 
 /// Has the controller told when a launch is over; false if that cannot be had.
-pub fn follow(session: &Session, agent: Handle, packet: &mut Packet, slot: usize, number: u64) -> bool {
-    let runtime = session.runtime();
-    let known = lock(&session.signals).pop();
-    let Some(ours) = known.or_else(|| runtime.signal()) else { return false };
+pub fn follow(session: &'static Session, agent: Handle, packet: &mut Packet, slot: usize, number: u64) -> bool {
+    static THREAD: Once = Once::new();
+    let (runtime, followed) = (session.runtime(), &session.followed);
+    let Some(ours) = followed.signal().or_else(|| runtime.signal()) else { return false };
     let theirs = Handle(packet.completion_signal());
-    lock(&session.under_way).insert(number, Under { slot, number, agent, ours, theirs });
-    // SAFETY: a signal of ours, and a handler that takes the launch's number.
-    let status = unsafe {
-        (runtime.signal_store)(ours, 1);
-        (runtime.signal_handler)(ours, hsa::LESS, 1, over, Handle(number).to_pointer())
-    };
+    // SAFETY: a signal of ours, which stands in no packet.
+    unsafe { (runtime.signal_store)(ours, 1) };
+    followed.add(Under { slot, number, agent, ours, theirs, late: false });
+    // SAFETY: a handler that takes the launch's number.
+    let status = unsafe { (runtime.signal_handler)(ours, hsa::LESS, 1, over, Handle(number).to_pointer()) };
     if status != hsa::SUCCESS {
-        lock(&session.under_way).remove(&number);
-        lock(&session.signals).push(ours);
+        followed.remove(number);
         return false;
     }
+    THREAD.call_once(|| thread::start(move || look(session)));
     packet.set_completion_signal(ours.0);
     true
 }
@@ -52,31 +51,45 @@ pub fn follow(session: &Session, agent: Handle, packet: &mut Packet, slot: usize
 unsafe extern "C" fn over(_value: i64, data: *mut c_void) -> bool {
     // A child does not get here: its runtime has no threads.
     let Some(session) = current() else { return false };
-    let mut all = lock(&session.under_way);
-    let Some(under) = all.remove(&Handle::of_pointer(data).0) else { return false };
-    session.finishing.fetch_add(1, Ordering::AcqRel);
-    drop(all);
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| inside(|| finished(session, &under))));
-    session.finishing.fetch_sub(1, Ordering::AcqRel);
-    if done.is_err() {
-        session.retire();
-    }
+    guarded(session, || session.followed.heard(Handle::of_pointer(data).0, |under| finished(session, under)));
     false
+}
+
+/// Looks for launches that are over, for ever.
+fn look(session: &Session) {
+    let mut in_vain = 0;
+    loop {
+        std::thread::sleep(LOOK);
+        guarded(session, || {
+            session.followed.found(
+                |under| is_over(session, under) && std::mem::replace(&mut under.late, true),
+                |under| finished(session, under),
+            )
+        });
+        in_vain = if session.followed.is_empty() { in_vain + 1 } else { 0 };
+        if in_vain == IN_VAIN {
+            session.followed.wait();
+            in_vain = 0;
+        }
+    }
 }
 
 /// Sees to the launches that are over and of which the runtime has said nothing yet: it, or the process, ends.
 pub fn settle(session: &Session) {
+    session.followed.found(|under| is_over(session, under), |under| finished(session, under));
+    // Another thread may be about to say so of others.
+    session.followed.finish();
+}
+
+fn is_over(session: &Session, under: &Under) -> bool {
     // SAFETY: signals that stand in packets are not destroyed while there is a runtime.
-    let is_over = |under: &Under| unsafe { (session.runtime().signal_load)(under.ours) } < 1;
-    let over: Vec<Under> =
-        lock(&session.under_way).extract_if(|_, under| is_over(under)).map(|(_, under)| under).collect();
-    over.iter().for_each(|under| finished(session, under));
-    // Another thread may be about to say so of others. If it is held up, the process ends all the same.
-    for _ in 0..PATIENCE {
-        if session.finishing.load(Ordering::Acquire) == 0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(1));
+    unsafe { (session.runtime().signal_load)(under.ours) < 1 }
+}
+
+/// A mistake of ours must not reach the runtime, nor end our thread.
+fn guarded(session: &Session, run: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(|| inside(run))).is_err() {
+        session.retire();
     }
 }
 
@@ -101,7 +114,6 @@ fn finished(session: &Session, under: &Under) {
         // SAFETY: as the packet processor would have done.
         unsafe { (runtime.signal_subtract)(under.theirs, 1) };
     }
-    lock(&session.signals).push(under.ours);
 }
 
 /// When a launch that is over began and ended, in nanoseconds; 0 if that is not known.

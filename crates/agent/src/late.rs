@@ -6,6 +6,7 @@ use crate::calls::inside;
 use crate::hsa::Handle;
 use crate::message::Said;
 use crate::session::{Session, current, lock};
+use crate::thread;
 
 /// A kernel whose original runs until the controller has answered.
 pub struct Late {
@@ -27,7 +28,7 @@ impl Waiting {
         static THREAD: Once = Once::new();
         lock(&self.kernels).push(kernel);
         self.come.notify_one();
-        THREAD.call_once(|| drop(std::thread::spawn(|| inside(instrument))));
+        THREAD.call_once(|| thread::start(|| inside(instrument)));
     }
 
     /// Waits until there is one.

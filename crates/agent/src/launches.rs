@@ -23,7 +23,7 @@ impl Session {
     }
 
     /// Has a dispatch packet for a GPU run what its kernel is to run.
-    pub fn direct(&self, agent: Handle, packet: &mut Packet) {
+    pub fn direct(&'static self, agent: Handle, packet: &mut Packet) {
         let address = packet.kernel_object();
         let known = self.code().kernel(address);
         let Some(kernel) = known.or_else(|| self.ask(address)) else { return };

@@ -13,8 +13,9 @@
 //! | [`wrap`] | what it puts in the table, for itself and for tools |
 //! | [`calls`], [`hip`] | calls that tools hear of; those of HIP |
 //! | [`code`] | what is loaded |
-//! | [`launches`], [`late`], [`complete`] | what a launch runs; at once or later; when it is over |
-//! | [`session`] | the agent of this process |
+//! | [`launches`], [`late`] | what a launch runs, at once or later |
+//! | [`complete`], [`followed`] | when a launch is over |
+//! | [`session`], [`thread`] | the agent of this process, and its threads |
 //! | [`message`], [`link`], [`memory`] | the controller: what is said, how, and shared memory |
 //!
 //! Invariants:
@@ -25,6 +26,7 @@
 pub mod calls;
 pub mod code;
 pub mod complete;
+pub mod followed;
 pub mod functions;
 pub mod hip;
 pub mod hsa;
@@ -36,6 +38,7 @@ pub mod message;
 pub mod runtime;
 pub mod session;
 pub mod table;
+pub mod thread;
 pub mod wrap;
 
 use std::ffi::c_char;
@@ -65,6 +68,9 @@ pub extern "C" fn OnUnload() {
     let done = catch_unwind(AssertUnwindSafe(|| {
         if let Some(session) = session::current().filter(|session| session.is_active()) {
             calls::inside(|| wrap::forget(session));
+        }
+        if let Some(session) = session::current() {
+            session.followed.end(true);
         }
     }));
     if done.is_err() {

@@ -1,6 +1,5 @@
 //! The agent in one process: the controller, and the runtime once there is one.
 
-use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -8,8 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::calls::{self, Before};
 use crate::code::Code;
-use crate::complete::Under;
-use crate::hsa::Handle;
+use crate::followed::Followed;
 use crate::late::Waiting;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
@@ -61,12 +59,8 @@ pub struct Session {
     socket: RawFd,
     calls: AtomicU64,
     pub launches: AtomicU64,
-    /// Launches that are followed to their end, by number.
-    pub under_way: Mutex<HashMap<u64, Under>>,
-    /// Threads that are about to say that one of them is over.
-    pub finishing: AtomicUsize,
-    /// Signals of launches that are over, to be used again.
-    pub signals: Mutex<Vec<Handle>>,
+    /// Launches that are followed to their end.
+    pub followed: Followed,
     /// Kernels that wait to be instrumented while their originals run.
     pub waiting: Waiting,
 }
@@ -131,6 +125,7 @@ pub extern "C" fn end() {
         }
         // Nothing is to leave this function.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wrap::finish(session)));
+        session.followed.end(false);
     }
 }
 
@@ -191,9 +186,7 @@ impl Session {
             active: AtomicBool::new(true),
             calls: AtomicU64::new(0),
             launches: AtomicU64::new(0),
-            under_way: Mutex::default(),
-            finishing: AtomicUsize::new(0),
-            signals: Mutex::default(),
+            followed: Followed::default(),
             waiting: Waiting::default(),
         })
     }
@@ -202,6 +195,7 @@ impl Session {
     pub fn attach(&self, table: Table, runtime: Runtime) {
         // If the runtime was shut down and is started again, its table is where it was.
         self.hsa.get_or_init(|| Hsa { table, runtime, gpus: OnceLock::new() });
+        self.followed.begin();
     }
 
     /// The runtime, in functions that only it calls.

@@ -93,7 +93,7 @@ fn of_the_process() -> &'static Session {
 }
 
 /// Looks at what was done. A mistake of ours must not reach the application.
-fn look(at: impl FnOnce(&Session)) {
+fn look(at: impl FnOnce(&'static Session)) {
     let session = of_the_process();
     if !session.is_active() || calls::is_inside() {
         return;
@@ -328,8 +328,6 @@ unsafe extern "C" fn define_read_only(
 pub fn forget(session: &Session) {
     complete::settle(session);
     session.leave_waiting(None);
-    lock(&session.under_way).clear();
-    lock(&session.signals).clear();
     let gone = session.code.write().unwrap_or_else(PoisonError::into_inner).clear();
     for object in gone {
         session.tell(&Said::Unloaded { object }, None);
