@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 
 import cli
 import pytest
@@ -190,6 +191,26 @@ def test_with_every_function_wrapped_nothing_changes(under):
             "__hipRegisterFatBinary",
         } <= names.keys()
         assert names.keys() <= {function.name for function in functions()}
+
+
+def test_functions_that_a_program_takes_from_the_library_itself_are_heard(under):
+    program = rocm.host("by_address")
+    alone = rocm.mock(program)
+    assert alone.stdout == "1 GPUs, 5a5a5a5a, 1, 1, 1\n", alone.stderr
+    done, [names], _ = under("Everything", program)
+    assert done.stdout == alone.stdout, done.stderr
+    called = {"hipGetDeviceCount", "hipMalloc", "hipMemset", "hipMemcpy", "hipFree"}
+    assert {name: count for name, count in names.items() if name in called} == dict.fromkeys(called, 1)
+
+
+def test_functions_that_ctypes_takes_from_the_library_are_heard_and_skipped(under):
+    script = """
+import ctypes
+hip, memory = ctypes.CDLL("libamdhip64.so.5"), ctypes.c_void_p()
+print([hip.hipMalloc(ctypes.byref(memory), size) for size in (4, 64)])
+"""
+    done, _, _ = under("Refuse", sys.executable, "-c", script)
+    assert done.stdout == "[0, 2]\n", done.stderr
 
 
 def test_functions_are_wrapped_and_unwrapped_while_the_program_runs(under):

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::calls;
+use crate::dlsym::real;
 use crate::session::{self, complain};
 
 /// `hipErrorNotSupported`.
@@ -19,22 +20,32 @@ pub fn original(function: usize, name: &str) -> Option<usize> {
 #[cold]
 fn resolve(function: usize, name: &str) -> Option<usize> {
     calls::inside(session::current_or_new);
+    let Some(address) = find(name) else {
+        complain(&format!("{name} is called, and HIP does not have it"));
+        return None;
+    };
+    calls::set_next(function, address);
+    Some(address)
+}
+
+/// Whether an address is HIP's own function of a number and name.
+pub fn is_original(function: usize, name: &str, address: usize) -> bool {
+    let known = calls::next(function);
+    if known != 0 { known == address } else { find(name) == Some(address) }
+}
+
+/// HIP's own function of a name.
+fn find(name: &str) -> Option<usize> {
     let text = CString::new(name).ok()?;
     // SAFETY: looks a name up in what was loaded after this library.
-    let mut found = unsafe { libc::dlsym(libc::RTLD_NEXT, text.as_ptr()) };
+    let mut found = unsafe { real()(libc::RTLD_NEXT, text.as_ptr()) };
     if found.is_null() {
         // Loaded by `dlopen`, for itself.
         let library = library()?;
         // SAFETY: as above.
-        found = unsafe { libc::dlsym(library, text.as_ptr()) };
+        found = unsafe { real()(library, text.as_ptr()) };
     }
-    if found.is_null() {
-        complain(&format!("{name} is called, and HIP does not have it"));
-        return None;
-    }
-    let address = found.expose_provenance();
-    calls::set_next(function, address);
-    Some(address)
+    (!found.is_null()).then(|| found.expose_provenance())
 }
 
 /// HIP's library, if it is loaded.

@@ -11,7 +11,7 @@
 //! | [`functions`], [`table`] | the functions that can be wrapped; the API table |
 //! | [`runtime`] | the functions of it that the agent calls |
 //! | [`wrap`] | what it puts in the table, for itself and for tools |
-//! | [`calls`], [`hip`] | calls that tools hear of; those of HIP |
+//! | [`calls`], [`hip`], [`dlsym`] | calls that tools hear of; those of HIP; those of functions taken from its library |
 //! | [`code`] | what is loaded |
 //! | [`launches`], [`late`] | what a launch runs, at once or later |
 //! | [`complete`], [`followed`] | when a launch is over |
@@ -26,6 +26,7 @@
 pub mod calls;
 pub mod code;
 pub mod complete;
+pub mod dlsym;
 pub mod followed;
 pub mod functions;
 pub mod hip;
