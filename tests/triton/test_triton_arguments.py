@@ -69,6 +69,16 @@ def test_arrays_of_other_classes_and_in_tuples_are_taken_in_place(on_gpu):
         np.testing.assert_array_equal(out, source)
 
 
+def test_what_was_compiled_before_takes_arrays_too(on_gpu):
+    on_gpu("gfx942")
+    x = np.arange(10, dtype=np.float32)
+    compiled = double.warmup(x, 10, BLOCK=16, grid=(1,))
+    compiled[(1, 1, 1)](x, 10, 16)
+    np.testing.assert_array_equal(x, 2 * np.arange(10))
+    with pytest.raises(lt.StrictError, match=r"0 bytes past the end of argument 0 'x' \(40 bytes\)"):
+        compiled[(1, 1, 1)](x, 11, 16)
+
+
 def test_an_element_of_a_tensor_is_a_view(on_gpu):
     on_gpu("gfx942")
     x = luthier.triton.tensor([[1, 2], [3, 4]], "int32")

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
+
 from ..arguments import Place
 from ..errors import ArgumentError
 from ..memory import HostMemory
@@ -33,7 +35,7 @@ def address_of(value: Any, memory: HostMemory) -> int:
             return memory.share(value)
         if isinstance(base, torch.Tensor):  # TensorWrapper: another type for the same memory
             return memory.share(base)
-    if hasattr(value, "__luthier_array__"):
+    if hasattr(value, "__luthier_array__") or isinstance(value, numpy.ndarray):
         return memory.share(value)
     if hasattr(base, "__luthier_array__"):
         return memory.share(base)
@@ -131,8 +133,10 @@ def places_of(names: Sequence[str], kinds: Sequence[str], values: Sequence[Any])
         found = []
         for index, (name, kind, value) in enumerate(zip(names, kinds, values)):
             value = getattr(value, "base", value) if not hasattr(value, "nbytes") else value
-            if kind.startswith("*") and hasattr(value, "nbytes") and hasattr(value, "data_ptr"):
-                found.append(Place(value.data_ptr(), value.nbytes, index, f"argument {index} {name!r}", True))
+            if not kind.startswith("*") or not hasattr(value, "nbytes"):
+                continue
+            address = value.ctypes.data if isinstance(value, numpy.ndarray) else value.data_ptr()
+            found.append(Place(address, value.nbytes, index, f"argument {index} {name!r}", True))
         return found
 
     return places
