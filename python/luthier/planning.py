@@ -113,8 +113,8 @@ class Planner:
         known = (hook, behind, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(told_apart, args))
         try:
             found = self._prepared.get(known)
-        except TypeError:  # something that cannot be hashed is no argument either
-            found = None
+        except TypeError:  # what cannot be hashed is no argument, unless it is an array that is one number
+            found = self._prepare(tool, kernel, hook, args, behind)
         if found is None:
             found = self._prepared[known] = self._prepare(tool, kernel, hook, args, behind)
         found.uses += 1

@@ -154,8 +154,23 @@ def test_float_arithmetic(kernel, tmp_path, kind):
             ("max(a, b)", lambda a, b: np.where(b > a, b, a)),
             ("a * 2.5 - 1", lambda a, b: a * a.dtype.type(2.5) - a.dtype.type(1)),
             ("a if a < b else b", lambda a, b: np.where(a < b, a, b)),
+            # The first of two that are equal, as zeros of different signs are.
+            ("min(a, 0.0)", lambda a, b: np.where(0 < a, a.dtype.type(0), a)),
+            ("max(a, 0.0)", lambda a, b: np.where(0 > a, a.dtype.type(0), a)),
+            ("max(-0.0, a)", lambda a, b: np.where(a > 0, a, -a.dtype.type(0))),
+            ("0.0 if a >= 0.0 else a", lambda a, b: np.where(a >= 0, a.dtype.type(0), a)),
         ],
     )
+
+
+def test_a_product_that_is_rounded_to_f16_keeps_its_sign(kernel, tmp_path):
+    a, _ = operands(np.dtype("f4"))
+    _, b = operands(np.dtype("f2"))
+    body = ["i = lt.lane_id()", "out[i] = lt.f16(pa[i] * pb[i])"]
+    hook = hook_of(tmp_path, body, types={"out": "lt.ptr[lt.f16]", "pa": "lt.ptr[lt.f32]", "pb": "lt.ptr[lt.f16]"})
+    out, _, _ = run(kernel, hook, np.zeros(LANES, "f2"), a, b)
+    with np.errstate(all="ignore"):
+        same(out, a * b.astype("f4"), "f16 of a product")
 
 
 @pytest.mark.parametrize("kind", (*INTS, *FLOATS))

@@ -266,6 +266,19 @@ def test_a_symbol_of_the_application_is_passed_by_address():
     assert tool.seen[1] == module._symbol(symbol)[0]
 
 
+def test_an_array_of_one_number_is_that_number():
+    code = build(("gfx90a", ()))
+    place = find(code.kernel("given"), "v_xor_b32", "0x5a5a")
+
+    def insert(tool, kernel):
+        kernel.insert_before(place, tool.wave32, tool.seen, np.array(7))
+        kernel.insert_before(place, tool.wave32, tool.seen.at(1), lt.Literal(np.array(8)))
+
+    tool = Given(insert)
+    run(instrumented(code, ("gfx90a", ()), [tool]))
+    assert tool.seen[:2].tolist() == [7, 8]
+
+
 def test_what_cannot_be_given_is_refused_when_it_is_inserted():
     def inserting(hook, *args):
         def insert(tool, kernel):

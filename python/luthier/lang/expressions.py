@@ -143,9 +143,12 @@ class Expressions:
         name, symbol, compute = _BINARY[type(op)]
         if left.untyped and right.untyped:
             try:
-                return Value(span, None, None, compute(left.const, right.const))
+                result = compute(left.const, right.const)
             except (ArithmeticError, TypeError, ValueError) as error:
                 raise HookError(str(error), span) from None
+            if isinstance(result, complex):
+                raise HookError("the result is a complex number, which a hook cannot use", span)
+            return Value(span, None, None, result)
         if name == "pow":
             raise HookError("** needs constants on both sides in a hook", span)
         for pointer, other, wanted in ((left, right, ("add", "sub")), (right, left, ("add",))):
@@ -304,7 +307,7 @@ class Expressions:
         target = _BUILTINS.get(target, target) if callable(target) and getattr(target, "__hash__", None) else target
         args = [self.expr(a) for a in node.args]
         if isinstance(target, Intrinsic):
-            if target.name in ("min", "max", "abs") and args and all(a.untyped for a in args):
+            if target.name in ("min", "max", "abs") and len(args) == target.count and all(a.untyped for a in args):
                 return Value(span, None, None, getattr(builtins, target.name)(*(a.const for a in args)))
             return target.apply(span, args)
         if isinstance(target, (Scalar, Pointer)):

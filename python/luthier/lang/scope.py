@@ -58,7 +58,11 @@ class Scope:
         """The object that an annotation stands for: names, attributes and subscriptions of them."""
         if isinstance(node, ast.Constant):
             if isinstance(node.value, str):  # from __future__ import annotations does not reach the tree; a quoted type does
-                return self.type_object(ast.parse(node.value, mode="eval").body, span)
+                try:
+                    quoted = ast.parse(node.value, mode="eval").body
+                except (SyntaxError, ValueError):
+                    raise HookError(f"{node.value!r} is not a type", span) from None
+                return self.type_object(quoted, span)
             return node.value
         if isinstance(node, ast.Tuple):
             return tuple(self.type_object(e, span) for e in node.elts)

@@ -33,8 +33,13 @@ class FunctionChecker(Expressions):
         nodes = list(ast.walk(self.source.tree))
         stores = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         self.assigned_names = {n.id for n in stores}
-        counted = {id(n.target) for n in nodes if isinstance(n, ast.For)}
+        loops = [(n, n.target.id) for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
+        counted = {id(loop.target) for loop, _ in loops}
         self.changed_names = {n.id for n in stores if id(n) not in counted}
+        for loop, name in loops:  # one within a loop of the same variable changes it, too
+            inside = {id(n) for statement in loop.body for n in ast.walk(statement)}
+            if any(other == name and id(n) in inside for n, other in loops):
+                self.changed_names.add(name)
 
     def span(self, node: Node) -> Span:
         return self.source.span(node)

@@ -116,7 +116,10 @@ def _typed_constant(value: Value, to: Type) -> Value:
     if isinstance(to, Pointer) or not isinstance(to, Scalar):
         raise HookError(f"a number is not a {to}", value.span)
     if to.kind == "float":
-        bits = struct.unpack("<Q", struct.pack("<d", float(number)))[0]
+        try:
+            bits = struct.unpack("<Q", struct.pack("<d", float(number)))[0]
+        except OverflowError:
+            raise HookError(f"an integer of {number.bit_length()} bits does not fit {to}", value.span) from None
         return Value(value.span, to, {"float": bits}, number)
     if isinstance(number, float) or to.kind == "bool":
         raise HookError(f"{number!r} does not become {to} by itself: write {spelling(to)}(...) to convert it", value.span)

@@ -15,9 +15,13 @@ use luthier_loader::HookLine;
 use super::{
     kept, library,
     llvm::{self, TRIPLE},
-    lower::entry::{ENTRY, variable_name},
+    lower::{
+        WAVE_ADD,
+        entry::{ENTRY, variable_name},
+    },
     object::{self, Code},
-    offsets, processor, tables, wave_add,
+    offsets, processor, signs, tables,
+    wave_add::{self, From},
 };
 use crate::template::RelocTarget;
 
@@ -44,20 +48,27 @@ pub struct Library {
 /// Compiles the part. An error is a sentence about the hook.
 pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
     let (variables, lines) = (input.variables.clone(), input.lines.clone());
-    let (name, features) = (mode.target().name(), processor::features(mode));
-    let library = input.library.as_ref();
-    let (function, bytes) = library.map_or(("", &[][..]), |library| (library.function.as_str(), &library.bytes));
-    let parts = [name, &features, &input.text, function].map(str::as_bytes);
-    let parts = [&parts[..], &[bytes]].concat();
-    let work = input.clone();
-    let object = kept::object(&parts, || {
-        llvm::run_for(mode, move |machine| {
-            let cx = Context::create();
-            llvm::stop_at_errors(&cx);
-            build(&cx, &work, machine, mode)
-        })
-    })?;
-    object::read(&object, mode, lines, |name| refers(name, &variables))
+    let object = |from| {
+        let (name, features) = (mode.target().name(), processor::features(mode));
+        let library = input.library.as_ref();
+        let (function, bytes) = library.map_or(("", &[][..]), |library| (library.function.as_str(), &library.bytes));
+        let how = if from == From::FirstLane { "first lane" } else { "" };
+        let parts = [name, &features, &input.text, function, how].map(str::as_bytes);
+        let parts = [&parts[..], &[bytes]].concat();
+        let work = input.clone();
+        let object = kept::object(&parts, || {
+            llvm::run_for(mode, move |machine| {
+                let cx = Context::create();
+                llvm::stop_at_errors(&cx);
+                build(&cx, &work, machine, mode, from)
+            })
+        })?;
+        object::read(&object, mode, lines.clone(), |name| refers(name, &variables))
+    };
+    let code = object(From::Scalars);
+    // The assembler takes no VGPR as an address: that is an error.
+    let fits = code.as_ref().is_ok_and(|code| !wave_add::reads_what_changes(&code.insts));
+    if fits || !input.text.contains(WAVE_ADD) { code } else { object(From::FirstLane) }
 }
 
 /// The first SGPR that LLVM passes an argument in, after those it keeps for itself. The first call for a processor has LLVM
@@ -88,7 +99,7 @@ fn probe(mode: Mode) -> Result<u16, String> {
     sgprs.next().ok_or_else(|| "LLVM's first argument register was not found".to_owned())
 }
 
-fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode) -> Result<Vec<u8>, String> {
+fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from: From) -> Result<Vec<u8>, String> {
     let text = MemoryBuffer::create_from_memory_range_copy(input.text.as_bytes(), "hook");
     let module = cx.create_module_from_ir(text).map_err(|e| e.to_string())?;
     prepare(&module, machine);
@@ -108,7 +119,8 @@ fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode) -> Re
         library::check_rest(&module)?;
     }
     tables::expand(cx, &module).map_err(|e| e.to_string())?;
-    wave_add::expand(cx, &module, mode).map_err(|e| e.to_string())?;
+    signs::keep(cx, &module).map_err(|e| e.to_string())?;
+    wave_add::expand(cx, &module, mode, from).map_err(|e| e.to_string())?;
     offsets::fold(&module);
     module.verify().map_err(|e| e.to_string())?;
     let object = machine.write_to_memory_buffer(&module, FileType::Object).map_err(|e| e.to_string())?;

@@ -11,6 +11,7 @@
 //! | `lower` | tree to LLVM IR |
 //! | `wave_add` | one atomic add for a wave |
 //! | `tables` | arrays in registers without register indexing |
+//! | `signs` | zeros keep their signs |
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
 //! | `llvm`, `compile` | LLVM: IR to object |
@@ -40,6 +41,7 @@ mod lower;
 mod object;
 mod offsets;
 mod processor;
+mod signs;
 mod stale;
 mod tables;
 #[cfg(test)]

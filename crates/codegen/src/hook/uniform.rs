@@ -44,6 +44,8 @@ struct Walk<'a> {
     loads: &'a RefCell<PerLaneLoads>,
     function: &'a Function,
     divergent: HashSet<&'a str>,
+    /// Variables of loops that lanes may have left in different rounds.
+    left: HashSet<&'a str>,
     scalar: HashSet<&'a str>,
     /// Lanes may have gone different ways to get here.
     split: bool,
@@ -69,6 +71,7 @@ impl<'a> Walk<'a> {
             loads,
             function,
             divergent,
+            left: HashSet::new(),
             scalar,
             split,
             loop_split: false,
@@ -128,18 +131,21 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn looped(&mut self, cond: &'a Expr, extra: bool, body: &'a [Stmt]) -> Result<(), HookError> {
+    /// Whether lanes may leave the loop in different rounds.
+    fn looped(&mut self, cond: &'a Expr, extra: bool, body: &'a [Stmt]) -> Result<bool, HookError> {
         let (split, outer) = (self.split, std::mem::take(&mut self.loop_split));
         // The loop may be left by some lanes only in the second round: twice over the body.
+        let mut apart = extra;
         for _ in 0..2 {
-            let differs = self.expr(cond)? || extra;
-            self.split |= differs;
+            apart |= self.expr(cond)?;
+            self.split |= apart;
             self.block(body)?;
-            self.split |= self.loop_split;
+            apart |= self.loop_split;
+            self.split |= apart;
         }
         self.split = split;
         self.loop_split = outer;
-        Ok(())
+        Ok(apart)
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), HookError> {
@@ -163,11 +169,17 @@ impl<'a> Walk<'a> {
                 self.branch(then, differs)?;
                 self.branch(otherwise, differs)?;
             }
-            StmtKind::While { cond, body } => self.looped(cond, false, body)?,
+            StmtKind::While { cond, body } => {
+                self.looped(cond, false, body)?;
+            }
             StmtKind::For { name, start, stop, body, .. } => {
                 let differs = self.expr(start)? | self.expr(stop)?;
                 self.assigned(name, differs, stmt.at)?;
-                self.looped(stop, differs, body)?;
+                // In the loop all that are still there are in the same round.
+                let was = self.left.remove(name.as_str());
+                if self.looped(stop, differs, body)? || was {
+                    self.left.insert(name);
+                }
             }
             StmtKind::Break | StmtKind::Continue => self.loop_split |= self.here(),
             StmtKind::Return(value) => {
@@ -185,7 +197,7 @@ impl<'a> Walk<'a> {
     fn expr(&mut self, expr: &'a Expr) -> Result<bool, HookError> {
         Ok(match &expr.kind {
             ExprKind::Int(_) | ExprKind::Float(_) => false,
-            ExprKind::Local(name) => self.divergent.contains(name.as_str()),
+            ExprKind::Local(name) => self.divergent.contains(name.as_str()) || self.left.contains(name.as_str()),
             // An array's address is a lane's own, what it holds as well.
             ExprKind::Address(_) | ExprKind::Old => true,
             ExprKind::Unary { value, .. } | ExprKind::Cast(value) | ExprKind::Bitcast(value) => self.expr(value)?,

@@ -4,20 +4,34 @@
 //! EXEC to its first lane and restores it. During optimisation it is a call of an unknown function; replacing it last
 //! shows whether the amount is a constant or its upper half zero, which saves instructions. The VGPRs it uses are high
 //! ones that LLVM has no use for; placement renames them anyway.
+//!
+//! What is the same in all lanes LLVM may still compute with vector instructions, for the active ones. It hands that to
+//! inline assembly as it is, in a VGPR, though a scalar register is asked for: the lane that adds may have nothing there.
+//! EXEC as an amount it hands over as EXEC, too. Then all is compiled again, and the first active lane's value is taken.
 
 use inkwell::{
     AddressSpace,
     builder::{Builder, BuilderError},
     context::Context,
+    intrinsics::Intrinsic,
     module::Module,
     values::{BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue, PointerValue},
 };
 
 use super::{lower::WAVE_ADD, processor};
-use luthier_isa::{Mode, Wave};
+use luthier_isa::{Flags, Inst, Mode, Operand, Reg, Wave};
+
+/// Where the amount and the address of an add come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    /// From scalar registers, as far as LLVM keeps what all lanes share there.
+    Scalars,
+    /// From the first active lane.
+    FirstLane,
+}
 
 /// Replaces every call in the module.
-pub fn expand(cx: &Context, module: &Module<'_>, mode: Mode) -> Result<(), BuilderError> {
+pub fn expand<'c>(cx: &'c Context, module: &Module<'c>, mode: Mode, from: From) -> Result<(), BuilderError> {
     let builder = cx.create_builder();
     for function in module.get_functions() {
         for block in function.get_basic_block_iter() {
@@ -26,13 +40,30 @@ pub fn expand(cx: &Context, module: &Module<'_>, mode: Mode) -> Result<(), Build
                 next = call.get_next_instruction();
                 if let Some((ptr, value)) = wave_add(call) {
                     builder.position_before(&call);
-                    one_lane_add(cx, &builder, ptr, value, mode)?;
+                    one_lane_add(cx, module, &builder, ptr, value, mode, from)?;
                     call.erase_from_basic_block();
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Whether an add gets its operands from where it must not: a VGPR, of which other lanes were written than the one that
+/// adds, or EXEC, which the add has changed. The moves to its own registers stand behind that change.
+pub fn reads_what_changes(insts: &[Inst]) -> bool {
+    let one_lane = |inst: &Inst| {
+        inst.info().flags.contains(Flags::SALU)
+            && inst.operands().any(|(o, v)| o.access.writes() && matches!(v, Operand::Reg(r) if is_exec(r.first)))
+            && inst.operands().any(|(_, v)| v.is_constant())
+    };
+    let mut starts = insts.iter().enumerate().filter(|(_, inst)| one_lane(inst));
+    starts.any(|(at, _)| {
+        let moves = insts[at + 1..].iter().take_while(|inst| inst.info().flags.contains(Flags::VALU));
+        moves.flat_map(Inst::operands).any(|(o, v)| {
+            !o.access.writes() && matches!(v, Operand::Reg(r) if r.first.is_vgpr() || r.units().any(is_exec))
+        })
+    })
 }
 
 /// The operands, if the instruction is such a call.
@@ -51,10 +82,12 @@ fn wave_add(call: InstructionValue<'_>) -> Option<(PointerValue<'_>, IntValue<'_
 
 fn one_lane_add<'c>(
     cx: &'c Context,
+    module: &Module<'c>,
     builder: &Builder<'c>,
     ptr: PointerValue<'c>,
     value: IntValue<'c>,
     mode: Mode,
+    from: From,
 ) -> Result<(), BuilderError> {
     let processor = processor::wave_add(mode);
     let (mov, exec, mask) = match mode.wave() {
@@ -76,6 +109,26 @@ fn one_lane_add<'c>(
             builder.build_int_truncate(shifted, i32_type, "high")?
         };
         (low, Some(high))
+    };
+
+    let first_lane = |value: IntValue<'c>| match value.get_zero_extended_constant() {
+        None if from == From::FirstLane => of_the_first_lane(cx, module, builder, value),
+        _ => Ok(value),
+    };
+    let (low, high) = (first_lane(low)?, high.map(first_lane).transpose()?);
+    let scalar_address = is_scalar_address(ptr);
+    let ptr = if from == From::FirstLane && !scalar_address {
+        let whole = builder.build_ptr_to_int(ptr, cx.i64_type(), "address")?;
+        let width = cx.i64_type().const_int(32, false);
+        let high = builder.build_right_shift(whole, width, false, "above")?;
+        let halves = [whole, high].map(|half| builder.build_int_truncate(half, i32_type, "half").and_then(first_lane));
+        let [low, high] = halves;
+        let low = builder.build_int_z_extend(low?, cx.i64_type(), "low")?;
+        let high = builder.build_int_z_extend(high?, cx.i64_type(), "high")?;
+        let whole = builder.build_or(low, builder.build_left_shift(high, width, "above")?, "address")?;
+        builder.build_int_to_ptr(whole, ptr.get_type(), "address")?
+    } else {
+        ptr
     };
 
     let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
@@ -101,7 +154,7 @@ fn one_lane_add<'c>(
     if let Some(high) = high {
         set(&mut asm, "v253", high);
     }
-    if !is_scalar_address(ptr) {
+    if !scalar_address {
         asm.extend(lines(processor.address));
     }
     let (add, scope) = (processor.add[usize::from(wide)], processor.scope);
@@ -119,6 +172,29 @@ fn one_lane_add<'c>(
     let operands: Vec<_> = operands.into_iter().map(|v: BasicValueEnum<'c>| v.into()).collect();
     builder.build_indirect_call(ty, asm, &operands, "exec")?;
     Ok(())
+}
+
+fn is_exec(reg: Reg) -> bool {
+    reg == Reg::EXEC_LO || reg == Reg::EXEC_HI
+}
+
+/// What the first active lane has of a 32-bit value. Assembly without instructions hides from LLVM that all lanes have it.
+fn of_the_first_lane<'c>(
+    cx: &'c Context,
+    module: &Module<'c>,
+    builder: &Builder<'c>,
+    value: IntValue<'c>,
+) -> Result<IntValue<'c>, BuilderError> {
+    let ty = cx.i32_type();
+    let hide = ty.fn_type(&[ty.into()], false);
+    let assembly = cx.create_inline_asm(hide, String::new(), "=v,0".to_owned(), false, false, None, false);
+    let hidden = builder.build_indirect_call(hide, assembly, &[value.into()], "lanes")?.try_as_basic_value();
+    let read = Intrinsic::find("llvm.amdgcn.readfirstlane").and_then(|i| i.get_declaration(module, &[ty.into()]));
+    let (Some(hidden), Some(read)) = (hidden.basic(), read) else { return Err(BuilderError::UnsetPosition) };
+    match builder.build_call(read, &[hidden.into()], "first")?.try_as_basic_value().basic() {
+        Some(BasicValueEnum::IntValue(first)) => Ok(first),
+        _ => Err(BuilderError::UnsetPosition),
+    }
 }
 
 /// The address comes from scalar code for sure: a variable or an argument.

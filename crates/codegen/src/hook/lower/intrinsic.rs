@@ -45,6 +45,12 @@ impl<'u> Body<'_, 'u> {
                 return Ok(None);
             }
             "popcount" => self.count_bits("ctpop", "", &args[0]),
+            // Of less than 32 bits LLVM would count in a register whose upper bits nobody has set.
+            "ctz" if args[0].ty.bits() < 32 => {
+                let wide = self.op(format!("zext {} to i32", args[0].typed()));
+                let ended = self.op(format!("or i32 {wide}, {}", 1 << args[0].ty.bits()));
+                self.count_bits("cttz", ", i1 false", &Val { ty: Type::U32, text: ended })
+            }
             "ctz" => self.count_bits("cttz", ", i1 false", &args[0]),
             "clz" => self.count_bits("ctlz", ", i1 false", &args[0]),
             "ballot" => {

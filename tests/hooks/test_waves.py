@@ -1,0 +1,101 @@
+"""What hooks do for a whole wave, whichever of its lanes are active, on every kind of processor."""
+
+from __future__ import annotations
+
+import compiled
+import numpy as np
+import pytest
+from instrumented import on_every_target
+
+import luthier as lt
+
+#: The hook stands where EXEC is what the launch says.
+SOURCE = """
+KERNEL masked(u64 mask) {
+    if (__builtin_amdgcn_wavefrontsize() == 64)
+        asm volatile("s_mov_b64 s[20:21], exec\\n s_mov_b64 exec, %0" ::"s"(mask) : "s20", "s21");
+    else
+        asm volatile("s_mov_b32 s20, exec_lo\\n s_mov_b32 exec_lo, %0" ::"s"((u32)mask) : "s20");
+    asm volatile("s_nop 7");
+}
+"""
+#: Lane 0 is off in most of them, and all are in the last.
+MASKS = (0xFFFFFFFFFFFFFFFF, 0x80000010, 0x0F0F0F00, 0)
+
+
+class Adds(lt.Tool):
+    """Amounts and addresses that all lanes share and vector instructions compute: the stores in front of the loads are in
+    the way of scalar loads."""
+
+    table = lt.DeviceArray(lt.u32, 4, init=[3, 2, 1, 0])
+    stored = lt.DeviceArray(lt.u32, 64)
+    sums = lt.DeviceArray(lt.u64, 8)
+
+    @lt.hook
+    def add(table: lt.ptr[lt.u32], stored: lt.ptr[lt.u32], sums: lt.ptr[lt.u64]):
+        stored[lt.lane_id()] = 1
+        lt.wave_atomic_add(sums, lt.u64(table[1]) * (1 << 40))
+        lt.wave_atomic_add(sums + 1, lt.u64(lt.f32(table[0]) * 1.5))
+        lt.wave_atomic_add(sums + table[1], 5)
+        lt.wave_atomic_add(sums + table[0], lt.u64(table[0]) << 33)
+        lt.wave_atomic_add(sums + 4, lt.exec_mask())
+        lt.wave_atomic_add(sums + 5, lt.ballot(True))
+        lt.wave_atomic_add(sums + 6, lt.active_lanes())
+
+    def on_kernel(self, kernel):
+        (place,) = (i for i in kernel.instructions if i.text == "s_nop 7")
+        kernel.insert_before(place, self.add, self.table, self.stored, self.sums)
+
+
+@on_every_target
+def test_the_wave_adds_what_its_active_lanes_have(target):
+    code = lt.CodeObject.open(compiled.build(SOURCE, *target))
+    lanes = code.program.wavefront_size
+    for mask in MASKS:
+        tool = Adds()
+        module = lt.Device(target[0]).load(code, tools=[tool], on_rejected="raise")
+        result = module.run("masked", grid=lanes, block=lanes, args=[np.uint64(mask)], strict=True)
+        assert result.findings == []
+        active = mask % (1 << lanes)
+        wanted = [2 << 40, 4, 5, 3 << 33, active, active, active.bit_count(), 0]
+        assert tool.sums.read().tolist() == wanted, hex(mask)
+        assert tool.stored.read().tolist() == [active >> i & 1 for i in range(64)]
+
+
+def test_a_loop_that_lanes_leave_in_different_rounds_counts_differently():
+    class Rounds(lt.Tool):
+        count = lt.Counter()
+
+        @lt.hook
+        def add(count: lt.counter):
+            i = 0
+            for i in range(100):
+                if lt.i32(lt.lane_id()) == i + 3:
+                    break
+            count += lt.u64(i)
+
+        def on_kernel(self, kernel):
+            kernel.insert_before(kernel.instructions[0], self.add, self.count)
+
+    with pytest.raises(lt.HookError, match="count is one value for the whole wave, and this value can differ between lanes"):
+        lt.instrument(compiled.build(SOURCE, "gfx90a"), [Rounds()])
+
+
+def test_a_loop_that_all_lanes_leave_together_counts_for_the_wave():
+    class Rounds(lt.Tool):
+        count = lt.Counter()
+
+        @lt.hook
+        def add(count: lt.counter):
+            i = 0
+            for i in range(5):  # noqa: B007
+                pass
+            count += lt.u64(i)
+
+        def on_kernel(self, kernel):
+            kernel.insert_before(kernel.instructions[0], self.add, self.count)
+
+    tool = Rounds()
+    module = lt.Device("gfx90a").load(compiled.build(SOURCE, "gfx90a"), tools=[tool])
+    module.run("masked", grid=64, block=64, args=[np.uint64(0)])
+    assert int(tool.count) == 4
