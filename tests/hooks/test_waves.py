@@ -5,7 +5,7 @@ from __future__ import annotations
 import compiled
 import numpy as np
 import pytest
-from instrumented import on_every_target
+from instrumented import TARGETS, W64
 
 import luthier as lt
 
@@ -47,7 +47,45 @@ class Adds(lt.Tool):
         kernel.insert_before(place, self.add, self.table, self.stored, self.sums)
 
 
-@on_every_target
+@lt.device
+def twice(sums: lt.ptr[lt.u64], n: lt.u32):
+    for _ in range(n % 2 + 1):
+        lt.wave_atomic_add(sums, 1)
+
+
+class Branches(lt.Tool):
+    """What the wave adds where lanes may have gone different ways; and a loop that would not end without lanes."""
+
+    sums = lt.DeviceArray(lt.u64, 8)
+    keys = lt.DeviceArray(lt.u32, 64, init=np.full(64, 9))
+
+    @lt.hook
+    def add(sums: lt.ptr[lt.u64], keys: lt.ptr[lt.u32]):
+        lane = lt.lane_id()
+        if lane % 3 == 0:
+            keys[lane] = 9
+            lt.wave_atomic_add(sums, 7)
+        if lane % 3 == 1:
+            lt.wave_atomic_add(sums + 1, 7)
+        for _ in range(lane % 4):
+            lt.wave_atomic_add(sums + 2, 1)
+        twice(sums + 3, 1)
+        if lane % 2 == 0:
+            twice(sums + 4, lane)
+        n: lt.u32 = 0
+        while keys[lane] != 9 + n * 0:
+            n += 1
+        lt.wave_atomic_add(sums + 5, 1)
+        if n > 3 and lane > 70:
+            return
+        lt.wave_atomic_add(sums + 6, 1)
+
+    def on_kernel(self, kernel):
+        (place,) = (i for i in kernel.instructions if i.text == "s_nop 7")
+        kernel.insert_before(place, self.add, self.sums, self.keys)
+
+
+@pytest.mark.parametrize("target", [*TARGETS, ("gfx1010", W64)], ids=lambda t: t[0] + ("-wave64" if t[1] else ""))
 def test_the_wave_adds_what_its_active_lanes_have(target):
     code = lt.CodeObject.open(compiled.build(SOURCE, *target))
     lanes = code.program.wavefront_size
@@ -60,6 +98,19 @@ def test_the_wave_adds_what_its_active_lanes_have(target):
         wanted = [2 << 40, 4, 5, 3 << 33, active, active, active.bit_count(), 0]
         assert tool.sums.read().tolist() == wanted, hex(mask)
         assert tool.stored.read().tolist() == [active >> i & 1 for i in range(64)]
+
+
+@pytest.mark.parametrize("target", [*TARGETS, ("gfx1010", W64)], ids=lambda t: t[0] + ("-wave64" if t[1] else ""))
+def test_a_wave_adds_in_a_branch_when_lanes_take_it(target):
+    code = lt.CodeObject.open(compiled.build(SOURCE, *target))
+    lanes = code.program.wavefront_size
+    for mask, wanted in ((-1, [7, 7, 3, 2, 1, 1, 1, 0]), (0b10, [0, 7, 1, 2, 0, 1, 1, 0]), (0, [0, 0, 0, 2, 0, 1, 0, 0])):
+        tool = Branches()
+        module = lt.Device(target[0]).load(code, tools=[tool], on_rejected="raise")
+        args = [np.uint64(mask % (1 << lanes))]
+        result = module.run("masked", grid=lanes, block=lanes, args=args, strict=True)
+        assert result.findings == []
+        assert tool.sums.read().tolist() == wanted, mask
 
 
 def test_a_loop_that_lanes_leave_in_different_rounds_counts_differently():

@@ -27,6 +27,8 @@ pub fn clock(mode: Mode) -> &'static str {
 
 /// The instructions of `wave_atomic_add`, in assembly.
 pub struct WaveAdd {
+    /// Before scalar registers change, where other accesses of the hook may still be reading them.
+    pub begin: &'static [&'static str],
     /// Between a VALU write of the SGPRs of the address and the access.
     pub address: &'static [&'static str],
     /// The add of 32 and of 64 bits.
@@ -41,7 +43,7 @@ pub struct WaveAdd {
 pub fn wave_add(mode: Mode) -> WaveAdd {
     let new = ["global_atomic_add_u32", "global_atomic_add_u64"];
     let old = ["global_atomic_add", "global_atomic_add_x2"];
-    let none = WaveAdd { address: &[], add: new, scope: "", end: &[] };
+    let none = WaveAdd { begin: &[], address: &[], add: new, scope: "", end: &[] };
     match mode.target().generation() {
         // A VALU result in SGPRs may be used as an address only five wait states later; two moves are in between. On
         // CDNA3 a VALU instruction may read it two wait states later, behind both scalar instructions.
@@ -49,7 +51,9 @@ pub fn wave_add(mode: Mode) -> WaveAdd {
             WaveAdd { address: &["s_nop 2"], add: old, ..none }
         }
         // Memory instructions may still be reading EXEC and the address (RDNA1; harmless on RDNA2).
-        Generation::Gfx10 => WaveAdd { add: old, end: &["s_waitcnt_depctr 0xffe3"], ..none },
+        Generation::Gfx10 => {
+            WaveAdd { begin: &["s_waitcnt_depctr 0xffe3"], add: old, end: &["s_waitcnt_depctr 0xffe3"], ..none }
+        }
         Generation::Gfx11 => none,
         Generation::Gfx12 => WaveAdd { scope: " scope:SCOPE_DEV", ..none },
         // An access that has not been translated may be repeated: its registers have to stay until then.

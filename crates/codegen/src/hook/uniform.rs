@@ -10,11 +10,20 @@ use std::{cell::RefCell, collections::HashSet};
 use super::ast::{Expr, ExprKind, Function, Space, Stmt, StmtKind, Type, Unit};
 use crate::template::{ArgSpec, HookError};
 
-/// The loads whose address may differ between lanes, by the address of their pointer expression in the unit.
-pub type PerLaneLoads = HashSet<*const Expr>;
+/// What lanes do, each by itself, and nobody does in a wave without active lanes: by the address in the unit.
+#[derive(Default)]
+pub struct OfLanes {
+    /// Loads whose address may differ between lanes: their pointer expressions.
+    pub loads: HashSet<*const Expr>,
+    /// Calls, and what acts for the wave, where lanes may have gone different ways. Within a function that is called there
+    /// it is the call.
+    pub acts: HashSet<*const Expr>,
+    /// Loops that lanes may leave in different rounds.
+    pub loops: HashSet<*const Stmt>,
+}
 
 /// Refuses a unit in which a wave-level place would get a per-lane value.
-pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<PerLaneLoads, HookError> {
+pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<OfLanes, HookError> {
     let hook = &unit.functions[0];
     let divergent: Vec<bool> = args.iter().map(is_per_lane).collect();
     // Places that hold one value for the wave.
@@ -24,9 +33,9 @@ pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<PerLaneLoads, HookError> {
         _ => false,
     });
     let scalar: HashSet<&str> = scalar.map(|(p, _)| p.name.as_str()).collect();
-    let loads = RefCell::default();
-    Walk::new(unit, &loads, hook, &divergent, false, scalar).run()?;
-    Ok(loads.into_inner())
+    let found = RefCell::default();
+    Walk::new(unit, &found, hook, &divergent, false, scalar).run()?;
+    Ok(found.into_inner())
 }
 
 /// Whether the argument may differ between lanes.
@@ -41,7 +50,7 @@ pub fn is_per_lane(arg: &ArgSpec) -> bool {
 /// One function, called with given arguments under given control flow.
 struct Walk<'a> {
     unit: &'a Unit,
-    loads: &'a RefCell<PerLaneLoads>,
+    found: &'a RefCell<OfLanes>,
     function: &'a Function,
     divergent: HashSet<&'a str>,
     /// Variables of loops that lanes may have left in different rounds.
@@ -49,6 +58,8 @@ struct Walk<'a> {
     scalar: HashSet<&'a str>,
     /// Lanes may have gone different ways to get here.
     split: bool,
+    /// ... before the function was called.
+    called_split: bool,
     /// ... because of a jump out of the innermost loop, or out of the function.
     loop_split: bool,
     returned_split: bool,
@@ -59,7 +70,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(
         unit: &'a Unit,
-        loads: &'a RefCell<PerLaneLoads>,
+        found: &'a RefCell<OfLanes>,
         function: &'a Function,
         args: &[bool],
         split: bool,
@@ -68,12 +79,13 @@ impl<'a> Walk<'a> {
         let divergent = function.params.iter().zip(args).filter(|(_, d)| **d).map(|(p, _)| p.name.as_str()).collect();
         Walk {
             unit,
-            loads,
+            found,
             function,
             divergent,
             left: HashSet::new(),
             scalar,
             split,
+            called_split: split,
             loop_split: false,
             returned_split: false,
             returns_divergent: false,
@@ -86,7 +98,8 @@ impl<'a> Walk<'a> {
         let entry = self.split;
         while self.changed {
             self.changed = false;
-            self.split = entry;
+            (self.split, self.returned_split) = (entry, false);
+            self.left.clear();
             self.block(&self.function.body)?;
         }
         Ok(self.returns_divergent || self.returned_split)
@@ -170,14 +183,17 @@ impl<'a> Walk<'a> {
                 self.branch(otherwise, differs)?;
             }
             StmtKind::While { cond, body } => {
-                self.looped(cond, false, body)?;
+                let apart = self.looped(cond, false, body)?;
+                self.left_apart(stmt, apart);
             }
             StmtKind::For { name, start, stop, body, .. } => {
                 let differs = self.expr(start)? | self.expr(stop)?;
                 self.assigned(name, differs, stmt.at)?;
                 // In the loop all that are still there are in the same round.
                 let was = self.left.remove(name.as_str());
-                if self.looped(stop, differs, body)? || was {
+                let apart = self.looped(stop, differs, body)?;
+                self.left_apart(stmt, apart);
+                if apart || was {
                     self.left.insert(name);
                 }
             }
@@ -205,10 +221,12 @@ impl<'a> Walk<'a> {
                 self.expr(left)? | self.expr(right)?
             }
             ExprKind::Chain { first, links } => {
-                let mut differs = self.expr(first)?;
+                let (before, mut differs) = (self.split, self.expr(first)?);
                 for (_, value) in links {
                     differs |= self.expr(value)?;
+                    self.split |= differs;
                 }
+                self.split = before;
                 differs
             }
             ExprKind::Logical { values, .. } => {
@@ -233,13 +251,33 @@ impl<'a> Walk<'a> {
                 let scratch = matches!(ptr.ty, Some(Type::Ptr { space: Space::Scratch, .. }));
                 let differs = self.expr(ptr)?;
                 if differs {
-                    self.loads.borrow_mut().insert(std::ptr::from_ref(ptr.as_ref()));
+                    self.found.borrow_mut().loads.insert(std::ptr::from_ref(ptr.as_ref()));
                 }
                 differs || scratch
             }
-            ExprKind::Call { function, args } => self.call(expr, function, args)?,
-            ExprKind::Intrinsic { name, args } => self.intrinsic(name, args)?,
+            ExprKind::Call { function, args } => {
+                self.acts(expr);
+                self.call(expr, function, args)?
+            }
+            ExprKind::Intrinsic { name, args } => {
+                if matches!(name.as_str(), "wave_atomic_add" | "trap") {
+                    self.acts(expr);
+                }
+                self.intrinsic(name, args)?
+            }
         })
+    }
+
+    fn left_apart(&self, stmt: &Stmt, apart: bool) {
+        if apart && !self.called_split {
+            self.found.borrow_mut().loops.insert(std::ptr::from_ref(stmt));
+        }
+    }
+
+    fn acts(&self, expr: &Expr) {
+        if self.here() && !self.called_split {
+            self.found.borrow_mut().acts.insert(std::ptr::from_ref(expr));
+        }
     }
 
     fn call(&mut self, expr: &Expr, name: &str, args: &'a [Expr]) -> Result<bool, HookError> {
@@ -247,7 +285,7 @@ impl<'a> Walk<'a> {
         let Some(callee) = self.unit.functions.iter().find(|f| f.name == name) else {
             return self.error(expr.at, format!("no function {name} in the unit"));
         };
-        Walk::new(self.unit, self.loads, callee, &differ, self.here(), HashSet::new()).run()
+        Walk::new(self.unit, self.found, callee, &differ, self.here(), HashSet::new()).run()
     }
 
     fn intrinsic(&mut self, name: &str, args: &'a [Expr]) -> Result<bool, HookError> {

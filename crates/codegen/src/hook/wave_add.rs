@@ -21,6 +21,10 @@ use inkwell::{
 use super::{lower::WAVE_ADD, processor};
 use luthier_isa::{Flags, Inst, Mode, Operand, Reg, Wave};
 
+/// What accesses memory, once LLVM has made values of all variables.
+const MEMORY: [InstructionOpcode; 4] =
+    [InstructionOpcode::Load, InstructionOpcode::Store, InstructionOpcode::AtomicRMW, InstructionOpcode::AtomicCmpXchg];
+
 /// Where the amount and the address of an add come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum From {
@@ -34,13 +38,15 @@ pub enum From {
 pub fn expand<'c>(cx: &'c Context, module: &Module<'c>, mode: Mode, from: From) -> Result<(), BuilderError> {
     let builder = cx.create_builder();
     for function in module.get_functions() {
+        let mut all = function.get_basic_block_iter().flat_map(|block| block.get_instructions());
+        let accesses = all.any(|inst| MEMORY.contains(&inst.get_opcode()));
         for block in function.get_basic_block_iter() {
             let mut next = block.get_first_instruction();
             while let Some(call) = next {
                 next = call.get_next_instruction();
                 if let Some((ptr, value)) = wave_add(call) {
                     builder.position_before(&call);
-                    one_lane_add(cx, module, &builder, ptr, value, mode, from)?;
+                    one_lane_add(cx, module, &builder, (ptr, value), mode, from, accesses)?;
                     call.erase_from_basic_block();
                 }
             }
@@ -84,10 +90,10 @@ fn one_lane_add<'c>(
     cx: &'c Context,
     module: &Module<'c>,
     builder: &Builder<'c>,
-    ptr: PointerValue<'c>,
-    value: IntValue<'c>,
+    (ptr, value): (PointerValue<'c>, IntValue<'c>),
     mode: Mode,
     from: From,
+    after_accesses: bool,
 ) -> Result<(), BuilderError> {
     let processor = processor::wave_add(mode);
     let (mov, exec, mask) = match mode.wave() {
@@ -132,7 +138,8 @@ fn one_lane_add<'c>(
     };
 
     let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
-    let mut asm = vec![format!("{mov} $0, {exec}"), format!("{mov} {exec}, 1")];
+    let mut asm = if after_accesses { lines(processor.begin) } else { Vec::new() };
+    asm.extend([format!("{mov} $0, {exec}"), format!("{mov} {exec}, 1")]);
     let mut operands = vec![ptr.into()];
     let mut constraints = "=&s,s".to_owned();
     let mut set = |asm: &mut Vec<String>, reg: &str, value: IntValue<'c>| {

@@ -73,7 +73,7 @@ impl<'u> Body<'_, 'u> {
                 self.op(format!("bitcast {} to {}", value.typed(), ll(ty)))
             }
             ExprKind::Load(ptr) => {
-                let own = self.is_per_lane(ptr);
+                let own = self.is_of_lanes(|found| found.loads.contains(&std::ptr::from_ref(ptr.as_ref())));
                 let ptr = self.expr(ptr)?;
                 let scratch = matches!(ptr.ty, Type::Ptr { space: Space::Scratch, .. });
                 if own && !scratch {
@@ -261,13 +261,17 @@ impl<'u> Body<'_, 'u> {
         }
         list.extend(self.module.exec_argument());
         let list = list.join(", ");
-        Ok(match returns {
-            Some(ty) => Some(Val { ty, text: self.op(format!("call {} @f{index}({list})", ll(ty))) }),
+        let call = |body: &mut Self| match returns {
+            Some(ty) => Some(Val { ty, text: body.op(format!("call {} @f{index}({list})", ll(ty))) }),
             None => {
-                self.line(format!("call void @f{index}({list})"));
+                body.line(format!("call void @f{index}({list})"));
                 None
             }
-        })
+        };
+        match self.is_of_lanes(|found| found.acts.contains(&std::ptr::from_ref(expr))) {
+            true => self.with_lanes(|body| Ok(call(body))),
+            false => Ok(call(self)),
+        }
     }
 }
 

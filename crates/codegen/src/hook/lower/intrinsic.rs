@@ -29,6 +29,14 @@ impl<'u> Body<'_, 'u> {
         if name.starts_with("atomic_") {
             return self.with_lanes(|body| body.atomic(expr, name, &args, ty).map(Some));
         }
+        if matches!(name, "trap" | "wave_atomic_add") {
+            let of_lanes = self.is_of_lanes(|found| found.acts.contains(&std::ptr::from_ref(expr)));
+            let act = |body: &mut Self| {
+                body.act(name, &args);
+                Ok(None)
+            };
+            return if of_lanes { self.with_lanes(act) } else { act(self) };
+        }
         let text = match name {
             "exec_mask" => self.exec_mask(),
             "active_lanes" => {
@@ -40,10 +48,6 @@ impl<'u> Body<'_, 'u> {
                 self.target("llvm.amdgcn.mbcnt.hi", "i32", &["i32 -1".to_owned(), format!("i32 {low}")])
             }
             "clock" => self.target(processor::clock(self.module.mode), "i64", &[]),
-            "trap" => {
-                self.line("call void asm sideeffect \"s_trap 2\", \"~{memory}\"() #3");
-                return Ok(None);
-            }
             "popcount" => self.count_bits("ctpop", "", &args[0]),
             // Of less than 32 bits LLVM would count in a register whose upper bits nobody has set.
             "ctz" if args[0].ty.bits() < 32 => {
@@ -81,16 +85,21 @@ impl<'u> Body<'_, 'u> {
                 let other = self.compare(op, &args[1], &args[0]);
                 self.op(format!("select i1 {}, {}, {}", other.text, args[1].typed(), args[0].typed()))
             }
-            "wave_atomic_add" => {
-                let int = ll(args[1].ty);
-                let callee = format!("{WAVE_ADD}{int}");
-                self.module.declare(&callee, format!("declare void @{callee}(ptr addrspace(1), {int}) #2"));
-                self.line(format!("call void @{callee}({}, {}) #2", args[0].typed(), args[1].typed()));
-                return Ok(None);
-            }
             _ => return self.fail(expr.at, format!("no intrinsic {name}")),
         };
         Ok(Some(Val { ty, text }))
+    }
+
+    /// What is done for the wave.
+    fn act(&mut self, name: &str, args: &[Val]) {
+        if name == "trap" {
+            self.line("call void asm sideeffect \"s_trap 2\", \"~{memory}\"() #3");
+            return;
+        }
+        let int = ll(args[1].ty);
+        let callee = format!("{WAVE_ADD}{int}");
+        self.module.declare(&callee, format!("declare void @{callee}(ptr addrspace(1), {int}) #2"));
+        self.line(format!("call void @{callee}({}, {}) #2", args[0].typed(), args[1].typed()));
     }
 
     /// EXEC itself: a ballot of all would do, but LLVM believes that one is never empty.

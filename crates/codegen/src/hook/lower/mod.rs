@@ -29,9 +29,9 @@ use luthier_loader::HookLine;
 
 use self::{entry::Entry, locations::Locations};
 use super::{
-    ast::{At, Expr, Function, Scalar, Space, Type, Unit},
+    ast::{At, Function, Scalar, Space, Type, Unit},
     processor,
-    uniform::PerLaneLoads,
+    uniform::OfLanes,
 };
 use crate::template::HookError;
 
@@ -44,8 +44,8 @@ pub(super) enum NoLanes<'u> {
     /// As it comes: what LLVM computes in scalar registers is right, and vector instructions do nothing.
     AsItComes,
     /// It runs with one lane, so that what the wave computes with vector instructions is right as well; that lane must
-    /// not load from an address of its own, nor store. The EXEC of the hook's beginning is `%exec` in every function.
-    OneLane(&'u PerLaneLoads),
+    /// not do what lanes do each by itself. The EXEC of the hook's beginning is `%exec` in every function.
+    OneLane(&'u OfLanes),
 }
 
 /// The IR of a whole module, growing.
@@ -309,11 +309,11 @@ impl<'m, 'u> Body<'m, 'u> {
         Ok(place.map(|(place, ty)| Val { ty, text: self.op(format!("load {}, ptr addrspace(5) {place}", ll(ty))) }))
     }
 
-    /// Whether the address may be a lane's own.
-    fn is_per_lane(&self, ptr: &Expr) -> bool {
+    /// Whether something is among what lanes do each by itself.
+    fn is_of_lanes(&self, which: impl FnOnce(&OfLanes) -> bool) -> bool {
         match self.module.no_lanes {
             NoLanes::AsItComes => false,
-            NoLanes::OneLane(loads) => loads.contains(&std::ptr::from_ref(ptr)),
+            NoLanes::OneLane(found) => which(found),
         }
     }
 

@@ -33,6 +33,14 @@ impl<'u> Body<'_, 'u> {
 
     fn stmt(&mut self, stmt: &'u Stmt) -> Result<(), HookError> {
         self.at = stmt.at;
+        if self.is_of_lanes(|found| found.loops.contains(&std::ptr::from_ref(stmt))) {
+            return self.with_lanes(|body| body.plain(stmt).map(|()| None)).map(drop);
+        }
+        self.plain(stmt)
+    }
+
+    /// A statement, whether there are lanes or not.
+    fn plain(&mut self, stmt: &'u Stmt) -> Result<(), HookError> {
         match &stmt.kind {
             StmtKind::Assign { name, value } => {
                 let value = self.expr(value)?;
