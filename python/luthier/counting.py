@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from .kernel import leaves
@@ -83,22 +84,25 @@ def increments(function: Function, amount: Callable[[Block], Any], ending: set[i
         leaving |= terminator == "cond_branch" and taken[i] is None
         if leaving:
             graph.force(2 * i + 1, root)
-        frequency = ways.blocks[i]
-        graph.add(2 * i, 2 * i + 1, amount(block), _IN_LINE * frequency, Increment(0, block, None))
-        for to in successors[i]:
+        graph.edges.append((_IN_LINE * ways.blocks[i], 2 * i, 2 * i + 1, amount(block), (i, None)))
+        for to, frequency in zip(successors[i], ways.edges[i]):
             if terminator == "jump":
                 graph.force(2 * i + 1, 2 * to)
                 continue
-            cost = ways.edges[i, to] * (_OUT_OF_LINE if to == taken[i] else _IN_LINE)
-            graph.add(2 * i + 1, 2 * to, 0, cost, Increment(0, block, blocks[to]))
+            cost = frequency * (_OUT_OF_LINE if to == taken[i] else _IN_LINE)
+            graph.edges.append((cost, 2 * i + 1, 2 * to, 0, (i, to)))
     if function.entered_inside:
         graph.force(root, 2 * entry)
         for address in function.entered_inside:
             if address in number:
                 graph.force(root, 2 * number[address])
     else:
-        graph.add(root, 2 * entry, 0, _IN_LINE, Increment(0, None, None))
-    return [Increment(amount, place.block, place.successor) for place, amount in graph.chords()]
+        graph.edges.append((_IN_LINE, root, 2 * entry, 0, (None, None)))
+
+    def block_of(index: int | None) -> Block | None:
+        return None if index is None else blocks[index]
+
+    return [Increment(amount, block_of(block), block_of(to)) for (block, to), amount in graph.chords()]
 
 
 def _taken(block: Block, successors: list[int], number: dict[int, int]) -> int | None:
@@ -109,40 +113,42 @@ def _taken(block: Block, successors: list[int], number: dict[int, int]) -> int |
     return None if target is None else number.get(target)
 
 
+#: Numbers of a block and of its successor, as :class:`Increment` has them.
+_Place = tuple[int | None, int | None]
+
+
 class _Graph:
     """Edges with an amount and a cost, of which a spanning tree is to have no increments."""
 
     def __init__(self, nodes: int):
+        #: Cost, both ends, amount, and the place that it stands for.
+        self.edges: list[tuple[float, int, int, Any, _Place]] = []
         self._leader = list(range(nodes))  # of the tree's parts
         self._tree: list[list[tuple[int, Any]]] = [[] for _ in range(nodes)]  # neighbours, and the amount on the way there
-        self._edges: list[tuple[float, int, int, Any, Increment]] = []
 
     def force(self, a: int, b: int) -> None:
         """An edge that nothing can be inserted on, and that stands for no amount: a cycle of such edges is no matter."""
         self._join(a, b, 0)
 
-    def add(self, a: int, b: int, amount: Any, cost: float, place: Increment) -> None:
-        self._edges.append((cost, a, b, amount, place))
-
-    def _find(self, node: int) -> int:
-        leader = self._leader
-        while leader[node] != node:
-            leader[node] = node = leader[leader[node]]
-        return node
-
     def _join(self, a: int, b: int, amount: Any) -> bool:
-        first, second = self._find(a), self._find(b)
+        """Takes an edge into the tree, unless its ends are joined already."""
+        leader, first, second = self._leader, a, b
+        while leader[first] != first:
+            leader[first] = first = leader[leader[first]]
+        while leader[second] != second:
+            leader[second] = second = leader[leader[second]]
         if first == second:
             return False
-        self._leader[first] = second
+        leader[first] = second
         self._tree[a].append((b, amount))
         self._tree[b].append((a, -amount))
         return True
 
-    def chords(self) -> list[tuple[Increment, Any]]:
+    def chords(self) -> list[tuple[_Place, Any]]:
         """The edges that are not in the tree, with increments other than 0."""
-        self._edges.sort(key=lambda edge: -edge[0])
-        left = [edge for edge in self._edges if not self._join(edge[1], edge[2], edge[3])]
+        self.edges.sort(key=itemgetter(0), reverse=True)
+        join = self._join
+        left = [edge for edge in self.edges if not join(edge[1], edge[2], edge[3])]
         # What has been added up on the way to a node, less what has been counted.
         behind: dict[int, Any] = {}
         for start in range(len(self._tree) - 1, -1, -1):
@@ -151,9 +157,10 @@ class _Graph:
             behind[start], todo = 0, [start]
             while todo:
                 node = todo.pop()
+                here = behind[node]
                 for to, amount in self._tree[node]:
                     if to not in behind:
-                        behind[to] = behind[node] + amount
+                        behind[to] = here + amount
                         todo.append(to)
         found = [(place, behind[a] + amount - behind[b]) for _, a, b, amount, place in left]
         return [(place, amount) for place, amount in found if _is_some(amount)]
@@ -166,38 +173,39 @@ def _is_some(amount: Any) -> bool:
 
 @dataclass
 class _Frequencies:
-    """How often blocks and edges run for each time that the function is entered, as far as their shape tells."""
+    """How often blocks, and the ways to the successors of each, run for each time that the function is entered, as far as
+    their shape tells."""
 
     blocks: list[float]
-    edges: dict[tuple[int, int], float]
+    edges: list[list[float]]
 
 
 def _frequencies(blocks: Sequence[Block], successors: list[list[int]], taken: list[int | None], entry: int) -> _Frequencies:
     order = _reverse_postorder(successors, entry)
-    place = {block: i for i, block in enumerate(order)}
+    place = [-1] * len(blocks)
+    for i, block in enumerate(order):
+        place[block] = i
     loops = [block.loop for block in blocks]
     depth = [loop.depth if loop else 0 for loop in loops]
-    header = {block.address for loop in loops if loop for block in (loop.header,)}
+    header = {loop.header.address for loop in loops if loop}
     known = [0.0] * len(blocks)
     known[entry] = 1.0
-    edges: dict[tuple[int, int], float] = {}
+    edges = [[0.0] * len(targets) for targets in successors]
     for i in order:
-        if blocks[i].address in header:
+        if header and blocks[i].address in header:
             known[i] *= _ROUNDS
+        targets = successors[i]
+        if not targets:
+            continue
+        shares = [1.0 if depth[to] >= depth[i] else 1.0 / _ROUNDS for to in targets]
         # Code for waves without an active lane hardly ever runs.
-        skips = len(successors[i]) > 1 and blocks[i].instructions[-1].opcode == "s_cbranch_execz"
-        shares = []
-        for to in successors[i]:
-            stays = depth[to] >= depth[i]
-            rare = skips and to == taken[i]
-            shares.append((1.0 if stays else 1.0 / _ROUNDS) * (0.1 if rare else 1.0))
-        for to, share in zip(successors[i], shares):
-            edges[i, to] = known[i] * share / sum(shares)
-            if place.get(to, -1) > place[i]:
-                known[to] += edges[i, to]
-    for i, targets in enumerate(successors):
-        for to in targets:
-            edges.setdefault((i, to), 0.0)
+        if len(targets) > 1 and blocks[i].instructions[-1].opcode == "s_cbranch_execz":
+            shares = [share * 0.1 if to == taken[i] else share for to, share in zip(targets, shares)]
+        total = sum(shares)
+        edges[i] = [known[i] * share / total for share in shares]
+        for to, frequency in zip(targets, edges[i]):
+            if place[to] > place[i]:
+                known[to] += frequency
     return _Frequencies(known, edges)
 
 

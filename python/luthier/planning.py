@@ -13,6 +13,7 @@ from .code_object import CodeObject
 from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
 from .kept import keep_hooks
 from .kernel import Kernel
+from .lang import Hook
 from .places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, RECORD, Place
 from .tool import Tool, instances
 from .tracebacks import shortened
@@ -104,8 +105,6 @@ class Planner:
 
     def insert(self, tool: Tool, kernel: str, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
         """One hook at one place; gives the point's number."""
-        from .lang import Hook
-
         if not isinstance(hook, Hook):
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
         # Tools pass the same few arguments at many points.
