@@ -131,6 +131,20 @@ pub fn cluster(
     Ok(cluster)
 }
 
+/// Refuses workgroups, or clusters of several, whose numbers would not fit where the kernel reads them.
+pub fn check_numbers(grid: [u32; 3], workgroup: [u32; 3], cluster: [u32; 3], facts: &Facts) -> Result<(), EmuError> {
+    let counts: [u32; 3] = std::array::from_fn(|i| grid[i].div_ceil(workgroup[i]) / cluster[i]);
+    if !facts.ids_in_ttmps || counts[1..].iter().all(|&n| n <= 1 << 16) {
+        return Ok(());
+    }
+    let of = if cluster == [1; 3] { "workgroups" } else { "clusters" };
+    Err(EmuError::Geometry {
+        what: "a grid",
+        value: format!("{counts:?} {of}"),
+        why: format!("{} numbers them with 16 bits in y and in z, 65536 at most", facts.target.name()),
+    })
+}
+
 /// What hidden arguments point to; 0 for what a launch does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointers {

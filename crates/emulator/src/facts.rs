@@ -69,7 +69,7 @@ pub enum ScratchBase {
 /// How a processor starts waves, and what it has room for.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    target: Target,
+    pub target: Target,
     /// The work-item's ids share v0, ten bits each; else they are in v0, v1 and v2.
     pub packed_ids: bool,
     pub scratch: ScratchBase,

@@ -251,18 +251,15 @@ impl Device {
         // Compilers widen loads of arguments, of three dwords to four. Strict mode allows no more than that.
         let round = if strict.is_some() { 16 } else { 64 };
         let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).max(1).next_multiple_of(round), true)?;
+        let facts = Facts::of(self.target());
+        let cluster = dispatch::cluster(kernel, launch.cluster, launch.grid, launch.workgroup, &facts)?;
+        dispatch::check_numbers(launch.grid, launch.workgroup, cluster, &facts)?;
         let mut dispatch = Dispatch {
             descriptor: kernel.descriptor,
-            facts: Facts::of(self.target()),
+            facts,
             grid: launch.grid,
             workgroup: launch.workgroup,
-            cluster: dispatch::cluster(
-                kernel,
-                launch.cluster,
-                launch.grid,
-                launch.workgroup,
-                &Facts::of(self.target()),
-            )?,
+            cluster,
             entry: module.address(kernel.entry),
             packet: 0,
             queue: pointers.queue,

@@ -3,7 +3,7 @@
 mod support;
 
 use luthier_emulator::{DeviceConfig, EmuError, FindingKind, Strict};
-use support::{Asm, assemble, assemble_with, load, load_with};
+use support::{Asm, assemble, assemble_rdna, assemble_with, load, load_with};
 
 const STORE: &str = "
   s_load_dwordx2 s[2:3], s[0:1], 0x0
@@ -27,6 +27,29 @@ fn bad_launches_are_refused() {
     assert_eq!((report.instructions, report.app_instructions, report.waves), (5, 5, 1));
     assert_eq!(loaded.words(out, 1), [7]);
     assert!(report.histogram.contains(&("s_store_dword", 1)));
+}
+
+#[test]
+fn workgroups_have_numbers_of_16_bits_in_y_and_z_where_these_share_a_register() {
+    let body = "
+  s_load_b64 s[2:3], s[0:1], 0x0
+  s_wait_kmcnt 0x0
+  s_and_b32 s4, ttmp7, 0xffff
+  v_mov_b32_e32 v1, s4
+  v_mov_b32_e32 v2, 0
+  global_atomic_max_u32 v2, v1, s[2:3]
+";
+    for processor in ["gfx1201", "gfx1250"] {
+        let loaded = load(&assemble_rdna(processor, 32, body));
+        let out = loaded.buffer(&[0; 4]);
+        let launch = |grid| loaded.launch("k", grid, [1, 1, 1], &[out], Strict::Off);
+        for grid in [[1, 0x1_0001, 1], [1, 1, 0x1_0001], [2, 0x1_0000, 0x1_0001]] {
+            let error = launch(grid).expect_err("too many").to_string();
+            assert!(error.contains(&format!("{grid:?} workgroups is not possible: {processor} numbers")), "{error}");
+        }
+        launch([1, 0x1_0000, 1]).expect("as many as there are numbers");
+        assert_eq!(loaded.words(out, 1), [0xffff], "{processor}");
+    }
 }
 
 #[test]
