@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import threading
 
@@ -54,10 +55,22 @@ def test_moves_between_devices_stay_where_they_are(on_gpu):
     torch.set_default_device(None)
 
 
+@pytest.mark.parametrize("where", [None, "cuda", "cuda:0", torch.device("cuda")])
+def test_what_was_saved_on_a_gpu_is_loaded(on_gpu, where):
+    on_gpu("gfx942")
+    x, file = torch.randn(10), io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.serialization, "location_tag", lambda storage: "cuda:0")
+        torch.save({"x": x}, file)
+    file.seek(0)
+    assert torch.equal(torch.load(file, map_location=where)["x"], x)
+
+
 def test_streams_and_events_are_ready_at_once_and_the_clock_is_the_hosts(on_gpu):
     on_gpu("gfx942")
     x = torch.ones(300, device="cuda")
     stream, start, end = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    x.record_stream(stream)
     start.record()
     with torch.cuda.stream(stream):
         out = add(x, x)

@@ -42,6 +42,8 @@ class OnCpu(TorchFunctionMode):
             kwargs = {**kwargs, "pin_memory": False}
         if func in _SAME:
             return args[0]
+        if func is torch.Tensor.record_stream:
+            return None
         if func is torch.Tensor.to and len(args) > 1 and _means_gpu(args[1]):
             args = (args[0], _CPU, *args[2:])
         return func(*args, **kwargs)
@@ -132,6 +134,11 @@ def _shared_pointer(tensor: Any) -> int:
     return int(_data_ptr(tensor))
 
 
+def _loaded(storage: Any, location: str) -> Any:
+    """What torch.load makes of a storage that was saved on a GPU, or is wanted there: itself."""
+    return storage if _means_gpu(location) else None
+
+
 def pretend(properties: Properties) -> Callable[[], None] | None:
     """Changes torch, and gives what changes it back; None if it was changed before (then only the facts are new)."""
     name = properties.processor
@@ -196,12 +203,15 @@ def pretend(properties: Properties) -> Callable[[], None] | None:
         for key, value in names.items():
             _changed.append((owner, key, owner.__dict__.get(key, _ABSENT)))
             setattr(owner, key, value)
+    saved = (_BEFORE_CUDA, lambda storage: None, _loaded)
+    torch.serialization.register_package(*saved)
     mode, home = OnCpu(), threading.get_ident()
     mode.__enter__()
 
     def back() -> None:
         if threading.get_ident() == home:
             mode.__exit__(None, None, None)
+        torch.serialization._package_registry.remove(saved)
         while _changed:
             owner, key, before = _changed.pop()
             delattr(owner, key) if before is _ABSENT else setattr(owner, key, before)
@@ -218,6 +228,8 @@ _ZERO = (
     "_maybe_exchange_device",
 )  # fmt: skip
 _TRUE = ("is_available", "is_initialized", "is_bf16_supported")
+#: torch.load asks whoever has the least number first; torch's own for CUDA have 20 and more.
+_BEFORE_CUDA = 15
 _facts = SimpleNamespace()
 _generator = torch._C.Generator
 _ABSENT = object()
