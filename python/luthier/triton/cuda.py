@@ -42,8 +42,6 @@ class OnCpu(TorchFunctionMode):
             kwargs = {**kwargs, "pin_memory": False}
         if func in _SAME:
             return args[0]
-        if func is torch.Tensor.record_stream:
-            return None
         if func is torch.Tensor.to and len(args) > 1 and _means_gpu(args[1]):
             args = (args[0], _CPU, *args[2:])
         return func(*args, **kwargs)
@@ -195,6 +193,7 @@ def pretend(properties: Properties) -> Callable[[], None] | None:
         (torch.version, {"hip": "7.0.0", "cuda": None}),
         (torch, {"Generator": Generator, "set_default_device": set_default_device}),
         (torch.Tensor, {"data_ptr": _shared_pointer, "is_cuda": property(lambda tensor: tensor.device.type == "cpu")}),
+        (torch.Tensor, {"record_stream": lambda tensor, stream: None}),
         (threading.Thread, {"_bootstrap_inner": in_thread}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda index: 0}),
         # A torch for CUDA would go on to the driver.
