@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import subprocess
@@ -109,6 +110,21 @@ def test_two_targets_take_turns_in_one_process(on_gpu):
         assert luthier.triton.last.module.device.processor == target
         waves.append(luthier.triton.last.block)
     assert waves == [(256, 1, 1), (128, 1, 1), (256, 1, 1)]
+
+
+def test_kernels_may_go_after_the_device_was_uninstalled(on_gpu, monkeypatch):
+    noticed = []
+    monkeypatch.setattr("sys.unraisablehook", lambda told: noticed.append(told.exc_value))
+    for target in ("gfx942", "gfx1201"):
+        on_gpu(target)
+        compiled = copy_kernel[(1,)](np.zeros(16, np.float32), np.zeros(16, np.float32), 16, BLOCK=16)
+        handle = compiled.module
+        assert gpu.gpu(target).function(handle).name == "copy_kernel"
+        copy_kernel.device_caches.clear()
+        luthier.triton.uninstall()
+        del compiled
+        gc.collect()
+        assert not noticed and handle not in gpu.gpu(target).functions
 
 
 def test_a_kernel_that_was_kept_for_another_target_is_refused(on_gpu):

@@ -67,6 +67,10 @@ class Function:
         self.args = [(arg["kind"], arg["offset"], arg["size"]) for arg in facts["args"] if not arg["hidden"]]
 
 
+class Handle(int):
+    """The number of a kernel, told from a real driver's."""
+
+
 class Gpu:
     """A mock device, the tools that are attached, and the functions that Triton has loaded on it."""
 
@@ -87,9 +91,9 @@ class Gpu:
         """What Triton's compiler uses: the processor's usual one."""
         return self.properties.wave_sizes[0]
 
-    def add(self, name: str, data: bytes) -> tuple[int, Function]:
+    def add(self, name: str, data: bytes) -> tuple[Handle, Function]:
         """Takes a kernel in; gives its number."""
-        handle = next(_handles)
+        handle = Handle(next(_handles))
         function = self.functions[handle] = Function(name, data)
         return handle, function
 
@@ -170,6 +174,12 @@ def detach(tools: tuple[Any, ...]) -> None:
     global _version
     _version += 1
     _attachments[:] = [a for a in _attachments if tools and all(a.tool is not tool for tool in tools)]
+
+
+def forget(handle: int) -> None:
+    """Lets go of the kernel with a number, whichever GPU it is of."""
+    for found in _gpus.values():
+        found.functions.pop(handle, None)
 
 
 def gpu(processor: str) -> Gpu:

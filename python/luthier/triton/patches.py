@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from . import gpu
 from .tensors import Tensor
 
 
@@ -48,7 +49,28 @@ def apply(triton: Any) -> list[Callable[[], None]]:
 
     replace(HIPBackend, "is_within_2gb", staticmethod(is_small))
     _only_ours(replace)
+    _outlive_us()
     return undo
+
+
+def _outlive_us() -> None:
+    """Kernels of ours that go after the mock device has been uninstalled are not another driver's to unload, nor no driver's.
+    This stays."""
+    from triton.compiler import CompiledKernel
+
+    delete = getattr(CompiledKernel, "__del__", None)
+    if delete is None or getattr(delete, "is_ours", False):
+        return
+
+    def let_go(self: Any, ours: type = gpu.Handle, is_chosen: Any = gpu.is_chosen, forget: Any = gpu.forget) -> None:
+        module = getattr(self, "module", None)
+        if isinstance(module, ours) and not is_chosen():
+            forget(module)
+        else:
+            delete(self)
+
+    let_go.is_ours = True  # type: ignore[attr-defined]
+    CompiledKernel.__del__ = let_go
 
 
 def _tensor(value: Any) -> Any:

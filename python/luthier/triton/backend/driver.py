@@ -30,7 +30,7 @@ class Utils:
             "cooperativeLaunch": 1,
         }
 
-    def load_binary(self, name: str, data: bytes, shared: int, number: int) -> tuple[int, int, int, int, int]:
+    def load_binary(self, name: str, data: bytes, shared: int, number: int) -> tuple[gpu.Handle, gpu.Handle, int, int, int]:
         """Module, function, vector registers, spilled words and the largest workgroup."""
         handle, function = gpu.current().add(name, data)
         descriptor = function.code_object.descriptor(name)
@@ -38,8 +38,7 @@ class Utils:
         return handle, handle, descriptor.vgpr_count, scratch, function.facts["max_workgroup_size"] or 1024
 
     def unload_module(self, handle: int) -> None:
-        if gpu.is_chosen():
-            gpu.current().functions.pop(handle, None)
+        gpu.forget(handle)
 
 
 class LuthierDriver(amd.HIPDriver):
