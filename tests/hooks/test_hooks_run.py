@@ -173,6 +173,25 @@ def test_a_product_that_is_rounded_to_f16_keeps_its_sign(kernel, tmp_path):
         same(out, a * b.astype("f4"), "f16 of a product")
 
 
+@pytest.mark.parametrize("kind", INTS)
+def test_integers_beyond_f16_are_infinite(kernel, tmp_path, kind):
+    """Few of a shifted integer's bits can be set; LLVM takes such a conversion for exact, though the integer be too large."""
+    info = np.iinfo(getattr(lt, kind).dtype)
+    borders = [0, 1, 2047, 2049, 65503, 65504, 65519, 65520, 65535, 65536, (1 << 24) + 1, 1 << 31, 1 << 63, info.max]
+    values = [sign * value for sign in (1, -1) for value in borders if info.min <= sign * value <= info.max]
+    x = np.resize(np.array([*values, info.min], info.dtype), LANES)
+    top, half = info.dtype.type(info.bits - 1), info.dtype.type(info.bits // 2)
+    body = [
+        "i = lt.lane_id()", "x = px[i]", "out[i] = lt.f32(lt.f16(x))",
+        f"out[64 + i] = lt.f32(lt.f16(x << {top}))", f"out[128 + i] = lt.f32(lt.f16(x << {half} >> {half} << {half}))",
+    ]  # fmt: skip
+    hook = hook_of(tmp_path, body, types={"out": "lt.ptr[lt.f32]", "px": f"lt.ptr[lt.{kind}]"})
+    out, _ = run(kernel, hook, np.zeros(3 * LANES, "f4"), x)
+    with np.errstate(over="ignore"):
+        for k, value in enumerate((x, x << top, x << half >> half << half)):
+            same(out[LANES * k : LANES * (k + 1)], value.astype("f2"), f"f16 of {kind}")
+
+
 @pytest.mark.parametrize("kind", (*INTS, *FLOATS))
 def test_comparisons(kernel, tmp_path, kind):
     check_table(

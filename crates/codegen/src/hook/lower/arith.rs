@@ -119,6 +119,7 @@ impl Body<'_, '_> {
                 self.op(format!("call {} @{name}({})", ll(to), value.typed()))
             }
             _ if to.is_float() => {
+                let value = if to.bits() == 16 && from.bits() > 16 { self.within_f16(value) } else { value };
                 let name = if from.is_signed() { "sitofp" } else { "uitofp" };
                 self.op(format!("{name} {} to {}", value.typed(), ll(to)))
             }
@@ -134,5 +135,19 @@ impl Body<'_, '_> {
             }
         };
         Ok(Val { ty: to, text })
+    }
+
+    /// An integer as one of -65535 to 65535, which are infinite in f16 as all beyond them are. LLVM takes a conversion to
+    /// f16 for exact if few bits of the integer can be set, however high: `lt.f32(lt.f16(x << 63))` would be finite.
+    fn within_f16(&mut self, value: Val) -> Val {
+        let (ty, int) = (value.ty, ll(value.ty));
+        let less = if ty.is_signed() { "slt" } else { "ult" };
+        let below = self.op(format!("icmp {less} {}, 65535", value.typed()));
+        let mut text = self.op(format!("select i1 {below}, {int} {}, {int} 65535", value.text));
+        if ty.is_signed() {
+            let above = self.op(format!("icmp sgt {int} {text}, -65535"));
+            text = self.op(format!("select i1 {above}, {int} {text}, {int} -65535"));
+        }
+        Val { ty, text }
     }
 }
