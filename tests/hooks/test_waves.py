@@ -113,6 +113,30 @@ def test_a_wave_adds_in_a_branch_when_lanes_take_it(target):
         assert tool.sums.read().tolist() == wanted, mask
 
 
+class Complement(lt.Tool):
+    """A number that vector instructions compute, in 64 bits: with literals of as many, LLVM leaves its upper half undefined."""
+
+    table = lt.DeviceArray(lt.u8, 4, init=[5, 0, 0, 0])
+    count = lt.Counter()
+
+    @lt.hook
+    def add(table: lt.ptr[lt.u8], count: lt.counter):
+        count += ~lt.u64(table[1] // table[0])
+
+    def on_kernel(self, kernel):
+        (place,) = (i for i in kernel.instructions if i.text == "s_nop 7")
+        kernel.insert_before(place, self.add, self.table, self.count)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t[0] + ("-wave64" if t[1] else ""))
+def test_the_complement_of_a_small_number_has_all_upper_bits(target):
+    code, tool = lt.CodeObject.open(compiled.build(SOURCE, *target)), Complement()
+    lanes = code.program.wavefront_size
+    module = lt.Device(target[0]).load(code, tools=[tool], on_rejected="raise")
+    assert module.run("masked", grid=lanes, block=lanes, args=[np.uint64(MASKS[0])], strict=True).findings == []
+    assert int(tool.count) == 2**64 - 1
+
+
 def test_a_loop_that_lanes_leave_in_different_rounds_counts_differently():
     class Rounds(lt.Tool):
         count = lt.Counter()

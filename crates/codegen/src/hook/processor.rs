@@ -7,13 +7,17 @@ use luthier_isa::{Field, Generation, Inst, Mode, Wave, op::Op};
 ///
 /// What is not here: `-vopd`. LLVM takes a feature that is turned off for the end of all that imply it, the generation
 /// included; dual instructions, whose register banks a renaming would break, are turned off by an option (see `compile`).
+///
+/// gfx1250 goes without literals of 64 bits. With them LLVM 22 makes of `~lt.u64(x)`, for an x that has fewer bits, a vector
+/// operation whose upper half is any scalar register's value: SIFoldOperands takes `undef | -1` for `undef`.
 pub fn features(mode: Mode) -> String {
     let size = match (mode.target().waves().len(), mode.wave()) {
         (..2, _) => "",
         (_, Wave::W32) => ",+wavefrontsize32,-wavefrontsize64",
         (_, Wave::W64) => ",+wavefrontsize64,-wavefrontsize32",
     };
-    format!("+enable-flat-scratch{size}")
+    let literals = if mode.target().generation() == Generation::Gfx1250 { ",-64-bit-literals" } else { "" };
+    format!("+enable-flat-scratch{size}{literals}")
 }
 
 /// The LLVM intrinsic of the cycle counter, an i64.
