@@ -1,0 +1,68 @@
+"""Random hooks compute on the mock device what NumPy computes of the same source, bit for bit (tests/support/random_hooks).
+
+Each runs with all lanes, some, one and, where its meaning is promised, none; strict mode may find nothing.
+``LUTHIER_HOOKS=N`` is the deep run: N seeds for each target and wave size, from seed ``LUTHIER_HOOKS_FROM`` on. A failure
+shows the seed, the hook, what it was given, and what was expected.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import random_hooks.run
+from instrumented import TARGETS, W64
+from random_hooks.generate import generate
+from random_hooks.model import Wave
+from random_hooks.run import check, differences
+
+HOOKS = int(os.environ.get("LUTHIER_HOOKS", "0"))
+FEW = [("gfx90a", ()), ("gfx1030", W64), ("gfx1100", ()), ("gfx1201", W64), ("gfx1250", ())]
+FIXED = range(15)
+SEEDS = range(first := int(os.environ.get("LUTHIER_HOOKS_FROM", "1000")), first + HOOKS)
+
+
+def name(target: tuple[str, tuple[str, ...]]) -> str:
+    return target[0] + ("-wave64" if target[1] else "")
+
+
+@pytest.mark.parametrize("target", FEW, ids=name)
+def test_fixed_hooks(target: tuple[str, tuple[str, ...]]) -> None:
+    assert sum(check(seed, *target) for seed in FIXED) > 10_000
+
+
+def test_hooks_have_every_statement() -> None:
+    text = "".join(generate(seed).source for seed in range(100))
+    for word in ("if ", "else:", "for ", "break", "continue", "lt.array(", "count += ", "wave_atomic_add(", "ballot(", " and "):
+        assert word in text, word
+
+
+def test_a_wrong_result_is_shown_with_its_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong(Wave):
+        def __init__(self, source: str, arrays: dict[str, np.ndarray], lanes: int, mask: int):
+            super().__init__(source, arrays, lanes, mask)
+            self.arrays["o_u32"][3] += 1
+
+    monkeypatch.setattr(random_hooks.run, "Wave", Wrong)
+    with pytest.raises(AssertionError, match=r"(?s)hook 0 on gfx90a .*o_u32\[3\]: expected .*in_.*def hook"):
+        check(0, "gfx90a")
+
+
+def test_zeros_differ_by_their_signs_and_nans_do_not() -> None:
+    got = np.array([0.0, -0.0, np.nan, -np.nan, 1.0, np.inf], np.float16)
+    expected = np.array([0.0, 0.0, -np.nan, np.nan, 1.5, -np.inf], np.float16)
+    assert differences(got, expected) == [1, 4, 5]
+
+
+@pytest.mark.skipif(not HOOKS, reason="LUTHIER_HOOKS=N tries N seeds for each target and wave size")
+@pytest.mark.parametrize("target", TARGETS, ids=name)
+def test_deep(target: tuple[str, tuple[str, ...]]) -> None:
+    failed, elements = [], 0
+    for seed in SEEDS:
+        try:
+            elements += check(seed, *target)
+        except AssertionError as error:
+            failed.append(str(error))
+    print(f"{name(target)}: {len(SEEDS)} hooks, {elements} elements, {len(failed)} wrong")
+    assert not failed, "\n\n".join(failed)

@@ -1,0 +1,230 @@
+"""The hook language in NumPy: a hook's source, run by the lanes of one wave at a time, with masks for EXEC.
+
+Each value is an array of one element for each lane, or a number of Python's where the language has a constant without a
+type. What the lanes that are off have is anything, and never seen.
+
+In a wave without active lanes all lanes run, so that what the wave computes for itself comes out, but they store nothing,
+and no mask has them. Where they take different ways, nothing may act for the wave: the generator sees to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from . import arithmetic
+from .kinds import dtype, mix
+
+Value = np.ndarray | int | float
+#: More rounds of a loop than any that is generated has.
+ROUNDS = 50
+
+ARITHMETIC: dict[type[ast.operator], Callable] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.FloorDiv: arithmetic.floor_divide, ast.Mod: arithmetic.remainder,
+}  # fmt: skip
+SHIFTS: dict[type[ast.operator], Callable] = {ast.LShift: arithmetic.shift_left, ast.RShift: arithmetic.shift_right}
+COMPARISONS: dict[type[ast.cmpop], Callable] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+ONE_OPERAND: dict[str, Callable] = {
+    "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "popcount": arithmetic.popcount, "ctz": arithmetic.ctz, "clz": arithmetic.clz,
+}  # fmt: skip
+
+
+class Wave:
+    """One wave that runs a hook: ``arrays`` and ``count`` are what memory and the counter hold afterwards."""
+
+    def __init__(self, source: str, arrays: dict[str, np.ndarray], lanes: int, mask: int):
+        self.arrays = {name: array.copy() for name, array in arrays.items()}
+        self.count = 0
+        self.lanes = lanes
+        self.active = np.array([bool(mask >> lane & 1) for lane in range(lanes)])
+        self.variables: dict[str, np.ndarray] = {}
+        #: The lanes that have left this round of the innermost loop for the next one.
+        self.continued = np.zeros(lanes, bool)
+        (hook,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+        with np.errstate(all="ignore"):
+            self.block(hook.body, self.active if mask else np.ones(lanes, bool))
+
+    # Statements. Each gets the lanes that run it, and says which of them go on behind it.
+
+    def block(self, body: list[ast.stmt], on: np.ndarray) -> np.ndarray:
+        for statement in body:
+            if not on.any():
+                break
+            on = self.statement(statement, on)
+        return on
+
+    def statement(self, node: ast.stmt, on: np.ndarray) -> np.ndarray:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr="array"), args=[kind, length])):
+                self.variables[name] = np.zeros((self.lanes, ast.literal_eval(length)), dtype(_name(kind)))
+            case ast.Assign(targets=[target], value=value):
+                self.assign(target, self.value(value, on), on)
+            case ast.AnnAssign(target=target, annotation=kind, value=ast.expr() as value):
+                self.assign(target, self.typed(self.value(value, on), dtype(_name(kind))), on)
+            case ast.AugAssign(target=ast.Name(id="count"), value=value):
+                self.count = (self.count + self.of_the_wave(value, on)) % (1 << 64)
+            case ast.AugAssign(target=target, op=op, value=value):
+                self.assign(target, self.binary(op, self.value(target, on), self.value(value, on)), on)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="wave_atomic_add"), args=[place, amount])):
+                assert isinstance(place, ast.BinOp) and isinstance(place.left, ast.Name)
+                array, index = self.arrays[place.left.id], ast.literal_eval(place.right)
+                array[index] += np.uint64(self.of_the_wave(amount, on))
+            case ast.If(test=test, body=body, orelse=orelse):
+                taken = self.value(test, on) != 0
+                return self.block(body, on & taken) | self.block(orelse, on & ~taken)
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[start, stop, step])):
+                self.loop(name, [self.array(self.value(one, on)) for one in (start, stop)], ast.literal_eval(step), node.body, on)
+            case ast.Break():
+                return np.zeros_like(on)
+            case ast.Continue():
+                self.continued |= on
+                return np.zeros_like(on)
+            case _:
+                raise AssertionError(f"the model does not know: {ast.unparse(node)}")
+        return on
+
+    def loop(self, name: str, bounds: list[np.ndarray], step: int, body: list[ast.stmt], on: np.ndarray) -> None:
+        """``range`` of Python's, whatever the type: no index wraps around."""
+        kind = mix(bounds[0].dtype, bounds[1].dtype)
+        now, stop = (bound.astype(object) for bound in bounds)
+        outer = self.continued
+        for _ in range(ROUNDS):
+            on = on & ((now < stop) if step > 0 else (now > stop)).astype(bool)
+            if not on.any():
+                break
+            self.assign(ast.Name(id=name), np.where(on, now, 0).astype(kind), on)
+            self.continued = np.zeros(self.lanes, bool)
+            on = self.block(body, on) | self.continued
+            now = now + step
+        else:
+            raise AssertionError("a loop with too many rounds")
+        self.continued = outer
+
+    def assign(self, target: ast.expr, value: Value, on: np.ndarray) -> None:
+        match target:
+            case ast.Name(id=name):
+                value = self.array(value)
+                self.variables[name] = np.where(on, value, self.variables.get(name, np.zeros_like(value)))
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.variables:
+                array = self.variables[name]
+                at = self.array(self.value(index, on))
+                array[on, at[on]] = self.typed(value, array.dtype)[on]
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                array = self.arrays[name]
+                at, storing = self.array(self.value(index, on)), on & self.active
+                array[at[storing]] = self.typed(value, array.dtype)[storing]
+            case _:
+                raise AssertionError(f"the model does not assign to {ast.unparse(target)}")
+
+    def of_the_wave(self, node: ast.expr, on: np.ndarray) -> int:
+        """A value that all lanes share."""
+        values = self.array(self.value(node, on))[on]
+        assert (values == values[0]).all(), f"{ast.unparse(node)} differs between lanes"
+        return int(values[0])
+
+    # Expressions. What stops early is evaluated by the lanes that need it.
+
+    def value(self, node: ast.expr, on: np.ndarray) -> Value:
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                return number
+            case ast.Name(id=name):
+                return self.variables[name]
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.value(operand, on) == 0
+            case ast.UnaryOp(op=op, operand=operand):
+                value = self.value(operand, on)
+                return -value if isinstance(op, ast.USub) else ~self.array(value)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(op, self.value(left, on), self.value(right, on))
+            case ast.BoolOp(op=op, values=values):
+                return self.logical(isinstance(op, ast.And), values, on)
+            case ast.Compare():
+                return self.comparison(node, on)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                taken = self.value(test, on) != 0
+                return np.where(taken, *self.same_type(self.value(body, on & taken), self.value(orelse, on & ~taken)))
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                at = self.array(self.value(index, on)).astype(np.int64)
+                in_lanes = self.variables.get(name)
+                return self.arrays[name][at * on] if in_lanes is None else in_lanes[np.arange(self.lanes), at * on]
+            case ast.Call(func=func, args=args):
+                return self.call(_name(func), args, on)
+            case _:
+                raise AssertionError(f"the model does not know: {ast.unparse(node)}")
+
+    def logical(self, conjunction: bool, values: list[ast.expr], on: np.ndarray) -> np.ndarray:
+        out, undecided = np.full(self.lanes, conjunction), on
+        for node in values:
+            value = self.array(self.value(node, undecided)).astype(bool)
+            out = np.where(undecided, value, out)
+            undecided = undecided & (value == conjunction)
+        return out
+
+    def comparison(self, node: ast.Compare, on: np.ndarray) -> np.ndarray:
+        left, out = self.value(node.left, on), np.ones(self.lanes, bool)
+        for op, right_node in zip(node.ops, node.comparators):
+            right = self.value(right_node, on & out)
+            out = out & COMPARISONS[type(op)](*self.same_type(left, right))
+            left = right
+        return out
+
+    def binary(self, op: ast.operator, left: Value, right: Value) -> np.ndarray:
+        if type(op) in SHIFTS:
+            return SHIFTS[type(op)](self.array(left), self.array(right))
+        return ARITHMETIC[type(op)](*self.same_type(left, right))
+
+    def call(self, name: str, args: list[ast.expr], on: np.ndarray) -> np.ndarray:
+        if name in ("exec_mask", "active_lanes", "ballot"):
+            seen = on & self.active
+            if name == "ballot":
+                seen = seen & self.array(self.value(args[0], on))
+            if name == "active_lanes":
+                return np.full(self.lanes, seen.sum(), np.uint32)
+            return np.full(self.lanes, sum(1 << int(lane) for lane in np.flatnonzero(seen)), np.uint64)
+        if name == "lane_id":
+            return np.arange(self.lanes, dtype=np.uint32)
+        if name == "bitcast":
+            return self.array(self.value(args[1], on)).view(dtype(_name(args[0])))
+        values = [self.value(one, on) for one in args]
+        if name == "readfirstlane":
+            value = self.array(values[0])
+            return np.full_like(value, value[np.argmax(on)])
+        if name in ("min", "max"):
+            # The first of two that are equal, as zeros of either sign are, and where one is a NaN.
+            a, b = self.same_type(*values)
+            return np.where(b < a if name == "min" else b > a, b, a)
+        if name in ONE_OPERAND:
+            return ONE_OPERAND[name](self.array(values[0]))
+        return self.typed(values[0], dtype(name))
+
+    # Types.
+
+    def array(self, value: Value) -> np.ndarray:
+        """A constant alone is i32 or f32."""
+        if isinstance(value, np.ndarray):
+            return value
+        return np.full(self.lanes, value, bool if isinstance(value, bool) else np.int32 if isinstance(value, int) else np.float32)
+
+    def typed(self, value: Value, to: np.dtype) -> np.ndarray:
+        return arithmetic.convert(value, to) if isinstance(value, np.ndarray) else np.full(self.lanes, value, to)
+
+    def same_type(self, a: Value, b: Value) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            to = a.dtype if a.dtype == b.dtype else mix(a.dtype, b.dtype)
+        else:
+            to = a.dtype if isinstance(a, np.ndarray) else self.array(b).dtype
+        return self.typed(a, to), self.typed(b, to)
+
+
+def _name(node: ast.expr) -> str:
+    """``lt.u32`` and ``bool`` by their last names."""
+    assert isinstance(node, ast.Attribute | ast.Name)
+    return node.attr if isinstance(node, ast.Attribute) else node.id
