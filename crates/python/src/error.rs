@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::device::device_error;
+use crate::ending::{with_gil, without_gil};
 
 /// The classes that this module raises.
 #[derive(Clone, Copy)]
@@ -76,12 +77,12 @@ pub fn keep_panics_quiet() {
 
 /// Runs `work` without the GIL; a panic in it becomes an InternalError.
 pub fn guard<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
-    py.detach(|| caught(work))
+    without_gil(py, || caught(work))
 }
 
 /// The same for work that runs on this thread alone, or has threads that are good after a fork.
 pub fn listening<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
-    let done = py.detach(|| panic::catch_unwind(AssertUnwindSafe(work)));
+    let done = without_gil(py, || panic::catch_unwind(AssertUnwindSafe(work)));
     done.unwrap_or_else(|payload| Err(internal(&*payload)))
 }
 
@@ -115,7 +116,7 @@ impl Signals {
     }
     /// False once Python code has raised.
     pub fn ask(&self, code: impl FnOnce(Python<'_>) -> PyResult<()>) -> bool {
-        match Python::attach(code) {
+        match with_gil(code) {
             Ok(()) => true,
             Err(raised) => {
                 *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);

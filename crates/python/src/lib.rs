@@ -12,6 +12,7 @@
 //! | `background` | work that cannot listen to signals |
 //! | `descriptor` | kernel descriptors and target ids |
 //! | `device` | the mock device |
+//! | `ending` | the interpreter's end, while other threads are in native code |
 //! | `error` | Rust errors and panics as Python exceptions |
 //! | `json` | serde_json values as Python objects |
 //! | `object` | containers and code objects |
@@ -25,6 +26,7 @@
 mod background;
 mod descriptor;
 mod device;
+mod ending;
 mod error;
 mod inspect;
 #[cfg_attr(not(feature = "llvm"), path = "instrument_refused.rs")]
@@ -63,8 +65,7 @@ mod core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::error::keep_panics_quiet();
-        #[cfg(feature = "llvm")]
-        crate::background::at_exit(module.py())?;
+        crate::ending::at_exit(module.py())?;
         let targets = luthier_emulator::TARGETS.map(|target| target.name());
         module.add("TARGETS", PyTuple::new(module.py(), targets)?)?;
         let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;

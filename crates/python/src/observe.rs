@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::device::{device_error, report_to_python};
+use crate::ending::without_gil;
 use crate::error::{Class, listening};
 
 /// What Python asks for: kinds of events, addresses to copy registers at, addresses that alone make events, how many.
@@ -195,7 +196,7 @@ impl PySession {
                 return Ok(found);
             }
             // Other threads of Python's, too.
-            py.detach(std::thread::yield_now);
+            without_gil(py, std::thread::yield_now);
             py.check_signals()?;
         }
     }
