@@ -102,6 +102,8 @@ pub enum LoadError {
     MetadataType { offset: u64, path: String, expected: &'static str, found: &'static str },
     #[error("metadata note at offset {offset:#x}: kernel {kernel} is listed twice")]
     KernelTwice { offset: u64, kernel: String },
+    #[error("the metadata notes at offsets {first:#x} and {second:#x} contradict each other in {what}")]
+    NotesDisagree { first: u64, second: u64, what: String },
     #[error("kernel {kernel}: its descriptor symbol {symbol} is not defined in the code object")]
     MissingDescriptor { kernel: String, symbol: String },
     #[error("kernel {kernel}: the descriptor at vaddr {vaddr:#x} {reason}")]

@@ -241,8 +241,12 @@ pub fn check_object(bytes: &[u8]) -> bool {
         note.content(object.bytes());
     }
     if let Some(metadata) = object.metadata() {
-        let note = object.notes().iter().find(|note| note.kind == 32 && note.name == "AMDGPU");
-        assert_eq!(note.map(|note| &object.bytes()[note.description.clone()]), Some(&metadata.encode()[..]));
+        let notes: Vec<_> = object.notes().iter().filter(|note| note.kind == 32 && note.name == "AMDGPU").collect();
+        let encoded = metadata.encode();
+        match &notes[..] {
+            [note] => assert_eq!(object.bytes()[note.description.clone()], encoded),
+            _ => assert_eq!(Metadata::decode(&encoded).map(|all| all.kernels).ok().as_ref(), Some(&metadata.kernels)),
+        }
     }
     let _ = object.pal_metadata();
     let _ = object.isa_note();

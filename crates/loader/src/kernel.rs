@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::listing::Listing;
+use crate::metadata::KernelOutline;
 use crate::record::Raw;
 use crate::symbols::Datum;
 use crate::types::*;
@@ -75,14 +77,11 @@ pub(crate) fn functions(object: &CodeObject) -> Vec<Function> {
     functions
 }
 
-/// The kernels that the note lists, in its order, then those that only have a descriptor.
+/// The kernels that the notes list, in their order, then those that only have a descriptor.
 pub(crate) fn find(object: &CodeObject, data: &[Datum]) -> Result<Vec<Kernel>, LoadError> {
     let bytes = object.bytes();
     let name_of = |datum: &Datum| bytes.get(datum.name.clone()).unwrap_or_default();
-    let (start, listed) = match object.outline() {
-        Some((range, outline)) => (range.start, &outline.kernels[..]),
-        None => (0, &[][..]),
-    };
+    let listed: Vec<(usize, &KernelOutline)> = object.listing().into_iter().flat_map(Listing::kernels).collect();
     let finder = Finder { object, code: object.code_ranges() };
     let mut kernels = Vec::with_capacity(listed.len());
     let mut seen = vec![false; data.len()];
@@ -93,7 +92,7 @@ pub(crate) fn find(object: &CodeObject, data: &[Datum]) -> Result<Vec<Kernel>, L
             by_name.entry(name_of(datum)).or_insert(index);
         }
         let mut all: Option<HashMap<&[u8], usize>> = None;
-        for kernel in listed {
+        for (start, kernel) in listed {
             let string = |range: &Range<usize>| start + range.start..start + range.end;
             let symbol = bytes.get(string(&kernel.symbol)).unwrap_or_default();
             let found = by_name.get(symbol).copied().or_else(|| {

@@ -29,6 +29,7 @@
 //! | [`kernel_code`] | the header that Mesa3D has instead |
 //! | [`metadata`] | the metadata note of AMDHSA, typed and editable |
 //! | [`pal`] | the metadata note of AMDPAL |
+//! | `listing` | the metadata notes of a file, of which a linked one has several, taken together |
 //! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
 //! | [`lines`] | source lines and inlined calls, from DWARF |
 //! | [`link`] | the mock loader: objects in memory, linked with each other |
@@ -49,6 +50,7 @@ pub mod kernel_code;
 mod leb;
 pub mod lines;
 pub mod link;
+mod listing;
 pub mod metadata;
 mod msgpack;
 pub mod notes;

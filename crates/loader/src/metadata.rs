@@ -9,11 +9,12 @@
 
 use std::ops::Range;
 
+use hashbrown::HashSet;
 use rmpv::Value;
 
 use crate::LoadError;
 use crate::bytes::Bytes;
-use crate::msgpack::{self, Bad, Reader, Token};
+use crate::msgpack::{self, Bad, Pair, Reader, Token};
 use crate::record::{Field, MapWriter, Raw, record};
 
 record! {
@@ -181,11 +182,13 @@ record! {
     }
 }
 
-/// The whole note. Its simple values are reached directly: `metadata.target`.
+/// The whole note, or several that make one. Its simple values are reached directly: `metadata.target`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metadata {
     pub kernels: Vec<KernelMetadata>,
     pub fields: MetadataFields,
+    /// The maps of further notes: what they say beyond the fields and kernels, which are joined with the first one's.
+    further: Vec<Raw>,
     /// Zeros after the msgpack value, which some writers leave.
     tail: usize,
 }
@@ -204,7 +207,7 @@ impl std::ops::DerefMut for Metadata {
 }
 
 impl Metadata {
-    /// From the note's description.
+    /// From a note's description.
     pub fn decode(bytes: &[u8]) -> Result<Metadata, LoadError> {
         let bytes = Bytes::from(bytes);
         let outline = outline(&bytes, 0)?;
@@ -214,16 +217,31 @@ impl Metadata {
     /// `description` is where the note's description lies in the file.
     pub(crate) fn from_outline(file: &Bytes, description: Range<usize>, outline: &Outline) -> Metadata {
         let start = description.start;
-        let raw = Raw::new(file, start..start + outline.size);
         let kernels = outline
             .kernels
             .iter()
             .map(|kernel| KernelMetadata::from_raw(Raw::new(file, start + kernel.map.start..start + kernel.map.end)));
         Metadata {
             kernels: kernels.collect(),
-            fields: MetadataFields::from_reader(&mut Reader::new(raw.bytes()), &raw),
+            fields: outline.fields(file, start),
+            further: Vec::new(),
             tail: description.len() - outline.size,
         }
+    }
+
+    /// Takes in another note of the same file, which does not contradict this one.
+    pub(crate) fn join(&mut self, other: Metadata) {
+        let MetadataFields { version, target, printf, raw } = other.fields;
+        self.kernels.extend(other.kernels);
+        self.fields.version = self.fields.version.take().or(version);
+        self.fields.target = self.fields.target.take().or(target);
+        for format in printf.into_iter().flatten() {
+            let formats = self.fields.printf.get_or_insert_default();
+            if !formats.contains(&format) {
+                formats.push(format);
+            }
+        }
+        self.further.push(raw);
     }
 
     /// The note's description. Padding of the note record is up to the writer of the note.
@@ -232,6 +250,10 @@ impl Metadata {
         self.fields.write(&mut writer);
         let kernels: Vec<Vec<u8>> = self.kernels.iter().map(KernelMetadata::encode).collect();
         writer.array("amdhsa.kernels", &kernels);
+        let unknown = |pair: &Pair| pair.key.is_none_or(|key| !is_known(key));
+        for raw in &self.further {
+            raw.pairs().filter(unknown).for_each(|pair| writer.adopt(pair));
+        }
         let mut out = writer.finish();
         if out == self.fields.raw.bytes() {
             out.resize(out.len() + self.tail, 0);
@@ -249,10 +271,10 @@ impl Metadata {
 
     /// Every key that has no field here, in the order of the note: of an AMDPAL object, `amdpal.pipelines`.
     pub fn others(&self) -> impl Iterator<Item = (String, Value)> {
-        let known = |key: &str| MetadataFields::KEYS.contains(&key) || key == "amdhsa.kernels";
-        self.fields.raw.pairs().filter_map(move |pair| {
-            let key = std::str::from_utf8(pair.key?).ok().filter(|key| !known(key))?;
-            Some((key.to_owned(), value(pair.value)))
+        let mut seen = HashSet::new();
+        std::iter::once(&self.fields.raw).chain(&self.further).flat_map(Raw::pairs).filter_map(move |pair| {
+            let key = pair.key.filter(|key| !is_known(key) && seen.insert(*key))?;
+            Some((std::str::from_utf8(key).ok()?.to_owned(), value(pair.value)))
         })
     }
 
@@ -260,6 +282,11 @@ impl Metadata {
     pub fn to_json(&self) -> serde_json::Value {
         msgpack::to_json(&mut Reader::new(&self.encode()), 0)
     }
+}
+
+/// Whether a key of the whole note has a field.
+fn is_known(key: &[u8]) -> bool {
+    key == b"amdhsa.kernels" || MetadataFields::KEYS.iter().any(|known| known.as_bytes() == key)
 }
 
 /// A value that was checked to be one.
@@ -274,6 +301,14 @@ pub(crate) struct Outline {
     pub size: usize,
     pub target: Option<String>,
     pub kernels: Vec<KernelOutline>,
+}
+
+impl Outline {
+    /// What the note says besides kernels. `start` is where its description starts in the file.
+    pub fn fields(&self, file: &Bytes, start: usize) -> MetadataFields {
+        let raw = Raw::new(file, start..start + self.size);
+        MetadataFields::from_reader(&mut Reader::new(raw.bytes()), &raw)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -6,11 +6,13 @@
 use std::fmt;
 use std::ops::Range;
 
+use hashbrown::HashSet;
+
 use crate::elf::{ElfHeader, slice, u32_at};
 use crate::types::{Section, SectionKind, Segment, SegmentKind};
 use crate::{LoadError, TargetId};
 
-pub(crate) const NT_AMDGPU_METADATA: u32 = 32;
+const NT_AMDGPU_METADATA: u32 = 32;
 
 /// A note record.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,6 +94,11 @@ impl Note {
         notes(bytes, &header.segments(bytes)?, &header.sections(bytes)?)
     }
 
+    /// Whether it is one of those that [`crate::Metadata`] is made of.
+    pub(crate) fn is_metadata(&self) -> bool {
+        self.name == "AMDGPU" && self.kind == NT_AMDGPU_METADATA
+    }
+
     /// What it says. `bytes` is the file.
     pub fn content(&self, bytes: &[u8]) -> NoteContent {
         let description = bytes.get(self.description.clone()).unwrap_or_default();
@@ -163,13 +170,17 @@ fn amd(kind: u32, description: &[u8]) -> Option<NoteContent> {
 }
 
 /// The notes of the PT_NOTE segments, then those of note sections that are in no such segment: AMDPAL and Mesa3D objects
-/// have only these.
+/// have only these. Segments that overlap tell each note once.
 pub(crate) fn notes(bytes: &[u8], segments: &[Segment], sections: &[Section]) -> Result<Vec<Note>, LoadError> {
-    let mut all = Vec::new();
+    let mut all: Vec<Note> = Vec::new();
     let mut seen: Vec<Range<u64>> = Vec::new();
     for segment in segments.iter().filter(|s| s.kind == SegmentKind::Note) {
         notes_in(bytes, segment.offset, segment.filesz, segment.align, &mut all)?;
         seen.push(segment.offset..segment.offset + segment.filesz);
+    }
+    if seen.len() > 1 {
+        let mut told = HashSet::new();
+        all.retain(|note| told.insert(note.description.clone()));
     }
     for section in sections.iter().filter(|s| s.kind == SectionKind::Note) {
         if !seen.iter().any(|range| range.start <= section.offset && section.offset < range.end) {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use crate::bytes::Bytes;
 use crate::elf::{self, ElfHeader, Loads};
 use crate::kernel::{self, Function, Kernel, MesaKernel};
-use crate::metadata::{self, Outline};
-use crate::notes::{self, NT_AMDGPU_METADATA, Note};
+use crate::listing::Listing;
+use crate::notes::{self, Note};
 use crate::symbols::{Code, Defined, SymbolIndex, SymbolTables};
 use crate::tables::Tables;
 use crate::target_id::generic_version;
@@ -32,7 +32,7 @@ pub struct CodeObject {
     dynamic: Vec<DynamicEntry>,
     notes: Vec<Note>,
     relocations: Vec<Relocation>,
-    outline: Option<(Range<usize>, Outline)>,
+    listing: Option<Listing>,
     kernels: Vec<Kernel>,
     mesa_kernels: Vec<MesaKernel>,
     tables: SymbolTables,
@@ -78,17 +78,8 @@ impl CodeObject {
         let tables = parts.symbols()?;
         let Defined { data, code } = tables.check(&bytes)?;
         let relocations = parts.relocations(tables.dynamic_count())?;
-        let note = notes.iter().find(|n| n.name == "AMDGPU" && n.kind == NT_AMDGPU_METADATA);
-        let outline = match note {
-            Some(note) => {
-                let range = note.description.clone();
-                let description = bytes.get(range.clone()).unwrap_or_default();
-                let outline = metadata::outline(description, range.start as u64)?;
-                Some((range, outline))
-            }
-            None => None,
-        };
-        if let Some(note) = outline.as_ref().and_then(|(_, outline)| outline.target.as_deref()) {
+        let listing = Listing::read(&bytes, &segments, &notes)?;
+        for note in listing.iter().flat_map(Listing::targets) {
             let parsed: TargetId = note.parse()?;
             if parsed.processor != target.processor {
                 return Err(LoadError::TargetMismatch { note: note.to_owned(), flags: target.to_string() });
@@ -108,7 +99,7 @@ impl CodeObject {
             dynamic,
             notes,
             relocations,
-            outline,
+            listing,
             kernels: Vec::new(),
             mesa_kernels: Vec::new(),
             tables,
@@ -194,7 +185,7 @@ impl CodeObject {
         let index = self.index.get_or_init(|| SymbolIndex::new(symbols));
         index.find(symbols, name).map(|index| &symbols[index])
     }
-    /// Of an AMDHSA object, in the order of the metadata note, then those that only have a `.kd` symbol. Others have no
+    /// Of an AMDHSA object, in the order of the metadata notes, then those that only have a `.kd` symbol. Others have no
     /// kernel descriptors: see [`CodeObject::pal_metadata`] and [`CodeObject::mesa_kernels`].
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
@@ -212,16 +203,16 @@ impl CodeObject {
     pub fn mesa_kernels(&self) -> &[MesaKernel] {
         &self.mesa_kernels
     }
-    /// The metadata note. Of an AMDPAL object it has no kernels; see [`CodeObject::pal_metadata`].
+    /// The metadata note; of an object that was linked from several, the notes of all as one. Of an AMDPAL object it has no
+    /// kernels; see [`CodeObject::pal_metadata`].
     pub fn metadata(&self) -> Option<&Metadata> {
-        let build =
-            |(range, outline): &(Range<usize>, Outline)| Metadata::from_outline(&self.bytes, range.clone(), outline);
-        self.metadata.get_or_init(|| self.outline.as_ref().map(build)).as_ref()
+        self.metadata.get_or_init(|| self.listing.as_ref()?.metadata(&self.bytes)).as_ref()
     }
     /// What the metadata note of an AMDPAL object says of its pipelines. `None` without one.
     pub fn pal_metadata(&self) -> Result<Option<PalMetadata>, LoadError> {
-        match &self.outline {
-            Some((range, _)) if self.os_abi == OsAbi::AmdPal => {
+        match &self.listing {
+            Some(listing) if self.os_abi == OsAbi::AmdPal => {
+                let range = listing.first();
                 let description = self.bytes.get(range.clone()).unwrap_or_default();
                 PalMetadata::decode_at(description, range.start as u64).map(Some)
             }
@@ -291,8 +282,8 @@ impl CodeObject {
     pub(crate) fn has_dynamic_symbols(&self) -> bool {
         self.tables.dynamic_count() != 0
     }
-    pub(crate) fn outline(&self) -> Option<&(Range<usize>, Outline)> {
-        self.outline.as_ref()
+    pub(crate) fn listing(&self) -> Option<&Listing> {
+        self.listing.as_ref()
     }
     pub(crate) fn loads(&self) -> &Loads {
         &self.loads

@@ -223,6 +223,14 @@ impl<'a> MapWriter<'a> {
         }
     }
 
+    /// Takes a pair of another map over, unless there is one with this key, or, without a key, the same.
+    pub fn adopt(&mut self, pair: Pair<'a>) {
+        let there = |(whole, key): &NewPair| if key.is_some() { *key == pair.key } else { **whole == *pair.whole };
+        if !self.pairs.iter().any(there) {
+            self.pairs.push((Cow::Borrowed(pair.whole), pair.key));
+        }
+    }
+
     /// Replaces a value in its place, or adds it where LLVM's order of keys would have it.
     fn set(&mut self, key: &'a str, value: Option<Vec<u8>>) {
         let place = self.pairs.iter().position(|(_, name)| *name == Some(key.as_bytes()));

@@ -56,6 +56,24 @@ impl Small {
         let place = self.bytes[from as usize..].windows(text.len()).position(|w| w == text.as_bytes()).unwrap();
         from + place as u64
     }
+    /// A second metadata note, of another version.
+    fn two_versions(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let notes = bytes.len() as u64;
+        let mut metadata = Metadata::decode(&[0x80]).unwrap();
+        metadata.fields.version = Some(vec![7, 7]);
+        let description = metadata.encode();
+        let size = 20 + description.len() as u64;
+        bytes.extend([7, description.len() as u32, 32].iter().flat_map(|field| field.to_le_bytes()));
+        bytes.extend(b"AMDGPU\0\0");
+        bytes.extend(description);
+        let headers = bytes.len() as u64;
+        let count = self.object.segments().len();
+        bytes.extend_from_within(64..64 + 56 * count);
+        bytes.extend([4u64 << 32 | 4, notes, notes, notes, size, size, 4].iter().flat_map(|field| field.to_le_bytes()));
+        let bytes = patch(&bytes, 0x20, &headers.to_le_bytes());
+        patch(&bytes, 0x38, &(count as u16 + 1).to_le_bytes())
+    }
     /// A hundred note segments over the same hundred empty notes.
     fn many_notes(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
@@ -180,6 +198,7 @@ fn every_variant_is_produced_and_says_where() {
         ("BadDynamic", parse(small.put(small.dynamic(6), &[0xff; 8])), &["DT_SYMTAB", "0xffffffffffffffff"]),
         ("BadDynamic", parse(small.put(small.dynamic(9) - 8, &[36])), &["DT_RELR", "nopack"]),
         ("KernelTwice", parse(small.put(small.note(), &twice)), &["work is listed twice"]),
+        ("NotesDisagree", parse(small.two_versions()), &["contradict", "amdhsa.version: [1, ", "[7, 7]"]),
         ("MetadataType", parse(small.put(small.in_note("other.kd"), &[0xff])), &["kernels[1].symbol", "not UTF-8"]),
         ("NoteName", parse(small.put(small.note() - 8, &[0xff])), &["not UTF-8", "offset 0x"]),
         ("NotesOverlap", parse(small.many_notes()), &["overlap", "number"]),

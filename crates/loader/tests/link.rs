@@ -374,3 +374,29 @@ fn a_failed_finalize_changes_nothing_and_can_be_repeated() {
     loader.finalize().unwrap();
     assert_ne!(pointer(&loader, id), 0);
 }
+
+/// clang 14 leaves them with `-g` for LDS variables, and Tensile's assembly has one called UNDEF.
+#[test]
+fn a_name_that_no_record_uses_may_be_undefined() {
+    let named = |name: &str| LoadOptions { name: Some(name.to_owned()), ..LoadOptions::default() };
+    let record = |kind| Reloc { place: At::Data(8), kind, symbol: Some(0), addend: Some(0), is_static: false };
+    for (symbols, relocs) in [
+        (vec![undefined("UNDEF")], vec![]),
+        (vec![undefined("UNDEF"), Sym::global("x", At::Data(0))], vec![]),
+        (vec![Sym { dynamic: false, ..undefined("UNDEF") }], vec![]),
+        // A record that does nothing uses nothing (R_AMDGPU_NONE).
+        (vec![undefined("UNDEF")], vec![record(0)]),
+    ] {
+        let elf = Elf { symbols, relocs, ..Elf::default() };
+        let mut loader = MockLoader::new();
+        let id = loader.load(CodeObject::parse(elf.build()).unwrap(), &named("a.so")).unwrap();
+        loader.finalize().unwrap();
+        assert_eq!(loader.resolution(id, "UNDEF").ok().flatten(), None, "nothing stands for it");
+    }
+    // One that a record uses has to be defined, whatever else is undefined.
+    let elf = Elf { symbols: vec![undefined("one"), undefined("UNDEF")], relocs: vec![record(3)], ..Elf::default() };
+    let mut loader = MockLoader::new();
+    loader.load(CodeObject::parse(elf.build()).unwrap(), &named("a.so")).unwrap();
+    let Err(LinkError::Unresolved { symbols }) = loader.finalize() else { panic!("it is refused") };
+    assert_eq!(symbols.iter().map(|s| s.symbol.as_str()).collect::<Vec<_>>(), ["one"]);
+}

@@ -1,4 +1,5 @@
-//! The note section, with the metadata in it replaced.
+//! The note section, with the metadata in it replaced. An object that was linked from several has a metadata note of each,
+//! which become one.
 
 use luthier_loader::{CodeObject, Metadata};
 
@@ -7,8 +8,16 @@ const NT_AMDGPU_METADATA: u32 = 32;
 /// A fresh note section: the object's notes in their order, the metadata note with the new description.
 pub fn section(object: &CodeObject, metadata: &Metadata) -> Vec<u8> {
     let mut out = Vec::new();
+    let mut metadata = Some(metadata);
     for note in object.notes() {
-        let replaced = (note.name == "AMDGPU" && note.kind == NT_AMDGPU_METADATA).then(|| metadata.encode());
+        let replaced = match (note.name == "AMDGPU" && note.kind == NT_AMDGPU_METADATA, metadata) {
+            (true, None) => continue,
+            (true, Some(all)) => {
+                metadata = None;
+                Some(all.encode())
+            }
+            (false, _) => None,
+        };
         let old = object.bytes().get(note.description.clone()).unwrap_or_default();
         let description = replaced.as_deref().unwrap_or(old);
         out.extend_from_slice(&(note.name.len() as u32 + 1).to_le_bytes());

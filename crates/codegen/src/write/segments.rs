@@ -1,8 +1,8 @@
 //! The new segments: code, the tools' variables, and headers with the tables that have grown.
 
 use object::elf::{
-    PF_R, PF_W, PF_X, PT_LOAD, PT_NOTE, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE,
-    SHT_PROGBITS, SectionFlags,
+    PF_R, PF_W, PF_X, PT_LOAD, PT_NOTE, PT_NULL, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_DYNSYM, SHT_NOBITS,
+    SHT_NOTE, SHT_PROGBITS, SectionFlags,
 };
 
 use super::file::{File, Section, encoder};
@@ -116,9 +116,14 @@ pub fn headers(
         let old = file.sections[i].header.sh_addr;
         segment.take(file, i, note);
         let header = file.sections[i].header.clone();
-        for p in file.phdrs.iter_mut().filter(|p| p.p_type == PT_NOTE && p.p_vaddr == old) {
-            (p.p_offset, p.p_vaddr, p.p_paddr) = (header.sh_offset, header.sh_addr, header.sh_addr);
-            (p.p_filesz, p.p_memsz) = (header.sh_size, header.sh_size);
+        for p in file.phdrs.iter_mut().filter(|p| p.p_type == PT_NOTE) {
+            if p.p_vaddr == old {
+                (p.p_offset, p.p_vaddr, p.p_paddr) = (header.sh_offset, header.sh_addr, header.sh_addr);
+                (p.p_filesz, p.p_memsz) = (header.sh_size, header.sh_size);
+            } else {
+                // Its notes are in the new section, too; readers shall not find the old ones.
+                p.p_type = PT_NULL;
+            }
         }
     }
     if let (Some(table), false) = (file.find(SHT_DYNSYM), new.variables.is_empty()) {

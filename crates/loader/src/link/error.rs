@@ -55,16 +55,12 @@ impl fmt::Display for Definition {
 pub struct Unresolved {
     pub symbol: String,
     pub object: String,
-    /// `None` when the object lists the name as undefined and no record uses it.
-    pub site: Option<Box<Site>>,
+    pub site: Box<Site>,
 }
 
 impl fmt::Display for Unresolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.site {
-            Some(site) => write!(f, "{} ({site})", self.symbol),
-            None => write!(f, "{} ({}, in its dynamic symbols only)", self.symbol, self.object),
-        }
+        write!(f, "{} ({})", self.symbol, self.site)
     }
 }
 

@@ -55,25 +55,21 @@ impl MockLoader {
         Ok(())
     }
 
-    /// The names that nothing defines, each once for each object, in the order of the objects.
+    /// The names that records use and nothing defines, each once for each object, in the order of the objects. A name that
+    /// no record uses may be undefined, as for ROCr: compilers leave such symbols behind (clang 14 with `-g` those of LDS
+    /// variables), and the value would go nowhere.
     fn unresolved(&self) -> Vec<Unresolved> {
         let mut found: Vec<Unresolved> = Vec::new();
         for object in self.objects.iter().filter(|object| object.records.looks_elsewhere) {
             let mut seen: HashSet<&str> = HashSet::new();
             let missing = |symbol: &Symbol| is_reference(symbol) && self.resolve(object, symbol).is_none();
-            for record in &object.records.records {
+            for record in object.records.records.iter().filter(|r| r.kind != RelocKind::None) {
                 if let Some(symbol) = object.referenced(record.symbol)
                     && missing(symbol)
                     && seen.insert(&symbol.name)
                 {
-                    let site = Some(object.site(record));
+                    let site = object.site(record);
                     found.push(Unresolved { symbol: symbol.name.clone(), object: object.name.clone(), site });
-                }
-            }
-            for symbol in object.object.symbols().iter().take_while(|s| s.dynamic) {
-                if symbol.binding != SymbolBinding::Local && missing(symbol) && seen.insert(&symbol.name) {
-                    let object = object.name.clone();
-                    found.push(Unresolved { symbol: symbol.name.clone(), object, site: None });
                 }
             }
         }
@@ -87,7 +83,7 @@ impl MockLoader {
             return Err(LinkError::ThreadLocal { site: site() });
         }
         self.resolve(object, symbol).map(|r| r.address()).ok_or_else(|| LinkError::Unresolved {
-            symbols: vec![Unresolved { symbol: symbol.name.clone(), object: object.name.clone(), site: Some(site()) }],
+            symbols: vec![Unresolved { symbol: symbol.name.clone(), object: object.name.clone(), site: site() }],
         })
     }
 

@@ -167,15 +167,25 @@ pub fn scratch_dir(name: &str) -> PathBuf {
 
 /// LLVM IR compiled by llc for a triple and a processor, linked by lld.
 pub fn link(module: &str, triple: &str, processor: &str, linker_flags: &[&str]) -> Option<Vec<u8>> {
+    link_all(&[module], triple, processor, linker_flags)
+}
+
+/// Several modules compiled each by itself, and linked into one object.
+pub fn link_all(modules: &[&str], triple: &str, processor: &str, linker_flags: &[&str]) -> Option<Vec<u8>> {
     let (llc, lld) = (llvm_tool("llc")?, llvm_tool("ld.lld")?);
     let dir = scratch_dir("link");
-    let [input, relocatable, result] = ["in.ll", "in.o", "out"].map(|name| dir.join(name));
-    std::fs::write(&input, module).unwrap();
     let (triple, processor) = (format!("-mtriple={triple}"), format!("-mcpu={processor}"));
-    let path = |path: &PathBuf| path.to_str().unwrap().to_owned();
-    output(&llc, &[&triple, &processor, "-filetype=obj", &path(&input), "-o", &path(&relocatable)]);
-    let (relocatable, out) = (path(&relocatable), path(&result));
-    output(&lld, &[&["-shared", &relocatable, "-o", &out], linker_flags].concat());
+    let path = |name: String| dir.join(name).to_str().unwrap().to_owned();
+    let mut objects = Vec::new();
+    for (n, module) in modules.iter().enumerate() {
+        let (input, object) = (path(format!("{n}.ll")), path(format!("{n}.o")));
+        std::fs::write(&input, module).unwrap();
+        output(&llc, &[&triple, &processor, "-filetype=obj", &input, "-o", &object]);
+        objects.push(object);
+    }
+    let result = path("out".to_owned());
+    let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
+    output(&lld, &[&["-shared", "-o", &result], &objects[..], linker_flags].concat());
     let bytes = std::fs::read(&result).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     Some(bytes)
