@@ -270,3 +270,75 @@ def test_a_hook_without_source():
     scope: dict = {}
     exec("import luthier.lang as lt\n@lt.hook\ndef hook(a: lt.u32):\n    pass\n", scope)
     refused(scope["hook"], "a hook has to be written in a file")
+
+
+def test_numbers_that_nothing_holds_are_refused_at_once():
+    huge = 1 << 100_000
+
+    @lt.hook
+    def shifted(p: lt.ptr[lt.u32]):
+        p[0] = 1 << 100000
+
+    @lt.hook
+    def outside(p: lt.ptr[lt.u32]):
+        p[0] = huge
+
+    @lt.hook
+    def raised(p: lt.ptr[lt.u32]):
+        p[0] = 7**1000000000
+
+    @lt.hook
+    def far(p: lt.ptr[lt.u32]):
+        p[0] = 1 << (1 << 60)
+
+    @lt.hook
+    def multiplied(p: lt.ptr[lt.u32]):
+        p[0] = (1 << 3000) * (1 << 3000)
+
+    for hook in (shifted, outside, raised, far, multiplied):
+        refused(hook, "the number has more than 4096 bits")
+
+    @lt.hook
+    def narrow(p: lt.ptr[lt.u32]):
+        p[0] = ((1 << 1000) >> 990) + 2**10 + (0 << 5000) + 1**100000
+
+    narrow.check()
+
+
+def test_variables_do_not_take_the_names_of_the_language():
+    from luthier.lang import u32  # noqa: F401
+
+    @lt.hook
+    def assigned(p: lt.ptr[lt.u32]):
+        range = 3
+        p[0] = range
+
+    @lt.hook
+    def module(p: lt.ptr[lt.u32]):
+        lt = 3
+        p[0] = lt
+
+    @lt.hook
+    def counted(p: lt.ptr[lt.u32]):
+        for max in range(3):
+            p[max] = 1
+
+    @lt.hook
+    def declared(p: lt.ptr[lt.u32]):
+        min: lt.u32 = 3
+        p[0] = min
+
+    @lt.hook
+    def added(p: lt.ptr[lt.u32], len: lt.u32):
+        p[0] = len
+
+    for hook, name in ((assigned, "range"), (module, "lt"), (counted, "max"), (declared, "min"), (added, "len")):
+        refused(hook, f"{name} has a meaning in hooks")
+
+    @lt.hook
+    def others(p: lt.ptr[lt.u32], count: lt.u32):
+        sum = count
+        list = sum + 1
+        p[0] = list
+
+    others.check()

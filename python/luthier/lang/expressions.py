@@ -13,7 +13,7 @@ from .errors import HookError, Node, Span
 from .intrinsics import INTRINSICS, Intrinsic, Unavailable
 from .scope import MISSING, Scope
 from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, f64, i64, u64
-from .values import Value, as_type, constant, settle, spelling, truth, unify
+from .values import MOST_BITS, Value, as_type, constant, settle, spelling, too_large, truth, unify
 
 _BINARY = {
     ast.Add: ("add", "+", operator.add),
@@ -142,13 +142,15 @@ class Expressions:
             raise HookError("matrix multiplication cannot be used in a hook", span)
         name, symbol, compute = _BINARY[type(op)]
         if left.untyped and right.untyped:
+            if _grows(name, left.const, right.const):
+                raise too_large(span)
             try:
                 result = compute(left.const, right.const)
             except (ArithmeticError, TypeError, ValueError) as error:
                 raise HookError(str(error), span) from None
             if isinstance(result, complex):
                 raise HookError("the result is a complex number, which a hook cannot use", span)
-            return Value(span, None, None, result)
+            return constant(span, result)
         if name == "pow":
             raise HookError("** needs constants on both sides in a hook", span)
         for pointer, other, wanted in ((left, right, ("add", "sub")), (right, left, ("add",))):
@@ -359,6 +361,23 @@ class Expressions:
         if not isinstance(local, Array):
             raise HookError("len() takes a local array", span)
         return constant(span, local.length)
+
+
+def is_of_language(thing: Any) -> bool:
+    """Whether a Python object is a word of the hook language: an intrinsic, a type, or a module that may have them."""
+    if isinstance(thing, (Intrinsic, Unavailable, Type, pytypes.ModuleType)):
+        return True
+    words = (range, len, bool, int, float, types.array, types.ptr, types.inout, *_BUILTINS)
+    return any(thing is word for word in words)
+
+
+def _grows(name: str, left: int | float, right: int | float) -> bool:
+    """Whether a result would be too large even to be computed."""
+    if not isinstance(left, int) or not isinstance(right, int) or right <= 0:
+        return False
+    if name == "shl":
+        return left != 0 and right > MOST_BITS
+    return name == "pow" and abs(left) > 1 and right * (left.bit_length() - 1) > MOST_BITS
 
 
 def _a(word: str) -> str:

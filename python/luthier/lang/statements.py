@@ -9,7 +9,7 @@ from typing import Any
 
 from . import types
 from .errors import HookError, Node, Span
-from .expressions import Expressions, spelling
+from .expressions import Expressions, is_of_language, spelling
 from .scope import MISSING
 from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, u64
 from .values import Value, as_type, constant, settle, truth, unify
@@ -44,8 +44,20 @@ class FunctionChecker(Expressions):
     def span(self, node: Node) -> Span:
         return self.source.span(node)
 
+    def own_names(self) -> None:
+        """Complains of variables that are called like something of the language: the function could not use that any more,
+        and a reader would take the one for the other."""
+        advice = "has a meaning in hooks: give the variable another name"
+        for parameter in self.function.params:
+            if is_of_language(self.scope.lookup(parameter.name)):
+                raise HookError(f"{parameter.name} {advice}", parameter.span)
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and is_of_language(self.scope.lookup(node.id)):
+                raise HookError(f"{node.id} {advice}", self.span(node))
+
     def check(self) -> dict[str, Any]:
         """The function's tree."""
+        self.own_names()
         for parameter in self.function.params:
             self.types[parameter.name] = parameter.type
             self.declared_at[parameter.name] = parameter.span

@@ -45,11 +45,22 @@ class Value:
         return {"at": [self.span.line, self.span.col + 1], "type": kind, "kind": self.kind}
 
 
+#: Bits of the largest numbers that constants may be computed with.
+MOST_BITS = 4096
+
+
 def constant(span: Span, value: int | float | bool) -> Value:
     """A Python number met in a hook."""
     if isinstance(value, bool):
         return Value(span, bool_, {"int": int(value)}, value)
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise too_large(span)
     return Value(span, None, None, value)
+
+
+def too_large(span: Span) -> HookError:
+    """What to say of a number that nothing in a hook could hold, and that takes time and room to write down."""
+    return HookError(f"the number has more than {MOST_BITS} bits, and no type of the hook language has more than 64", span)
 
 
 def as_type(value: Value, to: Type) -> Value:
