@@ -29,6 +29,8 @@ pub enum FindingKind {
     BarrierPlace,
     /// Two waves access the same bytes of device memory, one of them writing, and nothing orders the accesses.
     MemoryRace,
+    /// A buffer access beyond a buffer whose size its descriptor does not say.
+    BufferRange,
 }
 
 bitflags::bitflags! {
@@ -48,7 +50,7 @@ impl From<FindingKind> for Kinds {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 12] = [
+    pub const ALL: [FindingKind; 13] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -61,6 +63,7 @@ impl FindingKind {
         FindingKind::UseAfterFree,
         FindingKind::BarrierPlace,
         FindingKind::MemoryRace,
+        FindingKind::BufferRange,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -80,6 +83,7 @@ impl FindingKind {
             FindingKind::BarrierDivergence => "barrier-divergence",
             FindingKind::UseAfterFree => "use-after-free",
             FindingKind::BarrierPlace => "barrier-place",
+            FindingKind::BufferRange => "buffer-range",
             FindingKind::MemoryRace => "memory-race",
         }
     }

@@ -11,7 +11,7 @@ use super::access::{self, Addresses, Rows};
 use super::engine::{self, Engine};
 use super::flat::{Encoded, bytewise};
 use super::tensor::Piece;
-use super::{Action, Transfer, ds, lanes};
+use super::{Action, Transfer, buffer_range, ds, lanes};
 use crate::error::FaultKind;
 use crate::observe;
 use crate::op::{Flow, Op};
@@ -115,6 +115,15 @@ impl Resource {
     pub fn adds_lane(&self) -> bool {
         self.add_tid
     }
+    /// How many bytes it has, if they are counted from the base on, whatever the index.
+    pub fn plain_bytes(&self) -> Option<u64> {
+        let counts = matches!(self.bounds, Bounds::Gfx9 | Bounds::Raw);
+        (counts && self.stride == 0 && !self.add_tid).then_some(self.records)
+    }
+    /// Address of its first byte.
+    pub fn start(&self, soffset: u64) -> u64 {
+        self.base.wrapping_add(soffset)
+    }
     /// Address of a byte.
     pub fn place(&self, index: u64, offset: u64, soffset: u64) -> u64 {
         if !self.swizzle {
@@ -196,10 +205,11 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
         at.stride = 4 * resource.index_stride;
     }
     // Lanes to be done a byte at a time: words across swizzled pieces, and loads that are partly outside.
-    let (mut odd, mut partly) = (0u64, 0u64);
+    let (mut odd, mut partly, mut beyond) = (0u64, 0u64, 0u64);
     for lane in lanes(exec) {
         at.lane[lane] = resource.place(index[lane], offset[lane], soffset);
         if resource.outside(index[lane], offset[lane], size, soffset) {
+            beyond |= 1 << lane;
             let some = matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
                 && rows.words > 1
                 && !resource.outside(index[lane], offset[lane], 4, soffset);
@@ -212,6 +222,9 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
             || swizzled && size >= 4 && !within.is_multiple_of(4);
         odd |= u64::from(splits) << lane;
         at.mask |= u64::from(!splits) << lane;
+    }
+    if beyond != 0 && w.strict.is_some() {
+        buffer_range::report(w, op, action, &resource, &offset, soffset, beyond);
     }
     // What is outside loads as zero.
     if let Action::Load(_) | Action::Atomic(_, true) = action

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod atomic;
 pub mod buffer;
+mod buffer_range;
 pub mod ds;
 pub mod ds_lanes;
 pub mod ds_src2;

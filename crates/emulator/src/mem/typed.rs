@@ -12,7 +12,7 @@ use luthier_isa::Generation;
 use super::buffer::{self, IDXEN, OFFEN, Resource};
 use super::engine::{self, Engine};
 use super::tensor::Piece;
-use super::{Action, Transfer, access, ds, lanes, notice};
+use super::{Action, Transfer, access, buffer_range, ds, lanes, notice};
 use crate::error::FaultKind;
 use crate::mem::format::DataFormat;
 use crate::observe;
@@ -144,6 +144,10 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
     let inside = lanes(exec)
         .filter(|&l| !resource.outside(index[l], offset[l], size.into(), soffset))
         .fold(0, |mask, l| mask | 1 << l);
+    if inside != exec && w.strict.is_some() {
+        let action = if shape.is_store() { Action::Store(Transfer::Words) } else { Action::Load(Transfer::Words) };
+        buffer_range::report(w, op, action, &resource, &offset, soffset, exec & !inside);
+    }
     watch(w, op, shape, size, inside, |lane, byte| {
         resource.place(index[lane], offset[lane] + u64::from(byte), soffset)
     });
