@@ -62,6 +62,18 @@ def test_names_wrap_in_narrow_output_instead_of_being_cut(templates, monkeypatch
     assert "voidtwice<float>(float*)" in names.replace(" ", ""), text
 
 
+def test_another_program_gets_each_row_in_one_line(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = "k" + "_long" * 60
+    code = compiled.build(f"KERNEL {name}(u32 *p) {{ p[0] = 1; }}", "gfx90a")
+    (row,) = [line for line in succeeds("kernels", code).splitlines() if "k_long" in line]
+    assert row.split()[0] == name
+    run = succeeds(
+        "run", code, "--kernel", name, "--grid", "64", "--block", "64", "--arg", "buf:u32[1]=zeros", "--tool", "opcode_hist"
+    )
+    assert all(len(line.split()) > 1 for line in run.splitlines() if line.startswith(" ") and line.strip("- "))
+
+
 def test_a_terminal_gets_the_list_through_the_pager(templates, tmp_path):
     pager = tmp_path / "pager"
     pager.write_text("#!/bin/sh\necho paged\ncat\n")

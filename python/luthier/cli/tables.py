@@ -37,13 +37,15 @@ def paged() -> Iterator[None]:
 
 
 def show(title: str, headers: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Prints a table; numbers on the right. Text that is too long for the output goes on in the next line."""
+    """Prints a table; numbers on the right. Text that is too long for the terminal, or for COLUMNS, goes on in the next line;
+    files and other programs get whole lines."""
     count = max((len(row) for row in rows), default=len(headers))
     right = [any(isinstance(row[i], (int, float)) for row in rows) for i in range(count)]
     texts = [[_text(value) for value in row] for row in rows]
     wholes = [list(headers), *texts] if headers else texts
     widths = [max((len(row[i]) for row in wholes), default=0) for i in range(count)]
-    _narrow(widths, right, shutil.get_terminal_size().columns - len(_GAP) * (count - 1) - 1)
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        _narrow(widths, right, shutil.get_terminal_size().columns - len(_GAP) * (count - 1) - 1)
     lines = [printable(title), ""]
     if headers:
         lines += _lines(headers, widths, right)
