@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton is not here: make setup-triton")
+pytest.importorskip("triton.language", reason="Triton is not here: make setup-triton")
 
 from triton_programs.case import CASES  # noqa: E402
 
