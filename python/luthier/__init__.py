@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .container import InstrumentedFile, instrument_file
     from .errors import *  # noqa: F403
     from .given import (
+        AccessCount,
         AccessDirection,
         AccessKind,
         AccessWidth,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "AccessCount": "given",
     "AccessDirection": "given",
     "AccessKind": "given",
     "AccessWidth": "given",
@@ -159,8 +161,8 @@ _HOME = {
 
 # In full, for type checkers.
 __all__ = [
-    "AccessDirection", "AccessKind", "AccessWidth", "Address", "ArgumentError", "Block", "Blocks", "CodeObject", "Container",
-    "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
+    "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "ArgumentError", "Block", "Blocks", "CodeObject",
+    "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",

@@ -310,6 +310,9 @@ class Program:
     @property
     def instructions(self) -> Instructions:
         """All instructions in functions, by address. An instruction's :attr:`Instruction.id` is its place here."""
+    def named_registers(self, kernel: str) -> dict[str, int] | None:
+        """How many registers of each file a kernel can name: ``s``, ``v``, ``a``. None of a kernel that is not there, and
+        where hooks cannot be placed."""
     @property
     def wavefront_size(self) -> int:
         """Lanes of its waves: 32 or 64."""
@@ -537,6 +540,10 @@ class Instruction:
         """The bytes that it reads or writes there: for each active lane, of scalar instructions for the wave. None where
         a resource says it, as for images."""
     @property
+    def access_count(self) -> int | None:
+        """How many places it accesses for each active lane, each with an address of its own: 1, or 2 of ``ds_read2_b32`` and
+        its like and of transfers between memory and LDS. None without memory, and where a resource says it, as for images."""
+    @property
     def function(self) -> Function:
         """The function it belongs to."""
     @property
@@ -626,6 +633,9 @@ class Register:
 class Operand:
     """One operand of an instruction."""
 
+    @property
+    def address(self) -> int:
+        """Of the instruction that it belongs to, as the code object states it."""
     @property
     def name(self) -> str:
         """The field that it is encoded in: ``vdst``, ``src0``, ``sbase``, ``simm16``, ..."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _OF_THE_PLACE = {
     given.Address: "address",
+    given.AccessCount: "access_count",
     given.AccessWidth: "access_width",
     given.AccessKind: "access_kind",
     given.AccessDirection: "access_direction",
@@ -95,8 +96,8 @@ class Binder:
         self._code_object, self._who, self._kernel = code_object, who, kernel
         self._symbol, self._counter = symbol, counter
 
-    def bind(self, hook: Any, args: tuple[Any, ...], behind: bool) -> list[Any]:
-        """All arguments of an insertion. ``behind``: the hook runs after the instruction."""
+    def bind(self, hook: Any, args: tuple[Any, ...], behind: int | None) -> list[Any]:
+        """All arguments of an insertion. ``behind``: the address of the instruction after which the hook runs."""
         params = hook.params
         if len(args) != len(params):
             names = ", ".join(f"{p.name}: {p.type}" for p in params)
@@ -106,7 +107,7 @@ class Binder:
             bound.append(self._argument(hook, param, arg, bound, behind))
         return bound
 
-    def _argument(self, hook: Any, param: Param, arg: Any, before: list[Any], behind: bool) -> Any:
+    def _argument(self, hook: Any, param: Param, arg: Any, before: list[Any], behind: int | None) -> Any:
         from . import lang
 
         def wrong(needs: str) -> ToolError:
@@ -146,9 +147,11 @@ class Binder:
             if old:
                 if isinstance(kind, lang.InOut):
                     raise wrong("a register that can be written, and the value before the instruction has gone")
-                return {"old" if behind else "reg": place}
+                return {"reg" if behind is None else "old": place}
             if not isinstance(kind, lang.InOut):
-                return {"reg": place}
+                # What the instruction has read, it may have overwritten.
+                read = isinstance(source, Operand) and source.address == behind and not source.is_written
+                return {"source" if read else "reg": place}
             if {"in_out": place} in before:
                 raise self._error(f"hook {hook.name} gets {source} twice to write it: pass it once")
             return {"in_out": place}
@@ -158,7 +161,7 @@ class Binder:
             raise wrong('a register: lt.Reg("v3")')
         for fact, name in _OF_THE_PLACE.items():
             if isinstance(arg, fact):
-                return self._of_the_place(name, kind, wrong)
+                return self._of_the_place(name, arg, kind, wrong)
         exact = isinstance(arg, (given.Imm, given.Literal))
         value: Any = arg.value if exact else arg
         if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
@@ -170,7 +173,7 @@ class Binder:
             return {"literal": bits}
         return {"const": bits} if exact else Number(bits)
 
-    def _of_the_place(self, name: str, kind: Any, wrong: Callable[[str], ToolError]) -> str:
+    def _of_the_place(self, name: str, arg: Any, kind: Any, wrong: Callable[[str], ToolError]) -> Any:
         from . import lang
 
         integer = isinstance(kind, lang.Scalar) and kind.kind == "int"
@@ -179,7 +182,7 @@ class Binder:
                 raise wrong("something else than an address: give it to an lt.u64")
         elif not integer or kind.bits < (32 if name == "point_id" else 16):
             raise wrong("something else than this number: give it to an lt.u32")
-        return name
+        return {name: arg.number} if hasattr(arg, "number") else name
 
     def _variable(self, hook: Any, symbol: str, offset: int, before: list[Any]) -> Any:
         # The compiler takes different variables for different memory: one passed twice has to be the same.
@@ -214,11 +217,14 @@ class Binder:
             place = (f"{name}_lo", 0, masks, "")
         file, first, count, _ = place
         if file in ("s", "v", "a"):
-            has = _allocated(code_object, self._kernel).get(file, 0)
+            has = code_object.named_registers(self._kernel).get(file, 0)
             if first + count > has:
                 what = {"s": "scalar registers", "v": "vector registers", "a": "AGPRs"}[file]
                 raise self._error(f"there is no {name}: the kernel {self._kernel} has {has or 'no'} {what}")
-        if file.startswith("flat_scratch") and not code_object.target.startswith("gfx9"):
+        gfx9 = code_object.target.startswith("gfx9")
+        if file.startswith("xnack_mask") and not gfx9:
+            raise self._error(f"there is no {name}: {code_object.target} has no XNACK_MASK")
+        if file.startswith("flat_scratch") and not gfx9:
             file = file.replace("flat_scratch", "flat_scratch_base")
         return (file, *place[1:])
 
@@ -244,19 +250,3 @@ def _constant(operand: Any, param: Param, wrong: Callable[[str], ToolError]) -> 
 def _overlap(a: dict[str, Any], b: dict[str, Any]) -> bool:
     low, high = sorted((a, b), key=lambda s: s["address"])
     return low["address"] + max(low["size"], 1) > high["address"]
-
-
-def _allocated(code_object: CodeObject, kernel: str) -> dict[str, int]:
-    """How many registers of each file a kernel can name."""
-    descriptor = code_object.descriptor(kernel)
-    if descriptor is None:
-        return {}
-    vectors, offset = descriptor.vgpr_count, descriptor.accum_offset
-    # On gfx9 the last six of an allocation are VCC, FLAT_SCRATCH and XNACK_MASK.
-    scalars = descriptor.sgpr_count - (6 if code_object.target.startswith("gfx9") else 0)
-    found = {"s": scalars, "v": vectors if offset is None else offset}
-    if offset is not None:
-        found["a"] = vectors - offset
-    elif code_object.target.startswith("gfx908"):
-        found["a"] = vectors
-    return found

@@ -30,6 +30,7 @@ class CodeObject:
         self.path = path
         #: What instrumenting it did, for a result of :func:`luthier.instrument`; else None.
         self.instrumentation: dict[str, Any] | None = None
+        self._named_registers: dict[str, dict[str, int]] = {}
 
     @classmethod
     def open(cls, source: Any, *, target: str | None = None, kernel: str | None = None) -> CodeObject:
@@ -63,6 +64,12 @@ class CodeObject:
     def of(cls, source: Any, *, target: str | None = None, kernel: str | None = None) -> CodeObject:
         """``source`` itself if it is a code object already, else :meth:`open` of it."""
         return source if isinstance(source, CodeObject) else cls.open(source, target=target, kernel=kernel)
+
+    def named_registers(self, kernel: str) -> dict[str, int]:
+        """How many registers of each file (``s``, ``v``, ``a``) a kernel can name; nothing where there are no hooks."""
+        if kernel not in self._named_registers:
+            self._named_registers[kernel] = self.program.named_registers(kernel) or {}
+        return self._named_registers[kernel]
 
     @property
     def data(self) -> bytes:

@@ -6,9 +6,10 @@ argument                  parameter                 value
 a number, ``Imm(n)``      a number                  known when the hook is compiled
 ``Literal(n)``            a number                  the number, patched into a hook that is compiled once for all
 ``Reg("v3")``             a number, ``inout[T]``    an application register's, at the point
-``instr.operands[1]``     a number, ``inout[T]``    the operand's: a register's, or the constant
+``instr.operands[1]``     a number, ``inout[T]``    the operand's: what the instruction reads or writes there, or the constant
 ``Old(...)``              a number                  the register's or operand's before the instruction, in a hook after it
 ``Address()``             ``u64``, ``ptr[T]``       the address that the instruction accesses, of each lane
+``AccessCount()``         an integer                how many addresses it has: each is ``Address(n)``
 ``AccessWidth()``         an integer                how many bytes it accesses
 ``AccessKind()``          an integer                which memory: ``AccessKind.GLOBAL`` and so on
 ``AccessDirection()``     an integer                1 if it reads, 2 if it writes, 3 if both
@@ -17,6 +18,9 @@ a number, ``Imm(n)``      a number                  known when the hook is compi
 ``Symbol("name")``        ``ptr[T]``, ``u64``       the address of a symbol of the application
 ========================  ========================  ==================================================================
 
+An operand passed to a hook behind its instruction is what the instruction read, even where that has been overwritten
+since, or else what it wrote; of one that it reads and writes, what it wrote (:class:`Old` has the other).
+
 Lanes that EXEC turns off run no hook of theirs; what a hook for the whole wave sees of a vector register is up to it.
 """
 
@@ -24,7 +28,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from .errors import ArgumentError
 
@@ -116,35 +120,63 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Address:
-    """The address that the instruction accesses, for each lane: of global memory, flat, scratch, LDS, or within a buffer
-    or an image, as the instruction and its resource say it."""
+class _OfAnAccess:
+    """A fact of the instruction's memory access, or of one of its places by number."""
+
+    #: Of which place, from 0; None where it has but one.
+    number: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.number is not None and (not isinstance(self.number, int) or not 0 <= self.number < 256):
+            raise ArgumentError(f"{type(self).__name__}({self.number!r}): the places of an access are numbered from 0")
 
 
 @dataclass(frozen=True)
-class AccessWidth:
-    """How many bytes the instruction accesses: for each lane, of a scalar access for the wave."""
+class Address(_OfAnAccess):
+    """The address that the instruction accesses, for each lane: of global memory, flat, or within a buffer, an address; of
+    scratch and LDS, an offset. It is where the access would be: see ``lt.access_in_range()``.
+
+    Two places are accessed by ``ds_read2_b32`` and its like, and by transfers between memory and LDS (first the place in
+    memory): there it takes a number, ``Address(0)`` or ``Address(1)``, and is rejected without one. Images and tiles of
+    tensors have no addresses here: where their elements lie their resources say.
+
+    Behind the instruction, too, it is the address that was accessed.
+    """
 
 
 @dataclass(frozen=True)
-class AccessKind:
-    """Which memory the instruction accesses: one of these numbers, which hooks may name too."""
-
-    FLAT = 0
-    GLOBAL = 1
-    SCRATCH = 2
-    LDS = 3
-    GDS = 4
-    BUFFER = 5
-    IMAGE = 6
+class AccessCount:
+    """How many places the instruction accesses for each lane, each with an address of its own (``instr.access_count``)."""
 
 
 @dataclass(frozen=True)
-class AccessDirection:
-    """What the instruction does there: :attr:`READ`, :attr:`WRITE`, or both (their sum, 3)."""
+class AccessWidth(_OfAnAccess):
+    """How many bytes the instruction accesses: for each lane, of a scalar access for the wave. ``AccessWidth()`` of
+    ``ds_read2_b32`` is those of both places, of a transfer those that are moved; ``AccessWidth(0)`` those at ``Address(0)``.
+    """
 
-    READ = 1
-    WRITE = 2
+
+@dataclass(frozen=True)
+class AccessKind(_OfAnAccess):
+    """Which memory the instruction accesses: one of these numbers, which hooks may name too. Of a transfer between memory
+    and LDS the memory; ``AccessKind(1)`` is ``LDS`` there."""
+
+    FLAT: ClassVar[int] = 0
+    GLOBAL: ClassVar[int] = 1
+    SCRATCH: ClassVar[int] = 2
+    LDS: ClassVar[int] = 3
+    GDS: ClassVar[int] = 4
+    BUFFER: ClassVar[int] = 5
+    IMAGE: ClassVar[int] = 6
+
+
+@dataclass(frozen=True)
+class AccessDirection(_OfAnAccess):
+    """What the instruction does there: :attr:`READ`, :attr:`WRITE`, or both (their sum, 3). Of a transfer between memory and
+    LDS what it does to the memory; ``AccessDirection(1)`` is the other."""
+
+    READ: ClassVar[int] = 1
+    WRITE: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,10 @@ class Planner:
         if not isinstance(hook, Hook):
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
         # Tools pass the same few arguments at many points.
-        behind = place.where in (AFTER, EDGE)
-        known = (hook, behind, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(told_apart, args))
+        behind = place.address if place.where in (AFTER, EDGE) else None
+        # Only of operands does it matter which instruction it is.
+        at = behind if any(isinstance(arg, _core.Operand) for arg in args) else behind is not None
+        known = (hook, at, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(told_apart, args))
         try:
             found = self._prepared.get(known)
         except TypeError:  # what cannot be hashed is no argument, unless it is an array that is one number
@@ -143,7 +145,7 @@ class Planner:
         self._records += record
         return number
 
-    def _prepare(self, tool: Tool, kernel: str, hook: Any, args: tuple[Any, ...], behind: bool) -> Arguments:
+    def _prepare(self, tool: Tool, kernel: str, hook: Any, args: tuple[Any, ...], behind: int | None) -> Arguments:
         """The hook's number and that of the list of arguments."""
 
         def counter(variable: Variable) -> int:
@@ -153,6 +155,8 @@ class Planner:
         bound = binder.bind(hook, args, behind)
         if hook not in self._hooks:
             hook.check()
+        if hook.wants_range:
+            bound.append("in_range")
         number = self._hooks.setdefault(hook, len(self._hooks))
         # The same for another kernel is the same: an insertion in a function that they share is made once.
         key = (number, text_of(bound))

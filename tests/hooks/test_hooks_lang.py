@@ -339,6 +339,7 @@ def test_variables_do_not_take_the_names_of_the_language():
     def others(p: lt.ptr[lt.u32], count: lt.u32):
         sum = count
         list = sum + 1
-        p[0] = list
+        json = list + 1
+        p[0] = json
 
     others.check()

@@ -330,3 +330,176 @@ def test_many_numbers_of_a_hook_are_compiled_once():
     result = module.run("many", grid=64, block=64, args=[np.zeros(1, np.uint32)])
     nops = result.app_histogram["s_nop"]
     assert nops >= 4000 and int(tool.total) == nops * (nops - 1) // 2
+
+
+#: Registers that hardware sets, or does not, by processor; of its workgroup's ids the kernel takes the first.
+SET = {
+    "gfx942": {"flat_scratch"},
+    "gfx1100": {"flat_scratch"},
+    "gfx1201": {"flat_scratch", "ttmp8", "ttmp9"},
+    "gfx1250": {"flat_scratch", "ttmp6", "ttmp8", "ttmp9"},
+}
+GROUPS = "KERNEL groups(u32 *out) { u32 i = local_x(); out[global_x()] = i; }"
+
+
+@on_every_target
+def test_registers_that_nothing_sets_are_refused_by_name(target):
+    code = lt.CodeObject.open(compiled.build(GROUPS, *target))
+    names = [*(f"ttmp{n}" for n in range(16)), "flat_scratch", "xnack_mask"]
+    given = {}
+
+    class One(lt.Tool):
+        seen = lt.DeviceArray(lt.u64, 8)
+
+        def __init__(self, name):
+            self.name = name
+
+        @lt.hook
+        def word(seen: lt.ptr[lt.u64], group: lt.u32, value: lt.u32):
+            lt.wave_atomic_add(seen + (value & 7), 1)
+
+        @lt.hook
+        def pair(seen: lt.ptr[lt.u64], value: lt.u64):
+            lt.wave_atomic_add(seen, value)
+
+        def on_kernel(self, kernel):
+            first = kernel.instructions[0]
+            if self.name.startswith("ttmp"):
+                kernel.insert_before(first, self.word, self.seen, 0, lt.Reg(self.name))
+            else:
+                kernel.insert_before(first, self.pair, self.seen, lt.Reg(self.name))
+
+    for name in names:
+        tool = One(name)
+        try:
+            module = lt.Device(target[0]).load(code, tools=[tool], on_rejected="raise")
+        except lt.RejectedError as error:
+            assert {r["kind"] for r in error.rejected} == {"not_set"} and "never does" in str(error), error
+        except lt.ToolError as error:
+            assert name == "xnack_mask" and "has no XNACK_MASK" in str(error), error
+        else:
+            module.run("groups", blocks=6, block=32, args=[np.zeros(6 * 32, np.uint32)])
+            given[name] = tool.seen.read().tolist()
+    assert set(given) == SET.get(target[0], set())
+    if "ttmp9" in given:
+        assert given["ttmp9"] == [1] * 6 + [0, 0]
+
+
+def test_what_a_kernel_names_it_has():
+    """An allocation of SGPRs ends with VCC and what else the code uses; what comes before that has numbers."""
+    source = """KERNEL many(u32 *out) {
+        u32 a, b;
+        asm volatile("s_mov_b32 s10, 5\\ns_mov_b32 %0, s10" : "=s"(a) :: "s10");
+        asm volatile("v_mov_b32 v9, 7\\nv_mov_b32 %0, v9" : "=v"(b) :: "v9");
+        out[local_x()] = a + b;
+    }"""
+    for target in ("gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1250"):
+        code = lt.CodeObject.open(compiled.build(source, target))
+        has = code.named_registers("many")
+        descriptor = code.descriptor("many")
+        assert 10 < has["s"] <= min(descriptor.sgpr_count, 106) and 9 < has["v"] <= descriptor.vgpr_count, (target, has)
+
+        class Sums(lt.Tool):
+            seen = lt.DeviceArray(lt.u64, 16)
+
+            @lt.hook
+            def note(seen: lt.ptr[lt.u64], x: lt.u32):
+                lt.wave_atomic_add(seen + (x & 15), 1)
+
+            def on_kernel(self, kernel):
+                behind = next(i for i in kernel.instructions if [str(o) for o in i.operands][1:] == ["s10"])
+                kernel.insert_before(behind, self.note, self.seen, lt.Reg("s10"))
+                if kernel.target.startswith("gfx9"):
+                    with pytest.raises(lt.ToolError, match="there is no s105"):
+                        kernel.insert_before(behind, self.note, self.seen, lt.Reg("s105"))
+                with pytest.raises(lt.ToolError, match="there is no v255"):
+                    kernel.insert_before(behind, self.note, self.seen, lt.Reg("v255"))
+
+        tool = Sums()
+        module = lt.Device(target).load(code, tools=[tool], check=True, on_rejected="raise")
+        out = np.zeros(32, np.uint32)
+        module.run("many", blocks=1, block=32, args=[out])
+        assert out.tolist() == [12] * 32 and tool.seen.nonzero() == {5: 1}, target
+
+
+class Pairs(Given):
+    """What is said of accesses to two places, and of one."""
+
+    seen = lt.DeviceArray(lt.u64, 64)
+
+    @lt.hook
+    def facts(seen: lt.ptr[lt.u64], count: lt.u32, all: lt.u32, width: lt.u32, kind: lt.u32, way: lt.u32):
+        seen[0] = count
+        seen[1] = all
+        seen[2] = width
+        seen[3] = kind
+        seen[4] = way
+
+
+PAIR = """
+LDS u32 s[512];
+KERNEL pair(GLOBAL u32 *o) {
+    u32 t = local_x();
+    s[t] = t; s[t + 256] = 2 * t;
+    barrier();
+    o[t] = s[t ^ 1] + s[(t ^ 1) + 200];
+}
+""".replace("GLOBAL ", "")
+
+
+def test_accesses_to_two_places_are_told_by_number():
+    code = lt.CodeObject.open(compiled.build(PAIR, "gfx90a"))
+    pairs = [i for i in code.kernel("pair").instructions if i.access_count == 2]
+    assert {i.opcode for i in pairs} >= {"ds_read2_b32"}
+    assert all(i.access_count == 1 for i in code.kernel("pair").instructions if i.memory_space == "global")
+    read = next(i for i in pairs if i.opcode.startswith("ds_read2"))
+
+    def insert(tool, kernel):
+        for n in range(2):
+            facts = (lt.AccessCount(), lt.AccessWidth(), lt.AccessWidth(n), lt.AccessKind(n), lt.AccessDirection(n))
+            kernel.insert_before(read, tool.facts, tool.seen.at(8 * n), *facts)
+
+    tool = Pairs(insert)
+    module = lt.Device("gfx90a").load(code, tools=[tool], on_rejected="raise", check=True)
+    module.run("pair", blocks=1, block=64, args=[np.zeros(64, np.uint32)])
+    for n in range(2):
+        assert tool.seen.read()[8 * n : 8 * n + 5].tolist() == [2, 8, 4, lt.AccessKind.LDS, lt.AccessDirection.READ]
+    for argument, kind in [(lt.Address(), "several_places"), (lt.Address(2), "no_place")]:
+
+        def refused(tool, kernel, argument=argument):
+            kernel.insert_before(read, tool.wave64, tool.seen, argument)
+
+        with pytest.raises(lt.RejectedError, match="ds_read2_b32 accesses 2 place") as caught:
+            lt.instrument(code, [Pairs(refused)], on_rejected="raise")
+        assert [r["kind"] for r in caught.value.rejected] == [kind]
+    for wrong in (-1, "x", 1.5, 256):
+        with pytest.raises(lt.ArgumentError, match="numbered from 0"):
+            lt.Address(wrong)
+
+
+def test_a_device_function_may_ask_whether_an_access_is_in_range():
+    @lt.device
+    def outer(x: lt.u32) -> lt.u32:
+        return inner(x) + 1
+
+    @lt.device
+    def inner(x: lt.u32) -> lt.u32:
+        return x if lt.access_in_range() else 0
+
+    class Asks(lt.Tool):
+        seen = lt.DeviceArray(lt.u64, 64)
+
+        @lt.hook
+        def note(seen: lt.ptr[lt.u64], x: lt.u32):
+            seen[lt.lane_id()] = outer(x)
+
+        def on_kernel(self, kernel):
+            store = next(i for i in kernel.instructions if i.is_store)
+            kernel.insert_before(store, self.note, self.seen, 6)
+            with pytest.raises(lt.ToolError, match="takes 2 arguments, 3 were given"):
+                kernel.insert_before(store, self.note, self.seen, 6, 1)
+
+    tool = Asks()
+    code = lt.CodeObject.open(compiled.build(GROUPS, "gfx90a"))
+    lt.Device("gfx90a").load(code, tools=[tool], check=True).run("groups", blocks=1, block=64, args=[np.zeros(64, np.uint32)])
+    assert tool.seen.read().tolist() == [7] * 64

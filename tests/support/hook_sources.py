@@ -94,3 +94,16 @@ def conditional(count: lt.counter, n: lt.u64, x: lt.inout[lt.u32]):
 @lt.hook
 def where(out: lt.ptr[lt.u64], point: lt.u32, address: lt.u64):
     out[point * 64 + lt.lane_id()] = address
+
+
+@lt.hook
+def reached(out: lt.ptr[lt.u64], point: lt.u32, is_made: bool):
+    out[point * 64 + lt.lane_id()] = lt.u64(is_made)
+
+
+@lt.hook
+def clocks(out: lt.ptr[lt.u64]):
+    out[0] = lt.clock()
+    out[1] = lt.clock() - out[0]
+    out[2] = lt.realtime()
+    out[3] = lt.realtime() - out[2]

@@ -45,6 +45,11 @@ class RandomPlan(lt.Tool):
             lt.atomic_add(seen + (lt.lane_id() & 63), 1)
 
     @lt.hook
+    def reached(total: lt.ptr[lt.u64]):
+        if lt.access_in_range():
+            lt.atomic_add(total + 5, 1)
+
+    @lt.hook
     def where(total: lt.ptr[lt.u64], address: lt.u64, pc: lt.u64, point: lt.u32):
         lt.atomic_add(total + 1, (address & 255) + pc + lt.u64(point))
 
@@ -52,16 +57,20 @@ class RandomPlan(lt.Tool):
         """A hook with arguments that suit the instruction."""
         choose = self.random
         # What the instruction reads holds something; strict mode would say so of anything else that a hook stores.
-        read = set(map(str, instr.reads)) - set(map(str, instr.writes))
+        read = set(map(str, instr.reads))
+        # Behind an instruction an operand is what it has read, be it overwritten: its old value is kept for the hook.
         plain = [
-            o for o in instr.operands if o.kind == "register" and o.units == 1 and str(o.register) in read and not o.place[2]
+            o
+            for o in instr.operands
+            if o.kind == "register" and o.units == 1 and str(o.register) in read and not o.is_written and not o.place[2]
         ]
         vectors = [o for o in plain if str(o.register)[0] == "v"]
         scalars = [o for o in plain if str(o.register)[0] == "s"]
         kinds = ["tick", "tick", "sum_up", "literal", "special"]
         kinds += ["scribble", "fraction"] if vectors else []
         kinds += ["scalar"] if scalars else []
-        kinds += ["where"] if instr.memory_space is not None else []
+        kinds += ["old"] if plain and instr.falls_through else []
+        kinds += ["where", "reached"] if instr.access_count else []
         match choose.choice(kinds):
             case "tick":
                 return self.tick, self.count
@@ -77,8 +86,15 @@ class RandomPlan(lt.Tool):
                 return self.fraction, self.seen, choose.choice(vectors)
             case "scalar":
                 return self.sum_up, self.total.at(4), choose.choice(scalars)
-            case "where":
-                return self.where, self.total, lt.Address(), lt.Pc(), lt.PointId()
+            case "old":
+                if scalars:
+                    return self.sum_up, self.total.at(6), lt.Old(choose.choice(scalars))
+                return self.scribble, self.seen, lt.Old(choose.choice(vectors))
+            case "reached" if instr.memory_space != "buffer" or instr.memory_width is not None:
+                return self.reached, self.total
+            case "where" | "reached":
+                place = choose.randrange(instr.access_count)
+                return self.where, self.total, lt.Address(place), lt.Pc(), lt.PointId()
 
     def on_kernel(self, kernel):
         for function in kernel.functions:

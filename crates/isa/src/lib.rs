@@ -61,7 +61,7 @@ pub use decode::Decoder;
 pub use field::Field;
 pub use generation::Generation;
 pub use inst::{DecodeError, EncodeError, Inst};
-pub use memory::{MemoryAccess, Space};
+pub use memory::{MemoryAccess, Places, Space};
 pub use msb::{MsbChange, VgprMsb};
 pub use op::Op;
 pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo};

@@ -55,7 +55,57 @@ pub struct MemoryAccess {
     pub lds: bool,
 }
 
+/// The places that an instruction accesses for each lane (of scalar instructions for the wave), in order: one, or two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Places {
+    places: [MemoryAccess; 2],
+    count: usize,
+}
+
+impl std::ops::Deref for Places {
+    type Target = [MemoryAccess];
+
+    fn deref(&self) -> &[MemoryAccess] {
+        &self.places[..self.count]
+    }
+}
+
 impl Inst {
+    /// The places that the instruction accesses, each with an address and a width of its own: two of `ds_read2_b32` and
+    /// its like; of a transfer between memory and LDS the one in memory, then the one in LDS.
+    ///
+    /// `None` if it accesses no memory, or as many places as something else than the instruction says: texels of an image,
+    /// nodes of a tree of volumes, the elements of a tensor's tile, and the two operands of `ds_add_src2_u32` and its like,
+    /// which may be one.
+    pub fn accesses(&self) -> Option<Places> {
+        let access = self.memory()?;
+        let info = self.info();
+        if access.space == Space::Image
+            || info.format == Format::Tensor
+            || info.base.contains("_src2_")
+            || info.base.contains("bvh")
+        {
+            return None;
+        }
+        if access.lds {
+            // What is narrower than a word is extended to one in LDS; not so by asynchronous copies.
+            let least = if info.base.contains("async") { 1 } else { 4 };
+            let (width, reads) = (access.width.map(|bytes| bytes.max(least)), access.writes);
+            let inside = MemoryAccess { space: Space::Lds, width, reads, writes: !reads, atomic: false, lds: false };
+            return Some(Places { places: [access, inside], count: 2 });
+        }
+        if self.is_pair() {
+            let one = MemoryAccess { width: access.width.map(|bytes| bytes / 2), ..access };
+            return Some(Places { places: [one; 2], count: 2 });
+        }
+        Some(Places { places: [access; 2], count: 1 })
+    }
+
+    /// It accesses two places of LDS, each with an offset of its own.
+    fn is_pair(&self) -> bool {
+        self.info().flags.contains(Flags::DS) && names_a_pair(self.info().base)
+    }
+
     /// The memory that the instruction reads or writes. `None` for all others: those that only move data between lanes,
     /// wait, or look after caches.
     pub fn memory(&self) -> Option<MemoryAccess> {
@@ -129,7 +179,7 @@ fn width(space: Space, base: &str, atomic: bool) -> Option<u16> {
     }
     match parts().find_map(of_part) {
         // Two places, with an offset each.
-        Some(one) if space == Space::Lds && (has("2addr") || parts().nth(1).is_some_and(is_pair)) => Some(2 * one),
+        Some(one) if space == Space::Lds && names_a_pair(base) => Some(2 * one),
         Some(one) => Some(one),
         None if atomic && has("x2") => Some(8),
         // The older names of 32-bit atomics leave the type out.
@@ -138,9 +188,10 @@ fn width(space: Space, base: &str, atomic: bool) -> Option<u16> {
     }
 }
 
-/// `ds_read2_b32`, `ds_write2st64_b64`, `ds_wrxchg2_rtn_b32`.
-fn is_pair(operation: &str) -> bool {
-    ["read2", "write2", "wrxchg2"].iter().any(|pair| operation.starts_with(pair))
+/// `ds_read2_b32`, `ds_write2st64_b64`, `ds_wrxchg2_rtn_b32`, `ds_load_2addr_b32`, `ds_storexchg_2addr_stride64_rtn_b64`.
+fn names_a_pair(base: &str) -> bool {
+    let pair = |part: &str| ["read2", "write2", "wrxchg2"].iter().any(|pair| part.starts_with(pair));
+    base.split('_').any(|part| part == "2addr") || base.split('_').nth(1).is_some_and(pair)
 }
 
 /// The bytes that a part of a name stands for.

@@ -145,6 +145,11 @@ impl FeatureSetting {
             FeatureSetting::On => Some(true),
         }
     }
+
+    /// The code may find it turned on.
+    pub fn may_be_on(self) -> bool {
+        matches!(self, FeatureSetting::Any | FeatureSetting::On)
+    }
 }
 
 /// A processor and what is required of its optional features. Prints and parses as `gfx90a:sramecc+:xnack-`.

@@ -52,7 +52,8 @@ MAX_DEPTH = 150
 class Expressions:
     """The expression half of the checker; :class:`~.statements.FunctionChecker` adds the statements.
 
-    Subclasses provide ``file``, ``scope``, ``span(node)``, ``variable(name, span)`` and ``call_device(function, ...)``.
+    Subclasses provide ``file``, ``scope``, ``span(node)``, ``variable(name, span)``, ``call_device(function, ...)`` and
+    ``access_in_range(span)``.
     """
 
     file: str
@@ -70,6 +71,9 @@ class Expressions:
         raise NotImplementedError
 
     def call_device(self, function: Any, span: Span, args: list[Value]) -> Value:
+        raise NotImplementedError
+
+    def access_in_range(self, span: Span) -> Value:
         raise NotImplementedError
 
     def expr(self, node: ast.expr) -> Value:
@@ -311,7 +315,8 @@ class Expressions:
         if isinstance(target, Intrinsic):
             if target.name in ("min", "max", "abs") and len(args) == target.count and all(a.untyped for a in args):
                 return Value(span, None, None, getattr(builtins, target.name)(*(a.const for a in args)))
-            return target.apply(span, args)
+            applied = target.apply(span, args)
+            return self.access_in_range(span) if target is intrinsics.access_in_range else applied
         if isinstance(target, (Scalar, Pointer)):
             if len(args) != 1:
                 raise HookError(f"{name}(x) converts one value", span)
@@ -364,8 +369,8 @@ class Expressions:
 
 
 def is_of_language(thing: Any) -> bool:
-    """Whether a Python object is a word of the hook language: an intrinsic, a type, or a module that may have them."""
-    if isinstance(thing, (Intrinsic, Unavailable, Type, pytypes.ModuleType)):
+    """Whether a Python object is a word of the hook language: an intrinsic, a type, ``range`` and the like."""
+    if isinstance(thing, (Intrinsic, Unavailable, Type)):
         return True
     words = (range, len, bool, int, float, types.array, types.ptr, types.inout, *_BUILTINS)
     return any(thing is word for word in words)

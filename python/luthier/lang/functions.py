@@ -14,7 +14,7 @@ from typing import Any
 
 from .errors import HookError, Node, Span
 from .scope import Scope
-from .statements import FunctionChecker
+from .statements import IN_RANGE, FunctionChecker
 from .types import Counter, InOut, Pointer, Scalar, Type, bool_
 
 #: Version of the tree's schema (crates/codegen/src/hook/ast.rs describes it).
@@ -165,6 +165,11 @@ class Hook(Function):
         """Raises HookError if the hook is not well typed."""
         _ = self.tree
 
+    @cached_property
+    def wants_range(self) -> bool:
+        """It asks ``lt.access_in_range()``, be it in a function that it calls: then it takes the answer behind its arguments."""
+        return any(param["name"] == IN_RANGE for param in self.tree["functions"][0]["params"])
+
 
 class Unit:
     """The functions that are compiled together; the hook is the first."""
@@ -173,6 +178,8 @@ class Unit:
         self.functions: list[dict[str, Any]] = []
         self._names: dict[Function, str] = {}
         self._open: list[Function] = []
+        #: Functions that ask, or call one that asks, whether an access is in range.
+        self.asks_range: set[Function] = set()
 
     type_of = staticmethod(lambda scope, node, span: type_of(scope, node, span))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import HookError, Span
-from .types import Pointer, Scalar, Type, f64, u32, u64
+from .types import Pointer, Scalar, Type, bool_, f64, u32, u64
 from .values import Value, as_type, settle, truth, unify
 
 Check = Callable[[str, Span, list[Value]], Value]
@@ -121,7 +121,22 @@ def _define(name: str, signature: str, check: Check, doc: str) -> Intrinsic:
 exec_mask = _define("exec_mask", "() -> u64", _gives(u64), "One bit for each active lane.")
 active_lanes = _define("active_lanes", "() -> u32", _gives(u32), "How many lanes are active.")
 lane_id = _define("lane_id", "() -> u32", _gives(u32), "The lane's number in the wave, from 0.")
-clock = _define("clock", "() -> u64", _gives(u64), "The shader engine's cycle counter (s_memtime).")
+clock = _define(
+    "clock",
+    "() -> u64",
+    _gives(u64),
+    "A count of cycles of 64 bits, which never goes back within a wave (docs/hooks.md says what counts on which processor).",
+)
+realtime = _define(
+    "realtime", "() -> u64", _gives(u64), "A count of 64 bits whose frequency never changes: 100 MHz, on CDNA2 25 MHz."
+)
+access_in_range = _define(
+    "access_in_range",
+    "() -> bool",
+    _gives(bool_),
+    "Whether the instruction's access is made: false in lanes that are outside of their buffer, in whole or in part, where\n"
+    "hardware reads zero and writes nothing. True where nothing bounds the access but the memory itself.",
+)
 trap = _define("trap", "()", _gives(None), "Stops the wave (s_trap 2): the dispatch fails.")
 popcount = _define("popcount", "(x) -> u32", _bits, "How many bits of an integer are set.")
 ctz = _define("ctz", "(x) -> u32", _bits, "Zero bits below the lowest set one; all of them when x is 0.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import types as pytypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,9 @@ from .expressions import Expressions, is_of_language, spelling
 from .scope import MISSING
 from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, u64
 from .values import Value, as_type, constant, settle, truth, unify
+
+#: The parameter with which functions that ask whether an access is in range are told; no name that Python could have.
+IN_RANGE = "lt.access_in_range"
 
 
 class FunctionChecker(Expressions):
@@ -48,11 +52,19 @@ class FunctionChecker(Expressions):
         """Complains of variables that are called like something of the language: the function could not use that any more,
         and a reader would take the one for the other."""
         advice = "has a meaning in hooks: give the variable another name"
+        nodes = list(ast.walk(self.source.tree))
+        # A module matters where something is taken from it, as lt.u32 is.
+        roots = {n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
+
+        def is_taken(name: str) -> bool:
+            found = self.scope.lookup(name)
+            return is_of_language(found) or isinstance(found, pytypes.ModuleType) and name in roots
+
         for parameter in self.function.params:
-            if is_of_language(self.scope.lookup(parameter.name)):
+            if is_taken(parameter.name):
                 raise HookError(f"{parameter.name} {advice}", parameter.span)
-        for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and is_of_language(self.scope.lookup(node.id)):
+        for node in nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and is_taken(node.id):
                 raise HookError(f"{node.id} {advice}", self.span(node))
 
     def check(self) -> dict[str, Any]:
@@ -69,14 +81,17 @@ class FunctionChecker(Expressions):
             raise HookError(
                 f"{self.function.name} gives a {returns}, but its end can be reached without a return", self.function.span
             )
+        params = [{"name": p.name, "type": p.type.to_json(), "at": [p.span.line, p.span.col + 1]} for p in self.function.params]
+        if self.function in self.unit.asks_range:
+            params.append(
+                {"name": IN_RANGE, "type": bool_.to_json(), "at": [self.function.span.line, self.function.span.col + 1]}
+            )
         locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters]
         return {
             "name": self.unit.name(self.function),
             "file": self.file,
             "at": [self.function.span.line, self.function.span.col + 1],
-            "params": [
-                {"name": p.name, "type": p.type.to_json(), "at": [p.span.line, p.span.col + 1]} for p in self.function.params
-            ],
+            "params": params,
             "returns": returns.to_json() if returns is not None else None,
             "locals": locals_,
             "body": body,
@@ -317,6 +332,12 @@ class FunctionChecker(Expressions):
             raise HookError(kind, span)
         yield self.node(span, {"return": as_type(self.expr(node.value), returns).to_json()})
 
+    # What is passed on
+
+    def access_in_range(self, span: Span) -> Value:
+        self.unit.asks_range.add(self.function)
+        return Value(span, bool_, {"local": IN_RANGE})
+
     # Calls of other functions
 
     def call_device(self, function: Any, span: Span, args: list[Value]) -> Value:
@@ -328,6 +349,8 @@ class FunctionChecker(Expressions):
             if isinstance(parameter.type, (Counter, InOut)):
                 raise HookError(f"{function.name} has a {parameter.type} parameter: it can be inserted, not called", span)
             checked.append(as_type(value, parameter.type).to_json())
+        if function in self.unit.asks_range:
+            checked.append(self.access_in_range(span).to_json())
         return Value(span, function.returns, {"call": {"function": self.unit.name(function), "args": checked}})
 
 

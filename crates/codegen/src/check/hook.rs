@@ -2,18 +2,18 @@
 //! template's own account says.
 
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{Field, Inst, Op, Reg, RegRange, VgprMsb};
+use luthier_isa::{Field, Flags, Inst, Op, Reg, RegRange, VgprMsb};
 
 use super::Checker;
 use super::renaming::Renaming;
 use super::state::{Both, Mask, is_vector};
 use super::value::Value;
 use super::wrong::Wrong;
-use crate::plan::{Arg, Body};
+use crate::plan::{Arg, Body, Where};
 use crate::splice::CounterHome;
 use crate::splice::emit::Span;
 use crate::template::prepared::{Input, Prepared};
-use crate::template::{AddressInput, AddressShape};
+use crate::template::{AddressInput, AddressShape, RangeShape};
 use crate::{RelocTarget, layout::chunk::Place};
 
 /// What the hook's new value is for.
@@ -102,7 +102,7 @@ impl Checker<'_> {
                         continue;
                     };
                     let holds = self.state.get(at);
-                    if input.read && !is_as_wanted(holds, wanted.value) {
+                    if input.read && !self.is_as_wanted(holds, wanted.value) {
                         let (hook, wanted) = (prepared.name.clone(), wanted.value);
                         self.wrong(Wrong::Argument { hook, arg, unit, reg: at, holds, wanted });
                     }
@@ -131,7 +131,9 @@ impl Checker<'_> {
             Arg::Literal(value) => number(*value),
             Arg::Pc => number(q.site.address),
             Arg::PointId => number(span.insertion.into()),
-            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => number(arg.access(q.inst).ok()?),
+            Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
+                number(arg.access(q.inst).ok()?)
+            }
             Arg::Counter(counter) => match q.env.counter(*counter)? {
                 CounterHome::Pair(low) => registers(RegRange::new(low, 2), true),
                 CounterHome::Lanes(vgpr, first) => {
@@ -142,18 +144,54 @@ impl Checker<'_> {
             },
             Arg::Reg(range) => registers(*range, false),
             Arg::InOut(range) => registers(*range, true),
-            Arg::Old(range) => {
-                let (_, kept) = q.olds.iter().find(|(of, _)| of == range)?;
-                let unit = |reg| Wanted { value: Value::Own(reg), back: Back::Nothing };
-                (kept.count == input.count).then(|| kept.units().map(unit).collect())
+            Arg::Old(range) => self.from_before(*range, count),
+            Arg::Source(range) => self.as_found(*range, span, count),
+            Arg::Address(which) => self.input(AddressShape::of(q.inst, *which).ok()?.1.get(part)?, span, count),
+            Arg::InRange => self.input(RangeShape::of(q.inst).ok()??.1.get(part)?, span, count),
+        }
+    }
+
+    /// What the instruction's address, or the like, is computed from.
+    fn input(&self, input: &AddressInput, span: &Span, count: usize) -> Option<Vec<Wanted>> {
+        match input {
+            AddressInput::Number(n) => Some((0..count).map(|unit| Wanted::number(*n as u64, unit)).collect()),
+            AddressInput::Reg(range) => self.as_found(*range, span, count),
+        }
+    }
+
+    /// What the instruction found in registers. Behind it that is what they hold, unless it has written them: then only
+    /// a copy from before it will do.
+    fn as_found(&self, range: RegRange, span: &Span, count: usize) -> Option<Vec<Wanted>> {
+        let q = self.q;
+        let at = q.env.plan.insertions[span.insertion as usize].at;
+        let mut written = false;
+        q.inst.for_each_access(|a| written |= a.access.writes() && range.units().any(|unit| unit == a.reg));
+        let gone = q.inst.info().flags.contains(Flags::CALL);
+        if (written || gone) && matches!(at, Where::After | Where::Edge { .. }) {
+            return if gone { None } else { self.from_before(range, count) };
+        }
+        let unit = |reg| Wanted { value: self.promised.of(reg), back: Back::Nothing };
+        (usize::from(range.count) == count).then(|| range.units().map(unit).collect())
+    }
+
+    /// What registers held before the instruction.
+    fn from_before(&self, range: RegRange, count: usize) -> Option<Vec<Wanted>> {
+        let is_kept = |wanted: Reg| self.q.olds.iter().any(|(of, _)| of.units().any(|unit| unit == wanted));
+        let unit = |reg| Wanted { value: Value::Before(reg), back: Back::Nothing };
+        let all = usize::from(range.count) == count && range.units().all(is_kept);
+        all.then(|| range.units().map(unit).collect())
+    }
+
+    fn is_as_wanted(&self, holds: Value, wanted: Value) -> bool {
+        match (holds, wanted) {
+            (Value::Mode(bits), Value::Own(Reg::MODE)) => bits.is_own_copy(),
+            (Value::Unknown, _) => false,
+            // Any copy of it will do.
+            (Value::Own(reg), Value::Before(wanted)) => {
+                let mut copies = self.q.olds.iter().flat_map(|(of, kept)| of.units().zip(kept.units()));
+                copies.any(|(of, kept)| of == wanted && kept == reg)
             }
-            Arg::Address => {
-                let (_, values) = AddressShape::of(q.inst).ok()?;
-                match values.get(part)? {
-                    AddressInput::Number(n) => number(*n as u64),
-                    AddressInput::Reg(range) => registers(*range, false),
-                }
-            }
+            _ => holds == wanted,
         }
     }
 
@@ -231,13 +269,5 @@ impl Checker<'_> {
             MsbChange::Keeps => self.state.bits.set_msb(msb),
             MsbChange::Unknown => self.state.bits.set_msb(None),
         }
-    }
-}
-
-fn is_as_wanted(holds: Value, wanted: Value) -> bool {
-    match (holds, wanted) {
-        (Value::Mode(bits), Value::Own(Reg::MODE)) => bits.is_own_copy(),
-        (Value::Unknown, _) => false,
-        _ => holds == wanted,
     }
 }

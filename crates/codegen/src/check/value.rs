@@ -12,6 +12,8 @@ use crate::layout::chunk::Place;
 pub enum Value {
     /// What this unit held when the inserted code began; of SCC 0 or 1.
     Own(Reg),
+    /// What this unit held before the instruction that the inserted code stands behind.
+    Before(Reg),
     /// What a lane of a vector unit held when the inserted code began.
     Lane(Reg, u8),
     Number(u32),
@@ -48,6 +50,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Own(reg) => write!(f, "{reg}'s old value"),
+            Value::Before(reg) => write!(f, "what {reg} held before the instruction"),
             Value::Lane(reg, lane) => write!(f, "lane {lane} of {reg}'s old value"),
             Value::Number(n) => write!(f, "{n:#x}"),
             Value::Result { hook, arg, unit } => write!(f, "unit {unit} of argument {arg} as hook {hook} left it"),

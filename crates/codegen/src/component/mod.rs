@@ -126,6 +126,7 @@ impl<'a> Component<'a> {
             watched_state: wishes.watched_state,
             unread: if base.templates.iter().any(|t| t.reads_counters_by_lanes) { RegSet::EMPTY } else { homes.pairs },
             never_used,
+            unset: machine.unset(&kernels, &used),
             limits,
             allocated,
             allocated_in,
@@ -162,7 +163,6 @@ impl Wishes {
         // Registers that hooks look at, or whose value is to survive an instruction that is taken out: those that
         // liveness knows nothing of must be left alone everywhere.
         let mut looked_at: Vec<(Spot, RegRange, bool)> = Vec::new();
-        let is_behind = |spot: &Spot| matches!(spot.at, Where::After | Where::Edge { .. });
         for spot in spots {
             let inst = program.inst(spot.instr);
             match &base.plan.insertions[spot.insertion as usize].body {
@@ -174,8 +174,10 @@ impl Wishes {
                         match arg {
                             Arg::Counter(c) if !self.counters.contains(c) => self.counters.push(*c),
                             _ => {
-                                let behind = is_behind(spot) && !matches!(arg, Arg::Old(_));
-                                looked_at.extend(arg.reads(inst).into_iter().map(|range| (*spot, range, behind)));
+                                let behind = spot.at.is_behind();
+                                let kept = if behind { arg.kept(inst) } else { Vec::new() };
+                                let reads = arg.reads(inst).into_iter();
+                                looked_at.extend(reads.map(|range| (*spot, range, behind && !kept.contains(&range))));
                             }
                         }
                     }

@@ -10,7 +10,7 @@ use super::{Refusal, Spot};
 use crate::RelocKind;
 use crate::check;
 use crate::layout::chunk::Fixup;
-use crate::plan::{Arg, Body, Placement, Rejected};
+use crate::plan::{Body, Placement, Rejected};
 use crate::splice::demand::not_allocated;
 use crate::splice::keeper::Keeper;
 use crate::splice::{Demand, Literal, Site, allocate, convention, emit};
@@ -211,10 +211,9 @@ impl Copier<'_> {
         after: &Live,
     ) -> Result<Vec<(RegRange, RegRange)>, Refusal> {
         let mut wanted: Vec<RegRange> = Vec::new();
-        for spot in spots {
+        for spot in spots.iter().filter(|spot| spot.at.is_behind()) {
             let Body::Hook { args, .. } = &self.env.plan.insertions[spot.insertion as usize].body else { continue };
-            let olds = args.iter().filter_map(|a| if let Arg::Old(range) = a { Some(*range) } else { None });
-            olds.for_each(|range| {
+            args.iter().flat_map(|arg| arg.kept(at.inst)).for_each(|range| {
                 if !wanted.contains(&range) {
                     wanted.push(range);
                 }
@@ -239,13 +238,8 @@ impl Copier<'_> {
             if call || not_allocated(self.env, at.address, range).is_some() {
                 continue; // refused when the demand is made
             }
-            let keeper = match Keeper::take(self.env, &mut pool, at.inst, range) {
-                Ok(keeper) => keeper,
-                Err(reason) => {
-                    self.out.rejected.push(Rejected { address: at.address, reason });
-                    continue;
-                }
-            };
+            // Where nothing is free for it, each hook that wants it is refused when its demand is made.
+            let Some(keeper) = Keeper::take(self.env, &mut pool, at.inst, range) else { continue };
             let kept = keeper.kept;
             self.splice.highest.note(kept);
             keeper.exec.iter().for_each(|exec| self.splice.highest.note(*exec));

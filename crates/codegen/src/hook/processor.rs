@@ -20,14 +20,21 @@ pub fn features(mode: Mode) -> String {
     format!("+enable-flat-scratch{size}{literals}")
 }
 
-/// The LLVM intrinsic of the cycle counter, an i64.
-pub fn clock(mode: Mode) -> &'static str {
+/// The LLVM intrinsic of the cycle counter, an i64, and by how much it is multiplied.
+///
+/// RDNA3 has no counter of cycles but one of 20 bits, which is round in half a millisecond and says nothing of how often it
+/// was. What does not come round is its clock of 100 MHz; 24 times that is about what a compute unit runs at.
+pub fn clock(mode: Mode) -> (&'static str, u64) {
     match mode.target().generation() {
-        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx10 => "llvm.amdgcn.s.memtime",
-        // A register of 20 bits on RDNA3, of 64 later.
-        Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250 => "llvm.readcyclecounter",
+        Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 | Generation::Gfx10 => ("llvm.amdgcn.s.memtime", 1),
+        Generation::Gfx11 => (REALTIME, 24),
+        Generation::Gfx12 | Generation::Gfx1250 => ("llvm.readcyclecounter", 1),
     }
 }
+
+/// The LLVM intrinsic of the counter whose frequency is the same all the time, an i64: `s_memrealtime`, or a message that
+/// asks for it.
+pub const REALTIME: &str = "llvm.readsteadycounter";
 
 /// The instructions of `wave_atomic_add`, in assembly.
 pub struct WaveAdd {
@@ -99,19 +106,38 @@ pub struct Buffers {
     pub stride_scales: Option<[u8; 4]>,
     /// The scalar offset is part of what is swizzled, not of the base.
     pub swizzles_scalar_offset: bool,
+    pub bounds: Bounds,
+}
+
+/// What is outside of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Bounds {
+    /// One rule for all: of plain resources by bytes, of swizzled ones and those that add the lane's number by records.
+    Fixed,
+    /// Two bits of the resource choose the rule (OOB_SELECT).
+    Selected,
+    /// By bytes, in a resource whose fields lie elsewhere.
+    Bytes,
 }
 
 pub fn buffers(mode: Mode) -> Buffers {
-    let later = Buffers { swizzle: (62, 2), longer_stride: false, stride_scales: None, swizzles_scalar_offset: false };
+    let later = Buffers {
+        swizzle: (62, 2),
+        longer_stride: false,
+        stride_scales: None,
+        swizzles_scalar_offset: false,
+        bounds: Bounds::Selected,
+    };
     match mode.target().generation() {
         Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx940 => {
-            Buffers { swizzle: (63, 1), longer_stride: true, ..later }
+            Buffers { swizzle: (63, 1), longer_stride: true, bounds: Bounds::Fixed, ..later }
         }
         Generation::Gfx10 => Buffers { swizzle: (63, 1), ..later },
         Generation::Gfx11 => later,
         // Times 1, 4, 8 or 32.
-        Generation::Gfx12 | Generation::Gfx1250 => {
-            Buffers { stride_scales: Some([0, 2, 3, 5]), swizzles_scalar_offset: true, ..later }
+        Generation::Gfx12 => Buffers { stride_scales: Some([0, 2, 3, 5]), swizzles_scalar_offset: true, ..later },
+        Generation::Gfx1250 => {
+            Buffers { stride_scales: Some([0, 2, 3, 5]), swizzles_scalar_offset: true, bounds: Bounds::Bytes, ..later }
         }
     }
 }

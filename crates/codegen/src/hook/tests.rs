@@ -173,6 +173,8 @@ fn fixtures() -> Vec<(&'static str, HookSource, Vec<ArgSpec>)> {
         ("per_lane_counter", fixture!("per_lane_counter"), vec![ArgSpec::Counter, uniform(1)]),
         ("everything", fixture!("everything"), vec![variable(), lanes(1), lanes(1), lanes(2), variable()]),
         ("where", fixture!("where"), vec![variable(), ArgSpec::Literal, lanes(2)]),
+        ("reached", fixture!("reached"), vec![variable(), ArgSpec::Literal, lanes(1)]),
+        ("clocks", fixture!("clocks"), vec![variable()]),
         ("conditional", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(lanes(1))]),
         ("conditional of the wave", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(uniform(1))]),
     ]

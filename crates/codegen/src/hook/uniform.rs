@@ -43,6 +43,7 @@ pub fn is_per_lane(arg: &ArgSpec) -> bool {
     match arg {
         ArgSpec::Value { per_lane, .. } => *per_lane,
         ArgSpec::Address(shape) => shape.is_per_lane(),
+        ArgSpec::InRange(shape) => shape.is_per_lane(),
         ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Counter => false,
     }
 }
@@ -303,7 +304,7 @@ impl<'a> Walk<'a> {
             );
         }
         Ok(match name {
-            "exec_mask" | "active_lanes" | "clock" | "ballot" | "readfirstlane" | "readlane" => false,
+            "exec_mask" | "active_lanes" | "clock" | "realtime" | "ballot" | "readfirstlane" | "readlane" => false,
             "lane_id" => true,
             atomic if atomic.starts_with("atomic_") => true,
             _ => differ.contains(&true),

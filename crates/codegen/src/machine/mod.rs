@@ -9,6 +9,7 @@
 //! | [`convention`] | what a called function may change |
 //! | [`cures`] | what waits for what hazards ask for |
 //! | [`file`] | register files |
+//! | `initial` | what a wave finds in its registers |
 //! | [`known`] | instructions that were built lately, and what hazards make of them |
 //! | [`operations`] | the instructions that placement writes itself |
 //! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
@@ -19,6 +20,7 @@
 pub mod convention;
 pub mod cures;
 pub mod file;
+mod initial;
 mod issued;
 pub mod known;
 pub mod operations;

@@ -3,11 +3,11 @@
 //! [`Arg::spec`] gives what the hook compiler has to know of it ([`ArgSpec`]); everything else (which register, which
 //! number) is bound when the template is placed, so that a hook is compiled once for all places of the same shape.
 
-use luthier_isa::{Inst, Reg, RegRange, Space};
+use luthier_isa::{Flags, Inst, MemoryAccess, Reg, RegRange, Space};
 use serde::Deserialize;
 
 use crate::plan::Rejection;
-use crate::template::{AddressShape, ArgSpec};
+use crate::template::{AddressInput, AddressShape, ArgSpec, RangeShape};
 
 /// The value of one parameter of a hook at one place.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Deserialize)]
@@ -27,14 +27,21 @@ pub enum Arg {
     InOut(#[serde(deserialize_with = "range")] RegRange),
     /// The value that a register had before the instruction, for hooks after it.
     Old(#[serde(deserialize_with = "range")] RegRange),
-    /// The address that the instruction accesses, of each lane.
-    Address,
-    /// Of the instruction's memory access: the bytes (for each lane; of a scalar access for the wave), ...
-    AccessWidth,
+    /// The value that the instruction finds in a register which it reads: in hooks after it, the one from before.
+    Source(#[serde(deserialize_with = "range")] RegRange),
+    /// The address that the instruction accesses, of each lane; by number where there are several ([`Inst::accesses`]).
+    Address(Option<u8>),
+    /// How many places it accesses for each lane.
+    AccessCount,
+    /// Of the instruction's memory access, or of one of its places by number: the bytes (for each lane; of a scalar access
+    /// for the wave), ...
+    AccessWidth(Option<u8>),
     /// ... the number of its [`luthier_isa::Space`] in `Space::ALL`, ...
-    AccessKind,
+    AccessKind(Option<u8>),
     /// ... 1 if it reads, 2 if it writes, 3 if both.
-    AccessDirection,
+    AccessDirection(Option<u8>),
+    /// Whether the access is made: false for lanes that are outside of their buffer, in whole or in part.
+    InRange,
     /// The instruction's address in the original object.
     Pc,
     /// The insertion's index in the plan.
@@ -55,49 +62,106 @@ impl Arg {
                 ArgSpec::Variable { slot: before.iter().position(|a| a == self).unwrap_or(before.len()) }
             }
             Arg::Counter(_) => ArgSpec::Counter,
-            Arg::Reg(range) | Arg::Old(range) => ArgSpec::value(*range, false),
+            Arg::Reg(range) | Arg::Old(range) | Arg::Source(range) => ArgSpec::value(*range, false),
             Arg::InOut(range) => ArgSpec::value(*range, true),
             Arg::Literal(_) | Arg::Pc | Arg::PointId => ArgSpec::Literal,
-            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => {
+            Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
                 self.access(inst)?;
                 ArgSpec::Literal
             }
-            Arg::Address => ArgSpec::Address(AddressShape::of(inst)?.0),
+            Arg::Address(which) => ArgSpec::Address(AddressShape::of(inst, *which)?.0),
+            Arg::InRange => match RangeShape::of(inst)? {
+                Some((shape, _)) => ArgSpec::InRange(shape),
+                None => ArgSpec::Const(1),
+            },
         })
     }
 
     /// Whether its shape, or that there is one, is a matter of the instruction.
     pub fn depends_on_place(&self) -> bool {
-        matches!(self, Arg::Address | Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection)
+        match self {
+            Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => true,
+            Arg::Address(_) | Arg::InRange => true,
+            Arg::Const(_) | Arg::Literal(_) | Arg::Variable { .. } | Arg::Counter(_) | Arg::Reg(_) => false,
+            Arg::InOut(_) | Arg::Old(_) | Arg::Source(_) | Arg::Pc | Arg::PointId => false,
+        }
     }
 
     /// The number that tells of the instruction's memory access.
     ///
     /// # Errors
-    /// It accesses no memory, or does not say how many bytes.
+    /// It accesses no memory, or does not say how many bytes or places, or has no such place.
     pub fn access(&self, inst: &Inst) -> Result<u64, Rejection> {
         let mnemonic = inst.info().mnemonic;
         let memory = inst.memory().ok_or(Rejection::NoAccess { mnemonic })?;
+        let places = || inst.accesses().ok_or(Rejection::NoCount { mnemonic });
+        let of = |which: Option<u8>| match which {
+            None => Ok(memory),
+            Some(_) => places().and_then(|places| Ok(place(inst, &places, which)?.1)),
+        };
         Ok(match self {
-            Arg::AccessWidth => memory.width.ok_or(Rejection::NoWidth { mnemonic })?.into(),
-            Arg::AccessKind => Space::ALL.iter().position(|space| *space == memory.space).unwrap_or_default() as u64,
-            _ => u64::from(memory.reads) | u64::from(memory.writes) << 1,
+            Arg::AccessCount => places()?.len() as u64,
+            Arg::AccessWidth(which) => of(*which)?.width.ok_or(Rejection::NoWidth { mnemonic })?.into(),
+            Arg::AccessKind(which) => {
+                let space = of(*which)?.space;
+                Space::ALL.iter().position(|other| *other == space).unwrap_or_default() as u64
+            }
+            Arg::AccessDirection(which) => {
+                let access = of(*which)?;
+                u64::from(access.reads) | u64::from(access.writes) << 1
+            }
+            _ => return Err(Rejection::NoAccess { mnemonic }),
         })
     }
 
     /// Registers of the application whose value the hook looks at.
     pub fn reads(&self, inst: &Inst) -> Vec<RegRange> {
         match self {
-            Arg::Reg(range) | Arg::InOut(range) | Arg::Old(range) => vec![*range],
-            Arg::Address => AddressShape::of(inst)
-                .map(|(_, inputs)| inputs)
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|i| i.reg())
-                .collect(),
+            Arg::Reg(range) | Arg::InOut(range) | Arg::Old(range) | Arg::Source(range) => vec![*range],
+            _ => self.inputs(inst).into_iter().filter_map(AddressInput::reg).collect(),
+        }
+    }
+
+    /// Those of them whose value from before the instruction a hook behind it is given, and which may hold another there.
+    pub fn kept(&self, inst: &Inst) -> Vec<RegRange> {
+        match self {
+            Arg::Old(range) => vec![*range],
+            Arg::Reg(_) | Arg::InOut(_) => Vec::new(),
+            _ => self.reads(inst).into_iter().filter(|range| overwrites(inst, *range)).collect(),
+        }
+    }
+
+    /// What is computed with at an instruction, in the order of its shape's parts.
+    fn inputs(&self, inst: &Inst) -> Vec<AddressInput> {
+        match self {
+            Arg::Address(which) => AddressShape::of(inst, *which).map(|(_, inputs)| inputs).unwrap_or_default(),
+            Arg::InRange => RangeShape::of(inst).ok().flatten().map(|(_, inputs)| inputs).unwrap_or_default(),
             _ => Vec::new(),
         }
     }
+}
+
+/// Whether registers may hold something else behind an instruction: it writes one of them, or calls a function, which may
+/// use any.
+pub fn overwrites(inst: &Inst, range: RegRange) -> bool {
+    let mut writes = inst.info().flags.contains(Flags::CALL);
+    inst.for_each_access(|a| writes |= a.access.writes() && range.units().any(|unit| unit == a.reg));
+    writes
+}
+
+/// One of an instruction's places, by its number or because there is but one, with its number.
+///
+/// # Errors
+/// There is none of this number, or there are several and no number is given.
+pub fn place(inst: &Inst, places: &[MemoryAccess], which: Option<u8>) -> Result<(usize, MemoryAccess), Rejection> {
+    let (mnemonic, count) = (inst.info().mnemonic, places.len());
+    let number = match which {
+        None if count > 1 => return Err(Rejection::SeveralPlaces { mnemonic, count }),
+        None => 0,
+        Some(number) => number.into(),
+    };
+    let place = places.get(number).ok_or(Rejection::NoPlace { mnemonic, count, number })?;
+    Ok((number, *place))
 }
 
 /// `["s", 4, 2]`: the file (s, v, a, or the name of a special register), the first number, how many; a fourth element

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use luthier_isa::Inst;
 
 pub use argument::Arg;
+pub(crate) use argument::{overwrites, place};
 pub use placement::Placement;
 pub use rejection::Rejection;
 pub use report::{Instrumented, KernelRegisters, Rejected, Report};
@@ -52,6 +53,13 @@ pub enum Where {
     After,
     /// Between the instruction, which ends its block, and the block that starts at `to`.
     Edge { to: u64 },
+}
+
+impl Where {
+    /// The instruction has run.
+    pub fn is_behind(self) -> bool {
+        matches!(self, Where::After | Where::Edge { .. })
+    }
 }
 
 /// What runs there.

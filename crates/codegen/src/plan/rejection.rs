@@ -11,6 +11,16 @@ pub enum Rejection {
     NoInstruction { address: u64 },
     #[error("{mnemonic} accesses no memory with an address of its own")]
     NoAddress { mnemonic: &'static str },
+    #[error("{mnemonic} accesses {count} places, each with an address of its own: ask for one by its number, from 0")]
+    SeveralPlaces { mnemonic: &'static str, count: usize },
+    #[error("{mnemonic} accesses {count} place(s), numbered from 0: it has none of number {number}")]
+    NoPlace { mnemonic: &'static str, count: usize, number: usize },
+    #[error("{mnemonic} does not say how many places it accesses: its resource does")]
+    NoCount { mnemonic: &'static str },
+    #[error(
+        "whether {mnemonic} accesses what it names is not known here: its resource says it in ways that are not modelled"
+    )]
+    NoRange { mnemonic: &'static str },
     #[error("{mnemonic} accesses no memory")]
     NoAccess { mnemonic: &'static str },
     #[error("{mnemonic} does not say how many bytes it accesses: its resource does")]
@@ -25,6 +35,10 @@ pub enum Rejection {
         "argument {index} of the hook {hook} is {given}, which no instruction of {processor} reads like a register"
     )]
     NotReadable { hook: String, index: usize, given: RegRange, processor: &'static str },
+    #[error(
+        "{reg} holds nothing here: {processor} does not set it when a wave starts, and the kernel's code never does"
+    )]
+    NotSet { reg: Reg, processor: &'static str },
     #[error("the hook {hook} is to write {given}, which no instruction of {processor} writes like a register")]
     NotWritable { hook: String, given: RegRange, processor: &'static str },
     #[error("the hook {hook} has two new values for {given}: give it to one argument")]
@@ -90,12 +104,17 @@ impl Rejection {
         match self {
             Rejection::NoInstruction { .. } => "no_instruction",
             Rejection::NoAddress { .. } => "no_address",
+            Rejection::SeveralPlaces { .. } => "several_places",
+            Rejection::NoPlace { .. } => "no_place",
+            Rejection::NoCount { .. } => "no_count",
+            Rejection::NoRange { .. } => "no_range",
             Rejection::NoAccess { .. } => "no_access",
             Rejection::NoWidth { .. } => "no_width",
             Rejection::ArgumentCount { .. } => "argument_count",
             Rejection::NoValue { .. } => "no_value",
             Rejection::RegisterCount { .. } => "register_count",
             Rejection::NotReadable { .. } => "not_readable",
+            Rejection::NotSet { .. } => "not_set",
             Rejection::NotWritable { .. } => "not_writable",
             Rejection::TwoValues { .. } => "two_values",
             Rejection::CounterTwice { .. } => "counter_twice",

@@ -1,6 +1,6 @@
 //! What one hook asks of its place: where each of its inputs comes from, and what it changes.
 
-use luthier_isa::{Flags, Inst, Reg, RegRange, RegSet};
+use luthier_isa::{Flags, Inst, Part, Reg, RegRange, RegSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::env::{CounterHome, Env};
@@ -8,9 +8,9 @@ use super::site::Site;
 use crate::RelocTarget;
 use crate::machine::File;
 use crate::machine::special::Special;
-use crate::plan::{Arg, Body, Rejection};
+use crate::plan::{Arg, Body, Rejection, overwrites};
 use crate::template::prepared::{Input, Prepared};
-use crate::template::{AddressInput, AddressShape};
+use crate::template::{AddressInput, AddressShape, RangeShape};
 
 /// Where the value of an input comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +59,17 @@ pub struct Demand<'a> {
 /// Values that registers had before the instruction: which register, and where its value is kept.
 pub type Olds = [(RegRange, RegRange)];
 
+/// Where the value of some registers from before the instruction is kept.
+fn kept(olds: &Olds, range: RegRange) -> Option<RegRange> {
+    olds.iter().find_map(|(of, kept)| {
+        let skipped = range.first.index().checked_sub(of.first.index())?;
+        let inside = skipped + usize::from(range.count) <= usize::from(of.count);
+        let same_part = of.part == range.part || of.part == Part::Whole;
+        let found = RegRange::new(kept.first.offset(skipped as u16), range.count);
+        (inside && same_part).then_some(RegRange { part: range.part, ..found })
+    })
+}
+
 impl<'a> Demand<'a> {
     /// # Errors
     /// The hook cannot run at this place at all.
@@ -80,7 +91,8 @@ impl<'a> Demand<'a> {
         one_new_value(prepared, args)?;
         let mut feeds = Feeds::new();
         for (index, (arg, inputs)) in args.iter().zip(&prepared.inputs).enumerate() {
-            let ask = Ask { env, site, inst, insertion, prepared, index };
+            let behind = made.at.is_behind();
+            let ask = Ask { env, site, inst, insertion, prepared, index, behind };
             ask.feeds(arg, inputs, olds, &mut feeds)?;
         }
         for reloc in &prepared.relocs {
@@ -150,6 +162,8 @@ struct Ask<'a> {
     insertion: u32,
     prepared: &'a Prepared,
     index: usize,
+    /// The hook runs after the instruction.
+    behind: bool,
 }
 
 impl Ask<'_> {
@@ -172,7 +186,7 @@ impl Ask<'_> {
             }
             Arg::Literal(value) => push(one(), Source::Number(*value)),
             Arg::Pc => push(one(), Source::Number(self.site.address)),
-            Arg::AccessWidth | Arg::AccessKind | Arg::AccessDirection => {
+            Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
                 push(one(), Source::Number(arg.access(self.inst)?));
             }
             Arg::PointId => push(one(), Source::Number(self.insertion.into())),
@@ -187,25 +201,57 @@ impl Ask<'_> {
             Arg::InOut(range) => push(one(), self.register(*range, one(), true)?),
             Arg::Old(range) => {
                 self.register(*range, one(), false)?;
-                if self.inst.info().flags.contains(Flags::CALL) {
-                    return Err(Rejection::OldOverCall { inst: self.inst.to_string(), range: *range });
-                }
-                let kept = olds.iter().find(|(of, _)| of == range).map(|(_, kept)| *kept);
-                let range = kept.ok_or(Rejection::NoValue { hook: self.hook(), index: self.index })?;
-                push(one(), Source::Registers { range, back: false });
+                push(one(), self.kept(*range, olds)?);
             }
-            Arg::Address => {
-                let (_, values) = AddressShape::of(self.inst)?;
-                for (input, value) in inputs.iter().zip(values) {
-                    let source = match value {
-                        AddressInput::Number(n) => Source::Number(n as u64),
-                        AddressInput::Reg(range) => self.register(range, *input, false)?,
-                    };
-                    push(*input, source);
-                }
+            Arg::Source(range) => push(one(), self.found(*range, one(), olds)?),
+            Arg::Address(which) => {
+                let (_, values) = AddressShape::of(self.inst, *which)?;
+                self.computed(inputs, values, olds, &mut push)?;
+            }
+            Arg::InRange => {
+                // Where nothing bounds the access the template has no inputs for this.
+                let values = RangeShape::of(self.inst)?.map(|(_, values)| values);
+                self.computed(inputs, values.unwrap_or_default(), olds, &mut push)?;
             }
         }
         Ok(())
+    }
+
+    /// The inputs of what is computed from the instruction's operands.
+    fn computed(
+        &self,
+        inputs: &[Option<Input>],
+        values: Vec<AddressInput>,
+        olds: &Olds,
+        push: &mut impl FnMut(Option<Input>, Source),
+    ) -> Result<(), Rejection> {
+        for (input, value) in inputs.iter().zip(values) {
+            let source = match value {
+                AddressInput::Number(n) => Source::Number(n as u64),
+                AddressInput::Reg(range) => self.found(range, *input, olds)?,
+            };
+            push(*input, source);
+        }
+        Ok(())
+    }
+
+    /// Registers as the instruction finds them: behind it, where it has changed them, their kept values.
+    fn found(&self, range: RegRange, input: Option<Input>, olds: &Olds) -> Result<Source, Rejection> {
+        let source = self.register(range, input, false)?;
+        if self.behind && overwrites(self.inst, range) { self.kept(range, olds) } else { Ok(source) }
+    }
+
+    /// What registers held before the instruction.
+    fn kept(&self, range: RegRange, olds: &Olds) -> Result<Source, Rejection> {
+        if self.inst.info().flags.contains(Flags::CALL) {
+            return Err(Rejection::OldOverCall { inst: self.inst.to_string(), range });
+        }
+        let range = kept(olds, range).ok_or_else(|| {
+            let vector = range.first.is_vgpr() || range.first.is_agpr();
+            let file = if vector { File::Vgpr } else { File::Sgpr };
+            Rejection::OldValue { inst: self.inst.to_string(), range, file }
+        })?;
+        Ok(Source::Registers { range, back: false })
     }
 
     fn counter(&self, counter: usize) -> Result<Source, Rejection> {
@@ -228,13 +274,17 @@ impl Ask<'_> {
         if let Some(input) = input.filter(|input| input.count != range.count) {
             return Err(Rejection::RegisterCount { hook: self.hook(), index, wanted: input.count, given: range });
         }
+        let processor = env.machine.processor();
+        // A hook may be what sets it.
+        if let Some(reg) = range.units().find(|unit| !back && env.unset.contains(*unit)) {
+            return Err(Rejection::NotSet { reg, processor });
+        }
         let specials: Vec<_> = range.units().map(|u| Special::of(env.machine, u)).collect();
         if let Some(Some((special, unit))) = specials.first()
             && specials.iter().all(|s| s.is_some_and(|(s, _)| s == *special))
         {
             return Ok(Source::Special { special: *special, unit: *unit, count: range.count, back });
         }
-        let processor = env.machine.processor();
         let scalar = range.units().all(|u| u.index() < 125);
         let vector = range.units().all(Reg::is_vgpr) || range.units().all(Reg::is_agpr);
         if !scalar && !vector {

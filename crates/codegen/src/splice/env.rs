@@ -56,6 +56,8 @@ pub struct Env<'a> {
     /// Registers that no instruction of the component touches. They are free everywhere, whatever liveness says of
     /// callers and callees that it does not know.
     pub never_used: RegSet,
+    /// Registers that hold nothing, as neither hardware nor the code sets them.
+    pub unset: RegSet,
     /// How far hooks may go, and what all the kernels have already.
     pub limits: Counts,
     pub allocated: Counts,

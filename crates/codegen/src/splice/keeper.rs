@@ -5,7 +5,6 @@ use luthier_isa::{Inst, Reg, RegRange};
 use super::env::Env;
 use super::pool::{Pool, Want};
 use crate::machine::File;
-use crate::plan::Rejection;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Keeper {
@@ -16,19 +15,22 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Registers out of the pool, in which nothing is that the instruction touches.
-    ///
-    /// # Errors
-    /// None are left.
-    pub fn take(env: &Env, pool: &mut Pool, inst: &Inst, of: RegRange) -> Result<Keeper, Rejection> {
+    /// Registers out of the pool, in which nothing is that the instruction touches; none if none are left.
+    pub fn take(env: &Env, pool: &mut Pool, inst: &Inst, of: RegRange) -> Option<Keeper> {
         let vector = of.first.is_vgpr() || of.first.is_agpr();
         let file = if vector { File::Vgpr } else { File::Sgpr };
         let whole = vector && writes_exec(inst);
-        let mut take =
-            |want: Want| pool.take(want).ok_or(Rejection::OldValue { inst: inst.to_string(), range: of, file });
-        let kept = take(Want { whole, ..Want::of(file, of.count) })?;
-        let exec = whole.then(|| take(Want::of(File::Sgpr, env.machine.exec().count))).transpose()?;
-        Ok(Keeper { of, kept, exec })
+        let want = Want { whole, ..Want::of(file, of.count) };
+        // Where hooks look for a value it may be as it is if it is aligned; it need not be.
+        let loose = Want { align: 1, ..want };
+        let agprs = Want { file: File::Agpr, whole: false, ..loose };
+        let wants = [Some(want), vector.then_some(loose), of.first.is_vgpr().then_some(agprs)];
+        let kept = wants.into_iter().flatten().find_map(|want| pool.take(want))?;
+        let exec = match whole {
+            true => Some(pool.take(Want::of(File::Sgpr, env.machine.exec().count))?),
+            false => None,
+        };
+        Some(Keeper { of, kept, exec })
     }
 }
 

@@ -3,16 +3,19 @@
 //! A shape is compiled into the hook; its inputs are bound where the template is placed. Instructions that differ in
 //! registers and numbers only have one shape.
 //!
-//! What the address is: of device memory, an address; of scratch, the lane's offset in it; of LDS, an offset as well. An
-//! image instruction's is its image's. Of two places that one instruction accesses it is the first, of transfers between
-//! memory and LDS the place in memory. Bounds are not looked at: it is where the access would be.
+//! What the address is: of device memory, an address; of scratch, the lane's offset in it; of LDS, an offset as well. Some
+//! instructions access two places ([`Inst::accesses`]), each with an address of its own. Images, and tiles of tensors, have
+//! none: where their elements lie their resources say, in ways that are not all documented. Bounds are not looked at: it
+//! is where the access would be; whether it is made, [`super::RangeShape`] tells.
 //!
 //! Sources: the manuals' chapters on memory instructions and buffer resources, and LLVM's SIInstrInfo and GCNSubtarget;
 //! the tests compare with the accesses of the mock device.
 
-use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Reg, RegRange, Space, op::Op};
+use luthier_isa::{
+    DataType, Field, Flags, Format, Generation, Inst, MemoryAccess, Operand, Reg, RegRange, Space, Target, op::Op,
+};
 
-use crate::plan::Rejection;
+use crate::plan::{Rejection, place};
 
 /// One value that goes into an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -68,29 +71,30 @@ pub enum AddressRole {
     Offset,
     /// The scalar offset, which not all processors treat alike.
     ScalarOffset,
+    /// How many records the buffer has: one word of the resource, of gfx1250's its last two.
+    Records,
 }
 
 impl AddressShape {
-    /// The shape of an instruction's address, and its inputs in the order of the parts.
+    /// The shape of an instruction's address, and its inputs in the order of the parts. `which` of its addresses that is
+    /// need not be said where there is one.
     ///
     /// # Errors
-    /// It accesses no memory, or in a way that no address describes.
-    pub fn of(inst: &Inst) -> Result<(AddressShape, Vec<AddressInput>), Rejection> {
+    /// It accesses no memory, or in a way that no address describes, or there are several addresses or not so many.
+    pub fn of(inst: &Inst, which: Option<u8>) -> Result<(AddressShape, Vec<AddressInput>), Rejection> {
+        let none = || Rejection::NoAddress { mnemonic: inst.info().mnemonic };
+        let places = inst.accesses().ok_or_else(none)?;
+        let (number, access) = place(inst, &places, which)?;
         let mut parts = Parts::default();
-        let shape = inst.memory().and_then(|access| {
-            let bytes = access.width;
-            match access.space {
-                Space::Image => parts.image(inst),
-                Space::Gds => None,
-                Space::Lds => parts.lds(inst, bytes),
-                Space::Buffer if inst.info().flags.contains(Flags::SMEM) => parts.scalar(inst, bytes),
-                Space::Buffer => parts.buffer(inst),
-                _ if inst.info().flags.contains(Flags::SMEM) => parts.scalar(inst, bytes),
-                _ if inst.info().format == Format::Tensor => parts.tensor(inst),
-                space => parts.flat(inst, space, bytes),
-            }
-        });
-        let (lane, bits, align) = shape.ok_or(Rejection::NoAddress { mnemonic: inst.info().mnemonic })?;
+        let shape = match access.space {
+            Space::Image | Space::Gds => None,
+            Space::Lds if places[0].lds => parts.transferred(inst, places[0].space, access.width),
+            Space::Lds => parts.lds(inst, access, number),
+            _ if inst.info().flags.contains(Flags::SMEM) => parts.scalar(inst, access.width),
+            Space::Buffer => parts.buffer(inst),
+            space => parts.flat(inst, space, access.width),
+        };
+        let (lane, bits, align) = shape.ok_or_else(none)?;
         Ok((AddressShape { parts: parts.parts, lane, bits, align }, parts.inputs))
     }
 
@@ -117,13 +121,13 @@ const fn term(bits: u8) -> AddressRole {
 const NUMBER: AddressRole = AddressRole::Term { bits: 32, align: 1, signed: true, factor: 1 };
 
 #[derive(Default)]
-struct Parts {
-    parts: Vec<AddressPart>,
-    inputs: Vec<AddressInput>,
+pub(super) struct Parts {
+    pub(super) parts: Vec<AddressPart>,
+    pub(super) inputs: Vec<AddressInput>,
 }
 
 impl Parts {
-    fn reg(&mut self, range: RegRange, role: AddressRole) {
+    pub(super) fn reg(&mut self, range: RegRange, role: AddressRole) {
         let per_lane = range.first.is_vgpr();
         self.parts.push(AddressPart { units: range.count, per_lane, role });
         self.inputs.push(AddressInput::Reg(range));
@@ -165,19 +169,20 @@ impl Parts {
         Some((if by_lane { 4 } else { 0 }, rest, 1))
     }
 
-    fn lds(&mut self, inst: &Inst, bytes: Option<u16>) -> Option<Rest> {
+    fn lds(&mut self, inst: &Inst, access: MemoryAccess, number: usize) -> Option<Rest> {
         let info = inst.info();
         // What M0 and the interpolation say of the place is not an address of the instruction's.
-        if info.format == Format::Ldsdir || info.op().name().contains("bvh_stack") {
+        if info.format == Format::Ldsdir {
             return None;
         }
-        let low = i64::from(inst.field(Field::Offset0)?);
-        let high = i64::from(inst.field(Field::Offset1)?);
+        let fields = [Field::Offset0, Field::Offset1];
         let name = info.op().name();
-        let pair = ["ds_read2", "ds_write2", "ds_wrxchg2"].iter().any(|pair| name.starts_with(pair));
-        let number = match pair {
-            true => low * i64::from(bytes?) / 2 * if name.contains("st64") { 64 } else { 1 },
-            false => low | high << 8,
+        let offset = match inst.accesses()?.len() {
+            1 => i64::from(inst.field(fields[0])?) | i64::from(inst.field(fields[1])?) << 8,
+            _ => {
+                let unit = i64::from(access.width?) * if name.contains("st64") { 64 } else { 1 };
+                i64::from(inst.field(fields[number])?) * unit
+            }
         };
         let by_lane = name.contains("addtid");
         match register(inst, Field::Addr) {
@@ -188,8 +193,28 @@ impl Parts {
             }
             _ => return None,
         }
-        self.number(number, NUMBER);
+        self.number(offset, NUMBER);
         Some((if by_lane { 4 } else { 0 }, 32, 1))
+    }
+
+    /// The place in LDS of a transfer between LDS and memory of this space. Asynchronous ones have a register for it; others
+    /// move lane after lane, from M0 on.
+    fn transferred(&mut self, inst: &Inst, space: Space, bytes: Option<u16>) -> Option<Rest> {
+        let (raw, width) = offset(inst)?;
+        let number = if space == Space::Buffer { raw } else { sign_extend(raw, width) };
+        let info = inst.info();
+        let lane = if info.base.contains("async") {
+            self.reg(register(inst, Field::Vdst).or(register(inst, Field::Vdata))?, TERM);
+            0
+        } else {
+            // gfx950 has more than 64 KB of LDS.
+            let bits = if info.mode.target() == Target::Gfx950 { 18 } else { 16 };
+            self.reg(RegRange::new(Reg::M0, 1), term(bits));
+            // One value of a format takes a word.
+            bytes.unwrap_or(4)
+        };
+        self.number(number, NUMBER);
+        Some((u8::try_from(lane).ok()?, 32, 1))
     }
 
     fn scalar(&mut self, inst: &Inst, bytes: Option<u16>) -> Option<Rest> {
@@ -210,6 +235,14 @@ impl Parts {
         } else {
             self.reg(base, AddressRole::Term { bits: 64, align, signed: false, factor: 1 });
         }
+        self.scalar_offsets(inst, bytes, align)?;
+        // The base of a buffer may be odd, though nobody makes such: then this would be wrong.
+        let whole = if is_buffer && sub_word.is_none() { 4 } else { sub_word.unwrap_or(if is_atomic { 4 } else { 1 }) };
+        Some((0, 64, whole as u8))
+    }
+
+    /// What a scalar access adds to its base, each in multiples of `align`.
+    pub(super) fn scalar_offsets(&mut self, inst: &Inst, bytes: Option<u16>, align: u8) -> Option<()> {
         for (operand, value) in inst.operands() {
             match (operand.field, value) {
                 (Field::Sdata | Field::Sbase, _) => {}
@@ -229,14 +262,32 @@ impl Parts {
             let (raw, width) = offset(inst)?;
             self.number(sign_extend(raw, width) & !(i64::from(align) - 1), NUMBER);
         }
-        // The base of a buffer may be odd, though nobody makes such: then this would be wrong.
-        let whole = if is_buffer && sub_word.is_none() { 4 } else { sub_word.unwrap_or(if is_atomic { 4 } else { 1 }) };
-        Some((0, 64, whole as u8))
+        Some(())
     }
 
     fn buffer(&mut self, inst: &Inst) -> Option<Rest> {
         let resource = register(inst, Field::Srsrc)?;
         let low = RegRange::new(resource.first, 2);
+        let wide = is_wide(inst);
+        let [offset_role, scalar_role] =
+            if wide { [term(32); 2] } else { [AddressRole::Offset, AddressRole::ScalarOffset] };
+        if wide {
+            self.reg(low, term(base_bits(inst)));
+        } else {
+            self.reg(low, AddressRole::Resource);
+            self.reg(RegRange::new(resource.first.offset(3), 1), AddressRole::ResourceFlags);
+        }
+        self.buffer_offsets(inst, offset_role, scalar_role)?;
+        Some(WHOLE)
+    }
+
+    /// Where in a buffer an access is: its record, its offset there, and the scalar offset.
+    pub(super) fn buffer_offsets(
+        &mut self,
+        inst: &Inst,
+        offset_role: AddressRole,
+        scalar_role: AddressRole,
+    ) -> Option<()> {
         let flag = |field| inst.field(field) == Some(1);
         let (indexed, offset_given) = (flag(Field::Idxen), flag(Field::Offen));
         let own = register(inst, Field::Vaddr);
@@ -250,18 +301,9 @@ impl Parts {
         if indexed && index.is_none() || offset_given && own_offset.is_none() {
             return None;
         }
-        let wide = base_bits(inst) > 48;
         // Nobody says where such a resource has its stride.
-        if wide && indexed {
+        if is_wide(inst) && indexed {
             return None;
-        }
-        let [offset_role, scalar_role] =
-            if wide { [term(32); 2] } else { [AddressRole::Offset, AddressRole::ScalarOffset] };
-        if wide {
-            self.reg(low, term(base_bits(inst)));
-        } else {
-            self.reg(low, AddressRole::Resource);
-            self.reg(RegRange::new(resource.first.offset(3), 1), AddressRole::ResourceFlags);
         }
         if let Some(index) = index {
             self.reg(index, AddressRole::Index);
@@ -277,27 +319,11 @@ impl Parts {
             }
             None => {}
         }
-        Some(WHOLE)
-    }
-
-    /// Where the image begins.
-    fn image(&mut self, inst: &Inst) -> Option<Rest> {
-        let resource = register(inst, Field::Srsrc)?;
-        // In units of 256 bytes.
-        let role = AddressRole::Term { bits: 40, align: 1, signed: false, factor: 256 };
-        self.reg(RegRange::new(resource.first, 2), role);
-        Some(WHOLE)
-    }
-
-    /// Where the tile begins: the second half of the first group of the descriptor.
-    fn tensor(&mut self, inst: &Inst) -> Option<Rest> {
-        let group = register(inst, Field::Vaddr)?;
-        self.reg(RegRange::new(group.first.offset(2), 2), term(base_bits(inst)));
-        Some(WHOLE)
+        Some(())
     }
 }
 
-fn register(inst: &Inst, field: Field) -> Option<RegRange> {
+pub(super) fn register(inst: &Inst, field: Field) -> Option<RegRange> {
     inst.operand_in(field)?.reg()
 }
 
@@ -318,5 +344,10 @@ fn has_signed_offsets(inst: &Inst) -> bool {
 
 /// Bits of an address in a descriptor.
 fn base_bits(inst: &Inst) -> u8 {
-    if inst.info().mode.target().generation() == Generation::Gfx1250 { 57 } else { 48 }
+    if is_wide(inst) { 57 } else { 48 }
+}
+
+/// Buffer resources are those of gfx1250, whose fields lie elsewhere.
+pub(super) fn is_wide(inst: &Inst) -> bool {
+    inst.info().mode.target().generation() == Generation::Gfx1250
 }

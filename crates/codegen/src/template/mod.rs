@@ -17,6 +17,7 @@ mod address;
 mod error;
 pub(crate) mod paths;
 pub(crate) mod prepared;
+mod range;
 pub(crate) mod renamed;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use luthier_loader::HookLine;
 
 pub use address::{AddressInput, AddressPart, AddressRole, AddressShape};
 pub use error::HookError;
+pub use range::RangeShape;
 
 /// What the hook compiler has to know of an argument. Together with the target and the wave size it decides the code
 /// that is generated; which registers and numbers are bound to it at a place does not.
@@ -52,6 +54,8 @@ pub enum ArgSpec {
     },
     /// The address that an instruction accesses, 64 bits, computed in the template from its parts.
     Address(AddressShape),
+    /// Whether the access is in its buffer, computed in the same way.
+    InRange(RangeShape),
 }
 
 impl ArgSpec {

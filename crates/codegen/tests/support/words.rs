@@ -74,12 +74,14 @@ impl Words {
                 ("ds_write_b32 ", "ds_store_b32 "),
                 ("ds_read_b32 ", "ds_load_b32 "),
                 ("ds_read_addtid_b32 ", "ds_load_addtid_b32 "),
+                ("buffer_load_dwordx2 ", "buffer_load_b64 "),
+                ("global_load_dwordx2 ", "global_load_b64 "),
             ];
             names.iter().for_each(|(old, new)| body = body.replace(old, new));
         }
         if self.generation >= Generation::Gfx12 {
             body = body.replace("], 0 offen", "], null offen").replace("], 0 idxen", "], null idxen");
-            body = body.replace("], 0 offset", "], null offset");
+            body = body.replace("], 0 offset", "], null offset").replace(" glc\n", " th:TH_ATOMIC_RETURN\n");
         }
         body.replace("wait\n", self.wait())
     }

@@ -103,7 +103,7 @@ impl PyInstruction {
     /// In the order of assembly, destinations first.
     #[getter]
     fn operands(&self) -> Vec<PyOperand> {
-        PyOperand::all_of(self.inst())
+        PyOperand::all_of(self.inst(), self.address())
     }
     /// What stands behind the operands in assembly, where it is not the default: ``{"offset": -16, "glc": True}``,
     /// ``{"dst_sel": "WORD_1"}``, ``{"op_sel": [0, 1]}``.
@@ -136,6 +136,12 @@ impl PyInstruction {
     #[getter]
     fn memory_width(&self) -> Option<u16> {
         self.inst().memory()?.width
+    }
+    /// How many places it accesses for each active lane, each with an address of its own: 1, or 2 of ``ds_read2_b32`` and
+    /// its like and of transfers between memory and LDS. None without memory, and where a resource says it, as for images.
+    #[getter]
+    fn access_count(&self) -> Option<usize> {
+        self.inst().accesses().map(|places| places.len())
     }
     /// The function it belongs to.
     #[getter]

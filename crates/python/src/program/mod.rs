@@ -32,10 +32,12 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use luthier_codegen::machine::Machine;
 use luthier_isa::Mode;
 use luthier_lifter::{BlockIds, FuncId, FunctionKind, Program};
 use luthier_loader::{CodeObject, SourceMap};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 pub use block::PyBlock;
 pub use columns::{flag_bits, instruction_columns};
@@ -142,6 +144,20 @@ impl PyProgram {
     fn instruction_at(&self, address: u64) -> Option<PyInstruction> {
         let id = self.inner.program.instr_at(address)?;
         Some(PyInstruction { program: self.inner.clone(), id })
+    }
+
+    /// How many registers of each file a kernel can name: ``s``, ``v``, ``a``. None of a kernel that is not there, and
+    /// where hooks cannot be placed.
+    fn named_registers<'py>(&self, py: Python<'py>, kernel: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let (object, program) = (&self.inner.object, &self.inner.program);
+        let found = object.kernels().iter().find(|k| k.name == kernel);
+        let (Some(kernel), Ok(machine)) = (found, Machine::of(program.mode())) else { return Ok(None) };
+        let counts = machine.named(object, program, kernel);
+        let dict = PyDict::new(py);
+        for (file, count) in [("s", counts.sgprs), ("v", counts.vgprs), ("a", counts.agprs)] {
+            dict.set_item(file, count)?;
+        }
+        Ok(Some(dict))
     }
 
     /// Lanes of its waves: 32 or 64.

@@ -105,10 +105,16 @@ impl PyRegister {
 pub struct PyOperand {
     inst: Inst,
     info: &'static OperandInfo,
+    address: u64,
 }
 
 #[pymethods]
 impl PyOperand {
+    /// Of the instruction that it belongs to, as the code object states it.
+    #[getter]
+    fn address(&self) -> u64 {
+        self.address
+    }
     /// The field that it is encoded in: ``vdst``, ``src0``, ``sbase``, ``simm16``, ...
     #[getter]
     fn name(&self) -> String {
@@ -227,8 +233,9 @@ impl PyOperand {
 }
 
 impl PyOperand {
-    pub fn all_of(inst: &Inst) -> Vec<PyOperand> {
-        inst.info().operands.iter().map(|info| PyOperand { inst: *inst, info }).collect()
+    /// Of an instruction at an address.
+    pub fn all_of(inst: &Inst, address: u64) -> Vec<PyOperand> {
+        inst.info().operands.iter().map(|info| PyOperand { inst: *inst, info, address }).collect()
     }
     fn operand(&self) -> Operand {
         self.inst.operand(self.info)

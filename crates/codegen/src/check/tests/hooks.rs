@@ -134,6 +134,14 @@ fn rounding(mode: Mode) -> Option<Arc<Template>> {
     Some(Arc::new(template))
 }
 
+/// Looks at a scalar and at a register of each lane, as an instruction found them.
+pub fn found(mode: Mode, scalar: RegRange, vector: RegRange) -> Option<Hook> {
+    let args = vec![place(s(0, 1), false, false), place(v(0, 1), false, false)];
+    let source = "v_xor_b32_e32 v1, s0, v0\n";
+    let template = Maker { mode, source, groups: vec![], args, relocs: vec![], whole: RegSet::EMPTY }.make("found")?;
+    Some(Hook { name: "found", template, args: vec![Arg::Source(scalar), Arg::Source(vector)] })
+}
+
 /// Many registers, some of them in all lanes.
 fn wide(mode: Mode) -> Option<Arc<Template>> {
     let mut source = String::new();

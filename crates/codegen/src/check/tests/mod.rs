@@ -1,6 +1,7 @@
 //! The checker against real splices on every processor: it finds nothing in them as they are, and something in every way
 //! of breaking them.
 
+mod behind;
 mod ends;
 mod hooks;
 mod kernels;

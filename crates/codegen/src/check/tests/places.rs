@@ -74,10 +74,16 @@ impl Spliced {
 }
 
 /// Hands the environment of a plan with the hook in front of each instruction, twice at each, to `each`.
-pub fn with_env(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component, &[Spot])) {
+pub fn with_env(object: &CodeObject, hook: &Hook, each: impl FnMut(&Component, &[Spot])) {
+    with_env_at(object, hook, Where::Before, each);
+}
+
+/// The same with the hook at another place of each instruction.
+pub fn with_env_at(object: &CodeObject, hook: &Hook, at: Where, mut each: impl FnMut(&Component, &[Spot])) {
     let program = Program::lift(object).unwrap();
     let machine = Machine::of(program.mode()).unwrap();
-    let plan = plan(&program, hook);
+    let mut plan = plan(&program, hook);
+    plan.insertions.iter_mut().for_each(|insertion| insertion.at = at);
     let templates = [Prepared::new(&hook.template)];
     let template_of = vec![Some(0); plan.insertions.len()];
     let symbols: HashMap<String, Place> =
@@ -92,8 +98,7 @@ pub fn with_env(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Componen
         symbols: &symbols,
     };
     let instrs = program.instrs().iter().flat_map(|i| [i, i]).enumerate();
-    let spots: Vec<Spot> =
-        instrs.map(|(n, instr)| Spot { instr, at: Where::Before, order: 0, insertion: n as u32 }).collect();
+    let spots: Vec<Spot> = instrs.map(|(n, instr)| Spot { instr, at, order: 0, insertion: n as u32 }).collect();
     for component in Component::all(&base, &spots) {
         each(&component, &spots);
     }

@@ -12,7 +12,7 @@ use super::{
     super::ast::{At, Scalar, Type, Unit},
     address, ll, locations,
 };
-use crate::template::{ArgSpec, HookError};
+use crate::template::{AddressPart, ArgSpec, HookError};
 
 /// The most that LLVM passes in registers.
 const MAX_SGPRS: u16 = 40;
@@ -188,6 +188,11 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
                 let address = address::compute(&mut body, index, part.mode, shape, &inputs);
                 from_raw(&mut body, index, formal.ty, &address, 64)
             }
+            ArgSpec::InRange(shape) => {
+                let inputs: Vec<String> = (0..shape.parts.len()).map(|n| raw(index, n)).collect();
+                let in_range = address::in_range(&mut body, index, part.mode, shape, &inputs);
+                from_raw(&mut body, index, formal.ty, &in_range, 32)
+            }
         };
         list.push(format!("{} {value}", ll(formal.ty)));
     }
@@ -200,7 +205,7 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
     let returns = results.of(&mut body, &slots);
     let text = format!("define amdgpu_cs {returns} @{ENTRY}({}) #1{own} {{\n{body}}}\n", params.join(", "));
     let exec = if keep_exec { places.pop().and_then(|p| p.first().copied()) } else { None };
-    let has_address = args.iter().any(|a| matches!(a, ArgSpec::Address(_)));
+    let has_address = args.iter().any(|a| matches!(a, ArgSpec::Address(_) | ArgSpec::InRange(_)));
     let calls = if has_address { address::DECLARATIONS.to_vec() } else { Vec::new() };
     Ok(Entry { text, places, variables, calls, exec })
 }
@@ -216,7 +221,9 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
         ArgSpec::Counter if formal.ty == Type::Counter => Ok(one(2, false, true)),
         _ if formal.ty == Type::Counter => Err(format!("{name} is a counter: it needs one, nothing else")),
         ArgSpec::Counter => Err(format!("a counter needs a parameter of type lt.counter, {name} is none")),
-        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Address(_) if written => {
+        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Address(_) | ArgSpec::InRange(_)
+            if written =>
+        {
             Err(format!("{name} is written back: it needs a register"))
         }
         ArgSpec::Const(_) => Ok(Vec::new()),
@@ -242,19 +249,30 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
         ArgSpec::Value { per_lane, .. } => Ok(one(need, *per_lane, written)),
         ArgSpec::Address(shape) => match formal.ty {
             Type::Ptr { space: super::Space::Global | super::Space::Const, .. } | Type::U64 | Type::I64 => {
-                let parts = shape.parts.iter().enumerate();
-                let slot = |(input, p): (usize, &crate::template::AddressPart)| Slot {
-                    arg,
-                    input,
-                    units: p.units.into(),
-                    per_lane: p.per_lane,
-                    written: false,
-                };
-                Ok(parts.map(slot).collect())
+                Ok(computed(arg, &shape.parts))
             }
             _ => Err(format!("{name} cannot hold an address: declare it lt.u64")),
         },
+        ArgSpec::InRange(shape) => match formal.ty {
+            Type::Ptr { .. } | Type::F16 | Type::F32 | Type::F64 => {
+                Err(format!("{name} cannot hold a truth value: declare it bool"))
+            }
+            _ if bits > 32 => Err(format!("{name} cannot hold a truth value: declare it bool")),
+            _ => Ok(computed(arg, &shape.parts)),
+        },
     }
+}
+
+/// One slot for each part of what is computed from an instruction's operands.
+fn computed(arg: usize, parts: &[AddressPart]) -> Vec<Slot> {
+    let slot = |(input, p): (usize, &AddressPart)| Slot {
+        arg,
+        input,
+        units: p.units.into(),
+        per_lane: p.per_lane,
+        written: false,
+    };
+    parts.iter().enumerate().map(slot).collect()
 }
 
 /// The raw 32 bits with the half that the argument is lowest; its text.

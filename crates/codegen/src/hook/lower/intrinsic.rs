@@ -17,7 +17,7 @@ impl<'u> Body<'_, 'u> {
     pub(super) fn intrinsic(&mut self, expr: &'u Expr, name: &str, args: &'u [Expr]) -> Result<Option<Val>, HookError> {
         let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
         let wanted = match name {
-            "exec_mask" | "active_lanes" | "lane_id" | "clock" | "trap" => 0,
+            "exec_mask" | "active_lanes" | "lane_id" | "clock" | "realtime" | "trap" => 0,
             "popcount" | "ctz" | "clz" | "ballot" | "readfirstlane" | "sqrt" | "floor" | "abs" => 1,
             "fma" | "atomic_cas" => 3,
             _ => 2,
@@ -47,7 +47,12 @@ impl<'u> Body<'_, 'u> {
                 let low = self.target("llvm.amdgcn.mbcnt.lo", "i32", &["i32 -1".to_owned(), "i32 0".to_owned()]);
                 self.target("llvm.amdgcn.mbcnt.hi", "i32", &["i32 -1".to_owned(), format!("i32 {low}")])
             }
-            "clock" => self.target(processor::clock(self.module.mode), "i64", &[]),
+            "clock" => {
+                let (counter, factor) = processor::clock(self.module.mode);
+                let count = self.target(counter, "i64", &[]);
+                if factor == 1 { count } else { self.op(format!("mul i64 {count}, {factor}")) }
+            }
+            "realtime" => self.target(processor::REALTIME, "i64", &[]),
             "popcount" => self.count_bits("ctpop", "", &args[0]),
             // Of less than 32 bits LLVM would count in a register whose upper bits nobody has set.
             "ctz" if args[0].ty.bits() < 32 => {

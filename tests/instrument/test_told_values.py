@@ -1,0 +1,179 @@
+"""What hooks are told at random instructions of Triton's kernels, before and after them, is what the mock device itself
+sees there: addresses (each place of an access, lanes outside of their buffer left out), operands, old values, registers.
+
+``LUTHIER_PLANS=N`` is the deep run: N choices of instructions in each kernel, from seed ``LUTHIER_PLANS_FROM`` on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pytest
+import triton_cases
+
+import luthier as lt
+
+PLANS = int(os.environ.get("LUTHIER_PLANS", "0"))
+SEEDS = range(first := int(os.environ.get("LUTHIER_PLANS_FROM", "0")), first + PLANS)
+TARGETS = ["gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "gfx1250"]
+#: Instructions of a kernel that are looked at, of each kind.
+MOST = 16
+MIX = 0x9E3779B97F4A7C15
+WORD = (1 << 64) - 1
+
+
+class Told(lt.Tool):
+    """Sums of what hooks are told, by what it is and where: how many times, and the sum of mixed values and lanes."""
+
+    sums = lt.DeviceArray(lt.u64, 2 * 16 * MOST)
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.told = []
+
+    @lt.hook
+    def place(sums: lt.ptr[lt.u64], address: lt.u64):
+        if lt.access_in_range():
+            lt.atomic_add(sums, 1)
+            lt.atomic_add(sums + 1, (address ^ (lt.u64(lt.lane_id()) << 57)) * 0x9E3779B97F4A7C15)
+
+    @lt.hook
+    def value(sums: lt.ptr[lt.u64], value: lt.u32):
+        lt.atomic_add(sums, 1)
+        lt.atomic_add(sums + 1, (lt.u64(value) ^ (lt.u64(lt.lane_id()) << 57)) * 0x9E3779B97F4A7C15)
+
+    def on_kernel(self, kernel):
+        def point(kind, instr, behind, what=None):
+            self.told.append((kind, instr, behind, what))
+            return self.sums.at(2 * (len(self.told) - 1))
+
+        instrs = list(kernel.instructions)
+        lanes = [i for i in instrs if i.access_count and "smem" not in i.flags and i.memory_space in ("global", "buffer", "lds")]
+        # Of an access that overwrites its own address there may be few.
+        for instr in self.some([i for i in lanes if overwrites(i)]) + self.some([i for i in lanes if not overwrites(i)]):
+            before, after = point("place", instr, False), point("place", instr, True)
+            for number in range(instr.access_count):
+                kernel.insert_before(instr, self.place, before, lt.Address(number))
+                kernel.insert_after(instr, self.place, after, lt.Address(number))
+        plain = [i for i, behind in zip(instrs, instrs[1:]) if i.falls_through and i.block == behind.block and not i.is_wait]
+        for instr in self.some([i for i in plain if any(is_plain(o) for o in i.operands)]):
+            for operand in (o for o in instr.operands if is_plain(o)):
+                kernel.insert_before(instr, self.value, point("value", instr, False, operand), operand)
+                kernel.insert_after(instr, self.value, point("old", instr, True, operand), lt.Old(operand))
+                kernel.insert_after(instr, self.value, point("register", instr, True, operand), lt.Reg(str(operand)))
+                kind = "register" if operand.is_written else "value"
+                kernel.insert_after(instr, self.value, point(kind, instr, True, operand), operand)
+
+    def some(self, instrs):
+        return self.random.sample(instrs, min(len(instrs), MOST // 2))
+
+
+def overwrites(instr):
+    """Whether an access overwrites what its address is made of."""
+    names = ("addr", "vaddr", "saddr", "srsrc", "soffset")
+    return any(w.overlaps(o.register) for w in instr.writes for o in instr.operands if o.name in names and o.register)
+
+
+def is_plain(operand):
+    """A register of one word in each lane, or of the wave."""
+    register = operand.register
+    return register is not None and operand.units == 1 and register.file in ("vgpr", "sgpr") and not operand.place[2]
+
+
+def mixed(values, lanes):
+    """How many there are, and their sum as the hooks make it."""
+    mixed = (values.astype(np.uint64) ^ (lanes.astype(np.uint64) << np.uint64(57))) * np.uint64(MIX)
+    return len(values), int(mixed.sum(dtype=np.uint64))
+
+
+def seen_place(trace, pc):
+    events = trace.memory[trace.memory["pc"] == pc]
+    return mixed(events["address"], events["lane"])
+
+
+def seen_value(snapshots, register, lanes):
+    """Of a register, in the lanes that are on."""
+    values, numbers = [np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)]
+    for snapshot in snapshots:
+        on = np.array([lane for lane in range(lanes) if snapshot.registers.exec >> lane & 1], np.uint32)
+        found = snapshot.registers
+        if register.file == "vgpr":
+            values.append(found.vgprs[register.index][on])
+        else:
+            values.append(np.full(len(on), found.sgprs[register.index], np.uint32))
+        numbers.append(on)
+    return mixed(np.concatenate(values), np.concatenate(numbers))
+
+
+def compare(name, target, seed):
+    """Holds everything that hooks were told in a kernel to what the device saw in the same run; gives how much that is."""
+    path = triton_cases.path(name, target)
+    if not path.exists():
+        return 0, 0
+    (launch,) = triton_cases.launches(name, target)
+    tool = Told(seed)
+    module = lt.Device(target, threads=1).load(path, tools=[tool], on_rejected="report", check=True)
+    code, rejected = module.loaded, module.instrumentation["rejected"]
+    assert {r["kind"] for r in rejected} <= {"old_value", "registers", "component"}, rejected[:3]
+    if {r["kind"] for r in rejected} >= {"component"}:
+        return 0, 0
+    copies = {i.origin: i.address for i in code.program.instructions if i.origin is not None and not i.is_inserted}
+    following = {}
+    for _, instr, _, what in tool.told:
+        if what is not None:
+            following[instr.address] = instr.address + instr.size
+    pcs = [copies[a] for pair in following.items() for a in pair]
+    block = launch.block[0]
+    watch = {"events": ["memory"], "only": [copies[i.address] for _, i, _, what in tool.told if what is None]}
+    sizes = {"grid": (2 * block, 1, 1), "block": launch.block, "args": launch.args, "lds": launch.lds}
+    trace = module.trace(launch.kernel, snapshots=sorted(set(pcs)), **watch, **sizes)
+    assert trace.dropped == 0
+    lanes = code.program.wavefront_size
+    sums, compared, missing = tool.sums.read().reshape(-1, 2), 0, {r["address"] for r in rejected}
+    for (kind, instr, behind, what), (count, total) in zip(tool.told, sums.tolist()):
+        where = f"{name} on {target}, seed {seed}: {'after' if behind else 'before'} {instr.text} at {instr.address:#x}: {kind}"
+        if behind and instr.address in missing:
+            continue
+        if kind == "place":
+            expected = seen_place(trace, copies[instr.address])
+        else:
+            now = instr.address + instr.size if kind == "register" else instr.address
+            snapshots = [s for s in trace.snapshots if s.pc == copies[now]]
+            after = [s for s in trace.snapshots if s.pc == copies[instr.address + instr.size]]
+            if behind and [s.registers.exec for s in snapshots] != [s.registers.exec for s in after]:
+                continue  # Lanes have been turned on or off: which ran the hook is not to be seen here.
+            expected = seen_value(snapshots, what.register, lanes)
+        assert (count, total) == expected, f"{where} {what or ''}"
+        compared += count > 0
+    return len(tool.told) - sum(b and i.address in missing for _, i, b, _ in tool.told), compared
+
+
+@pytest.mark.parametrize(
+    "name, target",
+    [
+        ("softmax_f32", "gfx90a"),
+        ("vadd_f16", "gfx942"),
+        ("layernorm_f32", "gfx1100"),
+        ("matmul_f16_64", "gfx1201"),
+        ("histo", "gfx1250"),
+    ],
+)
+def test_hooks_are_told_what_the_device_sees(name, target):
+    points, compared = compare(name, target, 1)
+    assert points > 20 and compared > points // 2
+
+
+@pytest.mark.skipif(not PLANS, reason="LUTHIER_PLANS=N tries N choices for each kernel")
+@pytest.mark.parametrize("target", TARGETS)
+def test_deep(target):
+    failed, total = [], 0
+    for name in triton_cases.NAMES:
+        for seed in SEEDS:
+            try:
+                total += compare(name, target, seed)[1]
+            except (AssertionError, lt.LuthierError) as error:
+                failed.append(f"{name}, seed {seed}: {str(error)[:400]}")
+    print(f"{target}: {total} points compared, {len(failed)} wrong")
+    assert not failed, "\n".join(failed)
