@@ -9,6 +9,7 @@ import sys
 import compiled
 import numpy as np
 import pytest
+import triton_cases
 from cli import succeeds
 from places import ROOT
 
@@ -85,6 +86,64 @@ def test_memory_addresses(kernels, by, lines):
     result = lt.Device("gfx90a").run(kernels, "stride", blocks=1, block=64, args=[source, out, by], tools=[tool])
     load, store = result.tools["memory_addresses"]["accesses"].values()
     assert load == {"waves": 1, "lines": lines} and store == {"waves": 1, "lines": 4}
+
+
+def _lines(events) -> int:
+    """The lines that each run of lanes begins, over the events of one instruction."""
+    lines = 0
+    for wave in {(e["workgroup"], e["wave"]) for e in events}:
+        mine = events[(events["workgroup"] == wave[0]) & (events["wave"] == wave[1])]
+        line = mine["address"] >> np.uint64(6)
+        # Lanes are told in their order: where the number falls, the instruction runs again.
+        begins = np.ones(len(mine), bool)
+        begins[1:] = (mine["lane"][1:] <= mine["lane"][:-1]) | (line[1:] != line[:-1])
+        lines += int(begins.sum())
+    return lines
+
+
+def _triton(name: str, target: str, tool, **options):
+    """One launch of a kernel of the corpus under a tool."""
+    (launch,) = triton_cases.launches(name, target)
+    module = lt.Device(target).load(triton_cases.path(name, target), tools=[tool], on_rejected="raise")
+    sizes = {"grid": (2 * launch.block[0], 1, 1), "block": launch.block, "args": launch.args, "lds": launch.lds}
+    return module, launch, sizes
+
+
+@pytest.mark.parametrize("name, target", [("softmax_f32", "gfx90a"), ("layernorm_f32", "gfx942"), ("matmul_f16_64", "gfx1100")])
+def test_memory_addresses_of_triton_kernels_are_those_of_the_device(name, target):
+    tool = _tool("memory_addresses")
+    module, launch, sizes = _triton(name, target, tool)
+    assert not [f for f in module.run(launch.kernel, strict=True, **sizes).findings if f["original_pc"] is None]
+    tool = _tool("memory_addresses")
+    module, launch, sizes = _triton(name, target, tool)
+    kernel = module.code_object.kernel(launch.kernel)
+    looked = [i for i in kernel.instructions if i.memory_space and "smem" not in i.flags]
+    assert {i.memory_space for i in looked} & {"buffer", "lds"}
+    copies = {i.origin: i.address for i in module.loaded.program.instructions if not i.is_inserted}
+    trace = module.trace(launch.kernel, events=["memory"], only=[copies[i.address] for i in looked], **sizes)
+    compared = 0
+    for waves, lines, instrs in tool.watched:
+        for instr, ran, told in zip(instrs, waves.read().tolist(), lines.read().tolist()):
+            pc = copies[instr.address]
+            assert ran == trace.counts.get(pc, 0), instr
+            assert told == _lines(trace.memory[trace.memory["pc"] == pc]), instr
+            compared += told > 0
+    assert compared > 3 and not tool.unseen
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+def test_nan_checker_sees_the_results_of_matrix_instructions(target):
+    tool = _tool("nan_checker")
+    module, launch, sizes = _triton("matmul_f16_64", target, tool)
+    matrix = next(a for a in launch.args if isinstance(a, np.ndarray))
+    matrix.view(np.uint16).reshape(-1)[0] = 0x7E00
+    result = module.run(launch.kernel, strict=True, **sizes)
+    assert not [f for f in result.findings if f["original_pc"] is None]
+    instrs = {i.address: i for i in module.code_object.kernel(launch.kernel).instructions}
+    found = {instrs[int(a, 16)].opcode: n for a, n in result.tools["nan_checker"]["nans"].items()}
+    assert any("mfma" in opcode or "wmma" in opcode for opcode in found), found
+    unseen = {instrs[int(a, 16)].opcode for a in result.tools["nan_checker"]["not seen"]}
+    assert not any("mfma" in opcode or "wmma" in opcode for opcode in unseen)
 
 
 def test_debugging_session():
