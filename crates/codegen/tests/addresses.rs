@@ -81,22 +81,19 @@ struct Run {
     given: Vec<u64>,
     /// What the device saw, by the original instruction and the lane (scalar accesses have lane 0).
     seen: BTreeMap<(u64, u8), Vec<MemoryEvent>>,
-    /// Where the argument's buffer is.
-    data: u64,
 }
 
 fn run(mode: Mode, name: &str, new: &CodeObject, origins: &OriginMap, kernel: &Entry) -> Run {
     let device = Device::new(mode.target(), DeviceConfig::default());
     let module = device.load(new).unwrap();
     let metadata = kernel.metadata().expect("metadata");
-    let (mut kernarg, mut data) = (Vec::new(), 0);
+    let mut kernarg = Vec::new();
     for arg in metadata.explicit_args() {
         kernarg.resize(arg.offset.unwrap_or(0) as usize, 0);
         let value = match arg.value_kind.as_deref() {
             Some("global_buffer") => device.alloc(BUFFER).unwrap(),
             _ => 40,
         };
-        data = if data == 0 { value } else { data };
         device.write(value, &vec![0; BUFFER as usize]).ok();
         kernarg.extend_from_slice(&value.to_le_bytes()[..arg.size.unwrap_or(8).min(8) as usize]);
     }
@@ -125,7 +122,7 @@ fn run(mode: Mode, name: &str, new: &CodeObject, origins: &OriginMap, kernel: &E
             seen.entry((place, event.lane)).or_default().push(*event);
         }
     }
-    Run { given, seen, data }
+    Run { given, seen }
 }
 
 /// Runs one wave of every kernel, and compares what the hooks were told with what the device saw.
