@@ -205,10 +205,11 @@ def _of_torch(torch: Any, tensor: Any) -> tuple[int, Owner]:
     from torch.multiprocessing.reductions import StorageWeakRef  # pyright: ignore[reportMissingImports]
 
     with torch._C.DisableTorchFunction():
-        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-            raise ArgumentError(f"share: a dense tensor on the CPU is needed, not one on {tensor.device} ({tensor.layout})")
+        device = torch._C.TensorBase.device.__get__(tensor)  # Tensor's own may be luthier.triton's, and so its data_ptr
+        if device.type != "cpu" or tensor.layout != torch.strided:
+            raise ArgumentError(f"share: a dense tensor on the CPU is needed, not one on {device} ({tensor.layout})")
         storage = tensor.untyped_storage()
-        first = torch._C.TensorBase.data_ptr(tensor)  # Tensor's own may be luthier.triton's
+        first = torch._C.TensorBase.data_ptr(tensor)
         weak = StorageWeakRef(storage)
         held = lambda: torch.UntypedStorage._new_with_weak_ptr(weak.cdata)  # noqa: E731
         start = storage.data_ptr()

@@ -9,8 +9,9 @@ import threading
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not here, and no part of the usual set-up: docs/triton.md says how")
-triton = pytest.importorskip("triton", reason="Triton is not here: make setup-triton")
+pytest.importorskip("triton.language", reason="Triton is not here: make setup-triton")
 
+import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
 import luthier as lt  # noqa: E402
@@ -41,18 +42,13 @@ def test_tensors_are_worked_on_in_place_whatever_device_they_were_asked_for(on_g
     assert torch.equal(base[7:97], x + y) and not base[:7].any() and not base[97:].any()
 
 
-def test_moves_between_devices_stay_where_they_are(on_gpu):
+def test_a_move_to_where_a_tensor_is_gives_itself(on_gpu):
     on_gpu("gfx942")
-    x = torch.randn(10)
-    for moved in (x.cuda(), x.to("cuda"), x.to(torch.device("cuda:0")), x.to(device="cuda"), x.cpu()):
+    x = torch.randn(10, device="cuda")
+    for moved in (x.cuda(), x.to("cuda"), x.to(torch.device("cuda:0")), x.to(device="cuda")):
         assert moved.data_ptr() == x.data_ptr() and moved.is_cuda
-    assert x.to("cuda", torch.float16).dtype == torch.float16
-    assert torch.nn.Linear(3, 4, device="cuda").cuda()(torch.ones(2, 3, device="cuda")).shape == (2, 4)
-    with torch.device("cuda"):
-        assert torch.ones(3).device.type == "cpu"
-    torch.set_default_device("cuda")
-    assert torch.ones(3).device.type == "cpu"
-    torch.set_default_device(None)
+    y = torch.randn(10)
+    assert y.cpu().data_ptr() == y.to("cpu").data_ptr() == y.data_ptr()
 
 
 @pytest.mark.parametrize("where", [None, "cuda", "cuda:0", torch.device("cuda")])

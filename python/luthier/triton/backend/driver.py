@@ -69,7 +69,7 @@ class LuthierDriver(amd.HIPDriver):
     def get_active_torch_device(self) -> Any:
         import torch
 
-        return torch.device("cpu")
+        return torch.device("cuda", 0)
 
     def get_device_interface(self) -> Any:
         import torch
