@@ -1,6 +1,7 @@
 //! Whose code lies where: the list of loaded code objects that ROCr keeps for debuggers (`_amdgpu_r_debug`).
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use luthier_emulator::ModuleId;
@@ -110,10 +111,26 @@ fn unescape(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Where the runtime has its list of code objects, and the C++ library what undoes its names; 0 where there is none. They are
+/// looked for by the thread that opens the driver: others would wait for the loader.
+static DEBUG: AtomicU64 = AtomicU64::new(0);
+static DEMANGLE: AtomicU64 = AtomicU64::new(0);
+
+/// Finds what is asked of the runtime later.
+pub fn find_runtime() {
+    for (place, name) in [(&DEBUG, c"_amdgpu_r_debug"), (&DEMANGLE, c"__cxa_demangle")] {
+        place.store(symbol(name).unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+fn found(place: &AtomicU64) -> Option<u64> {
+    Some(place.load(Ordering::Relaxed)).filter(|&address| address != 0)
+}
+
 /// Base and URI of the loaded code object with the highest base up to an address.
 fn loaded_below(address: u64) -> Option<(u64, String)> {
     // struct r_debug: version, the first link_map. struct link_map: address, name, dynamic section, next one.
-    let debug = symbol(c"_amdgpu_r_debug")?;
+    let debug = found(&DEBUG)?;
     let mut next = word(debug + 8)?;
     let mut best: Option<(u64, u64)> = None;
     for _ in 0..MOST {
@@ -178,7 +195,7 @@ fn text(address: u64) -> Option<String> {
 fn demangle(name: &str) -> Option<String> {
     type Demangle = unsafe extern "C" fn(*const i8, *mut i8, *mut usize, *mut i32) -> *mut i8;
     let name = std::ffi::CString::new(name).ok().filter(|name| name.as_bytes().starts_with(b"_Z"))?;
-    let function = symbol(c"__cxa_demangle")?;
+    let function = found(&DEMANGLE)?;
     let pointer: *const () = std::ptr::with_exposed_provenance(function as usize);
     // SAFETY: the function of that name, which the C++ ABI describes; what it gives is ours to free.
     unsafe {

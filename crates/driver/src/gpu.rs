@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use luthier_emulator::{Device, DeviceConfig};
 
+use crate::account::Account;
 use crate::code::Codes;
 use crate::config::Config;
 use crate::events::Events;
@@ -16,16 +17,18 @@ pub struct Gpu {
     pub device: Device,
     pub codes: Codes,
     pub blits: Blits,
+    account: Arc<Option<Account>>,
     launches: AtomicU64,
 }
 
 impl Gpu {
-    pub fn new(memory: &Arc<Memory>, events: &Arc<Events>, node: u32) -> Gpu {
+    pub fn new(memory: &Arc<Memory>, events: &Arc<Events>, account: &Arc<Option<Account>>, node: u32) -> Gpu {
         let config = memory.config();
         let view = Arc::new(View { memory: Arc::clone(memory), events: Arc::clone(events), node });
         let how = DeviceConfig { threads: config.threads, watchdog: config.watchdog, ..DeviceConfig::default() };
         let device = Device::of_host(config.target, how, view.clone());
-        Gpu { view, device, codes: Codes::default(), blits: Blits::default(), launches: AtomicU64::new(0) }
+        let account = Arc::clone(account);
+        Gpu { view, device, codes: Codes::default(), blits: Blits::default(), account, launches: AtomicU64::new(0) }
     }
 
     pub fn config(&self) -> &Config {
@@ -35,6 +38,11 @@ impl Gpu {
     /// Which of the GPUs it is, from 0.
     pub fn number(&self) -> u32 {
         self.view.node - u32::from(!self.config().apu)
+    }
+
+    /// Where launches and findings are written down, if anybody wants to know.
+    pub fn account(&self) -> Option<&Account> {
+        (*self.account).as_ref()
     }
 
     /// The number of the next launch, from 1.

@@ -15,6 +15,7 @@
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
 //! | [`gpu`], [`code`] | one mock GPU, and the code objects that are loaded on it |
 //! | [`clock`], [`log`], [`report`] | time, lines on standard error, what they say |
+//! | [`account`] | what `luthier trace` hears of launches and findings |
 //! | [`state`] | all of it, of this process |
 //!
 //! Invariants:
@@ -23,9 +24,12 @@
 //! * The value of a signal changes last: the program may destroy the signal at once.
 //! * Locks are held for moments; nothing waits under one, but for threads that a destroyed queue ends.
 //! * Threads of ours take no signals of the process's.
+//! * Nobody waits for a thread of ours while the driver is opened, and none of them needs the loader: a library may open the
+//!   driver when it is loaded, and holds the loader's lock meanwhile.
 //! * The GPUs are the process's: a child after `fork` has none until it opens the driver itself.
 
 pub mod abi;
+pub mod account;
 pub mod api;
 pub mod clock;
 pub mod code;

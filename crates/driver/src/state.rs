@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use crate::abi::Status;
+use crate::account::Account;
+use crate::code;
 use crate::config::Config;
 use crate::events::{self, Events};
 use crate::gpu::Gpu;
 use crate::log::say;
 use crate::memory::Memory;
-use crate::queue::{Queues, quietly};
+use crate::queue::Queues;
 
 pub struct State {
     pub config: Config,
@@ -37,7 +39,8 @@ impl State {
         let mailboxes = memory.allocate_for_all(8 * events::MOST as u64)?;
         let events = Arc::new(Events::new(mailboxes));
         let nodes = (0..config.nodes()).filter(|&node| config.is_gpu(node));
-        let gpus = nodes.map(|node| Arc::new(Gpu::new(&memory, &events, node))).collect();
+        let account = Arc::new(Account::of_environment());
+        let gpus = nodes.map(|node| Arc::new(Gpu::new(&memory, &events, &account, node))).collect();
         Ok(State { config, memory, events, gpus, queues: Queues::default(), opened: AtomicU32::new(0) })
     }
 
@@ -63,7 +66,6 @@ pub fn open() -> Result<(), Status> {
             say(&error);
             Status::Error
         })?;
-        start_workers();
         let state = State::new(config)?;
         STATE.store(Box::into_raw(Box::new(state)), Ordering::Release);
         static WATCH_FORKS: Once = Once::new();
@@ -72,6 +74,7 @@ pub fn open() -> Result<(), Status> {
             unsafe { libc::pthread_atfork(None, None, Some(forked)) };
         });
     }
+    code::find_runtime();
     get()?.opened.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
@@ -95,13 +98,4 @@ pub fn get() -> Result<&'static State, Status> {
     // SAFETY: null or a state that is never freed.
     let state = unsafe { STATE.load(Ordering::Acquire).as_ref() };
     state.filter(|_| !FORKED.load(Ordering::Relaxed)).ok_or(Status::NotOpened)
-}
-
-/// The threads that help with launches, which take no signals of the program's.
-fn start_workers() {
-    quietly(|| {
-        let name = |i| format!("luthier-worker-{i}");
-        // Somebody else's pool in this process does as well.
-        rayon::ThreadPoolBuilder::new().thread_name(name).build_global().unwrap_or(());
-    });
 }

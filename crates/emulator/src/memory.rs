@@ -13,7 +13,7 @@ mod places;
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::buffer::Buffer;
 use crate::hostcall::{HostCalls, heap::Heap};
@@ -74,6 +74,8 @@ pub struct Memory {
     heap: Arc<Heap>,
     /// Who serves the kernel's calls of its host.
     calls: Option<Arc<HostCalls>>,
+    /// The first bad access of a launch that strict mode has let go on.
+    ended: Arc<OnceLock<u64>>,
 }
 
 /// A host, and what it had when it was last asked.
@@ -159,7 +161,16 @@ impl Memory {
         if let Some((host, spans)) = &mut self.host {
             *spans = host.spans();
         }
+        self.ended = Arc::default();
         self
+    }
+    /// Without strict mode the launch would have ended at this access.
+    pub fn note_end(&self, address: u64) {
+        self.ended.get_or_init(|| address);
+    }
+    /// The address at which it would have ended first, if so.
+    pub fn end_noted(&self) -> Option<u64> {
+        self.ended.get().copied()
     }
     pub fn host(&self) -> Option<&dyn Host> {
         self.host.as_ref().map(|(host, _)| &**host)

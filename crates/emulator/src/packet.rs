@@ -136,6 +136,7 @@ impl Device {
             _ => Vec::new(),
         };
         let shared = self.shared(packet, memory)?;
+        let memory = Arc::clone(&shared.memory);
         let workers = self.workers_for(shared.clusters, Schedule::Fair)?;
         let facts = Facts::of(self.target());
         while programs.len() < workers {
@@ -162,6 +163,7 @@ impl Device {
             report.workgroups = outcomes.iter().map(|o| o.groups).sum();
             report.waves = outcomes.iter().map(|o| o.waves).sum();
         }
+        report.would_end = memory.end_noted();
         let mut kept = self.packet_programs();
         if kept.len() >= MOST_KERNELS {
             kept.clear();

@@ -189,6 +189,9 @@ pub struct LaunchReport {
     pub histogram: Vec<(&'static str, u64)>,
     pub app_histogram: Vec<(&'static str, u64)>,
     pub findings: Vec<Finding>,
+    /// Of a packet in strict mode: the address of the first access that would have ended the launch without it, if there is
+    /// one, whatever findings are wanted.
+    pub would_end: Option<u64>,
 }
 
 /// What a watched launch did. Addresses are the code object's.

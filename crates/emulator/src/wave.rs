@@ -227,6 +227,9 @@ impl Wave {
             message += ": it was freed before";
         }
         if let Some(strict) = &mut self.strict {
+            if matches!(kind, FindingKind::OutOfBounds | FindingKind::UseAfterFree | FindingKind::Misaligned) {
+                self.memory.note_end(address);
+            }
             strict.report(kind, lane, Some(address), message);
             return Flow::Next;
         }

@@ -1,10 +1,11 @@
 //! Kernel dispatch packets: what the packet processor checks, scratch memory, and the launch itself.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Once};
 
-use luthier_emulator::Packet;
 use luthier_emulator::error::EmuError;
+use luthier_emulator::packet::Identity;
+use luthier_emulator::{Packet, Strict};
 use luthier_loader::KernelDescriptor;
 use luthier_loader::descriptor::Generation;
 
@@ -79,11 +80,21 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
     if gpu.config().idle || blit::run(queue, bytes, &launch) {
         return Ok(());
     }
+    start_workers();
     queue.begin(&launch.packet.stop);
+    if let Some(account) = gpu.account() {
+        account.launch();
+    }
     let _pin = gpu.view.memory.pin();
     let result = gpu.device.run_packet(&launch.packet, || gpu.codes.identify(gpu, object));
     if queue.is_stopped() {
         return Err(Trouble::Stopped);
+    }
+    if gpu.config().strict != Strict::Off
+        && let Some(account) = gpu.account()
+        && !is_the_runtimes(&gpu.codes.identify(gpu, object))
+    {
+        account.checked();
     }
     let report = match result {
         Ok(report) => report,
@@ -97,12 +108,36 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
         gpu.codes.identify(gpu, object).name
     );
     for finding in &report.findings {
-        say(&crate::report::finding(number, finding));
+        let line = crate::report::finding(number, finding);
+        say(&line);
+        if let Some(account) = gpu.account() {
+            account.finding(gpu.number(), number, finding, &line);
+        }
+    }
+    if let Some(address) = report.would_end {
+        // What strict mode has seen of it is said; the program ends as it does without.
+        fault::raise(queue, address, false);
+        return Err(Trouble::Reported);
     }
     if private != 0 {
         reclaim(queue)?;
     }
     Ok(())
+}
+
+/// Whether a kernel is one that the program has not launched itself: HIP's own for copies and fills, and ROCr's.
+fn is_the_runtimes(identity: &Identity) -> bool {
+    identity.module.is_none() || identity.name.starts_with("__amd_rocclr_")
+}
+
+/// The threads that help with launches. Their parent is a thread of ours, which takes no signals of the program's.
+fn start_workers() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let name = |i| format!("luthier-worker-{i}");
+        // Somebody else's pool in this process does as well.
+        rayon::ThreadPoolBuilder::new().thread_name(name).build_global().unwrap_or(());
+    });
 }
 
 /// The descriptor and the entry of a kernel object. ROCr's own kernels have a header of the older kind, some fields of which
