@@ -8,7 +8,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{PoisonError, RwLock},
 };
@@ -51,10 +51,16 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
+/// A file to be read. Opening anything else, a pipe for example, may wait for ever.
+fn regular(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
 /// What a file holds, if it was made from `key` and is whole.
 fn read(path: &Path, key: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    regular(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
     let rest = bytes.strip_prefix(MAGIC)?;
     let (sum, rest) = rest.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -70,7 +76,9 @@ fn write(folder: &Path, path: &Path, key: &[u8], object: &[u8]) -> io::Result<()
     bytes.extend(rest);
     make_room(folder, bytes.len() as u64)?;
     let new = path.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
-    let done = File::create(&new).and_then(|mut file| file.write_all(&bytes)).and_then(|()| fs::rename(&new, path));
+    // Whatever has this name, it is not written to.
+    let _ = fs::remove_file(&new);
+    let done = File::create_new(&new).and_then(|mut file| file.write_all(&bytes)).and_then(|()| fs::rename(&new, path));
     done.inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
@@ -138,6 +146,32 @@ mod tests {
             assert_eq!(read(&path, b"key"), None, "byte {at}");
             fs::write(&path, &whole[..at]).unwrap();
             assert_eq!(read(&path, b"key"), None, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_as_good_as_none_and_gives_way_if_it_can() {
+        let folder = Folder::new("odd");
+        let path = folder.0.join("0");
+        let odd: [(&str, &dyn Fn()); 5] = [
+            ("a pipe", &|| assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success())),
+            ("a folder", &|| fs::create_dir(&path).unwrap()),
+            ("a socket", &|| drop(std::os::unix::net::UnixListener::bind(&path).unwrap())),
+            ("a link to itself", &|| std::os::unix::fs::symlink(&path, &path).unwrap()),
+            ("a link to a device", &|| std::os::unix::fs::symlink("/dev/zero", &path).unwrap()),
+        ];
+        for (what, make) in odd {
+            make();
+            assert_eq!(read(&path, b"key"), None, "{what}");
+            let is_folder = path.is_dir();
+            assert_eq!(write(&folder.0, &path, b"key", b"object").is_ok(), !is_folder, "{what}");
+            assert_eq!(read(&path, b"key").is_some(), !is_folder, "{what}");
+            if is_folder {
+                fs::remove_dir(&path).unwrap()
+            } else {
+                fs::remove_file(&path).unwrap()
+            }
+            assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "{what}");
         }
     }
 
