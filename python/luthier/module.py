@@ -16,7 +16,7 @@ from .planning import OnRejected, Planner, _distinct_names, check_on_rejected, n
 from .printing import may_print
 from .report import Report
 from .results import RunResult
-from .tool import Tool, instances
+from .tool import Tool, check_sizes, instances
 from .tracebacks import shortened
 from .where import explained, farthest, place_of, source_text
 
@@ -52,6 +52,8 @@ class Module:
         self.instrumentation: dict[str, Any] | None = None
         #: What runs: the instrumented copy, if there are tools.
         self.loaded = code_object
+        for tool in self.tools:
+            check_sizes(tool)
         planner = Planner(code_object, self.tools) if self.tools else None
         if planner is not None:
             started = time.perf_counter()
@@ -226,6 +228,13 @@ class Module:
         """The same as bytes."""
         address, size = self._symbol(name)
         return self.device.core.read(address, size) if size else b""
+
+    def read_symbol_part(self, name: str, start: int, size: int) -> bytes:
+        """``size`` bytes from byte ``start`` on."""
+        address, whole = self._symbol(name)
+        if not 0 <= start <= start + size <= whole:
+            raise ArgumentError(f"symbol {name} has {whole} bytes: {size} from {start} on are not all there")
+        return self.device.core.read(address + start, size) if size else b""
 
     def write_symbol_bytes(self, name: str, data: bytes) -> None:
         """New contents for a global variable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,28 @@ class Tool:
         names = {n: None for c in reversed(type(self).__mro__) for n, v in vars(c).items() if isinstance(v, Variable)}
         found = [getattr(self, n) for n in names]
         return found + [v for v in vars(self).values() if isinstance(v, Variable) and all(v is not f for f in found)]
+
+
+def check_hooks(tool: Tool) -> None:
+    """Raises HookError for a hook of a tool's that cannot be compiled, whether it is going to be inserted or not."""
+    from .lang import Hook
+
+    for one in {id(v): v for base in type(tool).__mro__ for v in vars(base).values() if isinstance(v, Hook)}.values():
+        one.check()
+
+
+def check_sizes(tool: Tool) -> None:
+    """Raises ToolError for variables of a tool's that this machine has no memory for, before anything runs."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    found = tool.variables()
+    wanted = sum(variable.size for variable in found)
+    if wanted > there:
+        largest = max(found, key=lambda variable: variable.size)
+        name = largest.name or next((name for name, value in vars(tool).items() if value is largest), "variable")
+        raise ToolError(
+            f"{tool.name}.{name} has {largest.size:,} bytes, and all variables of the tool {wanted:,}: this machine has "
+            f"{there:,} bytes of memory"
+        )
 
 
 def instances(tools: Iterable[Any]) -> list[Tool]:

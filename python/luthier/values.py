@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
     import numpy
 
     from .lang import ElementType
+
+
+#: Elements that are read at a time when all are.
+_PIECE = 1 << 16
 
 
 class Variable:
@@ -25,7 +31,7 @@ class Variable:
         self.size, self.align, self.init, self.name = size, align, init, name
         #: The symbol in the instrumented code object, once there is one.
         self.symbol: str | None = None
-        self._module: Any = None  # what answers read_symbol(name) and write_symbol(name, bytes)
+        self._module: Any = None  # what answers read_symbol_part and write_symbol_bytes
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = self.name or name
@@ -44,9 +50,13 @@ class Variable:
 
     def _bytes(self) -> bytes:
         """What is in it now; before the tool is in use, what it starts with."""
+        return self._part(0, self.size)
+
+    def _part(self, start: int, size: int) -> bytes:
+        """The same of some of its bytes; no others are read."""
         if self._module is None:
-            return self.init or bytes(self.size)
-        return self._module.read_symbol_bytes(self.symbol)
+            return self.init[start : start + size] if self.init else bytes(size)
+        return self._module.read_symbol_part(self.symbol, start, size)
 
 
 class DeviceArray(Variable):
@@ -109,18 +119,45 @@ class DeviceArray(Variable):
 
     def nonzero(self) -> dict[int, Any]:
         """Index and value of every element that is not zero."""
-        values = self.read()
-        return {int(i): values[i].item() for i in values.nonzero()[0]}
+        found: dict[int, Any] = {}
+        for first in range(0, self.n, _PIECE):
+            values = self._elements(first, min(_PIECE, self.n - first))
+            found.update((first + int(i), values[i].item()) for i in values.nonzero()[0])
+        return found
 
     def __len__(self) -> int:
         return self.n
 
     def __getitem__(self, index: Any) -> Any:
+        """An element, or what NumPy gives for the index. Only the elements from the first to the last of these are read."""
+        at = None
+        if not isinstance(index, bool):
+            with contextlib.suppress(TypeError):
+                at = operator.index(index)
+        if at is not None:
+            if not -self.n <= at < self.n:
+                raise IndexError(f"{self.name}[{at}]: the array has {self.n} elements")
+            return self._elements(at % self.n, 1)[0].item()
+        if isinstance(index, slice):
+            chosen = range(self.n)[index]
+            if not chosen:
+                return self._elements(0, 0)
+            first = min(chosen[0], chosen[-1])
+            read = self._elements(first, max(chosen[0], chosen[-1]) + 1 - first)
+            return read[:: chosen.step].copy() if chosen.step > 0 else read[::-1][:: -chosen.step].copy()
         found = self.read()[index]
         return found.item() if found.ndim == 0 else found
 
+    def _elements(self, first: int, count: int) -> numpy.ndarray:
+        """Some elements in a row."""
+        import numpy
+
+        size = self.dtype.size
+        return numpy.frombuffer(self._part(first * size, count * size), self.dtype.dtype).copy()
+
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.read().tolist())
+        for first in range(0, self.n, _PIECE):
+            yield from self._elements(first, min(_PIECE, self.n - first)).tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.read() if dtype is None else self.read().astype(dtype)

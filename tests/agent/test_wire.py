@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import random
+import resource
 import socket
 import stat
 import struct
@@ -21,7 +22,7 @@ from luthier.agent.functions import functions
 from luthier.agent.shared import Memory, Variables
 
 FUNCTIONS = len(functions())
-HELLO = {"message": "hello", "version": 6, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
+HELLO = {"message": "hello", "version": 7, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
 GPU = {"agent": 1, "name": "gfx90a"}
 LOADED = {
     "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
@@ -34,7 +35,8 @@ COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 
 #: Call, function, thread, and the arguments' words; with the result, whether an answer is wanted, and how many words there are.
 CALLING = struct.pack("<12Q", 1, 0, 7, 1, *[0] * 8)
 CALLED = struct.pack("<15Q", 2, 0, 7, 1, 0, 0, 8, *[0] * 8)
-LEDGER = bytes(64)
+#: Two kernels' places, and that of launches of kernels that were not seen.
+LEDGER = bytes(96)
 
 
 class Quiet(lt.Tool):
@@ -96,8 +98,10 @@ class Agent:
         return self.process.trouble
 
 
-def test_the_socket_is_this_users_alone(controller):
-    assert stat.S_IMODE(os.stat(os.path.dirname(controller.path)).st_mode) == 0o700
+def test_the_socket_is_this_users_alone_and_in_no_folder(controller):
+    folder = os.path.dirname(controller.path)
+    assert folder == f"/proc/{os.getpid()}/fd" and not stat.S_IMODE(os.stat(folder).st_mode) & 0o077
+    assert stat.S_ISSOCK(os.stat(controller.path).st_mode) and os.stat(controller.path).st_nlink == 0
 
 
 @pytest.mark.parametrize(
@@ -112,7 +116,7 @@ def test_the_socket_is_this_users_alone(controller):
         ([({"message": "unheard"}, None)], "of no known kind"),
         ([({**HELLO, "version": 99}, LEDGER)], "version 99"),
         ([({**HELLO, "functions": 1}, LEDGER)], "with 1 functions"),
-        ([(HELLO, None)], "this is version 6"),
+        ([(HELLO, None)], "this is version 7"),
         ([(HELLO, b"")], "cannot be mapped"),
         ([({**HELLO, "pid": -1}, LEDGER)], "pid=-1"),
         ([({**HELLO, "pid": True}, LEDGER)], "pid=True"),
@@ -147,8 +151,35 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
     after = Agent(controller)
     after.say(HELLO, LEDGER)
     assert json.loads(after.socket.recv(1 << 16)) == {
-        "message": "welcome", "version": 6, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
+        "message": "welcome", "version": 7, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
     }  # fmt: skip
+
+
+def test_files_that_cannot_be_opened_are_told_as_such(controller):
+    agent = Agent(controller)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = [sealed(LEDGER), sealed(bytes(4 * FUNCTIONS))]
+    free = os.dup(0)
+    os.close(free)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+        socket.send_fds(agent.socket, [json.dumps(HELLO).encode()], files)
+        while agent.process.trouble is None:
+            time.sleep(0.001)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert "open (ulimit -n)" in agent.trouble()
+    for file in files:
+        os.close(file)
+
+
+def test_more_files_than_a_message_has_are_told_as_such(controller):
+    agent = Agent(controller)
+    files = [sealed(LEDGER) for _ in range(3)]
+    socket.send_fds(agent.socket, [json.dumps(HELLO).encode()], files)
+    assert "more than 2 files" in agent.trouble()
+    for file in files:
+        os.close(file)
 
 
 def test_a_file_that_may_be_cut_short_is_refused(controller):
@@ -168,7 +199,7 @@ def test_a_code_object_that_is_none_is_not_instrumented_and_says_why(controller)
     agent.socket.recv(1 << 16)
     agent.say(LOADED, b"no ELF file")
     agent.say(LAUNCH)
-    assert json.loads(agent.socket.recv(1 << 16)) == {"message": "original"}
+    assert json.loads(agent.socket.recv(1 << 16)) == {"message": "original", "heard": False, "rules": []}
     [kernel] = agent.process.objects[1].kernels.values()
     assert kernel.why and not kernel.reports
 
@@ -178,8 +209,8 @@ def test_a_kernel_without_a_place_of_its_own_is_left_alone_and_says_so(controlle
     agent.say(HELLO, LEDGER)
     agent.socket.recv(1 << 16)
     agent.say(LOADED, b"x")
-    agent.say({**LAUNCH, "slot": len(LEDGER) // 32 - 1})
-    assert json.loads(agent.socket.recv(1 << 16)) == {"message": "original"}
+    agent.say({**LAUNCH, "slot": len(LEDGER) // 32 - 2})
+    assert json.loads(agent.socket.recv(1 << 16)) == {"message": "original", "heard": False, "rules": []}
     [kernel] = agent.process.objects[1].kernels.values()
     assert "more kernels than are counted" in kernel.why and kernel.result(agent.process.ledger)["launches"] is None
 

@@ -56,26 +56,36 @@ pub struct Kernel {
     pub slot: usize,
     /// What runs in its place.
     pub instead: Option<Instead>,
+    /// The tools are to hear of its launches.
+    pub heard: bool,
+    /// Which launches are instrumented or heard of, all if there are none; with the number of launches that each was about.
+    rules: Vec<(Rule, AtomicU64)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Instead {
     pub descriptor: u64,
     /// By how many bytes the private segment grows.
     pub private: u32,
     /// Counts down for each launch that is over.
     pub signal: u64,
-    /// With the number of launches that each was about.
-    rules: Vec<(Rule, AtomicU64)>,
 }
 
-impl Instead {
-    pub fn new(descriptor: u64, private: u32, signal: u64, rules: Vec<Rule>) -> Instead {
-        let rules = rules.into_iter().map(|rule| (rule, AtomicU64::new(0))).collect();
-        Instead { descriptor, private, signal, rules }
+/// What the controller says of a kernel.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub instead: Option<Instead>,
+    pub heard: bool,
+    pub rules: Vec<Rule>,
+}
+
+impl Kernel {
+    pub fn new(slot: usize, answer: Answer) -> Kernel {
+        let rules = answer.rules.into_iter().map(|rule| (rule, AtomicU64::new(0))).collect();
+        Kernel { slot, instead: answer.instead, heard: answer.heard, rules }
     }
 
-    /// Whether the next launch, of this size, is instrumented. Each launch is asked about once.
+    /// Whether the next launch, of this size, is instrumented or heard of. Each launch is asked about once.
     pub fn wants(&self, grid: [u32; 3]) -> bool {
         let mut wanted = self.rules.is_empty();
         for (rule, seen) in &self.rules {
@@ -186,7 +196,7 @@ mod tests {
         let mut code = Code::default();
         add(&mut code, 1, 0x1000);
         add(&mut code, 2, 0x2000);
-        let kernel = |slot| Kernel { slot, instead: Some(Instead::new(1, 0, 0, Vec::new())) };
+        let kernel = |slot| Kernel::new(slot, Answer::default());
         assert!(code.set_kernel(0x1040, 1, kernel(0)).is_some() && code.set_kernel(0x2040, 2, kernel(1)).is_some());
         assert!(code.set_kernel(0x1040, 2, kernel(2)).is_none());
         assert_eq!(code.remove(Handle(1)).len(), 1);
@@ -200,8 +210,8 @@ mod tests {
     fn rules_choose_launches_by_size_and_count() {
         let rule = |grid, first, every| Rule { grid, first, every };
         let chosen = |rules: Vec<Rule>| {
-            let instead = Instead::new(1, 0, 0, rules);
-            (0..8).filter(|n| instead.wants([if n % 2 == 0 { 64 } else { 128 }, 1, 1])).collect::<Vec<u32>>()
+            let kernel = Kernel::new(0, Answer { rules, ..Answer::default() });
+            (0..8).filter(|n| kernel.wants([if n % 2 == 0 { 64 } else { 128 }, 1, 1])).collect::<Vec<u32>>()
         };
         assert_eq!(chosen(Vec::new()), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(chosen(vec![rule([0; 3], 3, 1)]), [0, 1, 2]);

@@ -4,14 +4,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::code::{Code, Instead, Kernel};
+use crate::code::{Answer, Code, Instead, Kernel};
 use crate::complete;
 use crate::hsa::{Handle, Packet};
 use crate::late::Late;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
 use crate::message::{Asked, Said};
-use crate::session::{COUNTERS, SLOTS, Session, lock};
+use crate::session::{COUNTERS, SLOTS, Session, UNSEEN, lock};
 
 impl Session {
     fn code(&self) -> RwLockReadGuard<'_, Code> {
@@ -26,31 +26,44 @@ impl Session {
     pub fn direct(&'static self, agent: Handle, packet: &mut Packet) {
         let address = packet.kernel_object();
         let known = self.code().kernel(address);
-        let Some(kernel) = known.or_else(|| self.ask(address)) else { return };
-        let mut instead = kernel.instead.as_ref().filter(|instead| instead.wants(packet.grid()));
+        let Some(kernel) = known.or_else(|| self.ask(address)) else {
+            self.count(UNSEEN, 0);
+            return;
+        };
+        let chosen = (kernel.instead.is_some() || kernel.heard) && kernel.wants(packet.grid());
+        let mut instead = kernel.instead.filter(|_| chosen);
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
-        if kernel.instead.is_some() {
-            if self.wants.decide {
-                let original = self.decide(kernel.slot, number, packet, instead.is_some());
-                instead = kernel.instead.as_ref().filter(|_| !original);
-            } else if self.wants.every_launch && instead.is_some() {
-                self.tell(&Said::Launched { slot: kernel.slot, number, packet: packet.words() }, None);
+        let mut is_told = false;
+        if self.wants.decide && (kernel.instead.is_some() || chosen) {
+            let original = self.decide(kernel.slot, number, packet, instead.is_some());
+            instead = kernel.instead.filter(|_| !original);
+            is_told = true;
+        } else if self.wants.every_launch && chosen {
+            self.tell(&Said::Launched { slot: kernel.slot, number, packet: packet.words() }, None);
+            is_told = true;
+        }
+        self.count(kernel.slot, usize::from(instead.is_some()));
+        if let Some(instead) = instead {
+            packet.set_kernel_object(instead.descriptor);
+            packet.grow_private(instead.private);
+            if packet.completion_signal() == 0 && !self.wants.complete {
+                packet.set_completion_signal(instead.signal);
+                self.count(kernel.slot, 2);
+                return;
             }
         }
-        let count = |which: usize| {
-            if let Some(counter) = self.ledger.counter(COUNTERS * kernel.slot + which) {
-                counter.fetch_add(1, Ordering::Relaxed);
-            }
-        };
-        count(usize::from(instead.is_some()));
-        let Some(instead) = instead else { return };
-        packet.set_kernel_object(instead.descriptor);
-        packet.grow_private(instead.private);
-        if packet.completion_signal() == 0 && !self.wants.complete {
-            packet.set_completion_signal(instead.signal);
-            count(2);
-        } else if complete::follow(self, agent, packet, kernel.slot, number) {
-            count(2);
+        // Of what the tools have heard of, they hear the end.
+        if (instead.is_some() || is_told && self.wants.complete)
+            && complete::follow(self, agent, packet, kernel.slot, number)
+        {
+            self.count(kernel.slot, 2);
+        }
+    }
+
+    /// One more of a kernel's launches in the ledger.
+    fn count(&self, slot: usize, which: usize) {
+        if let Some(counter) = self.ledger.counter(COUNTERS * slot + which) {
+            counter.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -99,7 +112,7 @@ impl Session {
                 self.converse(&mut link, address, object, slot)
             }
             None => {
-                let kernel = code.set_kernel(address, object, Kernel { slot, instead: None });
+                let kernel = code.set_kernel(address, object, Kernel::new(slot, Answer::default()));
                 self.waiting.add(Late { address, object, slot });
                 kernel
             }
@@ -108,14 +121,14 @@ impl Session {
 
     /// Says that a kernel is launched, and does what the controller asks for until it has answered.
     pub(crate) fn converse(&self, link: &mut Link, address: u64, object: u64, slot: usize) -> Option<Arc<Kernel>> {
-        let instead = self.answer(link, address, object, slot).unwrap_or_else(|error| {
+        let answer = self.answer(link, address, object, slot).unwrap_or_else(|error| {
             self.lost(&error);
-            None
+            Answer::default()
         });
-        self.code_mut().set_kernel(address, object, Kernel { slot, instead })
+        self.code_mut().set_kernel(address, object, Kernel::new(slot, answer))
     }
 
-    fn answer(&self, link: &mut Link, address: u64, object: u64, slot: usize) -> Result<Option<Instead>, LinkError> {
+    fn answer(&self, link: &mut Link, address: u64, object: u64, slot: usize) -> Result<Answer, LinkError> {
         let delta = self.code_mut().object_at(address).map_or(0, |object| object.loaded.delta);
         link.say(&Said::Launch { object, kernel: address.wrapping_sub(delta), slot }, &[])?;
         loop {
@@ -135,15 +148,16 @@ impl Session {
                     match self.take(address, object, file, descriptor) {
                         Ok(descriptor) => {
                             link.say(&Said::Done, &[])?;
-                            return Ok(Some(Instead::new(descriptor, private, signal, rules)));
+                            let instead = Some(Instead { descriptor, private, signal });
+                            return Ok(Answer { instead, heard: true, rules });
                         }
                         Err(reason) => {
                             link.say(&Said::Failed { reason }, &[])?;
-                            return Ok(None);
+                            return Ok(Answer::default());
                         }
                     }
                 }
-                (Asked::Original {}, _) => return Ok(None),
+                (Asked::Original { heard, rules }, _) => return Ok(Answer { instead: None, heard, rules }),
                 (other, _) => return Err(LinkError::Message(format!("it says {other:?} when asked about a launch"))),
             }
         }

@@ -176,8 +176,13 @@ impl Link {
         if len == 0 {
             return Err(LinkError::Ended);
         }
-        if header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
+        if header.msg_flags & libc::MSG_TRUNC != 0 {
             return Err(LinkError::Message("it says more than a message holds".into()));
+        }
+        if header.msg_flags & libc::MSG_CTRUNC != 0 {
+            // There is room for more than it sends.
+            let what = "the file that comes with what it says cannot be opened: this process has as many as it may";
+            return Err(LinkError::Message(what.into()));
         }
         let asked = Asked::of_bytes(&self.room[..len]);
         let asked = asked.map_err(|e| LinkError::Message(format!("it says something unknown: {e}")))?;

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -62,14 +62,15 @@ pub enum Said<'a> {
         kernel: u64,
         slot: usize,
     },
-    /// An instrumented kernel is about to be launched, by a packet of these words. `number` counts launches.
+    /// A kernel of whose launches tools are to hear is about to be launched, by a packet of these words. `number` counts
+    /// launches.
     Launched {
         slot: usize,
         number: u64,
         packet: [u64; 8],
     },
-    /// A kernel that can run instrumented, or `instrumented` by what the rules say, is about to be launched. An answer is
-    /// waited for.
+    /// A kernel that can run instrumented, or of whose launches tools are to hear, is about to be launched; `instrumented` is
+    /// what it runs by the rules. An answer is waited for.
     Deciding {
         slot: usize,
         number: u64,
@@ -181,8 +182,9 @@ pub enum Asked {
     /// application's. At `signal`, as GPUs have it, is a signal in memory that was allocated for the launch: it counts down
     /// for each launch that is over.
     Instrumented { descriptor: u64, private: u32, signal: u64, rules: Vec<Rule> },
-    /// The launch runs the original, and so do later ones.
-    Original {},
+    /// The launch runs the original, and so do later ones. If `heard`, tools are to hear of those that the rules have, as of
+    /// instrumented ones.
+    Original { heard: bool, rules: Vec<Rule> },
     /// The answer to [`Said::Deciding`]: what the launch runs, and its packet if that is changed.
     Run { original: bool, packet: Option<[u64; 8]> },
     /// The answer to [`Said::Calling`]: the function is called, with these words if there are any.
@@ -251,6 +253,7 @@ mod tests {
         }
         assert!(Asked::of_bytes(&bytes(&[2, 5])[..15]).is_err());
         assert!(Asked::of_bytes(br#"{"message":"go","words":null}"#).is_err());
-        assert_eq!(Asked::of_bytes(br#"{"message":"original"}"#), Ok(Asked::Original {}));
+        let original = br#"{"message":"original","heard":true,"rules":[]}"#;
+        assert_eq!(Asked::of_bytes(original), Ok(Asked::Original { heard: true, rules: Vec::new() }));
     }
 }

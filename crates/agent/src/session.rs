@@ -21,6 +21,8 @@ pub const SLOTS: usize = 1 << 16;
 /// Numbers of the ledger for each kernel: how often it was launched as it is, how often instrumented, how many of these
 /// launches are followed to their end, and how many have ended.
 pub const COUNTERS: usize = 4;
+/// The place in the ledger behind all kernels': launches of kernels of code objects that were not seen when they were loaded.
+pub const UNSEEN: usize = SLOTS;
 
 /// Where the controller listens.
 const SOCKET: &str = "LUTHIER_AGENT";
@@ -158,7 +160,7 @@ impl Session {
     /// Introduces this process to the controller whose socket is at `path`.
     fn open(path: &str) -> Result<Session, LinkError> {
         let mut link = Link::open(path)?;
-        let (ledger, counts) = Shared::new(SLOTS * COUNTERS * 8)?;
+        let (ledger, counts) = Shared::new((SLOTS + 1) * COUNTERS * 8)?;
         let (wishes, words) = Shared::new(calls::COUNT * 4)?;
         let program = std::fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned());
         let program = program.unwrap_or_default();

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ToolError
+from ..folder import check_folder
 from .program_signals import ProgramSignals
+from .stuck import Stuck
 
 # The program is started before much is imported, so that it starts meanwhile.
 if TYPE_CHECKING:
@@ -27,12 +29,24 @@ if TYPE_CHECKING:
 
 #: What ROCr loads.
 LIBRARY = Path(__file__).resolve().parent.parent / "driver" / "libluthier-agent.so"
-#: Bytes of the folder's path: with the file in it, as long as the path of a socket may be.
+#: Bytes of a folder's path: with the file in it, as long as the path of a socket may be.
 _LONGEST = 100
 #: What ends a path where a program is told of libraries to load.
 _ENDS_OF_PATHS = frozenset(" \t\n:;")
 #: Seconds in which processes may end that are there when the program has ended.
 _GRACE = 5
+#: Files that have to be open here at a time, if a program has a few kernels.
+_FEWEST_FILES = 20
+#: Seconds between two looks at processes that are to end.
+_LOOK = 0.1
+
+
+def _never() -> bool:
+    return False
+
+
+def _always() -> bool:
+    return True
 
 
 class Controller:
@@ -49,9 +63,16 @@ class Controller:
         and they are imported while it does."""
         if not LIBRARY.exists():
             raise ArgumentError(f"{LIBRARY} is missing: `make driver` builds it, and wheels have it")
+        check_folder()
+        if (most := resource.getrlimit(resource.RLIMIT_NOFILE)[1]) < _FEWEST_FILES:
+            raise ArgumentError(
+                f"luthier may have {most} files open, and needs {_FEWEST_FILES} at least: ulimit -n says how many"
+            )
         self._make_tools, self._select, self._wait = make_tools, tuple(select), wait
         self._hears_hip = not are_ours and self.wants.hip
         self.processes: list[Process] = []
+        #: Why no process can be listened to.
+        self.trouble: str | None = None
         self._threads: list[threading.Thread] = []
         self._environment: Mapping[str, str] = os.environ
         self._warm = False
@@ -59,10 +80,12 @@ class Controller:
         self._adding = threading.Lock()
         self._library = LIBRARY
         self._exit = contextlib.ExitStack()
+        self._stuck = Stuck(self._served)
 
     @cached_property
     def wants(self) -> Wishes:
         """What the tools want."""
+        from ..tool import check_hooks, check_sizes
         from .functions import named
         from .wishes import Wishes
 
@@ -72,6 +95,8 @@ class Controller:
             named(tool.hip, True)
             if not set(tool.phases) <= {"enter", "exit"}:
                 raise ToolError(f"{tool.name}: phases are `enter` and `exit`, not {tool.phases!r}")
+            check_hooks(tool)
+            check_sizes(tool)
         return Wishes.of(self._make_tools, tools, self._select, self._wait)
 
     def __enter__(self) -> Controller:
@@ -86,25 +111,29 @@ class Controller:
         self._exit.close()
 
     def _listen(self) -> None:
-        # The directory is this user's alone, and its name is not to be guessed. The program may be in another one.
-        folder = os.path.abspath(os.path.join(os.environ.get("TMPDIR") or "/tmp", f"luthier-{os.urandom(8).hex()}"))
-        if len(os.fsencode(folder)) > _LONGEST or not _ENDS_OF_PATHS.isdisjoint(folder):
-            folder = os.path.join("/tmp", os.path.basename(folder))
-        self._exit.callback(_remove, os.rmdir, folder)
-        os.mkdir(folder, 0o700)
-        if not _ENDS_OF_PATHS.isdisjoint(str(LIBRARY)):
-            self._library = Path(folder, LIBRARY.name)
-            self._exit.callback(_remove, os.unlink, self._library)
-            self._library.symlink_to(LIBRARY)
-        self.path = os.path.join(folder, "agent")
+        # What connects needs a path, which is this user's alone: that of a file of this process's. The one that the socket
+        # is made with is gone at once, so that nothing can be left of it.
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._exit.callback(self._stop)
-        self._exit.callback(_remove, os.unlink, self.path)
-        self._listener.bind(self.path)
+        self.path = self._named(_bound(self._listener))
+        if not _ENDS_OF_PATHS.isdisjoint(str(LIBRARY)):
+            self._library = Path(self._named(os.open(LIBRARY, os.O_RDONLY | os.O_CLOEXEC)))
         self._listener.listen(64)
         threading.Thread(target=self._accept, daemon=True).start()
 
+    def _named(self, file: int) -> str:
+        """A path that leads to a file as long as this process has it open: until the controller is left."""
+        self._exit.callback(os.close, file)
+        return f"/proc/{os.getpid()}/fd/{file}"
+
     def _accept(self) -> None:
+        try:
+            self._serve()
+        except OSError as error:  # nothing more can be imported
+            self.trouble = f"nothing is instrumented: {error}"
+            self._stop()
+
+    def _serve(self) -> None:
         # What takes its time to be imported is, while the program starts.
         from .process import Process
         from .wire import Wire
@@ -189,20 +218,23 @@ class Controller:
             program = "/bin/sh"
         out, err = outputs or (None, None)
         signals = ProgramSignals() if outputs is None and threading.current_thread() is threading.main_thread() else None
-        child = None
+        child, is_to_end = None, _never if signals is None else lambda: signals.is_to_end
         try:
             child = subprocess.Popen(words, executable=program, env=variables, close_fds=False, stdout=out, stderr=err)
             self.allow_files()
-            return child.wait() if signals is None else signals.wait(child)
+            return child.wait() if signals is None else signals.wait(child, self._stuck.look)
         except BaseException:
+            is_to_end = _always
             if child is not None:
                 child.kill()
                 child.wait()
             raise
         finally:
-            if signals is not None:
-                signals.restore()
-            self.settle()
+            try:
+                self.settle(is_to_end)
+            finally:
+                if signals is not None:
+                    signals.restore()
 
     def allow_files(self) -> None:
         """Each process and each instrumented kernel has files open here: as many as this process may have are allowed, until
@@ -212,19 +244,36 @@ class Controller:
             resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
             self._exit.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
 
-    def settle(self) -> None:
+    def settle(self, is_to_end: Callable[[], bool] = _never) -> None:
         """Waits for what the processes have said before they ended. Those that the program leaves behind are given some time
-        to end, and are left alone then: nothing more is heard of them."""
-        until = time.monotonic() + _GRACE
+        to end, and are left alone then: nothing more is heard of them. Tools' code that does not come back is given up once
+        somebody wants all to end: ``is_to_end``, or an interrupt."""
+        until, interrupt = time.monotonic() + _GRACE, None
         while under_way := self._served():
-            for process, thread in under_way:
-                if not process.has_ended(until - time.monotonic()):
-                    process.leave()
-                thread.join()
+            try:
+                for process, thread in under_way:
+                    left = until - time.monotonic()
+                    if process.has_ended(min(left, _LOOK)):
+                        thread.join(_LOOK)
+                    elif left <= 0:
+                        process.leave()
+                        thread.join(_LOOK)
+                if interrupt is not None or is_to_end():
+                    self._stuck.look()
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def _served(self) -> list[tuple[Process, threading.Thread]]:
         with self._adding:
-            return [(p, thread) for p, thread in zip(self.processes, self._threads, strict=True) if thread.is_alive()]
+            both = zip(self.processes, self._threads, strict=True)
+            return [(p, thread) for p, thread in both if thread.is_alive() and p.given_up is None]
+
+    @property
+    def has_given_up(self) -> bool:
+        """Some tool's code has not come back, and is still at work."""
+        return self._stuck.given_up
 
     def progress(self) -> tuple[int, int, int, list[Tool]]:
         """Launches, how many of these were instrumented, processes, and all tools."""
@@ -253,6 +302,21 @@ def _no_file() -> IO[bytes] | None:
         return open(os.devnull, "rb")
     except OSError:
         return None
+
+
+def _bound(listener: socket.socket) -> int:
+    """Gives a socket a path, opens that, and removes it. The folder is this user's alone, and its name is not to be guessed."""
+    folder = os.path.abspath(os.path.join(os.environ.get("TMPDIR") or "/tmp", f"luthier-{os.urandom(8).hex()}"))
+    if len(os.fsencode(folder)) > _LONGEST:
+        folder = os.path.join("/tmp", os.path.basename(folder))
+    path = os.path.join(folder, "agent")
+    try:
+        os.mkdir(folder, 0o700)
+        listener.bind(path)
+        return os.open(path, os.O_PATH | os.O_CLOEXEC)
+    finally:
+        _remove(os.unlink, path)
+        _remove(os.rmdir, folder)
 
 
 def _remove(how: Callable[[str | Path], None], path: str | Path) -> None:

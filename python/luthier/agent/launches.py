@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..errors import ToolError
 from ..launching import Launch
@@ -22,6 +22,21 @@ def sizes(packet: list[int]) -> tuple[tuple[int, int, int], tuple[int, int, int]
     return fields[6:9], fields[2:5]
 
 
+@dataclass
+class Fate:
+    """What becomes of a launch."""
+
+    #: ``full`` or ``original``, and the packet's words.
+    variant: str
+    packet: list[int]
+    #: Tools may still say.
+    is_open: bool
+    #: There is an instrumented kernel.
+    is_possible: bool = True
+    start: int | None = None
+    end: int | None = None
+
+
 @dataclass(frozen=True)
 class AppLaunch(Launch):
     """A launch in a process of the program."""
@@ -33,9 +48,18 @@ class AppLaunch(Launch):
     object: Loaded | None = None
     #: The dispatch packet's 8 words.
     packet: tuple[int, ...] = ()
-    #: When it began and ended, in nanoseconds of the runtime's clock; in ``on_complete``.
-    start: int | None = None
-    end: int | None = None
+    #: What tools decide, and what is known later.
+    fate: Fate = field(default_factory=lambda: Fate("full", [], False), repr=False, compare=False)
+
+    @property
+    def start(self) -> int | None:
+        """When it began, in nanoseconds of the runtime's clock; in ``on_complete``, if it is known."""
+        return self.fate.start
+
+    @property
+    def end(self) -> int | None:
+        """When it ended."""
+        return self.fate.end
 
     @property
     def kernarg(self) -> int:
@@ -44,13 +68,20 @@ class AppLaunch(Launch):
 
     def is_instrumented(self, variant: str = "full") -> bool:
         """Whether the launch runs this variant of the kernel, ``full`` or ``original``, as things stand."""
-        return self._state()["variant"] == _variant(variant)
+        return self.fate.variant == _variant(variant)
+
+    @property
+    def can_be_instrumented(self) -> bool:
+        """There is an instrumented kernel that it can run."""
+        return self.fate.is_possible
 
     def override(self, variant: str) -> None:
         """Has this launch run the kernel with all that the tools insert, ``full``, or the ``original``. For tools with
         ``decides = True``: the launches of others do not wait."""
-        state = self._open()
-        state["variant"] = _variant(variant)
+        fate = self._open()
+        if _variant(variant) == "full" and not self.can_be_instrumented:
+            raise ToolError(f"kernel {self.kernel}: there is only the original: nothing was inserted")
+        fate.variant = variant
 
     def change(
         self,
@@ -62,8 +93,8 @@ class AppLaunch(Launch):
     ) -> None:
         """Changes the dispatch packet: sizes in work-items, the arguments' address, bytes of scratch of a work-item and of
         LDS of a workgroup. For tools with ``decides = True``."""
-        state = self._open()
-        fields = list(_PACKET.unpack(struct.pack("<8Q", *state["packet"])))
+        fate = self._open()
+        fields = list(_PACKET.unpack(struct.pack("<8Q", *fate.packet)))
         for at, values in ((6, grid), (2, block)):
             if values is not None:
                 fields[at : at + 3] = values
@@ -71,7 +102,7 @@ class AppLaunch(Launch):
             if value is not None:
                 fields[at] = value
         try:
-            state["packet"] = list(struct.unpack("<8Q", _PACKET.pack(*fields)))
+            fate.packet = list(struct.unpack("<8Q", _PACKET.pack(*fields)))
         except struct.error as error:
             raise ToolError(f"kernel {self.kernel}: no dispatch packet holds that: {error}") from None
 
@@ -81,17 +112,12 @@ class AppLaunch(Launch):
             raise ToolError("the launch is not of a process")
         return self.object.read_memory(address, size)
 
-    def _state(self) -> dict[str, Any]:
-        state: dict[str, Any] = vars(self).get("_decision", {"variant": "full", "open": False})
-        return state
-
-    def _open(self) -> dict[str, Any]:
-        state = self._state()
-        if not state["open"]:
+    def _open(self) -> Fate:
+        if not self.fate.is_open:
             raise ToolError(
                 f"kernel {self.kernel}: the launch is under way; a tool with `decides = True` can change it in on_launch"
             )
-        return state
+        return self.fate
 
 
 def _variant(name: str) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LuthierError, ToolError
+from ..errors import ArgumentError, LuthierError, ToolError
+from ..lang.errors import HookError
 from ..report import Report, plain
-from ..tool import Tool
+from ..tool import Tool, check_sizes
 from .shared import Memory, Variables
 from .wire import WireError
 from .wishes import overrides
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 CALLBACKS = ("on_kernel", "on_launch", "on_complete")
 #: Why the original runs where nobody has asked for anything else.
 NOT_SELECTED, NOT_FOR_KERNELS = "not selected", "no tool is about kernels"
+INSERT_NOTHING = "the tools insert nothing"
 #: Why the original of a kernel has run whose launches do not wait.
 LEFT = "it, or the process, was gone before that was done"
 #: Why the original runs, and why the connection was given up, when a tool's code has failed.
@@ -65,7 +67,7 @@ class Made:
     private: int
     #: Where GPUs have the signal that counts launches that are over.
     signal: int
-    #: Which launches run it, as :class:`~luthier.agent.selection.Selection` has it; none for all.
+    #: Which launches run it; see :class:`Watched`.
     rules: list[dict[str, Any]]
 
 
@@ -88,30 +90,37 @@ class Watched:
     under_way: dict[int, AppLaunch] = field(default_factory=dict)
     #: Launches that such tools know to be over.
     known_over: int = 0
+    #: The tools hear of its launches, although the original runs.
+    hears: bool = False
+    #: Which launches the tools are about, as :class:`~luthier.agent.selection.Selection` has it; none for all.
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    _reports: list[Report] | None = None
 
     def tell(self, said: dict[str, Any], follow: bool) -> dict[str, Any]:
         """Tells the tools of a launch; gives what it is to run, and its packet if that is changed."""
-        from .launches import AppLaunch, sizes
+        from .launches import AppLaunch, Fate, sizes
 
         packet = said["packet"]
         grid, block = sizes(packet)
+        possible = self.why is None
+        variant = "full" if possible and said.get("instrumented", True) else "original"
+        fate = Fate(variant, list(packet), said["message"] == "deciding", possible)
         launch = AppLaunch(
-            self.name, grid, block, number=said["number"], gpu=self.object.gpu, object=self.object, packet=tuple(packet)
+            self.name,
+            grid,
+            block,
+            number=said["number"],
+            gpu=self.object.gpu,
+            object=self.object,
+            packet=tuple(packet),
+            fate=fate,
         )
-        deciding = said["message"] == "deciding"
-        state = {
-            "variant": "full" if said.get("instrumented", True) else "original",
-            "packet": list(packet),
-            "open": deciding,
-        }
-        vars(launch)["_decision"] = state
         for tool in self.tools:
             tool.on_launch(launch)
-        state["open"] = False
-        original = state["variant"] == "original"
-        if follow and not original:
+        fate.is_open = False
+        if follow:
             self.under_way[launch.number] = launch
-        return {"original": original, "packet": None if state["packet"] == packet else state["packet"]}
+        return {"original": fate.variant == "original", "packet": None if fate.packet == packet else fate.packet}
 
     def completed(self, said: dict[str, Any]) -> None:
         """Tells the tools that a launch is over."""
@@ -120,14 +129,22 @@ class Watched:
             raise WireError(f"the launch {said['number']} is over, and was not begun")
         self.known_over += 1
         known = said["end"] != 0
-        vars(launch).update(start=said["start"] if known else None, end=said["end"] if known else None)
+        launch.fate.start, launch.fate.end = (said["start"], said["end"]) if known else (None, None)
         for tool in self.tools:
             tool.on_complete(launch)
 
-    @cached_property
+    def give_up(self) -> None:
+        """A tool's code has not come back: a kernel that was being instrumented is not."""
+        if self.why is None and self.instrumentation is None:
+            self.why = FAILED
+
+    @property
     def reports(self) -> list[Report]:
-        """Every tool's report, as of when it is first asked for; none if the original runs."""
-        return self.object.process.reports_of(self.tools if self.why is None else [])
+        """Every tool's report, as of when it is first asked for; none if the original runs and they do not hear of it."""
+        # Not cached by a lock: a tool that does not come back would keep it.
+        if self._reports is None:
+            self._reports = self.object.process.reports_of(self.tools if self.why is None or self.hears else [])
+        return self._reports
 
     def unload(self) -> None:
         """Keeps what the tools say, and nothing else."""
@@ -158,7 +175,9 @@ class Watched:
             # Tools that hear of ends and the report agree, even if the process ends between a launch's end and its telling.
             entry["unfinished"] = followed - (self.known_over if self.object.process.hears_of_ends else ended + over)
         if self.why is not None:
-            return {**entry, "why": self.why}
+            entry["why"] = self.why
+        if self.why is not None and not self.hears:
+            return entry
         tools = {report.tool: plain(report.result) for report in self.reports}
         return {**entry, "tools": tools, "instrumentation": self.instrumentation}
 
@@ -280,8 +299,12 @@ class Loaded:
             raise
         except LuthierError as error:
             watched.why = " ".join(str(error).split())
+            if isinstance(error, (ToolError, HookError, ArgumentError)):
+                self.process.failed(error)
+            else:
+                watched.hears = self.process.hears_launches
             return watched, None
-        except Exception:
+        except BaseException:
             watched.why = FAILED
             raise
 
@@ -297,17 +320,24 @@ class Loaded:
         if name not in self.selected:
             watched.why = NOT_SELECTED
             return None
-        if not _core.can_instrument(original.processor):
-            watched.why = f"code for {original.processor} cannot be instrumented"
-            return None
         watched.tools = self._tools()
         if not watched.tools:
             watched.why = NOT_FOR_KERNELS
             return None
+        watched.rules = self.selected[name]
         for tool in watched.tools:
             tool.app = self.process.app
+        if not any(overrides(tool, "on_kernel") for tool in watched.tools):
+            watched.why, watched.hears = INSERT_NOTHING, self.process.hears_launches
+            return None
+        if not _core.can_instrument(original.processor):
+            watched.why = f"code for {original.processor} cannot be instrumented"
+            watched.hears = self.process.hears_launches
+            return None
         planner = Planner(original, watched.tools)
         planner.ask([name])
+        for tool in watched.tools:
+            check_sizes(tool)  # some are made for the kernel
         variables = Variables(planner.variables)
         memory, start = allocate(variables.size)
         variables.place(memory)
@@ -319,7 +349,8 @@ class Loaded:
         registers = did["registers"].get(name)
         if registers is None:
             # Its code is not copied: its descriptor still leads to code that is only right where the original lies.
-            watched.why = did["rejected"][0]["reason"] if did["rejected"] else "the tools insert nothing"
+            watched.why = did["rejected"][0]["reason"] if did["rejected"] else INSERT_NOTHING
+            watched.hears = self.process.hears_launches
             return None
         symbol: Any = result.core.symbol(f"{name}.kd")
         before, after = registers["scratch"]

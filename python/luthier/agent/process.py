@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
+import struct
 import threading
-import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..cli.signals import raise_again
 from ..errors import ToolError
+from ..failures import told
 from ..report import Report, plain
 from .app import App, read_memory
 from .functions import count
 from .loaded import COUNTERS, FAILED, NO_ROOM, Loaded, Made, Watched
 from .selection import rules
 from .shared import Memory
-from .wire import RETURN, VERSION, Gone, Wire, WireError, close
+from .wire import RETURN, VERSION, Gone, Wire, WireError, close, too_many_files
 from .wishes import Wishes
 
 if TYPE_CHECKING:
@@ -31,7 +35,7 @@ class Process:
         """``welcomed`` is called when the process goes on."""
         self._wire, self._wants, self._welcomed = wire, wants, welcomed
         self.make_tools, self.hears_hip = wants.make_tools, wants.hip
-        self.hears_of_ends = wants.complete
+        self.hears_of_ends, self.hears_launches = wants.complete, wants.every_launch
         self.pid = self.parent = 0
         self.program = ""
         #: It has said that it ends; otherwise it called ``_exit``, or a signal has ended it.
@@ -40,9 +44,14 @@ class Process:
         self.goes_on = False
         #: Why the connection was given up before that.
         self.trouble: str | None = None
-        #: The traceback of a tool's own code that has failed.
+        #: What people are told of a tool that has failed.
         self.failure: str | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
+        #: Somebody has ended the wait for what a tool says at the end.
+        self.interrupted: BaseException | None = None
+        #: A tool whose code has not come back: nothing is heard of the process any more.
+        self.given_up: Tool | None = None
+        self._tools = threading.Lock()
         self.ledger: Memory | None = None
         self.app: App | None = None
         self.gpus: list[dict[str, Any]] = []
@@ -56,20 +65,21 @@ class Process:
 
     def serve(self, tools: threading.Lock, refused: OSError | None = None) -> None:
         """Answers until the end, or only refuses. Tools' code runs under the lock: they know nothing of threads."""
+        self._tools = tools
         try:
-            self._wire.check_user()
+            self.pid = self._wire.check_user()
             if refused is not None:
-                raise WireError(f"it cannot be listened to: {refused.strerror}")
-            self._hello(tools)
+                raise too_many_files()
+            self._hello()
             self._welcomed()
             while (heard := self._wire.hear()) is not None:
-                self._take(*heard, tools)
+                self._take(*heard)
         except Gone:
             pass  # without notice, as it may at any time
         except WireError as error:
-            self.trouble = str(error)
-        except Exception as error:
-            self.trouble = FAILED
+            self.trouble = self.trouble or str(error)
+        except BaseException as error:  # a tool may call sys.exit
+            self.trouble = self.trouble or FAILED
             self.failed(error)
         finally:
             self._wire.close()
@@ -83,12 +93,35 @@ class Process:
         self.goes_on = True
         self._wire.leave()
 
-    def failed(self, error: Exception) -> None:
-        """A tool's own code has failed."""
-        if self.error is None:
-            self.error, self.failure = error, "".join(traceback.format_exception(error))
+    def give_up(self, tool: Tool, method: str, place: str) -> None:
+        """Waits no longer for a tool's method that does not come back: the process goes on without tools."""
+        why = f"the tool {tool.name} did not come back from {method} ({place})"
+        self.given_up, self.trouble = tool, why
+        if method == "on_exit":
+            self._wants.interrupted.add(_kind(tool))
+        self.failed(ToolError(why))
+        for loaded in list(self.objects.values()):
+            for watched in list(loaded.kernels.values()):
+                watched.give_up()
+        self._wire.leave()
+        with contextlib.suppress(RuntimeError):  # it has come back just now
+            self._tools.release()  # in the place of the thread that has it
 
-    def _take(self, said: dict[str, Any], files: list[int], tools: threading.Lock) -> None:
+    def failed(self, error: BaseException) -> None:
+        """A tool has failed."""
+        if self.error is None:
+            self.error, self.failure = error, told(error)
+
+    def _in_turn(self, act: Callable[..., object], *arguments: Any) -> None:
+        """Calls something that runs tools' code; no other thread does meanwhile."""
+        self._tools.acquire()
+        try:
+            act(*arguments)
+        finally:
+            if self.given_up is None:  # else it was given back
+                self._tools.release()
+
+    def _take(self, said: dict[str, Any], files: list[int]) -> None:
         message = said["message"]
         if message == "loaded" and len(files) == 1:
             self._loaded(said, files[0])
@@ -97,10 +130,9 @@ class Process:
         act = getattr(self, f"_hear_{message}", None)
         if act is None:
             raise WireError(f"a message {message} comes when nothing was asked")
-        with tools:
-            act(said)
+        self._in_turn(act, said)
 
-    def _hello(self, tools: threading.Lock) -> None:
+    def _hello(self) -> None:
         said, files = self._expect("hello")
         known = count()
         if said["version"] != VERSION or said["functions"] != known or len(files) != 2:
@@ -118,11 +150,8 @@ class Process:
         self.wishes = Memory(files[1])
         if len(self.wishes) < 4 * known:
             raise WireError(f"the memory for wishes has {len(self.wishes)} bytes")
-        with tools:
-            self._starting = True
-            self.app = App(self, self.make_tools())
-            wrap = self.app._start()
-            self._starting = False
+        wrap: list[int] = []
+        self._in_turn(self._start, wrap)
         wants = self._wants
         self._wire.say(
             "welcome",
@@ -133,6 +162,12 @@ class Process:
             wait=wants.wait,
             wrap=wrap,
         )
+
+    def _start(self, wrap: list[int]) -> None:
+        self._starting = True
+        self.app = App(self, self.make_tools())
+        wrap += self.app._start()
+        self._starting = False
 
     def _expect(self, *kinds: str) -> tuple[dict[str, Any], list[int]]:
         heard = self._wire.hear()
@@ -179,7 +214,7 @@ class Process:
     def _watched(self, said: dict[str, Any]) -> Watched:
         watched = self._by_slot.get(said["slot"])
         if watched is None:
-            raise WireError(f"a launch of slot {said['slot']}, where nothing was instrumented")
+            raise WireError(f"a launch of slot {said['slot']}, of which nobody wants to know")
         return watched
 
     def _hear_launched(self, said: dict[str, Any]) -> None:
@@ -213,11 +248,13 @@ class Process:
         """Of what a kernel is launched for the first time, and whether it has a place of its own in the ledger."""
         loaded = self.objects.get(said["object"])
         room = 8 * COUNTERS * (said["slot"] + 1)
-        if loaded is None or not loaded.is_alive or self.ledger is None or room > len(self.ledger):
+        # The last place is that of launches that belong to no kernel.
+        rooms = 0 if self.ledger is None else len(self.ledger) - 8 * COUNTERS
+        if loaded is None or not loaded.is_alive or room > rooms:
             raise WireError(f"a launch of a kernel of the code object {said['object']}, which is not loaded")
         if said["kernel"] in loaded.kernels:
             raise WireError(f"a first launch of the kernel at {said['kernel']:#x} comes again")
-        if room == len(self.ledger):
+        if room == rooms:
             loaded.kernels[said["kernel"]] = Watched(f"at {said['kernel']:#x}", said["slot"], loaded, why=NO_ROOM)
             return loaded, False
         return loaded, True
@@ -230,12 +267,14 @@ class Process:
     def _hear_launch(self, said: dict[str, Any]) -> None:
         loaded, has_room = self._first_launch(said)
         if not has_room:
-            self._wire.say("original")
+            self._wire.say("original", heard=False, rules=[])
             return
         with self._waiting:
             watched, made = loaded.first_launch(said["kernel"], said["slot"], self._allocate)
         if made is None:
-            self._wire.say("original")
+            if watched.hears:
+                self._by_slot[watched.slot] = watched
+            self._wire.say("original", heard=watched.hears, rules=watched.rules)
         elif self._use(watched, made):
             self._by_slot[watched.slot] = watched
 
@@ -309,7 +348,8 @@ class Process:
     def reports(self) -> list[Report]:
         """Reports of the tools that hear of more than kernels, as of when they are first asked for."""
         if self._reports is None:
-            tools = self.app.tools if self.app is not None and self.trouble != FAILED else []
+            failed = self.trouble == FAILED
+            tools = self.app.tools if self.app is not None and not failed else []
             self._reports = self.reports_of(tools)
         return self._reports
 
@@ -320,13 +360,27 @@ class Process:
         found = []
         for tool, name in zip(tools, _distinct_names(tools).values(), strict=True):
             report = Report(name)
+            if tool is self.given_up or _kind(tool) in self._wants.interrupted:
+                continue
             try:
                 tool.on_exit(report)
-            except Exception as error:
+            except BaseException as error:
+                if not isinstance(error, (Exception, SystemExit)):
+                    # Somebody wants it to end. What the others say is still asked for.
+                    self.interrupted = error
+                    self._wants.interrupted.add(_kind(tool))
+                    raise_again(error)
                 self.failed(error)
                 continue
             found.append(report)
         return found
+
+    @property
+    def unseen(self) -> int:
+        """Launches of kernels whose code objects were not seen when they were loaded."""
+        if self.ledger is None:
+            return 0
+        return int(struct.unpack_from("<Q", self.ledger.map, len(self.ledger) - 8 * COUNTERS)[0])
 
     def result(self) -> dict[str, Any]:
         """What ``--json`` holds for it: the code objects of which something was launched."""
@@ -335,9 +389,16 @@ class Process:
         ledger = self.ledger
         objects = [o.result(ledger) for o in self.objects.values() if o.kernels] if ledger is not None else []
         found = {"pid": self.pid, "parent": self.parent, "program": self.program, "ended": ended, "objects": objects}
+        if self.unseen:
+            found["unseen"] = self.unseen
         if self.reports:
             found["tools"] = {report.tool: plain(report.result) for report in self.reports}
         return found
+
+
+def _kind(tool: Tool) -> tuple[str, str]:
+    """A tool's class. One that comes from a file is made again with each instance."""
+    return type(tool).__module__, type(tool).__qualname__
 
 
 class _Waiting:
@@ -360,7 +421,12 @@ class _file:
         self._data = data
 
     def __enter__(self) -> int:
-        self._file = os.memfd_create("luthier", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            self._file = os.memfd_create("luthier", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            raise too_many_files() from None
         with open(self._file, "wb", closefd=False) as stream:
             stream.write(self._data)
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)

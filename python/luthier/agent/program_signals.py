@@ -7,7 +7,11 @@ import os
 import select
 import signal
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+#: Seconds between two looks at a program that is to end.
+_LOOK = 0.1
 
 
 class Waiting:
@@ -24,11 +28,11 @@ class Waiting:
         os.close(self._read)
         os.close(self._write)
 
-    def wait(self) -> None:
-        """Waits until a signal has come that somebody here handles."""
+    def wait(self, seconds: float | None = None) -> None:
+        """Waits until a signal has come that somebody here handles, or for so long."""
         poll = select.poll()
         poll.register(self._read, select.POLLIN)
-        poll.poll()
+        poll.poll(None if seconds is None else seconds * 1000)
         with contextlib.suppress(BlockingIOError):
             os.read(self._read, 4096)
 
@@ -39,8 +43,12 @@ class ProgramSignals:
 
     _OF_TERMINALS = (signal.SIGINT, signal.SIGQUIT)
     _HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+    #: Of all of them, those that mostly end a program.
+    _ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self) -> None:
+        #: Somebody wants the program to end.
+        self.is_to_end = False
         self._child: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
         self._before: dict[int, Any] = {}
@@ -52,6 +60,7 @@ class ProgramSignals:
                 signal.signal(number, self._come)
 
     def _come(self, number: int, _frame: Any) -> None:
+        self.is_to_end |= number in self._ENDING
         if number in self._OF_TERMINALS:
             return
         if self._child is None:
@@ -59,8 +68,9 @@ class ProgramSignals:
         else:
             self._child.send_signal(number)
 
-    def wait(self, child: subprocess.Popen[bytes]) -> int:
-        """From now on there is a program; waits for its end, and gives its status."""
+    def wait(self, child: subprocess.Popen[bytes], look: Callable[[], None] | None = None) -> int:
+        """From now on there is a program; waits for its end, and gives its status. ``look`` is called now and then once
+        somebody wants the program to end."""
         with Waiting() as waiting:
             handler = signal.signal(signal.SIGCHLD, lambda *_: None)
             try:
@@ -68,7 +78,11 @@ class ProgramSignals:
                 for number in self._early:
                     child.send_signal(number)
                 while (status := child.poll()) is None:
-                    waiting.wait()
+                    if look is not None and self.is_to_end:
+                        look()
+                        waiting.wait(_LOOK)
+                    else:
+                        waiting.wait()
                 return status
             finally:
                 signal.signal(signal.SIGCHLD, handler or signal.SIG_DFL)
@@ -77,3 +91,18 @@ class ProgramSignals:
         """As it was."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+
+def run(program: str, words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs a program to its end; gives its status, which is negative for a signal."""
+    signals, child = ProgramSignals(), None
+    try:
+        child = subprocess.Popen(words, executable=program, env=environment, close_fds=False)
+        return signals.wait(child)
+    except BaseException:
+        if child is not None:
+            child.kill()
+            child.wait()
+        raise
+    finally:
+        signals.restore()

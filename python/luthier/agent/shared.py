@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
@@ -9,7 +10,7 @@ import struct
 
 from ..errors import ToolError
 from ..values import Variable
-from .wire import WireError
+from .wire import WireError, too_many_files
 
 
 class Memory:
@@ -24,6 +25,8 @@ class Memory:
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
             self.map = mmap.mmap(file, size, access=access)
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                raise too_many_files() from None
             raise WireError(f"a file of the agent's cannot be mapped: {error}") from None
         finally:
             os.close(file)
@@ -34,6 +37,8 @@ class Memory:
 
 #: ``amd_signal_t``: kind and value, and what is 0 for a signal that nobody sleeps for.
 _SIGNAL = struct.Struct("<qq48x")
+#: Bytes of variables that are copied when their kernel is unloaded.
+_COPIED = 1 << 20
 #: ``AMD_SIGNAL_KIND_USER``.
 _USER = 1
 
@@ -57,6 +62,7 @@ class Variables:
         if len(memory) < self.size:
             raise WireError("the memory for variables is smaller than was asked for")
         self._contents: bytes | mmap.mmap = memory.map
+        self._is_kept = False
         _SIGNAL.pack_into(memory.map, self._signal, _USER, 0)
         for symbol, variable in self._known.items():
             offset = self._offsets[symbol]
@@ -66,8 +72,11 @@ class Variables:
 
     def keep(self) -> None:
         """Keeps what they have now, and gives the memory back."""
-        # Another thread may be reading: the mapping goes when nobody has it any more.
-        self._contents = bytes(self._contents)
+        # Another thread may be reading: the mapping goes when nobody has it any more. A large one stays, with what the program
+        # has written into it, for as long as the variables do: nobody writes there any more.
+        if self.size <= _COPIED:
+            self._contents = bytes(self._contents)
+        self._is_kept = True
 
     def addresses(self, start: int) -> list[int]:
         """Where each is, in their order, if the memory begins at an address."""
@@ -82,10 +91,10 @@ class Variables:
         """How many launches the signal has counted."""
         return -int(_SIGNAL.unpack_from(self._contents, self._signal)[1])
 
-    def read_symbol_bytes(self, symbol: str) -> bytes:
-        """What is in a variable now."""
-        offset = self._offsets[symbol]
-        return self._contents[offset : offset + self._known[symbol].size]
+    def read_symbol_part(self, symbol: str, start: int, size: int) -> bytes:
+        """What is in some bytes of a variable now."""
+        offset = self._offsets[symbol] + start
+        return self._contents[offset : offset + min(size, self._known[symbol].size - start)]
 
     def write_symbol_bytes(self, symbol: str, data: bytes) -> None:
         """New contents of a variable."""
@@ -93,6 +102,6 @@ class Variables:
         if len(data) != size:
             raise ToolError(f"{symbol} has {size} bytes, not {len(data)}")
         contents = self._contents
-        if isinstance(contents, bytes):
+        if isinstance(contents, bytes) or self._is_kept:
             raise ToolError(f"{symbol} cannot be changed any more: the kernel is not loaded")
         contents[offset : offset + size] = data

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,7 +16,10 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from ..errors import ArgumentError, ToolError
+from ..findings import Finding
+from ..launching import Strict
 from ..tool import Tool
+from .account import Account
 from .controller import Controller
 from .selection import parse
 
@@ -52,6 +57,20 @@ class TracedProgram:
     #: Its output, if that was captured.
     stdout: str | None = None
     stderr: str | None = None
+    #: What strict mode found, as of :attr:`luthier.results.RunResult.findings`; ``line`` says it as standard error does. Of each
+    #: process the first 10,000.
+    findings: list[Finding] = field(default_factory=list)
+    #: Launches that strict mode has looked at, and how much it has found in all.
+    checked: int = 0
+    found: int = 0
+
+    @property
+    def exit_status(self) -> int:
+        """The status with which ``luthier trace`` ends: the program's own, as a shell tells it, else 1 if anything was found."""
+        from ..cli.ending import status_of
+
+        status = status_of(self.status, False, self.found)
+        return status if status >= 0 else 128 - status
 
     def results(self, tool: str) -> list[Any]:
         """What the instances of a tool say: of each process as a whole, and of each kernel."""
@@ -60,10 +79,11 @@ class TracedProgram:
 
 
 def trace(
-    command: Sequence[str | os.PathLike[str]],
-    tools: Sequence[str | Callable[[], Tool]],
+    command: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    tools: Sequence[str | Callable[[], Tool]] = (),
     *,
     mock: str | None = None,
+    strict: Strict = False,
     select: Sequence[str] = (),
     wait: bool = True,
     follow: bool = True,
@@ -71,10 +91,12 @@ def trace(
     capture: bool = False,
     progress: bool | Callable[[TraceProgress], object] = False,
 ) -> TracedProgram:
-    """Runs a HIP or HSA program, unchanged, under tools, to its end.
+    """Runs a HIP or HSA program, unchanged, under tools or in strict mode, to its end.
 
+    ``command`` are the program and its arguments; a string is a program without arguments, as for :mod:`subprocess`.
     ``tools`` are names as for ``--tool``, or classes or other things to call that make a tool: each kernel has instances of
-    its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``select``, ``wait`` and
+    its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``strict`` looks for mistakes
+    on mock GPUs: True, or kinds of findings (:func:`luthier.finding_kinds`); the result has ``findings``. ``select``, ``wait`` and
     ``follow`` are those of ``luthier trace``. ``env`` is the program's environment instead of this one. With ``capture`` its
     output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
     :class:`TraceProgress` twice a second, from another thread.
@@ -84,28 +106,85 @@ def trace(
     from ..cli import trace as cli
     from ..tools import load
 
-    words = [os.fspath(word) for word in command]
+    given = [command] if isinstance(command, (str, os.PathLike)) else command
+    words = [os.fspath(word) for word in given]
     program = shutil.which(words[0]) if words else None
     if program is None:
-        raise ArgumentError(f"{words[0]}: there is no such program" if words else "the command is empty")
-    makers = [_maker(tool, load) for tool in tools]
-    if not makers:
-        raise ArgumentError("tools=[]: expected a tool at least")
+        how = ": arguments are given in a list" if isinstance(command, str) and len(command.split()) > 1 else ""
+        raise ArgumentError(f"{words[0]}: there is no such program{how}" if words else "the command is empty")
+    makers = [_maker(tool, load) for tool in _listed(tools)]
+    kinds = _kinds(strict)
+    if not makers and kinds is None:
+        raise ArgumentError("tools=[]: expected a tool at least, or strict=True")
+    if kinds is not None and mock is None:
+        raise ArgumentError("strict= is about mock GPUs: say which with mock=")
     environment = dict(os.environ if env is None else env)
-    if mock is not None:
-        cli._check_devices(mock)
-        options = dict.fromkeys(("memory", "cus", "threads", "watchdog", "copies", "strict_kinds"))
-        flags = dict.fromkeys(("kfd", "apu", "log", "strict"), False)
-        environment = cli.variables(argparse.Namespace(mock=mock, app=words, **options, **flags), environment)
-    with Controller(lambda: [make() for make in makers], [parse(text) for text in select], wait) as controller:
-        with _Output(capture) as out, _Output(capture) as err, _Watch(controller, progress):
-            status = controller.run(program, words, environment, follow, (out.file, err.file))
-            stdout, stderr = out.text(), err.text()
-        result = controller.result()
-        for process in controller.processes:
-            if process.error is not None:
-                raise process.error
-        return TracedProgram(words, status, result, stdout, stderr)
+    with contextlib.ExitStack() as exits:
+        account = None
+        if mock is not None:
+            cli._check_devices(mock)
+            options = dict.fromkeys(("memory", "cus", "threads", "watchdog", "copies"))
+            flags = dict.fromkeys(("kfd", "apu", "log"), False)
+            judged = {"strict": kinds == "1", "strict_kinds": None if kinds in (None, "1") else kinds}
+            environment = cli.variables(argparse.Namespace(mock=mock, app=words, **options, **flags, **judged), environment)
+            account = exits.enter_context(Account())
+            environment = account.variables(environment)
+        out, err = exits.enter_context(_Output(capture)), exits.enter_context(_Output(capture))
+        files, processes = (out.file, err.file), list[dict[str, Any]]()
+        if not makers:
+            status = _run(program, words, environment, files)
+        else:
+            with Controller(lambda: [make() for make in makers], [parse(text) for text in select], wait) as controller:
+                with _Watch(controller, progress):
+                    status = controller.run(program, words, environment, follow, files)
+                processes = controller.result()
+                _raise(controller)
+        said: dict[str, Any] = {}
+        if account is not None and kinds is not None:
+            account.wait(0 if makers else 5)
+            said = account.result()
+        more = (said["findings"], said["launches"], said["found"]) if said else ()
+        return TracedProgram(words, status, processes, out.text(), err.text(), *more)
+
+
+def _run(program: str, words: list[str], environment: dict[str, str], files: tuple[IO[bytes] | None, IO[bytes] | None]) -> int:
+    with subprocess.Popen(words, executable=program, env=environment, stdout=files[0], stderr=files[1]) as child:
+        try:
+            return child.wait()
+        except BaseException:
+            child.kill()
+            raise
+
+
+def _raise(controller: Controller) -> None:
+    """What a tool has raised."""
+    for process in controller.processes:
+        if process.interrupted is not None:
+            raise process.interrupted
+    for process in controller.processes:
+        if isinstance(process.error, SystemExit):
+            raise ToolError((process.failure or "").removeprefix("luthier: error: ").strip()) from process.error
+        if process.error is not None:
+            raise process.error
+
+
+def _listed(tools: Any) -> list[Any]:
+    if isinstance(tools, (str, type, Tool)):
+        raise ToolError(f"tools={tools!r}: expected a list of tools")
+    return list(tools)
+
+
+def _kinds(strict: Strict) -> str | None:
+    """What strict mode is to look for, as its variable has it; None for nothing."""
+    if isinstance(strict, bool):
+        return "1" if strict else None
+    if isinstance(strict, str):
+        raise ArgumentError(f"strict={strict!r}: expected True, False or a list of kinds")
+    from ..cli.run import parse_kinds
+
+    text = ",".join(strict)
+    parse_kinds(text)
+    return text
 
 
 def _maker(tool: Any, load: Callable[[str], Tool]) -> Callable[[], Tool]:

@@ -7,6 +7,7 @@ import array
 import contextlib
 import json
 import os
+import resource
 import select
 import socket
 import struct
@@ -15,12 +16,12 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 6
+VERSION = 7
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 _BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
 #: Plain numbers: what stands here is done at each call that a tool hears of.
-_CUT_OFF = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
+_CUT_OFF, _FILES_CUT_OFF = int(socket.MSG_TRUNC), int(socket.MSG_CTRUNC)
 #: All messages are written by one.
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
@@ -57,6 +58,12 @@ class Gone(WireError):
     """The other side has ended while something was asked of it."""
 
 
+def too_many_files() -> WireError:
+    """A file that is needed cannot be opened."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return WireError(f"no file can be opened for it: luthier may have {most} open (ulimit -n)")
+
+
 class Wire:
     """One connection to an agent."""
 
@@ -64,12 +71,13 @@ class Wire:
         self._socket = connection
         self._room = bytearray(_LONGEST + 1)
 
-    def check_user(self) -> None:
-        """Complains of a process of another user's."""
+    def check_user(self) -> int:
+        """Complains of a process of another user's; gives its number."""
         raw = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        _, uid, _ = struct.unpack("3i", raw)
+        pid, uid, _ = struct.unpack("3i", raw)
         if uid != os.geteuid():
             raise WireError(f"a process of user {uid} has connected: this is user {os.geteuid()}")
+        return int(pid)
 
     def say(self, message: str, file: int | None = None, **parts: Any) -> None:
         """Says something, with a file. That nobody listens any more is noticed when an answer is waited for."""
@@ -102,6 +110,10 @@ class Wire:
                 return None
             if size > _LONGEST or flags & _CUT_OFF:
                 raise WireError("a message is too long")
+            if flags & _FILES_CUT_OFF:
+                if len(files) == _MOST_FILES:
+                    raise WireError(f"more than {_MOST_FILES} files come with a message")
+                raise too_many_files()
             taken, files = files, []
             try:
                 data = self._room[:size]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..tool import Tool
 from .selection import Selection
@@ -27,6 +27,8 @@ class Wishes:
     complete: bool
     wait: bool
     hip: bool
+    #: Tools that somebody has interrupted while they said what they had found, by module and class.
+    interrupted: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod
     def of(cls, make_tools: Callable[[], list[Tool]], tools: list[Tool], select: tuple[Selection, ...], wait: bool) -> Wishes:

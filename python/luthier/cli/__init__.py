@@ -1,7 +1,7 @@
 """The command line.
 
-Every bad input ends in one line on standard error and exit status 2. Exit status 1 is strict mode's: the run was
-completed and something was found. Status 3 comes with a traceback: a tool's Python code has failed. What a command needs is imported when it runs, so that starting is quick.
+Every bad input ends in one line on standard error and exit status 2. :mod:`.ending` has the other statuses. What a command
+needs is imported when it runs, so that starting is quick.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--watchdog", metavar="N", help="give up when one workgroup has run N instructions")
     run.add_argument("--timeout", metavar="SECONDS", help="give up when the launch has taken so long")
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
-    run.add_argument("--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:...]")
+    run.add_argument(
+        "--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:CLASS][:...]"
+    )
     placing(run)
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
     # `--strict=KIND,...`, under another name for argparse, which would take a word behind a plain `--strict` for kinds.
@@ -128,7 +130,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     trace.add_argument("--mock", metavar="TARGET[,N]", help="the processor of the mock GPUs, and how many")
     trace.add_argument(
-        "--tool", action="append", default=[], metavar="T", help="a tool, or FILE.py, for kernels as they are launched"
+        "--tool", action="append", default=[], metavar="T", help="a tool, or FILE.py[:CLASS], for kernels as they are launched"
     )
     trace.add_argument(
         "--select",
@@ -138,7 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="only kernels of this name or pattern, and of their launches those of a size, the first, or every Nth (repeatable)",
     )
     trace.add_argument("--no-wait", action="store_true", help="launches run as they are until their kernel is instrumented")
-    trace.add_argument("--json", metavar="F", help="what the tools say goes there as JSON")
+    trace.add_argument("--json", metavar="F", help="what the tools say, and what --strict finds, goes there as JSON")
     trace.add_argument(
         "--serve",
         metavar="F",
@@ -161,7 +163,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="driver: HIP's copies and fills are done natively (the default); kernels: by HIP's kernels",
     )
     trace.add_argument("--apu", action="store_true", help="one device that shares the host's memory, without checks of addresses")
-    trace.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide")
+    trace.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
     trace.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
     trace.add_argument("--watchdog", metavar="N", help="give a kernel up when one workgroup has run N instructions")
     trace.add_argument("--kfd", action="store_true", help="the program looks for the kernel's driver itself, as rocminfo does")
@@ -209,7 +211,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise_on_termination()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            status = _command(args)
+            try:
+                status = _command(args)
+            except SystemExit as error:  # a tool's: commands have no other
+                return _tool_failed(error)
         sys.stdout.flush()
         return status
     except _Usage as error:
@@ -233,16 +238,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}")
     except MemoryError:
         return _fail("out of memory")
-    except Exception:
+    except Exception as error:
         # A mistake in a tool's Python code, or in ours: who wrote it needs the traceback.
-        import traceback
-
-        traceback.print_exc()
-        return 3
+        return _tool_failed(error)
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # pyo3's, which is no Exception
             raise
         return _fail(f"internal error, please report it: {error}")
+
+
+def _tool_failed(error: BaseException) -> int:
+    from ..failures import told
+    from .ending import TOOL_FAILED
+
+    print(told(error), end="", file=sys.stderr)
+    return TOOL_FAILED
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -24,6 +24,7 @@ from ..text import printable
 from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, parse_sizes, parse_symbol
 from .choose import kernel, one
+from .ending import checked, status_of
 
 
 def main(args: Any) -> int:
@@ -93,7 +94,9 @@ def main(args: Any) -> int:
     for finding in result.findings:
         print(printable(f"luthier: strict: {finding_text(finding)}"), file=sys.stderr)
     warn_of_rejected(code_object, data["instrumentation"], args.on_rejected)
-    return 1 if result.findings else 0
+    if strict:
+        print(checked(1, len(result.findings)), file=sys.stderr)
+    return status_of(0, False, len(result.findings))
 
 
 def aside(is_json: bool) -> AbstractContextManager[Any]:

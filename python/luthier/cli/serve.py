@@ -32,7 +32,7 @@ def serve(controller: Controller, path: str, environment: dict[str, str]) -> Non
     if path != "-":
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-    controller.settle()
+    controller.settle(lambda: True)
 
 
 def _write(path: str, text: str) -> None:

@@ -33,6 +33,12 @@ def _raise(number: int, _frame: Any) -> NoReturn:
     raise Terminated(number)
 
 
+def raise_again(error: BaseException) -> None:
+    """A signal was raised and did not end the process: the next one like it raises, too."""
+    if isinstance(error, Terminated) and threading.current_thread() is threading.main_thread():
+        signal.signal(error.number, _raise)
+
+
 def end(number: int) -> NoReturn:
     """Ends the process as the signal does by default, so that whoever sent it sees what they asked for."""
     print(f"luthier: terminated by {signal.Signals(number).name}", file=sys.stderr)

@@ -10,10 +10,16 @@ import shutil
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..agent.program_signals import run
 from ..errors import ArgumentError
 from .argspec import parse_number
+from .ending import checked, status_of
+
+if TYPE_CHECKING:
+    from ..agent.account import Row
+    from ..agent.controller import Controller
 
 _DRIVER = Path(__file__).resolve().parent.parent / "driver"
 # Programs that look for the kernel's driver themselves, before they ask the runtime.
@@ -21,8 +27,8 @@ _LOOK_FOR_DRIVER = ("rocminfo",)
 
 
 def main(args: Any) -> int:
-    """Becomes the program: its exit status, signals and standard streams are its own. With tools it is a child, and its
-    status is ours."""
+    """Becomes the program: its exit status, signals and standard streams are its own. With tools, or in strict mode, it is a
+    child, and its status is ours unless there is more to say."""
     if args.functions is not None:
         from .functions import show
 
@@ -30,16 +36,22 @@ def main(args: Any) -> int:
     program = _program(args)
     if args.mock is None and not args.tool:
         raise ArgumentError("give --mock TARGET for mock GPUs, or --tool T to instrument the program, or both")
-    if not args.tool and (args.select or args.json or args.no_follow or args.no_wait or args.serve):
-        raise ArgumentError("--select, --json, --no-follow, --no-wait and --serve are about tools: give one with --tool")
+    is_strict = args.strict or args.strict_kinds is not None
+    if is_strict and args.mock is None:
+        raise ArgumentError("--strict is about mock GPUs: give --mock TARGET")
+    if not args.tool and (args.select or args.no_follow or args.no_wait or args.serve):
+        raise ArgumentError("--select, --no-follow, --no-wait and --serve are about tools: give one with --tool")
+    if args.json and not args.tool and not is_strict:
+        raise ArgumentError("--json is about tools and findings: give a tool with --tool, or --strict")
     if args.mock is not None:
         _check_devices(args.mock)
     library = _DRIVER / "libhsakmt.so.1"
     if not library.exists():
         raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
     environment = variables(args, os.environ)
-    if args.tool:
-        return _with_tools(args, program, environment)
+    is_strict = args.mock is not None and environment.get("LUTHIER_STRICT", "0") not in ("", "0")  # it may be inherited
+    if args.tool or is_strict:
+        return _watched(args, program, environment, is_strict)
     sys.stdout.flush()
     sys.stderr.flush()
     # What Python ignores the program would ignore too.
@@ -119,71 +131,127 @@ def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) 
     variables[name] = f"{value}{separator}{old}" if old else str(value)
 
 
-def _with_tools(args: Any, program: str, environment: dict[str, str]) -> int:
-    """Runs the program under the tools; says what they found, and ends as the program did."""
-    from ..agent.controller import Controller
-    from ..tools import BUILTIN, load
+def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bool) -> int:
+    """Runs the program under the tools, or in strict mode, or both; says what was found, and ends as the program did unless
+    that was well and something else was not."""
+    from ..agent.account import Account
+    from ..tools import BUILTIN
 
     select = []
     if args.select:
         from ..agent.selection import parse
 
         select = [parse(text) for text in args.select]
+    are_ours = all(text in BUILTIN for text in args.tool)
+    controller = None
     with contextlib.ExitStack() as exits:
-        outputs = out = None
+        outputs = out = account = None
         if args.json not in (None, "-"):
             from ..outputs import Outputs
 
             outputs = exits.enter_context(Outputs())
             out = outputs.open(args.json)
-        are_ours = all(text in BUILTIN for text in args.tool)
-        with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours) as controller:
-            if args.serve is None:
-                status = controller.run(program, args.app, environment, follow=not args.no_follow)
-            else:
-                from .serve import serve
-
-                status = 0
-                serve(controller, args.serve, environment)
-        data = {"program": args.app, "status": status, "processes": controller.result()}
+        if args.mock is not None:
+            account = exits.enter_context(Account())
+            environment = account.variables(environment)
+        if args.tool:
+            controller, status = _under_tools(args, program, environment, select, are_ours)
+        else:
+            status = run(program, args.app, environment)
+        data: dict[str, Any] = {"program": args.app, "status": status}
+        if controller is not None:
+            data["processes"] = controller.result()
+        left = account.wait(0 if controller is not None else 5) if account is not None and is_strict else None
+        if account is not None and is_strict:
+            data["strict"] = account.result()
+        rows = account.rows if account is not None else []
         text = json.dumps(data, indent=1) + "\n"
         if outputs is not None and out is not None:
             out.write(text.encode())
             outputs.commit()
     if args.json == "-":
         print(text, end="")
-    with contextlib.redirect_stdout(sys.stderr):
-        _say_if_nothing(controller)
-        for process in controller.processes:
-            _say(process, args.json is None)
-    if any(process.failure is not None for process in controller.processes):
-        return 3
-    if status < 0:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        _die_of(-status)
-    if are_ours:
-        # Nothing is left that would be done at the end; taking LLVM and all the rest apart takes its time.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-    return status
+    failed = False
+    if controller is not None:
+        from ..text import printable
+
+        with contextlib.redirect_stdout(sys.stderr):
+            _say_if_nothing(controller, [] if args.no_follow else rows)
+            for process in controller.processes:
+                _say(process, args.json is None)
+            if controller.trouble is not None:
+                print(printable(f"luthier: {controller.trouble}"))
+        lost = [process.trouble for process in controller.processes if process.failure is not None or process.trouble is not None]
+        failed = bool(lost) or controller.trouble is not None
+    found = data["strict"]["found"] if is_strict else 0
+    if is_strict:
+        if left is not None:
+            print(f"luthier: strict: process {left} goes on: what is found in it from now on is not said", file=sys.stderr)
+        print(checked(data["strict"]["launches"], found), file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for process in () if controller is None else controller.processes:
+        if process.interrupted is not None:
+            raise process.interrupted
+    ends = status_of(status, failed, found)
+    if ends < 0:
+        _die_of(-ends)
+    if are_ours or controller is not None and controller.has_given_up:
+        # Nothing is left that would be done at the end; taking LLVM and all the rest apart takes its time, and a tool's code
+        # that does not come back may hold it up.
+        os._exit(ends)
+    return ends
 
 
-def _say_if_nothing(controller: Any) -> None:
-    """Why no tool has anything to say of kernels, if that is so and nobody has asked for it."""
+def _under_tools(
+    args: Any, program: str, environment: dict[str, str], select: list[Any], are_ours: bool
+) -> tuple[Controller, int]:
+    from ..agent.controller import Controller
+    from ..tools import load
+
+    with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours) as controller:
+        if args.serve is None:
+            return controller, controller.run(program, args.app, environment, follow=not args.no_follow)
+        from .serve import serve
+
+        serve(controller, args.serve, environment)
+        return controller, 0
+
+
+def _say_if_nothing(controller: Controller, rows: list[Row]) -> None:
+    """Why tools have nothing to say of kernels that ran, if that is so and nobody has asked for it. ``rows`` are the
+    processes that the mock driver knows."""
     from ..agent.loaded import CALLBACKS, NOT_SELECTED
     from ..agent.wishes import overrides
 
     if not any(overrides(tool, name) for tool in controller.wants.tools for name in CALLBACKS):
         return
+    known = {process.pid for process in controller.processes}
+    missed = [row for row in rows if row.pid not in known and row.launches]
+    for row in missed:
+        print(
+            f"luthier: process {row.pid}: no tool has heard of {_launches(row.launches)} (HIP's own for copies and fills among "
+            f"them): the agent was not loaded there"
+        )
+    unseen = sum(process.unseen for process in controller.processes)
+    if unseen:
+        print(
+            f"luthier: no tool has heard of {_launches(unseen)}: their code objects were not seen when they were loaded, by a "
+            f"function that the agent does not know"
+        )
     kernels = [k for process in controller.processes for o in process.objects.values() for k in o.kernels.values()]
+    if missed or unseen or controller.trouble or any(process.trouble for process in controller.processes):
+        return  # that says why
     if not controller.processes:
         print("luthier: nothing was instrumented: no process of the program has loaded ROCm's runtime")
     elif not kernels:
         print("luthier: nothing was instrumented: no kernel was launched")
     elif all(kernel.why == NOT_SELECTED for kernel in kernels):
         print("luthier: nothing was instrumented: no kernel that was launched is selected")
+
+
+def _launches(number: int) -> str:
+    return f"{number:,} launch{'' if number == 1 else 'es'}"
 
 
 def _say(process: Any, tables: bool) -> None:
@@ -211,20 +279,21 @@ def _say(process: Any, tables: bool) -> None:
 
 
 def _say_of_kernel(watched: Any, where: str, ledger: Any, tables: bool) -> None:
-    from ..agent.loaded import NOT_FOR_KERNELS, NOT_SELECTED
+    from ..agent.loaded import INSERT_NOTHING, NOT_FOR_KERNELS, NOT_SELECTED
     from ..text import printable
     from .tables import show
 
     if watched.why is not None:
-        if watched.why not in (NOT_SELECTED, NOT_FOR_KERNELS):
+        wanted = {NOT_SELECTED, NOT_FOR_KERNELS} | ({INSERT_NOTHING} if watched.hears else set())
+        if watched.why not in wanted:
             print(printable(f"luthier: kernel {watched.name} was not instrumented: {watched.why}"))
-        return
+        if not watched.hears:
+            return
     if watched.warning is not None:
         print(printable(f"luthier: warning: kernel {watched.name}: {watched.warning}"))
     unfinished = watched.result(ledger).get("unfinished")
     if unfinished:
-        launches = "1 launch" if unfinished == 1 else f"{unfinished} launches"
-        print(printable(f"luthier: kernel {watched.name}: {launches} had not ended ({where})"))
+        print(printable(f"luthier: kernel {watched.name}: {_launches(unfinished)} had not ended ({where})"))
     for report in watched.reports if tables else ():
         for table in report.tables:
             show(f"{table.title} ({watched.name}, {where})", table.headers, table.rows)

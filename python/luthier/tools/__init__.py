@@ -16,21 +16,25 @@ BUILTIN = {"instr_count": "InstrCount", "opcode_hist": "OpcodeHist"}
 
 
 def load(text: str) -> Tool:
-    """The tool that ``NAME[:option=value,...]`` or ``path.py[:option=value,...]`` names."""
+    """The tool that ``NAME[:option=value,...]`` or ``path.py[:CLASS][:option=value,...]`` names."""
     name, _, rest = text.partition(":")
     if name in BUILTIN:
         import importlib
 
         cls = getattr(importlib.import_module(f".{name}", __name__), BUILTIN[name])
     elif name.endswith(".py"):
-        cls = _from_file(name)
+        first, _, others = rest.partition(":")
+        if "=" in first:
+            first, others = "", rest
+        cls = _from_file(name, first)
+        name, rest = f"{name}:{first}" if first else name, others
     else:
         raise ToolError(f"there is no tool {name!r}: {', '.join(BUILTIN)}, or a file that ends in .py")
     return cls(**_options(cls, name, rest))
 
 
-def _from_file(path: str) -> type[Tool]:
-    """The one tool that a file defines."""
+def _from_file(path: str, wanted: str) -> type[Tool]:
+    """The tool that a file defines: the only one, or the one of a class's name."""
     import importlib.util
 
     from ..tool import Tool
@@ -46,10 +50,18 @@ def _from_file(path: str) -> type[Tool]:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         raise ToolError(f"{path}:{error.lineno}: {error.msg}") from None
-    found = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Tool) and v.__module__ == spec.name]
-    if len(found) != 1:
-        names = ", ".join(c.__name__ for c in found)
-        raise ToolError(f"{path}: " + (f"several tools: {names}" if found else "no class that derives from luthier.Tool"))
+    # By name those that it has imported, too.
+    known = {n: v for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, Tool) and v is not Tool}
+    own = {n: v for n, v in known.items() if v.__module__ == spec.name}
+    if wanted:
+        if wanted not in known:
+            raise ToolError(f"{path}: there is no tool {wanted}" + (f": it has {', '.join(own)}" if own else ""))
+        return known[wanted]
+    found = list({id(v): v for v in own.values()}.values())
+    if len(found) > 1:
+        raise ToolError(f"{path}: several tools: {', '.join(own)}: name one, as in {path}:{next(iter(own))}")
+    if not found:
+        raise ToolError(f"{path}: no class that derives from luthier.Tool")
     return found[0]
 
 
