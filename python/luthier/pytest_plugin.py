@@ -23,40 +23,52 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="a test fails if strict mode finds something in one of its launches",
     )
+    group.addoption(
+        "--luthier-lenient",
+        action="store_true",
+        help="an access outside every allocation is a warning, and the launch goes on: loads give zeros, stores are dropped",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     told = config.getoption("--luthier")
+    judged = [option for option in ("--luthier-strict", "--luthier-lenient") if config.getoption(option)]
+    if judged and not told:
+        raise pytest.UsageError(f"{judged[0]} says how to judge launches, and --luthier=TARGETS on what they run")
+    if len(judged) > 1:
+        raise pytest.UsageError("--luthier-strict fails tests for what --luthier-lenient lets pass: give one of them")
     if not told:
-        if config.getoption("--luthier-strict"):
-            raise pytest.UsageError("--luthier-strict says how to judge launches, and --luthier=TARGETS on what they run")
         return
     from .errors import ArgumentError
 
     targets = [target.strip() for target in told.split(",") if target.strip()]
-    strict = bool(config.getoption("--luthier-strict"))
+    how = judged[0].removeprefix("--luthier-") if judged else "plain"
     try:
         for target in reversed(targets):  # modules that are imported before any test see the first one
-            _install(target, strict)
+            _install(target, how)
     except ArgumentError as error:
         raise pytest.UsageError(f"--luthier: {error}") from None
-    config.pluginmanager.register(_Runs(targets, strict), "luthier-runs")
+    config.pluginmanager.register(_Runs(targets, how), "luthier-runs")
 
 
-def _install(target: str, strict: bool) -> None:
+def _install(target: str, how: str) -> None:
+    """Makes the target the one that kernels run on: ``plain``, ``strict`` or ``lenient``."""
     from .triton import install
 
-    install(target, strict=strict, findings="raise" if strict else "keep")
+    if how == "lenient":
+        install(target, strict=["out-of-bounds", "use-after-free"], findings="warn")
+    else:
+        install(target, strict=how == "strict", findings="raise" if how == "strict" else "keep")
 
 
 class _Runs:
     """What the plugin does where the option was given."""
 
-    def __init__(self, targets: list[str], strict: bool):
-        self._targets, self._strict = targets, strict
+    def __init__(self, targets: list[str], how: str):
+        self._targets, self._how = targets, how
 
     def pytest_report_header(self) -> str:
-        judged = ", strict" if self._strict else ""
+        judged = f", {self._how}" if self._how != "plain" else ""
         return f"luthier: Triton's kernels run on mock {', '.join(self._targets)}{judged}"
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -68,5 +80,5 @@ class _Runs:
     def luthier_target(self, request: Any) -> Iterator[str]:
         """The processor that the test's kernels run on."""
         target = getattr(request, "param", self._targets[0])
-        _install(target, self._strict)
+        _install(target, self._how)
         yield target

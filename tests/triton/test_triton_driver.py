@@ -208,10 +208,30 @@ def test_the_pytest_plugin_runs_a_suite_on_each_target(tmp_path, options, passed
     assert ("StrictError" if "--luthier-strict" in options else "DeviceError") in done.stdout
 
 
+def test_the_pytest_plugin_goes_on_behind_an_access_out_of_bounds_if_asked(tmp_path):
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--luthier=gfx942",
+        "--luthier-lenient",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "FindingWarning" in done.stdout and "argument 0 'x'" in done.stdout
+
+
 def test_the_pytest_plugin_refuses_what_is_no_target(tmp_path):
     for options, why in (
         (["--luthier=gfx700"], "there is no mock device for gfx700"),
         (["--luthier-strict"], "--luthier=TARGETS"),
+        (["--luthier-lenient"], "--luthier=TARGETS"),
+        (["--luthier=gfx942", "--luthier-strict", "--luthier-lenient"], "give one of them"),
     ):
         done = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 4 and why in done.stderr and "Traceback" not in done.stderr
