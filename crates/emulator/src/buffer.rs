@@ -1,7 +1,7 @@
 //! What backs device memory: bytes of our own, or the host's.
 
 use std::any::Any;
-use std::sync::atomic::AtomicU64;
+use std::cell::UnsafeCell;
 
 /// The bytes of one allocation.
 pub struct Buffer {
@@ -16,26 +16,43 @@ unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
+/// Sixteen bytes that all threads access.
+#[repr(transparent)]
+struct Shared(UnsafeCell<u128>);
+
+// SAFETY: as of Buffer.
+unsafe impl Sync for Shared {}
+
+// Sixteen bytes are moved at once where they are aligned.
+const _: () = assert!(align_of::<Shared>() == Buffer::HOST_ALIGN);
+
 impl Buffer {
-    /// Bytes of the host's are shared if they begin at a multiple of this, so that atomics are aligned on both sides.
+    /// Bytes of the host's are shared if they begin at a multiple of this, so that what is aligned
+    /// on the device is so on the host.
     pub const HOST_ALIGN: usize = 16;
 
-    /// `len` bytes of zero, or `None` if the host has no such memory.
+    /// `len` bytes of zero, or `None` if the host has no such memory. They begin at a multiple of [`Buffer::HOST_ALIGN`].
     pub fn zeroed(len: u64) -> Option<Buffer> {
-        let count = usize::try_from(len.div_ceil(8).max(1)).ok()?;
-        let layout = std::alloc::Layout::array::<u64>(count).ok()?.align_to(64).ok()?;
+        Buffer::zeroed_for(0, len)
+    }
+
+    /// The same for an address on the device, which need not be a multiple: what is aligned there is aligned on the host.
+    pub fn zeroed_for(address: u64, len: u64) -> Option<Buffer> {
+        let lead = address % Buffer::HOST_ALIGN as u64;
+        let count = usize::try_from(len.checked_add(lead)?.div_ceil(16).max(1)).ok()?;
+        let layout = std::alloc::Layout::array::<u128>(count).ok()?.align_to(64).ok()?;
         if layout.size() > isize::MAX as usize / 2 {
             return None;
         }
-        let mut words: Vec<u64> = Vec::new();
+        let mut words: Vec<u128> = Vec::new();
         words.try_reserve_exact(count).ok()?;
         drop(words);
         // `vec![0; n]` asks the allocator for zeroed memory, which for large sizes costs nothing until touched.
-        let words = vec![0u64; count].into_boxed_slice();
-        let raw = Box::into_raw(words) as *mut [AtomicU64];
-        // SAFETY: AtomicU64 has the size, alignment (on the 64-bit hosts that we build for) and bit validity of u64.
+        let words = vec![0u128; count].into_boxed_slice();
+        let raw = Box::into_raw(words) as *mut [Shared];
+        // SAFETY: Shared has the size, alignment and bit validity of u128.
         let words = unsafe { Box::from_raw(raw) };
-        Some(Buffer { ptr: words.as_ptr().cast(), len, _owner: Box::new(words) })
+        Some(Buffer { ptr: words.as_ptr().cast::<u8>().wrapping_add(lead as usize), len, _owner: Box::new(words) })
     }
 
     /// `len` bytes of the host's at `ptr`.

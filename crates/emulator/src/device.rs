@@ -206,7 +206,7 @@ impl State {
     fn place(&mut self, region: &Region<'_>) -> Result<(), EmuError> {
         let len = region.bytes.len() as u64;
         // Up to a whole word, for atomics that compilers have widened.
-        let whole = len.checked_next_multiple_of(8).and_then(Buffer::zeroed);
+        let whole = len.checked_next_multiple_of(8).and_then(|whole| Buffer::zeroed_for(region.addr, whole));
         let buffer = Arc::new(whole.ok_or(EmuError::OutOfMemory(len))?);
         // Segments may share a page, which the guard between allocations would not allow: they are placed exactly.
         if !self.memory.insert_exact(region.addr, len, region.writable, buffer) {

@@ -1,4 +1,5 @@
-//! A workgroup's local data share. One worker runs all waves of a workgroup, so plain cells do.
+//! A workgroup's local data share. One worker runs all waves of a workgroup, one instruction after the other, so plain cells
+//! do: no access is ever seen in parts, however wide.
 
 use std::cell::Cell;
 
@@ -59,6 +60,26 @@ impl Lds {
         }
         value.iter().enumerate().for_each(|(i, &v)| self.set_byte(address + i as u32, v));
         Some(())
+    }
+    /// Copies bytes, all of which are inside, to `address`.
+    pub fn store_bytes(&self, address: u32, bytes: &[u8]) {
+        if !address.is_multiple_of(4) {
+            return bytes.iter().zip(address..).for_each(|(&byte, at)| self.set_byte(at, byte));
+        }
+        let (words, rest) = bytes.as_chunks::<4>();
+        for (word, at) in words.iter().zip((address..).step_by(4)) {
+            self.store32(at, u32::from_le_bytes(*word));
+        }
+        rest.iter().zip(address + 4 * words.len() as u32..).for_each(|(&byte, at)| self.set_byte(at, byte));
+    }
+    /// Copies bytes, all of which are inside, from `address`.
+    pub fn load_bytes(&self, address: u32, bytes: &mut [u8]) {
+        let words = if address.is_multiple_of(4) { bytes.len() / 4 } else { 0 };
+        let (whole, rest) = bytes.split_at_mut(4 * words);
+        for (word, at) in whole.as_chunks_mut::<4>().0.iter_mut().zip((address..).step_by(4)) {
+            *word = self.load32(at).unwrap_or(0).to_le_bytes();
+        }
+        rest.iter_mut().zip(address + 4 * words as u32..).for_each(|(byte, at)| *byte = self.byte(at).unwrap_or(0));
     }
     /// `count` words from the `first` on; `None` if any is outside.
     #[inline(always)]

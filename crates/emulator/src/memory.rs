@@ -6,10 +6,13 @@
 //! a subtraction and a comparison.
 //!
 //! The bytes are shared by all workers. Every access from a kernel is an atomic one, relaxed where the kernel's is
-//! not, so that a kernel's data race is no undefined behaviour of ours.
+//! not, so that a kernel's data race is no undefined behaviour of ours. (Accesses of several sizes to the same bytes are
+//! something that Rust's model of memory does not speak of; the host's processor does.) What orders them is in
+//! [`crate::scalar`]: a wait for stores.
 
 mod in_place;
 mod places;
+mod wide;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -319,7 +322,7 @@ impl Memory {
         let offset = address.wrapping_sub(span.start);
         if offset < span.len && span.len - offset >= size && (!write || span.writable) {
             // SAFETY: offset is inside the span's buffer.
-            return Ok(HostPtr(unsafe { span.ptr.add(offset as usize) }));
+            return Ok(HostPtr::new(unsafe { span.ptr.add(offset as usize) }, span.writable));
         }
         self.resolve_slow(span, address, size, write)
     }
@@ -341,7 +344,8 @@ impl Memory {
             most = most.max(offset);
             offsets[i] = offset;
         }
-        (bits & 3 == 0 && most <= limit).then_some(Words { ptr: span.ptr, offsets, size })
+        let first = HostPtr::new(span.ptr, span.writable);
+        (bits & 3 == 0 && most <= limit).then_some(Words { first, offsets, size })
     }
     #[cold]
     #[inline(never)]
@@ -356,7 +360,7 @@ impl Memory {
             return Err(BadAddress::ReadOnly);
         }
         // SAFETY: offset is inside the buffer.
-        Ok(HostPtr(unsafe { a.ptr.add(offset as usize) }))
+        Ok(HostPtr::new(unsafe { a.ptr.add(offset as usize) }, a.writable))
     }
     /// Copies bytes out; `Err` holds the first bad address.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), u64> {

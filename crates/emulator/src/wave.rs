@@ -128,6 +128,8 @@ pub struct Wave {
     pub memory: Arc<Memory>,
     /// The allocation touched last.
     pub span: Span,
+    /// Whether the wave has stored anything to memory since its last [`crate::scalar::fence`].
+    pub has_stored: bool,
     pub lds: Rc<Lds>,
     /// Its workgroup's.
     pub barrier: Rc<Barriers>,
@@ -167,6 +169,7 @@ impl Wave {
             place: Place::default(),
             memory: Arc::new(Memory::new()),
             span: Span::NONE,
+            has_stored: false,
             lds: Rc::new(Lds::new(0)),
             barrier: Rc::default(),
             vgprs: rows::AGPR,

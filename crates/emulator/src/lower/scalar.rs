@@ -163,7 +163,9 @@ impl Builder {
             "s_set_gpr_idx_off" => self.index_mode = 0,
             _ => {}
         }
-        if !scalar::is_idle(info.base) {
+        if scalar::orders(inst) {
+            self.push_handler(scalar::wait, Op::NOTHING, 1);
+        } else if !scalar::is_idle(info.base) {
             self.push_handler(run, op, 1);
         }
         Ok(Some(ending))

@@ -1,7 +1,9 @@
 //! Transfers between lanes and device memory, once the addresses are known.
 
+use std::ops::Range;
+
 use super::{Action, Transfer, atomic::Atomic, lanes, notice};
-use crate::memory::{BadAddress, HostPtr};
+use crate::memory::{BadAddress, HostPtr, Words};
 use crate::op::Flow;
 use crate::report::FindingKind;
 use crate::wave::{Row, Wave};
@@ -40,6 +42,9 @@ enum What {
     Alignment(u64),
 }
 
+/// Words that a lane accesses at most.
+const MOST: usize = 4;
+
 /// The rows that an instruction transfers.
 #[derive(Clone, Copy)]
 pub struct Rows {
@@ -53,6 +58,7 @@ pub struct Rows {
 /// Performs the action on all lanes of `at.mask`.
 pub fn perform(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
     let _passage = notice::device(w, action, rows, at);
+    w.has_stored |= !matches!(action, Action::Load(_));
     if at.stride == 4 && at.mask != 0 && whole_words(w, action, rows, at) {
         return Flow::Next;
     }
@@ -73,16 +79,64 @@ fn whole_words(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> bool
     };
     let size = 4 * u64::from(rows.words);
     let Some(words) = w.memory.resolve_all(&mut w.span, &at.lane, at.mask, size, write) else { return false };
-    for k in 0..rows.words {
-        if load {
-            let mut out = Row::ZERO;
-            words.gather(k.into(), &mut out.0);
-            w.write_masked(rows.dst + u16::from(k), &out, at.mask);
-        } else {
-            words.scatter(k.into(), &w.row(rows.data + u16::from(k)).0, at.mask);
-        }
+    match rows.words {
+        1 => all_words::<1>(w, &words, rows, load, at.mask),
+        2 => all_words::<2>(w, &words, rows, load, at.mask),
+        3 => all_words::<3>(w, &words, rows, load, at.mask),
+        4 => all_words::<4>(w, &words, rows, load, at.mask),
+        _ => return false,
     }
     true
+}
+
+/// Moves the `N` words of each lane of the mask. What one lane has goes together, so that it is never seen in parts.
+fn all_words<const N: usize>(w: &mut Wave, words: &Words, rows: Rows, load: bool, mask: u64) {
+    let first = usize::from(if load { rows.dst } else { rows.data });
+    let Some(file) = w.rows[first..].first_chunk_mut::<N>() else { return };
+    let all = if mask >> 32 == 0 { 32 } else { 64 };
+    if !load {
+        words.scatter(file, mask);
+    } else if mask.trailing_ones() as usize == all {
+        words.gather(file, all);
+    } else {
+        let mut out = [Row::ZERO; N];
+        words.gather(&mut out, all);
+        for (k, row) in out.iter().enumerate() {
+            w.write_masked(rows.dst + k as u16, row, mask);
+        }
+    }
+}
+
+/// Moves bytes of a lane, some of `data`, which may lie apart (`place` says where each is), neighbouring ones at once.
+/// `Err`: the first one that is not there; those before it have been moved.
+pub fn move_bytes(
+    w: &mut Wave,
+    data: &mut [u8; 16],
+    bytes: Range<u32>,
+    store: bool,
+    place: impl Fn(u32) -> u64,
+) -> Result<(), u32> {
+    let memory = std::sync::Arc::clone(&w.memory);
+    w.has_stored |= store;
+    let mut from = bytes.start;
+    while from < bytes.end {
+        let first = place(from);
+        let is_next = |&to: &u32| place(to) == first.wrapping_add(u64::from(to - from));
+        let to = (from + 1..bytes.end).take_while(is_next).last().map_or(from, |last| last) + 1;
+        let some = |count: u32| from as usize..(from + count) as usize;
+        // Of several, some may not be there: then one after the other.
+        let (count, found) = match memory.resolve(&mut w.span, first, (to - from).into(), store) {
+            Ok(p) => (to - from, p),
+            Err(_) => (1, memory.resolve(&mut w.span, first, 1, store).map_err(|_| from)?),
+        };
+        if store {
+            found.write(&data[some(count)])
+        } else {
+            found.read(&mut data[some(count)])
+        }
+        from += count;
+    }
+    Ok(())
 }
 
 #[cold]
@@ -145,9 +199,9 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad
             let address = at.lane[lane];
             match memory.resolve(span, address, 4 * words as u64, false) {
                 Ok(p) => {
-                    for k in 0..words {
-                        file[dst + k].0[lane] = p.at(4 * k as u64).load32();
-                    }
+                    let mut loaded = [0; MOST];
+                    p.load_words(&mut loaded[..words]);
+                    (0..words).for_each(|k| file[dst + k].0[lane] = loaded[k]);
                 }
                 Err(what) => {
                     note(lane, address, what);
@@ -197,7 +251,10 @@ fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Ba
         for lane in lanes(at.mask) {
             let address = at.lane[lane];
             match memory.resolve(span, address, 4 * words as u64, true) {
-                Ok(p) => (0..words).for_each(|k| p.at(4 * k as u64).store32(file[data + k].0[lane])),
+                Ok(p) => {
+                    let stored: [u32; MOST] = std::array::from_fn(|k| file[data + k.min(words - 1)].0[lane]);
+                    p.store_words(&stored[..words]);
+                }
                 Err(what) => note(lane, address, what),
             }
         }
@@ -228,7 +285,7 @@ fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses
             memory.resolve(span, address, bytes, true).map_err(What::Address)
         };
         let p: HostPtr = match place {
-            // A code object's segment may begin anywhere, and its bytes with it.
+            // The host may have them elsewhere within sixteen bytes.
             Ok(p) if !p.is_aligned(bytes as usize) => {
                 bad.push(Bad { lane: lane as u32, address, what: What::Alignment(bytes) });
                 continue;

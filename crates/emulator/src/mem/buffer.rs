@@ -257,20 +257,27 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
             resource.place(index[lane], offset[lane] + u64::from(byte), soffset)
         });
     }
-    // Each word of a multi-word access is checked by itself.
-    for k in 0..u64::from(rows.words) {
+    // Each word of a multi-word access is checked by itself; those that are inside come first, and go together.
+    for count in 1..u64::from(rows.words) {
         if flow != Flow::Next || partly == 0 {
             break;
         }
-        let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
-        for lane in lanes(partly) {
-            if !resource.outside(index[lane], offset[lane] + 4 * k, 4, soffset) {
-                at.lane[lane] = resource.place(index[lane], offset[lane] + 4 * k, soffset);
-                at.mask |= 1 << lane;
+        let is_inside = |lane: usize, k: u64| !resource.outside(index[lane], offset[lane] + 4 * k, 4, soffset);
+        let some = lanes(partly).filter(|&lane| is_inside(lane, count - 1) && !is_inside(lane, count));
+        let mask = some.fold(0, |mask, lane| mask | 1 << lane);
+        let mut at = Addresses { lane: [0; 64], mask, stride: 4 };
+        if at.mask == 0 {
+            continue;
+        }
+        for k in 0..if swizzled { count } else { 1 } {
+            lanes(at.mask).for_each(|lane| at.lane[lane] = resource.place(index[lane], offset[lane] + 4 * k, soffset));
+            let words = if swizzled { 1 } else { count as u8 };
+            let rows = Rows { dst: rows.dst + k as u16, data: rows.data + k as u16, words };
+            flow = access::perform(w, action, rows, &at);
+            if flow != Flow::Next {
+                break;
             }
         }
-        let rows = Rows { dst: rows.dst + k as u16, data: rows.data + k as u16, words: 1 };
-        flow = access::perform(w, action, rows, &at);
     }
     flow
 }

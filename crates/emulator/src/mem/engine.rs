@@ -50,6 +50,9 @@ enum Wrong {
     Memory(u64, BadAddress),
 }
 
+/// Bytes that are moved together.
+const CHUNK: u64 = 64;
+
 /// Moves one piece, into LDS or out of it.
 fn copy(w: &mut Wave, piece: Piece, loads: bool) -> Result<(), Wrong> {
     let Piece { lds: at, global, len } = piece;
@@ -69,20 +72,21 @@ fn copy(w: &mut Wave, piece: Piece, loads: bool) -> Result<(), Wrong> {
     };
     let memory = Arc::clone(&w.memory);
     let p = memory.resolve(&mut w.span, address, len, !loads).map_err(|bad| Wrong::Memory(address, bad))?;
-    let words = if at.is_multiple_of(4) && p.is_aligned(4) { len as u32 / 4 } else { 0 };
-    for i in (0..words).map(|k| 4 * k) {
+    w.has_stored |= !loads;
+    let mut bytes = [0; CHUNK as usize];
+    let mut done = 0;
+    while done < len {
+        // Up to the next place that is a multiple of a chunk, so that no naturally aligned bytes are torn apart.
+        let count = (CHUNK - address.wrapping_add(done) % CHUNK).min(len - done);
+        let (chunk, first) = (&mut bytes[..count as usize], at + done as u32);
         if loads {
-            lds.store32(at + i, p.at(i.into()).load32());
+            p.at(done).read(chunk);
+            lds.store_bytes(first, chunk);
         } else {
-            p.at(i.into()).store32(lds.load32(at + i).unwrap_or(0));
+            lds.load_bytes(first, chunk);
+            p.at(done).write(chunk);
         }
-    }
-    for i in 4 * words..len as u32 {
-        if loads {
-            lds.store(at + i, [p.at(i.into()).load8()]);
-        } else {
-            p.at(i.into()).store8(lds.load::<1>(at + i).map_or(0, |[byte]| byte));
-        }
+        done += count;
     }
     Ok(())
 }

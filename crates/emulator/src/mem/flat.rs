@@ -288,6 +288,7 @@ fn wide_atomic(
                 let compare = if atomic.two_operands() { pair(rows.data + 2) } else { 0 };
                 let old = u64::from(low.load32()) | u64::from(high.load32()) << 32;
                 let new = atomic.apply64(old, pair(rows.data), compare);
+                w.has_stored = true;
                 low.store32(new as u32);
                 high.store32((new >> 32) as u32);
                 if ret {
@@ -307,7 +308,7 @@ fn wide_atomic(
     Flow::Next
 }
 
-/// Loads and stores whose words straddle the pieces that interleaved memory is made of: a byte at a time.
+/// Loads and stores whose words straddle the pieces that interleaved memory is made of: neighbouring bytes at a time.
 pub fn bytewise(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: impl Fn(usize, u32) -> u64) -> Flow {
     notice::bytes(w, action, rows, mask, &place);
     for lane in lanes(mask) {
@@ -321,27 +322,22 @@ pub fn bytewise(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: impl
             }
         };
         let size = transfer.bytes(rows.words) as u32;
-        let mut words = [0u32; 4];
+        let mut bytes = [0; 16];
         if is_store {
             for k in 0..size.div_ceil(4) as u16 {
-                words[usize::from(k)] = transfer.extract(w.row(rows.data + k).0[lane]);
+                let word = transfer.extract(w.row(rows.data + k).0[lane]);
+                bytes.as_chunks_mut().0[usize::from(k)] = word.to_le_bytes();
             }
         }
-        for byte in 0..size {
-            let address = place(lane, byte);
-            let (word, shift) = ((byte / 4) as usize, byte % 4 * 8);
-            let memory = std::sync::Arc::clone(&w.memory);
-            match memory.resolve(&mut w.span, address, 1, is_store) {
-                Ok(p) if is_store => p.store8((words[word] >> shift) as u8),
-                Ok(p) => words[word] |= u32::from(p.load8()) << shift,
-                Err(_) => {
-                    let message = format!("an access to {address:#x}, which is in no allocation");
-                    if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
-                        return Flow::Fault;
-                    }
-                }
+        let mut from = 0;
+        while let Err(bad) = access::move_bytes(w, &mut bytes, from..size, is_store, |byte| place(lane, byte)) {
+            let message = format!("an access to {:#x}, which is in no allocation", place(lane, bad));
+            if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), place(lane, bad), message) != Flow::Next {
+                return Flow::Fault;
             }
+            from = bad + 1;
         }
+        let words: [u32; 4] = std::array::from_fn(|k| u32::from_le_bytes(bytes.as_chunks().0[k]));
         if !is_store {
             for k in 0..size.div_ceil(4) as u16 {
                 let out = &mut w.row_mut(rows.dst + k).0[lane];

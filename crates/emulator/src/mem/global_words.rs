@@ -1,19 +1,20 @@
 //! GLOBAL loads and stores of whole words by lanes that lie regularly ([`super::pieces`]); others go the long way, through
 //! [`super::flat`].
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use super::access::{Addresses, Rows};
 use super::flat::{self, Encoded, NO_BASE};
 use super::notice;
 use luthier_isa::Generation;
 
-use super::pieces::{COUNT, LANES, Piece, Pieces, is_same, part, part_mut};
+use super::pieces::{COUNT, LANES, Piece, Pieces, is_same, part, part_mut, put};
 use crate::memory::HostPtr;
 use crate::op::{Flow, Kernel, Op};
 use crate::wave::Wave;
 
 pub struct Words;
+
+/// Words of a lane at most.
+const MOST: usize = 4;
 
 /// What sixteen lanes access: the first word, and whether the lanes are at neighbouring ones.
 type Place = Option<(HostPtr, bool)>;
@@ -29,25 +30,45 @@ impl Kernel for Words {
             flat::global_addresses(w, op, &mut at.lane);
             notice::device(w, encoded.action(), rows, &at)
         });
+        w.has_stored |= !encoded.is_load();
         for (k, place) in places.iter().enumerate() {
             let Some((at, is_run)) = *place else { continue };
-            for word in 0..usize::from(rows.words) {
-                let at = at.at(4 * word as u64);
-                if !encoded.is_load() {
-                    let from = part(&w.rows[usize::from(rows.data) + word].0, k);
-                    if is_run {
-                        (0..LANES).for_each(|i| at.at(4 * i as u64).a32().store(from[i], Relaxed));
-                    } else {
-                        // The highest lane's stays.
-                        at.a32().store(from[LANES - 1], Relaxed);
+            match (encoded.is_load(), is_run, rows.words) {
+                (true, true, 1) => {
+                    let to = part_mut(&mut w.rows[usize::from(rows.dst)].0, k);
+                    match at.load_quads() {
+                        Some(quads) => put(to, quads),
+                        None => (0..LANES).for_each(|i| to[i] = at.at(4 * i as u64).load32()),
                     }
-                    continue;
                 }
-                let to = part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k);
-                if is_run {
-                    (0..LANES).for_each(|i| to[i] = at.at(4 * i as u64).a32().load(Relaxed));
-                } else {
-                    *to = [at.a32().load(Relaxed); LANES];
+                (true, true, _) => {
+                    // Each lane begins a word after the one before it. All of them together have no word twice.
+                    let mut all = [0; LANES + MOST - 1];
+                    at.load_words(&mut all[..LANES - 1 + usize::from(rows.words)]);
+                    for word in 0..usize::from(rows.words) {
+                        let to = part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k);
+                        to.copy_from_slice(&all[word..][..LANES]);
+                    }
+                }
+                (true, false, _) => {
+                    let mut same = [0; MOST];
+                    at.load_words(&mut same[..usize::from(rows.words)]);
+                    for word in 0..usize::from(rows.words) {
+                        *part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k) = [same[word]; LANES];
+                    }
+                }
+                (false, true, _) => {
+                    let from = part(&w.rows[usize::from(rows.data)].0, k);
+                    match at.is_aligned(16) {
+                        true => at.store_words(from),
+                        false => (0..LANES).for_each(|i| at.at(4 * i as u64).store32(from[i])),
+                    }
+                }
+                (false, false, _) => {
+                    // The highest lane's stays.
+                    let last = |word: usize| part(&w.rows[usize::from(rows.data) + word].0, k)[LANES - 1];
+                    let same: [u32; MOST] = std::array::from_fn(last);
+                    at.store_words(&same[..usize::from(rows.words)]);
                 }
             }
         }

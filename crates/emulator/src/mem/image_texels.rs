@@ -191,7 +191,10 @@ pub fn store(
             format.store(&mut data, n, value, d16).map_err(unknown)?;
         }
         match find(w, lane, at.lane[lane], layout.bytes, true) {
-            Ok(Some(p)) => write(p, layout.bytes, data),
+            Ok(Some(p)) => {
+                w.has_stored = true;
+                write(p, layout.bytes, data);
+            }
             Ok(None) => {}
             Err(flow) => return Ok(flow),
         }
@@ -242,17 +245,11 @@ fn find(w: &mut Wave, lane: usize, address: u64, bytes: u64, stores: bool) -> Re
 }
 
 fn read(p: HostPtr, bytes: u64) -> u128 {
-    match bytes {
-        2 if p.is_aligned(2) => p.load16().into(),
-        4.. if p.is_aligned(4) => (0..bytes / 4).fold(0, |all, k| all | u128::from(p.at(4 * k).load32()) << (32 * k)),
-        _ => (0..bytes).fold(0, |all, k| all | u128::from(p.at(k).load8()) << (8 * k)),
-    }
+    let mut data = [0; 16];
+    p.read(&mut data[..bytes as usize]);
+    u128::from_le_bytes(data)
 }
 
 fn write(p: HostPtr, bytes: u64, data: u128) {
-    match bytes {
-        2 if p.is_aligned(2) => p.store16(data as u16),
-        4.. if p.is_aligned(4) => (0..bytes / 4).for_each(|k| p.at(4 * k).store32((data >> (32 * k)) as u32)),
-        _ => (0..bytes).for_each(|k| p.at(k).store8((data >> (8 * k)) as u8)),
-    }
+    p.write(&data.to_le_bytes()[..bytes as usize]);
 }

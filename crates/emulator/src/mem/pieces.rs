@@ -144,6 +144,30 @@ pub fn part_mut(row: &mut [u32; 64], k: usize) -> &mut [u32; LANES] {
     &mut row.as_chunks_mut::<LANES>().0[k]
 }
 
+/// Writes the words of sixteen lanes, in the widest pieces that the host has ([`crate::masks`] says why).
+#[inline(always)]
+pub fn put(to: &mut [u32; LANES], quads: [[u32; 4]; 4]) {
+    #[cfg(target_arch = "x86_64")]
+    if level() == Level::Avx512 {
+        // SAFETY: `level` says that the processor has the features.
+        return unsafe { put_avx512(to, quads) };
+    }
+    to.copy_from_slice(quads.as_flattened());
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn put_avx512(to: &mut [u32; LANES], quads: [[u32; 4]; 4]) {
+    use std::arch::x86_64::*;
+    // SAFETY: sixteen bytes each.
+    let [a, b, c, d]: [__m128i; 4] = unsafe { std::mem::transmute(quads) };
+    let all = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(a), b);
+    let all = _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(all, c), d);
+    // SAFETY: 64 bytes.
+    unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), all) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use super::{Action, Transfer, notice};
 use crate::error::FaultKind;
 use crate::op::{Flow, Handler, Op};
 use crate::report::FindingKind;
-use crate::scalar::{NONE, next};
+use crate::scalar::{self, NONE, next};
 use crate::wave::Wave;
 
 const LOAD: Action = Action::Load(Transfer::Words);
@@ -41,7 +41,7 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
     notice::scalar(w, LOAD, address, 4 * words);
     let mut values = [0u32; 16];
     match w.memory.resolve(&mut w.span, address, 4 * words, false) {
-        Ok(p) => (0..words).for_each(|k| values[k as usize & 15] = p.at(4 * k).load32()),
+        Ok(p) => p.load_words(&mut values[..words as usize & 31]),
         Err(_) => {
             let message = format!("a scalar load of {} bytes from {address:#x}, not all in an allocation", 4 * words);
             if w.bad_access(FindingKind::OutOfBounds, None, address, message) == Flow::Fault {
@@ -112,7 +112,9 @@ fn store(w: &mut Wave, op: &Op) -> Flow {
     notice::scalar(w, STORE, address, 4 * words);
     match w.memory.resolve(&mut w.span, address, 4 * words, true) {
         Ok(p) => {
-            (0..words).for_each(|k| p.at(4 * k).store32(w.s[(usize::from(op.sdst) + k as usize) & 255]));
+            let values: [u32; 16] = std::array::from_fn(|k| w.s[(usize::from(op.sdst) + k) & 255]);
+            p.store_words(&values[..words as usize & 31]);
+            scalar::fence();
             Flow::Next
         }
         Err(_) => {
@@ -161,7 +163,17 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
     notice::scalar(w, LOAD, base.wrapping_add(first), 4 * op.imm2);
-    for k in 0..op.imm2 {
+    // What is inside as a whole is loaded as a whole.
+    let words = op.imm2;
+    if fits(first, 4 * words, size)
+        && let Ok(p) = w.memory.resolve(&mut w.span, base + first, 4 * words, false)
+    {
+        let mut values = [0; 16];
+        p.load_words(&mut values[..words as usize & 31]);
+        (0..words as usize & 31).for_each(|k| w.s[(usize::from(op.sdst) + k) & 255] = values[k]);
+        return Flow::Next;
+    }
+    for k in 0..words {
         let at = first.wrapping_add(4 * k);
         let mut value = 0;
         if fits(at, 4, size) {
@@ -184,7 +196,16 @@ fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
     let (base, size) = buffer(w, op);
     let first = offset(w, op) & !3;
     notice::scalar(w, STORE, base.wrapping_add(first), 4 * op.imm2);
-    for k in 0..op.imm2 {
+    let words = op.imm2;
+    if fits(first, 4 * words, size)
+        && let Ok(p) = w.memory.resolve(&mut w.span, base + first, 4 * words, true)
+    {
+        let values: [u32; 16] = std::array::from_fn(|k| w.s[(usize::from(op.sdst) + k) & 255]);
+        p.store_words(&values[..words as usize & 31]);
+        scalar::fence();
+        return Flow::Next;
+    }
+    for k in 0..words {
         let at = first.wrapping_add(4 * k);
         if !fits(at, 4, size) {
             continue;
@@ -199,6 +220,7 @@ fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
             }
         }
     }
+    scalar::fence();
     Flow::Next
 }
 

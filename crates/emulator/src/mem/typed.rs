@@ -232,26 +232,16 @@ pub fn to_lds(w: &mut Wave, op: &Op) -> Flow {
 }
 
 fn read(w: &mut Wave, lane: usize, size: u32, place: impl Fn(u32) -> u64) -> Result<u128, Flow> {
-    let memory = std::sync::Arc::clone(&w.memory);
-    let mut data = 0;
-    for byte in 0..size {
-        match memory.resolve(&mut w.span, place(byte), 1, false) {
-            Ok(p) => data |= u128::from(p.load8()) << (8 * byte),
-            Err(_) => return missing(w, lane, "a load from", place(byte)).map(|()| 0),
-        }
+    let mut data = [0; 16];
+    match access::move_bytes(w, &mut data, 0..size, false, &place) {
+        Ok(()) => Ok(u128::from_le_bytes(data)),
+        Err(bad) => missing(w, lane, "a load from", place(bad)).map(|()| 0),
     }
-    Ok(data)
 }
 
 fn write(w: &mut Wave, lane: usize, size: u32, data: u128, place: impl Fn(u32) -> u64) -> Result<(), Flow> {
-    let memory = std::sync::Arc::clone(&w.memory);
-    for byte in 0..size {
-        match memory.resolve(&mut w.span, place(byte), 1, true) {
-            Ok(p) => p.store8((data >> (8 * byte)) as u8),
-            Err(_) => return missing(w, lane, "a store to", place(byte)),
-        }
-    }
-    Ok(())
+    let moved = access::move_bytes(w, &mut data.to_le_bytes(), 0..size, true, &place);
+    moved.or_else(|bad| missing(w, lane, "a store to", place(bad)))
 }
 
 fn missing(w: &mut Wave, lane: usize, verb: &str, address: u64) -> Result<(), Flow> {

@@ -1,31 +1,45 @@
 //! Bytes of device memory that were checked, as the host has them.
+//!
+//! Each naturally aligned piece of an access, of two, four, eight or sixteen bytes, is moved at once, whoever else moves it:
+//! GPUs promise that, each of its own accesses (docs/device.md says which promises what). Where a place is aligned on the
+//! device it is so on the host ([`crate::buffer`]).
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use super::wide::{self, Quad};
+use crate::wave::Row;
+
 /// Checked aligned places, one a lane.
 pub struct Words {
-    pub(super) ptr: *const u8,
+    pub(super) first: HostPtr,
     pub(super) offsets: [u64; 64],
     pub(super) size: u64,
 }
 
 impl Words {
-    /// Word `k` of each lane, inactive ones included.
+    /// The `N` words of each of the first lanes, inactive ones included.
     #[inline]
-    pub fn gather(&self, k: u64, out: &mut [u32; 64]) {
-        assert!(4 * k + 4 <= self.size);
-        for i in 0..64 {
-            // SAFETY: `resolve_all` has checked `size` bytes from each offset on, and the alignment.
-            out[i] = unsafe { &*self.ptr.add((self.offsets[i] + 4 * k) as usize).cast::<AtomicU32>() }.load(Relaxed);
+    pub fn gather<const N: usize>(&self, out: &mut [Row; N], lanes: usize) {
+        assert!(4 * N as u64 <= self.size && lanes <= 64 && lanes.is_multiple_of(4));
+        // `resolve_all` has checked `size` bytes from each offset on, and that words are aligned.
+        let at = |i: usize| self.first.at(self.offsets[i]);
+        for i in (0..lanes).step_by(4) {
+            let some: [[u32; N]; 4] = std::array::from_fn(|k| at(i + k).load_some());
+            match <&[Quad; 4]>::try_from(some.as_flattened().as_chunks().0) {
+                Ok(quads) if N == 4 => {
+                    let columns = wide::transposed(quads);
+                    (0..N).for_each(|k| out[k].0[i..i + 4].copy_from_slice(&columns[k]));
+                }
+                _ => (0..N).for_each(|k| (0..4).for_each(|lane| out[k].0[i + lane] = some[lane][k])),
+            }
         }
     }
-    /// Stores word `k` of the lanes of the mask, the highest lane last.
+    /// Stores the `N` words of the lanes of the mask, the highest lane last.
     #[inline]
-    pub fn scatter(&self, k: u64, value: &[u32; 64], mask: u64) {
-        assert!(4 * k + 4 <= self.size);
+    pub fn scatter<const N: usize>(&self, values: &[Row; N], mask: u64) {
+        assert!(4 * N as u64 <= self.size);
         for i in crate::mem::lanes(mask) {
-            // SAFETY: as in `gather`.
-            unsafe { &*self.ptr.add((self.offsets[i] + 4 * k) as usize).cast::<AtomicU32>() }.store(value[i], Relaxed);
+            self.first.at(self.offsets[i]).store_some::<N>(std::array::from_fn(|k| values[k].0[i]));
         }
     }
 }
@@ -33,68 +47,191 @@ impl Words {
 /// A pointer into device memory that [`super::Memory::resolve`] has checked for some number of bytes. The accessors must
 /// stay within that number; they are atomic, so that racing kernels are no data race of ours.
 #[derive(Clone, Copy)]
-pub struct HostPtr(pub(super) *const u8);
+pub struct HostPtr {
+    ptr: *const u8,
+    /// Whether kernels may write there.
+    writable: bool,
+}
 
 impl HostPtr {
+    #[inline(always)]
+    pub(super) fn new(ptr: *const u8, writable: bool) -> HostPtr {
+        HostPtr { ptr, writable }
+    }
     /// `by` bytes on, still within what was resolved.
     #[inline(always)]
     pub fn at(self, by: u64) -> HostPtr {
-        HostPtr(self.0.wrapping_add(by as usize))
+        HostPtr { ptr: self.ptr.wrapping_add(by as usize), ..self }
     }
     #[inline(always)]
     fn aligned(self, to: usize) -> bool {
-        self.0 as usize & (to - 1) == 0
+        self.ptr as usize & (to - 1) == 0
     }
     #[inline(always)]
     fn a8(self) -> &'static AtomicU8 {
         // SAFETY: resolved; the buffer is made of atomics and is alive while a launch or a copy runs. The reference
         // does not leave the accessor that asks for it.
-        unsafe { &*self.0.cast() }
+        unsafe { &*self.ptr.cast() }
     }
     #[inline(always)]
     fn a16(self) -> &'static AtomicU16 {
         debug_assert!(self.aligned(2));
         // SAFETY: as `a8`; callers check the alignment.
-        unsafe { &*self.0.cast() }
+        unsafe { &*self.ptr.cast() }
     }
     /// The word at this 4-aligned place.
     #[inline(always)]
     pub fn a32(self) -> &'static AtomicU32 {
         debug_assert!(self.aligned(4));
         // SAFETY: as `a8`; callers check the alignment.
-        unsafe { &*self.0.cast() }
+        unsafe { &*self.ptr.cast() }
     }
     /// The double word at this 8-aligned place.
     #[inline(always)]
     pub fn a64(self) -> &'static AtomicU64 {
         debug_assert!(self.aligned(8));
         // SAFETY: as `a8`; callers check the alignment.
-        unsafe { &*self.0.cast() }
+        unsafe { &*self.ptr.cast() }
     }
     #[inline(always)]
     pub fn is_aligned(self, to: usize) -> bool {
         self.aligned(to)
     }
-    /// Copies from here on, eight bytes at a time where that is possible.
-    pub(super) fn read(self, out: &mut [u8]) {
-        let whole = if self.aligned(8) { out.len() / 8 * 8 } else { 0 };
-        let (words, rest) = out.split_at_mut(whole);
-        for (i, word) in words.chunks_exact_mut(8).enumerate() {
-            word.copy_from_slice(&self.at(8 * i as u64).a64().load(Relaxed).to_le_bytes());
-        }
-        for (i, byte) in rest.iter_mut().enumerate() {
-            *byte = self.at((whole + i) as u64).load8();
+    /// The four words at this 16-aligned place.
+    #[inline(always)]
+    fn load128(self) -> Quad {
+        debug_assert!(self.aligned(16));
+        // SAFETY: as `a8`; callers check the alignment.
+        unsafe { wide::load(self.ptr, self.writable) }
+    }
+    #[inline(always)]
+    fn store128(self, words: Quad) {
+        debug_assert!(self.aligned(16));
+        // SAFETY: as `a8`; callers check the alignment, and have resolved it to be written.
+        unsafe { wide::store(self.ptr, words) }
+    }
+    /// The largest naturally aligned piece here of so many bytes.
+    #[inline(always)]
+    fn piece(self, bytes: usize) -> usize {
+        let aligned = 1 << (self.ptr as usize | 16).trailing_zeros();
+        if bytes < 16 { aligned.min(1 << bytes.max(1).ilog2()) } else { aligned }
+    }
+    /// Copies from here on, each naturally aligned piece of up to sixteen bytes at once.
+    pub fn read(self, mut out: &mut [u8]) {
+        let mut at = self;
+        while !out.is_empty() {
+            let (piece, rest) = out.split_at_mut(at.piece(out.len()));
+            match piece.len() {
+                16 => {
+                    let words = at.load128().map(u32::to_le_bytes);
+                    piece.copy_from_slice(words.as_flattened());
+                }
+                8 => piece.copy_from_slice(&at.a64().load(Relaxed).to_le_bytes()),
+                4 => piece.copy_from_slice(&at.a32().load(Relaxed).to_le_bytes()),
+                2 => piece.copy_from_slice(&at.a16().load(Relaxed).to_le_bytes()),
+                _ => piece[0] = at.load8(),
+            }
+            at = at.at(piece.len() as u64);
+            out = rest;
         }
     }
-    pub(super) fn write(self, bytes: &[u8]) {
-        let whole = if self.aligned(8) { bytes.len() / 8 * 8 } else { 0 };
-        let (words, rest) = bytes.split_at(whole);
-        for (i, word) in words.chunks_exact(8).enumerate() {
-            let word = word.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-            self.at(8 * i as u64).a64().store(word, Relaxed);
+    /// Copies to here, likewise.
+    pub fn write(self, mut bytes: &[u8]) {
+        let mut at = self;
+        while !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at(at.piece(bytes.len()));
+            let word = |k: usize| piece[4 * k..][..4].iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
+            match piece.len() {
+                16 => at.store128(std::array::from_fn(word)),
+                8 => at.a64().store(u64::from(word(0)) | u64::from(word(1)) << 32, Relaxed),
+                4 => at.a32().store(word(0), Relaxed),
+                2 => at.a16().store(u16::from(piece[0]) | u16::from(piece[1]) << 8, Relaxed),
+                _ => at.store8(piece[0]),
+            }
+            at = at.at(piece.len() as u64);
+            bytes = rest;
         }
-        for (i, &byte) in rest.iter().enumerate() {
-            self.at((whole + i) as u64).store8(byte);
+    }
+    /// Words from here on, each naturally aligned piece of up to sixteen bytes at once.
+    #[inline(always)]
+    pub fn load_words(self, out: &mut [u32]) {
+        let (quads, rest) = out.as_chunks_mut::<4>();
+        if !rest.is_empty() || !self.aligned(16) {
+            return self.load_pieces(out);
+        }
+        for (k, quad) in quads.iter_mut().enumerate() {
+            *quad = self.at(16 * k as u64).load128();
+        }
+    }
+    /// Stores words from here on, likewise.
+    #[inline(always)]
+    pub fn store_words(self, words: &[u32]) {
+        let (quads, rest) = words.as_chunks::<4>();
+        if !rest.is_empty() || !self.aligned(16) {
+            return self.store_pieces(words);
+        }
+        for (k, quad) in quads.iter().enumerate() {
+            self.at(16 * k as u64).store128(*quad);
+        }
+    }
+    /// Sixteen words, four at a time; none where that is not possible.
+    #[inline(always)]
+    pub fn load_quads(self) -> Option<[Quad; 4]> {
+        self.aligned(16).then(|| std::array::from_fn(|k| self.at(16 * k as u64).load128()))
+    }
+    /// A few words, as [`HostPtr::load_words`].
+    #[inline(always)]
+    pub fn load_some<const N: usize>(self) -> [u32; N] {
+        let mut out = [0; N];
+        match &mut out[..] {
+            [one] => *one = self.load32(),
+            [low, high] if self.aligned(8) => {
+                let both = self.a64().load(Relaxed);
+                (*low, *high) = (both as u32, (both >> 32) as u32);
+            }
+            words => self.load_words(words),
+        }
+        out
+    }
+    /// Stores a few words, as [`HostPtr::store_words`].
+    #[inline(always)]
+    pub fn store_some<const N: usize>(self, words: [u32; N]) {
+        match words[..] {
+            [one] => self.store32(one),
+            [low, high] if self.aligned(8) => self.a64().store(u64::from(low) | u64::from(high) << 32, Relaxed),
+            _ => self.store_words(&words),
+        }
+    }
+    #[inline(never)]
+    fn load_pieces(self, mut out: &mut [u32]) {
+        let mut at = self;
+        while !out.is_empty() {
+            let (piece, rest) = out.split_at_mut((at.piece(4 * out.len()) / 4).max(1));
+            let bytes = 4 * piece.len() as u64;
+            match piece {
+                [one] => *one = at.load32(),
+                [low, high] => {
+                    let both = at.a64().load(Relaxed);
+                    (*low, *high) = (both as u32, (both >> 32) as u32);
+                }
+                four => four.copy_from_slice(&at.load128()),
+            }
+            at = at.at(bytes);
+            out = rest;
+        }
+    }
+    #[inline(never)]
+    fn store_pieces(self, mut words: &[u32]) {
+        let mut at = self;
+        while !words.is_empty() {
+            let (piece, rest) = words.split_at((at.piece(4 * words.len()) / 4).max(1));
+            match *piece {
+                [one] => at.store32(one),
+                [low, high] => at.a64().store(u64::from(low) | u64::from(high) << 32, Relaxed),
+                _ => at.store128(std::array::from_fn(|k| piece[k])),
+            }
+            at = at.at(4 * piece.len() as u64);
+            words = rest;
         }
     }
     #[inline(always)]
@@ -122,7 +259,9 @@ impl HostPtr {
         if self.aligned(4) {
             self.a32().load(Relaxed)
         } else {
-            u32::from_le_bytes(std::array::from_fn(|i| self.at(i as u64).load8()))
+            let mut bytes = [0; 4];
+            self.read(&mut bytes);
+            u32::from_le_bytes(bytes)
         }
     }
     #[inline(always)]
@@ -130,7 +269,100 @@ impl HostPtr {
         if self.aligned(4) {
             self.a32().store(v, Relaxed)
         } else {
-            v.to_le_bytes().iter().enumerate().for_each(|(i, &b)| self.at(i as u64).store8(b));
+            self.write(&v.to_le_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicBool;
+
+    use super::super::{Memory, Span};
+    use super::*;
+
+    /// What is stored in one go at once, everywhere from here on.
+    fn pattern(round: u32) -> [u32; 20] {
+        [round % 251 * 0x0101_0101; 20]
+    }
+
+    /// Whether each naturally aligned piece of some bytes has equal words.
+    fn is_whole(at: u64, bytes: &[u8]) -> bool {
+        [2, 4, 8, 16].into_iter().all(|size| {
+            let first = at.next_multiple_of(size) - at;
+            let pieces = bytes.get(first as usize..).unwrap_or_default().chunks_exact(size as usize);
+            pieces.into_iter().all(|piece| piece.iter().all(|byte| *byte == piece[0]))
+        })
+    }
+
+    /// One thread moves bytes out while others move bytes in.
+    fn check(offset: u64, bytes: u64, load: fn(HostPtr, &mut [u8]), store: fn(HostPtr, &[u8])) {
+        let mut memory = Memory::new();
+        let start = memory.allocate(256, true).unwrap() + 64 + offset;
+        let (over, begun) = (AtomicBool::new(false), Barrier::new(3));
+        let place = || memory.resolve(&mut Span::NONE.clone(), start, bytes, true).unwrap();
+        std::thread::scope(|scope| {
+            for first in 0..2 {
+                let (over, begun, place) = (&over, &begun, &place);
+                scope.spawn(move || {
+                    begun.wait();
+                    for words in (first..).step_by(2).take_while(|_| !over.load(Relaxed)).map(pattern) {
+                        store(place(), &words.map(u32::to_le_bytes).as_flattened()[..bytes as usize]);
+                    }
+                });
+            }
+            begun.wait();
+            let mut out = vec![0; bytes as usize];
+            let is_whole = (0..30_000).all(|_| {
+                load(place(), &mut out);
+                is_whole(start, &out)
+            });
+            over.store(true, Relaxed);
+            assert!(is_whole, "{bytes} bytes {offset} behind a multiple of 64: {out:x?}");
+        });
+    }
+
+    fn words_of(bytes: &[u8]) -> Vec<u32> {
+        bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+    }
+
+    #[test]
+    fn naturally_aligned_pieces_are_moved_whole() {
+        let load_words = |at: HostPtr, out: &mut [u8]| {
+            let mut words = words_of(out);
+            at.load_words(&mut words);
+            out.copy_from_slice(words.iter().map(|word| word.to_le_bytes()).collect::<Vec<_>>().as_flattened());
+        };
+        let store_words = |at: HostPtr, bytes: &[u8]| at.store_words(&words_of(bytes));
+        for offset in [0, 4, 8, 12] {
+            for words in [1, 2, 3, 4, 8, 19] {
+                check(offset, 4 * words, load_words, store_words);
+            }
+        }
+        for (offset, bytes) in [(0, 8), (0, 16), (1, 40), (6, 12), (8, 8), (12, 20), (2, 2), (2, 6)] {
+            check(offset, bytes, |at, out| at.read(out), |at, bytes| at.write(bytes));
+        }
+    }
+
+    #[test]
+    fn words_are_the_bytes_that_lie_there() {
+        let mut memory = Memory::new();
+        let start = memory.allocate(256, true).unwrap();
+        let bytes: Vec<u8> = (0..=255).collect();
+        memory.write(start, &bytes).unwrap();
+        let mut span = Span::NONE;
+        for (offset, words) in (0..20).flat_map(|offset| (1..=20).map(move |words| (offset, words))) {
+            let at = memory.resolve(&mut span, start + offset, 4 * words as u64, true).unwrap();
+            let mut out = vec![0; words];
+            at.load_words(&mut out);
+            assert_eq!(out, words_of(&bytes[offset as usize..][..4 * words]));
+            at.store_words(&vec![!0; words]);
+            let mut all = vec![0; 256];
+            memory.read(start, &mut all).unwrap();
+            let range = offset as usize..offset as usize + 4 * words;
+            assert!(all.iter().enumerate().all(|(k, &byte)| byte == if range.contains(&k) { !0 } else { k as u8 }));
+            memory.write(start, &bytes).unwrap();
         }
     }
 }

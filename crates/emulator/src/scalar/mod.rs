@@ -6,6 +6,7 @@
 mod arith;
 pub(crate) mod barrier;
 mod control;
+mod fence;
 mod fork;
 mod hwreg;
 mod logic;
@@ -51,6 +52,7 @@ pub fn lookup(base: &str) -> Option<Handler> {
 }
 
 pub use control::is_idle;
+pub use fence::{fence, orders, wait};
 pub(crate) use hwreg::{getreg, setreg};
 
 /// A handler from a closure that always goes on to the next micro-op.
