@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -227,3 +228,27 @@ with Controller(lambda: [load("instr_count")]) as controller:
     said = re.sub(r"no file can be opened for it: luthier may have \d+ open \(ulimit -n\)", "refused", done.stdout)
     trouble, refused = "a message is of no known kind", "refused"
     assert said in [f"{[trouble, last, refused, trouble]}\n" for last in (None, refused)]
+
+
+def test_a_folder_of_hooks_that_others_may_write_to_is_refused_before_the_program_starts(tmp_path):
+    tmp_path.chmod(0o777)
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--tool", "instr_count", "--", "echo", "ran"]
+    environment = {**rocm.ENVIRONMENT, "LUTHIER_CACHE": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=rocm.TIMEOUT, env=environment)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
+    assert f"LUTHIER_CACHE={tmp_path}: hooks cannot be kept there: others may write to it" in done.stderr
+
+
+@pytest.mark.parametrize("most", [8, 10, 19, 20])
+def test_too_few_files_are_told_as_such(most):
+    rocm.need("hipcc")
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--tool", "instr_count", "--"]
+    done = subprocess.run(
+        [*command, str(rocm.hip("kernels")), "lds"], capture_output=True, text=True, timeout=rocm.TIMEOUT, env=rocm.ENVIRONMENT,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)),
+    )  # fmt: skip
+    if most < 20:
+        said = f"luthier: error: luthier may have {most} files open, and needs 20 at least: ulimit -n says how many\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    else:
+        assert done.returncode == 0 and "instructions" in done.stderr, done.stderr
