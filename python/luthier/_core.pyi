@@ -762,7 +762,7 @@ class Device:
         kernarg: bytes,
         lds: int = 0,
         strict: Sequence[str] | None = None,
-        watched: tuple[Sequence[str], Sequence[int], Sequence[int], int] | None = None,
+        watched: tuple[Sequence[str], Sequence[int], Sequence[int], int, Sequence[int]] | None = None,
         cooperative: bool = False,
         cluster: tuple[int, int, int] | None = None,
         schedule: str | None = None,
@@ -772,7 +772,7 @@ class Device:
         """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
         findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
-        that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then.
+        that alone make events (none: all), how many events to keep, and where basic blocks begin; what was seen is in ``seen``.
         ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
         about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
         ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something."""

@@ -18,7 +18,7 @@ from .report import Report
 from .results import RunResult
 from .tool import Tool, check_sizes, instances
 from .tracebacks import shortened
-from .where import explained, farthest, place_of, source_text
+from .where import explained, farthest, in_lds, place_of, source_text
 
 if TYPE_CHECKING:
     import numpy
@@ -93,7 +93,7 @@ class Module:
         time: an event for each instruction makes a run about twice as long, one for each lane's access ten times, or
         sixty where there is little but LDS; counts and waves cost next to nothing.
         """
-        wanted = request(events, snapshots, only, limit)
+        wanted = request(self, events, snapshots, only, limit)
         return Trace(*self._launch(kernel, launch_of(kernel, launch), wanted))
 
     @shortened
@@ -188,7 +188,7 @@ class Module:
         known = [*places, *self._tools_places()] if report["findings"] else []
         for finding in report["findings"]:
             address = finding["address"]
-            finding["place"] = None if address is None else place_of(address, known)
+            finding["place"] = None if address is None or in_lds(finding) else place_of(address, known)
             finding["worst"] = farthest(finding, known)
             finding["source_text"] = source_text(finding["source"])
         return RunResult(self, kernel, launch.grid, launch.block, list(launch.args), **report), seen, places

@@ -23,7 +23,9 @@ EVENTS = ("instructions", "blocks", "memory")
 ACTIONS = ("load", "store", "atomic")
 SPACES = ("global", "lds", "scratch", "scalar")
 
-_INSTRUCTION = [("workgroup", "u8"), ("pc", "u8"), ("exec", "u8"), ("wave", "u4"), ("reserved", "u4")]
+_INSTRUCTION = {
+    "names": ["workgroup", "pc", "exec", "wave"], "formats": ["<u8", "<u8", "<u8", "<u4"], "offsets": [0, 8, 16, 24], "itemsize": 32,
+}  # fmt: skip
 _MEMORY = [
     ("workgroup", "u8"), ("pc", "u8"), ("address", "u8"), ("wave", "u4"), ("size", "u2"), ("lane", "u1"), ("kind", "u1"),
 ]  # fmt: skip
@@ -115,7 +117,7 @@ class Trace:
 
     @cached_property
     def blocks(self) -> numpy.ndarray:
-        """The same at the beginning of each stretch of straight-line code that a wave comes to."""
+        """The same at the beginning of each basic block (``kernel.blocks``) that a wave comes to: ``pc`` is its ``address``."""
         return self._array("blocks", _INSTRUCTION)
 
     @cached_property
@@ -159,11 +161,14 @@ class Trace:
 
     def block_counts(self) -> dict[int, int]:
         """How often each basic block of the code object was entered, by its address."""
-        program = self.result.module.loaded.program
-        return {b.address: self.counts.get(b.address, 0) for f in program.functions for b in f.blocks}
+        return {address: self.counts.get(address, 0) for address in _blocks(self.result.module)}
 
 
-def request(events: Sequence[str], snapshots: Sequence[int], only: Sequence[int], limit: int) -> tuple[Any, ...]:
+def _blocks(module: Module) -> list[int]:
+    return [block.address for function in module.loaded.program.functions for block in function.blocks]
+
+
+def request(module: Module, events: Sequence[str], snapshots: Sequence[int], only: Sequence[int], limit: int) -> tuple[Any, ...]:
     """What the native module is to watch for."""
     if isinstance(events, str):
         raise ArgumentError(f"events={events!r}: expected a list of {', '.join(EVENTS)}")
@@ -172,7 +177,7 @@ def request(events: Sequence[str], snapshots: Sequence[int], only: Sequence[int]
         raise ArgumentError(f"there are no events {unknown[0]!r}; there are {', '.join(EVENTS)}")
     if limit < 0:
         raise ArgumentError(f"limit: {limit} is not a number of events")
-    return list(events), list(snapshots), list(only), limit
+    return list(events), list(snapshots), list(only), limit, _blocks(module) if "blocks" in events else []
 
 
 class Session:

@@ -12,6 +12,9 @@ from .errors import DeviceError
 #: An address so far behind a buffer is still said to be past its end.
 _NEAR = 1 << 16
 _NULL = 1 << 12
+#: What LDS has fewer bytes than, and below which nothing is allocated.
+_LOWEST = 1 << 20
+_IN_LDS = ("lds-race", "lds-bounds", "undefined-lds")
 
 
 def place_of(address: int, places: Sequence[Place]) -> str | None:
@@ -32,6 +35,12 @@ def place_of(address: int, places: Sequence[Place]) -> str | None:
     return None
 
 
+def in_lds(finding: dict[str, Any]) -> bool:
+    """Whether a finding's addresses are offsets in LDS. Of a missing wait they may be either; memory is not that low."""
+    address = finding["address"]
+    return finding["kind"] in _IN_LDS or finding["kind"] == "missing-wait" and address is not None and address < _LOWEST
+
+
 def farthest(finding: dict[str, Any], places: Sequence[Place]) -> dict[str, Any] | None:
     """Of the lanes that a finding is about, the one whose address is farthest from all arrays; None for a finding of one
     lane, or without addresses."""
@@ -39,7 +48,7 @@ def farthest(finding: dict[str, Any], places: Sequence[Place]) -> dict[str, Any]
     if finding["count"] < 2 or not ends:
         return None
     end = max(ends, key=lambda end: _distance(end["address"], places))
-    return {**end, "place": place_of(end["address"], places)}
+    return {**end, "place": None if in_lds(finding) else place_of(end["address"], places)}
 
 
 def _distance(address: int, places: Sequence[Place]) -> int:

@@ -45,7 +45,7 @@ def test_events_say_what_was_executed(level):
     assert list(zip(trace.waves["workgroup"], trace.waves["wave"])) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     # Blocks begin where the lifter says, and are entered as often as their first instruction is retired.
     starts = {b.address for f in module.loaded.program.functions for b in f.blocks}
-    assert starts & {int(pc) for pc in trace.blocks["pc"]}
+    assert {int(pc) for pc in trace.blocks["pc"]} <= starts and trace.blocks.dtype.names == ("workgroup", "pc", "exec", "wave")
     assert trace.block_counts() == {start: trace.counts.get(start, 0) for start in starts}
 
 

@@ -41,6 +41,11 @@ ALL = [Target("gfx906", "", 64, 9), TARGETS["gfx950"], Target("gfx1030", "", 32,
 ALL += [TARGETS[name] for name in ("gfx1100", "gfx1201", "gfx1250")]
 
 
+def _entered(trace: lt.Trace) -> dict[int, int]:
+    """How often waves came to blocks, by the stream of events."""
+    return {int(address): int(times) for address, times in zip(*np.unique(trace.blocks["pc"], return_counts=True))}
+
+
 @pytest.mark.parametrize("target", ALL, ids=lambda t: t.processor)
 def test_counts_are_exact(target: Target) -> None:
     """By address, opcode, block and wave, with one thread and with several."""
@@ -61,6 +66,7 @@ def test_counts_are_exact(target: Target) -> None:
         for name, times in ROUND.items():
             assert sum(n for op, n in histogram.items() if op.startswith(name)) == times * sum(rounds), name
         assert histogram["s_endpgm"] == GROUPS and trace.counts[after] == GROUPS
+        assert _entered(trace) == {address: times for address, times in blocks.items() if times}
         whole.append((trace.blocks.tobytes(), trace.waves.tobytes(), trace.counts, histogram))
     assert whole[0] == whole[1]
 
@@ -80,6 +86,24 @@ def test_threads_do_not_change_what_is_seen(target: str) -> None:
         assert len(in_lds)
         seen.append((trace.instructions.tobytes(), trace.blocks.tobytes(), in_lds.tobytes(), trace.counts))
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("kernel", ("reduce", "matmul", "collatz", "call"))
+@pytest.mark.parametrize("target", ("gfx90a", "gfx942", "gfx1030", "gfx1250"))
+def test_events_of_blocks_are_those_of_the_first_instructions_of_kernel_blocks(target: str, kernel: str) -> None:
+    code = lt.CodeObject.open(compiled.code_object(kernel, "O1", target=target))
+    for launch in kernel_cases.launches(kernel):
+        args = [a.copy() if isinstance(a, np.ndarray) else a for a in launch.args]
+        module = lt.Device(target).load(code)
+        trace = module.trace(launch.kernel, grid=launch.grid, block=launch.block, args=args, events=["instructions", "blocks"])
+        starts = [block.address for function in code.program.functions for block in function.blocks]
+        (kernel,) = [kernel for kernel in code.kernels if kernel.name == launch.kernel]
+        assert set(starts) >= {block.address for block in kernel.blocks}
+        at_starts = trace.instructions[np.isin(trace.instructions["pc"], starts)]
+        assert len(at_starts) and trace.dropped == 0
+        for field in ("workgroup", "wave", "pc", "exec"):
+            np.testing.assert_array_equal(trace.blocks[field], at_starts[field])
+        assert _entered(trace) == {address: times for address, times in trace.block_counts().items() if times}
 
 
 @pytest.mark.parametrize("target", ALL, ids=lambda t: t.processor)

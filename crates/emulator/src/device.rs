@@ -100,7 +100,7 @@ pub(crate) fn trouble_at(
     let kernel = kernel.to_owned();
     match trouble {
         Trouble::Fault { pc, text, workgroup, wave, fault } => EmuError::Fault {
-            kernel,
+            kernel: kernel.into(),
             pc: place(pc),
             text: text.into(),
             workgroup,
@@ -108,6 +108,7 @@ pub(crate) fn trouble_at(
             lane: fault.lane,
             address: fault.address,
             message: fault.message.into(),
+            kind: fault.kind,
             frames: frames(pc).into(),
         },
         Trouble::Deadlock { workgroup, waits, to_come } => {

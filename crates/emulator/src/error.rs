@@ -30,7 +30,7 @@ pub enum EmuError {
     /// An instruction that cannot go on.
     #[error("kernel {kernel}: {message}, at {pc:#x}: {text} (workgroup {workgroup:?}, wave {wave}{}){}", lane.map(|l| format!(", lane {l}")).unwrap_or_default(), line_of(frames))]
     Fault {
-        kernel: String,
+        kernel: Box<str>,
         /// Address within the code object.
         pc: u64,
         text: Box<str>,
@@ -39,6 +39,7 @@ pub enum EmuError {
         lane: Option<u32>,
         address: Option<u64>,
         message: Box<str>,
+        kind: FaultKind,
         /// Where it is in the source, innermost call first; empty without DWARF.
         frames: Box<[SourceFrame]>,
     },
@@ -82,6 +83,11 @@ pub struct Fault {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
+    /// An access to memory that is not there.
     Memory,
+    /// A write to memory that may only be read.
+    ReadOnly,
+    /// The program has stopped itself.
+    Trap,
     Unsupported,
 }

@@ -17,8 +17,9 @@ use crate::wave::{Wave, rows, scalar};
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     pub instructions: bool,
-    pub blocks: bool,
     pub memory: bool,
+    /// Addresses of basic blocks whose beginnings make events.
+    pub blocks: BTreeSet<u64>,
     /// Addresses before whose instruction all registers of each wave are copied.
     pub snapshots: BTreeSet<u64>,
     /// Only instructions at these addresses make events; empty for all.
@@ -31,7 +32,7 @@ impl Watch {
     /// The same with its addresses changed.
     pub(crate) fn relocated(self, address: impl Fn(u64) -> u64) -> Watch {
         let move_all = |set: BTreeSet<u64>| set.into_iter().map(&address).collect();
-        Watch { snapshots: move_all(self.snapshots), only: move_all(self.only), ..self }
+        Watch { snapshots: move_all(self.snapshots), only: move_all(self.only), blocks: move_all(self.blocks), ..self }
     }
 }
 
@@ -45,8 +46,8 @@ pub struct InstructionEvent {
     pub exec: u64,
     /// Of its workgroup.
     pub wave: u32,
-    /// Zero; it makes the size a multiple of eight.
-    pub reserved: u32,
+    /// Zero; it makes the size a multiple of eight. Nobody is shown it.
+    pub padding: u32,
 }
 
 /// A lane accesses memory.
@@ -230,11 +231,12 @@ pub struct Seen {
 
 impl Seen {
     /// `None` if nothing is to be seen of the instruction.
-    pub fn of(watch: &Watch, pc: u64, starts_block: bool) -> Option<Seen> {
+    pub fn of(watch: &Watch, pc: u64) -> Option<Seen> {
+        let starts_block = watch.blocks.contains(&pc);
         let wanted = watch.only.is_empty() || watch.only.contains(&pc);
         let snapshot = watch.snapshots.contains(&pc);
         // Accesses to memory look at the instruction that was seen last.
-        let matters = watch.memory || watch.instructions && wanted || watch.blocks && starts_block || snapshot;
+        let matters = watch.memory || watch.instructions && wanted || starts_block || snapshot;
         matters.then_some(Seen { pc, starts_block, wanted, snapshot })
     }
 }
@@ -270,12 +272,12 @@ impl Observer {
         (self.pc, self.wanted) = (now.pc, now.wanted);
         let limit = self.watch.limit;
         let event =
-            InstructionEvent { workgroup: self.workgroup, pc: now.pc, exec: w.exec(), wave: self.wave, reserved: 0 };
+            InstructionEvent { workgroup: self.workgroup, pc: now.pc, exec: w.exec(), wave: self.wave, padding: 0 };
         let seen = &mut self.seen;
         if self.watch.instructions && now.wanted {
             keep(&mut seen.instructions, event, limit, &mut seen.dropped);
         }
-        if self.watch.blocks && now.starts_block {
+        if now.starts_block {
             keep(&mut seen.blocks, event, limit, &mut seen.dropped);
         }
         if now.snapshot {

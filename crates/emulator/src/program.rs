@@ -265,7 +265,7 @@ impl Program {
                 });
                 doses.push(dose);
             }
-            if let Some(sight) = self.watch.as_ref().and_then(|watch| Seen::of(watch, pc, number == 0)) {
+            if let Some(sight) = self.watch.as_ref().and_then(|watch| Seen::of(watch, pc)) {
                 let sight = Box::new(sight);
                 builder.ops.push(Op {
                     run: observe::before,

@@ -27,7 +27,7 @@ pub fn device_error(error: EmuError) -> PyErr {
             let value = raised.value(py);
             let source = to_python(py, &source_to_json(&frames));
             // Attributes of an exception of ours can always be set; where not, the text is all there is.
-            let _ = value.setattr("kernel", kernel);
+            let _ = value.setattr("kernel", &*kernel);
             let _ = value.setattr("pc", pc);
             let _ = value.setattr("workgroup", (workgroup[0], workgroup[1], workgroup[2]));
             let _ = value.setattr("wave", wave);
@@ -140,7 +140,7 @@ impl PyDevice {
     /// Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
     /// ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
     /// findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
-    /// that alone make events (none: all), and how many events to keep; what was seen is in ``seen`` then.
+    /// that alone make events (none: all), how many events to keep, and where basic blocks begin; what was seen is in ``seen``.
     /// ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
     /// about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
     /// ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something.

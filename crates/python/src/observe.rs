@@ -14,17 +14,18 @@ use crate::device::{device_error, report_to_python};
 use crate::ending::without_gil;
 use crate::error::{Class, listening};
 
-/// What Python asks for: kinds of events, addresses to copy registers at, addresses that alone make events, how many.
-pub type Request = (Vec<String>, Vec<u64>, Vec<u64>, usize);
+/// What Python asks for: kinds of events, addresses to copy registers at, addresses that alone make events, how many, and
+/// where basic blocks begin if events of theirs are wanted.
+pub type Request = (Vec<String>, Vec<u64>, Vec<u64>, usize, Vec<u64>);
 
 pub fn watch(request: Request) -> PyResult<Watch> {
-    let (events, snapshots, only, limit) = request;
+    let (events, snapshots, only, limit, blocks) = request;
     let (snapshots, only): (BTreeSet<u64>, BTreeSet<u64>) = (BTreeSet::from_iter(snapshots), BTreeSet::from_iter(only));
     let mut watch = Watch { snapshots, only, limit, ..Watch::default() };
     for event in events {
         match event.as_str() {
             "instructions" => watch.instructions = true,
-            "blocks" => watch.blocks = true,
+            "blocks" => watch.blocks = blocks.iter().copied().collect(),
             "memory" => watch.memory = true,
             other => {
                 let known = "instructions, blocks, memory";

@@ -117,9 +117,9 @@ pub(super) fn lookup(base: &str) -> Option<Handler> {
             2 => {
                 let trap = "trap 2 is raised: llvm.trap, which aborts the queue";
                 let said = w.memory.calls().and_then(HostCalls::last_words);
-                w.fault(FaultKind::Unsupported, said.map_or(trap.to_owned(), |said| format!("{said} ({trap})")))
+                w.fault(FaultKind::Trap, said.map_or(trap.to_owned(), |said| format!("{said} ({trap})")))
             }
-            other => w.fault(FaultKind::Unsupported, format!("trap {other} is raised, which is a debugger's")),
+            other => w.fault(FaultKind::Trap, format!("trap {other} is raised, which is a debugger's")),
         }),
         // The KILL bit.
         "s_setkill" => flow!(|_w, op| if op.imm & 1 != 0 { Flow::End } else { Flow::Fall }),
