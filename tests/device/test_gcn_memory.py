@@ -118,11 +118,25 @@ def test_lanes_act_one_after_the_other() -> None:
     np.testing.assert_array_equal(got[0, 0], np.cumsum(numbers, dtype=np.uint32))
 
 
-@pytest.mark.parametrize("offset,address,what", [(0x200, LDS - 4, "0x17fc"), (0, 6, "not aligned"), (0x7FFF, 0, "0xfffffffc")])
-def test_operands_outside_of_lds(offset: int, address: int, what: str) -> None:
-    trial = Trial("outside", [f"ds_add_src2_u32 v4 offset:{offset}", WAIT[0]], [4], [4], LDS)
-    with pytest.raises(luthier.errors.LuthierError, match=what):
-        Batch(GFX906, [trial]).run(trial, _scalars(), np.full((1, 1, 64), address, np.uint32))
+def test_an_operand_that_is_not_aligned_is_refused() -> None:
+    trial = Trial("outside", ["ds_add_src2_u32 v4", WAIT[0]], [4], [4], LDS)
+    with pytest.raises(luthier.errors.LuthierError, match="not aligned"):
+        Batch(GFX906, [trial]).run(trial, _scalars(), np.full((1, 1, 64), 6, np.uint32))
+
+
+@pytest.mark.parametrize("offset,address,is_second", [(0x200, LDS - 4, True), (0x7FFF, 0, True), (0x7FFF, LDS, False)])
+def test_an_operand_beyond_lds_is_zero(offset: int, address: int, is_second: bool) -> None:
+    """The operation is a write: of the zero that the second operand is, or of the one in LDS to nowhere."""
+    place = LDS - 4 if not is_second else address
+    lines = [
+        f"v_mov_b32_e32 v5, {place:#x}",
+        "v_mov_b32_e32 v6, 7",
+        "ds_write_b32 v5, v6",
+        f"ds_write_src2_b32 v4 offset:{offset}",
+    ]
+    trial = Trial("outside", [*lines, "ds_read_b32 v4, v5", WAIT[0]], [4], [4], LDS)
+    _, got = Batch(GFX906, [trial]).run(trial, _scalars(), np.full((1, 1, 64), address, np.uint32))
+    assert set(got[0, 0].tolist()) == {0 if is_second else 7}
 
 
 @pytest.mark.parametrize("target", (GFX900, GFX1010, Target("gfx942", "cdna", 64, 9)), ids=lambda t: t.processor)

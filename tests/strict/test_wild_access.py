@@ -86,7 +86,7 @@ def go(processor: str) -> None:
             rows = np.repeat(words[:, None], target.lanes, axis=1)[None]
             buffers = [batch.buffer(np.ascontiguousarray(a)) for a in (scalars, rows)] + [core.alloc(4096), core.alloc(4096)]
             kernarg = np.array(buffers, np.uint64).tobytes()
-            for strict in (None, ["out-of-bounds", "misaligned", "use-after-free"]):
+            for strict in (None, ["out-of-bounds", "misaligned", "use-after-free", "lds-bounds"]):
                 counts = outcomes.setdefault(trial.name, [0, 0, 0])
                 try:
                     result = core.launch(
@@ -116,7 +116,8 @@ def test_wild_accesses_are_reports(processor: str) -> None:
         errors, findings, fine, name = line.split(" ", 3)
         # LDS and scratch have a few of these addresses; of the others nearly all are in no allocation.
         assert int(errors) + int(findings) > int(fine) or "ds_" in name or "scratch" in name or "buffer" in name, line
-        assert int(errors) > 0, line
+        # Beyond LDS, reads are zero and writes are dropped.
+        assert int(errors) > 0 or "ds_" in name and int(findings) > 0, line
 
 
 if __name__ == "__main__":

@@ -367,6 +367,7 @@ impl Dispatch {
         w.vgprs = if limits.vgpr_block != 0 { limits.vgprs } else { limits.vgprs.max(rows::AGPR) };
         w.mode = self.mode();
         w.generation = self.facts.generation();
+        w.kept = if self.facts.clears_halves() { 0 } else { !0 };
         w.fault = None;
 
         let wave_offset = u64::from(number) * self.wave_scratch();
@@ -398,9 +399,8 @@ impl Dispatch {
         if d.enable_sgpr_private_segment_size() {
             set.put32(self.private);
         }
-        let from = d.kernarg_preload_offset() as usize * 4;
-        for k in 0..d.kernarg_preload_length() as usize {
-            let word = self.kernarg_bytes.get(from + 4 * k..from + 4 * k + 4);
+        for at in self.facts.preloaded(d).step_by(4) {
+            let word = self.kernarg_bytes.get(at..at + 4);
             set.put32(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes));
         }
         // System SGPRs come behind the user SGPRs, however many of those there are.

@@ -1,5 +1,7 @@
 //! What the device has to know of a processor beyond its instructions.
 
+use std::ops::Range;
+
 use luthier_isa::{Generation, Mode, Target, Wave};
 use luthier_loader::{KernelDescriptor, TargetId, descriptor};
 
@@ -82,6 +84,8 @@ pub struct Facts {
     pub sgprs: u32,
     /// Bytes of LDS that a workgroup may have.
     pub lds: u32,
+    /// SRAM-ECC is on, where a card may have it on or off.
+    pub sramecc: bool,
 }
 
 impl Facts {
@@ -104,7 +108,19 @@ impl Facts {
                 Generation::Gfx1250 => 320 << 10,
                 _ => 64 << 10,
             },
+            sramecc: true,
         }
+    }
+
+    /// The same for code that demands SRAM-ECC on or off. What demands neither finds a card that has it on.
+    #[must_use]
+    pub fn with_sramecc(self, demanded: Option<bool>) -> Facts {
+        Facts { sramecc: demanded.unwrap_or(true), ..self }
+    }
+
+    /// Whether loads into one half of a VGPR clear the other one.
+    pub fn clears_halves(&self) -> bool {
+        Mode::from(self.target).with_sramecc(Some(self.sramecc)).clears_halves()
     }
 
     pub fn generation(&self) -> Generation {
@@ -119,7 +135,7 @@ impl Facts {
     /// The processor in the wave size that a kernel's code is for.
     pub fn mode(&self, kernel: &KernelDescriptor) -> Mode {
         let wave = if self.lanes(kernel) == 32 { Wave::W32 } else { Wave::W64 };
-        Mode::new(self.target, wave).unwrap_or_else(|| self.target.into())
+        Mode::new(self.target, wave).unwrap_or_else(|| self.target.into()).with_sramecc(Some(self.sramecc))
     }
 
     /// Lanes of a kernel's waves.
@@ -155,6 +171,18 @@ impl Facts {
         } else {
             kernel.user_sgpr_count()
         }
+    }
+
+    /// The part of the arguments that the hardware puts into SGPRs, in bytes: what the length says, however large the
+    /// descriptor says that the segment is, since zero means that it does not say.
+    pub fn preloaded(&self, kernel: &KernelDescriptor) -> Range<usize> {
+        let range = kernel.preloaded_arguments(self.descriptor_generation()).unwrap_or_default();
+        range.start as usize..range.end as usize
+    }
+
+    /// Bytes behind the entry at which waves start.
+    pub fn entry_offset(&self, kernel: &KernelDescriptor) -> u64 {
+        kernel.preloaded_entry(self.descriptor_generation()).unwrap_or(0)
     }
 
     /// Whether waves begin with one block of VGPRs and ask for more: waves of 32 lanes only.

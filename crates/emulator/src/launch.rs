@@ -251,7 +251,7 @@ impl Device {
         // Compilers widen loads of arguments, of three dwords to four. Strict mode allows no more than that.
         let round = if strict.is_some() { 16 } else { 64 };
         let kernarg = allocate(&kernarg_bytes, (kernarg_bytes.len() as u64).max(1).next_multiple_of(round), true)?;
-        let facts = Facts::of(self.target());
+        let facts = Facts::of(self.target()).with_sramecc(module.object.target().sramecc);
         let cluster = dispatch::cluster(kernel, launch.cluster, launch.grid, launch.workgroup, &facts)?;
         dispatch::check_numbers(launch.grid, launch.workgroup, cluster, &facts)?;
         let mut dispatch = Dispatch {
@@ -260,7 +260,7 @@ impl Device {
             grid: launch.grid,
             workgroup: launch.workgroup,
             cluster,
-            entry: module.address(kernel.entry),
+            entry: module.address(kernel.entry).wrapping_add(facts.entry_offset(&kernel.descriptor)),
             packet: 0,
             queue: pointers.queue,
             kernarg,
@@ -268,10 +268,6 @@ impl Device {
             lds,
             private: dispatch::private_size(kernel),
         };
-        if kernel.descriptor.kernarg_preload_length() > 0 && !dispatch.facts.has_clusters() {
-            // Code before this loads the arguments, for firmware that cannot preload them. gfx1250's always can.
-            dispatch.entry += 256;
-        }
         let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
         dispatch.packet = allocate(&packet, 64, false)?;
         let waves = u64::from(dispatch.waves(launch.workgroup.iter().product::<u32>()));

@@ -256,13 +256,28 @@ impl Memory {
             Err(_) => false,
         }
     }
-    /// Whether the address was in an allocation that has been freed (not too long ago), and is in none now.
+    /// Whether an address that is in no allocation lies in the red zone of one, on either side: a quarter of the
+    /// allocation's length, 64 bytes at least and 64 KB at most.
+    fn is_beside_one(&self, address: u64) -> bool {
+        let near = |start: u64, end: u64| {
+            let zone = ((end - start) / 4).clamp(1 << 6, GUARD);
+            address.wrapping_sub(end) < zone || start.wrapping_sub(address) <= zone
+        };
+        let at = self.allocations.partition_point(|a| a.start <= address);
+        let own = &self.allocations[at.saturating_sub(1)..self.allocations.len().min(at + 1)];
+        let spans = self.host.as_ref().map_or(&[][..], |(_, spans)| spans);
+        let at = spans.partition_point(|s| s.start <= address);
+        let hosts = &spans[at.saturating_sub(1)..spans.len().min(at + 1)];
+        own.iter().any(|a| near(a.start, a.asked_end())) || hosts.iter().any(|s| near(s.start(), s.end()))
+    }
+    /// Whether the address was in an allocation that has been freed (not too long ago), and is in none now, nor beside one:
+    /// what a process gives back may lie anywhere, and an access just behind an array is the same mistake wherever it does.
     pub fn was_freed(&self, address: u64) -> bool {
         let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
         let was = freed.iter().any(|&(start, len)| address.wrapping_sub(start) < len)
             || self.heap.was_freed(address)
             || self.host().is_some_and(|host| host.was_freed(address));
-        was && self.find(address).is_none()
+        was && self.find(address).is_none() && !self.is_beside_one(address)
     }
     /// Whether there is any [`Memory::tail`].
     pub fn has_tails(&self) -> bool {
@@ -432,5 +447,27 @@ mod tests {
         assert!(m.free(a) && !m.free(a));
         assert_eq!(m.read(a, &mut out), Err(a));
         assert!(m.was_freed(a + 9) && !m.was_freed(a + 12) && !m.was_freed(b));
+    }
+
+    #[test]
+    fn what_is_beside_an_allocation_is_not_called_freed() {
+        let mut words = vec![0u64; 512].into_boxed_slice();
+        let at = words.as_mut_ptr().expose_provenance() as u64;
+        // SAFETY: the bytes outlive the memory, and nothing else uses them.
+        let part = |from: u64, len: u64| unsafe {
+            Buffer::in_place(std::ptr::with_exposed_provenance_mut((at + from) as usize), len)
+        };
+        let mut m = Memory::new();
+        // 800 bytes between two pieces that have been freed, and the same with these first.
+        for (from, len) in [(0, 400), (1200, 1600)] {
+            assert!(m.add_in_place(part(from, len), len, true) && m.free(at + from));
+        }
+        let freed = |m: &Memory| [0, 350, 1200, 1208, 1399, 1400, 2000].map(|by| m.was_freed(at + by));
+        assert_eq!(freed(&m), [true; 7]);
+        assert!(m.add_in_place(part(400, 800), 800, true));
+        // Two hundred bytes on either side are its own.
+        assert_eq!(freed(&m), [true, false, false, false, false, true, true]);
+        assert!(m.free(at + 400));
+        assert_eq!(freed(&m), [true; 7]);
     }
 }

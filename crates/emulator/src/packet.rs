@@ -174,16 +174,18 @@ impl Device {
     }
 
     fn shared(&self, packet: &Packet, mut memory: Memory) -> Result<Shared, EmuError> {
-        let preloaded = packet.descriptor.kernarg_preload_length();
-        let mut kernarg_bytes = vec![0; if preloaded == 0 { 0 } else { packet.descriptor.kernarg_size() as usize }];
-        memory.read(packet.kernarg, &mut kernarg_bytes).map_err(EmuError::Address)?;
-        let mut dispatch = Dispatch {
+        let facts = Facts::of(self.target());
+        let preloaded = facts.preloaded(&packet.descriptor);
+        let mut kernarg_bytes = vec![0; preloaded.end];
+        let (from, bytes) = (packet.kernarg + preloaded.start as u64, &mut kernarg_bytes[preloaded]);
+        memory.read(from, bytes).map_err(EmuError::Address)?;
+        let dispatch = Dispatch {
             descriptor: packet.descriptor,
-            facts: Facts::of(self.target()),
+            facts,
             grid: packet.grid,
             workgroup: packet.workgroup,
             cluster: [1; 3],
-            entry: packet.entry,
+            entry: packet.entry.wrapping_add(facts.entry_offset(&packet.descriptor)),
             packet: packet.packet,
             queue: packet.queue,
             kernarg: packet.kernarg,
@@ -191,10 +193,6 @@ impl Device {
             lds: packet.lds,
             private: packet.private.next_multiple_of(16),
         };
-        if preloaded > 0 && !dispatch.facts.has_clusters() {
-            // Code before this loads the arguments, for firmware that cannot preload them.
-            dispatch.entry += 256;
-        }
         let waves = u64::from(dispatch.waves(packet.workgroup.iter().product::<u32>())).max(1);
         let scratch_slot = dispatch.wave_scratch() * waves;
         let clusters: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();

@@ -31,6 +31,8 @@ pub enum FindingKind {
     MemoryRace,
     /// A buffer access beyond a buffer whose size its descriptor does not say.
     BufferRange,
+    /// LDS beyond the workgroup's, where reads give zeros and writes are dropped.
+    LdsBounds,
 }
 
 bitflags::bitflags! {
@@ -50,7 +52,7 @@ impl From<FindingKind> for Kinds {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 13] = [
+    pub const ALL: [FindingKind; 14] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -64,6 +66,7 @@ impl FindingKind {
         FindingKind::BarrierPlace,
         FindingKind::MemoryRace,
         FindingKind::BufferRange,
+        FindingKind::LdsBounds,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -85,6 +88,7 @@ impl FindingKind {
             FindingKind::BarrierPlace => "barrier-place",
             FindingKind::BufferRange => "buffer-range",
             FindingKind::MemoryRace => "memory-race",
+            FindingKind::LdsBounds => "lds-bounds",
         }
     }
 }

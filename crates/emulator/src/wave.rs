@@ -118,6 +118,8 @@ pub struct Wave {
     lane_mask: u64,
     /// The processor's, where an instruction of one name does not do the same on all.
     pub generation: Generation,
+    /// What a load into one half of a VGPR keeps of it, where it keeps the other half: all bits, or none.
+    pub kept: u32,
     /// Code of the scalar pair that holds the base of the wave's scratch memory.
     pub scratch_base: u8,
     /// EXEC as it was before a DPP micro-op narrowed it.
@@ -163,6 +165,7 @@ impl Wave {
             mode: Mode::default(),
             lane_mask: !0,
             generation: Generation::Gfx90a,
+            kept: 0,
             scratch_base: scalar::FLAT_SCRATCH,
             saved_exec: 0,
             pc: 0,
@@ -236,7 +239,11 @@ impl Wave {
             strict.report(kind, lane, Some(address), message);
             return Flow::Next;
         }
-        self.fault = Some(Box::new(Fault { message, lane, address: Some(address), kind: FaultKind::Memory }));
+        // Nothing but a write is refused where memory is.
+        let is_there =
+            kind == FindingKind::OutOfBounds && self.memory.find(address).is_some_and(|span| !span.writable());
+        let kind = if is_there { FaultKind::ReadOnly } else { FaultKind::Memory };
+        self.fault = Some(Box::new(Fault { message, lane, address: Some(address), kind }));
         Flow::Fault
     }
     #[inline(always)]

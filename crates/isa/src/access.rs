@@ -298,6 +298,8 @@ fn keeps_bits_by_opcode(info: &OpcodeInfo) -> bool {
         Op::VCvtPkaccumU8F32 => true,
         // Two bytes.
         Op::VAshrPkI8I32 | Op::VAshrPkU8I32 => true,
+        // The other half, where it stays.
+        Op::BufferLoadFormatD16HiX => !info.mode.clears_halves(),
         // Only the registers that M0 says.
         Op::GlobalLoadBlock | Op::ScratchLoadBlock => true,
         // Nothing, in a wave that has no other half.

@@ -67,5 +67,5 @@ pub use op::Op;
 pub use opcode::{DataType, File, Flags, Format, Modifiers, OpcodeId, OpcodeInfo, OperandInfo};
 pub use operand::Operand;
 pub use reg::{Part, Reg, RegRange, RegSet};
-pub use target::{Mode, Target, Wave};
+pub use target::{Mode, OtherHalf, Target, Wave};
 pub use wait::{Counter, Wait};

@@ -85,7 +85,10 @@ fn unpack(mode: Mode) -> Tables {
         let id = tables.opcodes.len() as u16;
         let [llvm, pseudo, mnemonic] = [1, 2, 3].map(|at| record.text(at));
         let (format, opcode) = (FORMATS[record.index(0)], record.narrow(1));
-        let operands = OPERANDS[record.index(4)];
+        let (operands, flags) = (OPERANDS[record.index(4)], FLAGS[record.index(7)]);
+        let clears = mode.clears_halves() && flags.contains(Flags::D16_PRESERVE);
+        let (operands, flags) =
+            if clears { (whole(operands), flags.difference(Flags::D16_PRESERVE)) } else { (operands, flags) };
         let keys = KEYS[record.index(3)];
         let [fixed, value, ignored] = BITS[record.index(9)];
         // Made from LLVM 22, which wants one value where the hardware and later LLVMs take any.
@@ -119,7 +122,7 @@ fn unpack(mode: Mode) -> Tables {
             operands,
             implicit_reads: REGISTERS[record.index(5)][mode.wave() as usize],
             implicit_writes: REGISTERS[record.index(6)][mode.wave() as usize],
-            flags: FLAGS[record.index(7)],
+            flags,
             places: places(generation, format),
             legality,
         });
@@ -130,6 +133,16 @@ fn unpack(mode: Mode) -> Tables {
     tables.by_op = (0..tables.opcodes.len() as u16).collect();
     tables.by_op.sort_unstable_by_key(|&id| op::rank(&tables.opcodes[usize::from(id)]));
     tables
+}
+
+/// The operands of a load into half a register that writes it whole: it reads nothing of it.
+fn whole(operands: &'static [OperandInfo]) -> &'static [OperandInfo] {
+    let whole = |operand: &OperandInfo| OperandInfo {
+        access: if operand.access.writes() { Access::Write } else { operand.access },
+        ..*operand
+    };
+    // Tables live as long as the process, and are unpacked once for a mode.
+    Box::leak(operands.iter().map(whole).collect())
 }
 
 /// The operation: the mnemonic without what tells its encoding.

@@ -84,32 +84,67 @@ impl Wave {
     }
 }
 
+/// What a load into one half of a VGPR (`ds_read_u16_d16_hi`) makes of the other half. With SRAM-ECC a register is written
+/// whole, and the other half becomes zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum OtherHalf {
+    Keeps,
+    Clears,
+    /// Cleared with SRAM-ECC on, kept with it off, which is a setting of the card.
+    BySramEcc,
+}
+
 /// A processor and the wave size that the code was compiled for. From RDNA1 on the same words mean different registers in
 /// the two sizes: a lane mask is one SGPR or two. A [`Target`] alone stands for its default size.
+///
+/// Where SRAM-ECC decides what a load into half a register writes, there is a mode for each case: see
+/// [`Mode::with_sramecc`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Mode {
     target: Target,
     wave: Wave,
+    /// Loads into one half of a VGPR clear the other one.
+    clears_halves: bool,
 }
 
 impl From<Target> for Mode {
     fn from(target: Target) -> Mode {
-        Mode { target, wave: target.default_wave() }
+        Mode { target, wave: target.default_wave(), clears_halves: target.clears_halves(None) }
     }
 }
 
 impl Mode {
     /// One past the largest [`Mode::index`].
-    pub(crate) const COUNT: usize = 2 * Target::ALL.len();
+    pub const COUNT: usize = 4 * Target::ALL.len();
 
     /// `None` if the processor does not run waves of this size.
     pub fn new(target: Target, wave: Wave) -> Option<Mode> {
-        target.waves().contains(&wave).then_some(Mode { target, wave })
+        target.waves().contains(&wave).then_some(Mode { wave, ..target.into() })
     }
 
     /// Every pair of processor and wave size.
     pub fn all() -> impl Iterator<Item = Mode> {
-        Target::ALL.iter().flat_map(|&target| target.waves().iter().map(move |&wave| Mode { target, wave }))
+        Target::ALL.iter().flat_map(|&target| target.waves().iter().map(move |&wave| Mode { wave, ..target.into() }))
+    }
+
+    /// The same for code that demands SRAM-ECC on or off, or for `None` says nothing about it.
+    ///
+    /// Code that says nothing may run on a card of either kind. What it reads is then the most that it may read: on gfx906
+    /// and gfx908 what a load leaves of a register, on gfx1250, whose cards all have ECC, nothing.
+    #[must_use]
+    pub fn with_sramecc(self, sramecc: Option<bool>) -> Mode {
+        Mode { clears_halves: self.target.clears_halves(sramecc), ..self }
+    }
+
+    /// The mode of the same processor and wave size that [`Mode::all`] has.
+    #[must_use]
+    pub fn usual(self) -> Mode {
+        self.with_sramecc(None)
+    }
+
+    /// Does a load into one half of a VGPR clear the other one?
+    pub const fn clears_halves(self) -> bool {
+        self.clears_halves
     }
 
     pub const fn target(self) -> Target {
@@ -120,8 +155,9 @@ impl Mode {
         self.wave
     }
 
-    pub(crate) const fn index(self) -> usize {
-        self.target as usize * 2 + self.wave as usize
+    /// A number below [`Mode::COUNT`], for tables.
+    pub const fn index(self) -> usize {
+        (self.target as usize * 2 + self.wave as usize) * 2 + self.clears_halves as usize
     }
 
     pub(crate) fn tables(self) -> &'static Tables {
@@ -173,6 +209,27 @@ impl Target {
     /// Has accumulation VGPRs (the matrix operations of CDNA).
     pub const fn has_agprs(self) -> bool {
         matches!(self, Target::Gfx908) || matches!(self.generation(), Generation::Gfx90a | Generation::Gfx940)
+    }
+
+    /// What a load into one half of a VGPR makes of the other half.
+    ///
+    /// Sources: LLVM's predicate D16PreservesUnusedBits, which is false where SRAM-ECC is on or not known to be off, and
+    /// its review D112635, where gfx90a was found to clear the half with ECC off, too; the CDNA5 ISA on D16 loads.
+    pub const fn other_half(self) -> OtherHalf {
+        match (self, self.generation()) {
+            (Target::Gfx906 | Target::Gfx908, _) | (_, Generation::Gfx1250) => OtherHalf::BySramEcc,
+            (_, Generation::Gfx90a | Generation::Gfx940) => OtherHalf::Clears,
+            _ => OtherHalf::Keeps,
+        }
+    }
+
+    const fn clears_halves(self, sramecc: Option<bool>) -> bool {
+        match (self.other_half(), sramecc) {
+            (OtherHalf::Keeps, _) => false,
+            (OtherHalf::Clears, _) => true,
+            (OtherHalf::BySramEcc, Some(on)) => on,
+            (OtherHalf::BySramEcc, None) => matches!(self.generation(), Generation::Gfx1250),
+        }
     }
 
     /// VGPRs that code can reach, AGPRs not counted. Of gfx1250's 1024 an instruction's fields name 256: see [`crate::msb`].

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use luthier_isa::{
     Access, AccessPlan, Field, File, Flags, Format, Inst, Mode, Op, OpcodeInfo, Operand, OperandInfo, Reg, RegAccess,
-    RegRange, Target, Wave,
+    RegRange, Wave,
 };
 
 /// Opcodes that some analysis has a rule for. The rest is [`Kind::Plain`].
@@ -126,9 +126,8 @@ pub(crate) enum MaskOp {
 
 impl Classes {
     pub(crate) fn of_mode(mode: Mode) -> &'static Classes {
-        const MODES: usize = 2 * Target::ALL.len();
-        static ALL: [OnceLock<Classes>; MODES] = [const { OnceLock::new() }; MODES];
-        ALL[mode.target() as usize * 2 + mode.wave() as usize].get_or_init(|| Classes::new(mode))
+        static ALL: [OnceLock<Classes>; Mode::COUNT] = [const { OnceLock::new() }; Mode::COUNT];
+        ALL[mode.index()].get_or_init(|| Classes::new(mode))
     }
     fn new(mode: Mode) -> Classes {
         let plans = mode.opcodes().iter().map(|_| OnceLock::new()).collect();

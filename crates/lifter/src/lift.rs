@@ -36,7 +36,7 @@ impl<'a> Code<'a> {
         // From RDNA1 on each kernel says how many lanes its waves have.
         let wave32 = object.kernels().first().map(|k| k.descriptor.enable_wavefront_size32());
         let wave = wave32.map_or(target.default_wave(), |w| if w { Wave::W32 } else { Wave::W64 });
-        let mode = Mode::new(target, wave).unwrap_or(target.into());
+        let mode = Mode::new(target, wave).unwrap_or(target.into()).with_sramecc(object.target().sramecc);
         let mut ranges: Vec<(Range<u64>, &[u8])> = Vec::new();
         for range in object.code_ranges() {
             // Sections may overlap in a hostile file; each byte counts once.

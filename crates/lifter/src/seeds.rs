@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use luthier_isa::Wave;
-use luthier_loader::{CodeObject, OriginMap};
+use luthier_loader::{CodeObject, OriginMap, descriptor::Generation};
 use rayon::prelude::*;
 
 use crate::decode::{Decoded, Pool, sweep, traverse};
@@ -12,9 +12,6 @@ use crate::flow::Draft;
 use crate::lift::Code;
 use crate::origin::REPLACED;
 use crate::{Issue, IssueKind};
-
-/// Bytes from a kernel's entry to where it starts with its arguments preloaded.
-const PRELOADED_ENTRY: u64 = 256;
 
 /// Code that one pool is worth: less is not spread over cores.
 const SHARE: u64 = 256 << 10;
@@ -75,6 +72,7 @@ fn decode_run(run: Vec<(Seed, u64)>, code: &Code<'_>) -> Vec<Draft> {
 fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<Seed> {
     let mut seeds: BTreeMap<u64, Seed> = BTreeMap::new();
     let instrumented = object.section(OriginMap::SECTION).is_some();
+    let generation = Generation::of(&object.target().processor);
     let functions = object.functions().iter().map(|f| (&f.name, f.vaddr, f.size, None));
     let kernels = object.kernels().iter().map(|k| (&k.name, k.entry, 0, Some(&k.descriptor)));
     for (name, vaddr, size, kernel) in functions.chain(kernels) {
@@ -105,9 +103,8 @@ fn seeds(object: &CodeObject, code: &Code<'_>, issues: &mut Vec<Issue>) -> Vec<S
             let wave = if descriptor.enable_wavefront_size32() { Wave::W32 } else { Wave::W64 };
             // A processor with one size only has no choice.
             seed.other_wave |= code.mode.target().waves().contains(&wave) && code.mode.wave() != wave;
-            if descriptor.kernarg_preload_length() > 0 {
-                seed.second_entry = vaddr.checked_add(PRELOADED_ENTRY);
-            }
+            let second = generation.and_then(|generation| descriptor.preloaded_entry(generation));
+            seed.second_entry = second.and_then(|second| vaddr.checked_add(second));
         }
     }
     if instrumented {

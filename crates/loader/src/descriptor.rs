@@ -443,6 +443,12 @@ impl KernelDescriptor {
         let start = self.kernarg_preload_offset() * 4;
         (generation.bit() & (GFX90A | GFX125) != 0 && length != 0).then(|| start..start + length * 4)
     }
+
+    /// Bytes from the entry to where the hardware starts a kernel whose arguments it has preloaded. In front of that, code
+    /// loads the same registers, for firmware that cannot preload; gfx125x's always can, and starts at the entry.
+    pub fn preloaded_entry(&self, generation: Generation) -> Option<u64> {
+        (generation == Generation::Gfx90a && self.kernarg_preload_length() != 0).then_some(256)
+    }
 }
 
 fn no_field(generation: Generation, name: &str) -> LoadError {

@@ -118,7 +118,9 @@ pub fn launch_facts(kernel: &Kernel) -> Value {
     });
     json!({
         "args": args,
-        "kernarg_size": kernel.descriptor.kernarg_size(),
+        // Descriptors may leave it at zero, which means that they do not say.
+        "kernarg_size": u64::from(kernel.descriptor.kernarg_size())
+            .max(metadata.and_then(|m| m.kernarg_segment_size).unwrap_or(0)),
         "group_segment": kernel.descriptor.group_segment_fixed_size(),
         "private_segment": kernel.descriptor.private_segment_fixed_size(),
         "wavefront_size": metadata.and_then(|m| m.wavefront_size),

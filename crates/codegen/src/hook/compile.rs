@@ -83,7 +83,7 @@ pub fn first_argument(mode: Mode) -> Result<u16, String> {
         return Err(format!("hooks cannot be compiled for {}: its instructions are not known", mode.target().name()));
     }
     let all = FIRST.get_or_init(|| Mode::all().map(|mode| (mode, OnceLock::new())).collect());
-    let known = all.iter().find(|(m, _)| *m == mode).ok_or("there is no such wave size")?;
+    let known = all.iter().find(|(m, _)| *m == mode.usual()).ok_or("there is no such wave size")?;
     known.1.get_or_init(|| probe(mode)).clone()
 }
 

@@ -253,6 +253,6 @@ impl Machine {
 
     /// Kernel arguments may be preloaded, so that the kernel has a second entry.
     pub fn preloads(&self, descriptor: &KernelDescriptor) -> bool {
-        matches!(family(self), Generation::Gfx90a | Generation::Gfx125) && descriptor.kernarg_preload_length() > 0
+        descriptor.preloaded_entry(family(self)).is_some()
     }
 }

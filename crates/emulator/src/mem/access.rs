@@ -171,7 +171,7 @@ fn complain(w: &mut Wave, action: Action, all: &[Bad]) -> Flow {
 
 fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad> {
     let mut bad = Vec::new();
-    let Wave { rows: file, memory, span, .. } = w;
+    let Wave { rows: file, memory, span, kept, .. } = w;
     let mut note = |lane: usize, address, what| {
         bad.push(Bad { lane: lane as u32, address, what: What::Address(what) });
     };
@@ -189,7 +189,7 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad
                     0
                 }
             };
-            out[lane] = transfer.merge(out[lane], raw);
+            out[lane] = transfer.merge(out[lane] & *kept, raw);
         }
         return bad;
     }

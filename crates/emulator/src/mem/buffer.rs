@@ -341,10 +341,7 @@ fn narrow_to_lds(w: &mut Wave, transfer: Transfer, at: &Addresses, offsets: &[u3
         }
         let to = offsets[lane];
         if w.lds.store32(to, value).is_none() {
-            let message = format!("a store to LDS at {to:#x}; the workgroup has {:#x} bytes", w.lds.len());
-            if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), to.into(), message) != Flow::Next {
-                return Flow::Fault;
-            }
+            ds::outside(w, 1 << lane, offsets);
         }
     }
     Flow::Next

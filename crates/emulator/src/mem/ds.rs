@@ -2,6 +2,11 @@
 //!
 //! Micro-op: `src[0]` address row, `src[1]` and `src[2]` data rows, `dst` destination row, `imm` the byte offset (of
 //! the first of two accesses; the second's in bits 32 and up), `imm2` an [`Encoded`] action.
+//!
+//! Beyond the workgroup's LDS reads give zeros and writes are dropped, lane by lane, which programs use for lanes that
+//! have nothing to do (AMD's ISA manuals, "Out-of-Range Behavior" and "LDS Allocation and Clamping"). A lane of several
+//! words is looked at word by word, as LDS is made of words; what a word does that straddles the end the manuals leave
+//! undefined, and here it is outside. An atomic of two words is outside if one of them is.
 
 use std::rc::Rc;
 
@@ -120,7 +125,9 @@ pub fn single(w: &mut Wave, op: &Op) -> Flow {
     offsets.iter_mut().for_each(|o| *o = o.wrapping_add(op.imm as u32));
     let exec = w.exec();
     if let Action::Atomic(atomic, ret) = encoded.action() {
-        return atomics(w, op, atomic, ret, encoded.words(), &offsets, exec);
+        let beyond = atomics(w, op, atomic, ret, encoded.words(), &offsets, exec);
+        outside(w, beyond, &offsets);
+        return Flow::Next;
     }
     let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
     let stores = matches!(encoded.action(), Action::Store(_));
@@ -139,34 +146,45 @@ pub fn double(w: &mut Wave, op: &Op) -> Flow {
     for (k, offset) in [op.imm & 0xffff_ffff, op.imm >> 32].into_iter().enumerate() {
         let (dst, data) = (op.dst + k as u16 * u16::from(words), op.src[1 + k]);
         let offsets = at(offset);
-        let flow = if let Action::Atomic(atomic, ret) = action {
+        let beyond = if let Action::Atomic(atomic, ret) = action {
             let op = Op { dst, src: [op.src[0], data, data], ..*op };
             atomics(w, &op, atomic, ret, words, &offsets, exec)
         } else {
-            access(w, action, Rows { dst, data, words }, &offsets, exec)
+            reach(w, action, Rows { dst, data, words }, &offsets, exec)
         };
-        if flow != Flow::Next {
-            return flow;
-        }
+        outside(w, beyond, &offsets);
     }
     Flow::Next
 }
 
-#[cold]
-pub(super) fn outside(w: &mut Wave, lane: usize, address: u32) -> Flow {
-    let message = format!("an access to LDS at {address:#x}; the workgroup has {:#x} bytes", w.lds.len());
-    w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address.into(), message)
+/// The lanes of a mask have accessed LDS beyond the workgroup's: strict mode tells.
+pub(super) fn outside(w: &mut Wave, mask: u64, offsets: &[u32; 64]) {
+    let len = w.lds.len();
+    let (Some(strict), false) = (&mut w.strict, mask == 0) else { return };
+    let first = mask.trailing_zeros();
+    let address = offsets[first as usize];
+    let message = format!("an access to LDS at {address:#x}; the workgroup has {len:#x} bytes");
+    strict.report(FindingKind::LdsBounds, Some(first), Some(address.into()), message);
+    let others = lanes(mask & (mask - 1)).map(|lane| (lane as u32, Some(offsets[lane].into())));
+    strict.report_more(FindingKind::LdsBounds, others);
 }
 
-/// Loads and stores (and, from FLAT, atomics) on LDS at one offset a lane.
+/// Loads and stores on LDS at one offset a lane.
 pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> Flow {
+    let beyond = reach(w, action, rows, offsets, mask);
+    outside(w, beyond, offsets);
+    Flow::Next
+}
+
+/// The same, and the atomics of FLAT. Gives the lanes that have accessed LDS beyond the workgroup's.
+pub fn reach(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) -> u64 {
     let lds = Rc::clone(&w.lds);
     let (dst, data) = (usize::from(rows.dst), usize::from(rows.data));
     let words = usize::from(rows.words);
     if !matches!(action, Action::Atomic(..)) {
         notice::lds(w, action, rows, offsets, mask);
     }
-    let mut bad = None;
+    let mut bad = 0u64;
     // What kernels do nearly always: whole words, aligned, inside.
     if matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
         && let Some(at) = lds.aligned(offsets, mask, words)
@@ -178,7 +196,7 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
                 lds.scatter(&at, k, w.row((data + k) as u16), mask);
             }
         }
-        return Flow::Next;
+        return 0;
     }
     match action {
         Action::Load(transfer) => {
@@ -186,22 +204,19 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
                 let at = offsets[lane];
                 if transfer == Transfer::Words {
                     for k in 0..words {
-                        let value = lds.load32(at.wrapping_add(4 * k as u32));
+                        // Words behind the last address are not the first ones.
+                        let value = at.checked_add(4 * k as u32).and_then(|at| lds.load32(at));
                         w.rows[dst + k].0[lane] = value.unwrap_or(0);
-                        if value.is_none() {
-                            bad.get_or_insert((lane, at));
-                        }
+                        bad |= u64::from(value.is_none()) << lane;
                     }
                 } else {
                     let raw = match transfer.bytes(1) {
                         1 => lds.load::<1>(at).map(|b| b[0].into()),
                         _ => lds.load::<2>(at).map(|b| u16::from_le_bytes(b).into()),
                     };
-                    if raw.is_none() {
-                        bad.get_or_insert((lane, at));
-                    }
+                    bad |= u64::from(raw.is_none()) << lane;
                     let out = &mut w.rows[dst].0[lane];
-                    *out = transfer.merge(*out, raw.unwrap_or(0));
+                    *out = transfer.merge(*out & w.kept, raw.unwrap_or(0));
                 }
             }
         }
@@ -211,7 +226,9 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
                 let mut done = Some(());
                 if transfer == Transfer::Words {
                     for k in 0..words {
-                        done = done.and(lds.store32(at.wrapping_add(4 * k as u32), w.rows[data + k].0[lane]));
+                        let value = w.rows[data + k].0[lane];
+                        let stored = at.checked_add(4 * k as u32).and_then(|at| lds.store32(at, value));
+                        done = done.and(stored);
                     }
                 } else {
                     let value = transfer.extract(w.rows[data].0[lane]);
@@ -220,9 +237,7 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
                         _ => lds.store(at, (value as u16).to_le_bytes()),
                     };
                 }
-                if done.is_none() {
-                    bad.get_or_insert((lane, at));
-                }
+                bad |= u64::from(done.is_none()) << lane;
             }
         }
         Action::Atomic(atomic, ret) => {
@@ -232,7 +247,7 @@ pub fn access(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mas
             return atomics(w, &op, atomic, ret, rows.words, offsets, mask);
         }
     }
-    bad.map_or(Flow::Next, |(lane, at)| outside(w, lane, at))
+    bad
 }
 
 /// What an atomic makes of a word in LDS. Additions there respect the denormal mode, though not the rounding mode.
@@ -261,7 +276,8 @@ pub(super) fn combine64(m: Mode, atomic: Atomic, old: u64, data: u64, second: u6
     atomic.apply64(old, data, second)
 }
 
-fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets: &[u32; 64], mask: u64) -> Flow {
+/// Gives the lanes that have accessed LDS beyond the workgroup's.
+fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets: &[u32; 64], mask: u64) -> u64 {
     let lds = Rc::clone(&w.lds);
     // Compare-and-swap has what to compare with first, until RDNA3.
     let (data, second) = match atomic {
@@ -270,6 +286,7 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
     };
     let second = if atomic.two_operands() { second } else { data };
     notice::lds(w, Action::Atomic(atomic, ret), Rows { dst: op.dst, data, words }, offsets, mask);
+    let mut bad = 0u64;
     for lane in lanes(mask) {
         let at = offsets[lane];
         let old = if words == 1 {
@@ -285,12 +302,8 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
                 lds.store(at, combine64(w.mode, atomic, old, pair(data), pair(second)).to_le_bytes());
             })
         };
-        let Some(old) = old else {
-            if outside(w, lane, at) != Flow::Next {
-                return Flow::Fault;
-            }
-            continue;
-        };
+        bad |= u64::from(old.is_none()) << lane;
+        let old = old.unwrap_or(0);
         if ret {
             w.row_mut(op.dst).0[lane] = old as u32;
             if words == 2 {
@@ -298,7 +311,7 @@ fn atomics(w: &mut Wave, op: &Op, atomic: Atomic, ret: bool, words: u8, offsets:
             }
         }
     }
-    Flow::Next
+    bad
 }
 
 /// `ds_append` and `ds_consume`: a counter goes up or down by the number of active lanes.
@@ -309,11 +322,12 @@ fn count(w: &mut Wave, op: &Op, sign: i32) -> Flow {
     let by = exec.count_ones() as i32 * sign;
     let (one, rows) = (exec & exec.wrapping_neg(), Rows { dst: op.dst, data: op.dst, words: 1 });
     notice::lds(w, Action::Atomic(Atomic::Add, true), rows, &[at; 64], one);
-    let Some(old) = w.lds.load32(at) else {
-        return outside(w, 0, at);
-    };
-    w.lds.store32(at, old.wrapping_add_signed(by));
-    w.write(op.dst, &crate::wave::Row([old; 64]));
+    let old = w.lds.load32(at);
+    match old {
+        Some(old) => drop(w.lds.store32(at, old.wrapping_add_signed(by))),
+        None => outside(w, one, &[at; 64]),
+    }
+    w.write(op.dst, &crate::wave::Row([old.unwrap_or(0); 64]));
     Flow::Next
 }
 

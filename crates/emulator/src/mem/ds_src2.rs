@@ -67,22 +67,18 @@ pub fn src2(w: &mut Wave, op: &Op) -> Flow {
         }
         let mode = w.mode;
         let read = |at: u32| match words {
-            1 => lds.load32(at).map(u64::from).ok_or(at),
-            _ => lds.load(at).map(u64::from_le_bytes).ok_or(at),
+            1 => lds.load32(at).map(u64::from),
+            _ => lds.load(at).map(u64::from_le_bytes),
         };
-        let done = read(from[lane]).and_then(|data| {
-            let old = read(to[lane])?;
-            if words == 1 {
-                lds.store32(to[lane], combine32(mode, atomic, old as u32, data as u32, 0));
-            } else {
-                lds.store(to[lane], combine64(mode, atomic, old, data, 0).to_le_bytes());
-            }
-            Ok(())
-        });
-        if let Err(at) = done
-            && outside(w, lane, at) != Flow::Next
-        {
-            return Flow::Fault;
+        let (data, old) = (read(from[lane]), read(to[lane]));
+        for (at, _) in [(from[lane], data), (to[lane], old)].into_iter().filter(|(_, found)| found.is_none()) {
+            outside(w, 1 << lane, &[at; 64]);
+        }
+        let (Some(old), data) = (old, data.unwrap_or(0)) else { continue };
+        if words == 1 {
+            lds.store32(to[lane], combine32(mode, atomic, old as u32, data as u32, 0));
+        } else {
+            lds.store(to[lane], combine64(mode, atomic, old, data, 0).to_le_bytes());
         }
     }
     Flow::Next

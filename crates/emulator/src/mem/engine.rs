@@ -91,28 +91,32 @@ fn copy(w: &mut Wave, piece: Piece, loads: bool) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Moves pieces; of those that cannot be moved, the first is told.
+/// Moves pieces; of those that memory does not have, the first is told. Those that LDS does not have are not moved: the
+/// lane is as if it were off (AMD's ISA manuals, "Memory Violations").
 pub fn copy_all(w: &mut Wave, pieces: &[LanePiece], loads: bool) -> Flow {
     let mut wrong = None;
     for &(lane, piece) in pieces {
-        if let Err(what) = copy(w, piece, loads) {
-            wrong.get_or_insert((lane, what));
+        match copy(w, piece, loads) {
+            Ok(()) => {}
+            Err(Wrong::Lds(at)) => beyond_lds(w, lane, at, loads),
+            Err(Wrong::Memory(at, bad)) => drop(wrong.get_or_insert((lane, at, bad))),
         }
     }
-    let (from, to) = if loads { ("load from", "store to") } else { ("store to", "load from") };
-    match wrong {
-        None => Flow::Next,
-        Some((lane, Wrong::Lds(at))) => {
-            let message = format!("a {to} LDS at {at:#x}; the workgroup has {:#x} bytes", w.lds.len());
-            w.bad_access(FindingKind::OutOfBounds, lane, at, message)
-        }
-        Some((lane, Wrong::Memory(at, bad))) => {
-            let where_to = match bad {
-                BadAddress::Unmapped => "in no allocation",
-                BadAddress::ReadOnly => "read-only",
-            };
-            let message = format!("a {from} {at:#x}, which is {where_to}");
-            w.bad_access(FindingKind::OutOfBounds, lane, at, message)
-        }
-    }
+    let Some((lane, at, bad)) = wrong else { return Flow::Next };
+    let verb = if loads { "load from" } else { "store to" };
+    let where_to = match bad {
+        BadAddress::Unmapped => "in no allocation",
+        BadAddress::ReadOnly => "read-only",
+    };
+    let message = format!("a {verb} {at:#x}, which is {where_to}");
+    w.bad_access(FindingKind::OutOfBounds, lane, at, message)
+}
+
+#[cold]
+fn beyond_lds(w: &mut Wave, lane: Option<u32>, at: u64, loads: bool) {
+    let len = w.lds.len();
+    let Some(strict) = &mut w.strict else { return };
+    let verb = if loads { "store to" } else { "load from" };
+    let message = format!("a {verb} LDS at {at:#x}; the workgroup has {len:#x} bytes");
+    strict.report(FindingKind::LdsBounds, lane, Some(at), message);
 }

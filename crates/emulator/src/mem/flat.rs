@@ -176,7 +176,26 @@ pub fn flat(w: &mut Wave, op: &Op) -> Flow {
     }
     if flow == Flow::Next && shared != 0 {
         let offsets = std::array::from_fn(|i| at.lane[i] as u32);
-        flow = super::ds::access(w, encoded.action(), rows, &offsets, shared);
+        let beyond = super::ds::reach(w, encoded.action(), rows, &offsets, shared);
+        flow = beyond_lds(w, beyond, &at.lane);
+    }
+    flow
+}
+
+/// Lanes' addresses are in the aperture of LDS, but beyond the workgroup's. For FLAT the hardware checks that and reports a
+/// memory violation (AMD's RDNA3 manual, "Flat Addressing"; HSA's description of that exception), as for any address
+/// that leads nowhere.
+fn beyond_lds(w: &mut Wave, beyond: u64, addresses: &[u64; 64]) -> Flow {
+    if beyond == 0 {
+        return Flow::Next;
+    }
+    let lane = beyond.trailing_zeros();
+    let (address, len) = (addresses[lane as usize], w.lds.len());
+    let message = format!("an access to LDS at {:#x}; the workgroup has {len:#x} bytes", address as u32);
+    let flow = w.bad_access(FindingKind::OutOfBounds, Some(lane), address, message);
+    if let Some(strict) = &mut w.strict {
+        let others = lanes(beyond & (beyond - 1)).map(|lane| (lane as u32, Some(addresses[lane])));
+        strict.report_more(FindingKind::OutOfBounds, others);
     }
     flow
 }
@@ -340,8 +359,13 @@ pub fn bytewise(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: impl
         let words: [u32; 4] = std::array::from_fn(|k| u32::from_le_bytes(bytes.as_chunks().0[k]));
         if !is_store {
             for k in 0..size.div_ceil(4) as u16 {
+                let kept = w.kept;
                 let out = &mut w.row_mut(rows.dst + k).0[lane];
-                *out = if transfer == Transfer::Words { words[usize::from(k)] } else { transfer.merge(*out, words[0]) };
+                *out = if transfer == Transfer::Words {
+                    words[usize::from(k)]
+                } else {
+                    transfer.merge(*out & kept, words[0])
+                };
             }
         }
     }

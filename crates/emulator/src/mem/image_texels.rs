@@ -2,8 +2,8 @@
 //!
 //! DST_SEL says for each component of the instruction which one of the format it is; a store goes the other way (Mesa
 //! and PAL describe images whose components are swapped so, and rocjitsu stores them so). DMASK says which components have
-//! registers, in order; with D16 two share one. What the upper half of a register gets that has but one is not
-//! documented: it stays, and is undefined in strict mode.
+//! registers, in order; with D16 two share one. What the upper half of a register gets that has but one is zero with
+//! SRAM-ECC, and else not documented: it stays, and is undefined in strict mode.
 
 use super::access::{Addresses, Rows};
 use super::image::{Image, Layout};
@@ -69,8 +69,9 @@ fn format_of(form: Form, layout: &Layout, image: &Image, texel: Texel) -> Result
 /// Puts a component into its register.
 fn put(w: &mut Wave, op: &Op, form: Form, k: usize, lane: usize, value: u32) {
     let (row, shift) = register(form, k);
+    let kept = if shift == 0 { w.kept } else { !0 };
     let out = &mut w.row_mut(op.dst + row).0[lane];
-    *out = if form.has(Form::D16) { *out & !(0xffff << shift) | (value & 0xffff) << shift } else { value };
+    *out = if form.has(Form::D16) { *out & kept & !(0xffff << shift) | (value & 0xffff) << shift } else { value };
 }
 
 /// Whoever watches the launch hears of the access.
@@ -91,7 +92,7 @@ fn watch(w: &mut Wave, stores: bool, bytes: u64, at: &Addresses) {
 /// The upper half of the last register of an odd number of halves.
 fn leave_half(w: &mut Wave, op: &Op, form: Form) {
     let count = form.dmask().count_ones() as u16;
-    if form.has(Form::D16) && !count.is_multiple_of(2) {
+    if form.has(Form::D16) && !count.is_multiple_of(2) && w.kept != 0 {
         let exec = w.exec();
         strict::upper_half(w, op.dst + count / 2, exec);
     }

@@ -46,11 +46,8 @@ fn arrive_at(w: &mut Wave, at: u32, lane: Option<u32>, by: u64) -> Result<Option
         };
     }
     let Some(old) = lds.load(at).map(u64::from_le_bytes) else {
-        let message = format!("a barrier in LDS at {at:#x}; the workgroup has {:#x} bytes", lds.len());
-        return match w.bad_access(FindingKind::OutOfBounds, lane, at.into(), message) {
-            Flow::Next => Ok(None),
-            flow => Err(flow),
-        };
+        super::ds::outside(w, 1 << lane.unwrap_or(0), &[at; 64]);
+        return Ok(None);
     };
     let (new, ends) = arrive(old, by).map_err(|message| w.fault(FaultKind::Unsupported, message))?;
     lds.store(at, new.to_le_bytes());

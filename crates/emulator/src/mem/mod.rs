@@ -41,11 +41,11 @@ pub enum Transfer {
     I8,
     U16,
     I16,
-    /// Into the low half of the destination, keeping the high one.
+    /// Into the low half of the destination, keeping the high one, or clearing it: see [`Wave::kept`].
     U8Lo,
     I8Lo,
     B16Lo,
-    /// Into the high half, keeping the low one.
+    /// Into the high half, keeping or clearing the low one.
     U8Hi,
     I8Hi,
     B16Hi,
@@ -60,7 +60,7 @@ impl Transfer {
             Transfer::U16 | Transfer::I16 | Transfer::B16Lo | Transfer::B16Hi => 2,
         }
     }
-    /// What a sub-word load makes of the destination's `old` value.
+    /// What a sub-word load makes of what is kept of the destination's value.
     #[inline(always)]
     pub const fn merge(self, old: u32, raw: u32) -> u32 {
         match self {

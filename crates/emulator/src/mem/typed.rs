@@ -69,12 +69,15 @@ impl Shape {
     fn d16(self) -> bool {
         self.0 & Shape::D16 != 0
     }
+    fn is_high(self) -> bool {
+        self.0 & Shape::HIGH != 0
+    }
     fn components(self) -> usize {
         (self.0 >> 4 & 15) as usize
     }
     /// The register and the shift of component `k`.
     fn place(self, k: usize) -> (u16, u32) {
-        match (self.d16(), self.0 & Shape::HIGH != 0) {
+        match (self.d16(), self.is_high()) {
             (false, _) => (k as u16, 0),
             (true, true) => (0, 16),
             (true, false) => (k as u16 / 2, 16 * (k as u32 % 2)),
@@ -180,8 +183,9 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
                     Err(what) => return refuse(w, what),
                 };
                 let (register, shift) = shape.place(k);
+                let kept = if shift == 0 || shape.is_high() { w.kept } else { !0 };
                 let out = &mut w.row_mut(op.dst + register).0[lane];
-                *out = if shape.d16() { *out & !(0xffff << shift) | value << shift } else { value };
+                *out = if shape.d16() { *out & kept & !(0xffff << shift) | value << shift } else { value };
             }
         } else if is_inside {
             let mut data = 0;
@@ -226,8 +230,10 @@ pub fn to_lds(w: &mut Wave, op: &Op) -> Flow {
     let piece = |lane: usize| (Some(lane as u32), Piece { lds: offsets[lane].into(), global: None, len: 4 });
     strict::transfer(w, Engine::Direct, &lanes(exec).map(piece).collect::<Vec<_>>(), true);
     engine::later(w, Engine::Direct, move |w| {
-        let lost = lanes(exec).filter(|&lane| w.lds.store32(offsets[lane], loaded[lane]).is_none()).last();
-        lost.map_or(Flow::Next, |lane| ds::outside(w, lane, offsets[lane]))
+        let is_lost = |lane: &usize| w.lds.store32(offsets[*lane], loaded[*lane]).is_none();
+        let lost = lanes(exec).filter(is_lost).fold(0, |all, lane| all | 1 << lane);
+        ds::outside(w, lost, &offsets);
+        Flow::Next
     })
 }
 

@@ -428,6 +428,7 @@ fn memory_rule(inst: &Inst) -> Rule {
         return Rule::Any;
     }
     let keeps_half = match () {
+        () if info.mode.clears_halves() => None,
         () if base.contains("_d16_hi") && !base.contains("store") => Some(0xffff),
         () if base.contains("_d16") && !base.contains("store") => Some(0xffff_0000),
         () => None,

@@ -20,7 +20,7 @@ mod within;
 
 use std::sync::OnceLock;
 
-use crate::{Inst, Mode, OpcodeInfo, Reg, RegRange, RegSet, Target};
+use crate::{Inst, Mode, OpcodeInfo, Reg, RegRange, RegSet};
 
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
@@ -59,7 +59,7 @@ struct Here {
 
 impl Here {
     fn of(mode: Mode) -> &'static Here {
-        static ALL: [OnceLock<Here>; 2 * Target::ALL.len()] = [const { OnceLock::new() }; 2 * Target::ALL.len()];
+        static ALL: [OnceLock<Here>; Mode::COUNT] = [const { OnceLock::new() }; Mode::COUNT];
         ALL[mode.index()].get_or_init(|| {
             let rules: Vec<&Rule> = RULES.iter().filter(|rule| (rule.on)(mode.target(), mode.wave())).collect();
             let wanted = |first: &First| rules.iter().any(|rule| rule.first == *first);
