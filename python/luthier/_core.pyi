@@ -859,8 +859,8 @@ def instrument(
     - ``hooks``: tree (JSON) and source file. ``assembly``: texts to insert.
     - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
       ``{"variable": {"symbol": name, "offset": n}}``, ``{"counter": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
-      ``{"old": ...}``, ``"address"``, ``"access_width"``, ``"access_kind"``, ``"access_direction"``, ``"pc"``,
-      ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
+      ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
+      ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
     - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
     - ``insertions``: records of :data:`luthier.places.RECORD`.
     - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded

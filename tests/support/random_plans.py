@@ -69,7 +69,7 @@ class RandomPlan(lt.Tool):
         kinds = ["tick", "tick", "sum_up", "literal", "special"]
         kinds += ["scribble", "fraction"] if vectors else []
         kinds += ["scalar"] if scalars else []
-        kinds += ["old"] if plain and instr.falls_through else []
+        kinds += ["old"] if vectors or scalars else []
         kinds += ["where", "reached"] if instr.access_count else []
         match choose.choice(kinds):
             case "tick":

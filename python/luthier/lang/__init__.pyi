@@ -25,7 +25,8 @@ from .types import Type as Type
 __all__ = [
     "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "Array", "InOut", "Pointer", "Scalar",
     "Type", "ElementType", "array", "bool_", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr",
-    "u8", "u16", "u32", "u64", "exec_mask", "active_lanes", "lane_id", "clock", "trap", "popcount", "ctz",
+    "u8", "u16", "u32", "u64", "exec_mask", "active_lanes", "lane_id", "clock", "realtime", "access_in_range", "trap",
+    "popcount", "ctz",
     "clz", "ballot", "readfirstlane", "readlane", "sqrt", "floor", "fma", "abs", "min", "max", "atomic_add", "atomic_and",
     "atomic_or", "atomic_xor", "atomic_min", "atomic_max", "atomic_exchange", "atomic_cas", "wave_atomic_add",
 ]  # fmt: skip
@@ -81,7 +82,14 @@ def lane_id() -> int:
     """The lane's number in the wave, from 0."""
 
 def clock() -> int:
-    """The shader engine's cycle counter (s_memtime)."""
+    """A count of cycles of 64 bits, which never goes back within a wave (docs/hooks.md says what counts on which processor)."""
+
+def realtime() -> int:
+    """A count of 64 bits whose frequency never changes: 100 MHz, on CDNA2 25 MHz."""
+
+def access_in_range() -> bool:
+    """Whether the instruction's access is made: false in lanes that are outside of their buffer, in whole or in part, where
+    hardware reads zero and writes nothing. True where nothing bounds the access but the memory itself."""
 
 def trap() -> None:
     """Stops the wave (s_trap 2): the dispatch fails."""
