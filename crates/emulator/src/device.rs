@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use luthier_isa::Target;
+use luthier_isa::{Inst, Target};
 use luthier_loader::link::{ObjectId, Region};
 use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
@@ -87,6 +87,13 @@ impl Module {
     /// Whether the instruction at an address of the module is the application's.
     pub fn is_application(&self, address: u64) -> bool {
         self.origins.as_ref().is_none_or(|o| o.is_application(address.wrapping_sub(self.base)))
+    }
+
+    /// The application's instruction that the one at an address of the module stands for, if that is another operation.
+    pub fn original(&self, address: u64, stands: &Inst) -> Option<Inst> {
+        let words = self.origins.as_ref()?.original_words(address.wrapping_sub(self.base))?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        Inst::decode(stands.info().mode, &bytes).ok()
     }
 }
 

@@ -351,7 +351,9 @@ impl Device {
                     *by_address.entry(vaddr(pc)).or_insert(0) += count;
                 }
                 report.instructions += count;
-                if owner(pc).is_none_or(|m| m.is_application(pc)) {
+                let owner = owner(pc);
+                if owner.is_none_or(|m| m.is_application(pc)) {
+                    let name = owner.and_then(|m| m.original(pc, inst)).map_or(name, |i| i.info().mnemonic);
                     *app_counts.entry(name).or_insert(0) += count;
                     report.app_instructions += count;
                 }

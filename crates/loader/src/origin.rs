@@ -4,18 +4,22 @@
 //! instruction exactly one new instruction stands for it; the map has that pair of addresses. Code outside every
 //! instrumented range is the application's own, unmoved.
 //!
-//! Encoding (section `.luthier.origin`): the bytes `LORG`, a version byte 1, then LEB128 numbers. The count of ranges;
+//! Some stand-ins are another operation than the original: a hint that does not hold any more is an `s_nop`, a call through
+//! a register an `s_call_b64`. Of these the map has the original's words as well, so that it can be counted as itself.
+//!
+//! Encoding (section `.luthier.origin`): the bytes `LORG`, a version byte 2, then LEB128 numbers. The count of ranges;
 //! for each range its start less the last range's end, its length, and its count of pairs; for each pair the new
 //! address less the last new one (the range's start at first), shifted left by one. The low bit is 0 when the original
 //! address went on by just as much, else 1 and a zigzag number follows: how much the original went on. Where nothing is
-//! inserted an instruction takes one byte.
+//! inserted an instruction takes one byte. Behind the ranges the count of stand-ins of another operation; for each its
+//! address less the last one's, the count of the original's words (1 to 5), and the words.
 
 use std::ops::Range;
 
 use crate::LoadError;
 use crate::leb::{Bad, Input, put};
 
-const MAGIC: &[u8; 5] = b"LORG\x01";
+const MAGIC: &[u8; 5] = b"LORG\x02";
 
 /// Instrumented code, `new` addresses, and the pairs that lie in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +35,11 @@ pub struct OriginRange {
 pub struct OriginMap {
     ranges: Vec<OriginRange>,
     pairs: Vec<(u64, u64)>,
+    others: Vec<(u64, Vec<u32>)>,
 }
+
+/// An instruction has no more words.
+const MOST_WORDS: u64 = 5;
 
 impl OriginMap {
     /// The name of the section that holds it.
@@ -45,6 +53,11 @@ impl OriginMap {
     /// outside of the instrumented ranges.
     pub fn origin(&self, vaddr: u64) -> Option<u64> {
         self.pairs.binary_search_by_key(&vaddr, |pair| pair.0).ok().map(|index| self.pairs[index].1)
+    }
+
+    /// The words of the original instruction, where the one at `vaddr` stands for it and is another operation.
+    pub fn original_words(&self, vaddr: u64) -> Option<&[u32]> {
+        self.others.binary_search_by_key(&vaddr, |other| other.0).ok().map(|index| &*self.others[index].1)
     }
 
     /// Whether `vaddr` lies in instrumented code.
@@ -95,14 +108,22 @@ impl OriginMap {
                 (new, original) = (next_new, next_original);
             }
         }
+        put(&mut out, self.others.len() as u64);
+        let mut last = 0;
+        for (address, words) in &self.others {
+            put(&mut out, address - last);
+            put(&mut out, words.len() as u64);
+            words.iter().for_each(|word| put(&mut out, u64::from(*word)));
+            last = *address;
+        }
         out
     }
 
-    /// Refuses whatever `encode` does not write. Memory is bounded by 16 times the input.
+    /// Refuses whatever `encode` does not write. Memory is bounded by 32 times the input.
     pub fn decode(bytes: &[u8]) -> Result<OriginMap, LoadError> {
         let body = bytes.strip_prefix(MAGIC).ok_or(LoadError::BadOriginMap {
             offset: 0,
-            reason: "it does not start with LORG and version 1; it was written by another version",
+            reason: "it does not start with LORG and version 2; it was written by another version",
         })?;
         let bad = |(offset, reason)| LoadError::BadOriginMap { offset: offset + MAGIC.len(), reason };
         OriginMap::read(&mut Input::new(body)).map_err(bad)
@@ -140,6 +161,23 @@ impl OriginMap {
             map.ranges.push(OriginRange { start, end: range_end, pairs: first_pair..map.pairs.len() });
             end = range_end;
         }
+        let mut last = 0;
+        for index in 0..input.count()? {
+            let address = input.step(last, "the address of a stand-in overflows")?;
+            if index != 0 && address == last || map.origin(address).is_none() {
+                return Err(input.bad("a stand-in of another operation that stands for nothing, or comes twice"));
+            }
+            let count = input.number()?;
+            if !(1..=MOST_WORDS).contains(&count) {
+                return Err(input.bad("an instruction of no words, or of too many"));
+            }
+            let mut words = Vec::with_capacity(count as usize);
+            for _ in 0..count {
+                words.push(input.small()?);
+            }
+            map.others.push((address, words));
+            last = address;
+        }
         if !input.is_empty() {
             return Err(input.bad("bytes after the end"));
         }
@@ -152,6 +190,7 @@ impl OriginMap {
 pub struct OriginMapBuilder {
     ranges: Vec<(u64, u64)>,
     pairs: Vec<(u64, u64)>,
+    others: Vec<(u64, Vec<u32>)>,
 }
 
 impl OriginMapBuilder {
@@ -164,6 +203,12 @@ impl OriginMapBuilder {
     /// The instruction at `new` stands for the one at `original`.
     pub fn push(&mut self, new: u64, original: u64) -> &mut Self {
         self.pairs.push((new, original));
+        self
+    }
+
+    /// The instruction at `new`, which stands for another, is not of its operation: the original has these words.
+    pub fn other(&mut self, new: u64, words: &[u32]) -> &mut Self {
+        self.others.push((new, words.to_vec()));
         self
     }
 
@@ -196,6 +241,14 @@ impl OriginMapBuilder {
         if next != self.pairs.len() {
             return Err(bad("an address outside of every instrumented range"));
         }
-        Ok(OriginMap { ranges, pairs: self.pairs })
+        self.others.sort_unstable();
+        let map = OriginMap { ranges, pairs: self.pairs, others: self.others };
+        let stands = |(address, words): &(u64, Vec<u32>)| {
+            map.origin(*address).is_some() && (1..=MOST_WORDS).contains(&(words.len() as u64))
+        };
+        if !map.others.iter().all(stands) || map.others.windows(2).any(|w| w[0].0 == w[1].0) {
+            return Err(bad("a stand-in of another operation that stands for nothing, or comes twice"));
+        }
+        Ok(map)
     }
 }

@@ -24,6 +24,25 @@ fn lookups_tell_original_inserted_and_outside() {
 }
 
 #[test]
+fn a_stand_in_of_another_operation_has_the_originals_words() {
+    let mut builder = OriginMap::builder();
+    builder.range(0x1000, 0x1010).push(0x1000, 0x200).push(0x1008, 0x208);
+    builder.other(0x1008, &[0xbeb6_0003]);
+    let map = builder.clone().finish().unwrap();
+    assert_eq!(map.original_words(0x1008), Some(&[0xbeb6_0003][..]));
+    assert_eq!([map.original_words(0x1000), map.original_words(0x1004)], [None, None]);
+    assert_eq!(OriginMap::decode(&map.encode()).unwrap(), map);
+    for wrong in [(0x1004, 1), (0x1000, 0), (0x1000, 6), (0x1008, 1)] {
+        let refused = builder.clone().other(wrong.0, &vec![7; wrong.1]).finish();
+        assert!(refused.unwrap_err().to_string().contains("stand-in"), "{wrong:?}");
+    }
+    let mut bytes = map.encode();
+    let last = bytes.len() - 1;
+    bytes.truncate(last);
+    assert!(OriginMap::decode(&bytes).is_err());
+}
+
+#[test]
 fn impossible_maps_are_refused() {
     let with = |edit: fn(&mut OriginMapBuilder) -> &mut OriginMapBuilder| {
         let mut builder = OriginMap::builder();
