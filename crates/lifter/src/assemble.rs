@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::class::Kind;
 use crate::decode::Pool;
 use crate::flow::Draft;
-use crate::lift::{Code, call_target};
+use crate::lift::{Code, call_target, starts_with_padding};
 use crate::live::{Models, NARROW, Summaries, WIDE, is_narrow};
 use crate::pcrel::{PcValue, pair};
 use crate::place::{Place, Places};
@@ -78,11 +78,13 @@ pub(crate) fn assemble(
     };
     p.succ_start.push(0);
     let mut parts = Parts::default();
+    let falls: Vec<bool> = drafts.iter().flat_map(|d| &d.flow.exits).map(|exit| exit.falls).collect();
     for (index, draft) in drafts.into_iter().enumerate() {
         add(&mut p, &mut parts, FuncId(index as u32), draft, &function_at, &place_of);
     }
     Pool { insts: p.insts, offsets: p.offsets, roles: p.roles } = parts.join();
     connect_back(&mut p);
+    crate::ends::prune(&mut p, &falls, |vaddr| !starts_with_padding(code, vaddr));
     p.wild_jumps = has_wild_jumps(&p);
     match is_narrow(code.mode.target()) {
         true => settle_calls::<NARROW>(&mut p, places),

@@ -40,6 +40,7 @@ mod class;
 mod clobbers;
 mod decode;
 mod dominators;
+mod ends;
 pub mod error;
 mod exec;
 pub mod export;

@@ -217,7 +217,7 @@ fn discover(drafts: &mut Vec<Draft>, dirty: &mut Vec<bool>, code: &Code<'_>) -> 
     new
 }
 
-fn starts_with_padding(code: &Code<'_>, vaddr: u64) -> bool {
+pub(crate) fn starts_with_padding(code: &Code<'_>, vaddr: u64) -> bool {
     word_at(code, vaddr).is_none_or(is_padding)
 }
 

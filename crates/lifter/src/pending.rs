@@ -224,10 +224,16 @@ pub struct PendingLoads<'a> {
     program: &'a Program,
     first: BlockId,
     at_start: Vec<InFlight>,
+    /// Instructions that do not run after all; ascending.
+    absent: Rc<[InstrId]>,
 }
 
 impl<'a> PendingLoads<'a> {
     pub fn of(program: &'a Program, func: FuncId) -> PendingLoads<'a> {
+        PendingLoads::without(program, func, Rc::default())
+    }
+    /// The same where these instructions of the function, by number, do not run: neither their loads nor their waits.
+    pub fn without(program: &'a Program, func: FuncId, absent: Rc<[InstrId]>) -> PendingLoads<'a> {
         let function = program.function(func);
         let (blocks, first) = (function.blocks, function.blocks.first);
         let index = |b: BlockId| (b.0 - first.0) as usize;
@@ -258,7 +264,7 @@ impl<'a> PendingLoads<'a> {
         while let Some(at) = work.pop_first() {
             let Some(mut state) = states[at].clone() else { continue };
             let block = first.offset(at as u32);
-            step_block(program, func, block, &mut state, |_, _, _| {});
+            step_block(program, func, block, &absent, &mut state, |_, _, _| {});
             for &succ in program.succs(block) {
                 let changed = match &mut states[index(succ)] {
                     Some(old) => old.merge(&state),
@@ -273,12 +279,12 @@ impl<'a> PendingLoads<'a> {
             }
         }
         // What nothing reaches does not run.
-        PendingLoads { program, first, at_start: states.into_iter().map(Option::unwrap_or_default).collect() }
+        PendingLoads { program, first, at_start: states.into_iter().map(Option::unwrap_or_default).collect(), absent }
     }
     fn walk(&self, block: BlockId, each: impl FnMut(InstrId, &InFlight, bool)) -> InFlight {
         let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
         let func = self.program.block(block).func;
-        step_block(self.program, func, block, &mut state, each);
+        step_block(self.program, func, block, &self.absent, &mut state, each);
         state
     }
     /// What is under way before every instruction of a block, in order, and at its end. One walk over the block: use this
@@ -314,6 +320,7 @@ fn step_block(
     p: &Program,
     func: FuncId,
     block: BlockId,
+    absent: &[InstrId],
     state: &mut InFlight,
     mut each: impl FnMut(InstrId, &InFlight, bool),
 ) {
@@ -321,6 +328,7 @@ fn step_block(
     for i in p.block(block).instrs.iter() {
         each(i, state, changed);
         changed = match p.kind(i) {
+            _ if absent.binary_search(&i).is_ok() => false,
             Kind::CallDirect | Kind::Swappc => state.merge(p.left_by_component(func)),
             _ => state.step(p.inst(i)),
         };

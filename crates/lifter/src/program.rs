@@ -68,7 +68,8 @@ pub enum Terminator {
     UnknownJump,
     /// `s_endpgm` and its kin.
     End,
-    /// `s_trap`: the trap handler may look at everything, and may or may not come back.
+    /// `s_trap`: the trap handler may look at everything, and may or may not come back. `s_trap 2`, which is LLVM's, stops
+    /// the program.
     Trap,
     /// An instruction whose flow is not modelled: fork and join.
     Unsupported,
@@ -277,6 +278,11 @@ impl Program {
         let from = self.exits.partition_point(|e| e.block < block);
         let to = self.exits.partition_point(|e| e.block <= block);
         &self.exits[from..to]
+    }
+    /// Control may go on behind the block's last instruction, or where that leads to. Not behind a call that never comes
+    /// back, with which a function ends.
+    pub fn goes_on(&self, block: BlockId) -> bool {
+        !self.succs(block).is_empty() || !self.exits_of(block).is_empty()
     }
     /// Something may hold the function's address, so that any unresolved call may reach it.
     pub fn is_address_taken(&self, id: FuncId) -> bool {

@@ -28,6 +28,10 @@ pub(crate) fn effects(inst: &Inst, role: Role, classes: &Classes, modes: Modes, 
         exec => sink.exec(exec),
     }
     match kind {
+        // The program stops; where the queue is told of, that is in the first two.
+        Kind::Trap if crate::ends::is_llvm_trap(inst) => {
+            return sink.read_set(&[Reg::sgpr(0), Reg::sgpr(1)].into_iter().collect());
+        }
         // The handler, and the debugger behind it, see everything.
         Kind::Trap | Kind::Unsupported => return sink.read_set(super::all_units(classes.mode.target())),
         Kind::ScalarRelative => sink.read_set(&scalars()),
