@@ -33,6 +33,9 @@ pub enum CodegenError {
     Counter { name: String, symbol: String, offset: u64 },
     #[error("the origin map could not be written: {0}")]
     Origin(luthier_loader::LoadError),
+    /// An insertion that was lost on the way, or counted twice: a mistake of ours, which must not look like a result.
+    #[error("insertion {insertion}, at {address:#x}, was {what}: this is a mistake in Luthier")]
+    Lost { insertion: usize, address: u64, what: &'static str },
     #[error("the splice checker found {} wrong placements; the first, at {:#x}: {}", .0.len(), .0[0].address, .0[0])]
     Check(Vec<crate::check::Violation>),
 }

@@ -61,8 +61,9 @@ pub fn can_instrument(processor: &str) -> bool {
 /// - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
 ///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
 /// - ``calling_convention``: hooks are placed as calls by the C calling convention.
+/// - ``kernels``: those that the insertions are for; others run the code that they ran. None for all.
 #[pyfunction]
-#[pyo3(signature = (program, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None, calling_convention=false))]
+#[pyo3(signature = (program, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None, calling_convention=false, kernels=None))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
@@ -76,6 +77,7 @@ pub fn instrument<'py>(
     check: bool,
     beside: Option<(u64, Vec<u64>)>,
     calling_convention: bool,
+    kernels: Option<Vec<String>>,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
     let lifted = program.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
@@ -94,6 +96,7 @@ pub fn instrument<'py>(
                 .collect(),
             counters: counters.into_iter().map(|symbol| Counter { name: symbol.clone(), symbol, offset: 0 }).collect(),
             insertions: tables.insertions(&insertions)?,
+            kernels,
             placement: if calling_convention { Placement::CallingConvention } else { Placement::default() },
             check,
             beside: beside.map(|(original, variables)| Beside { original, variables }),
@@ -234,8 +237,10 @@ fn report(report: &Report, variables: &[String]) -> Value {
         })
         .collect();
     let rejected = report.rejected.iter();
-    let rejected =
-        rejected.map(|r| json!({"address": r.address, "kind": r.reason.kind(), "reason": r.reason.to_string()}));
+    let rejected = rejected.map(|r| {
+        let (kind, reason) = (r.reason.kind(), r.reason.to_string());
+        json!({"point": r.insertion, "address": r.address, "kind": kind, "reason": reason})
+    });
     json!({
         "points": report.points,
         "inserted_instructions": report.inserted_instructions,

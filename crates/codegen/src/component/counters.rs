@@ -25,12 +25,20 @@ pub struct Homes {
 const FLUSH_VGPRS: u16 = 3;
 
 impl Homes {
-    /// For the counters `wanted` of `count`. `touched` are the registers that the component's code and hooks look at.
-    pub fn of(machine: &Machine, count: usize, wanted: &[usize], touched: &RegSet, limits: Counts) -> Homes {
+    /// For the counters `wanted` of `count`. `touched` are the registers that the component's code and hooks look at,
+    /// `limits` those that hooks may use, and `vgprs` how many VGPRs the kernels may have: from v256 on they hold counters
+    /// only, as an instruction reaches them through the upper bits of VGPR numbers.
+    pub fn of(
+        machine: &Machine,
+        count: usize,
+        wanted: &[usize],
+        touched: &RegSet,
+        (limits, vgprs): (Counts, u16),
+    ) -> Homes {
         let mut found = Homes { homes: vec![None; count], ..Homes::default() };
         let mut pairs = Free::outside(touched, File::Sgpr.first_unit(), limits.sgprs);
-        let mut vgprs = Free::outside(touched, File::Vgpr.first_unit(), limits.vgprs);
-        (0..FLUSH_VGPRS).for_each(|n| vgprs.remove(n));
+        let lower = FLUSH_VGPRS..limits.vgprs;
+        let mut vgprs = lower.chain(256..vgprs).map(Reg::vgpr).filter(|vgpr| !touched.contains(*vgpr));
         let mut lanes: Option<(Reg, u8)> = None;
         for &counter in wanted {
             let Some(home) = found.homes.get_mut(counter) else { continue };
@@ -39,11 +47,8 @@ impl Homes {
                 pairs.remove(n + 1);
                 *home = Some(CounterHome::Pair(Reg::sgpr(n)));
             } else {
-                let next = lanes.filter(|(_, lane)| *lane + 1 < machine.lanes()).or_else(|| {
-                    let n = vgprs.find(1, 1, 0)?;
-                    vgprs.remove(n);
-                    Some((Reg::vgpr(n), 0))
-                });
+                let next = lanes.filter(|(_, lane)| *lane + 1 < machine.lanes());
+                let next = next.or_else(|| Some((vgprs.next()?, 0)));
                 let Some((vgpr, lane)) = next else {
                     found.refused = Some(Rejection::CountersDoNotFit { wanted: wanted.len() });
                     continue;

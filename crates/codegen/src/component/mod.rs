@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use self::counters::Homes;
 use crate::copy::Spot;
 use crate::machine::registers::Counts;
-use crate::pipeline::Base;
+use crate::pipeline::{Base, selection};
 use crate::plan::{Arg, Body, Rejection, Where};
 use crate::splice::Env;
 
@@ -61,13 +61,14 @@ impl<'a> Component<'a> {
         }
         // Several descriptors may name the same code.
         let mut kernels_at: HashMap<u64, Vec<&Kernel>> = HashMap::new();
-        base.object.kernels().iter().for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
+        let selected = base.object.kernels().iter().filter(|k| selection::is_selected(base.plan, k));
+        selected.for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
         let component = |(root, ranges): (FuncId, Vec<std::ops::Range<usize>>)| {
             let mut wishes = Wishes::default();
             for range in ranges {
                 wishes.note(base, &spots[range]);
             }
-            let functions = program.component(root).to_vec();
+            let functions = selection::copied(base, root);
             let at = |f: &FuncId| kernels_at.get(&program.function(*f).vaddr);
             let kernels: Vec<&Kernel> = functions.iter().filter_map(at).flatten().copied().collect();
             Component::of(base, functions, kernels, program.used_registers(root), &wishes)
@@ -100,10 +101,18 @@ impl<'a> Component<'a> {
         let allocated = *allocated.get_or_insert(limits);
         let allocated_in = allocated_in(base, &functions, &kernels, &used);
         let counters = base.plan.counters.len();
-        let (homes, no_counter) = if kernels.is_empty() && !wishes.counters.is_empty() {
-            (Homes { homes: vec![None; counters], ..Homes::default() }, Some(Rejection::CounterWithoutKernel))
+        let ends = base.selection.ends_as_it_is(program, &functions);
+        let none = match ends {
+            _ if wishes.counters.is_empty() => None,
+            _ if kernels.is_empty() => Some(Rejection::CounterWithoutKernel),
+            Some(f) => Some(Rejection::EndsAsItIs { function: program.function(f).name.clone() }),
+            None => None,
+        };
+        let (homes, no_counter) = if none.is_some() {
+            (Homes { homes: vec![None; counters], ..Homes::default() }, none)
         } else {
-            let mut homes = Homes::of(machine, counters, &wishes.counters, &touched, limits);
+            let mut homes =
+                Homes::of(machine, counters, &wishes.counters, &touched, (limits, machine.most_vgprs(&kernels)));
             let refused = homes.refused.take();
             (homes, refused)
         };
@@ -120,6 +129,7 @@ impl<'a> Component<'a> {
             templates: base.templates,
             template_of: base.template_of,
             symbols: base.symbols,
+            selection: base.selection,
             counters: homes.homes,
             no_counter,
             reserved,

@@ -10,7 +10,7 @@ use super::{Refusal, Spot};
 use crate::RelocKind;
 use crate::check;
 use crate::layout::chunk::Fixup;
-use crate::plan::{Body, Placement, Rejected};
+use crate::plan::{Arg, Body, Placement, Rejected, Where};
 use crate::splice::demand::not_allocated;
 use crate::splice::keeper::Keeper;
 use crate::splice::{Demand, Literal, Site, allocate, convention, emit};
@@ -83,7 +83,7 @@ impl Copier<'_> {
             live
         };
         self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
-        self.append(made.len())?;
+        self.append(&made)?;
         Ok(made)
     }
 
@@ -127,7 +127,7 @@ impl Copier<'_> {
         for &insertion in insertions {
             match Demand::of(self.env, &site, at.inst, insertion, at.olds) {
                 Ok(demand) => demands.push(demand),
-                Err(reason) => self.out.rejected.push(Rejected { address: at.address, reason }),
+                Err(reason) => self.out.rejected.push(Rejected { insertion, address: at.address, reason }),
             }
         }
         let decide = if called { convention::allocate } else { allocate };
@@ -140,13 +140,15 @@ impl Copier<'_> {
             }
         }
         let site = at.site(&busy, &kept);
-        for (_, reason) in &allocation.rejected {
-            self.out.rejected.push(Rejected { address: at.address, reason: reason.clone() });
+        for (demand, reason) in &allocation.rejected {
+            let insertion = demands[*demand].insertion;
+            self.out.rejected.push(Rejected { insertion, address: at.address, reason: reason.clone() });
         }
         let (start, spans, literals) = (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
         let before = made.len();
         emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
-        made.extend(allocation.hooks.iter().map(|h| demands[h.demand].insertion));
+        // What stands in the code counts, and not what was decided.
+        made.extend(self.splice.spans[spans..].iter().map(|span| span.insertion));
         if self.check || cfg!(debug_assertions) {
             self.out.violations.extend(check::splice(&check::Question {
                 env: self.env,
@@ -165,10 +167,10 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Puts the splice into the chunk. `made` insertions were made in it.
-    pub(super) fn append(&mut self, made: usize) -> Result<(), Refusal> {
+    /// Puts the splice into the chunk. `made` are the insertions that were made in it.
+    pub(super) fn append(&mut self, made: &[u32]) -> Result<(), Refusal> {
         let splice = &self.splice;
-        self.out.points += made;
+        self.out.made.extend_from_slice(made);
         self.out.inserted += splice.insts.len();
         self.out.highest.merge(&splice.highest);
         self.out.scratch = self.out.scratch.max(splice.scratch);
@@ -202,6 +204,22 @@ impl Copier<'_> {
         Ok(())
     }
 
+    /// The insertion gives the application another EXEC.
+    fn moves_lanes(&self, spot: &Spot) -> bool {
+        let exec = |reg: Reg| self.env.machine.exec().units().any(|unit| unit == reg);
+        match &self.env.plan.insertions[spot.insertion as usize].body {
+            Body::Hook { args, .. } => {
+                args.iter().any(|arg| matches!(arg, Arg::InOut(range) if range.units().any(exec)))
+            }
+            Body::Raw(insts) => insts.iter().any(|inst| {
+                let mut writes = false;
+                inst.for_each_access(|a| writes |= a.access.writes() && exec(a.reg));
+                writes
+            }),
+            Body::Nothing => false,
+        }
+    }
+
     /// The values that hooks behind an instruction want from before it, put where nothing touches them: each with where
     /// it is kept. `after` is what is live behind the instruction.
     pub(super) fn olds(
@@ -233,13 +251,14 @@ impl Copier<'_> {
         self.splice.clear();
         self.seam.avoid(at.loads, self.env.allocated.vgprs);
         let mut found = Vec::new();
+        let moves = spots.iter().any(|spot| spot.at == Where::Instead && self.moves_lanes(spot));
         for range in wanted {
             let call = at.inst.info().flags.contains(Flags::CALL);
             if call || not_allocated(self.env, at.address, range).is_some() {
                 continue; // refused when the demand is made
             }
             // Where nothing is free for it, each hook that wants it is refused when its demand is made.
-            let Some(keeper) = Keeper::take(self.env, &mut pool, at.inst, range) else { continue };
+            let Some(keeper) = Keeper::take(self.env, &mut pool, at.inst, range, moves) else { continue };
             let kept = keeper.kept;
             self.splice.highest.note(kept);
             keeper.exec.iter().for_each(|exec| self.splice.highest.note(*exec));
@@ -271,7 +290,7 @@ impl Copier<'_> {
                 scratch: 0,
             })
         });
-        self.append(0)?;
+        self.append(&[])?;
         Ok(found)
     }
 }

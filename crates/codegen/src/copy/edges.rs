@@ -18,8 +18,8 @@ pub struct Edge<'a> {
     address: u64,
     inst: Inst,
     insertions: Vec<u32>,
-    /// The same insertions are on the other way, and were counted there.
-    counted: bool,
+    /// There are insertions that are on the other way as well.
+    shared: bool,
     live: Live,
     loads: InFlight,
     seam: Seam<'a>,
@@ -30,11 +30,13 @@ pub struct Edge<'a> {
 }
 
 impl Copier<'_> {
-    /// What is inserted behind a block's last instruction: on all of its ways, and on single ones.
+    /// What is inserted behind a block's last instruction: on all of its ways, and on single ones. Where something else
+    /// stands in its place (`replaced`), control goes on behind that.
     pub(super) fn behind_block(
         &mut self,
         block: BlockId,
         terminator: Terminator,
+        replaced: bool,
         spots: &[Spot],
         at: &Spotted,
     ) -> Result<(), Refusal> {
@@ -58,19 +60,23 @@ impl Copier<'_> {
         let ways: Vec<u64> = match terminator {
             Terminator::Branch => target.into_iter().collect(),
             Terminator::CondBranch => target.into_iter().chain([next]).collect(),
-            Terminator::Fallthrough | Terminator::Trap | Terminator::Call => vec![next],
+            Terminator::Fallthrough | Terminator::Trap | Terminator::Call if self.env.program.goes_on(block) => {
+                vec![next]
+            }
             _ => Vec::new(),
         };
         for spot in &spots {
-            match spot.at {
-                Where::Edge { to } if !ways.contains(&to) => self.reject(vaddr, Rejection::NoEdge { from: vaddr, to }),
-                Where::After if ways.is_empty() => {
-                    self.reject(vaddr, Rejection::NothingFollows { inst: inst.to_string() });
-                }
-                _ => {}
-            }
+            let reason = match spot.at {
+                Where::Edge { to } if !ways.contains(&to) => Rejection::NoEdge { from: vaddr, to },
+                Where::Edge { to } if replaced && to != next => Rejection::NeverTaken { inst: inst.to_string(), to },
+                Where::After if ways.is_empty() => Rejection::NothingFollows { inst: inst.to_string() },
+                _ => continue,
+            };
+            self.reject(spot.insertion, vaddr, reason);
         }
+        let terminator = if replaced { Terminator::Fallthrough } else { terminator };
         match terminator {
+            _ if ways.is_empty() => {}
             Terminator::Fallthrough | Terminator::Trap => {
                 self.bodies(&on(Some(next)), at)?;
             }
@@ -106,9 +112,12 @@ impl Copier<'_> {
         let fallen = start(next).filter(|_| conditional);
         // What is on every way is on all of them or on none.
         if taken.is_none() || conditional && fallen.is_none() {
-            let count = if conditional { on(target).len().max(on(Some(next)).len()) } else { on(target).len() };
-            for _ in 0..count {
-                self.reject(vaddr, Rejection::LeavesFunction { inst: inst.to_string() });
+            let mut lost = on(target);
+            lost.extend(on(Some(next)).into_iter().filter(|_| conditional));
+            lost.sort_unstable();
+            lost.dedup();
+            for insertion in lost {
+                self.reject(insertion, vaddr, Rejection::LeavesFunction { inst: inst.to_string() });
             }
             return Ok(());
         }
@@ -116,7 +125,7 @@ impl Copier<'_> {
         let branch = self.out.chunk.fixups.len() - 1;
         let seam = self.seam.clone();
         let mut insertions = on(target);
-        let mut counted = false;
+        let mut shared = false;
         if let Some(fallen) = fallen {
             let live = self.liveness.at_start(fallen);
             let msb = program.block(fallen).instrs.iter().next().and_then(|i| program.inst(i).msb());
@@ -125,7 +134,7 @@ impl Copier<'_> {
             let made = self.bodies(&wanted, &at)?;
             // What did not fit here is not to be on the other way either.
             insertions.retain(|i| !both.contains(i) || made.contains(i));
-            counted = !both.is_empty();
+            shared = !both.is_empty();
         }
         if insertions.is_empty() {
             return Ok(());
@@ -142,7 +151,7 @@ impl Copier<'_> {
             address: vaddr,
             inst: *inst,
             insertions,
-            counted,
+            shared,
             live: self.liveness.at_start(taken),
             loads: at.loads.clone(),
             seam,
@@ -158,7 +167,7 @@ impl Copier<'_> {
     pub(super) fn trampolines(&mut self) -> Result<(), Refusal> {
         for edge in std::mem::take(&mut self.edges) {
             self.out.chunk.label(false);
-            let (points, rejected) = (self.out.points, self.out.rejected.len());
+            let rejected = self.out.rejected.len();
             self.seam = edge.seam;
             let at = Spotted {
                 address: edge.address,
@@ -172,15 +181,11 @@ impl Copier<'_> {
                 olds: &edge.olds,
             };
             let made = self.bodies(&edge.insertions, &at)?;
-            if edge.counted {
-                // Those on both ways were counted on the other one.
-                self.out.points = points + made.iter().filter(|i| self.only_taken(**i)).count();
-                if edge.insertions.iter().any(|i| !self.only_taken(*i) && !made.contains(i)) {
-                    return Err(Refusal::Reason(format!(
-                        "a hook fits on one way of the branch at {:#x} only: {}",
-                        edge.address, self.out.rejected[rejected].reason
-                    )));
-                }
+            if edge.shared && edge.insertions.iter().any(|i| !self.only_taken(*i) && !made.contains(i)) {
+                return Err(Refusal::Reason(format!(
+                    "a hook fits on one way of the branch at {:#x} only: {}",
+                    edge.address, self.out.rejected[rejected].reason
+                )));
             }
             self.branch(edge.to)?;
         }

@@ -6,7 +6,7 @@
 use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::InFlight;
 
-use super::bodies::Spotted;
+use super::bodies::{Made, Spotted};
 use super::function::Copier;
 use super::{KernelEntry, Refusal};
 use crate::check;
@@ -67,23 +67,23 @@ impl Copier<'_> {
             self.out.chunk.push(&nop);
         }
         zeros.iter().for_each(|i| self.out.chunk.push(i));
-        self.entered(second, &insertions)?;
+        let at_second = self.entered(second, &insertions)?;
         self.go_to_always(second)?;
-        let (points, behind) = (self.out.points, self.out.chunk.here());
+        let behind = self.out.chunk.here();
         self.out.chunk.words[start as usize] |= (behind - start - 1) & 0xffff;
         zeros.iter().for_each(|i| self.out.chunk.push(i));
-        let rejected = self.out.rejected.len();
-        self.entered(kernel.vaddr, &insertions)?;
-        self.out.points = points;
-        self.out.rejected.truncate(rejected);
+        if self.entered(kernel.vaddr, &insertions)? != at_second {
+            let reason = format!("a hook fits at one of the entries {:#x} and {second:#x} only", kernel.vaddr);
+            return Err(Refusal::Reason(reason));
+        }
         self.go_to(kernel.vaddr)?;
         Ok(None)
     }
 
-    /// What is inserted at the entry that starts at this address.
-    fn entered(&mut self, vaddr: u64, insertions: &[u32]) -> Result<(), Refusal> {
+    /// What is inserted at the entry that starts at this address. Gives the insertions that were made.
+    fn entered(&mut self, vaddr: u64, insertions: &[u32]) -> Result<Made, Refusal> {
         let program = self.env.program;
-        let Some(first) = program.instr_at(vaddr).filter(|_| !insertions.is_empty()) else { return Ok(()) };
+        let Some(first) = program.instr_at(vaddr).filter(|_| !insertions.is_empty()) else { return Ok(Made::new()) };
         let block = program.block_of(first);
         let inst = *program.inst(first);
         let (live, loads) = (self.liveness.at_start(block), self.loads.at(first));
@@ -100,8 +100,7 @@ impl Copier<'_> {
             msb,
             olds: &[],
         };
-        self.bodies(insertions, &at)?;
-        Ok(())
+        self.bodies(insertions, &at)
     }
 
     /// A branch to the copy of an instruction, unless it follows at once.
@@ -115,9 +114,10 @@ impl Copier<'_> {
 
     fn go_to_always(&mut self, vaddr: u64) -> Result<(), Refusal> {
         match self.map.target(self.env, self.func, vaddr, false) {
-            Some(to) => self.branch(to),
-            None => Err(Refusal::Reason(format!("{vaddr:#x} is not copied"))),
-        }
+            Some(to) => self.branch(to)?,
+            None => return Err(Refusal::Reason(format!("{vaddr:#x} is not copied"))),
+        };
+        Ok(())
     }
 }
 
@@ -129,8 +129,7 @@ pub fn zeros(env: &Env) -> Result<Vec<Inst>, EncodeError> {
         match *home {
             CounterHome::Pair(low) => zeros.push(ops.mov64(low, small(0))?),
             CounterHome::Lanes(vgpr, lane) => {
-                zeros.push(ops.write_lane(vgpr, lane, small(0))?);
-                zeros.push(ops.write_lane(vgpr, lane + 1, small(0))?);
+                zeros.extend(ops.write_lanes(vgpr, lane, &[small(0); 2])?);
             }
         }
     }
@@ -218,8 +217,7 @@ impl Flush {
             let reg = match home {
                 CounterHome::Pair(low) => low,
                 CounterHome::Lanes(vgpr, lane) => {
-                    code.push(ops.read_lane(value, vgpr, lane)?)?;
-                    code.push(ops.read_lane(value.offset(1), vgpr, lane + 1)?)?;
+                    code.all(ops.read_lanes(value, vgpr, lane, 2)?)?;
                     value
                 }
             };

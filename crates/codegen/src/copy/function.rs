@@ -3,6 +3,8 @@
 
 use std::rc::Rc;
 
+use luthier_isa::msb::{self, MsbChange};
+use luthier_isa::op::Op;
 use luthier_isa::{Flags, Inst, Operand, RegSet};
 use luthier_lifter::{
     BlockId, FuncId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator,
@@ -36,6 +38,8 @@ pub struct Copier<'a> {
     pub(super) plans: PcPlans,
     pub(super) indexing: Indexing,
     pub(super) loads: PendingLoads<'a>,
+    /// Instructions that something else stands for; ascending.
+    absent: Rc<[InstrId]>,
     pub(super) out: Copied,
     pub(super) splice: Splice,
     pub(super) renamed: Renamed,
@@ -44,7 +48,41 @@ pub struct Copier<'a> {
 }
 
 /// Copies `func`. `spots` are those of this function, sorted.
+///
+/// What is to take an instruction's place does so whole or not at all. Whether it fits is known only when the copy is made,
+/// and much depends on whether the instruction runs: then the copy is made again, with the instruction where it was.
 pub fn copy(
+    env: &Env,
+    map: &ChunkMap,
+    func: FuncId,
+    chunk: ChunkId,
+    spots: &[Spot],
+    kernel: Option<KernelEntry>,
+    check: bool,
+) -> Result<Copied, Refusal> {
+    let mut spots = std::borrow::Cow::Borrowed(spots);
+    let mut rejected = Vec::new();
+    loop {
+        let mut copied = attempt(env, map, func, chunk, &spots, kernel, check)?;
+        if copied.stays.is_empty() {
+            copied.rejected.extend(rejected);
+            return Ok(copied);
+        }
+        let stays = |spot: &Spot| spot.at == Where::Instead && copied.stays.contains(&spot.instr);
+        for spot in spots.iter().filter(|spot| stays(spot)) {
+            let known = copied.rejected.iter().find(|r| r.insertion == spot.insertion).cloned();
+            let (inst, address) = env.program.instr(spot.instr);
+            let insertion = spot.insertion;
+            rejected.push(known.unwrap_or_else(|| {
+                let reason = Rejection::Stays { inst: inst.to_string() };
+                Rejected { insertion, address, reason }
+            }));
+        }
+        spots.to_mut().retain(|spot| !stays(spot));
+    }
+}
+
+fn attempt(
     env: &Env,
     map: &ChunkMap,
     func: FuncId,
@@ -60,6 +98,23 @@ pub fn copy(
     }
     let plans = PcPlans::of(env, map, func, spots).map_err(Refusal::Reason)?;
     let instrs = program.function_instrs(func);
+    let mut out = Copied::default();
+    let mut absent: Vec<InstrId> = Vec::new();
+    for spot in spots.iter().filter(|spot| spot.at == Where::Instead) {
+        let (inst, address) = program.instr(spot.instr);
+        match irreplaceable(program, &plans, spot.instr, inst) {
+            Some(reason) => {
+                out.rejected.push(Rejected { insertion: spot.insertion, address, reason });
+                out.stays.push(spot.instr);
+            }
+            None => absent.push(spot.instr),
+        }
+    }
+    if !out.stays.is_empty() {
+        return Ok(out);
+    }
+    absent.dedup();
+    let absent: Rc<[InstrId]> = absent.into();
     let mut copier = Copier {
         env,
         map,
@@ -71,8 +126,9 @@ pub fn copy(
         points: Points::NONE,
         plans,
         indexing: Indexing::of(program, func),
-        loads: PendingLoads::of(program, func),
-        out: Copied::default(),
+        loads: PendingLoads::without(program, func, absent.clone()),
+        absent,
+        out,
         splice: Splice::default(),
         renamed: Renamed::default(),
         seam: Seam::new(env.machine.mode, env.unread),
@@ -99,6 +155,21 @@ pub fn copy(
     Ok(copier.out)
 }
 
+/// Why an instruction cannot be taken out.
+fn irreplaceable(program: &Program, plans: &PcPlans, i: InstrId, inst: &Inst) -> Option<Rejection> {
+    let block = program.block(program.block_of(i));
+    let goes_on = matches!(block.terminator, Terminator::Fallthrough | Terminator::CondBranch | Terminator::Trap);
+    let flow = block.instrs.last() == Some(i) && !goes_on;
+    if flow || plans.at(i).is_some() || inst.info().flags.contains(Flags::GETPC) {
+        return Some(Rejection::ControlFlow { inst: inst.to_string() });
+    }
+    let mut indexed = false;
+    Indexing::step(inst, &mut indexed);
+    let ends_indexing = inst.info().op() == Op::SSetGprIdxOff;
+    let names = indexed || ends_indexing || msb::change(inst) != MsbChange::Keeps;
+    names.then(|| Rejection::NamesRegisters { inst: inst.to_string() })
+}
+
 impl Copier<'_> {
     fn block(&mut self, block: BlockId) -> Result<(), Refusal> {
         let program = self.env.program;
@@ -122,7 +193,8 @@ impl Copier<'_> {
         let broken = if !adds {
             Vec::new()
         } else {
-            self.seam.begin(Some(Rc::new(move |length| ways(program, block, length))));
+            let absent = self.absent.clone();
+            self.seam.begin(Some(Rc::new(move |length| ways(program, block, &absent, length))));
             hints::broken(insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
@@ -157,29 +229,33 @@ impl Copier<'_> {
                 }
                 entry::flush(self, vaddr, here.msb, around(k))?;
             }
-            let instead = at(Where::Instead);
-            if !instead.is_empty() && self.replace(i, &inst, b.terminator, k + 1 == insts.len(), &instead, vaddr) {
-                let mut live = *before;
-                live.active.union_with(&after.active);
-                live.inactive.union_with(&after.inactive);
-                let at = self.out.chunk.here();
-                self.bodies(&instead, &Spotted { live: &live, next: &insts[k + 1..], ..here })?;
-                if self.out.chunk.here() > at {
-                    self.out.chunk.origins.push((at, vaddr));
-                }
-                continue;
-            }
             let mut olds = Vec::new();
             if mine.iter().any(|s| matches!(s.at, Where::After | Where::Edge { .. })) {
                 olds = self.olds(mine, &here, after)?;
             }
-            let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
-            self.instruction(i, &copied, vaddr, after, around(k + 1), &olds)?;
-            // What gives the program counter is followed where the sum behind it is made.
-            if adds && !matches!(self.plans.at(i), Some(Pc::Kept { .. })) {
-                self.seam.follow(&copied);
+            let instead = at(Where::Instead);
+            if instead.is_empty() {
+                let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
+                let at = self.out.chunk.here();
+                let made = self.instruction(i, &copied, vaddr, after, around(k + 1), &olds)?;
+                self.out.chunk.origins.push((at, vaddr));
+                if made.info().op() != inst.info().op() {
+                    self.out.chunk.others.push((at, inst));
+                }
+                // What gives the program counter is followed where the sum behind it is made.
+                if adds && !matches!(self.plans.at(i), Some(Pc::Kept { .. })) {
+                    self.seam.follow(&copied);
+                }
+                Indexing::step(&inst, &mut indexed);
+            } else {
+                let mut live = *before;
+                live.active.union_with(&after.active);
+                live.inactive.union_with(&after.inactive);
+                let place = Spotted { live: &live, next: &insts[k + 1..], olds: &olds, ..here };
+                if self.bodies(&instead, &place)?.len() < instead.len() {
+                    self.out.stays.push(i);
+                }
             }
-            Indexing::step(&inst, &mut indexed);
             let msb = insts.get(k + 1).or(Some(&inst)).and_then(Inst::msb).unwrap_or_default();
             let behind = Spotted {
                 live: after,
@@ -193,12 +269,13 @@ impl Copier<'_> {
             };
             let last = k + 1 == insts.len();
             if last {
-                self.behind_block(block, b.terminator, mine, &behind)?;
+                let replaced = !instead.is_empty();
+                self.behind_block(block, b.terminator, replaced, mine, &behind)?;
             } else {
                 self.bodies(&at(Where::After), &behind)?;
                 for spot in mine.iter().filter(|s| matches!(s.at, Where::Edge { .. })) {
                     let Where::Edge { to } = spot.at else { continue };
-                    self.reject(vaddr, Rejection::NoEdge { from: vaddr, to });
+                    self.reject(spot.insertion, vaddr, Rejection::NoEdge { from: vaddr, to });
                 }
             }
         }
@@ -214,20 +291,8 @@ impl Copier<'_> {
         }
     }
 
-    pub(super) fn reject(&mut self, address: u64, reason: Rejection) {
-        self.out.rejected.push(Rejected { address, reason });
-    }
-
-    /// Whether the instruction may be replaced; its insertions are rejected if not.
-    fn replace(&mut self, i: InstrId, inst: &Inst, ends: Terminator, last: bool, bodies: &[u32], vaddr: u64) -> bool {
-        let flow = last && !matches!(ends, Terminator::Fallthrough | Terminator::CondBranch | Terminator::Trap);
-        if flow || self.plans.at(i).is_some() || inst.info().flags.contains(Flags::GETPC) {
-            for _ in bodies {
-                self.reject(vaddr, Rejection::ControlFlow { inst: inst.to_string() });
-            }
-            return false;
-        }
-        true
+    pub(super) fn reject(&mut self, insertion: u32, address: u64, reason: Rejection) {
+        self.out.rejected.push(Rejected { insertion, address, reason });
     }
 
     /// Control may come into the block from the word before it.
@@ -250,18 +315,28 @@ impl Copier<'_> {
         if program.function(b.func).blocks.contains(following) && program.block_vaddr(following) == next {
             return Ok(());
         }
+        if !program.succs(block).iter().any(|to| program.block_vaddr(*to) == next)
+            && !program.exits_of(block).iter().any(|exit| exit.target == next)
+        {
+            // Control never gets here. Were it to, the wave stops, and somebody hears of it.
+            let guard = self.env.machine.ops.stop()?;
+            guard.iter().for_each(|inst| self.out.chunk.push(inst));
+            return Ok(());
+        }
         let Some(to) = self.map.target(self.env, self.func, next, false) else {
             return Err(Refusal::Reason(format!("control runs off the function's end, to {next:#x}")));
         };
-        self.branch(to)
+        self.branch(to)?;
+        Ok(())
     }
 
     /// An `s_branch` to a place.
-    pub(super) fn branch(&mut self, to: crate::layout::chunk::Place) -> Result<(), Refusal> {
+    pub(super) fn branch(&mut self, to: crate::layout::chunk::Place) -> Result<Inst, Refusal> {
         let at = self.out.chunk.here();
-        self.out.chunk.push(&self.env.machine.ops.branch()?);
+        let branch = self.env.machine.ops.branch()?;
+        self.out.chunk.push(&branch);
         self.out.chunk.fixups.push(Fixup::Branch { at, to });
-        Ok(())
+        Ok(branch)
     }
 
     /// Registers that matrix instructions and stores may still be using.
@@ -269,7 +344,7 @@ impl Copier<'_> {
         self.seam.busy()
     }
 
-    /// The copy of one instruction.
+    /// The copy of one instruction. Gives what stands for it.
     fn instruction(
         &mut self,
         i: InstrId,
@@ -278,13 +353,13 @@ impl Copier<'_> {
         after: &Live,
         loads: &InFlight,
         olds: &Olds,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Inst, Refusal> {
         let at = self.out.chunk.here();
-        self.out.chunk.origins.push((at, vaddr));
         match self.plans.at(i).copied() {
             Some(Pc::Kept { to }) => {
                 self.out.chunk.push(inst);
-                return self.keep_pc(at, inst, to, after, loads, olds);
+                self.keep_pc(at, inst, to, after, loads, olds)?;
+                return Ok(*inst);
             }
             Some(Pc::Folded { getpc_at, to }) => return self.fold(inst, getpc_at, to),
             Some(Pc::FoldedHigh { to }) => return self.fold_high(inst, to),
@@ -292,12 +367,14 @@ impl Copier<'_> {
             None => {}
         }
         let flags = inst.info().flags;
-        if flags.contains(Flags::CALL | Flags::INDIRECT) && self.env.plan.beside.is_some() {
-            return self.call_copy(i, inst, vaddr);
+        if flags.contains(Flags::CALL | Flags::INDIRECT)
+            && let Some(call) = self.call_copy(i, inst, vaddr)?
+        {
+            return Ok(call);
         }
         let Some(target) = inst.branch_target(vaddr) else {
             self.out.chunk.push(inst);
-            return Ok(());
+            return Ok(*inst);
         };
         let Some(to) = self.map.target(self.env, self.func, target, flags.contains(Flags::CALL)) else {
             return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} leads to {target:#x}, which is not copied")));
@@ -308,20 +385,29 @@ impl Copier<'_> {
         }
         self.out.chunk.push(inst);
         self.out.chunk.fixups.push(Fixup::Branch { at, to });
-        Ok(())
+        Ok(*inst)
     }
 }
 
 impl Copier<'_> {
-    /// A call through a register pair, which holds the original's address: it goes to the copy.
-    fn call_copy(&mut self, i: InstrId, inst: &Inst, vaddr: u64) -> Result<(), Refusal> {
+    /// A call through a register pair, which holds the original's address: it goes to the copy, unless the original leads
+    /// there, or nobody knows what is called. `None` if it is left as it is. Beside the
+    /// original, where all that is called so would be missed, it is refused.
+    fn call_copy(&mut self, i: InstrId, inst: &Inst, vaddr: u64) -> Result<Option<Inst>, Refusal> {
         let program = self.env.program;
         let call = program.call(program.block_of(i)).filter(|call| call.instr == i);
-        let target = call.and_then(|call| call.target.filter(|_| call.callee.is_some()));
-        let (Some(call), Some(target)) = (call, target) else {
+        let beside = self.env.plan.beside.is_some();
+        let Some((call, target)) = call.and_then(|call| Some((call, call.target?))) else {
+            if !beside {
+                return Ok(None);
+            }
             let what = "calls through a pointer, which leads to the original and not to its instrumented copy";
             return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} {what}")));
         };
+        let leads = call.callee.map_or(!beside, |f| !self.env.selection.is_apart(f));
+        if leads {
+            return Ok(None);
+        }
         let Some(to) = self.map.target(self.env, self.func, target, true) else {
             return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} calls {target:#x}, which is not copied")));
         };
@@ -329,9 +415,10 @@ impl Copier<'_> {
             return Err(Refusal::Reason(format!("the processor has no s_call_b64 to stand for {inst} at {vaddr:#x}")));
         };
         let at = self.out.chunk.here();
-        self.out.chunk.push(&Inst::build(info, &[Operand::Reg(call.link), Operand::Imm(0)])?);
+        let inst = Inst::build(info, &[Operand::Reg(call.link), Operand::Imm(0)])?;
+        self.out.chunk.push(&inst);
         self.out.chunk.fixups.push(Fixup::Branch { at, to });
-        Ok(())
+        Ok(Some(inst))
     }
 }
 
@@ -341,9 +428,9 @@ pub fn falls_through(terminator: Terminator) -> bool {
     matches!(terminator, Fallthrough | CondBranch | Call | Trap | OffEnd)
 }
 
-/// The last `length` instructions on each way that leads to a block: what hazards there may come from. `None` where it is
-/// not known what runs before, or where there are too many ways.
-fn ways(program: &Program, block: BlockId, length: usize) -> Option<Vec<Vec<Inst>>> {
+/// The last `length` instructions on each way that leads to a block, without those that are `absent`: what hazards there
+/// may come from. `None` where it is not known what runs before, or where there are too many ways.
+fn ways(program: &Program, block: BlockId, absent: &[InstrId], length: usize) -> Option<Vec<Vec<Inst>>> {
     const MOST: usize = 128;
     // Before a function's first instruction there is its caller's code, behind a call the callee's. A kernel has none.
     let comes_in = |at: BlockId| {
@@ -359,10 +446,8 @@ fn ways(program: &Program, block: BlockId, length: usize) -> Option<Vec<Vec<Inst
     // Latest first while they grow.
     let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
     while let Some((at, mut way)) = open.pop() {
-        let instrs = program.block(at).instrs;
-        let take = length - way.len();
-        let first = instrs.end.0.saturating_sub(take as u32).max(instrs.first.0);
-        way.extend((first..instrs.end.0).rev().map(|i| *program.inst(InstrId(i))));
+        let run = program.block(at).instrs.iter().rev().filter(|i| absent.binary_search(i).is_err());
+        way.extend(run.take(length - way.len()).map(|i| *program.inst(i)));
         let preds = program.preds(at);
         if way.len() >= length {
             way.reverse();

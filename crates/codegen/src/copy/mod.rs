@@ -65,7 +65,8 @@ pub struct Copied {
     pub chunk: Chunk,
     /// The label that calls aim at.
     pub entry: u32,
-    pub points: usize,
+    /// Insertions of the plan that stand in it, as often as they do.
+    pub made: Vec<u32>,
     pub inserted: usize,
     pub copied: usize,
     pub rejected: Vec<Rejected>,
@@ -73,6 +74,8 @@ pub struct Copied {
     pub highest: Counts,
     /// Bytes of scratch of our own.
     pub scratch: u32,
+    /// Instructions that stay although something was to take their place: it, or part of it, is rejected.
+    pub stays: Vec<InstrId>,
 }
 
 /// Which functions are copied, and where to.

@@ -104,8 +104,8 @@ fn jump_of(env: &Env, map: &ChunkMap, func: FuncId, block: BlockId) -> Result<Op
     let exit = program.exits_of(block).first().map(|exit| exit.target);
     let target = exit.or_else(|| program.succs(block).first().map(|next| program.block_vaddr(*next)));
     let target = target.ok_or_else(|| format!("the jump at {at:#x} goes nowhere"))?;
-    let called = program.function_at(target).is_some_and(|f| f != func && !is_kernel(env, f));
-    if called && env.plan.beside.is_none() {
+    let leads = |f: FuncId| f != func && !is_kernel(env, f) && !env.selection.is_apart(f);
+    if program.function_at(target).is_some_and(leads) {
         return Ok(None);
     }
     let to = map.target(env, func, target, false);
@@ -276,7 +276,7 @@ impl Copier<'_> {
     }
 
     /// The `s_add_u32` of a folded sum, with room for any literal.
-    pub(super) fn fold(&mut self, inst: &Inst, getpc: InstrId, to: Place) -> Result<(), Refusal> {
+    pub(super) fn fold(&mut self, inst: &Inst, getpc: InstrId, to: Place) -> Result<Inst, Refusal> {
         if let Some(address) = self.env.plan.elsewhere(to) {
             return self.constant(inst, address as u32);
         }
@@ -292,10 +292,10 @@ impl Copier<'_> {
         chunk.push(&wide);
         let low = chunk.here() - 1;
         chunk.fixups.push(Fixup::PcPair { getpc: getpc_at, low, high: u32::MAX, to });
-        Ok(())
+        Ok(wide)
     }
 
-    pub(super) fn fold_high(&mut self, inst: &Inst, to: Place) -> Result<(), Refusal> {
+    pub(super) fn fold_high(&mut self, inst: &Inst, to: Place) -> Result<Inst, Refusal> {
         if let Some(address) = self.env.plan.elsewhere(to) {
             return self.constant(inst, (address >> 32) as u32);
         }
@@ -308,18 +308,19 @@ impl Copier<'_> {
         match open {
             Some(Fixup::PcPair { high, .. }) => {
                 *high = here;
-                Ok(())
+                Ok(wide)
             }
             _ => Err(Refusal::Reason(format!("{inst} completes no sum"))),
         }
     }
 
     /// A number in the destination of an instruction, in its place.
-    fn constant(&mut self, inst: &Inst, number: u32) -> Result<(), Refusal> {
+    fn constant(&mut self, inst: &Inst, number: u32) -> Result<Inst, Refusal> {
         let Some(Operand::Reg(to)) = inst.operands().next().map(|(_, v)| v) else {
             return Err(Refusal::Reason(format!("{inst} has no destination")));
         };
-        self.out.chunk.push(&self.env.machine.ops.mov32(to.first, Operand::Literal(number))?);
-        Ok(())
+        let constant = self.env.machine.ops.mov32(to.first, Operand::Literal(number))?;
+        self.out.chunk.push(&constant);
+        Ok(constant)
     }
 }

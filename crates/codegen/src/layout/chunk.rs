@@ -84,6 +84,8 @@ pub struct Chunk {
     pub fixups: Vec<Fixup>,
     /// Words that stand for an original instruction, with its address; ascending in the word.
     pub origins: Vec<(u32, u64)>,
+    /// Those of them that are another operation, with the original instruction.
+    pub others: Vec<(u32, luthier_isa::Inst)>,
     /// Words where a hook begins, with the number of its template.
     pub hooks: Vec<(u32, u32)>,
     /// So many words at the start stay together: no islands are put among them, nor before them.
@@ -113,6 +115,8 @@ impl Chunk {
         self.words.splice(0..0, words);
         self.labels.iter_mut().for_each(|label| label.word += by);
         self.origins.iter_mut().for_each(|(word, _)| *word += by);
+        self.others.iter_mut().for_each(|(word, _)| *word += by);
+        self.hooks.iter_mut().for_each(|(word, _)| *word += by);
         self.fixups.iter_mut().for_each(|fixup| fixup.shift(by));
         self.fixed += by;
     }

@@ -1,6 +1,7 @@
 //! The few instructions that placement itself writes, by LLVM's names of them, which are the same on every processor.
 
-use luthier_isa::{EncodeError, Field, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange, Wave};
+use luthier_isa::msb::Slot;
+use luthier_isa::{EncodeError, Field, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange, VgprMsb, Wave};
 
 use super::known::build;
 use crate::CodegenError;
@@ -41,6 +42,8 @@ operations! {
     s_setpc_b64 "S_SETPC_B64",
     s_branch "S_BRANCH",
     s_nop "S_NOP",
+    s_trap "S_TRAP",
+    s_endpgm "S_ENDPGM",
     s_getreg_b32 "S_GETREG_B32",
     s_setreg_b32 "S_SETREG_B32",
     s_setreg_imm32_b32 "S_SETREG_IMM32_B32",
@@ -147,6 +150,37 @@ impl Operations {
         build(self.v_mov_b32, &[one(to), from])
     }
     /// `to` = lane `lane` of `vgpr`, whatever EXEC is.
+    /// SGPRs from `to` on = lanes of `vgpr` from `lane` on, as many as `count`. The upper bits of VGPR numbers are zero
+    /// before and after.
+    pub fn read_lanes(&self, to: Reg, vgpr: Reg, lane: u8, count: u8) -> Result<Vec<Inst>, EncodeError> {
+        let (named, msb) = upper(vgpr, Slot::First);
+        let read = |n: u8| self.read_lane(to.offset(n.into()), named, lane + n);
+        self.under(msb, (0..count).map(read))
+    }
+    /// Lanes of `vgpr` from `lane` on = these values. As [`Operations::read_lanes`].
+    pub fn write_lanes(&self, vgpr: Reg, lane: u8, values: &[Operand]) -> Result<Vec<Inst>, EncodeError> {
+        let (named, msb) = upper(vgpr, Slot::Destination);
+        let write = |(n, value): (u8, &Operand)| self.write_lane(named, lane + n, *value);
+        self.under(msb, (0..).zip(values).map(write))
+    }
+    /// Instructions whose VGPR numbers have these upper bits.
+    fn under(&self, msb: VgprMsb, insts: impl Iterator<Item = Built>) -> Result<Vec<Inst>, EncodeError> {
+        let set = |msb: VgprMsb| self.set_vgpr_msb(msb.bits()).transpose();
+        let mut all = Vec::new();
+        if msb == VgprMsb::ZERO {
+            return insts.collect();
+        }
+        all.extend(set(msb)?);
+        for inst in insts {
+            all.push(inst?.at(Some(msb)));
+        }
+        all.extend(set(VgprMsb::ZERO)?);
+        Ok(all)
+    }
+    /// What stops a wave, and the program.
+    pub fn stop(&self) -> Result<[Inst; 2], EncodeError> {
+        Ok([build(self.s_trap, &[Operand::Imm(2)])?, build(self.s_endpgm, &[Operand::Imm(0)])?])
+    }
     pub fn read_lane(&self, to: Reg, vgpr: Reg, lane: u8) -> Built {
         build(self.v_readlane_b32, &[one(to), one(vgpr), small(lane.into())])
     }
@@ -167,6 +201,12 @@ impl Operations {
     pub fn set_vgpr_msb(&self, bits: u8) -> Option<Built> {
         self.s_set_vgpr_msb.map(|info| build(info, &[Operand::Imm(bits.into())]))
     }
+}
+
+/// The name of a VGPR in an instruction, and the upper bits with which that means it.
+fn upper(vgpr: Reg, slot: Slot) -> (Reg, VgprMsb) {
+    let number = vgpr.number();
+    (Reg::vgpr(number % 256), VgprMsb::from_bits(((number / 256) as u8) << (2 * slot as u32)))
 }
 
 fn narrow(from: Operand) -> Operand {

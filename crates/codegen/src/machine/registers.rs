@@ -74,7 +74,9 @@ struct Files {
     simds: u32,
 }
 
+/// Where the last of an allocation are special ones, and where they are not.
 const NUMBERED_SGPRS: u16 = 102;
+const ALL_SGPRS: u16 = 106;
 const SGPR_FILE: u32 = 800;
 
 impl Files {
@@ -161,6 +163,12 @@ impl Machine {
         (files.vector_file / waves) / files.vector_step * files.vector_step
     }
 
+    /// VGPRs that all of the kernels can be given, those from v256 on as well.
+    pub fn most_vgprs(&self, kernels: &[&Kernel]) -> u16 {
+        let most = |k: &&Kernel| self.most_vector_registers(k).max(k.descriptor.vgpr_count(family(self)));
+        kernels.iter().map(most).min().unwrap_or(0).min(self.mode.target().vgprs().into()) as u16
+    }
+
     /// How far hooks may go in a component. `used` are the registers that its code touches.
     pub fn limits(&self, kernels: &[&Kernel], used: &RegSet) -> Counts {
         let unified = Files::of(self).accumulators == Accumulators::Behind;
@@ -174,7 +182,8 @@ impl Machine {
         });
         let vgprs = room.min().unwrap_or(0) as u16;
         let agprs = kernels.iter().map(|k| agprs(k)).min().unwrap_or(0).min(256) as u16;
-        Counts { sgprs: NUMBERED_SGPRS, vgprs, agprs }
+        let sgprs = if Files::of(self).special_sgprs == 0 { ALL_SGPRS } else { NUMBERED_SGPRS };
+        Counts { sgprs, vgprs, agprs }
     }
 
     /// Registers of each file that the kernel is allocated.

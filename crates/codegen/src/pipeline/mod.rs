@@ -4,6 +4,7 @@ mod copies;
 mod originals;
 mod outcome;
 mod resolve;
+pub mod selection;
 
 use std::collections::HashMap;
 
@@ -24,6 +25,7 @@ use copies::{copy_all, find_scratch, number, refuse, settle};
 use originals::{Unredirected, redirect};
 use outcome::{code_symbols, describe, finish, hooks, origins};
 use resolve::{Compiled, compile, spots, symbols};
+use selection::Selection;
 
 /// Inserts the plan's hooks. What cannot be inserted is in the report with the reason; everything else is exact.
 pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, CodegenError> {
@@ -44,6 +46,8 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     let symbols = symbols(object, plan);
     let mut report = Report::default();
     let mut spots = spots(program, plan, &mut report);
+    let selection = Selection::of(object, program, plan);
+    selection.leave_out(program, &mut spots, &mut report);
     let Compiled { templates, template_of } = compile(program, plan, &mut spots, &mut report)?;
 
     let base = Base {
@@ -54,6 +58,7 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         templates: &templates,
         template_of: &template_of,
         symbols: &symbols,
+        selection: &selection,
     };
     let mut components = Component::all(&base, &spots);
     let (map, copied_functions) = number(program, &components);
@@ -109,7 +114,7 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     };
     describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);
     let bytes = if own { write::write(object, &new)? } else { write::write_beside(object, &new)? };
-    let violations = finish(&components, &spots, copies, &mut report);
+    let violations = finish(plan, &components, &spots, copies, &mut report)?;
     if !violations.is_empty() {
         return Err(CodegenError::Check(violations));
     }
@@ -125,4 +130,5 @@ pub struct Base<'a> {
     pub templates: &'a [Prepared],
     pub template_of: &'a [Option<u32>],
     pub symbols: &'a HashMap<String, Place>,
+    pub selection: &'a Selection,
 }

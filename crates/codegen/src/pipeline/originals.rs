@@ -37,7 +37,8 @@ pub fn redirect(
     if base.plan.beside.is_some() {
         return Ok(Vec::new());
     }
-    let mut order: Vec<usize> = (0..functions.len()).filter(|n| copies[*n].is_ok()).collect();
+    let gone = |n: &usize| copies[*n].is_ok() && !base.selection.is_apart(functions[*n].1);
+    let mut order: Vec<usize> = (0..functions.len()).filter(gone).collect();
     order.sort_by_key(|n| program.function(functions[*n].1).vaddr);
     let mut originals = Vec::with_capacity(order.len());
     for &n in &order {

@@ -11,7 +11,7 @@ use crate::copy::redirect::Patch;
 use crate::copy::{Copied, Refusal, Spot};
 use crate::layout::Layout;
 use crate::layout::chunk::Chunk;
-use crate::plan::{Rejected, Rejection, Report};
+use crate::plan::{Plan, Rejected, Rejection, Report};
 use crate::template::prepared::Prepared;
 use crate::write::{Additions, CodeSymbol, PlacedVariable};
 
@@ -23,6 +23,9 @@ pub fn origins(chunks: &[Chunk], layout: &Layout, start: u64, patches: &[Patch])
     for (c, chunk) in chunks.iter().enumerate() {
         for (word, vaddr) in &chunk.origins {
             builder.push(layout.address(c, *word), *vaddr);
+        }
+        for (word, original) in &chunk.others {
+            builder.other(layout.address(c, *word), original.words());
         }
     }
     // What leads from an original to its copy is ours, not the application's.
@@ -96,15 +99,20 @@ pub fn describe(
 }
 
 /// Fills the report.
+///
+/// # Errors
+/// An insertion was neither made nor rejected, or both.
 pub fn finish(
+    plan: &Plan,
     components: &[Component],
     spots: &[Spot],
     copies: Vec<Result<Copied, Refusal>>,
     report: &mut Report,
-) -> Vec<Violation> {
+) -> Result<Vec<Violation>, CodegenError> {
     let mut violations = Vec::new();
+    let mut made = vec![false; plan.insertions.len()];
     for copied in copies.into_iter().flatten() {
-        report.points += copied.points;
+        copied.made.iter().for_each(|insertion| made[*insertion as usize] = true);
         report.inserted_instructions += copied.inserted;
         report.copied_instructions += copied.copied;
         report.rejected.extend(copied.rejected);
@@ -132,10 +140,24 @@ pub fn finish(
             let from = spots.partition_point(|s| s.instr < instrs.first);
             for spot in spots[from..].iter().take_while(|s| instrs.contains(s.instr)) {
                 let address = component.env.plan.insertions[spot.insertion as usize].address;
-                report.rejected.push(Rejected { address, reason: Rejection::Component(reason.clone()) });
+                let reason = Rejection::Component(reason.clone());
+                report.rejected.push(Rejected { insertion: spot.insertion, address, reason });
             }
         }
     }
+    report.points = made.iter().filter(|made| **made).count();
+    // The first reason says most.
+    report.rejected.sort_by_key(|r| r.insertion);
+    report.rejected.dedup_by_key(|r| r.insertion);
+    let mut rejected = report.rejected.iter().map(|r| r.insertion as usize).peekable();
+    for (insertion, made) in made.into_iter().enumerate() {
+        let what = match (made, rejected.next_if_eq(&insertion).is_some()) {
+            (false, false) => "neither made nor rejected",
+            (true, true) => "made, and rejected as well",
+            _ => continue,
+        };
+        return Err(CodegenError::Lost { insertion, address: plan.insertions[insertion].address, what });
+    }
     report.rejected.sort_by_key(|r| r.address);
-    violations
+    Ok(violations)
 }

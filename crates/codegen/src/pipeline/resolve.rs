@@ -1,7 +1,7 @@
 //! The plan against the object: where each insertion stands, each hook compiled once for every shape of its arguments,
 //! and what hooks may refer to by name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use luthier_isa::{Flags, Inst};
@@ -63,10 +63,7 @@ pub fn compile(
             Err(reason) => refused.push((spot.insertion, reason)),
         }
     }
-    for (insertion, reason) in refused {
-        report.rejected.push(Rejected { address: plan.insertions[insertion as usize].address, reason });
-        spots.retain(|s| s.insertion != insertion);
-    }
+    leave_out(program, plan, spots, refused, report);
     let mode = program.mode();
     let made: Vec<Arc<Template>> = wanted
         .par_iter()
@@ -91,6 +88,35 @@ pub fn compile(
     Ok(Compiled { templates, template_of })
 }
 
+/// Rejects insertions, and whatever else is to take the place of an instruction with one of them.
+fn leave_out(
+    program: &Program,
+    plan: &Plan,
+    spots: &mut Vec<Spot>,
+    refused: Vec<(u32, Rejection)>,
+    report: &mut Report,
+) {
+    if refused.is_empty() {
+        return;
+    }
+    let mut reasons: HashMap<u32, Rejection> = refused.into_iter().collect();
+    let stays: HashSet<InstrId> = spots
+        .iter()
+        .filter(|s| s.at == Where::Instead && reasons.contains_key(&s.insertion))
+        .map(|s| s.instr)
+        .collect();
+    spots.retain(|spot| {
+        let reason = reasons.remove(&spot.insertion).or_else(|| {
+            let stays = spot.at == Where::Instead && stays.contains(&spot.instr);
+            stays.then(|| Rejection::Stays { inst: program.inst(spot.instr).to_string() })
+        });
+        let Some(reason) = reason else { return true };
+        let (insertion, address) = (spot.insertion, plan.insertions[spot.insertion as usize].address);
+        report.rejected.push(Rejected { insertion, address, reason });
+        false
+    });
+}
+
 /// What templates may refer to by name: the plan's variables, then the object's own symbols.
 pub fn symbols(object: &CodeObject, plan: &Plan) -> HashMap<String, Place> {
     let defined = object.symbols().iter().filter(|s| !s.is_undefined() && !s.is_absolute());
@@ -107,7 +133,7 @@ pub fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
     let mut next = InstrId(0);
     for (i, insertion) in plan.insertions.iter().enumerate() {
         let address = insertion.address;
-        let mut reject = |reason| report.rejected.push(Rejected { address, reason });
+        let mut reject = |reason| report.rejected.push(Rejected { insertion: i as u32, address, reason });
         let follows = next.index() < program.instrs().len() && program.vaddr(next) == address;
         let Some(instr) = follows.then_some(next).or_else(|| program.instr_at(address)) else {
             reject(Rejection::NoInstruction { address });

@@ -91,6 +91,8 @@ pub struct Plan {
     pub variables: Vec<Variable>,
     pub counters: Vec<Counter>,
     pub insertions: Vec<Insertion>,
+    /// The kernels that the insertions are for, by name: others run the code that they ran. `None` for all.
+    pub kernels: Option<Vec<String>>,
     pub placement: Placement,
     /// Have the splice checker prove every placement. Costs about as much again as placing.
     pub check: bool,

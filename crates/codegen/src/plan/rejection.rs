@@ -85,10 +85,22 @@ pub enum Rejection {
     NothingFollows { inst: String },
     #[error("the edge from {from:#x} to {to:#x} does not exist")]
     NoEdge { from: u64, to: u64 },
+    #[error("the edge to {to:#x} is never taken: {inst}, which leads there, is taken out")]
+    NeverTaken { inst: String, to: u64 },
     #[error("a successor of {inst} is outside of the function")]
     LeavesFunction { inst: String },
     #[error("{inst} decides where control goes, and cannot be replaced or removed")]
     ControlFlow { inst: String },
+    #[error("{inst} says which registers the instructions behind it mean, and cannot be replaced or removed")]
+    NamesRegisters { inst: String },
+    #[error("something else that was to take the place of {inst} is rejected, and so it stays")]
+    Stays { inst: String },
+    #[error("none of the selected kernels runs {function}")]
+    NotSelected { function: String },
+    #[error("{function} may be called through a pointer, which leads to the original and not to its instrumented copy")]
+    ThroughPointer { function: String },
+    #[error("{function} may be called through a pointer and ends waves there, where their counters are not added up")]
+    EndsAsItIs { function: String },
     #[error("the inserted {inst} {what}")]
     RawInstruction { inst: String, what: &'static str },
     #[error("no function starts at {address:#x}")]
@@ -134,8 +146,14 @@ impl Rejection {
             Rejection::OldOverCall { .. } => "old_over_call",
             Rejection::NothingFollows { .. } => "nothing_follows",
             Rejection::NoEdge { .. } => "no_edge",
+            Rejection::NeverTaken { .. } => "never_taken",
             Rejection::LeavesFunction { .. } => "leaves_function",
             Rejection::ControlFlow { .. } => "control_flow",
+            Rejection::NamesRegisters { .. } => "names_registers",
+            Rejection::Stays { .. } => "stays",
+            Rejection::NotSelected { .. } => "not_selected",
+            Rejection::ThroughPointer { .. } => "through_pointer",
+            Rejection::EndsAsItIs { .. } => "ends_as_it_is",
             Rejection::RawInstruction { .. } => "raw_instruction",
             Rejection::NoFunction { .. } => "no_function",
             Rejection::Component(_) => "component",

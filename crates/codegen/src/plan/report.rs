@@ -5,6 +5,8 @@ use crate::plan::Rejection;
 /// An insertion that was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
+    /// Index into the plan's insertions.
+    pub insertion: u32,
     pub address: u64,
     pub reason: Rejection,
 }

@@ -130,9 +130,7 @@ impl Emitter<'_, '_> {
                     None => self.read(special, machine.read_special(special, unit, RegRange::new(to, count))?)?,
                 },
                 Source::Lanes { vgpr, lane } => {
-                    for n in 0..2 {
-                        self.push(machine.ops.read_lane(to.offset(n.into()), vgpr, lane + n)?)?;
-                    }
+                    self.all(machine.ops.read_lanes(to, vgpr, lane, 2)?)?;
                 }
                 Source::Number(value) => self.set_number(RegRange::new(to, count), value)?,
             }
@@ -163,9 +161,8 @@ impl Emitter<'_, '_> {
                     }
                 }
                 Source::Lanes { vgpr, lane } => {
-                    for n in 0..2 {
-                        self.push(machine.ops.write_lane(vgpr, lane + n, one(from.offset(n.into())))?)?;
-                    }
+                    let values = [one(from), one(from.offset(1))];
+                    self.all(machine.ops.write_lanes(vgpr, lane, &values)?)?;
                 }
                 _ => {}
             }

@@ -10,6 +10,7 @@ use crate::layout::chunk::Place;
 use crate::machine::Machine;
 use crate::machine::registers::Counts;
 use crate::machine::scratch::OwnScratch;
+use crate::pipeline::selection::Selection;
 use crate::plan::Rejection;
 use crate::template::prepared::Prepared;
 
@@ -42,6 +43,7 @@ pub struct Env<'a> {
     pub template_of: &'a [Option<u32>],
     /// Symbols that templates may refer to.
     pub symbols: &'a HashMap<String, Place>,
+    pub selection: &'a Selection,
     /// Of the plan's counters; `None` for those that this component does not use.
     pub counters: Vec<Option<CounterHome>>,
     /// Why counters have no home here.

@@ -15,11 +15,12 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Registers out of the pool, in which nothing is that the instruction touches; none if none are left.
-    pub fn take(env: &Env, pool: &mut Pool, inst: &Inst, of: RegRange) -> Option<Keeper> {
+    /// Registers out of the pool, in which nothing is that the instruction touches; none if none are left. `moves`: what
+    /// stands in its place gives the application another EXEC.
+    pub fn take(env: &Env, pool: &mut Pool, inst: &Inst, of: RegRange, moves: bool) -> Option<Keeper> {
         let vector = of.first.is_vgpr() || of.first.is_agpr();
         let file = if vector { File::Vgpr } else { File::Sgpr };
-        let whole = vector && writes_exec(inst);
+        let whole = vector && (moves || writes_exec(inst));
         let want = Want { whole, ..Want::of(file, of.count) };
         // Where hooks look for a value it may be as it is if it is aligned; it need not be.
         let loose = Want { align: 1, ..want };

@@ -176,7 +176,7 @@ fn over(
     without.subtract(&env.never_used);
     inst.for_each_access(|a| without.insert(a.reg));
     without.insert_range(range);
-    let Some(keeper) = Keeper::take(env, &mut site.pool(env, &without, false), inst, range) else { return };
+    let Some(keeper) = Keeper::take(env, &mut site.pool(env, &without, false), inst, range, false) else { return };
     let mut splice = Splice::default();
     let mut seam = Seam::new(env.machine.mode, env.unread);
     emit::keep(env, site, &keeper, &mut seam, &mut splice).unwrap();

@@ -15,6 +15,7 @@ use crate::layout::chunk::{ChunkId, Place};
 use crate::machine::Machine;
 use crate::machine::seams::Seam;
 use crate::pipeline::Base;
+use crate::pipeline::selection::Selection;
 use crate::splice::emit::{Literal, Span};
 use crate::splice::{Demand, Env, Site, Splice, allocate, emit};
 use crate::template::prepared::Prepared;
@@ -88,6 +89,7 @@ pub fn with_env_at(object: &CodeObject, hook: &Hook, at: Where, mut each: impl F
     let template_of = vec![Some(0); plan.insertions.len()];
     let symbols: HashMap<String, Place> =
         [("tool.total".to_owned(), Place::Variable { index: 0, offset: 0 })].into_iter().collect();
+    let selection = Selection::of(object, &program, &plan);
     let base = Base {
         object,
         program: &program,
@@ -96,6 +98,7 @@ pub fn with_env_at(object: &CodeObject, hook: &Hook, at: Where, mut each: impl F
         templates: &templates,
         template_of: &template_of,
         symbols: &symbols,
+        selection: &selection,
     };
     let instrs = program.instrs().iter().flat_map(|i| [i, i]).enumerate();
     let spots: Vec<Spot> = instrs.map(|(n, instr)| Spot { instr, at, order: 0, insertion: n as u32 }).collect();
