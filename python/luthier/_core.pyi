@@ -853,6 +853,7 @@ def instrument(
     check: bool = False,
     beside: tuple[int, Sequence[int]] | None = None,
     calling_convention: bool = False,
+    kernels: Sequence[str] | None = None,
 ) -> tuple[bytes, dict[str, Any]]:
     """Compiles hooks, places them, and gives the new code object with a report.
 
@@ -866,4 +867,5 @@ def instrument(
     - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
       beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
     - ``calling_convention``: hooks are placed as calls by the C calling convention.
+    - ``kernels``: those that the insertions are for; others run the code that they ran. None for all.
     """

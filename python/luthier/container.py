@@ -9,7 +9,8 @@ from typing import Any
 from . import _core
 from .code_object import CodeObject, open_container
 from .errors import ArgumentError, InstrumentError, LiftError
-from .planning import OnRejected, instrument
+from .kernel import Kernel
+from .planning import OnRejected, instrument, kernel_names
 from .tool import Tool
 from .tracebacks import shortened
 
@@ -52,7 +53,7 @@ def instrument_file(
     *,
     target: str | None = None,
     entries: Iterable[int] | None = None,
-    kernels: Iterable[str] | None = None,
+    kernels: Iterable[str | Kernel] | None = None,
     check: bool = False,
     on_rejected: OnRejected = "warn",
     calling_convention: bool = False,
@@ -67,7 +68,7 @@ def instrument_file(
     container, path = open_container(source)
     name = path or "the bytes"
     listed = {e["index"]: e for e in container.entries}
-    wanted = None if kernels is None else list(kernels)
+    wanted = kernel_names(kernels)
     explicit = entries is not None or target is not None
     options: dict[str, Any] = {"check": check, "on_rejected": on_rejected, "calling_convention": calling_convention}
     done = [

@@ -82,6 +82,7 @@ def increments(function: Function, amount: Callable[[Block], Any], ending: set[i
         leaving = leaves(block) or terminator in ("end", "off_end", "unsupported", "trap")
         leaving |= terminator == "call" and calls_may_end
         leaving |= terminator == "cond_branch" and taken[i] is None
+        leaving |= not successors[i]  # behind a call that never comes back, or where nothing is behind
         if leaving:
             graph.force(2 * i + 1, root)
         graph.edges.append((_IN_LINE * ways.blocks[i], 2 * i, 2 * i + 1, amount(block), (i, None)))

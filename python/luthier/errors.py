@@ -52,8 +52,12 @@ class InstrumentError(LuthierError):
 class RejectedError(InstrumentError):
     """Insertions that cannot be made, with ``on_rejected="raise"``: all of them, each with its reason, in ``rejected``."""
 
-    #: ``address``, ``kind`` and ``reason`` of each, as in ``instrumentation["rejected"]`` of a code object.
+    #: ``point``, ``address``, ``kind`` and ``reason`` of each, as in ``instrumentation["rejected"]`` of a code object.
     rejected: list[dict[str, Any]]
+
+
+class NothingInsertedError(RejectedError):
+    """A tool of which nothing could be inserted, with ``on_rejected="warn"``: it would say 0 of what it has not seen."""
 
 
 class RejectedWarning(UserWarning):

@@ -92,7 +92,8 @@ class Kernel:
     def insert_after(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
         """Runs ``hook(*args)`` after ``instr``, with its results in place: of a branch, on every way that it goes; of a
         call, when the function called has returned. Nothing runs after a return, a jump to another function or the end
-        of the program: there it is rejected."""
+        of the program: there it is rejected. After an instruction that is replaced or removed it runs behind what stands
+        there instead."""
         return self._insert(Place(AFTER, self._own(instr)), hook, args, priority)
 
     def insert_on_edge(self, block: Block, successor: Block, hook: Any, *args: Any, priority: int = 0) -> int:
@@ -130,11 +131,13 @@ class Kernel:
         return [self._insert(Place(BEFORE, b.instructions[-1].address), hook, args, priority) for b in ends]
 
     def replace(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
-        """Runs ``hook(*args)`` in the place of ``instr``. What decides where control goes cannot be replaced."""
+        """Runs ``hook(*args)`` in the place of ``instr``. What decides where control goes cannot be replaced, but for
+        conditional branches, which fall through then; nor what says which registers later instructions mean. If it is
+        rejected, the instruction stays."""
         return self._insert(Place(INSTEAD, self._own(instr)), hook, args, priority)
 
     def remove(self, instr: Instruction) -> int:
-        """Takes ``instr`` out. What decides where control goes cannot be taken out."""
+        """Takes ``instr`` out: see :meth:`replace`."""
         planner, tool = self._inserting()
         return planner.remove(tool, self.name, Place(INSTEAD, self._own(instr)))
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import numpy
     from typing_extensions import Unpack
 
+    from .kernel import Kernel
+
 
 def finding_kinds() -> list[str]:
     """The kinds of findings that strict mode knows."""
@@ -125,7 +127,7 @@ class Device:
         source: Any,
         *,
         tools: Sequence[Tool] = (),
-        kernels: Sequence[str] | None = None,
+        kernels: Sequence[str | Kernel] | None = None,
         check: bool = False,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,
@@ -136,7 +138,7 @@ class Device:
         source: Any,
         *,
         tools: Sequence[Tool] = (),
-        kernels: Sequence[str] | None = None,
+        kernels: Sequence[str | Kernel] | None = None,
         check: bool = False,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,
@@ -209,15 +211,35 @@ class Device:
         return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
 
     def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool, on_rejected: OnRejected) -> Module:
-        kernels = (kernel,) if tools else None
         if not isinstance(source, CodeObject):
             code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
-            return self.load(code_object, tools=tools, kernels=kernels, check=check, on_rejected=on_rejected)
-        key = (on_rejected, check, kernels, id(source), *map(id, tools))
+            return self.load_alone(code_object, kernel, tools, check, on_rejected)
+        key = (on_rejected, check, (kernel,) if tools else None, id(source), *map(id, tools))
         if key not in self._modules:
-            module = self.load(source, tools=tools, kernels=kernels, check=check, on_rejected=on_rejected)
-            self._modules[key] = module, (source, tuple(tools))
+            self._modules[key] = self.load_alone(source, kernel, tools, check, on_rejected), (source, tuple(tools))
         return self._modules[key][0]
+
+    def load_alone(
+        self,
+        code_object: CodeObject,
+        kernel: str,
+        tools: Sequence[Tool],
+        check: bool = False,
+        on_rejected: OnRejected = "warn",
+        calling_convention: bool = False,
+    ) -> Module:
+        """The same as :meth:`load` of which, if there are tools, nothing but the kernel will run: what it calls through a
+        pointer can lead to instrumented code then, whoever else might call it."""
+        return Module(
+            self,
+            code_object,
+            tools,
+            (kernel,) if tools else None,
+            check,
+            on_rejected=on_rejected,
+            calling_convention=calling_convention,
+            alone=True,
+        )
 
     def __repr__(self) -> str:
         return f"<Device {self.processor}>"

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     import numpy
     from typing_extensions import Unpack
 
+    from .kernel import Kernel
     from .mock_device import Device
 
 
 class Module:
     """A code object that is loaded on a device, with the tools that watch it.
 
-    Its global variables, and the tools', live as long as it does: they keep their values from launch to launch.
+    Its global variables, and the tools', live as long as it does: they keep their values from launch to launch. ``alone``
+    says that no other kernels than ``kernels`` will run.
     """
 
     def __init__(
@@ -38,11 +40,12 @@ class Module:
         device: Device,
         code_object: CodeObject,
         tools: Sequence[Tool],
-        kernels: Sequence[str] | None,
+        kernels: Sequence[str | Kernel] | None,
         check: bool,
         loaded_as: int | None = None,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,
+        alone: bool = False,
     ):
         check_on_rejected(on_rejected)
         self.device = device
@@ -58,7 +61,7 @@ class Module:
         if planner is not None:
             started = time.perf_counter()
             planner.ask(kernels)
-            self.loaded = planner.finish(check, on_rejected, calling_convention=calling_convention)
+            self.loaded = planner.finish(check, on_rejected, calling_convention=calling_convention, alone=alone)
             self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
         self._kernels: dict[str, tuple[dict[str, Any], Signature]] = {}
         #: Whether each may print.

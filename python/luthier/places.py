@@ -11,6 +11,8 @@ HOOK, ASSEMBLY, NOTHING = range(3)
 #: An insertion: address, successor, priority, number of the hook or the assembly, number of the arguments, number of the
 #: tool, place, body. crates/python/src/instrument.rs reads it.
 RECORD = struct.Struct("<QQiIIHBB")
+#: Where in it the number of the tool is, in two bytes.
+ORDER = 28
 
 
 class Place(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -10,11 +11,11 @@ from . import _core
 from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
 from .callers import callers_level
 from .code_object import CodeObject
-from .errors import ArgumentError, RejectedError, RejectedWarning, ToolError
+from .errors import ArgumentError, NothingInsertedError, RejectedError, RejectedWarning, ToolError
 from .kept import keep_hooks
 from .kernel import Kernel
 from .lang import Hook
-from .places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, RECORD, Place
+from .places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, ORDER, RECORD, Place
 from .tool import Tool, instances
 from .tracebacks import shortened
 from .values import Variable
@@ -28,18 +29,20 @@ def instrument(
     source: Any,
     tools: Sequence[Tool],
     *,
-    kernels: Iterable[str] | None = None,
+    kernels: Iterable[str | Kernel] | None = None,
     check: bool = False,
     on_rejected: OnRejected = "warn",
     calling_convention: bool = False,
 ) -> CodeObject:
-    """A copy of a code object with the hooks of ``tools`` in all its kernels, or in those named.
+    """A copy of a code object with the hooks of ``tools`` in all its kernels, or in those that ``kernels`` lists, names or
+    :attr:`CodeObject.kernels`. Other kernels run the code that they ran, also where they share functions with these.
 
     The result runs wherever the original does and gives the same results. The tools' variables are symbols in it
     (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md).
     ``check`` has every placement proved by the splice checker. ``on_rejected`` says what becomes of insertions that
-    cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, ``"report"`` without,
-    ``"raise"`` gives nothing but a :class:`~luthier.RejectedError` that lists them. ``calling_convention`` places every
+    cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, or, if nothing of a tool is
+    left, with a :class:`~luthier.NothingInsertedError`, ``"report"`` without either, ``"raise"`` gives nothing but a
+    :class:`~luthier.RejectedError` that lists them. ``calling_convention`` places every
     hook as a call by the C calling convention would be, all that a function may change spilled: dearer, for comparison.
     """
     check_on_rejected(on_rejected)
@@ -67,6 +70,28 @@ def rejections(code_object: CodeObject, report: dict[str, Any]) -> str:
     return f"{len(rejected)} of {wanted} insertions{of} could not be made: {some}{more}"
 
 
+def not_placed(code_object: CodeObject, report: dict[str, Any]) -> str | None:
+    """One line if nothing of a tool was inserted although it asked for something; else None."""
+    left = [name for name, did in report["tools"].items() if did["rejected"] and not did["points"]]
+    if not left:
+        return None
+    some = "the tools " if len(left) > 1 else "the tool "
+    return f"nothing of {some}{', '.join(left)} was inserted, and nothing is counted: {rejections(code_object, report)}"
+
+
+def kernel_names(kernels: Iterable[str | Kernel] | None) -> list[str] | None:
+    """Kernels as a user gives them, by name; None for all."""
+    if isinstance(kernels, str):
+        raise ArgumentError(f"kernels={kernels!r}: expected a list of kernels")
+    if kernels is None:
+        return None
+    listed = list(kernels)
+    for kernel in listed:
+        if not isinstance(kernel, (str, Kernel)):
+            raise ArgumentError(f"kernels: {kernel!r} is neither a kernel nor the name of one")
+    return [(k if isinstance(k, str) else k.name).removesuffix(".kd") for k in listed]
+
+
 def no_kernel(code_object: CodeObject, name: str) -> str:
     """What to say when there is no such kernel."""
     known = code_object.core.kernels
@@ -90,15 +115,18 @@ class Planner:
         self._prepared: dict[Any, Arguments] = {}
         self._records = bytearray()
         self._made_for: dict[bytes, tuple[str, int]] = {}
+        #: The kernels that tools were asked about, if not about all.
+        self._selected: list[str] | None = None
         for tool in tools:
             for variable in tool.variables():
                 self._symbol(tool, variable)
 
-    def ask(self, kernels: Iterable[str] | None) -> None:
+    def ask(self, kernels: Iterable[str | Kernel] | None) -> None:
         """Has every tool say what it wants in these kernels, all if None."""
         known = self.code_object.core.kernels
-        for name in known if kernels is None else [name.removesuffix(".kd") for name in kernels]:
-            if kernels is not None and name not in known:
+        self._selected = kernel_names(kernels)
+        for name in known if self._selected is None else dict.fromkeys(self._selected):
+            if name not in known:
                 raise ArgumentError(no_kernel(self.code_object, name))
             for tool in self._tools:
                 tool.on_kernel(Kernel(self.code_object, name, self, tool))
@@ -187,8 +215,10 @@ class Planner:
         on_rejected: OnRejected,
         beside: tuple[int, list[int]] | None = None,
         calling_convention: bool = False,
+        alone: bool = False,
     ) -> CodeObject:
-        """Compiles the hooks and places them. ``beside``: as of ``_core.instrument``."""
+        """Compiles the hooks and places them. ``beside``: as of ``_core.instrument``. ``alone``: no other kernels than those
+        that tools were asked about will run."""
         keep_hooks()
         settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
@@ -202,17 +232,34 @@ class Planner:
             check,
             beside,
             calling_convention,
+            None if alone else self._selected,
         )
+        self._tell_tools(report)
         if report["rejected"] and on_rejected != "report":
-            text = rejections(self.code_object, report)
-            if on_rejected == "raise":
-                error = RejectedError(text)
+            text, nothing = rejections(self.code_object, report), not_placed(self.code_object, report)
+            if on_rejected == "raise" or nothing is not None:
+                error = RejectedError(text) if on_rejected == "raise" else NothingInsertedError(nothing)
                 error.rejected = report["rejected"]
                 raise error
             warnings.warn(text, RejectedWarning, stacklevel=callers_level())
         result = CodeObject(_core.CodeObject.parse(data), None)
         result.instrumentation = report
         return result
+
+    def _tell_tools(self, report: dict[str, Any]) -> None:
+        """Says of each tool how much of it was inserted, and tells it what was not."""
+        orders = bytes(self._records[ORDER :: RECORD.size]), bytes(self._records[ORDER + 1 :: RECORD.size])
+        of = [low | high << 8 for low, high in zip(*orders)]
+        asked = Counter(of)
+        rejected: dict[int, list[dict[str, Any]]] = {}
+        for one in report["rejected"]:
+            rejected.setdefault(of[one["point"]], []).append(one)
+        report["tools"] = {}
+        for tool in self._tools:
+            order = self._orders[id(tool)]
+            tool.rejected = rejected.get(order, [])
+            left = len(tool.rejected)
+            report["tools"][self._names[id(tool)]] = {"points": asked[order] - left, "rejected": left}
 
     @property
     def variables(self) -> dict[str, Variable]:

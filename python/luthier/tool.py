@@ -46,6 +46,9 @@ class Tool:
     decides: bool = False
     #: A kernel's first launch waits until it is instrumented. Otherwise the original runs until then.
     waits: bool = True
+    #: Of the insertions that the tool has asked for, those that could not be made, as of when its hooks were placed: what is
+    #: there was not seen. As in ``instrumentation["rejected"]``.
+    rejected: Sequence[dict[str, Any]] = ()
     #: The process that the tool is in; None where there is none, on the mock device for example.
     app: App | None = None
 

@@ -15,6 +15,7 @@ from ..planning import instrument
 from ..text import printable
 from ..tools import load
 from .choose import kernels
+from .ending import status_of
 from .run import aside, interruptible, warn_of_rejected
 
 
@@ -49,11 +50,10 @@ def main(args: Any) -> int:
         print(json.dumps(done.report, indent=1))
     else:
         print(printable("\n".join(done.lines)))
-    for code_object, did in done.placed:
-        warn_of_rejected(code_object, did, args.on_rejected)
+    seen = [warn_of_rejected(code_object, did, args.on_rejected) for code_object, did in done.placed]
     for note in done.left:
         print(printable(f"luthier: not instrumented: {note}"), file=sys.stderr)
-    return 0
+    return status_of(0, not all(seen), 0)
 
 
 def _options(args: Any) -> dict[str, Any]:

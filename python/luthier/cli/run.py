@@ -18,7 +18,7 @@ from ..errors import ArgumentError
 from ..findings import finding_text
 from ..mock_device import Device, Progress, finding_kinds
 from ..outputs import Output, Outputs
-from ..planning import rejections
+from ..planning import OnRejected, not_placed, rejections
 from ..results import RunResult
 from ..text import printable
 from ..tools import load
@@ -54,14 +54,9 @@ def main(args: Any) -> int:
 
         def work() -> tuple[RunResult, list[tuple[str, Any]]]:
             processor = _processor(code_object, args.target)
-            module = Device(processor, watchdog=watchdog, timeout=timeout, progress=Progressing().tell).load(
-                code_object,
-                tools=tools,
-                kernels=[args.kernel],
-                check=args.check,
-                calling_convention=args.calling_convention,
-                on_rejected="raise" if args.on_rejected == "raise" else "report",
-            )
+            device = Device(processor, watchdog=watchdog, timeout=timeout, progress=Progressing().tell)
+            how: OnRejected = "raise" if args.on_rejected == "raise" else "report"
+            module = device.load_alone(code_object, args.kernel, tools, args.check, how, args.calling_convention)
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
             result = module.run(
@@ -93,10 +88,10 @@ def main(args: Any) -> int:
         _show(result, contents)
     for finding in result.findings:
         print(printable(f"luthier: strict: {finding_text(finding)}"), file=sys.stderr)
-    warn_of_rejected(code_object, data["instrumentation"], args.on_rejected)
+    seen = warn_of_rejected(code_object, data["instrumentation"], args.on_rejected)
     if strict:
         print(checked(1, len(result.findings)), file=sys.stderr)
-    return status_of(0, False, len(result.findings))
+    return status_of(0, not seen, len(result.findings))
 
 
 def aside(is_json: bool) -> AbstractContextManager[Any]:
@@ -104,10 +99,15 @@ def aside(is_json: bool) -> AbstractContextManager[Any]:
     return contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext()
 
 
-def warn_of_rejected(code_object: CodeObject, did: dict[str, Any] | None, on_rejected: str) -> None:
-    """One line on standard error about what could not be inserted."""
-    if did and did["rejected"] and on_rejected == "warn":
-        print(printable(f"luthier: warning: {rejections(code_object, did)}"), file=sys.stderr)
+def warn_of_rejected(code_object: CodeObject, did: dict[str, Any] | None, on_rejected: str) -> bool:
+    """One line on standard error about what could not be inserted. False if nothing of a tool was, and that is an error."""
+    if not did or not did["rejected"] or on_rejected != "warn":
+        return True
+    nothing = not_placed(code_object, did)
+    print(
+        printable(f"luthier: {f'error: {nothing}' if nothing else f'warning: {rejections(code_object, did)}'}"), file=sys.stderr
+    )
+    return nothing is None
 
 
 def _processor(code_object: CodeObject, wanted: str | None) -> str:
@@ -207,6 +207,9 @@ def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:
     for report in result.reports:
         for table in report.tables:
             show(table.title, table.headers, table.rows)
+    left = [(name, n["rejected"], n["points"]) for name, n in did["tools"].items() if n["rejected"]] if did else []
+    if left:
+        show("not seen", ("tool", "insertions rejected", "made"), left)
     if contents:
         show("symbols", (), [(name, ", ".join(map(str, _flat(value)))) for name, value in contents])
 

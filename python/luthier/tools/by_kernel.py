@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Any
+
+from luthier.tool import Tool
 
 
 class ByKernel:
@@ -32,3 +35,9 @@ class ByKernel:
             grown = Counter({name: n - self._before.get(name, 0) for name, n in now.items() if n != self._before.get(name, 0)})
             self._kernels.setdefault(self._kernel, Counter()).update(grown)
         self._before = now
+
+
+def not_counted(tool: Tool) -> dict[str, Any]:
+    """How many of a tool's insertions could not be made, and why the first of them."""
+    first = tool.rejected[0]
+    return {"insertions": len(tool.rejected), "why": f"at {first['address']:#x}: {first['reason']}"}

@@ -16,12 +16,13 @@ from typing import Any
 import luthier as lt
 from luthier.counting import increments, may_not_return
 from luthier.kernel import leaves
-from luthier.tools.by_kernel import ByKernel
+from luthier.tools.by_kernel import ByKernel, not_counted
 
 
 class InstrCount(lt.Tool):
     """Counts retired instructions: ``{"instructions": N}``, and by kernel where several were launched:
-    ``{"instructions": N, "kernels": {kernel: N}}``."""
+    ``{"instructions": N, "kernels": {kernel: N}}``. Where some of it could not be inserted, there is no number:
+    ``{"instructions": None, "not_counted": {"insertions": N, "why": TEXT}}``."""
 
     count = lt.Counter()
 
@@ -57,6 +58,11 @@ class InstrCount(lt.Tool):
         self.by_kernel.begin(launch.kernel)
 
     def on_exit(self, report: lt.Report) -> None:
+        if self.rejected:
+            # What is inserted makes the number only all together.
+            report.result = {"instructions": None, "not_counted": not_counted(self)}
+            report.table("instr_count", [("instructions", "not counted")])
+            return
         kernels = {kernel: counts["instructions"] for kernel, counts in self.by_kernel.kernels().items()}
         result: dict[str, Any] = {"instructions": int(self.count)}
         if len(kernels) > 1:

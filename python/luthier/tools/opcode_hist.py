@@ -14,12 +14,13 @@ import numpy as np
 
 import luthier as lt
 from luthier.counting import increments, may_not_return
-from luthier.tools.by_kernel import ByKernel
+from luthier.tools.by_kernel import ByKernel, not_counted
 
 
 class OpcodeHist(lt.Tool):
     """An exact histogram of opcodes: ``{"opcodes": {mnemonic: N}}``, most frequent first, and by kernel where several were
-    launched: ``{"opcodes": ..., "kernels": {kernel: {mnemonic: N}}}``."""
+    launched: ``{"opcodes": ..., "kernels": {kernel: {mnemonic: N}}}``. Where some of it could not be inserted, there are
+    no numbers: ``{"opcodes": None, "not_counted": {"insertions": N, "why": TEXT}}``."""
 
     def __init__(self, per: str = "block"):
         if per not in ("block", "instruction"):
@@ -74,6 +75,11 @@ class OpcodeHist(lt.Tool):
         return Counter({name: n for name, n in total.items() if n})
 
     def on_exit(self, report: lt.Report) -> None:
+        if self.rejected:
+            # What is inserted makes the numbers only all together.
+            report.result = {"opcodes": None, "not_counted": not_counted(self)}
+            report.table("opcode_hist", [("all", "not counted")], ("opcode", "executed"))
+            return
         ordered = most_frequent_first(self.counts())
         result: dict[str, Any] = {"opcodes": ordered}
         kernels = self.by_kernel.kernels()
