@@ -8,7 +8,7 @@ from collections import Counter
 import compiled
 import numpy as np
 import pytest
-from instrumented import instrumented, launch, on_every_target, places, places_by_python, steps
+from instrumented import expected, instrumented, launch, on_every_target, places, places_by_python, steps
 
 import luthier as lt
 
@@ -55,37 +55,6 @@ def at_every_place(kernel, point):
                 kernel.insert_after(instr, *point(("after", instr.address)))
     kernel.insert_at_entry(*point(("start",)))
     kernel.insert_at_exit(*point(("end",)))
-
-
-def expected(kernel, names, seen):
-    """How often each point is come to, by the steps of the plain run."""
-    at = Counter()
-    for (_, pc), n in seen.items():
-        at[pc] += n
-    waves = at.pop(None)
-    entered = Counter()
-    of = {i.address: f.name for f in kernel.functions for i in f.instructions}
-    first = {f.address: f.name for f in kernel.functions}
-    for (before, pc), n in seen.items():
-        if pc in first and (before is None or of[before] != of[pc] or kernel.code_object.program.instruction_at(before).is_call):
-            entered[first[pc]] += n
-    returned = {i.address: i.address + i.size for f in kernel.functions for i in f.instructions if i.is_call}
-
-    def times(name):
-        match name:
-            case ("entry", function):
-                return entered[function]
-            case ("exit", function):
-                (found,) = [f for f in kernel.functions if f.name == function]
-                return sum(at[b.instructions[-1].address] for b in found.blocks if b.terminator == "return")
-            case ("edge", last, to):
-                return at[last] if last in returned else seen[last, to]
-            case ("start",) | ("end",):
-                return waves
-            case (_, address):
-                return at[address]
-
-    return {name: times(name) for name in names}
 
 
 @on_every_target

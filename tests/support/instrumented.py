@@ -87,3 +87,39 @@ def steps(trace: lt.Trace) -> Counter:
     for last in waves.values():
         found[last, None] += 1
     return found
+
+
+def expected(kernel, names, seen: Counter) -> dict:
+    """How often each of a kernel's points is come to, by the steps of the plain run. Points are named by where they are:
+    ``("before", address)``, ``("after", address)``, ``("block", address)``, ``("edge", last, to)``, ``("entry", function)``,
+    ``("exit", function)``, ``("start",)``, ``("end",)``."""
+    program = kernel.code_object.program
+    of = {i.address: f.name for f in program.functions for i in f.instructions}
+    first = {f.address: f.name for f in kernel.functions}
+    at, entered = Counter(), Counter()
+    waves = 0
+    for (before, pc), n in seen.items():
+        at[pc] += n
+        if before is None and of[pc] == kernel.functions[0].name:
+            waves += n
+        if pc in first and (before is None or of[before] != of[pc] or program.instruction_at(before).is_call):
+            entered[first[pc]] += n
+    calls = {i.address for f in kernel.functions for i in f.instructions if i.is_call}
+
+    def times(name):
+        match name:
+            case ("entry", function):
+                return entered[function]
+            case ("exit", function):
+                (found,) = [f for f in kernel.functions if f.name == function]
+                return sum(at[b.instructions[-1].address] for b in found.blocks if b.terminator == "return")
+            case ("edge", last, to):
+                return at[last] if last in calls else seen[last, to]
+            case ("start",):
+                return waves
+            case ("end",):
+                return sum(at[b.instructions[-1].address] for b in kernel.blocks if b.terminator == "end")
+            case (_, address):
+                return at[address]
+
+    return {name: times(name) for name in names}

@@ -164,5 +164,6 @@ def compare(path, target, launches, seed: int, *, density: float = 0.6, strict=T
     else:
         assert memory(hooked) == memory(plain), f"{path} on {target}, plan {seed}"
         assert [r.app_instructions for r in after] == [r.instructions for r in before]
+        assert [r.app_histogram for r in after] == [r.histogram for r in before], f"{path} on {target}, plan {seed}"
     assert len(what["rejected"]) <= what["points"] * rejected, what["rejected"][:3]
     return what["points"]
