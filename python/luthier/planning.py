@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -248,8 +249,7 @@ class Planner:
 
     def _tell_tools(self, report: dict[str, Any]) -> None:
         """Says of each tool how much of it was inserted, and tells it what was not."""
-        orders = bytes(self._records[ORDER :: RECORD.size]), bytes(self._records[ORDER + 1 :: RECORD.size])
-        of = [low | high << 8 for low, high in zip(*orders)]
+        of = [tool for (tool,) in struct.iter_unpack(f"<{ORDER}xH2x", self._records)]
         asked = Counter(of)
         rejected: dict[int, list[dict[str, Any]]] = {}
         for one in report["rejected"]:

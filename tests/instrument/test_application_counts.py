@@ -61,7 +61,7 @@ def test_calls_that_lead_elsewhere_are_counted_as_what_they_are(target):
     module = lt.Device(target[0]).load(code, tools=[tool], kernels=["places"], check=True, on_rejected="raise")
     out, result = launch(module)
     np.testing.assert_array_equal(out, plain)
-    assert "s_swappc_b64" in reference.histogram
+    assert any(name.startswith("s_swap") for name in reference.histogram)
     same(reference, result, "opcode_hist")
 
 
@@ -106,7 +106,7 @@ def test_counters_are_kept_in_whatever_register_is_free():
     source = source.replace("CLOBBERED", ", ".join(f'"s{n}"' for n in scalars))
     code = lt.CodeObject.open(compiled.build(source, "gfx1250", ("-w",)))
     used = {str(r) for i in code.kernel("full").instructions for r in (*i.reads, *i.writes)}
-    assert {f"s{n}" for n in scalars} | {f"v{n}" for n in range(256)} <= used
+    assert {f"s{n}" for n in range(102)} | {f"v{n}" for n in range(256)} <= used
     outs, runs = [], []
     # More than fit into the lanes of one register.
     for tools in ([], [tool := Many(40)]):
@@ -118,4 +118,5 @@ def test_counters_are_kept_in_whatever_register_is_free():
     numbers = {i.address: n % 40 for n, i in enumerate(code.kernel("full").instructions)}
     wanted = np.bincount([numbers[pc] for pc in runs[0].instructions["pc"].tolist()], minlength=40)
     assert [int(getattr(tool, f"c{n}")) for n in range(40)] == wanted.tolist()
-    assert module.instrumentation["registers"]["full"]["vgprs"][1] > 256
+    inserted = [i for i in module.loaded.kernel("full").instructions if i.is_inserted and i.opcode == "v_writelane_b32"]
+    assert {int(str(i.operands[0].register)[1:]) // 256 for i in inserted} == {1}

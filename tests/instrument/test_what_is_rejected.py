@@ -53,8 +53,9 @@ class One(lt.Tool):
         self.xor = next(i for i in instrs if "0x5a5a" in i.text)
         self.end = next(i for i in instrs if i.is_end)
         self.call = next(i for i in instrs if i.is_call)
-        self.branch = next(i for i in instrs if i.mnemonic.startswith("s_cbranch"))
-        self.block = next(b for b in kernel.blocks if b.instructions[-1].address == self.branch.address)
+        own = kernel.functions[0].blocks
+        self.block = next(b for b in own if b.terminator == "cond_branch")
+        self.branch = self.block.instructions[-1]
         self.place(self, kernel)
 
     def on_exit(self, report):

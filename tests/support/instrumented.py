@@ -100,11 +100,15 @@ def expected(kernel, names, seen: Counter) -> dict:
     waves = 0
     for (before, pc), n in seen.items():
         at[pc] += n
-        if before is None and of[pc] == kernel.functions[0].name:
-            waves += n
-        if pc in first and (before is None or of[before] != of[pc] or program.instruction_at(before).is_call):
+        if before is None:
+            # With preloaded arguments a wave does not begin at the function's address.
+            if of[pc] == kernel.functions[0].name:
+                waves += n
+                entered[of[pc]] += n
+        elif pc in first and (of[before] != of[pc] or program.instruction_at(before).is_call):
             entered[first[pc]] += n
     calls = {i.address for f in kernel.functions for i in f.instructions if i.is_call}
+    returns = {b.instructions[-1].address for f in program.functions for b in f.blocks if b.terminator == "return"}
 
     def times(name):
         match name:
@@ -114,7 +118,7 @@ def expected(kernel, names, seen: Counter) -> dict:
                 (found,) = [f for f in kernel.functions if f.name == function]
                 return sum(at[b.instructions[-1].address] for b in found.blocks if b.terminator == "return")
             case ("edge", last, to):
-                return at[last] if last in calls else seen[last, to]
+                return sum(seen[back, to] for back in returns) if last in calls else seen[last, to]
             case ("start",):
                 return waves
             case ("end",):

@@ -1,6 +1,7 @@
 //! The copy of one function: each instruction of the original becomes a label, what is inserted before it, its copy, and
 //! what is inserted after it.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use luthier_isa::msb::{self, MsbChange};
@@ -68,12 +69,13 @@ pub fn copy(
             copied.rejected.extend(rejected);
             return Ok(copied);
         }
-        let stays = |spot: &Spot| spot.at == Where::Instead && copied.stays.contains(&spot.instr);
+        copied.stays.sort_unstable();
+        let stays = |spot: &Spot| spot.at == Where::Instead && copied.stays.binary_search(&spot.instr).is_ok();
+        let mut reasons: HashMap<u32, Rejected> = copied.rejected.drain(..).map(|r| (r.insertion, r)).collect();
         for spot in spots.iter().filter(|spot| stays(spot)) {
-            let known = copied.rejected.iter().find(|r| r.insertion == spot.insertion).cloned();
             let (inst, address) = env.program.instr(spot.instr);
             let insertion = spot.insertion;
-            rejected.push(known.unwrap_or_else(|| {
+            rejected.push(reasons.remove(&insertion).unwrap_or_else(|| {
                 let reason = Rejection::Stays { inst: inst.to_string() };
                 Rejected { insertion, address, reason }
             }));

@@ -74,9 +74,7 @@ struct Files {
     simds: u32,
 }
 
-/// Where the last of an allocation are special ones, and where they are not.
 const NUMBERED_SGPRS: u16 = 102;
-const ALL_SGPRS: u16 = 106;
 const SGPR_FILE: u32 = 800;
 
 impl Files {
@@ -182,8 +180,7 @@ impl Machine {
         });
         let vgprs = room.min().unwrap_or(0) as u16;
         let agprs = kernels.iter().map(|k| agprs(k)).min().unwrap_or(0).min(256) as u16;
-        let sgprs = if Files::of(self).special_sgprs == 0 { ALL_SGPRS } else { NUMBERED_SGPRS };
-        Counts { sgprs, vgprs, agprs }
+        Counts { sgprs: NUMBERED_SGPRS, vgprs, agprs }
     }
 
     /// Registers of each file that the kernel is allocated.

@@ -164,5 +164,5 @@ fn keep(
         writes
     };
     let kept = wanted.iter().filter(written);
-    kept.filter_map(|range| Keeper::take(env, &mut pool, inst, *range)).map(|k| (k.of, k.kept)).collect()
+    kept.filter_map(|range| Keeper::take(env, &mut pool, inst, *range, false)).map(|k| (k.of, k.kept)).collect()
 }
