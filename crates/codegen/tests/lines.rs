@@ -121,6 +121,7 @@ fn compiled(number: usize, target: Target, variant: &str) -> Option<PathBuf> {
     Some(out)
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn copies_have_the_lines_functions_and_calls_of_their_originals() {
     let variants = [
@@ -144,6 +145,7 @@ fn copies_have_the_lines_functions_and_calls_of_their_originals() {
 }
 
 /// `LUTHIER_CORPUS_ALL` takes all of them.
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn copies_in_triton_objects_have_the_lines_of_their_originals() {
     let Some(corpus) = corpus() else { return };
@@ -181,6 +183,7 @@ fn copies_in_triton_objects_have_the_lines_of_their_originals() {
 }
 
 /// Damage to debug information is told, and does not keep hooks out.
+#[luthier_needs::needs(llvm)]
 #[test]
 fn damaged_debug_information_costs_the_lines_only() {
     let Some(path) = compiled(100, Target::Gfx90a, "-O2 -gdwarf-4") else { return };

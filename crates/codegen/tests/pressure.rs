@@ -87,6 +87,7 @@ fn everywhere_that_has(name: &str, kernel: impl Fn(&Words) -> Option<Kernel>) {
     assert!(wrong.is_empty() && count > 0, "{name}, {} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn all_sgprs() {
     everywhere_that_has("sgprs", |w| {
@@ -99,6 +100,7 @@ fn all_sgprs() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn all_vgprs() {
     everywhere_that_has("vgprs", |w| {
@@ -111,6 +113,7 @@ fn all_vgprs() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn all_agprs() {
     everywhere_that_has("agprs", |w| {
@@ -128,6 +131,7 @@ fn all_agprs() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn all_of_lds() {
     everywhere_that_has("lds", |w| {
@@ -144,6 +148,7 @@ fn all_of_lds() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn code_beyond_the_reach_of_branches() {
     everywhere_that_has("far", |_| {
@@ -154,6 +159,7 @@ fn code_beyond_the_reach_of_branches() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn no_lane_is_on() {
     everywhere_that_has("dark", |w| {
@@ -171,6 +177,7 @@ fn no_lane_is_on() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn loads_and_stores_of_every_kind_in_flight() {
     everywhere_that_has("flight", |w| {
@@ -218,6 +225,7 @@ fn loads_and_stores_of_every_kind_in_flight() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn matrix_operations_at_work() {
     everywhere_that_has("matrix", |w| {
@@ -238,6 +246,7 @@ fn matrix_operations_at_work() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn image_loads_and_stores_in_flight() {
     everywhere_that_has("image", |w| {
@@ -254,6 +263,7 @@ fn image_loads_and_stores_in_flight() {
 }
 
 /// The lanes that a DPP move reads, and those that it keeps, with few lanes on.
+#[luthier_needs::needs(llvm)]
 #[test]
 fn moves_between_lanes_across_the_seam() {
     everywhere_that_has("lanes", |w| {
@@ -284,6 +294,7 @@ fn moves_between_lanes_across_the_seam() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn matrix_operations_of_rdna_at_work() {
     everywhere_that_has("wmma", |w| {
@@ -316,6 +327,7 @@ fn matrix_operations_of_rdna_at_work() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn clauses_and_delays_that_hooks_split() {
     everywhere_that_has("clause", |w| {
@@ -337,6 +349,7 @@ fn clauses_and_delays_that_hooks_split() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn pairs_of_operations() {
     everywhere_that_has("dual", |w| {
@@ -353,6 +366,7 @@ fn pairs_of_operations() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn upper_halves_of_the_vector_file() {
     everywhere_that_has("upper", |w| {
@@ -366,6 +380,7 @@ fn upper_halves_of_the_vector_file() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn barriers_in_halves() {
     everywhere_that_has("split", |w| {
@@ -382,6 +397,7 @@ fn barriers_in_halves() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn barriers_with_names() {
     everywhere_that_has("named", |w| {
@@ -395,6 +411,7 @@ fn barriers_with_names() {
     });
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn a_hook_behind_global_wave_sync() {
     everywhere_that_has("gws", |w| {

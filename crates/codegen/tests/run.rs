@@ -177,6 +177,7 @@ fn hooks_change_nothing_and_count_everything_on_every_processor() {
     }
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn triton_kernels_count_right() {
     let Some(corpus) = corpus() else { return };

@@ -13,6 +13,7 @@ fn counted(object: &CodeObject, when: Where) -> Option<Instrumented> {
     Some(instrument(object, &plan).unwrap())
 }
 
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn the_whole_corpus_comes_out_well_formed() {
     let Some(corpus) = corpus() else { return };

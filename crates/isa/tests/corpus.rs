@@ -57,12 +57,10 @@ fn rebuild(inst: &Inst) -> Inst {
     fresh
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn corpus_agrees_with_objdump() {
-    let Some(corpus) = corpus() else {
-        eprintln!("SKIPPED: the corpus of real code objects was not found (set LUTHIER_CORPUS)");
-        return;
-    };
+    let corpus = corpus().expect("the corpus is not here: set LUTHIER_CORPUS");
     // `LUTHIER_TARGETS=gfx942,gfx1100`, or all.
     let wish = std::env::var("LUTHIER_TARGETS").ok();
     let is_chosen = |t: &Target| wish.as_ref().is_none_or(|w| w.split(',').any(|name| name == t.name()));

@@ -44,6 +44,7 @@ fn dump(path: &std::path::Path) -> Dump {
     out
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn agrees_with_objdump() {
     let (mut instructions, mut branches, mut unresolved, mut calls, mut files) = (0, 0, 0, 0, 0);
@@ -98,6 +99,7 @@ fn agrees_with_objdump() {
 }
 
 /// What the block's edges say must agree with what its last instruction can do, and predecessors with successors.
+#[luthier_needs::needs(corpus)]
 #[test]
 fn graphs_are_consistent() {
     for path in common::gfx90a_objects() {
@@ -119,6 +121,7 @@ fn graphs_are_consistent() {
 }
 
 /// At a kernel's entry, only what the dispatch sets up may be live.
+#[luthier_needs::needs(corpus)]
 #[test]
 fn kernels_read_only_what_they_are_given() {
     let mut checked = 0;

@@ -124,6 +124,7 @@ fn table(rows: &[(&str, Row)], columns: &[&str], out: &mut String) {
     }
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn the_whole_corpus_lifts() {
     if common::corpus().is_none() {

@@ -131,6 +131,7 @@ fn fuzz(seconds: f64) -> Figures {
 }
 
 /// One second of it; LUTHIER_FUZZ_SECONDS says otherwise. Alone in its process, so that memory is its own.
+#[luthier_needs::needs(corpus)]
 #[test]
 fn hostile_code_is_lifted_or_refused() {
     let seconds = std::env::var("LUTHIER_FUZZ_SECONDS").map_or(1.0, |s| s.parse().unwrap());

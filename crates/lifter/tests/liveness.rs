@@ -164,6 +164,7 @@ fn sources(target: Target) -> Vec<PathBuf> {
     files
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn dead_registers_are_dead_on_every_processor() {
     let dir = std::env::temp_dir().join(format!("luthier-liveness-others-{}", std::process::id()));
@@ -247,6 +248,7 @@ fn dead_registers_of_compiled_kernels_are_dead() {
     assert!(ran >= 3 * files.len(), "only {ran} kernels could run");
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn dead_registers_of_corpus_kernels_are_dead() {
     let (mut ran, mut changed) = (0, Vec::new());

@@ -264,6 +264,7 @@ fn corpus_comes_back(target: Target) {
 
 macro_rules! corpus {
     ($($name:ident $target:ident)*) => { mod corpus { $(
+        #[luthier_needs::needs(corpus)]
         #[test]
         fn $name() {
             super::corpus_comes_back(luthier_isa::Target::$target);

@@ -7,6 +7,7 @@ use luthier_loader::{
 };
 use support::{corpus, files};
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn every_object_parses_loads_and_round_trips() {
     let Some(corpus) = corpus() else { return };
@@ -54,6 +55,7 @@ fn every_object_parses_loads_and_round_trips() {
     println!("{} objects, {kernels} kernels", objects.len());
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn fat_binaries_hold_the_extracted_objects() {
     let Some(corpus) = corpus() else { return };

@@ -57,6 +57,7 @@ fn ours(descriptor: &KernelDescriptor, fields: &[(&str, i64)], generation: Gener
     Some(found.unwrap_or_else(|| panic!("{directive} is no field of {generation:?}")).1)
 }
 
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn fields_agree_with_objdump() {
     let (Some(corpus), Some(objdump)) = (corpus(), llvm_tool("llvm-objdump")) else { return };
@@ -182,6 +183,7 @@ fn fields_are_set_by_name_and_unknown_bits_stay() {
     }
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn no_kernel_of_the_corpus_sets_reserved_bits() {
     let Some(corpus) = corpus() else { return };

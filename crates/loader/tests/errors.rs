@@ -92,6 +92,7 @@ impl Small {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn every_variant_is_produced_and_says_where() {
     let Some(bytes) = small_object(&[]) else { return };

@@ -27,6 +27,7 @@ define amdgpu_cs void @shader(<4 x i32> inreg %r) {
 declare void @llvm.amdgcn.raw.buffer.store.i32(i32, <4 x i32>, i32, i32, i32)
 ";
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn mesa_objects_have_headers_before_their_kernels() {
     let Some(bytes) = link(&[KERNEL, SHADER].concat(), "amdgcn-mesa-mesa3d", "gfx900", &[]) else { return };
@@ -67,6 +68,7 @@ fn mesa_objects_have_headers_before_their_kernels() {
     assert!(loader.objects()[0].segments().iter().any(|s| s.executable));
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn pal_objects_have_pipelines() {
     let Some(bytes) = link(&[KERNEL, SHADER].concat(), "amdgcn-amd-amdpal", "gfx1030", &[]) else { return };
@@ -101,6 +103,7 @@ fn readelf_flags(path: &std::path::Path, readelf: &std::path::Path) -> Vec<Strin
     line.split(',').skip(1).map(|word| word.trim().to_owned()).collect()
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn every_processor_of_llvm_has_its_flags_and_features() {
     let (Some(mc), Some(lld), Some(readelf)) = (llvm_tool("llvm-mc"), llvm_tool("ld.lld"), llvm_tool("llvm-readelf"))
@@ -181,6 +184,7 @@ fn every_processor_of_llvm_has_its_flags_and_features() {
     assert!(objects >= 2 * (processors.len() - 6) && with_features > 30);
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn the_runtime_s_rules_of_matching() {
     let id = |text: &str| text.parse::<TargetId>().unwrap();
@@ -224,6 +228,7 @@ fn the_runtime_s_rules_of_matching() {
     assert!(matches!(bundled(&bytes), Err(LoadError::NoMatchingEntry { .. })));
 }
 
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn notes_of_every_version_agree_with_readelf() {
     let (Some(corpus), Some(readelf)) = (corpus(), llvm_tool("llvm-readelf")) else { return };
@@ -265,6 +270,7 @@ fn notes_of_every_version_agree_with_readelf() {
     assert!(old > 0 && notes > 60);
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn objects_without_section_headers_or_with_one_hash_table_are_the_same() {
     for style in ["--hash-style=sysv", "--hash-style=gnu", "--hash-style=both"] {
@@ -306,6 +312,7 @@ fn objects_without_section_headers_or_with_one_hash_table_are_the_same() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn version_three_is_version_four_with_other_flags() {
     // LLVM 22 no longer writes v3: made of v5 by hand, by the table "AMDGPU e_flags" of LLVM's usage page.

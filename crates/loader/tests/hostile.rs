@@ -58,6 +58,7 @@ fn damaged_input_of_every_kind() {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn every_truncation_is_answered() {
     let Some(bytes) = small_object(&[]) else { return };
@@ -75,6 +76,7 @@ fn every_truncation_is_answered() {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn small_files_cannot_ask_for_much_memory() {
     // Ids of nothing but zeros compress a thousandfold: a file of a few KB with tables of many MB.

@@ -11,6 +11,7 @@ fn word(image: &LoadedObject, name: &str) -> u64 {
     u64::from_le_bytes(bytes.try_into().unwrap())
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn relocations_are_applied_at_the_base() {
     let Some(bytes) = small_object(&[]) else { return };
@@ -39,6 +40,7 @@ fn relocations_are_applied_at_the_base() {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn externals_and_weak_symbols() {
     let Some(bytes) = undefined_object() else { return };
@@ -52,6 +54,7 @@ fn externals_and_weak_symbols() {
     assert_eq!([word(image, "one"), word(image, "two"), word(image, "three")], [0x1000, 0x2000, 0]);
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn an_object_says_what_it_is() {
     for (version, number) in [("4", 4), ("5", 5), ("6", 6)] {

@@ -101,6 +101,7 @@ fn compare(path: &Path, folder: &Folder, seen: &mut Seen) {
     }
 }
 
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn triton_objects_agree_with_llvm() {
     let Some(corpus) = corpus() else { return };
@@ -144,6 +145,7 @@ kernel void two(__global int *data) {
 }
 ";
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn clang_builds_agree_with_llvm() {
     let Some(clang) = llvm_tool("clang") else { return };
@@ -178,6 +180,7 @@ fn clang_builds_agree_with_llvm() {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn assembly_has_lines_without_functions() {
     let Some(clang) = llvm_tool("clang") else { return };
@@ -197,6 +200,7 @@ fn assembly_has_lines_without_functions() {
     assert_eq!(map.innermost(start).unwrap().to_string(), format!("{}:3", source.display()));
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn objects_without_debug_information_have_no_lines() {
     let Some(bytes) = support::small_object(&[]) else { return };
@@ -211,6 +215,7 @@ fn a_map_is_shared_between_threads() {
 }
 
 /// Whatever the bytes of the debug sections are, the answer is a map or an error, and it comes soon.
+#[luthier_needs::needs(llvm)]
 #[test]
 fn damaged_debug_information_is_refused_or_read() {
     let variants: [&[&str]; 5] = [
@@ -292,6 +297,7 @@ fn unit(entries: &[u8]) -> Vec<u8> {
 
 const UNIT: [u8; 5] = [1, 0x11, 1, 0, 0];
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn debug_information_that_multiplies_is_refused() {
     let Some(original) = support::small_object(&["-g", "-gdwarf-4", "-ffunction-sections"]) else { return };
@@ -335,6 +341,7 @@ fn debug_information_that_multiplies_is_refused() {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn names_that_refer_in_a_circle_are_no_names() {
     let Some(original) = support::small_object(&["-g", "-gdwarf-4"]) else { return };

@@ -329,6 +329,7 @@ fn variables_are_read_and_written() {
     assert!(loader.regions().is_sorted_by_key(|r| r.addr));
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn an_address_leads_back_to_its_origin() {
     let Some(bytes) = small_object(&[]) else { return };

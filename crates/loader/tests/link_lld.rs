@@ -201,16 +201,19 @@ fn compare(name: &str, flags: &[&str]) {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn static_records_and_dynamic_rela() {
     compare("rela", &["--emit-relocs"]);
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn dynamic_rel() {
     compare("rel", &["--emit-relocs", "-z", "rel"]);
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn the_gnu_hash_alone_and_no_hash_table() {
     compare("gnu", &["--emit-relocs", "--hash-style=gnu"]);
@@ -218,6 +221,7 @@ fn the_gnu_hash_alone_and_no_hash_table() {
 }
 
 /// At base 0, a linked object's own static records change nothing: lld has applied them already.
+#[luthier_needs::needs(llvm)]
 #[test]
 fn static_records_of_compiled_objects_are_applied_already() {
     let Some(clang) = llvm_tool("clang") else { return };

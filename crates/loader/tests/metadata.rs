@@ -5,6 +5,7 @@ mod support;
 use luthier_loader::*;
 use support::small_object;
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn edited_metadata_keep_everything_else() {
     let Some(bytes) = small_object(&[]) else { return };

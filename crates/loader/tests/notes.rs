@@ -35,6 +35,7 @@ fn pointers(kernel: &KernelMetadata) -> usize {
     kernel.explicit_args().count()
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn an_object_linked_from_several_has_the_metadata_of_all() {
     let modules: Vec<String> = (1..=7).map(|n| module("", &format!("k{n}"), n, &[])).collect();
@@ -58,6 +59,7 @@ fn an_object_linked_from_several_has_the_metadata_of_all() {
     assert_eq!(text.matches(".value_kind:").count(), whole.kernels.iter().map(|k| k.args.len()).sum::<usize>());
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn formats_of_printf_are_those_of_all_notes() {
     let modules =
@@ -75,6 +77,7 @@ fn formats_of_printf_are_those_of_all_notes() {
 }
 
 /// An instance of a template is in each object that needs it; the linker keeps the first.
+#[luthier_needs::needs(llvm)]
 #[test]
 fn a_kernel_that_several_objects_define_is_told_of_once() {
     let weak = |pointers| module("weak", "shared", pointers, &[]);
@@ -130,6 +133,7 @@ fn with_segments(bytes: &[u8], segments: &[Vec<Vec<u8>>], kind: u32) -> Vec<u8> 
     file
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn notes_count_in_whatever_segments_they_are() {
     const NOTE: u32 = 4;
@@ -166,6 +170,7 @@ fn notes_count_in_whatever_segments_they_are() {
     assert_eq!(object.metadata().unwrap().kernels.len(), 4);
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn notes_that_contradict_each_other_are_refused() {
     let Some(bytes) = linked(&[module("", "a", 1, &[]), module("", "b", 1, &[])]) else { return };
@@ -193,6 +198,7 @@ fn notes_that_contradict_each_other_are_refused() {
 }
 
 /// Keys that nobody knows survive, whichever note they are in.
+#[luthier_needs::needs(llvm)]
 #[test]
 fn unknown_keys_of_every_note_survive() {
     let Some(bytes) = linked(&[module("", "a", 1, &[]), module("", "b", 1, &[])]) else { return };

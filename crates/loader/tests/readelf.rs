@@ -15,6 +15,7 @@ fn part<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
     lines.take_while(|line| !line.trim().is_empty()).collect()
 }
 
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn everything_agrees_with_readelf() {
     let (Some(corpus), Some(readelf)) = (corpus(), llvm_tool("llvm-readelf")) else { return };

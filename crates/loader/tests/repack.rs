@@ -22,6 +22,7 @@ fn one(index: usize, bytes: &[u8]) -> BTreeMap<usize, Bytes> {
     BTreeMap::from([(index, bytes.into())])
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn every_bundle_format_takes_a_larger_object_and_keeps_the_rest() {
     let Some((small, large)) = objects() else { return };
@@ -47,6 +48,7 @@ fn every_bundle_format_takes_a_larger_object_and_keeps_the_rest() {
     }
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn a_compressed_bundle_has_the_hash_and_the_sizes_that_clang_writes() {
     // Of a library that clang 18 or later has made, with nothing changed but the compression.
@@ -78,6 +80,7 @@ fn a_compressed_bundle_has_the_hash_and_the_sizes_that_clang_writes() {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn bundles_without_a_new_entry_stay_byte_for_byte() {
     let Some((small, large)) = objects() else { return };
@@ -95,6 +98,7 @@ fn bundles_without_a_new_entry_stay_byte_for_byte() {
     assert!(new.read(1).unwrap()[..] == small[..] && new.read(3).unwrap()[..] == large[..]);
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn what_does_not_fit_an_entry_is_refused_by_name() {
     let Some((small, _)) = objects() else { return };

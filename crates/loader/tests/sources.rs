@@ -39,6 +39,7 @@ fn huge_bundle(path: &PathBuf, object: &[u8], count: u64, filled: u64) {
     file.set_len(4096 + count * gigabyte).unwrap();
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn of_a_file_with_many_entries_only_one_is_read() {
     let Some(object) = small_object(&[]) else { return };
@@ -58,6 +59,7 @@ fn of_a_file_with_many_entries_only_one_is_read() {
     assert!(read < (4 << 20) + object.len() as u64, "opening one entry read {read} bytes");
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn ranges_of_files_and_memory_are_containers_too() {
     let Some(object) = small_object(&[]) else { return };
@@ -107,6 +109,7 @@ fn names_of_loaded_objects_parse() {
     }
 }
 
+#[luthier_needs::needs(llvm)]
 #[test]
 fn a_file_that_shrinks_is_an_error() {
     let Some(object) = small_object(&[]) else { return };

@@ -28,6 +28,7 @@ mod tests {
     use super::*;
 
     /// A function whose body changes every register puts away those that it has to give back.
+    #[luthier_needs::needs(llvm)]
     #[test]
     fn what_llc_does_not_put_away_is_the_callers() {
         // s32 and s33 are the stack's, and s0 to s3 the resource of scratch on some processors.

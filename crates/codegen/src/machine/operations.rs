@@ -232,6 +232,7 @@ mod tests {
     use luthier_isa::Mode;
 
     /// Everything that placement writes, on every processor in every wave size, is what llvm-mc takes it for.
+    #[luthier_needs::needs(llvm)]
     #[test]
     fn what_is_built_is_what_is_meant() {
         for mode in Mode::all().filter(|m| m.target().has_tables()) {

@@ -36,6 +36,7 @@ pub fn section(object: &CodeObject, metadata: &Metadata) -> Vec<u8> {
 mod tests {
     use luthier_loader::CodeObject;
 
+    #[luthier_needs::needs(corpus)]
     #[test]
     fn an_unchanged_note_section_comes_out_the_same() {
         let Some(corpus) = crate::testing::corpus() else { return };

@@ -32,6 +32,7 @@ fn additions(object: &CodeObject) -> Additions {
     }
 }
 
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn llvm_and_our_loader_accept_what_is_written() {
     let Some(corpus) = testing::corpus() else { return };
@@ -70,6 +71,7 @@ fn llvm_and_our_loader_accept_what_is_written() {
     assert!(count > 20);
 }
 
+#[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn an_object_beside_the_original_has_the_new_code_and_nothing_of_the_original() {
     let Some(corpus) = testing::corpus() else { return };
@@ -116,6 +118,7 @@ fn an_object_beside_the_original_has_the_new_code_and_nothing_of_the_original() 
     assert!(count > 20 && with_lines > 0, "{count} and {with_lines}");
 }
 
+#[luthier_needs::needs(corpus)]
 #[test]
 fn every_dynamic_symbol_is_found_through_both_hash_tables() {
     let Some(corpus) = testing::corpus() else { return };
