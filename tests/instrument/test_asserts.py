@@ -9,8 +9,7 @@ import rocm
 import luthier as lt
 
 
-@pytest.mark.parametrize("level", ["O0", "O2"])
-@pytest.mark.parametrize("target", ["gfx906", "gfx90a", "gfx1030"])
+@pytest.mark.parametrize("target, level", [("gfx906", "O2"), ("gfx90a", "O0"), ("gfx1030", "O2")])
 def test_a_kernel_with_assertions_is_counted(target, level):
     rocm.need("hipcc")
     code = lt.CodeObject.open(rocm.hip("asserts", level, (target,)), target=target)
