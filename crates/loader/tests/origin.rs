@@ -33,8 +33,9 @@ fn a_stand_in_of_another_operation_has_the_originals_words() {
     assert_eq!([map.original_words(0x1000), map.original_words(0x1004)], [None, None]);
     assert_eq!(OriginMap::decode(&map.encode()).unwrap(), map);
     for wrong in [(0x1004, 1), (0x1000, 0), (0x1000, 6), (0x1008, 1)] {
-        let refused = builder.clone().other(wrong.0, &vec![7; wrong.1]).finish();
-        assert!(refused.unwrap_err().to_string().contains("stand-in"), "{wrong:?}");
+        let mut builder = builder.clone();
+        builder.other(wrong.0, &vec![7; wrong.1]);
+        assert!(builder.finish().unwrap_err().to_string().contains("stand-in"), "{wrong:?}");
     }
     let mut bytes = map.encode();
     let last = bytes.len() - 1;
