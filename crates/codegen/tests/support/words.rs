@@ -79,6 +79,9 @@ impl Words {
             ];
             names.iter().for_each(|(old, new)| body = body.replace(old, new));
         }
+        if self.generation == Generation::Gfx940 {
+            body = body.replace(" glc\n", " sc0\n");
+        }
         if self.generation >= Generation::Gfx12 {
             body = body.replace("], 0 offen", "], null offen").replace("], 0 idxen", "], null idxen");
             body = body.replace("], 0 offset", "], null offset").replace(" glc\n", " th:TH_ATOMIC_RETURN\n");
