@@ -22,6 +22,7 @@
 //! | `ends` | where a wave begins and ends |
 //! | `base` | the wave's scratch, where code has to find it |
 //! | `keep` | values from before an instruction, kept for hooks behind it |
+//! | `looked` | what hooks look at that the application does not need any more |
 
 mod arrivals;
 mod base;
@@ -29,6 +30,7 @@ mod ends;
 mod flight;
 mod hook;
 mod keep;
+mod looked;
 mod marked;
 pub mod mode;
 mod renaming;
@@ -54,6 +56,7 @@ use crate::splice::{CounterHome, Env, Site};
 pub use base::scratch_base;
 pub use ends::{Flushed, flush, preamble};
 pub use keep::keep;
+pub use looked::Looked;
 pub use seams::seams;
 pub use wrong::{Violation, Wrong};
 
@@ -258,6 +261,8 @@ impl<'a> Checker<'a> {
             set.subtract(&env.never_used);
             set.union_with(&kept);
         }
+        // What hooks somewhere else look at.
+        active.union_with(env.looked.registers(env.program, env.plan));
         active.union_with(&always(env));
         self.promised.units().for_each(|reg| active.insert(reg));
         (active, inactive)

@@ -14,6 +14,7 @@ use luthier_loader::Kernel;
 use rayon::prelude::*;
 
 use self::counters::Homes;
+use crate::check::Looked;
 use crate::copy::Spot;
 use crate::machine::registers::Counts;
 use crate::pipeline::{Base, selection};
@@ -47,7 +48,7 @@ struct Wishes {
 
 impl<'a> Component<'a> {
     /// The components that have insertions, each with its environment. `spots` are sorted.
-    pub fn all(base: &Base<'a>, spots: &[Spot]) -> Vec<Component<'a>> {
+    pub fn all(base: &Base<'a>, spots: &'a [Spot]) -> Vec<Component<'a>> {
         let program = base.program;
         let mut of_root: BTreeMap<FuncId, Vec<std::ops::Range<usize>>> = BTreeMap::new();
         let mut at = 0;
@@ -65,13 +66,12 @@ impl<'a> Component<'a> {
         selected.for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
         let component = |(root, ranges): (FuncId, Vec<std::ops::Range<usize>>)| {
             let mut wishes = Wishes::default();
-            for range in ranges {
-                wishes.note(base, &spots[range]);
-            }
+            let spots: Vec<&[Spot]> = ranges.into_iter().map(|range| &spots[range]).collect();
+            spots.iter().for_each(|of_function| wishes.note(base, of_function));
             let functions = selection::copied(base, root);
             let at = |f: &FuncId| kernels_at.get(&program.function(*f).vaddr);
             let kernels: Vec<&Kernel> = functions.iter().filter_map(at).flatten().copied().collect();
-            Component::of(base, functions, kernels, program.used_registers(root), &wishes)
+            Component::of(base, functions, kernels, program.used_registers(root), &wishes, spots)
         };
         of_root.into_par_iter().map(component).collect()
     }
@@ -82,6 +82,7 @@ impl<'a> Component<'a> {
         kernels: Vec<&'a Kernel>,
         used: RegSet,
         wishes: &Wishes,
+        spots: Vec<&'a [Spot]>,
     ) -> Component<'a> {
         let (program, machine) = (base.program, base.machine);
         let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
@@ -143,6 +144,7 @@ impl<'a> Component<'a> {
             default_fp_mode,
             replays: base.object.xnack().required() != Some(false) && machine.replays(),
             scratch,
+            looked: Looked::new(spots),
         };
         let allocates = instrs().any(|i| program.inst(i).info().op() == luthier_isa::op::Op::SAllocVgpr);
         let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
@@ -171,7 +173,8 @@ impl Wishes {
     fn note(&mut self, base: &Base, spots: &[Spot]) {
         let program = base.program;
         // Registers that hooks look at, or whose value is to survive an instruction that is taken out: those that
-        // liveness knows nothing of must be left alone everywhere.
+        // liveness knows nothing of must be left alone everywhere. So must those that are live only behind some of the
+        // calls of this function: where it is called elsewhere, they are dead in front of the call.
         let mut looked_at: Vec<(Spot, RegRange, bool)> = Vec::new();
         for spot in spots {
             let inst = program.inst(spot.instr);
@@ -209,7 +212,7 @@ impl Wishes {
             }
         }
         let Some(first) = spots.first().filter(|_| !looked_at.is_empty()) else { return };
-        let liveness = Liveness::of(program, program.func_of(first.instr));
+        let liveness = Liveness::within(program, program.func_of(first.instr));
         let mut known = None;
         for (spot, range, behind) in looked_at {
             let block = program.block_of(spot.instr);

@@ -6,6 +6,7 @@ use luthier_isa::{Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, Program};
 
 use crate::Plan;
+use crate::check::Looked;
 use crate::layout::chunk::Place;
 use crate::machine::Machine;
 use crate::machine::registers::Counts;
@@ -71,6 +72,8 @@ pub struct Env<'a> {
     pub replays: bool,
     /// Scratch of our own, if the kernels can be given some.
     pub scratch: Option<OwnScratch>,
+    /// What the checker knows of the hooks' arguments.
+    pub looked: Looked<'a>,
 }
 
 impl Env<'_> {

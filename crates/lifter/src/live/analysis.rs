@@ -166,19 +166,32 @@ pub struct Liveness<'a> {
 
 impl<'a> Liveness<'a> {
     pub fn of(program: &'a Program, func: FuncId) -> Liveness<'a> {
-        fn solve<const WORDS: usize>(program: &Program, func: FuncId) -> (BlockModes, Vec<Sides<WORDS>>) {
-            let (model, known) = (Model::of(program, func), &program.summaries);
-            let live_in = model.solve(program, known, &known.at_return(func), true);
+        Liveness::given(program, func, program.summaries.at_return(func))
+    }
+    /// The same as if nothing was needed where the function returns to: what the function itself, and what it calls, may
+    /// still read. Whatever is live so is live in all callers as well, up to where it is written; what is live behind
+    /// only some of the calls is not.
+    pub fn within(program: &'a Program, func: FuncId) -> Liveness<'a> {
+        Liveness::given(program, func, RegSet::EMPTY)
+    }
+    fn given(program: &'a Program, func: FuncId, at_return: RegSet) -> Liveness<'a> {
+        fn solve<const WORDS: usize>(
+            program: &Program,
+            func: FuncId,
+            at_return: &RegSet,
+        ) -> (BlockModes, Vec<Sides<WORDS>>) {
+            let model = Model::of(program, func);
+            let live_in = model.solve(program, &program.summaries, at_return, true);
             (model.modes, live_in)
         }
         let (modes, live_in) = if is_narrow(program.target()) {
-            let (modes, live_in) = solve(program, func);
+            let (modes, live_in) = solve(program, func, &at_return);
             (modes, LiveIn::Narrow(live_in))
         } else {
-            let (modes, live_in) = solve(program, func);
+            let (modes, live_in) = solve(program, func, &at_return);
             (modes, LiveIn::Wide(live_in))
         };
-        Liveness { program, func, modes, live_in, at_return: program.summaries.at_return(func) }
+        Liveness { program, func, modes, live_in, at_return }
     }
     /// The liveness of every function, one after the other on all cores, each handed to `f` and then dropped.
     pub fn for_each<R: Send>(program: &'a Program, f: impl Fn(&Liveness<'a>) -> R + Sync) -> Vec<R> {
