@@ -4,7 +4,8 @@
 
 use std::collections::HashMap;
 
-use luthier_isa::{DataType, Field, Inst, Op, Operand, Reg, RegRange};
+use luthier_isa::{DataType, Field, Inst, Op, Operand, Reg, RegRange, RegSet};
+use luthier_lifter::Liveness;
 use luthier_loader::Kernel;
 
 use super::{Violation, Wrong};
@@ -30,7 +31,8 @@ pub fn scratch_base(env: &Env, kernel: &Kernel, insts: &[Inst]) -> Vec<Violation
     let mut wrong = |kind| found.push(Violation { address: kernel.entry, kind });
     let gfx9 = env.machine.mode.target().generation().is_gfx9_family();
     let base = if gfx9 { [Reg::FLAT_SCRATCH_LO, Reg::FLAT_SCRATCH_HI] } else { base_registers() };
-    let may_change = [base[0], base[1], Reg::VCC_LO, Reg::VCC_HI, Reg::SCC];
+    let nobodys = unneeded(env, kernel);
+    let may_change = |reg: Reg| base.contains(&reg) || reg == Reg::SCC || nobodys.contains(reg);
     let mut values: HashMap<Reg, Value> = HashMap::new();
     for inst in insts {
         let get = |reg: Reg| values.get(&reg).copied().unwrap_or(Value::Own(reg));
@@ -38,7 +40,7 @@ pub fn scratch_base(env: &Env, kernel: &Kernel, insts: &[Inst]) -> Vec<Violation
         let mut known = results.is_some();
         inst.for_each_access(|a| {
             if a.access.writes() {
-                known &= may_change.contains(&a.reg);
+                known &= may_change(a.reg);
                 values.insert(a.reg, Value::Unknown);
             }
         });
@@ -54,6 +56,19 @@ pub fn scratch_base(env: &Env, kernel: &Kernel, insts: &[Inst]) -> Vec<Violation
     }
     found
 }
+
+/// SGPRs that neither the kernel nor a hook looks at before something is written into them.
+fn unneeded(env: &Env, kernel: &Kernel) -> RegSet {
+    let Some(first) = env.program.instr_at(kernel.entry) else { return RegSet::EMPTY };
+    let mut all: RegSet = (0..NUMBERED).map(Reg::sgpr).collect();
+    let liveness = Liveness::of(env.program, env.program.func_of(first));
+    all.subtract(&liveness.live_in(env.program.block_of(first)));
+    all.subtract(env.looked.registers(env.program, env.plan));
+    all
+}
+
+/// VCC and the like have the next numbers.
+const NUMBERED: u16 = 106;
 
 fn base_registers() -> [Reg; 2] {
     [Reg::FLAT_SCRATCH_BASE_LO, Reg::FLAT_SCRATCH_BASE_HI]

@@ -189,7 +189,11 @@ impl Machine {
         let descriptor = &kernel.descriptor;
         let agprs = self.agprs(descriptor, used.iter().any(|r| r.is_agpr()));
         let unified = Files::of(self).accumulators == Accumulators::Behind;
-        let vgprs = descriptor.vgpr_count(family) - if unified { agprs } else { 0 };
+        let mut vgprs = descriptor.vgpr_count(family);
+        if unified {
+            // What lies behind ACCUM_OFFSET are accumulators, whether or not the code uses them.
+            vgprs = (vgprs - agprs).min(descriptor.accum_offset());
+        }
         Counts { sgprs: descriptor.sgpr_count(family).min(106) as u16, vgprs: vgprs as u16, agprs: agprs as u16 }
     }
 

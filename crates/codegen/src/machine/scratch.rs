@@ -11,7 +11,6 @@ use luthier_loader::KernelDescriptor;
 
 use super::Machine;
 use super::operations::{HwReg, number, one, small};
-use super::special::Special;
 
 /// No wave may have more in a lane than this.
 const MOST: u32 = 1 << 17;
@@ -92,12 +91,11 @@ impl Machine {
         }
     }
 
-    /// FLAT_SCRATCH = the wave's scratch, out of what the wave starts with. VCC and SCC, which nobody has set at that
-    /// time, are overwritten.
-    pub fn set_scratch_base(&self, inputs: &ScratchInputs) -> Result<Vec<Inst>, EncodeError> {
+    /// FLAT_SCRATCH = the wave's scratch, out of what the wave starts with, by way of the pair `sum`. SCC, which nobody has
+    /// set at that time, is overwritten.
+    pub fn set_scratch_base(&self, inputs: &ScratchInputs, sum: Reg) -> Result<Vec<Inst>, EncodeError> {
         let ops = &self.ops;
         let by_setreg = self.scratch_base_is_hwreg();
-        let sum = if by_setreg { Reg::VCC_LO } else { Special::FlatScratch.range(self).first };
         let (low, high) = (inputs.base, inputs.base.offset(1));
         let mut insts = Vec::new();
         let mut from = high;

@@ -74,6 +74,10 @@ impl Call<'_> {
         // What is not put away is taken first: these registers are in use until the end.
         let mut saved = *caller_saved();
         saved.subtract(&env.never_used);
+        // The application has nothing in registers that its wave does not have.
+        let allocated = env.allocated_at(site.address);
+        let missing: Vec<Reg> = saved.iter().filter(|reg| !allocated.has(*reg)).collect();
+        missing.into_iter().for_each(|reg| saved.remove(reg));
         saved.subtract(&results);
         let mut apart = |out: &mut Allocation, count: u8, what: &'static str| {
             let range = Shortage::take(&mut pool, Want::of(File::Sgpr, count), first, Some(what))?;
