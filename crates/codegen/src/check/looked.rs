@@ -7,7 +7,7 @@ use luthier_isa::{RegRange, RegSet};
 use luthier_lifter::{Liveness, Points, Program};
 
 use crate::copy::Spot;
-use crate::plan::{Arg, Body, Plan, Where};
+use crate::plan::{Body, Plan};
 
 /// Of one component; worked out when a place of it is first looked at.
 pub struct Looked<'a> {
@@ -34,12 +34,15 @@ impl<'a> Looked<'a> {
 fn sources(program: &Program, plan: &Plan, spot: &Spot) -> [Vec<RegRange>; 2] {
     let [mut before, mut behind] = [Vec::new(), Vec::new()];
     let inst = program.inst(spot.instr);
-    let follows = matches!(spot.at, Where::After | Where::Edge { .. });
+    let follows = spot.at.is_behind();
     match &plan.insertions[spot.insertion as usize].body {
         Body::Hook { args, .. } => {
             for arg in args.iter() {
-                let into = if follows && !matches!(arg, Arg::Old(_)) { &mut behind } else { &mut before };
-                into.extend(arg.reads(inst));
+                let kept = if follows { arg.kept(inst) } else { Vec::new() };
+                for range in arg.reads(inst) {
+                    let into = if follows && !kept.contains(&range) { &mut behind } else { &mut before };
+                    into.push(range);
+                }
             }
         }
         Body::Raw(insts) => {

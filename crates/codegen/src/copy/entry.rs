@@ -3,6 +3,8 @@
 //! At a kernel's entries nothing is changed that the application can see: counters are set to zero in registers that it
 //! never touches. Before the wave ends nothing of the application's state is needed any more.
 
+use std::rc::Rc;
+
 use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::InFlight;
 
@@ -35,6 +37,8 @@ impl Copier<'_> {
             if insertions.is_empty() {
                 return Ok(None);
             }
+            // What the caller did last is not known.
+            self.seam.begin(Some(Rc::new(|_| None)));
             self.entered(function.vaddr, &insertions)?;
             self.go_to(function.vaddr)?;
             return Ok(Some(0));
@@ -47,12 +51,10 @@ impl Copier<'_> {
                 return Err(Refusal::Reason(reason));
             }
         }
-        let zeros = zeros(self.env)?;
         let mut highest = self.out.highest;
         self.env.counters.iter().flatten().for_each(|home| highest.note(home.range()));
-        self.check_with(|copier| check::preamble(copier.env, kernel.vaddr, &zeros, highest));
         let Some(second) = second else {
-            zeros.iter().for_each(|i| self.out.chunk.push(i));
+            self.start(kernel.vaddr, highest, insertions.is_empty())?;
             let word = self.out.chunk.here();
             self.entered(kernel.vaddr, &insertions)?;
             self.go_to(kernel.vaddr)?;
@@ -66,18 +68,35 @@ impl Copier<'_> {
         while self.out.chunk.here() < start + words {
             self.out.chunk.push(&nop);
         }
-        zeros.iter().for_each(|i| self.out.chunk.push(i));
+        self.start(kernel.vaddr, highest, insertions.is_empty())?;
         let at_second = self.entered(second, &insertions)?;
         self.go_to_always(second)?;
         let behind = self.out.chunk.here();
         self.out.chunk.words[start as usize] |= (behind - start - 1) & 0xffff;
-        zeros.iter().for_each(|i| self.out.chunk.push(i));
+        self.start(kernel.vaddr, highest, insertions.is_empty())?;
         if self.entered(kernel.vaddr, &insertions)? != at_second {
             let reason = format!("a hook fits at one of the entries {:#x} and {second:#x} only", kernel.vaddr);
             return Err(Refusal::Reason(reason));
         }
         self.go_to(kernel.vaddr)?;
         Ok(None)
+    }
+
+    /// What a wave begins with: its counters are zero. Nothing that was issued before matters to it. `alone` says that the
+    /// application's code follows at once.
+    fn start(&mut self, vaddr: u64, highest: Counts, alone: bool) -> Result<(), Refusal> {
+        let ops = &self.env.machine.ops;
+        self.seam.begin(None);
+        let mut insts = Vec::new();
+        for inst in zeros(self.env)? {
+            self.seam.issue(ops, inst, &mut insts)?;
+        }
+        if alone {
+            self.seam.lead_out(ops, &[], || self.env.reserved, &mut insts)?;
+        }
+        insts.iter().for_each(|i| self.out.chunk.push(i));
+        self.check_with(|copier| check::preamble(copier.env, vaddr, &insts, highest));
+        Ok(())
     }
 
     /// What is inserted at the entry that starts at this address. Gives the insertions that were made.
@@ -87,7 +106,6 @@ impl Copier<'_> {
         let block = program.block_of(first);
         let inst = *program.inst(first);
         let (live, loads) = (self.liveness.at_start(block), self.loads.at(first));
-        self.seam.begin(None);
         let msb = inst.msb().unwrap_or(VgprMsb::ZERO);
         let at = Spotted {
             address: vaddr,

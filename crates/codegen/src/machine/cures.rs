@@ -29,8 +29,8 @@ impl Cures {
         let mut slate = vec![ops.nop(16)?, ops.nop(WINDOW as u32 - 16)?];
         let cures: &[Cure] = match self.mode.target().generation() {
             generation if generation.is_gfx9_family() => &[],
-            Generation::Gfx10 => &[Cure::Vector, Cure::Scalar, Cure::VmVsrc, Cure::Stores],
-            _ => &[Cure::VmVsrc, Cure::VaVdst, Cure::SaSdst],
+            Generation::Gfx10 => &[Cure::Vector, Cure::Scalar, Cure::VmVsrc, Cure::SaSdst, Cure::Stores],
+            _ => &[Cure::Vector, Cure::VmVsrc, Cure::VaVdst, Cure::SaSdst],
         };
         for cure in cures {
             slate.extend(self.insts(ops, *cure)?);
