@@ -41,8 +41,9 @@ def test_strict_mode_finds_nothing_where_functions_begin_and_end(name, target, c
         assert found == [], (seed, found[0])
         assert random_plans.memory(plain) == random_plans.memory(hooked), seed
         placed = code.instrumentation
-        indexed = [r for r in placed["rejected"] if "index" in r["reason"]]
-        assert placed["points"] > 5 and len(placed["rejected"]) == len(indexed), placed["rejected"][:2]
+        # Where VGPRs are indexed, all of them are in use.
+        others = [r for r in placed["rejected"] if not (name == "indexed" and r["kind"] in ("indexed", "old_value"))]
+        assert placed["points"] > 5 and not others, others[:2]
 
 
 def readers(path, seed: int, count: int) -> list[tuple[int, str]]:
