@@ -43,3 +43,36 @@ pub fn wait(w: &mut Wave, _op: &Op) -> Flow {
     }
     Flow::Next
 }
+
+#[cfg(test)]
+mod tests {
+    use luthier_isa::Mode;
+
+    use super::*;
+
+    /// Whether some instruction of those that wait for a counter orders.
+    fn of(mode: Mode, counter: Counter) -> bool {
+        let waits = Wait::NONE.and(counter, 0).instructions(mode).expect("the counter is there");
+        waits.iter().any(orders)
+    }
+
+    #[test]
+    fn every_processor_has_a_wait_that_orders_stores_before_loads() {
+        for mode in Mode::all().filter(|mode| mode.target().has_tables()) {
+            let generation = mode.target().generation();
+            let stores = if generation.is_gfx9_family() { Counter::Vm } else { Counter::Vs };
+            assert!(of(mode, stores), "{mode:?}");
+            let others = [Counter::Exp, Counter::Lgkm, Counter::Ds, Counter::Km].into_iter();
+            for counter in others.filter(|counter| counter.name(generation).is_some()) {
+                assert!(!DELAYS_STORES_ALONE || !of(mode, counter), "{mode:?}: {counter:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_forgets_the_stores_before_it() {
+        let mut w = Wave::new();
+        w.has_stored = true;
+        assert_eq!((wait(&mut w, &Op::NOTHING), w.has_stored), (Flow::Next, false));
+    }
+}
