@@ -18,7 +18,8 @@ pub struct Gpu {
     pub codes: Codes,
     pub blits: Blits,
     account: Arc<Option<Account>>,
-    launches: AtomicU64,
+    /// The runtime's own, and the program's.
+    launches: [AtomicU64; 2],
 }
 
 impl Gpu {
@@ -28,7 +29,7 @@ impl Gpu {
         let how = DeviceConfig { threads: config.threads, watchdog: config.watchdog, ..DeviceConfig::default() };
         let device = Device::of_host(config.target, how, view.clone());
         let account = Arc::clone(account);
-        Gpu { view, device, codes: Codes::default(), blits: Blits::default(), account, launches: AtomicU64::new(0) }
+        Gpu { view, device, codes: Codes::default(), blits: Blits::default(), account, launches: Default::default() }
     }
 
     pub fn config(&self) -> &Config {
@@ -45,8 +46,8 @@ impl Gpu {
         (*self.account).as_ref()
     }
 
-    /// The number of the next launch, from 1.
-    pub fn count_launch(&self) -> u64 {
-        self.launches.fetch_add(1, Ordering::Relaxed) + 1
+    /// The number of the next launch, from 1. Those of the runtime's own kernels are counted by themselves.
+    pub fn count_launch(&self, of_program: bool) -> u64 {
+        self.launches[usize::from(of_program)].fetch_add(1, Ordering::Relaxed) + 1
     }
 }

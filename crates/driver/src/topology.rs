@@ -2,6 +2,7 @@
 
 use luthier_emulator::memory::{PRIVATE_BASE, SHARED_BASE};
 use luthier_isa::{Generation, Target};
+use luthier_loader::TargetId;
 
 use crate::abi::{CacheProperties, LinkProperties, MemoryProperties, NAME, NodeProperties, heap};
 use crate::config::Config;
@@ -60,7 +61,8 @@ impl Config {
             p.lds_kb = 64;
             p.scratch_slots_per_cu = 32;
             p.capability = CAPABILITY;
-            if matches!(self.target, Target::Gfx906 | Target::Gfx908 | Target::Gfx90a) {
+            // Cards have it on where they have it. Code for either setting runs on them, too.
+            if TargetId::of_processor(self.target.name()).supports_sramecc() {
                 p.capability |= SRAM_ECC;
             }
             p.engine_id = 470 | major << 10 | minor << 16 | stepping << 24;

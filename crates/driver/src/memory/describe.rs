@@ -1,5 +1,7 @@
 //! What lies near an address, for people.
 
+use luthier_emulator::memory::{PRIVATE_BASE, SHARED_BASE};
+
 use super::{Memory, lock};
 use crate::abi::pointer;
 
@@ -32,6 +34,11 @@ impl Memory {
         }
         if let Some(&(start, len)) = table.freed.iter().rev().find(|(start, len)| address.wrapping_sub(*start) < *len) {
             return format!("{} bytes into {len} bytes at {start:#x} that were freed", address - start);
+        }
+        match address >> 32 {
+            high if high == SHARED_BASE >> 32 => return "in the aperture of LDS".into(),
+            high if high == PRIVATE_BASE >> 32 => return "in the aperture of scratch memory".into(),
+            _ => {}
         }
         if address < 4096 {
             return "next to the null pointer".into();

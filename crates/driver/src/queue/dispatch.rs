@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 
-use luthier_emulator::error::EmuError;
+use luthier_emulator::error::{EmuError, FaultKind};
 use luthier_emulator::packet::Identity;
 use luthier_emulator::{Packet, Strict};
 use luthier_loader::KernelDescriptor;
@@ -53,7 +53,9 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
     if private != 0 {
         scratch(queue, lanes, private)?;
     }
-    let number = gpu.count_launch();
+    // Who looks for a mistake counts the program's launches.
+    let of_program = gpu.config().strict == Strict::Off || !is_the_runtimes(&gpu.codes.identify(gpu, object));
+    let number = gpu.count_launch(of_program);
     log!(
         gpu.config(),
         "queue {}: launch {number}, kernel {object:#x}, grid {grid:?}, workgroup {workgroup:?}, {lds} bytes of LDS, {private} of scratch",
@@ -91,8 +93,8 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
         return Err(Trouble::Stopped);
     }
     if gpu.config().strict != Strict::Off
+        && of_program
         && let Some(account) = gpu.account()
-        && !is_the_runtimes(&gpu.codes.identify(gpu, object))
     {
         account.checked();
     }
@@ -108,7 +110,8 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
         gpu.codes.identify(gpu, object).name
     );
     for finding in &report.findings {
-        let line = crate::report::finding(number, finding);
+        let near = |address| gpu.view.memory.describe(address, gpu.view.node);
+        let line = crate::report::finding(number, of_program, finding, near);
         say(&line);
         if let Some(account) = gpu.account() {
             account.finding(gpu.number(), number, finding, &line);
@@ -217,10 +220,10 @@ fn stopped(queue: &Queue, number: u64, error: &EmuError) -> Trouble {
     };
     say(&format!("GPU {}, launch {number}: {}{near}", gpu.number(), crate::report::error(error)));
     match error {
-        EmuError::Fault { address: Some(address), message, .. } => {
-            fault::raise(queue, *address, message.contains("read-only"));
+        EmuError::Fault { address: Some(address), kind, .. } => {
+            fault::raise(queue, *address, *kind == FaultKind::ReadOnly);
         }
-        EmuError::Fault { message, .. } if message.starts_with("trap ") => fault::tell(queue, code::TRAP),
+        EmuError::Fault { kind: FaultKind::Trap, .. } => fault::tell(queue, code::TRAP),
         EmuError::Fault { .. } | EmuError::Unsupported { .. } => fault::tell(queue, code::ILLEGAL_INSTRUCTION),
         EmuError::Address(address) => fault::raise(queue, *address, false),
         EmuError::Cooperative { .. } => fault::tell(queue, code::GROUP_SIZE),
