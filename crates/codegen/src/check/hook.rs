@@ -144,7 +144,7 @@ impl Checker<'_> {
             },
             Arg::Reg(range) => registers(*range, false),
             Arg::InOut(range) => registers(*range, true),
-            Arg::Old(range) => self.from_before(*range, count),
+            Arg::Old(range) => self.kept_before(*range, count),
             Arg::Source(range) => self.as_found(*range, span, count),
             Arg::Address(which) => self.input(AddressShape::of(q.inst, *which).ok()?.1.get(part)?, span, count),
             Arg::InRange => self.input(RangeShape::of(q.inst).ok()??.1.get(part)?, span, count),
@@ -168,14 +168,14 @@ impl Checker<'_> {
         q.inst.for_each_access(|a| written |= a.access.writes() && range.units().any(|unit| unit == a.reg));
         let gone = q.inst.info().flags.contains(Flags::CALL);
         if (written || gone) && matches!(at, Where::After | Where::Edge { .. }) {
-            return if gone { None } else { self.from_before(range, count) };
+            return if gone { None } else { self.kept_before(range, count) };
         }
         let unit = |reg| Wanted { value: self.promised.of(reg), back: Back::Nothing };
         (usize::from(range.count) == count).then(|| range.units().map(unit).collect())
     }
 
     /// What registers held before the instruction.
-    fn from_before(&self, range: RegRange, count: usize) -> Option<Vec<Wanted>> {
+    fn kept_before(&self, range: RegRange, count: usize) -> Option<Vec<Wanted>> {
         let is_kept = |wanted: Reg| self.q.olds.iter().any(|(of, _)| of.units().any(|unit| unit == wanted));
         let unit = |reg| Wanted { value: Value::Before(reg), back: Back::Nothing };
         let all = usize::from(range.count) == count && range.units().all(is_kept);
