@@ -3,13 +3,15 @@
 mod common;
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use luthier_isa::wait::{Kind, counted};
 use luthier_isa::{Counter, Field, Flags, Generation, Inst, Mode, Op, Wait};
 
 /// The encoding of one line of assembly.
 fn assembled(mode: Mode, text: &str) -> Vec<u8> {
-    let folder = common::scratch("wait");
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let folder = common::scratch(&format!("wait{}", NEXT.fetch_add(1, Ordering::Relaxed)));
     let (source, object, raw) = (folder.join("a.s"), folder.join("a.o"), folder.join("a.bin"));
     std::fs::write(&source, format!("{text}\n")).unwrap();
     let run = |command: &mut Command| {
@@ -72,6 +74,71 @@ fn a_wait_for_several_counters_takes_one_instruction_where_there_is_one() {
         let high = Counter::ALL.into_iter().fold(Wait::NONE, |wait, c| wait.and(c, c.most(generation)));
         assert!(high.instructions(mode).unwrap().is_empty(), "a counter at its maximum needs no wait");
     }
+}
+
+/// LLVM never waits for more than one less than a counter's most: what it says of the oldest of many loads gives that away.
+#[test]
+fn counters_have_the_room_that_llvm_knows_of() {
+    const MANY: usize = 140;
+    let loads = |space: u32, load: &dyn Fn(usize) -> String| {
+        let each: String = (0..MANY).map(load).collect();
+        let sums: String = (1..MANY).map(|n| format!("%s{n} = add i32 %s{}, %v{n}\n", n - 1)).collect();
+        format!(
+            "define amdgpu_kernel void @k(ptr addrspace({space}) %p, ptr addrspace(1) %o, <8 x i32> %r, <4 x i32> %m) \
+             \"amdgpu-flat-work-group-size\"=\"32,32\" \"amdgpu-waves-per-eu\"=\"1,1\" {{\n\
+             %t = call i32 @llvm.amdgcn.workitem.id.x()\n%q = getelementptr i32, ptr addrspace({space}) %p, i32 %t\n\
+             %f = bitcast i32 %t to float\n{each}\
+             call void asm sideeffect \"; use $0\", \"v\"(i32 %v0)\n%s0 = add i32 %v0, 1\n{sums}\
+             store i32 %s{}, ptr addrspace(1) %o\nret void\n}}\n\
+             declare i32 @llvm.amdgcn.workitem.id.x()\n\
+             declare float @llvm.amdgcn.image.sample.1d.f32.f32(i32, float, <8 x i32>, <4 x i32>, i1, i32, i32)\n",
+            MANY - 1
+        )
+    };
+    let plain = |space: u32| {
+        // Atomic, so that LLVM does not unite them.
+        loads(space, &|n| {
+            format!(
+                "%a{n} = getelementptr i32, ptr addrspace({space}) %q, i32 {}\n\
+                 %v{n} = load atomic i32, ptr addrspace({space}) %a{n} syncscope(\"singlethread\") monotonic, align 4\n",
+                67 * n
+            )
+        })
+    };
+    let samples = loads(1, &|n| {
+        format!(
+            "%f{n} = fadd float %f, {n}.0\n%w{n} = call float @llvm.amdgcn.image.sample.1d.f32.f32(i32 1, float %f{n}, \
+             <8 x i32> %r, <4 x i32> %m, i1 false, i32 0, i32 0)\n%v{n} = bitcast float %w{n} to i32\n"
+        )
+    });
+    let folder = common::scratch("most");
+    let waits = |mode: Mode, text: &str| {
+        let source = folder.join("a.ll");
+        std::fs::write(&source, text).unwrap();
+        let cpu = format!("-mcpu={}", mode.target().name());
+        let more = ["-O1", "-enable-misched=false", "-enable-post-misched=false", "-o", "-"];
+        let out = Command::new("llc-22").args(["-mtriple=amdgcn-amd-amdhsa", &cpu]).args(more).arg(&source).output();
+        let out = out.expect("llc-22 is installed (make setup)");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let text = String::from_utf8(out.stdout).unwrap();
+        let (before, _) = text.split_once("; use ").expect("the use");
+        let last = before.lines().rev().find(|line| line.contains("s_wait")).expect("a wait").trim().to_owned();
+        let code = assembled(mode, &last);
+        Wait::of_instruction(&Inst::decode(mode, &code).unwrap())
+    };
+    for mode in modes() {
+        let generation = mode.target().generation();
+        let split = matches!(generation, Generation::Gfx12 | Generation::Gfx1250);
+        let mut cases = vec![(if split { Counter::Ds } else { Counter::Lgkm }, plain(3)), (Counter::Vm, plain(1))];
+        if generation == Generation::Gfx12 {
+            cases.push((Counter::Sample, samples.clone()));
+        }
+        for (counter, text) in cases {
+            let expected = Wait::NONE.and(counter, counter.most(generation) - 1);
+            assert_eq!(waits(mode, &text), expected, "{}: {counter:?}", mode.target().name());
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// `vmcnt(3) lgkmcnt(0)`; all of them, at their maxima, if nothing is waited for.

@@ -2,14 +2,14 @@
 
 use luthier_isa::{Access, Field, Flags, Format, Generation, Inst, Operand, Reg};
 
-use super::counters::{counters, order, wait};
+use super::counters::{counters, most, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
 use super::elements::Elements;
 use super::parts::{accumulates, only_word, pairs, source, stored, written};
 use super::quick::Quick;
 use super::race::coherence::{self, CacheControl, Scope};
-use super::waits::{Counters, Loaded, Wait};
+use super::waits::{Counters, Loaded, Most, Wait};
 use crate::lower::row_of;
 use crate::valu::permlane::Within;
 use luthier_isa::hazard::Facts;
@@ -165,6 +165,8 @@ pub struct Checked {
     /// Whether the halves of a register that a load does not fill may be used meanwhile.
     pub by_half: bool,
     pub counters: Counters,
+    /// What the processor's counters have room for.
+    pub most: Most,
     pub unordered: bool,
     /// Of completion, among what the same counters count.
     pub order: u8,
@@ -341,6 +343,7 @@ impl Checked {
             rule,
             loaded,
             counters,
+            most: most(info.mode.target().generation()),
             // Global wave sync is served by another unit than LDS.
             unordered: flag(Flags::SMEM) || info.op().is_gws(),
             order: order(inst),
@@ -378,6 +381,7 @@ impl Checked {
             rule,
             loaded: Loaded::default(),
             counters: 0,
+            most: Most::default(),
             unordered: false,
             order: 0,
             wait: None,

@@ -1,9 +1,9 @@
 //! Which counters an instruction is counted by, and which ones it waits for: isa's table, as strict mode needs it.
 
 use luthier_isa::wait::{Kind, counted};
-use luthier_isa::{Counter, Inst, Op};
+use luthier_isa::{Counter, Generation, Inst, Op};
 
-use super::waits::{ASYNC, BVH, Counters, LDS, LOADS, OWN_ORDER, SAMPLES, SCALAR, STORES, TENSOR, Wait};
+use super::waits::{ASYNC, BVH, Counters, LDS, LOADS, Most, OWN_ORDER, SAMPLES, SCALAR, STORES, TENSOR, Wait};
 
 /// Zero for those that no result waits for.
 fn bit(counter: Counter) -> Counters {
@@ -23,6 +23,15 @@ fn bit(counter: Counter) -> Counters {
 /// The counters that an instruction raises. What messages answer nothing says.
 pub fn counters(inst: &Inst) -> Counters {
     counted(inst).filter(|one| one.kind != Kind::Message).fold(0, |all, one| all | bit(one.counter))
+}
+
+/// The most that the counters of a processor can stand at.
+pub fn most(generation: Generation) -> Most {
+    let there = Counter::ALL.into_iter().filter(|&counter| bit(counter) != 0 && counter.name(generation).is_some());
+    there.fold(Most::default(), |mut all, counter| {
+        all[bit(counter).trailing_zeros() as usize] = counter.most(generation);
+        all
+    })
 }
 
 /// The order of completion among what one counter counts.

@@ -4,6 +4,10 @@
 //! so a wait for more than zero guarantees only those DS operations that must be done however the rest went. RDNA counts
 //! stores apart, RDNA4 scalar loads too. gfx1250's asynccnt counts loads and stores, of which each kind completes in
 //! order, its tensorcnt tensors, in order all of them.
+//!
+//! A counter has room for so many operations ([`luthier_isa::Counter::most`]). The hardware issues no further one before
+//! an older one is done, which is as good as a wait for one less than that: of what completes in order, the oldest is
+//! done. Of scalar loads nothing is known, as any of them may have been the one that made room.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -34,10 +38,10 @@ pub const SAMPLES: Counters = 64;
 pub const BVH: Counters = 128;
 const COUNTERS: usize = 8;
 
-/// What no counter counts beyond: none has more than six bits.
-const FULL: u32 = 63;
-/// As many operations in flight as all counters have room for.
-const MANY: usize = COUNTERS * FULL as usize;
+/// The most that each counter of a processor can stand at, by the counter's bit.
+pub type Most = [u8; COUNTERS];
+/// As many operations in flight as all counters have room for: none has more than six bits.
+const MANY: usize = COUNTERS * 63;
 
 /// Asynchronous stores complete in order among themselves, but not with asynchronous loads.
 pub const OWN_ORDER: u8 = 1;
@@ -145,15 +149,14 @@ impl Waits {
             self.wait(wait);
             return true;
         }
-        let mut free = match clean {
+        if inst.counters != 0 {
+            // It reads its registers once it is issued.
+            self.make_room(inst.counters, &inst.most);
+        }
+        let free = match clean {
             true => self.are_free(&inst.fresh),
             false => self.has_arrived(inst),
         };
-        if !free && self.in_flight.len() > FULL as usize {
-            // Compilers rely on it that no more than a counter's most are in flight.
-            self.stall();
-            free = self.has_arrived(inst);
-        }
         if !free {
             self.check_pending(inst, m0, log);
         }
@@ -174,15 +177,22 @@ impl Waits {
                 seq: 0,
                 stream: 0,
             });
-            self.make_room();
+            if self.in_flight.len() > self.room {
+                self.forget_repeats();
+            }
         }
         free
     }
 
+    /// An operation is about to be issued that raises these counters: none of them is full.
     #[inline]
-    fn make_room(&mut self) {
-        if self.in_flight.len() > self.room {
-            self.stall();
+    fn make_room(&mut self, counters: Counters, most: &Most) {
+        for (k, &most) in most.iter().enumerate().filter(|(k, _)| counters >> k & 1 != 0) {
+            // A wider scalar load counts twice, says AMD's manual of GCN5; that it is one at least is enough.
+            let left = u32::from(most).saturating_sub(1);
+            if self.in_flight.len() > left as usize && left != 0 {
+                self.wait(&Wait::of(1 << k, left));
+            }
         }
     }
 
@@ -191,21 +201,18 @@ impl Waits {
         !self.any || inst.touched.iter().all(|&(unit, _)| self.pending[usize::from(unit)] == 0)
     }
 
-    /// A counter that is full lets nothing more begin. Of what completes in any order nothing is known to be done even
-    /// then, but what would be done with the same registers at the same time needs no second record.
+    /// What completes in any order stays until a wait for all, but what would be done with the same registers at the same
+    /// time needs no second record.
     #[cold]
-    fn stall(&mut self) {
-        (0..COUNTERS).for_each(|k| self.wait(&Wait::of(1 << k, FULL)));
-        if self.in_flight.len() > MANY {
-            let mut known = HashSet::new();
-            self.in_flight.retain(|item| {
-                let repeats = item.unordered && item.access == 0;
-                !repeats || known.insert((item.loaded, item.counters, item.needs))
-            });
-            self.pending.fill(0);
-            for unit in self.in_flight.iter().flat_map(|item| item.loaded.units()) {
-                self.pending[unit] = self.pending[unit].saturating_add(1);
-            }
+    fn forget_repeats(&mut self) {
+        let mut known = HashSet::new();
+        self.in_flight.retain(|item| {
+            let repeats = item.unordered && item.access == 0;
+            !repeats || known.insert((item.loaded, item.counters, item.needs))
+        });
+        self.pending.fill(0);
+        for unit in self.in_flight.iter().flat_map(|item| item.loaded.units()) {
+            self.pending[unit] = self.pending[unit].saturating_add(1);
         }
         self.room = MANY.max(2 * self.in_flight.len());
     }
@@ -466,13 +473,59 @@ mod tests {
     fn scalar_loads_without_end_are_remembered_once_for_each_register() {
         let mut w = Waits::default();
         for n in 0..100_000u32 {
+            w.make_room(LDS, &[63; COUNTERS]);
             load(&mut w, Reg::sgpr((n % 90) as u16), LDS, true);
-            w.make_room();
+            if w.in_flight.len() > w.room {
+                w.forget_repeats();
+            }
         }
         assert!(w.in_flight.len() <= 2 * MANY, "{}", w.in_flight.len());
         assert!((0..90).all(|n| w.pending[Reg::sgpr(n).index()] > 0));
         w.wait(&Wait::of(LDS, 0));
         assert!(!w.any && w.pending.iter().all(|&n| n == 0));
+    }
+
+    /// The oldest operation of each order is done when one more is issued than there is room for, whatever that is; what
+    /// has no order never is.
+    #[test]
+    fn a_full_counter_lets_the_oldest_be_done_first() {
+        const MOST: u16 = 15;
+        let (first, scalar) = (Reg::vgpr(200).index(), Reg::sgpr(9).index());
+        // How many DS operations follow the first, a scalar load behind so many of them, and whether the first is there.
+        for (behind, with_scalar, left) in [
+            (MOST - 1, None, 1),
+            (MOST, None, 0),
+            (MOST - 2, Some(MOST - 2), 1),
+            (MOST - 1, Some(MOST - 1), 0),
+            (MOST - 1, Some(3), 1),
+            (MOST, Some(3), 0),
+        ] {
+            let mut w = Waits::default();
+            let mut issue = |reg, unordered| {
+                w.make_room(LDS, &[MOST as u8; COUNTERS]);
+                load(&mut w, reg, LDS, unordered);
+            };
+            issue(Reg::vgpr(200), false);
+            for n in 0..=behind {
+                if with_scalar == Some(n) {
+                    issue(Reg::sgpr(9), true);
+                }
+                if n < behind {
+                    issue(Reg::vgpr(n), false);
+                }
+            }
+            let found = (w.pending[first], w.pending[scalar]);
+            assert_eq!(found, (left, u8::from(with_scalar.is_some())), "{behind} behind, {with_scalar:?}");
+        }
+        // Asynchronous stores make room for loads, but say nothing of them.
+        let mut w = Waits::default();
+        for order in [0].into_iter().chain([OWN_ORDER; 62]) {
+            w.make_room(ASYNC, &[63; COUNTERS]);
+            load(&mut w, Reg::vgpr(7), ASYNC, false);
+            w.in_flight.back_mut().unwrap().order = order;
+        }
+        w.make_room(ASYNC, &[63; COUNTERS]);
+        assert_eq!(w.pending[Reg::vgpr(7).index()], 63);
     }
 
     #[test]

@@ -8,7 +8,9 @@
 //! | gfx1250 | loadcnt, storecnt, dscnt, kmcnt; xcnt for addresses to be translated, asynccnt and tensorcnt for engines |
 //!
 //! Sources: "Manually Inserted Wait States" of AMD's ISA manuals, and LLVM's SIInsertWaitcnts, whose waits the tests of
-//! the lifter and of strict mode see in compiled code.
+//! the lifter and of strict mode see in compiled code. The counters' widths are LLVM's (AMDGPUBaseInfo). An operation for
+//! which a counter has no room is not issued before an older one is done (ROCm/rocm-systems 10926 and 11202 say so of
+//! CDNA); placement and strict mode both rely on it.
 
 mod counted;
 mod encoding;
