@@ -26,7 +26,7 @@ use crate::report::{FindingKind, Kinds};
 use crate::schedule::{self, Schedule, Turns};
 use crate::strict::RawFinding;
 use crate::strict::race::Races;
-use crate::strict::race::coherence::writes_back;
+use crate::strict::race::coherence::{Within, writes_back};
 use crate::watchdog::{Done, Watchdog};
 use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
@@ -90,10 +90,13 @@ impl Shared {
 
 /// What a launch on so many threads needs to look for races in device memory, if it is to.
 pub fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize) -> Option<Arc<Races>> {
-    let wanted = strict.is_some_and(|kinds| kinds.contains(FindingKind::MemoryRace.into()));
+    let (generation, descriptor) = (dispatch.facts.generation(), &dispatch.descriptor);
+    let within = Within::of(generation, descriptor.wgp_mode(), descriptor.tg_split());
     let waves = dispatch.waves(dispatch.workgroup.iter().product());
+    let asks = |kind: FindingKind| strict.is_some_and(|kinds| kinds.contains(kind.into()));
+    let wanted = asks(FindingKind::MemoryRace) || within.waits && waves > 1 && asks(FindingKind::MissingWait);
     (wanted && dispatch.all_waves() > 1)
-        .then(|| Arc::new(Races::new(dispatch.groups(), waves, writes_back(dispatch.facts.generation()), workers)))
+        .then(|| Arc::new(Races::new(dispatch.groups(), waves, writes_back(generation), within, workers)))
 }
 
 /// Numbers of pieces of scratch memory.

@@ -106,11 +106,10 @@ impl Workgroup {
         let items = d.group_size(id).iter().product::<u32>();
         let lds = d.lds.next_multiple_of(4) as usize;
         let count = d.waves(items);
-        let split = d.descriptor.tg_split();
         let checks = shared.strict.map(|kinds| {
             let watched = |races| Watched::new(Arc::clone(races), number, cluster.0, count as usize);
             let races = shared.races.as_ref().map(watched);
-            (kinds, strict::Group::new(count as usize, lds, split, d.has_engines(), races))
+            (kinds, strict::Group::new(count as usize, lds, d.has_engines(), races))
         });
         let lds = Rc::new(Lds::new(lds));
         let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);

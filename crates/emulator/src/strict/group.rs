@@ -34,8 +34,6 @@ pub struct Group {
     /// Words that are not written and defined.
     dubious: usize,
     cells: Cells,
-    /// Whether device memory keeps no order between the waves of this workgroup, which then is watched too.
-    split: bool,
     /// Whether the processor has engines that move bytes beside the waves.
     engines: bool,
     open: Vec<Open>,
@@ -57,7 +55,7 @@ const DEFINED: u8 = 0x10;
 pub type SharedGroup = Rc<RefCell<Group>>;
 
 impl Group {
-    pub fn new(waves: usize, lds: usize, split: bool, engines: bool, races: Option<Watched>) -> SharedGroup {
+    pub fn new(waves: usize, lds: usize, engines: bool, races: Option<Watched>) -> SharedGroup {
         let words = lds.div_ceil(4);
         Rc::new(RefCell::new(Group {
             order: Order::new(waves.max(1), engines),
@@ -67,7 +65,6 @@ impl Group {
             dubious: words,
             // A single wave does everything in its own order, as long as it does it itself.
             cells: Cells::new(if waves > 1 || engines { words } else { 0 }),
-            split,
             engines,
             open: Vec::new(),
             races,
@@ -84,14 +81,10 @@ impl Group {
         self.waves > 1
     }
 
-    pub fn is_split(&self) -> bool {
-        self.split && self.waves > 1
-    }
-
-    /// Whether an access of a wave to device memory is to be told: all, or stores, of which an engine may want what
-    /// they bring, or whatever may want what an engine has under way.
+    /// Whether an access of a wave to device memory is to be told: stores, of which an engine may want what they bring,
+    /// or whatever may want what an engine has under way.
     pub fn wants(&self, writes: bool) -> bool {
-        self.is_split() || self.engines && (writes || self.open.iter().any(|open| open.apart))
+        self.engines && (writes || self.open.iter().any(|open| open.apart))
     }
 
     pub fn begin_engine(&mut self, wave: u16, engine: Engine, pc: u64, atomic: bool, main: bool) -> AccessId {
@@ -322,15 +315,13 @@ impl Group {
         let each = || lanes(mask).map(|lane| (addresses[lane], size)).collect::<Vec<_>>();
         let found = self.collision(id, writes, false, &reach).and_then(|_| self.collision(id, writes, false, &each()));
         let (conflict, which) = found.unzip();
-        if !self.is_split() {
-            let stores = self.open.iter().filter(|open| !open.apart).count();
-            if stores >= STORES
-                && let Some(oldest) = self.open.iter().position(|open| !open.apart)
-            {
-                self.open.remove(oldest);
-            }
+        let stores = self.open.iter().filter(|open| !open.apart).count();
+        if stores >= STORES
+            && let Some(oldest) = self.open.iter().position(|open| !open.apart)
+        {
+            self.open.remove(oldest);
         }
-        if self.is_split() || writes {
+        if writes {
             self.open.push(Open { id, writes, apart: false, reach });
         }
         Some((conflict?, lanes(mask).nth(which?)?))
@@ -346,7 +337,7 @@ impl Group {
     /// The first collision with an open access, and which of these reaches has a part in it.
     fn collision(&self, id: AccessId, writes: bool, apart: bool, reach: &[(u64, u64)]) -> Option<(Conflict, usize)> {
         let later = self.order.get(id)?;
-        let may = |open: &&Open| (open.writes || writes) && (self.is_split() || open.apart || apart);
+        let may = |open: &&Open| (open.writes || writes) && (open.apart || apart);
         self.open.iter().filter(may).find_map(|open| {
             let earlier = *self.order.get(open.id)?;
             if self.order.relation(&earlier, later) != Relation::NotWaitedFor {

@@ -341,6 +341,9 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     let clean = strict.clean | (op.sdst & OPENS != 0);
     let free = strict.waits.check(checked, clean, w.s[usize::from(scalar::M0)], &mut strict.log);
     strict.settle();
+    if strict.waits.has_done() {
+        strict.note_done();
+    }
     let (wave, log) = (strict.wave, &mut strict.log);
     let pc = log.pc;
     strict.hazards.check(&checked.hazards, pc, |missing| log.hazard(missing, wave));

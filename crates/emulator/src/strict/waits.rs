@@ -130,6 +130,8 @@ pub(super) struct Waits {
     any: bool,
     /// Accesses that have turned out to be done.
     finished: Vec<AccessId>,
+    /// An access to device memory has, since that was asked last.
+    some_done: bool,
     /// Operations in flight up to which there is no need to look for any that can be forgotten.
     room: usize,
 }
@@ -137,7 +139,7 @@ pub(super) struct Waits {
 impl Default for Waits {
     fn default() -> Waits {
         let pending = Box::new([0; Reg::COUNT]);
-        Waits { in_flight: VecDeque::new(), pending, any: false, finished: Vec::new(), room: MANY }
+        Waits { in_flight: VecDeque::new(), pending, any: false, finished: Vec::new(), some_done: false, room: MANY }
     }
 }
 
@@ -235,6 +237,7 @@ impl Waits {
         self.pending.fill(0);
         self.any = false;
         self.finished.clear();
+        self.some_done = false;
         self.room = MANY;
     }
 
@@ -308,6 +311,12 @@ impl Waits {
         done
     }
 
+    /// Whether another access to device memory is done since the last time.
+    #[inline]
+    pub fn has_done(&mut self) -> bool {
+        std::mem::take(&mut self.some_done)
+    }
+
     /// Accesses to LDS that were issued and not waited for.
     pub fn in_lds(&self) -> impl Iterator<Item = AccessId> + '_ {
         self.in_flight.iter().filter(|item| item.needs == LDS && item.access != 0).map(|item| item.access)
@@ -328,6 +337,7 @@ impl Waits {
         let (mut loads, mut gone) = (false, 0);
         for item in &mut self.in_flight {
             if item.needs == 0 {
+                self.some_done |= std::mem::take(&mut item.seq) != 0;
                 finished.extend(Some(item.access).filter(|&a| a != 0));
                 item.loaded.units().for_each(|unit| pending[unit] = pending[unit].saturating_sub(1));
                 item.access = 0;

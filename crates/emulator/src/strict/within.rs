@@ -178,7 +178,7 @@ mod tests {
         let mut w = Wave::new();
         w.set_lanes(lanes);
         w.set_exec(!0);
-        let mut strict = Strict::new(Kinds::ALL, Group::new(1, 64, false, false, None), 0, 0..0);
+        let mut strict = Strict::new(Kinds::ALL, Group::new(1, 64, false, None), 0, 0..0);
         (0..8).for_each(|row| strict.define_lanes(row, if row < 5 { !0 } else { random.mask() }));
         (0..128).filter(|code| code % 7 != 3).for_each(|code| strict.define_scalar(code));
         w.strict = Some(Box::new(strict));

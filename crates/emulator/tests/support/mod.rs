@@ -30,14 +30,24 @@ impl Drop for Folder {
     }
 }
 
-fn clang(source: &str, arguments: &[&str]) -> CodeObject {
+/// What clang-22 makes of a source.
+fn made(source: &str, arguments: &[&str]) -> Vec<u8> {
     let folder = Folder::new();
     let (input, output) = (folder.0.join("input"), folder.0.join("out.hsaco"));
     std::fs::write(&input, source).expect("the source is written");
     let done = Command::new("clang-22").args(arguments).arg(&input).arg("-o").arg(&output).output();
     let done = done.expect("clang-22 is installed (make setup)");
     assert!(done.status.success(), "clang-22: {}\n{source}", String::from_utf8_lossy(&done.stderr));
-    CodeObject::parse(std::fs::read(&output).expect("clang-22 wrote its output")).expect("a code object")
+    std::fs::read(&output).expect("clang-22 wrote its output")
+}
+
+pub fn clang(source: &str, arguments: &[&str]) -> CodeObject {
+    CodeObject::parse(made(source, arguments)).expect("a code object")
+}
+
+/// The same where the arguments ask for assembly.
+pub fn clang_text(source: &str, arguments: &[&str]) -> String {
+    String::from_utf8(made(source, arguments)).expect("text")
 }
 
 const PRELUDE: &str = "

@@ -15,20 +15,44 @@ pub enum Scope {
     Device,
 }
 
-/// What an instruction does to the caches between workgroups.
+/// What an instruction does to caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CacheControl {
     /// What the wave knows of becomes visible to other workgroups.
     WriteBack,
-    /// What others made visible can be seen: on RDNA1 to 3 after both caches, by these bits.
+    /// What others made visible can be seen: within the workgroup after the inner cache, by other workgroups after all.
     Invalidate(u8),
     Both,
 }
 
 /// All that an acquire needs.
 pub const ALL: u8 = 3;
-const INNER: u8 = 1;
+/// What the waves of a workgroup share as long as they run on one compute unit.
+pub const INNER: u8 = 1;
 const OUTER: u8 = 2;
+
+/// What the waves of a workgroup have to do before one accesses memory that another has accessed, besides meeting at a
+/// barrier: what LLVM makes of a workgroup's fences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Within {
+    /// The one has waited for its access.
+    pub waits: bool,
+    /// The other, if it reads, has invalidated its cache: the workgroup may run on several compute units.
+    pub invalidates: bool,
+}
+
+impl Within {
+    /// For a workgroup in WGP mode (RDNA), or split over compute units (`tg_split`, from gfx90a to gfx950), or not.
+    pub fn of(generation: Generation, wgp: bool, split: bool) -> Within {
+        match generation {
+            Generation::Gfx9 => Within::default(),
+            Generation::Gfx90a | Generation::Gfx940 => Within { waits: split, invalidates: split },
+            // In CU mode the wait serves a third wave: another workgroup's, which the second one tells of it.
+            Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => Within { waits: true, invalidates: wgp },
+            Generation::Gfx1250 => Within { waits: true, invalidates: false },
+        }
+    }
+}
 
 /// Whether a release has to write caches back.
 pub fn writes_back(generation: Generation) -> bool {
@@ -64,16 +88,17 @@ pub fn scope(inst: &Inst) -> Scope {
     }
 }
 
-/// What an instruction does to caches, as far as other workgroups are concerned.
+/// What an instruction does to caches.
 pub fn cache_control(inst: &Inst) -> Option<CacheControl> {
     let op = inst.info().op();
     if !op.is_cache_control() {
         return None;
     }
-    let device = match inst.info().mode.target().generation() {
-        Generation::Gfx12 | Generation::Gfx1250 => inst.field(Field::Scope).unwrap_or(0) >= 2,
-        Generation::Gfx940 => inst.field(Field::Scc).unwrap_or(0) != 0,
-        _ => true,
+    let set = |field| inst.field(field).unwrap_or(0);
+    let (device, group) = match inst.info().mode.target().generation() {
+        Generation::Gfx12 | Generation::Gfx1250 => (set(Field::Scope) >= 2, set(Field::Scope) == 1),
+        Generation::Gfx940 => (set(Field::Scc) != 0, set(Field::Glc) != 0),
+        _ => (true, true),
     };
     let control = match op {
         Op::BufferWbl2 | Op::GlobalWb => CacheControl::WriteBack,
@@ -83,5 +108,9 @@ pub fn cache_control(inst: &Inst) -> Option<CacheControl> {
         Op::BufferGl1Inv => CacheControl::Invalidate(OUTER),
         _ => return None,
     };
-    device.then_some(control)
+    match control {
+        _ if device => Some(control),
+        CacheControl::Invalidate(_) | CacheControl::Both if group => Some(CacheControl::Invalidate(INNER)),
+        _ => None,
+    }
 }

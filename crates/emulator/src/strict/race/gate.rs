@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     fn races(workers: usize) -> Arc<Races> {
-        Arc::new(Races::new([1; 3], 2, false, workers))
+        Arc::new(Races::new([1; 3], 2, false, Default::default(), workers))
     }
 
     #[test]

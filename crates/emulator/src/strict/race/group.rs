@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cells::{Stamp, page_of};
-use super::coherence::ALL;
+use super::coherence::{ALL, INNER};
 use super::gate::Passage;
 use super::known::{Done, Known, Told};
-use super::touch::Run;
+use super::learned::Looks;
+use super::touch::{Access, Lack, Run};
 use super::{Races, lock};
 use crate::strict::order::Order;
 
 /// A word that was read by an atomic access.
-struct Looked {
+pub(super) struct Looked {
     seq: u32,
     stream: usize,
     /// Which caches were invalidated since.
@@ -24,7 +25,7 @@ const MOST_LOOKED: usize = 1 << 16;
 /// Acquisitions from which on it pays to unite those that all waves know of.
 const MANY: usize = 32;
 
-struct Own {
+pub(super) struct Own {
     issued: u32,
     /// By the wave's own time: the first access since then.
     marks: Vec<u32>,
@@ -37,13 +38,18 @@ struct Own {
     last: Option<Told>,
     /// The clock and the number of acquisitions that `mates` and `others` are of.
     as_of: (Box<[u32]>, usize),
-    mates: Arc<[u32]>,
+    mates: Arc<[Done]>,
     others: Arc<Known>,
+    /// From a time of the wave's own on: what its waits guarantee.
+    dones: Vec<(u32, Done)>,
+    /// What it had seen of its workgroup's clocks when it invalidated its inner cache last.
+    fresh: Box<[u32]>,
+    pub(super) looks: Looks,
 }
 
 impl Own {
     /// `nothing` is what a wave knows of others to begin with.
-    fn new(nothing: &Arc<Known>) -> Own {
+    fn new(nothing: &Arc<Known>, waves: usize) -> Own {
         Own {
             issued: 0,
             marks: Vec::new(),
@@ -55,6 +61,9 @@ impl Own {
             as_of: (Box::default(), 0),
             mates: Arc::default(),
             others: Arc::clone(nothing),
+            dones: Vec::new(),
+            fresh: vec![0; waves].into(),
+            looks: Looks::new(waves),
         }
     }
 }
@@ -71,7 +80,7 @@ pub struct Watched {
     /// The number of its first wave in the launch.
     first: u32,
     cluster: u64,
-    waves: Vec<Own>,
+    pub(super) waves: Vec<Own>,
     acquired: Vec<Acquired>,
     /// Of them.
     version: usize,
@@ -88,7 +97,7 @@ impl Watched {
         Watched {
             first,
             cluster,
-            waves: (0..waves.max(1)).map(|_| Own::new(&races.nothing)).collect(),
+            waves: (0..waves.max(1)).map(|_| Own::new(&races.nothing, waves.max(1))).collect(),
             races,
             acquired: Vec::new(),
             version: 0,
@@ -138,26 +147,62 @@ impl Watched {
     }
 
     /// How many accesses a wave had made up to a time of its own.
-    fn issued_by(&self, mate: usize, time: u32) -> u32 {
+    pub(super) fn issued_by(&self, mate: usize, time: u32) -> u32 {
         let own = &self.waves[mate];
         own.marks.get(time as usize + 1).map_or(own.issued, |first| first - 1)
     }
 
-    /// The acquisitions that a wave knows of.
-    fn known_to<'a>(&'a self, order: &'a Order, wave: u16) -> impl Iterator<Item = &'a Known> {
-        let knows = move |a: &&Acquired| a.wave == wave || order.seen(wave, a.wave) >= a.time;
+    /// A wave's waits guarantee this from now on.
+    pub fn note_done(&mut self, order: &Order, wave: u16, done: Done) {
+        let time = order.seen(wave, wave);
+        let dones = &mut self.waves[usize::from(wave)].dones;
+        match dones.last_mut() {
+            Some(last) if last.0 == time => last.1 = done,
+            _ => dones.push((time, done)),
+        }
+    }
+
+    /// What a wave had waited for up to a time of its own.
+    pub(super) fn done_by(&self, mate: usize, time: u32) -> Done {
+        let dones = &self.waves[mate].dones;
+        let later = dones.partition_point(|&(at, _)| at <= time);
+        later.checked_sub(1).map_or([0; 3], |at| dones[at].1)
+    }
+
+    /// What a wave had done up to a time of its own, as far as its workgroup is concerned.
+    fn happened_by(&self, mate: usize, time: u32) -> Done {
+        if self.races.within.waits { self.done_by(mate, time) } else { [self.issued_by(mate, time); 3] }
+    }
+
+    /// The acquisitions that a wave knows of which has seen this of its workgroup's clocks.
+    fn known_to<'a>(&'a self, clock: &'a [u32], wave: u16) -> impl Iterator<Item = &'a Known> {
+        let knows = move |a: &&Acquired| a.wave == wave || clock[usize::from(a.wave)] >= a.time;
         self.acquired.iter().filter(knows).map(|a| &*a.known)
     }
 
-    /// Whether an earlier access comes before what a wave does now.
-    pub(super) fn is_ordered(&self, order: &Order, wave: u16, earlier: &Stamp) -> bool {
-        if let Some(mate) = self.mate(earlier.who) {
-            let seen = order.seen(wave, mate as u16);
-            if mate == usize::from(wave) || earlier.seq <= self.issued_by(mate, seen) {
-                return true;
-            }
+    /// Whether an earlier access comes before what a wave does now, which may find it in a cache of its compute unit.
+    pub(super) fn is_ordered(&self, order: &Order, wave: u16, earlier: &Stamp, cached: bool) -> bool {
+        let clock = match cached && self.races.within.invalidates {
+            true => &self.waves[usize::from(wave)].fresh,
+            false => order.clock(wave),
+        };
+        if let Some(mate) = self.mate(earlier.who)
+            && (mate == usize::from(wave) || earlier.seq <= self.happened_by(mate, clock[mate])[earlier.stream()])
+        {
+            return true;
         }
-        self.known_to(order, wave).any(|known| known.covers(earlier.who, earlier.stream(), earlier.seq))
+        self.known_to(clock, wave).any(|known| known.covers(earlier.who, earlier.stream(), earlier.seq))
+    }
+
+    /// What would have ordered an access behind an earlier one that it races with.
+    pub(super) fn lack(&self, order: &Order, access: &Access, earlier: &Stamp) -> Lack {
+        if access.is_cached() && self.is_ordered(order, access.wave, earlier, false) {
+            return Lack::Invalidation;
+        }
+        match self.mate(earlier.who) {
+            Some(mate) if earlier.seq <= self.issued_by(mate, order.seen(access.wave, mate as u16)) => Lack::Wait,
+            _ => Lack::Order,
+        }
     }
 
     /// Notes what a wave tells by the write that it is about to issue; `done` is what its waits guarantee.
@@ -191,11 +236,11 @@ impl Watched {
         let clock = order.clock(wave);
         let (as_of, acquisitions) = &self.waves[at].as_of;
         if **as_of != *clock || *acquisitions != self.version {
-            let issued = |mate: usize| self.issued_by(mate, clock[mate]);
-            let knows_mates = (0..self.waves.len()).any(|mate| mate != at && issued(mate) != 0);
-            let mates = if knows_mates { (0..self.waves.len()).map(issued).collect() } else { Arc::default() };
+            let happened = |mate: usize| self.happened_by(mate, clock[mate]);
+            let knows_mates = (0..self.waves.len()).any(|mate| mate != at && happened(mate) != [0; 3]);
+            let mates = if knows_mates { (0..self.waves.len()).map(happened).collect() } else { Arc::default() };
             let mut others = Known::default();
-            self.known_to(order, wave).for_each(|known| others.join(known));
+            self.known_to(clock, wave).for_each(|known| others.join(known));
             let others = if others.is_empty() { Arc::clone(&self.races.nothing) } else { Arc::new(others) };
             let version = self.version;
             let own = &mut self.waves[at];
@@ -215,20 +260,27 @@ impl Watched {
 
     /// A wave invalidates some caches.
     pub fn invalidate(&mut self, order: &Order, wave: u16, caches: u8, done: Done) {
-        let looked = &mut self.waves[usize::from(wave)].looked;
-        if looked.is_empty() {
+        let invalidates = self.races.within.invalidates;
+        let own = &mut self.waves[usize::from(wave)];
+        if invalidates && caches & INNER != 0 {
+            own.fresh = order.clock(wave).into();
+        }
+        if own.looked.is_empty() {
             return;
         }
-        let mut words = Vec::new();
-        looked.retain(|&word, look| {
+        let (mut words, mut nearby) = (Vec::new(), Vec::new());
+        own.looked.retain(|&word, look| {
             if look.seq <= done[look.stream] {
                 look.seen |= caches;
             }
-            if look.seen == ALL {
-                words.push(word);
+            match look.seen {
+                ALL => words.push(word),
+                seen if invalidates && seen & INNER != 0 => nearby.push(word),
+                _ => {}
             }
             look.seen != ALL
         });
+        self.acquire(order, wave, &nearby, true);
         self.acquire(order, wave, &words, false);
     }
 
@@ -240,11 +292,11 @@ impl Watched {
             let writer = {
                 let shard = self.races.shard(page_of(address));
                 let own = &mut self.waves[usize::from(wave)];
-                if let Some((chain, version)) = shard.chains.get(&word)
+                if let Some(chain) = shard.chains.get(&word)
                     && !nearby
-                    && own.from_chains.insert(word, *version) != Some(*version)
+                    && own.from_chains.insert(word, chain.changed) != Some(chain.changed)
                 {
-                    known.join(chain);
+                    known.join(&chain.known);
                 }
                 shard.pages.writer(address)
             };
@@ -253,7 +305,7 @@ impl Watched {
                 continue;
             }
             if self.waves[usize::from(wave)].from_stores.insert(writer.who, writer.seq) != Some(writer.seq)
-                && let Some(told) = self.races.told(&writer)
+                && let Some(told) = self.races.told(writer.who, writer.seq)
             {
                 told.join_into(&mut known, writer.seq);
             }
@@ -289,6 +341,7 @@ impl Watched {
 
     /// A wave reads a word by an atomic access.
     pub(super) fn look(&mut self, wave: u16, word: u64, seq: u32, stream: usize) {
+        self.note_look(wave, word, seq, stream);
         let looked = &mut self.waves[usize::from(wave)].looked;
         if looked.len() >= MOST_LOOKED {
             looked.clear();

@@ -59,9 +59,9 @@ impl Known {
 pub struct Told {
     pub who: u32,
     pub done: Done,
-    /// How many accesses of each wave of the workgroup, of which `first` is the first.
+    /// The accesses of each wave of the workgroup, of which `first` is the first.
     pub first: u32,
-    pub mates: Arc<[u32]>,
+    pub mates: Arc<[Done]>,
     pub others: Arc<Known>,
 }
 
@@ -69,9 +69,9 @@ impl Told {
     /// `write` is the number of the access that told it.
     pub fn join_into(&self, known: &mut Known, write: u32) {
         known.join(&self.others);
-        for (who, &issued) in (self.first..).zip(self.mates.iter()) {
-            if who != self.who && issued != 0 {
-                known.add(who, &Happened { done: [issued; 3], writes: SmallVec::new() });
+        for (who, &done) in (self.first..).zip(self.mates.iter()) {
+            if who != self.who && done != [0; 3] {
+                known.add(who, &Happened { done, writes: SmallVec::new() });
             }
         }
         known.add(self.who, &Happened { done: self.done, writes: smallvec![write] });
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn told(done: u32) -> Told {
-        Told { who: 7, done: [done; 3], first: 5, mates: Arc::from([3, 0]), others: Arc::default() }
+        Told { who: 7, done: [done; 3], first: 5, mates: Arc::from([[3; 3], [0; 3]]), others: Arc::default() }
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! asks for: the writer waits for what it has done (and, on some processors, writes caches back), then writes an atomic
 //! variable; the reader reads that with an access that reaches as far, waits for it, and invalidates its caches. So a wave
 //! that writes *tells* something ([`known::Told`]); one that reads with an atomic access has *looked*, and *acquires* what
-//! the last writers told when it invalidates its caches.
+//! the last writers told when it invalidates its caches. Caches matter to who reads: one that writes, or whose read does
+//! not look into them, knows what it has looked at as soon as it has waited for that ([`learned`]).
 //!
 //! Words of memory remember who touched them last ([`cells`]), with the number of the access in its wave. There is no
 //! clock of all waves in each wave: what is known of other workgroups is a map, empty for kernels that do not meet.
@@ -15,6 +16,7 @@ pub mod coherence;
 mod gate;
 mod group;
 pub mod known;
+mod learned;
 mod touch;
 pub(super) mod wave;
 
@@ -24,12 +26,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cells::{Pages, Stamp};
+use cells::Pages;
+use coherence::Within;
 use gate::Gate;
 pub use gate::Passage;
 pub use group::Watched;
 use known::{History, Known, Told};
-pub use touch::{Access, Race};
+pub use touch::{Access, Lack, Race};
 
 /// What a launch remembers, for all its waves. Who has a shard may lock what was told, not the other way round.
 pub struct Races {
@@ -43,12 +46,15 @@ pub struct Races {
     changes: AtomicU64,
     /// What atomics of several lanes that bring nothing back may still add to chains.
     room: AtomicU64,
+    /// What may still be added to their logs.
+    log_room: AtomicU64,
     /// Of several threads.
     gate: Option<Gate>,
     groups: [u32; 3],
     /// Waves of a whole workgroup.
     waves: u32,
     writes_back: bool,
+    within: Within,
 }
 
 #[derive(Default)]
@@ -58,11 +64,23 @@ struct Shard {
 }
 
 /// Words that atomics have changed since a store: what all of them told, and when that changed last.
-type Chains = HashMap<u64, (Known, u64)>;
+type Chains = HashMap<u64, Chain>;
+
+#[derive(Default)]
+struct Chain {
+    known: Known,
+    changed: u64,
+    log: Log,
+}
+
+/// What was told on a word, by the access with this number, in its order.
+type Log = Arc<Mutex<Vec<(Told, u32)>>>;
 
 const SHARDS: usize = 64;
 /// What is known of so many waves, of all words together: enough for signals, and little time for histograms.
 const ROOM: u64 = 1 << 20;
+/// Tellings that are remembered by when they were told.
+const LOG_ROOM: u64 = 1 << 20;
 
 /// A map whose keys count something: pages, waves.
 type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
@@ -94,7 +112,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Races {
     /// For a launch of so many workgroups of so many waves, on so many threads.
-    pub fn new(groups: [u32; 3], waves: u32, writes_back: bool, workers: usize) -> Races {
+    pub fn new(groups: [u32; 3], waves: u32, writes_back: bool, within: Within, workers: usize) -> Races {
         Races {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             told: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -102,10 +120,12 @@ impl Races {
             meetings: Mutex::default(),
             changes: AtomicU64::new(0),
             room: AtomicU64::new(ROOM),
+            log_room: AtomicU64::new(LOG_ROOM),
             gate: (workers > 1).then(Gate::default),
             groups,
             waves: waves.max(1),
             writes_back,
+            within,
         }
     }
 
@@ -121,14 +141,21 @@ impl Races {
         self.histories(told.who).entry(told.who).or_default().push(seq, told);
     }
 
+    /// Notes what was told on a word.
+    fn note(&self, log: &Log, told: &Told, write: u32) {
+        if self.log_room.fetch_update(Relaxed, Relaxed, |room| room.checked_sub(1)).is_ok() {
+            lock(log).push((told.clone(), write));
+        }
+    }
+
     /// Whether there is room to remember what an atomic tells on so many words.
     fn affords(&self, told: &Told, words: usize) -> bool {
         let needed = (told.waves() * words) as u64;
         self.room.fetch_update(Relaxed, Relaxed, |room| room.checked_sub(needed)).is_ok()
     }
 
-    fn told(&self, by: &Stamp) -> Option<Told> {
-        self.histories(by.who).get(&by.who)?.at(by.seq).cloned()
+    fn told(&self, who: u32, seq: u32) -> Option<Told> {
+        self.histories(who).get(&who)?.at(seq).cloned()
     }
 
     /// The number of a workgroup's first wave.

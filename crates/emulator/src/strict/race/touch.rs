@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::cells::{LINE_BYTES, Page, Part, ROLES, Role, Stamp, page_of, word_of};
 use super::coherence::Scope;
 use super::group::Watched;
-use super::known::{Done, Known, Told};
-use super::{Chains, Shard};
+use super::known::{Done, Told};
+use super::{Chain, Chains, Shard};
 use crate::strict::order::Order;
 
 /// An access to device memory that is about to be made.
@@ -48,6 +48,10 @@ impl Access {
     fn reads(&self) -> bool {
         !self.writes || self.atomic == Some(true)
     }
+    /// What it reads may come from a cache of its compute unit.
+    pub fn is_cached(&self) -> bool {
+        !self.writes && self.scope == Scope::Plain
+    }
 }
 
 /// An access that races with the one under way.
@@ -59,8 +63,19 @@ pub struct Race {
     pub wrote: bool,
     /// This access may be the first load of a loop that compares and swaps, which compilers make a plain one.
     pub may_compare: bool,
+    pub lack: Lack,
     pub group: [u32; 3],
     pub wave: u32,
+}
+
+/// What would have ordered two accesses that race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lack {
+    Order,
+    /// The earlier one was begun before a barrier and not waited for.
+    Wait,
+    /// The reader has not invalidated its caches since.
+    Invalidation,
 }
 
 /// Bytes in a row that lanes touch, which stand in a row among the access's places.
@@ -119,6 +134,8 @@ struct Progress<'a> {
     beside: bool,
     writers: Judge,
     readers: Judge,
+    /// The last access of which it was asked whether the wave has learned of it, and whether it has.
+    learned: Option<(u32, u32, bool)>,
 }
 
 impl Progress<'_> {
@@ -164,18 +181,42 @@ impl Watched {
         });
         let (writers, readers) = (Judge::default(), Judge::default());
         let at = touched.first().map_or(0, |run| run.start);
-        let mut progress =
-            Progress { access, by, told, joins, run: 0, at, apart: 0, judged: None, beside: false, writers, readers };
+        let mut progress = Progress {
+            access,
+            by,
+            told,
+            joins,
+            run: 0,
+            at,
+            apart: 0,
+            judged: None,
+            beside: false,
+            writers,
+            readers,
+            learned: None,
+        };
         let (mut found, mut nearby) = (None, false);
         while progress.run < touched.len() {
             let page = page_of(progress.at);
             let obstacle = self.pass(order, &mut races.shard(page), page, &touched, &mut progress);
             let Some((earlier, wrote)) = obstacle else { continue };
-            if !std::mem::replace(&mut nearby, true) {
+            if !std::mem::replace(&mut nearby, true) && !races.within.invalidates {
                 // Who waits for a wave of its own workgroup needs no caches invalidated.
                 self.acquire_nearby(order, access.wave, done);
                 progress.writers = Judge::default();
                 continue;
+            }
+            if !access.is_cached() {
+                let (who, seq) = (earlier.who, earlier.seq);
+                let knows = match progress.learned {
+                    Some((last, number, knows)) if (last, number) == (who, seq) => knows,
+                    _ => self.has_learned(order, access.wave, &earlier, done),
+                };
+                progress.learned = Some((who, seq, knows));
+                if knows {
+                    progress.writers.verdict = (who, seq, true);
+                    continue;
+                }
             }
             let (lane, address) = (places[progress.lane(&touched[progress.run]).0].0, progress.at);
             let silent = access.writes && access.atomic.is_none() && same(lane);
@@ -184,7 +225,8 @@ impl Watched {
                 let (group, wave) = races.place_of(earlier.who);
                 let pc = access.pc & !0xffff_ffff | u64::from(earlier.pc);
                 let may_compare = earlier.has(Stamp::ATOMIC) && by.has(Stamp::SMALL_READ);
-                found = Some(Race { lane, address, pc, wrote, may_compare, group, wave });
+                let lack = self.lack(order, access, &earlier);
+                found = Some(Race { lane, address, pc, wrote, may_compare, lack, group, wave });
             }
         }
         if access.scope != Scope::Plain && access.reads() {
@@ -241,7 +283,8 @@ impl Watched {
                     }
                     page.write(part, by);
                 }
-                false => page.read(part, by, |reader| progress.readers.clears(self, order, progress.access, reader)),
+                false => page
+                    .read(part, by, |reader| progress.readers.clears(self, order, progress.access.wave, false, reader)),
             }
             if !is_line && next.is_multiple_of(LINE_BYTES) && next - run.start >= LINE_BYTES {
                 page.unite(word);
@@ -268,7 +311,7 @@ impl Watched {
             let is_unordered = earlier.who != 0
                 && earlier.who != by.who
                 && earlier.has(by.bits & Stamp::BYTES)
-                && !progress.writers.clears(self, order, progress.access, earlier);
+                && !progress.writers.clears(self, order, progress.access.wave, progress.access.is_cached(), earlier);
             if is_unordered && self.are_atomic(earlier, by) {
                 progress.beside |= role == Role::Writer && progress.access.atomic.is_none();
                 return None;
@@ -284,17 +327,19 @@ impl Watched {
         let (access, Some(told)) = (progress.access, progress.told) else { return };
         for word in words {
             if progress.joins || progress.beside {
-                let (known, changed) = chains.entry(word).or_insert_with(|| {
-                    let mut known = Known::default();
+                let chain = chains.entry(word).or_insert_with(|| {
+                    let mut chain = Chain::default();
                     if let Some(writer) = writer.filter(|writer| self.is_told_by(access.wave, writer))
-                        && let Some(head) = self.races.told(writer)
+                        && let Some(head) = self.races.told(writer.who, writer.seq)
                     {
-                        head.join_into(&mut known, writer.seq);
+                        head.join_into(&mut chain.known, writer.seq);
+                        self.races.note(&chain.log, &head, writer.seq);
                     }
-                    (known, 0)
+                    chain
                 });
-                told.join_into(known, access.seq);
-                *changed = self.races.changes.fetch_add(1, Relaxed);
+                told.join_into(&mut chain.known, access.seq);
+                self.races.note(&chain.log, told, access.seq);
+                chain.changed = self.races.changes.fetch_add(1, Relaxed);
             } else if access.atomic.is_none() {
                 chains.remove(&word);
             }
@@ -320,9 +365,9 @@ struct Judge {
 
 impl Judge {
     #[inline(always)]
-    fn clears(&mut self, watched: &Watched, order: &Order, access: &Access, earlier: &Stamp) -> bool {
+    fn clears(&mut self, watched: &Watched, order: &Order, wave: u16, cached: bool, earlier: &Stamp) -> bool {
         if (self.verdict.0, self.verdict.1) != (earlier.who, earlier.seq) {
-            self.verdict = (earlier.who, earlier.seq, watched.is_ordered(order, access.wave, earlier));
+            self.verdict = (earlier.who, earlier.seq, watched.is_ordered(order, wave, earlier, cached));
         }
         self.verdict.2
     }

@@ -1,7 +1,7 @@
 //! A wave's accesses to device memory, as the search for races sees them.
 
 use super::coherence::{ALL, CacheControl, Scope};
-use super::{Access, Passage, Race};
+use super::{Access, Lack, Passage, Race};
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
 use crate::mem::{Action, lanes};
@@ -128,18 +128,32 @@ impl Strict {
 
     #[cold]
     fn report_race(&mut self, access: &Access, race: Race, by_lanes: bool) {
-        let Race { lane, address, pc, wrote, group: [x, y, z], wave, .. } = race;
-        let (what, scope) = (if wrote { "writes" } else { "reads" }, access.scope);
-        let hint = match scope {
-            Scope::Group => ": this access is atomic within its workgroup only",
-            _ => "",
+        let Race { lane, address, pc, wrote, lack, group: [x, y, z], wave, .. } = race;
+        let what = if wrote { "writes" } else { "reads" };
+        let (kind, why) = match lack {
+            Lack::Wait => (FindingKind::MissingWait, "it began before a barrier and was not waited for"),
+            Lack::Invalidation => (
+                FindingKind::MemoryRace,
+                "this wave has not invalidated its cache since, which may hold an older value",
+            ),
+            Lack::Order if access.scope == Scope::Group => {
+                (FindingKind::MemoryRace, "nothing orders the two: this access is atomic within its workgroup only")
+            }
+            Lack::Order => (FindingKind::MemoryRace, "nothing orders the two"),
         };
-        let message = format!(
-            "wave {wave} of workgroup ({x}, {y}, {z}) {what} the same bytes of memory, and nothing orders the two{hint}"
-        );
+        let message = format!("wave {wave} of workgroup ({x}, {y}, {z}) {what} the same bytes of memory, and {why}");
         let party = Party { pc, wave };
         let lane = by_lanes.then_some(lane as u32);
-        self.log.report_pair(FindingKind::MemoryRace, lane, Some(address), message, Some(party));
+        self.log.report_pair(kind, lane, Some(address), message, Some(party));
+    }
+
+    /// What the wave's waits guarantee has changed.
+    #[cold]
+    pub(in crate::strict) fn note_done(&mut self) {
+        let mut group = self.group.borrow_mut();
+        if let Some((order, races)) = group.races() {
+            races.note_done(order, self.wave, self.waits.done(races.issued(self.wave)));
+        }
     }
 
     /// An instruction for caches.

@@ -1,0 +1,91 @@
+//! What waves know from what they have looked at, without regard to caches.
+//!
+//! A wave that has read an atomic variable and waited for the value knows what was told on it up to then: what it does
+//! next comes later than that. If it then reads by way of its caches, these may hold older values; if it writes, they do
+//! not matter. So pairs of accesses of which the second one writes need no acquire: the last workgroup of a reduction may
+//! overwrite what the others have left. All this is looked up only for an access that would be reported otherwise.
+
+use std::collections::HashMap;
+
+use super::cells::{Stamp, page_of};
+use super::group::Watched;
+use super::known::{Done, Known};
+use super::{Log, lock};
+use crate::strict::order::Order;
+
+/// A word was read, as it was then.
+struct Look {
+    seq: u32,
+    stream: usize,
+    /// The store that was there, by its wave and number.
+    store: Option<(u32, u32)>,
+    /// What atomics had told on the word: so many entries of its log.
+    chain: Option<(Log, usize)>,
+}
+
+/// What a wave has looked at, and what it has learned.
+pub struct Looks {
+    all: Vec<Look>,
+    /// By word: the store, and the length of the log, of the last look.
+    last: HashMap<u64, (Option<(u32, u32)>, usize)>,
+    learned: Known,
+    /// How many looks of each wave of the workgroup are in `learned`.
+    counts: Box<[usize]>,
+}
+
+/// Looks that are remembered.
+const MOST: usize = 1 << 16;
+
+impl Looks {
+    pub fn new(waves: usize) -> Looks {
+        Looks { all: Vec::new(), last: HashMap::new(), learned: Known::default(), counts: vec![0; waves].into() }
+    }
+}
+
+impl Watched {
+    pub(super) fn note_look(&mut self, wave: u16, word: u64, seq: u32, stream: usize) {
+        if self.waves[usize::from(wave)].looks.all.len() >= MOST {
+            return;
+        }
+        let address = word << 2;
+        let (writer, chain) = {
+            let shard = self.races.shard(page_of(address));
+            let chain = shard.chains.get(&word).map(|chain| (chain.log.clone(), lock(&chain.log).len()));
+            (shard.pages.writer(address), chain)
+        };
+        let store = writer.filter(|writer| self.is_told_by(wave, writer)).map(|writer| (writer.who, writer.seq));
+        let state = (store, chain.as_ref().map_or(0, |(_, len)| *len));
+        let looks = &mut self.waves[usize::from(wave)].looks;
+        if state != (None, 0) && looks.last.insert(word, state) != Some(state) {
+            looks.all.push(Look { seq, stream, store, chain });
+        }
+    }
+
+    /// Whether a wave knows of an earlier access from what it, or waves of its workgroup that it has met since, have
+    /// looked at. `done` is what its own waits guarantee.
+    #[cold]
+    pub(super) fn has_learned(&mut self, order: &Order, wave: u16, earlier: &Stamp, done: Done) -> bool {
+        for mate in 0..self.waves.len() {
+            let done = if mate == usize::from(wave) { done } else { self.done_by(mate, order.seen(wave, mate as u16)) };
+            let from = self.waves[usize::from(wave)].looks.counts[mate];
+            let new = &self.waves[mate].looks.all[from..];
+            let count = new.iter().take_while(|look| look.seq <= done[look.stream]).count();
+            let mut known = Known::default();
+            for look in &new[..count] {
+                if let Some((who, seq)) = look.store
+                    && let Some(told) = self.races.told(who, seq)
+                {
+                    told.join_into(&mut known, seq);
+                }
+                if let Some((log, len)) = &look.chain {
+                    lock(log)[..*len].iter().for_each(|(told, write)| told.join_into(&mut known, *write));
+                }
+            }
+            let looks = &mut self.waves[usize::from(wave)].looks;
+            looks.counts[mate] += count;
+            looks.learned.join(&known);
+        }
+        let looks = &self.waves[usize::from(wave)].looks;
+        looks.learned.covers(earlier.who, earlier.stream(), earlier.seq)
+    }
+}
