@@ -48,6 +48,14 @@ class BadHook(lt.Tool):
     def on_kernel(self, kernel):
         kernel.insert_at_entry(self.hook, 1)
 
+class AsksForWhatIsNotThere(lt.Tool):
+    value = lt.DeviceArray(lt.u32, 1)
+    @lt.hook
+    def look(value: lt.ptr[lt.u32], register: lt.u32):
+        value[0] = register
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.look, self.value, lt.Reg("ttmp9"))
+
 class BadLater(lt.Tool):
     def on_kernel(self, kernel):
         @lt.hook
@@ -85,6 +93,11 @@ def under(tools, name, app=None, *options):
         ("LeavesAtOnce", 3, "luthier: error: a tool has called sys.exit(0) in {tools}:29\n"),
         ("BadHook", 2, "a str cannot be used in a hook"),
         ("BadLater", 3, "a str cannot be used in a hook"),
+        (
+            "AsksForWhatIsNotThere",
+            3,
+            "luthier: nothing of the tool asks_for_what_is_not_there was inserted in any kernel, and nothing is counted\n",
+        ),
         ("None", 2, "there is no tool None: it has Fine, Fails"),
     ],
 )

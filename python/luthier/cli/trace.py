@@ -181,8 +181,16 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
                 _say(process, args.json is None)
             if controller.trouble is not None:
                 print(printable(f"luthier: {controller.trouble}"))
+            missing = _not_placed(controller)
+            if missing:
+                some = "the tools" if len(missing) > 1 else "the tool"
+                print(
+                    printable(
+                        f"luthier: nothing of {some} {', '.join(missing)} was inserted in any kernel, and nothing is counted"
+                    )
+                )
         lost = [process.trouble for process in controller.processes if process.failure is not None or process.trouble is not None]
-        failed = bool(lost) or controller.trouble is not None
+        failed = bool(lost) or bool(missing) or controller.trouble is not None
     found = data["strict"]["found"] if is_strict else 0
     if is_strict:
         if left is not None:
@@ -248,6 +256,20 @@ def _say_if_nothing(controller: Controller, rows: list[Row]) -> None:
         print("luthier: nothing was instrumented: no kernel was launched")
     elif all(kernel.why == NOT_SELECTED for kernel in kernels):
         print("luthier: nothing was instrumented: no kernel that was launched is selected")
+
+
+def _not_placed(controller: Controller) -> list[str]:
+    """The tools that asked for insertions and got none, in no kernel of any process, by name."""
+    placed, refused = set(), set()
+    for process in controller.processes:
+        for loaded in process.objects.values():
+            for watched in loaded.kernels.values():
+                for name, did in (watched.instrumentation or {}).get("tools", {}).items():
+                    if did["points"]:
+                        placed.add(name)
+                    elif did["rejected"]:
+                        refused.add(name)
+    return sorted(refused - placed)
 
 
 def _launches(number: int) -> str:
