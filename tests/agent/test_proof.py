@@ -199,9 +199,10 @@ class Left(lt.Tool):
     def on_executable(self, executable, event):
         if event == "destroyed":
             pid = self.app.pid
-            with open(f"/proc/{pid}/maps") as maps:
-                mapped = sum("luthier" in line for line in maps)
-            self.seen.append([_files_of_ours(pid), mapped, _files_of_ours("self"), len(self.app.executables)])
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the program does not wait, and may have ended
+                with open(f"/proc/{pid}/maps") as maps:
+                    mapped = sum("luthier" in line for line in maps)
+                self.seen.append([_files_of_ours(pid), mapped, _files_of_ours("self"), len(self.app.executables)])
 
     def on_exit(self, report):
         report.result = self.seen if self.seen else int(self.waves)
@@ -221,8 +222,9 @@ def test_nothing_is_left_of_code_objects_that_are_loaded_and_unloaded():
     done = traced([Left], rocm.hip("devices"), "modules", MODULE=module, ROUNDS=str(ROUNDS))
     seen, *waves = done.results("left")
     assert waves == [1024 // 64] * ROUNDS
+    assert len(seen) >= ROUNDS // 2, seen
     # The program does not wait for what it is told of, and may be in the next round: with three files of ours.
-    assert all(last <= first + 3 for first, last in zip(seen[0], seen[ROUNDS - 1], strict=True)), seen
+    assert all(last <= first + 3 for first, last in zip(seen[0], seen[-1], strict=True)), seen
 
 
 def test_a_runtime_that_is_shut_down_and_started_again_is_watched_again():

@@ -133,7 +133,7 @@ def test_arrays_in_one_word_have_their_own_bounds(device, vecadd):
 
 def test_arrays_that_overlap_are_one_memory_while_they_live(device, vecadd):
     page, a = np.zeros(4096, np.uint8), np.ones(64, np.float32)
-    parts = [_part(page, 256, 128), _part(page, 448, 64), _part(page, 320, 160), _part(page, 256, 256)]
+    parts = [_part(page, 256, 128), _part(page, 768, 64), _part(page, 320, 480), _part(page, 256, 576)]
     for part in parts[:3]:
         device.share(part)
     assert _run(vecadd, a, a, parts[0].ctypes.data, 64, strict=True).findings == []
@@ -143,6 +143,9 @@ def test_arrays_that_overlap_are_one_memory_while_they_live(device, vecadd):
     _run(vecadd, a, a, parts[0].ctypes.data, 32)
     _run(vecadd, a, a, parts[1].ctypes.data, 16)
     with pytest.raises(lt.DeviceError, match="it was freed before"):
+        _run(vecadd, a, a, page.ctypes.data + 560, 1)
+    # So near to one that lives it is that one's bounds that count.
+    with pytest.raises(lt.DeviceError, match="is in no allocation"):
         _run(vecadd, a, a, page.ctypes.data + 400, 1)
 
 

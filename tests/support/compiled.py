@@ -23,7 +23,7 @@ def _output_folder() -> tempfile.TemporaryDirectory:
 @functools.cache
 def code_object(name: str, level: str = "O3", version: int = 5, target: str = "gfx90a", flags: tuple[str, ...] = ()) -> Path:
     """The code object of tests/kernels/NAME.hip, compiled with -LEVEL for code object version VERSION."""
-    out = Path(_output_folder().name) / f"{name}_{target}_{level}_v{version}{''.join(flags)}.hsaco"
+    out = Path(_output_folder().name) / f"{name.replace('/', '-')}_{target}_{level}_v{version}{''.join(flags)}.hsaco"
     command = [
         "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={target}",
         f"-mcode-object-version={version}", "--no-gpu-bundle-output", "-ffp-contract=off", f"-{level}", *flags,

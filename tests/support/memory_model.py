@@ -49,7 +49,7 @@ class Runs:
 
         import luthier as lt
 
-        path = str(code_object(source, target=target, flags=flags))
+        path = str(code_object(f"workers/{source}", target=target, flags=flags))
         self.devices = [(count, lt.Device(target, threads=count).load(path)) for count in workers]
         self.rounds, self.strict, self.count = rounds, False, 0
 

@@ -20,7 +20,7 @@ from .pcode import floats
 from .pcode.evaluate import Machine, constant
 from .pcode.syntax import PcodeError
 from .pcode.values import FLOATS, make
-from .readings import MEMORY_LISTED, flush_of_atomic, memory_text
+from .readings import MEMORY_LISTED, clears_other_half, flush_of_atomic, memory_text
 from .targets import Entry, Operand, Target, entries, library, operands
 from .valu import narrow, wide
 
@@ -383,7 +383,8 @@ def _compare(
     is_float = samples.element(in_memory)[1] in ("F", "BF")
     machine = Machine(count, {}, memory=memory, library=library(target.table).get, round32=floats.NEAREST)
     machine.mask = active.copy()
-    _bind(machine, access, place, data, data2, old, count)
+    clears = clears_other_half(target, access.entry)
+    _bind(machine, access, place, data, data2, np.zeros_like(old) if clears else old, count)
     if is_float and policy != "never":
         size = 4 * in_memory.words
         spot = place[:, None] + np.arange(size)

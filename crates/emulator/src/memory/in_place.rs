@@ -64,7 +64,9 @@ mod tests {
         assert_eq!([(16, 2), (16, 4), (18, 2)].map(|(by, n)| m.tail(at + by, n)), [None, Some(at + 18), None]);
         m.write(at + 8, &[7]).unwrap();
         assert_eq!(words[1].load(Relaxed), 7);
-        assert!(m.free(at + 2) && m.was_freed(at + 5) && m.find(at + 5).is_none() && m.find(at + 18).is_some());
+        assert!(m.free(at + 2) && m.find(at + 5).is_none() && m.find(at + 18).is_some());
+        // Beside allocations an address is out of their bounds, whatever else it was.
+        assert!(!m.was_freed(at + 5) && m.free(at) && m.free(at + 18) && m.was_freed(at + 5));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 // The instructions by which a kernel loads and stores: each form has the bytes `at` behind a pointer that all lanes have.
 #pragma once
-#include "gpu.h"
+#include "../gpu.h"
 
 typedef u32 pair __attribute__((ext_vector_type(2)));
 typedef u32 quad __attribute__((ext_vector_type(4)));
