@@ -146,6 +146,8 @@ pub fn double(w: &mut Wave, op: &Op) -> Flow {
     for (k, offset) in [op.imm & 0xffff_ffff, op.imm >> 32].into_iter().enumerate() {
         let (dst, data) = (op.dst + k as u16 * u16::from(words), op.src[1 + k]);
         let offsets = at(offset);
+        let stores = matches!(action, Action::Store(_));
+        let exec = if stores && w.generation == Generation::Gfx1250 { somewhere(&offsets, exec) } else { exec };
         let beyond = if let Action::Atomic(atomic, ret) = action {
             let op = Op { dst, src: [op.src[0], data, data], ..*op };
             atomics(w, &op, atomic, ret, words, &offsets, exec)

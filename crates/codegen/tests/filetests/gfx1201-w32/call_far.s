@@ -67,29 +67,30 @@ far: .fill 40000, 4, 0
 //| 0x5c030  0x1514  s_swappc_b64 s[30:31], s[2:3]
 //| 0x5c034          s_nop 15
 //| 0x5c038          s_nop 3
-//| 0x5c03c          s_wait_alu 0xffe3
-//| 0x5c040          s_wait_alu 0xfff
-//| 0x5c044          s_wait_alu 0xf1fc
-//| 0x5c048          s_add_co_u32 s4, s4, 1
-//| 0x5c04c          s_add_co_ci_u32 s5, s5, 0
-//| 0x5c050  0x1518  v_mov_b32_e32 v1, 0
-//| 0x5c054  0x151c  v_mov_b32_e32 v1, 0
-//| 0x5c058  0x1520  v_mov_b32_e32 v1, 0
-//| 0x5c05c  0x1524  v_mov_b32_e32 v1, 0
-//| 0x5c060  0x1528  v_mov_b32_e32 v1, 0
-//| 0x5c064  0x152c  v_mov_b32_e32 v1, 0
-//| 0x5c068  0x1530  v_mov_b32_e32 v1, 0
-//| 0x5c06c  0x1534  v_mov_b32_e32 v1, 0
-//| 0x5c070          s_mov_b32 exec_lo, 1
-//| 0x5c074          v_mov_b32_e32 v2, 0
-//| 0x5c078          v_mov_b32_e32 v0, s4
-//| 0x5c07c          v_mov_b32_e32 v1, s5
-//| 0x5c080          s_getpc_b64 s[0:1]
-//| 0x5c084          s_wait_alu 0xf1fc
-//| 0x5c088          s_add_co_u32 s0, s0, 0xf7c
-//| 0x5c090          s_add_co_ci_u32 s1, s1, lit(0x0)
-//| 0x5c098          global_atomic_add_u64 v2, v[0:1], s[0:1]
-//| 0x5c0a4  0x1538  s_endpgm
+//| 0x5c03c          v_mov_b32_e32 v0, v0
+//| 0x5c040          s_wait_alu 0xffe3
+//| 0x5c044          s_wait_alu 0xfff
+//| 0x5c048          s_wait_alu 0xf1fc
+//| 0x5c04c          s_add_co_u32 s4, s4, 1
+//| 0x5c050          s_add_co_ci_u32 s5, s5, 0
+//| 0x5c054  0x1518  v_mov_b32_e32 v1, 0
+//| 0x5c058  0x151c  v_mov_b32_e32 v1, 0
+//| 0x5c05c  0x1520  v_mov_b32_e32 v1, 0
+//| 0x5c060  0x1524  v_mov_b32_e32 v1, 0
+//| 0x5c064  0x1528  v_mov_b32_e32 v1, 0
+//| 0x5c068  0x152c  v_mov_b32_e32 v1, 0
+//| 0x5c06c  0x1530  v_mov_b32_e32 v1, 0
+//| 0x5c070  0x1534  v_mov_b32_e32 v1, 0
+//| 0x5c074          s_mov_b32 exec_lo, 1
+//| 0x5c078          v_mov_b32_e32 v2, 0
+//| 0x5c07c          v_mov_b32_e32 v0, s4
+//| 0x5c080          v_mov_b32_e32 v1, s5
+//| 0x5c084          s_getpc_b64 s[0:1]
+//| 0x5c088          s_wait_alu 0xf1fc
+//| 0x5c08c          s_add_co_u32 s0, s0, 0xf78
+//| 0x5c094          s_add_co_ci_u32 s1, s1, lit(0x0)
+//| 0x5c09c          global_atomic_add_u64 v2, v[0:1], s[0:1]
+//| 0x5c0a8  0x1538  s_endpgm
 //| f.instrumented:
 //| 0x5c0c0  0x153c  v_mov_b32_e32 v0, 0
 //| 0x5c0c4  0x1540  s_cselect_b32 s0, s1, s2
