@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The corpus directory. Tests that ask for it are ignored where it is not there (`luthier_needs`); whoever runs them all the
-/// same, as CI does, sees them fail.
+/// The corpus directory. Tests that ask for it are ignored where it is not there (`luthier_needs`); a run that
+/// includes ignored tests, as CI's does, sees them fail.
 pub fn corpus() -> Option<PathBuf> {
     let found = std::env::var_os("LUTHIER_CORPUS").map(PathBuf::from).or_else(|| {
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared/corpus")).find(|dir| dir.is_dir())

@@ -1,4 +1,5 @@
-//! What whoever started the program hears of it, however it ends: how many launches there were, and what strict mode found.
+//! What the process that started the program hears of it, however it ends: how many launches there were, and what strict mode
+//! found.
 //!
 //! It is a file that `luthier trace` has made (python/luthier/agent/account.py has the same layout). Its first part is a table
 //! of words of 64 bits, four in a row: one row for the file, one for each process. Behind it there is a line of JSON for

@@ -393,7 +393,7 @@ impl Copier<'_> {
 
 impl Copier<'_> {
     /// A call through a register pair, which holds the original's address: it goes to the copy, unless the original leads
-    /// there, or nobody knows what is called. `None` if it is left as it is. Beside the
+    /// there, or the call's target is not known. `None` if it is left as it is. Beside the
     /// original, where all that is called so would be missed, it is refused.
     fn call_copy(&mut self, i: InstrId, inst: &Inst, vaddr: u64) -> Result<Option<Inst>, Refusal> {
         let program = self.env.program;

@@ -59,7 +59,7 @@ pub fn prepend(
     Ok(())
 }
 
-/// Where the base is made: in FLAT_SCRATCH, or in a pair that nobody looks at if that is not written like a register. VCC
+/// Where the base is made: in FLAT_SCRATCH, or in a pair that no hook looks at if that is not written like a register. VCC
 /// is the hooks' to look at.
 fn sum(env: &Env, kernel: &Kernel, inputs: &ScratchInputs) -> Result<Reg, Refusal> {
     if !env.machine.scratch_base_is_hwreg() {

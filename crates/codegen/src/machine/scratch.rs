@@ -91,8 +91,8 @@ impl Machine {
         }
     }
 
-    /// FLAT_SCRATCH = the wave's scratch, out of what the wave starts with, by way of the pair `sum`. SCC, which nobody has
-    /// set at that time, is overwritten.
+    /// FLAT_SCRATCH = the wave's scratch, out of what the wave starts with, by way of the pair `sum`. SCC, which no
+    /// instruction has set at that time, is overwritten.
     pub fn set_scratch_base(&self, inputs: &ScratchInputs, sum: Reg) -> Result<Vec<Inst>, EncodeError> {
         let ops = &self.ops;
         let by_setreg = self.scratch_base_is_hwreg();

@@ -80,7 +80,8 @@ impl AddressShape {
     /// need not be said where there is one.
     ///
     /// # Errors
-    /// It accesses no memory, or in a way that no address describes, or there are several addresses or not so many.
+    /// The instruction accesses no memory, accesses it in a way that no address describes, has several addresses
+    /// where `which` names none, or fewer than `which` asks for.
     pub fn of(inst: &Inst, which: Option<u8>) -> Result<(AddressShape, Vec<AddressInput>), Rejection> {
         let none = || Rejection::NoAddress { mnemonic: inst.info().mnemonic };
         let places = inst.accesses().ok_or_else(none)?;
@@ -236,7 +237,7 @@ impl Parts {
             self.reg(base, AddressRole::Term { bits: 64, align, signed: false, factor: 1 });
         }
         self.scalar_offsets(inst, bytes, align)?;
-        // The base of a buffer may be odd, though nobody makes such: then this would be wrong.
+        // The base of a buffer may be odd, though no known compiler makes such: then this would be wrong.
         let whole = if is_buffer && sub_word.is_none() { 4 } else { sub_word.unwrap_or(if is_atomic { 4 } else { 1 }) };
         Some((0, 64, whole as u8))
     }

@@ -54,7 +54,10 @@ fn a_value_from_behind_the_instruction_for_one_from_before_it_is_noticed() {
                 let wrong = with_present_values(&splice.insts, olds);
                 assert!(wrong != splice.insts, "{mode:?} {inst}: nothing of it looks at what was kept");
                 assert!(!ask(&wrong, olds).is_empty(), "{mode:?} {inst}: the result is taken for what was read");
-                assert!(!ask(&wrong, &[]).is_empty(), "{mode:?} {inst}: nothing is kept, and nobody misses it");
+                assert!(
+                    !ask(&wrong, &[]).is_empty(),
+                    "{mode:?} {inst}: nothing is kept, and the checker does not notice"
+                );
                 assert!(!ask(&splice.insts, &[]).is_empty(), "{mode:?} {inst}: any register will do");
                 let others: Vec<_> =
                     olds.iter().map(|(of, kept)| (RegRange::new(of.first.offset(1), 1), *kept)).collect();

@@ -196,7 +196,7 @@ impl Code<'_> {
         Strided { stride, adds_lane, record }
     }
 
-    /// An i1: so many bytes are not all in the buffer.
+    /// An i1: some of an access's `bytes` lie outside the buffer.
     fn outside(&mut self, is: &Buffers, at: &Buffer, bytes: u16) -> String {
         let end = self.op("add", &at.offset, bytes);
         if is.bounds == Bounds::Bytes {
@@ -240,7 +240,7 @@ impl Code<'_> {
         found
     }
 
-    /// An i1: bytes end behind all that are left of so many beyond the scalar offset.
+    /// An i1: `end` is greater than what remains of `bytes` behind the scalar offset.
     fn past(&mut self, end: &str, bytes: &str, scalar_offset: &str) -> String {
         let left = self.line(format!("call i64 @llvm.usub.sat.i64(i64 {bytes}, i64 {scalar_offset})"));
         self.line(format!("icmp ugt i64 {end}, {left}"))
