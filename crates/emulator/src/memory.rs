@@ -360,7 +360,7 @@ impl Memory {
             offsets[i] = offset;
         }
         let first = HostPtr::new(span.ptr, span.writable);
-        (bits & 3 == 0 && most <= limit).then_some(Words { first, offsets, size })
+        (bits & 3 == 0 && most <= limit).then_some(Words { first, offsets, size, bits })
     }
     #[cold]
     #[inline(never)]

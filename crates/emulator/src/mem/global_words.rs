@@ -1,6 +1,8 @@
 //! GLOBAL loads and stores of whole words by lanes that lie regularly ([`super::pieces`]); others go the long way, through
 //! [`super::flat`].
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::access::{Addresses, Rows};
 use super::flat::{self, Encoded, NO_BASE};
 use super::notice;
@@ -38,7 +40,7 @@ impl Kernel for Words {
                     let to = part_mut(&mut w.rows[usize::from(rows.dst)].0, k);
                     match at.load_quads() {
                         Some(quads) => put(to, quads),
-                        None => (0..LANES).for_each(|i| to[i] = at.at(4 * i as u64).load32()),
+                        None => (0..LANES).for_each(|i| to[i] = at.at(4 * i as u64).a32().load(Relaxed)),
                     }
                 }
                 (true, true, _) => {
@@ -61,7 +63,7 @@ impl Kernel for Words {
                     let from = part(&w.rows[usize::from(rows.data)].0, k);
                     match at.is_aligned(16) {
                         true => at.store_words(from),
-                        false => (0..LANES).for_each(|i| at.at(4 * i as u64).store32(from[i])),
+                        false => (0..LANES).for_each(|i| at.at(4 * i as u64).a32().store(from[i], Relaxed)),
                     }
                 }
                 (false, false, _) => {

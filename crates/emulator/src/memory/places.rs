@@ -14,6 +14,8 @@ pub struct Words {
     pub(super) first: HostPtr,
     pub(super) offsets: [u64; 64],
     pub(super) size: u64,
+    /// The bits that any of the places' addresses has.
+    pub(super) bits: u64,
 }
 
 impl Words {
@@ -23,14 +25,18 @@ impl Words {
         assert!(4 * N as u64 <= self.size && lanes <= 64 && lanes.is_multiple_of(4));
         // `resolve_all` has checked `size` bytes from each offset on, and that words are aligned.
         let at = |i: usize| self.first.at(self.offsets[i]);
-        for i in (0..lanes).step_by(4) {
-            let some: [[u32; N]; 4] = std::array::from_fn(|k| at(i + k).load_some());
-            match <&[Quad; 4]>::try_from(some.as_flattened().as_chunks().0) {
-                Ok(quads) if N == 4 => {
-                    let columns = wide::transposed(quads);
-                    (0..N).for_each(|k| out[k].0[i..i + 4].copy_from_slice(&columns[k]));
+        match <&mut [Row; 4]>::try_from(&mut out[..]) {
+            Ok(out) if self.all_are_quads() => {
+                for i in (0..lanes).step_by(4) {
+                    let columns = wide::transposed(&std::array::from_fn(|k| at(i + k).load128()));
+                    (0..4).for_each(|k| out[k].0[i..i + 4].copy_from_slice(&columns[k]));
                 }
-                _ => (0..N).for_each(|k| (0..4).for_each(|lane| out[k].0[i + lane] = some[lane][k])),
+            }
+            _ => {
+                for i in 0..lanes {
+                    let words: [u32; N] = at(i).load_some();
+                    (0..N).for_each(|k| out[k].0[i] = words[k]);
+                }
             }
         }
     }
@@ -38,8 +44,28 @@ impl Words {
     #[inline]
     pub fn scatter<const N: usize>(&self, values: &[Row; N], mask: u64) {
         assert!(4 * N as u64 <= self.size);
-        for i in crate::mem::lanes(mask) {
-            self.first.at(self.offsets[i]).store_some::<N>(std::array::from_fn(|k| values[k].0[i]));
+        match <&[Row; 4]>::try_from(&values[..]) {
+            Ok(values) if self.all_are_quads() => self.scatter_quads(values, mask),
+            _ => {
+                for i in crate::mem::lanes(mask) {
+                    self.first.at(self.offsets[i]).store_some::<N>(std::array::from_fn(|k| values[k].0[i]));
+                }
+            }
+        }
+    }
+    #[inline(always)]
+    fn all_are_quads(&self) -> bool {
+        self.bits & 15 == 0 && self.first.aligned(16)
+    }
+    /// Four lanes at a time, whose words become columns.
+    #[inline(always)]
+    fn scatter_quads(&self, values: &[Row; 4], mask: u64) {
+        for i in (0..64).step_by(4).filter(|i| mask >> i & 15 != 0) {
+            let rows = values.each_ref().map(|row| std::array::from_fn(|lane| row.0[i + lane]));
+            let lanes = wide::transposed(&rows);
+            for (k, words) in lanes.into_iter().enumerate().filter(|(k, _)| mask >> (i + k) & 1 != 0) {
+                self.first.at(self.offsets[i + k]).store128(words);
+            }
         }
     }
 }
