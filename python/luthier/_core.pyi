@@ -850,7 +850,7 @@ def instrument(
     variables: Sequence[tuple[str, int, int, bytes]],
     counters: Sequence[str],
     insertions: bytes,
-    check: bool = False,
+    check: bool | None = None,
     beside: tuple[int, Sequence[int]] | None = None,
     calling_convention: bool = False,
     kernels: Sequence[str] | None = None,
@@ -866,6 +866,7 @@ def instrument(
     - ``insertions``: records of :data:`luthier.places.RECORD`.
     - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
       beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
+    - ``check``: the splice checker proves every placement, none, or, if None, a sample. InternalError for a wrong one.
     - ``calling_convention``: hooks are placed as calls by the C calling convention.
     - ``kernels``: those that the insertions are for; others run the code that they ran. None for all.
     """

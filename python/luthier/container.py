@@ -54,7 +54,7 @@ def instrument_file(
     target: str | None = None,
     entries: Iterable[int] | None = None,
     kernels: Iterable[str | Kernel] | None = None,
-    check: bool = False,
+    check: bool | None = None,
     on_rejected: OnRejected = "warn",
     calling_convention: bool = False,
 ) -> InstrumentedFile:

@@ -128,7 +128,7 @@ class Device:
         *,
         tools: Sequence[Tool] = (),
         kernels: Sequence[str | Kernel] | None = None,
-        check: bool = False,
+        check: bool | None = None,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,
     ) -> Module: ...
@@ -139,7 +139,7 @@ class Device:
         *,
         tools: Sequence[Tool] = (),
         kernels: Sequence[str | Kernel] | None = None,
-        check: bool = False,
+        check: bool | None = None,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,
     ) -> Module | Linked:
@@ -149,7 +149,7 @@ class Device:
         Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are;
         objects are instrumented (:func:`luthier.instrument`) before they go into a loader."""
         if isinstance(source, MockLoader):
-            if tools or kernels is not None or check or calling_convention:
+            if tools or kernels is not None or check is not None or calling_convention:
                 raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
             return Linked(self, source)
         code_object = CodeObject.of(source, target=self.processor)
@@ -163,7 +163,7 @@ class Device:
         kernel: str,
         *,
         tools: Sequence[Tool] = (),
-        check: bool = False,
+        check: bool | None = None,
         on_rejected: OnRejected = "warn",
         **launch: Unpack[LaunchKeywords],
     ) -> RunResult:
@@ -183,7 +183,7 @@ class Device:
         kernel: str,
         *,
         tools: Sequence[Tool] = (),
-        check: bool = False,
+        check: bool | None = None,
         on_rejected: OnRejected = "warn",
         events: Sequence[str] = (),
         snapshots: Sequence[int] = (),
@@ -203,14 +203,14 @@ class Device:
         kernel: str,
         *,
         tools: Sequence[Tool] = (),
-        check: bool = False,
+        check: bool | None = None,
         on_rejected: OnRejected = "warn",
         **launch: Unpack[LaunchKeywords],
     ) -> Session:
         """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`)."""
         return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
 
-    def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool, on_rejected: OnRejected) -> Module:
+    def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool | None, on_rejected: OnRejected) -> Module:
         if not isinstance(source, CodeObject):
             code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
             return self.load_alone(code_object, kernel, tools, check, on_rejected)
@@ -224,7 +224,7 @@ class Device:
         code_object: CodeObject,
         kernel: str,
         tools: Sequence[Tool],
-        check: bool = False,
+        check: bool | None = None,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,
     ) -> Module:

@@ -41,7 +41,7 @@ class Module:
         code_object: CodeObject,
         tools: Sequence[Tool],
         kernels: Sequence[str | Kernel] | None,
-        check: bool,
+        check: bool | None,
         loaded_as: int | None = None,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,

@@ -31,7 +31,7 @@ def instrument(
     tools: Sequence[Tool],
     *,
     kernels: Iterable[str | Kernel] | None = None,
-    check: bool = False,
+    check: bool | None = None,
     on_rejected: OnRejected = "warn",
     calling_convention: bool = False,
 ) -> CodeObject:
@@ -40,8 +40,9 @@ def instrument(
 
     The result runs wherever the original does and gives the same results. The tools' variables are symbols in it
     (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md).
-    ``check`` has every placement proved by the splice checker. ``on_rejected`` says what becomes of insertions that
-    cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, or, if nothing of a tool is
+    ``check`` says which placements the splice checker proves: None a sample (all of a small plan), True all, False none; a
+    wrong one is an :class:`~luthier.InternalError`, since placing hooks right is up to Luthier. ``on_rejected`` says what
+    becomes of insertions that cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, or, if nothing of a tool is
     left, with a :class:`~luthier.NothingInsertedError`, ``"report"`` without either, ``"raise"`` gives nothing but a
     :class:`~luthier.RejectedError` that lists them. ``calling_convention`` places every
     hook as a call by the C calling convention would be, all that a function may change spilled: dearer, for comparison.
@@ -212,7 +213,7 @@ class Planner:
 
     def finish(
         self,
-        check: bool,
+        check: bool | None,
         on_rejected: OnRejected,
         beside: tuple[int, list[int]] | None = None,
         calling_convention: bool = False,

@@ -1,6 +1,6 @@
 //! Points per second: a counter hook before every instruction of an object.
 //!
-//! `place_bench FILE [--json] [--after] [--check] [--runs N] [-o OUT]`. Of several runs the fastest counts.
+//! `place_bench FILE [--json] [--after] [--check | --no-check] [--runs N] [-o OUT]`. Of several runs the fastest counts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let flag = |name: &str| args.iter().any(|a| a == name);
     let out = args.iter().position(|a| a == "-o").and_then(|i| args.get(i + 1));
-    let file = args.first().ok_or("place_bench FILE [--json] [--after] [--check] [--runs N] [-o OUT]")?;
+    let file = args.first().ok_or("place_bench FILE [--json] [--after] [--check | --no-check] [--runs N] [-o OUT]")?;
     let object = CodeObject::parse(std::fs::read(file)?)?;
     let program = luthier_lifter::Program::lift(&object)?;
     let template = Arc::new(counter(program.mode()).ok_or("no counter hook for this target")?);
@@ -54,7 +54,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         variables: vec![Variable { name: "bench.count".into(), size: 8, align: 8, init: vec![] }],
         counters: vec![Counter { name: "count".into(), symbol: "bench.count".into(), offset: 0 }],
         insertions: program.instrs().iter().map(insertion).collect(),
-        check: flag("--check"),
+        check: match (flag("--check"), flag("--no-check")) {
+            (true, _) => Checking::Everything,
+            (_, true) => Checking::Nothing,
+            _ => Checking::Sample,
+        },
         ..Plan::default()
     };
     drop(program);

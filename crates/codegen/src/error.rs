@@ -36,6 +36,14 @@ pub enum CodegenError {
     /// An insertion that was lost on the way, or counted twice: a mistake of ours, which must not look like a result.
     #[error("insertion {insertion}, at {address:#x}, was {what}: this is a mistake in Luthier")]
     Lost { insertion: usize, address: u64, what: &'static str },
-    #[error("the splice checker found {} wrong placements; the first, at {:#x}: {}", .0.len(), .0[0].address, .0[0])]
+    /// Placement has made a mistake: ours, and not the plan's. Never empty.
+    #[error("{}", wrong(.0))]
     Check(Vec<crate::check::Violation>),
+}
+
+fn wrong(found: &[crate::check::Violation]) -> String {
+    let first = found.first().map_or(String::new(), |v| format!("; the first, at {:#x}: {v}", v.address));
+    let count =
+        if found.len() == 1 { "1 wrong placement".to_owned() } else { format!("{} wrong placements", found.len()) };
+    format!("the splice checker found {count}{first}")
 }

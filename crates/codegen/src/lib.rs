@@ -8,8 +8,8 @@
 //! - The application's instructions stay as they are; copies differ only where they see their own address.
 //! - Nothing is placed that is not exact. What cannot be is left out, with its address and a reason, in the
 //!   [`Report`]; a wrong plan is a [`CodegenError`]. There are no silent skips.
-//! - Every placement can be proven by the splice checker ([`check`]), which shares no code with placement. Debug
-//!   builds always do so, release builds when [`Plan::check`] is set.
+//! - Every placement can be proven by the splice checker ([`check`]), which shares no code with placement. Small plans
+//!   are proven whole, of large ones a sample, unless [`Plan::check`] says otherwise; debug builds prove all.
 //! - Cost is linear in the size of the object, and functions are worked on in parallel.
 //!
 //! | module | one idea |
@@ -58,8 +58,8 @@ mod write;
 pub use error::CodegenError;
 pub use pipeline::{instrument, instrument_lifted};
 pub use plan::{
-    Arg, Beside, Body, Counter, Insertion, Instrumented, KernelRegisters, Placement, Plan, Rejected, Rejection, Report,
-    Variable, Where,
+    Arg, Beside, Body, Checking, Counter, Insertion, Instrumented, KernelRegisters, Placement, Plan, Rejected,
+    Rejection, Report, Variable, Where,
 };
 pub use template::{
     AddressShape, ArgPlace, ArgSpec, HookError, RegGroup, RelocKind, RelocTarget, Template, TemplateReloc,

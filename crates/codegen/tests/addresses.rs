@@ -72,7 +72,7 @@ fn plan(program: &Program) -> (Plan, Points) {
     let size = (insertions.len().max(1) * LANES * 8) as u64;
     let variable = Variable { name: "tool.out".into(), size, align: 8, init: vec![0xff; size as usize] };
     let hooks = hooks.map(|text| source(text) as Arc<dyn TemplateSource>).to_vec();
-    (Plan { hooks, variables: vec![variable], insertions, check: true, ..Plan::default() }, points)
+    (Plan { hooks, variables: vec![variable], insertions, check: Checking::Everything, ..Plan::default() }, points)
 }
 
 /// What a run of one wave tells.

@@ -145,7 +145,7 @@ fn argument(text: &str) -> Arg {
 /// The plan that the directives ask for.
 fn plan(mode: Mode, source: &str, object: &CodeObject) -> Option<Plan> {
     let program = Program::lift(object).unwrap();
-    let mut plan = Plan { check: true, ..Plan::default() };
+    let mut plan = Plan { check: Checking::Everything, ..Plan::default() };
     plan.variables.push(Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] });
     plan.counters.push(Counter { name: "total".into(), symbol: "tool.total".into(), offset: 0 });
     for (order, line) in source.lines().filter_map(|l| l.strip_prefix("//!")).enumerate() {

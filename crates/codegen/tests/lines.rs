@@ -63,7 +63,7 @@ fn compare(path: &Path) -> Option<(usize, usize)> {
     let object = CodeObject::parse(std::fs::read(path).unwrap()).unwrap();
     let mode = Program::lift(&object).unwrap().mode();
     let mut plan = everywhere(&object, &counter_for(mode)?, vec![Arg::Counter(0)], Where::Before);
-    plan.check = false;
+    plan.check = Checking::Nothing;
     let done = instrument(&object, &plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(done.report.notes.iter().all(|note| !note.contains("lines")), "{:?}", done.report.notes);
     let instrumented = path.with_extension("instrumented");

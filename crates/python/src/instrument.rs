@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{self, HookModule, HookSource, assemble};
 use luthier_codegen::{
-    Arg, Beside, Body, CodegenError, Counter, HookError, Insertion, Placement, Plan, Report, Variable, Where,
+    Arg, Beside, Body, Checking, CodegenError, Counter, HookError, Insertion, Placement, Plan, Report, Variable, Where,
 };
 use luthier_isa::{Inst, Mode, Target};
 use pyo3::prelude::*;
@@ -37,6 +37,9 @@ impl From<Refused> for PyErr {
     fn from(refused: Refused) -> PyErr {
         match refused {
             Refused::Argument(why) => Class::Argument.error(why),
+            Refused::Instrument(error @ CodegenError::Check(_)) => Class::Internal.error(format!(
+                "internal error, please report it: {error} (check=False, or --no-check, places hooks unproven)"
+            )),
             Refused::Instrument(error) => Class::Instrument.error(error),
             Refused::Hook(error, hook) => hook_error(&error, hook.as_ref()),
         }
@@ -60,10 +63,11 @@ pub fn can_instrument(processor: &str) -> bool {
 /// - ``insertions``: records of :data:`luthier.places.RECORD`.
 /// - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
 ///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
+/// - ``check``: the splice checker proves every placement, none, or, if None, a sample. InternalError for a wrong one.
 /// - ``calling_convention``: hooks are placed as calls by the C calling convention.
 /// - ``kernels``: those that the insertions are for; others run the code that they ran. None for all.
 #[pyfunction]
-#[pyo3(signature = (program, hooks, arguments, assembly, variables, counters, insertions, check=false, beside=None, calling_convention=false, kernels=None))]
+#[pyo3(signature = (program, hooks, arguments, assembly, variables, counters, insertions, check=None, beside=None, calling_convention=false, kernels=None))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
@@ -74,7 +78,7 @@ pub fn instrument<'py>(
     variables: Vec<(String, u64, u64, Vec<u8>)>,
     counters: Vec<String>,
     insertions: &[u8],
-    check: bool,
+    check: Option<bool>,
     beside: Option<(u64, Vec<u64>)>,
     calling_convention: bool,
     kernels: Option<Vec<String>>,
@@ -98,7 +102,11 @@ pub fn instrument<'py>(
             insertions: tables.insertions(&insertions)?,
             kernels,
             placement: if calling_convention { Placement::CallingConvention } else { Placement::default() },
-            check,
+            check: match check {
+                None => Checking::Sample,
+                Some(true) => Checking::Everything,
+                Some(false) => Checking::Nothing,
+            },
             beside: beside.map(|(original, variables)| Beside { original, variables }),
         };
         let made =

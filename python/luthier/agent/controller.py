@@ -58,6 +58,7 @@ class Controller:
         select: Sequence[Selection] = (),
         wait: bool = True,
         are_ours: bool = False,
+        check: bool | None = None,
     ):
         """``are_ours``: the tools come with Luthier, so that nothing has to be found wrong with them before a program starts,
         and they are imported while it does."""
@@ -68,7 +69,7 @@ class Controller:
             raise ArgumentError(
                 f"luthier may have {most} files open, and needs {_FEWEST_FILES} at least: ulimit -n says how many"
             )
-        self._make_tools, self._select, self._wait = make_tools, tuple(select), wait
+        self._make_tools, self._select, self._wait, self._check = make_tools, tuple(select), wait, check
         self._hears_hip = not are_ours and self.wants.hip
         self.processes: list[Process] = []
         #: Why no process can be listened to.
@@ -97,7 +98,7 @@ class Controller:
                 raise ToolError(f"{tool.name}: phases are `enter` and `exit`, not {tool.phases!r}")
             check_hooks(tool)
             check_sizes(tool)
-        return Wishes.of(self._make_tools, tools, self._select, self._wait)
+        return Wishes.of(self._make_tools, tools, self._select, self._wait, self._check)
 
     def __enter__(self) -> Controller:
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, LuthierError, ToolError
+from ..errors import ArgumentError, InternalError, LuthierError, ToolError
 from ..lang.errors import HookError
 from ..report import Report, plain
 from ..tool import Tool, check_sizes
@@ -299,7 +299,7 @@ class Loaded:
             raise
         except LuthierError as error:
             watched.why = " ".join(str(error).split())
-            if isinstance(error, (ToolError, HookError, ArgumentError)):
+            if isinstance(error, (ToolError, HookError, ArgumentError, InternalError)):
                 self.process.failed(error)
             else:
                 watched.hears = self.process.hears_launches
@@ -342,7 +342,7 @@ class Loaded:
         memory, start = allocate(variables.size)
         variables.place(memory)
         watched.variables = variables
-        result = planner.finish(False, "report", (self.base, variables.addresses(start)))
+        result = planner.finish(self.process.check, "report", (self.base, variables.addresses(start)))
         did: Any = result.instrumentation
         watched.instrumentation = did
         watched.warning = rejections(original, did) if did["rejected"] else None

@@ -35,6 +35,7 @@ class Process:
         """``welcomed`` is called when the process goes on."""
         self._wire, self._wants, self._welcomed = wire, wants, welcomed
         self.make_tools, self.hears_hip = wants.make_tools, wants.hip
+        self.check = wants.check
         self.hears_of_ends, self.hears_launches = wants.complete, wants.every_launch
         self.pid = self.parent = 0
         self.program = ""

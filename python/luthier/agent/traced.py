@@ -87,6 +87,7 @@ def trace(
     select: Sequence[str] = (),
     wait: bool = True,
     follow: bool = True,
+    check: bool | None = None,
     env: Mapping[str, str] | None = None,
     capture: bool = False,
     progress: bool | Callable[[TraceProgress], object] = False,
@@ -97,7 +98,7 @@ def trace(
     ``tools`` are names as for ``--tool``, or classes or other things to call that make a tool: each kernel has instances of
     its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``strict`` looks for mistakes
     on mock GPUs: True, or kinds of findings (:func:`luthier.finding_kinds`); the result has ``findings``. ``select``, ``wait`` and
-    ``follow`` are those of ``luthier trace``. ``env`` is the program's environment instead of this one. With ``capture`` its
+    ``follow`` are those of ``luthier trace``, ``check`` that of :func:`luthier.instrument`. ``env`` is the program's environment instead of this one. With ``capture`` its
     output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
     :class:`TraceProgress` twice a second, from another thread.
 
@@ -134,7 +135,9 @@ def trace(
         if not makers:
             status = _run(program, words, environment, files)
         else:
-            with Controller(lambda: [make() for make in makers], [parse(text) for text in select], wait) as controller:
+            with Controller(
+                lambda: [make() for make in makers], [parse(text) for text in select], wait, check=check
+            ) as controller:
                 with _Watch(controller, progress):
                     status = controller.run(program, words, environment, follow, files)
                 processes = controller.result()

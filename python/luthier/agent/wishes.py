@@ -26,12 +26,21 @@ class Wishes:
     decide: bool
     complete: bool
     wait: bool
+    #: As of :func:`luthier.instrument`.
+    check: bool | None
     hip: bool
     #: Tools that somebody has interrupted while they said what they had found, by module and class.
     interrupted: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod
-    def of(cls, make_tools: Callable[[], list[Tool]], tools: list[Tool], select: tuple[Selection, ...], wait: bool) -> Wishes:
+    def of(
+        cls,
+        make_tools: Callable[[], list[Tool]],
+        tools: list[Tool],
+        select: tuple[Selection, ...],
+        wait: bool,
+        check: bool | None,
+    ) -> Wishes:
         """As the classes of some tools have it, which are like those to be made."""
         complete = any(overrides(tool, "on_complete") for tool in tools)
         return cls(
@@ -42,5 +51,6 @@ class Wishes:
             decide=any(tool.decides for tool in tools),
             complete=complete,
             wait=wait and all(tool.waits for tool in tools),
+            check=check,
             hip=any(overrides(tool, "on_hip") and tool.hip or tool.hip_modules for tool in tools),
         )

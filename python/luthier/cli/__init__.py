@@ -47,8 +47,14 @@ def build_parser() -> argparse.ArgumentParser:
             made.add_argument("--entry", metavar="N", help="which entry of a file that has several (luthier inspect --list)")
         return made
 
+    def checking(parser: argparse.ArgumentParser) -> None:
+        which = parser.add_mutually_exclusive_group()
+        every = "prove every placement with the splice checker (default: all of a small plan, of others a sample)"
+        which.add_argument("--check", action="store_true", default=None, help=every)
+        which.add_argument("--no-check", action="store_false", dest="check", help="prove none")
+
     def placing(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--check", action="store_true", help="prove every placement with the splice checker")
+        checking(parser)
         parser.add_argument(
             "--calling-convention",
             action="store_true",
@@ -139,6 +145,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="K[,grid=X[xYxZ]][,first=N][,every=N][,process=P]",
         help="only kernels of this name or pattern, and of their launches those of a size, the first, or every Nth (repeatable)",
     )
+    checking(trace)
     trace.add_argument("--no-wait", action="store_true", help="launches run as they are until their kernel is instrumented")
     trace.add_argument("--json", metavar="F", help="what the tools say, and what --strict finds, goes there as JSON")
     trace.add_argument(

@@ -39,8 +39,10 @@ def main(args: Any) -> int:
     is_strict = args.strict or args.strict_kinds is not None
     if is_strict and args.mock is None:
         raise ArgumentError("--strict is about mock GPUs: give --mock TARGET")
-    if not args.tool and (args.select or args.no_follow or args.no_wait or args.serve):
-        raise ArgumentError("--select, --no-follow, --no-wait and --serve are about tools: give one with --tool")
+    if not args.tool and (args.select or args.no_follow or args.no_wait or args.serve or args.check is not None):
+        raise ArgumentError(
+            "--select, --no-follow, --no-wait, --check, --no-check and --serve are about tools: give one with --tool"
+        )
     if args.json and not args.tool and not is_strict:
         raise ArgumentError("--json is about tools and findings: give a tool with --tool, or --strict")
     if args.mock is not None:
@@ -217,7 +219,7 @@ def _under_tools(
     from ..agent.controller import Controller
     from ..tools import load
 
-    with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours) as controller:
+    with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours, args.check) as controller:
         if args.serve is None:
             return controller, controller.run(program, args.app, environment, follow=not args.no_follow)
         from .serve import serve

@@ -149,7 +149,7 @@ impl Copier<'_> {
         emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
         // What stands in the code counts, and not what was decided.
         made.extend(self.splice.spans[spans..].iter().map(|span| span.insertion));
-        if self.check || cfg!(debug_assertions) {
+        if self.checked.at(at.address) {
             self.out.violations.extend(check::splice(&check::Question {
                 env: self.env,
                 site: &site,
@@ -275,7 +275,7 @@ impl Copier<'_> {
             live
         };
         self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
-        self.check_with(|copier| {
+        self.check_with(at.address, |copier| {
             check::keep(&check::Question {
                 env: copier.env,
                 site: &site,

@@ -95,7 +95,7 @@ impl Copier<'_> {
             self.seam.lead_out(ops, &[], || self.env.reserved, &mut insts)?;
         }
         insts.iter().for_each(|i| self.out.chunk.push(i));
-        self.check_with(|copier| check::preamble(copier.env, vaddr, &insts, highest));
+        self.check_with(vaddr, |copier| check::preamble(copier.env, vaddr, &insts, highest));
         Ok(())
     }
 
@@ -166,7 +166,7 @@ pub fn flush(copier: &mut Copier, address: u64, msb: VgprMsb, loads: &InFlight) 
     let (insts, places) = (flush.insts, flush.places);
     let mut highest = copier.out.highest;
     highest.merge(&flush.highest);
-    copier.check_with(|copier| {
+    copier.check_with(address, |copier| {
         let flushed = check::Flushed { env: copier.env, address, msb, loads, insts: &insts, places: &places, highest };
         check::flush(&flushed)
     });

@@ -16,11 +16,11 @@ use super::bodies::Spotted;
 use super::edges::Edge;
 use super::indexing::Indexing;
 use super::pcrel::{Pc, PcPlans};
-use super::{ChunkMap, Copied, KernelEntry, Refusal, Spot, entry, hints};
+use super::{ChunkMap, Copied, Refusal, Spot, Task, entry, hints};
 use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
 use crate::machine::seams::Seam;
-use crate::plan::{Rejected, Rejection, Where};
+use crate::plan::{Checked, Rejected, Rejection, Where};
 use crate::splice::demand::Olds;
 use crate::splice::{Env, Splice};
 use crate::template::renamed::Renamed;
@@ -32,7 +32,7 @@ pub struct Copier<'a> {
     pub(super) chunk: ChunkId,
     /// Of this function, sorted.
     pub(super) spots: &'a [Spot],
-    pub(super) check: bool,
+    pub(super) checked: Checked,
     pub(super) liveness: Liveness<'a>,
     /// Of the block that is being copied.
     points: Points,
@@ -52,19 +52,12 @@ pub struct Copier<'a> {
 ///
 /// What is to take an instruction's place does so whole or not at all. Whether it fits is known only when the copy is made,
 /// and much depends on whether the instruction runs: then the copy is made again, with the instruction where it was.
-pub fn copy(
-    env: &Env,
-    map: &ChunkMap,
-    func: FuncId,
-    chunk: ChunkId,
-    spots: &[Spot],
-    kernel: Option<KernelEntry>,
-    check: bool,
-) -> Result<Copied, Refusal> {
+pub fn copy(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
+    let program = task.env.program;
     let mut spots = std::borrow::Cow::Borrowed(spots);
     let mut rejected = Vec::new();
     loop {
-        let mut copied = attempt(env, map, func, chunk, &spots, kernel, check)?;
+        let mut copied = attempt(task, &spots)?;
         if copied.stays.is_empty() {
             copied.rejected.extend(rejected);
             return Ok(copied);
@@ -73,7 +66,7 @@ pub fn copy(
         let stays = |spot: &Spot| spot.at == Where::Instead && copied.stays.binary_search(&spot.instr).is_ok();
         let mut reasons: HashMap<u32, Rejected> = copied.rejected.drain(..).map(|r| (r.insertion, r)).collect();
         for spot in spots.iter().filter(|spot| stays(spot)) {
-            let (inst, address) = env.program.instr(spot.instr);
+            let (inst, address) = program.instr(spot.instr);
             let insertion = spot.insertion;
             rejected.push(reasons.remove(&insertion).unwrap_or_else(|| {
                 let reason = Rejection::Stays { inst: inst.to_string() };
@@ -84,15 +77,8 @@ pub fn copy(
     }
 }
 
-fn attempt(
-    env: &Env,
-    map: &ChunkMap,
-    func: FuncId,
-    chunk: ChunkId,
-    spots: &[Spot],
-    kernel: Option<KernelEntry>,
-    check: bool,
-) -> Result<Copied, Refusal> {
+fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
+    let Task { env, map, func, chunk, kernel, checked } = *task;
     let program = env.program;
     let function = program.function(func);
     if let Some(reason) = &function.refusal {
@@ -123,7 +109,7 @@ fn attempt(
         func,
         chunk,
         spots,
-        check,
+        checked,
         liveness: Liveness::of(program, func),
         points: Points::NONE,
         plans,
@@ -152,7 +138,7 @@ fn attempt(
     let word = entry.unwrap_or_else(|| copier.out.chunk.labels[first as usize].word);
     copier.out.entry = copier.out.chunk.label_at(word, false);
     copier.trampolines()?;
-    copier.check_with(|copier| check::seams(env, chunk, &copier.out.chunk));
+    copier.check_with(function.vaddr, |copier| check::seams(env, chunk, &copier.out.chunk));
     copier.out.copied = instrs.len();
     Ok(copier.out)
 }
@@ -286,8 +272,9 @@ impl Copier<'_> {
     }
 
     /// Has the checker look at something, if it is to.
-    pub(super) fn check_with(&mut self, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
-        if self.check || cfg!(debug_assertions) {
+    /// `address` is the original's, of what is looked at.
+    pub(super) fn check_with(&mut self, address: u64, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
+        if self.checked.at(address) {
             let found = look(self);
             self.out.violations.extend(found);
         }

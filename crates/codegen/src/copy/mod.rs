@@ -35,7 +35,7 @@ use luthier_lifter::{FuncId, InstrId};
 use crate::check::Violation;
 use crate::layout::chunk::{Chunk, ChunkId, Place};
 use crate::machine::registers::Counts;
-use crate::plan::{Rejected, Where};
+use crate::plan::{Checked, Rejected, Where};
 use crate::splice::Env;
 
 pub use function::copy;
@@ -96,6 +96,18 @@ impl ChunkMap {
         let label = if entered { instrs.len() as u32 } else { instr.0 - instrs.first.0 };
         Some(Place::Label { chunk, label })
     }
+}
+
+/// A function that is to be copied, with all that its copy depends on besides what is inserted.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    pub env: &'a Env<'a>,
+    pub map: &'a ChunkMap,
+    pub func: FuncId,
+    pub chunk: ChunkId,
+    /// If it is a kernel's first function.
+    pub kernel: Option<KernelEntry>,
+    pub checked: Checked,
 }
 
 /// How control gets into a kernel.

@@ -14,6 +14,7 @@ use crate::layout::chunk::ChunkId;
 use crate::machine::scratch::ScratchInputs;
 use crate::machine::seams::Seam;
 use crate::machine::special::Special;
+use crate::plan::Checked;
 use crate::splice::Env;
 
 /// Puts it in front of the copy of a kernel. `inputs` is what the kernel starts with.
@@ -23,7 +24,7 @@ pub fn prepend(
     chunk: ChunkId,
     inputs: &ScratchInputs,
     copied: &mut Copied,
-    check: bool,
+    checked: Checked,
 ) -> Result<(), Refusal> {
     let (ops, program) = (&env.machine.ops, env.program);
     let mut code: Vec<Inst> = Vec::new();
@@ -35,7 +36,7 @@ pub fn prepend(
     let first = program.instr_at(kernel.entry).map(|i| program.block(program.block_of(i)).instrs);
     let next: Vec<Inst> = first.iter().flat_map(|instrs| instrs.iter()).map(|i| *program.inst(i)).collect();
     seam.lead_out(ops, &next, || RegSet::EMPTY, &mut code)?;
-    if check || cfg!(debug_assertions) {
+    if checked.at(kernel.entry) {
         copied.violations.extend(check::scratch_base(env, kernel, &code));
     }
     let once: Vec<u32> = code.iter().flat_map(|inst| inst.words().iter().copied()).collect();
@@ -53,7 +54,7 @@ pub fn prepend(
     }
     copied.inserted += code.len();
     copied.chunk.prepend(words);
-    if check || cfg!(debug_assertions) {
+    if checked.at(kernel.entry) {
         copied.violations.extend(check::seams(env, chunk, &copied.chunk));
     }
     Ok(())

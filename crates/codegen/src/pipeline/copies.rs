@@ -4,8 +4,9 @@ use luthier_lifter::{FuncId, Program};
 use rayon::prelude::*;
 
 use crate::component::Component;
-use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot, scratch_base};
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot, Task, scratch_base};
 use crate::layout::chunk::ChunkId;
+use crate::plan::Checked;
 
 /// A chunk for every function of every component: its component, and the function.
 pub type Numbered = Vec<(usize, FuncId)>;
@@ -27,7 +28,7 @@ pub fn copy_all(
     functions: &Numbered,
     map: &ChunkMap,
     spots: &[Spot],
-    check: bool,
+    checked: Checked,
 ) -> Vec<Result<Copied, Refusal>> {
     let one = |(n, (c, f)): (usize, &(usize, FuncId))| {
         let component = &components[*c];
@@ -39,7 +40,8 @@ pub fn copy_all(
         let kernels = || component.kernels.iter().filter(|k| k.entry == function.vaddr);
         let preloads = kernels().any(|k| env.machine.preloads(&k.descriptor));
         let entry = kernels().next().map(|k| KernelEntry { vaddr: k.entry, preloads });
-        copy::copy(env, map, *f, ChunkId(n as u32), &spots[from..to], entry, check)
+        let task = Task { env, map, func: *f, chunk: ChunkId(n as u32), kernel: entry, checked };
+        copy::copy(&task, &spots[from..to])
     };
     functions.par_iter().enumerate().map(one).collect()
 }
@@ -76,7 +78,7 @@ pub fn find_scratch(
     components: &mut [Component],
     functions: &Numbered,
     copies: &mut [Result<Copied, Refusal>],
-    check: bool,
+    checked: Checked,
 ) {
     for n in 0..copies.len() {
         let (c, f) = functions[n];
@@ -84,7 +86,7 @@ pub fn find_scratch(
         let vaddr = component.env.program.function(f).vaddr;
         let Some(kernel) = component.kernels.iter().find(|k| k.entry == vaddr) else { continue };
         let (Some(inputs), Ok(copied)) = (component.sets_scratch_base(kernel), &mut copies[n]) else { continue };
-        let done = scratch_base::prepend(&component.env, kernel, ChunkId(n as u32), &inputs, copied, check);
+        let done = scratch_base::prepend(&component.env, kernel, ChunkId(n as u32), &inputs, copied, checked);
         if let Err(refusal) = done {
             refuse(components, c, refusal.to_string(), functions, copies);
         }

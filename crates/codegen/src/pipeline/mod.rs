@@ -62,9 +62,11 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     };
     let mut components = Component::all(&base, &spots);
     let (map, copied_functions) = number(program, &components);
-    let mut copies = copy_all(&components, &copied_functions, &map, &spots, plan.check);
+    let copied: usize = copied_functions.iter().map(|(_, f)| program.function_instrs(*f).len()).sum();
+    let checked = plan.check.of(plan.insertions.len(), copied);
+    let mut copies = copy_all(&components, &copied_functions, &map, &spots, checked);
     settle(&mut components, &copied_functions, &mut copies);
-    find_scratch(&mut components, &copied_functions, &mut copies, plan.check);
+    find_scratch(&mut components, &copied_functions, &mut copies, checked);
 
     // Beside the original there is no data, and nothing of the original's.
     let own = plan.beside.is_none();

@@ -1,6 +1,7 @@
 //! What to change in a code object, and what came of it.
 
 mod argument;
+mod checking;
 mod placement;
 mod rejection;
 mod report;
@@ -11,6 +12,7 @@ use luthier_isa::Inst;
 
 pub use argument::Arg;
 pub(crate) use argument::{overwrites, place};
+pub use checking::{Checked, Checking};
 pub use placement::Placement;
 pub use rejection::Rejection;
 pub use report::{Instrumented, KernelRegisters, Rejected, Report};
@@ -94,8 +96,8 @@ pub struct Plan {
     /// The kernels that the insertions are for, by name: others run the code that they ran. `None` for all.
     pub kernels: Option<Vec<String>>,
     pub placement: Placement,
-    /// Have the splice checker prove every placement. Costs about as much again as placing.
-    pub check: bool,
+    /// Which placements the splice checker proves.
+    pub check: Checking,
     /// The result is loaded beside the original, which stays as it is.
     pub beside: Option<Beside>,
 }

@@ -333,7 +333,7 @@ pub fn everywhere(object: &CodeObject, template: &Arc<Template>, args: Vec<Arg>,
         variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
         counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
         insertions: insertions.collect(),
-        check: true,
+        check: Checking::Everything,
         ..Plan::default()
     }
 }

@@ -10,17 +10,18 @@ use luthier_loader::CodeObject;
 use super::hooks::Hook;
 use crate::check::{self, Violation};
 use crate::component::Component;
-use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot};
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot, Task};
 use crate::layout::chunk::{ChunkId, Place};
 use crate::machine::Machine;
 use crate::machine::seams::Seam;
 use crate::pipeline::Base;
 use crate::pipeline::selection::Selection;
+use crate::plan::Checked;
 use crate::splice::emit::{Literal, Span};
 use crate::splice::{Demand, Env, Site, Splice, allocate, emit};
 use crate::template::prepared::Prepared;
 use crate::template::renamed::Renamed;
-use crate::{Body, Counter, Insertion, Plan, Rejection, Variable, Where};
+use crate::{Body, Checking, Counter, Insertion, Plan, Rejection, Variable, Where};
 
 /// One place as it was spliced, to be changed and asked about again.
 #[derive(Clone)]
@@ -121,7 +122,7 @@ pub fn plan(program: &Program, hook: &Hook) -> Plan {
         variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
         counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
         insertions: program.instrs().iter().flat_map(|i| [insertion(i), insertion(i)]).collect(),
-        check: true,
+        check: Checking::Everything,
         ..Plan::default()
     }
 }
@@ -177,7 +178,9 @@ pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, &Copi
             let map = ChunkMap { of_function: vec![Some(ChunkId(0)); count] };
             let vaddr = env.program.function(function).vaddr;
             let entry = Some(KernelEntry { vaddr, preloads: false });
-            let copied = copy::copy(env, &map, function, ChunkId(0), spots, entry, true).unwrap();
+            let (chunk, checked) = (ChunkId(0), Checked::All);
+            let task = Task { env, map: &map, func: function, chunk, kernel: entry, checked };
+            let copied = copy::copy(&task, spots).unwrap();
             each(env, &copied);
         }
     });
