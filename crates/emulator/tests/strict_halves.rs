@@ -77,8 +77,10 @@ fn a_register_of_a_pair_that_nothing_selects_is_not_read() {
         // v17 is written by nothing, or by a load that is not waited for.
         let multiply = "v_pk_mul_f32 v[16:17], v[16:17], s[8:9] op_sel_hi:[0,1]";
         let late = "global_load_dword v17, v1, s[2:3]\n";
-        assert_eq!(kinds(multiply), [], "{}", target.name());
-        assert_eq!(kinds(&multiply.replace(" op_sel_hi:[0,1]", "")), [FindingKind::UndefinedRegister]);
+        let and_upper = "\ns_nop 4\nglobal_store_dword v1, v17, s[2:3]";
+        assert_eq!(kinds(&[multiply, and_upper].concat()), [], "{}", target.name());
+        let upper = [&multiply.replace(" op_sel_hi:[0,1]", ""), and_upper].concat();
+        assert_eq!(kinds(&upper), [FindingKind::UndefinedRegister]);
         assert_eq!(kinds(&multiply.replace("op_sel_hi:[0,1]", "op_sel:[1,0]")), [FindingKind::UndefinedRegister]);
         let apart = multiply.replace("v[16:17], v[16:17]", "v[18:19], v[16:17]");
         assert_eq!(kinds(&[late, &apart].concat()), []);
@@ -86,5 +88,64 @@ fn a_register_of_a_pair_that_nothing_selects_is_not_read() {
         assert_eq!(kinds(&[late, &reading].concat()), [FindingKind::MissingWait]);
         assert_eq!(kinds("v_pk_mov_b32 v[16:17], v[16:17], v[16:17] op_sel:[0,0]"), []);
         assert_eq!(kinds("v_pk_mov_b32 v[16:17], v[16:17], v[16:17] op_sel:[1,0]"), [FindingKind::UndefinedRegister]);
+    }
+}
+
+/// The findings of a body on one wave of 64 lanes; v16 is defined, v17, s20 and what else nothing writes are not.
+fn on_cdna(target: Target, body: &str) -> Vec<FindingKind> {
+    let body = format!(
+        "s_load_dwordx2 s[2:3], s[0:1], 0x0\nv_and_b32_e32 v1, 0x3ff, v0\nv_lshlrev_b32_e32 v1, 2, v1\n\
+         v_mov_b32_e32 v16, 1.0\nv_mov_b32_e32 v20, 8\nv_mov_b32_e32 v21, 8\ns_mov_b32 s8, 8\ns_waitcnt lgkmcnt(0)\n{body}\ns_nop 4"
+    );
+    let loaded = load_for(target, &assemble_for(target, &body, Asm::default()), Default::default());
+    let buffer = loaded.buffer(&[7; 64]);
+    let report = loaded.launch("k", [64, 1, 1], [64, 1, 1], &[buffer], Strict::On).expect("it runs");
+    report.findings.iter().map(|finding| finding.kind).collect()
+}
+
+/// Stores a register, all of it or its lowest byte.
+fn store(register: &str, byte: bool) -> String {
+    let width = if byte { "byte" } else { "dword" };
+    format!("\ns_nop 4\nglobal_store_{width} v1, {register}, s[2:3]\ns_waitcnt vmcnt(0)")
+}
+
+#[test]
+fn words_of_packed_operations_are_undefined_by_themselves() {
+    for target in [Target::Gfx90a, Target::Gfx942, Target::Gfx950] {
+        for operation in [
+            "v_pk_mov_b32 v[22:23], v[16:17], v[16:17] op_sel:[0,1]",
+            "v_pk_add_f32 v[22:23], v[16:17], v[20:21]",
+            "v_pk_mul_f32 v[22:23], v[16:17], v[20:21]",
+            "v_pk_fma_f32 v[22:23], v[20:21], v[16:17], v[20:21]",
+        ] {
+            let kinds = |register| on_cdna(target, &format!("{operation}{}", store(register, false)));
+            assert_eq!(kinds("v22"), [], "{operation}");
+            assert_eq!(kinds("v23"), [FindingKind::UndefinedRegister], "{operation}");
+        }
+    }
+}
+
+#[test]
+fn shifts_by_registers_bring_in_defined_zeros() {
+    // By 8: the lowest byte is zeros, or what was the second one.
+    for (operation, byte_is_undefined) in [
+        ("v_lshlrev_b32_e32 v22, v20, v17", false),
+        ("v_lshrrev_b32_e32 v22, v20, v17", true),
+        ("v_lshlrev_b32_e32 v22, s8, v17", false),
+        ("v_lshl_or_b32 v22, v17, v20, v16", false),
+        ("v_lshl_add_u32 v22, v17, v20, v16", false),
+        ("v_add_lshl_u32 v22, v17, v16, v20", false),
+        ("v_alignbit_b32 v22, v17, v16, v20", false),
+        ("v_alignbit_b32 v22, v16, v17, v20", true),
+        ("v_bfe_u32 v22, v17, v20, v20", true),
+        // An amount that is undefined leaves nothing defined.
+        ("v_lshlrev_b32_e32 v22, v17, v16", true),
+        ("s_lshl_b32 s9, s20, s8\nv_mov_b32_e32 v22, s9", false),
+        ("s_lshr_b32 s9, s20, s8\nv_mov_b32_e32 v22, s9", true),
+    ] {
+        let kinds = |byte| on_cdna(Target::Gfx90a, &format!("{operation}{}", store("v22", byte)));
+        let expected: &[FindingKind] = if byte_is_undefined { &[FindingKind::UndefinedRegister] } else { &[] };
+        assert_eq!(kinds(true), expected, "{operation}");
+        assert_eq!(kinds(false), [FindingKind::UndefinedRegister], "{operation}");
     }
 }

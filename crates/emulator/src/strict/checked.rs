@@ -6,7 +6,8 @@ use super::counters::{counters, most, order, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
 use super::elements::Elements;
-use super::parts::{accumulates, only_word, pairs, source, stored, written};
+use super::parts::{accumulates, only_word, pairs, source, stored, words, written};
+use super::placed::Placed;
 use super::quick::Quick;
 use super::race::coherence::{self, CacheControl, Scope};
 use super::waits::{Counters, Loaded, Most, Wait};
@@ -25,7 +26,13 @@ pub enum Place {
     Constant(u32),
 }
 
+fn names_scc(sources: &[Source]) -> bool {
+    sources.iter().any(|source| source.place == Place::SCC)
+}
+
 impl Place {
+    pub const SCC: Place = Place::Scalars(crate::wave::scalar::SCC, 1);
+
     /// Registers that it spans.
     pub fn words(self) -> u8 {
         match self {
@@ -65,12 +72,14 @@ pub enum Rule {
     Defines,
     /// Any undefined bit that is used makes the whole result undefined.
     Any,
-    /// Bit by bit, the second source inverted or not.
+    /// Bit by bit, the second source inverted or not, and the result.
     Logic {
         op: Logic,
         invert: bool,
+        negate: bool,
     },
-    /// As [`Rule::Logic`] of a source (inverted or not) and EXEC; EXEC gets the result, the destination EXEC.
+    /// As [`Rule::Logic`] of a source (inverted or not) and EXEC; EXEC gets the result, the destination EXEC, the old one
+    /// or the new one.
     SaveExec {
         op: Logic,
         invert_source: bool,
@@ -87,11 +96,12 @@ pub enum Rule {
         width: u32,
         value: usize,
     },
-    /// Bits of the first source, from a fixed place on.
+    /// Bits of the first source, from a fixed place on; the source has so many.
     Field {
         from: u32,
         width: u32,
         signed: bool,
+        bits: u32,
     },
     /// The first source above the second, shifted right by the constant.
     Funnel(u32),
@@ -101,15 +111,37 @@ pub enum Rule {
     Table(u8),
     /// The first shifted left by the constant, and the third beside it.
     Beside(u32),
+    /// The first shifted left by the constant, and another one added.
+    Sum {
+        by: u32,
+        other: usize,
+    },
+    /// The sum of the first two shifted left by the constant.
+    SumShifted(u32),
+    /// One of the last seven, by what an operand says.
+    Placed(Placed),
+    /// Two words, each of one word of each source (2: of none), moved, or made of all their bits.
+    Words {
+        moves: bool,
+        from: [[u8; 3]; 2],
+    },
     /// The lower half of the result is of these bits of the sources, the upper half of those.
     Pairs([[u32; 3]; 2]),
-    /// Sums, products and left shifts: a bit depends on those at and below its place. With a carry out beside it, or
+    /// Sums and products: a bit depends on those at and below its place. With a carry out beside it, or
     /// not, and perhaps a carry in from a scalar code.
     Up(Option<u8>),
-    /// Right shifts: a bit depends on those at and above its place.
-    Down,
     /// The first or the second source, by SCC.
     ScalarSelect,
+    /// The source, or what the destination has, by SCC.
+    ScalarKeep,
+    /// Both registers change places.
+    Swap,
+    /// Half of both registers' lanes do, between groups of so many.
+    SwapGroups {
+        by: u8,
+        fetches: bool,
+        bound_zero: bool,
+    },
     /// The first or the second source, by a lane mask at a scalar code.
     VectorSelect(u8),
     /// One bit a lane.
@@ -178,8 +210,6 @@ pub struct Checked {
     /// The two operations of one instruction, in an order in which the first changes nothing that the second reads.
     pub halves: Vec<Checked>,
     pub ignores_exec: bool,
-    /// One source says how far the other is shifted.
-    pub shifts: bool,
     pub hazards: Facts,
     pub quick: Option<Quick>,
     /// How far an access to device memory reaches, and whether stores say.
@@ -235,7 +265,10 @@ impl Checked {
     pub fn new(inst: &Inst, pc: u64) -> Checked {
         let info = inst.info();
         let (mut touched, mut changes_exec) = (Vec::new(), false);
+        let (mut reads_scc, mut writes_scc) = (false, false);
         inst.for_each_access(|a| {
+            reads_scc |= a.reg == Reg::SCC && a.access.reads();
+            writes_scc |= a.reg == Reg::SCC && a.access.writes();
             changes_exec |= a.access.writes() && matches!(a.reg, Reg::EXEC_LO | Reg::EXEC_HI);
             // How many registers have an image's coordinates on gfx9, the wave finds out.
             if a.access == Access::CondRead && info.flags.contains(Flags::MIMG) {
@@ -250,7 +283,7 @@ impl Checked {
         let memory = flag(Flags::VMEM) || flag(Flags::DS) || flag(Flags::FLAT) || flag(Flags::MUBUF);
         let (mut sources, mut data, mut results) = (Vec::new(), Vec::new(), Vec::new());
         let mut loaded = Loaded::default();
-        let mut mask = None;
+        let (mut mask, mut accumulators) = (None, Vec::new());
         let (mut bits, mut kept) = (!0, 0);
         let base = info.op().name();
         let masked =
@@ -263,7 +296,7 @@ impl Checked {
                 results.push(at);
                 if let Operand::Reg(range) = value {
                     loaded.add(range.first, range.count);
-                    if operand.field != Field::Sdst {
+                    if operand.field != Field::Sdst || flag(Flags::SALU) || base.starts_with("v_s_") {
                         (bits, kept) = written(inst, base, range.part);
                     }
                 }
@@ -271,11 +304,12 @@ impl Checked {
                 let keeps = info.base == "v_writelane_b32" || info.base.starts_with("v_permlane") || flag(Flags::DPP);
                 // A load of 16 bits keeps the others, which says nothing about its address.
                 let fills = memory && operand.field == Field::Vdst;
-                if keeps || fills || !operand.access.reads() || kept != 0 && !accumulates(base) {
+                let only_keeps = keeps && !accumulates(base);
+                if only_keeps || fills || !operand.access.reads() || kept != 0 && !accumulates(base) {
                     continue;
                 }
                 if flag(Flags::VALU) {
-                    sources.push(Source { place: at, used: bits, shift: bits.trailing_zeros() as u8 });
+                    accumulators.push(Source { place: at, used: bits, shift: bits.trailing_zeros() as u8 });
                     continue;
                 }
             }
@@ -308,11 +342,19 @@ impl Checked {
         if info.base.starts_with("v_div_fmas") {
             mask = Some(crate::wave::scalar::VCC);
         }
+        // Behind all others, which rules number, and of which DPP moves the first.
+        sources.append(&mut accumulators);
+        if reads_scc && !names_scc(&sources) {
+            sources.push(Source { place: Place::SCC, used: 1, shift: 0 });
+        }
         let counters = counters(inst);
         if counters == 0 {
             loaded = Loaded::default();
         }
         let rule = if memory { memory_rule(inst) } else { rule(inst, base, &sources, &results, mask) };
+        if writes_scc {
+            results.push(Place::SCC);
+        }
         match rule {
             // What lies beside a field at a fixed place, the other half of a register for example, does not matter.
             Rule::Field { from, width, .. } => {
@@ -321,6 +363,11 @@ impl Checked {
                 }
             }
             Rule::Elements(elements) => elements.name_used(inst, base, &mut sources),
+            Rule::AnyOfAll => {
+                // Halves that change places: the other ones stay, and count here as well.
+                (bits, kept) = (!0, 0);
+                sources = results.iter().map(|&place| Source { place, used: !0, shift: 0 }).collect();
+            }
             Rule::Pairs([low, high]) => {
                 let used = low.into_iter().zip(high).map(|(low, high)| low | high);
                 sources.iter_mut().zip(used).for_each(|(source, used)| (source.used, source.shift) = (used, 0));
@@ -353,7 +400,6 @@ impl Checked {
             kept,
             halves: if flag(Flags::DUAL) { halves(inst, pc) } else { Vec::new() },
             ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
-            shifts: shifts(base),
             quick: None,
             scope: coherence::scope(inst),
             marked: coherence::marks_stores(info.mode.target().generation()),
@@ -365,7 +411,7 @@ impl Checked {
     }
 
     /// An operation by itself, that touches nothing in flight.
-    pub(super) fn bare(pc: u64, sources: Vec<Source>, results: Vec<Place>, rule: Rule, shifts: bool) -> Checked {
+    pub(super) fn bare(pc: u64, sources: Vec<Source>, results: Vec<Place>, rule: Rule) -> Checked {
         Checked {
             pc,
             by_half: false,
@@ -390,7 +436,6 @@ impl Checked {
             kept: 0,
             halves: Vec::new(),
             ignores_exec: false,
-            shifts,
             quick: None,
             scope: Scope::Plain,
             marked: false,
@@ -411,10 +456,6 @@ fn relative(inst: &Inst) -> Option<(u16, Option<u16>)> {
         _ => None,
     };
     Some((unit(from)?, unit(other)))
-}
-
-pub(super) fn shifts(base: &str) -> bool {
-    ["_lshl_b", "_lshr_b", "_ashr_i", "shlrev", "shrrev"].iter().any(|part| base.contains(part))
 }
 
 /// The bits of a register that a load brings, where the hardware leaves the others alone.
@@ -449,56 +490,38 @@ fn is_ds_atomic(base: &str) -> bool {
         .any(|other| base.starts_with(other))
 }
 
-fn logic_of(name: &str) -> Option<(Logic, bool)> {
+/// The operation, and whether its second source and its result are inverted.
+fn logic_of(name: &str) -> Option<(Logic, bool, bool)> {
     Some(match name {
-        "and" | "nand" => (Logic::And, false),
-        "or" | "nor" => (Logic::Or, false),
-        "xor" | "xnor" => (Logic::Xor, false),
-        "andn2" => (Logic::And, true),
-        "orn2" => (Logic::Or, true),
+        "and" => (Logic::And, false, false),
+        "nand" => (Logic::And, false, true),
+        "or" => (Logic::Or, false, false),
+        "nor" => (Logic::Or, false, true),
+        "xor" => (Logic::Xor, false, false),
+        "xnor" => (Logic::Xor, false, true),
+        "andn2" | "and_not1" => (Logic::And, true, false),
+        "orn2" | "or_not1" => (Logic::Or, true, false),
         _ => return None,
     })
 }
 
-/// Rules of what moves bits by constants.
+/// Rules of what moves bits to places that the instruction says, or that its constants do.
 fn fixed(base: &str, constant: &dyn Fn(usize) -> Option<u32>) -> Option<Rule> {
-    let shift =
-        |way, width: u32, by: usize, value| Some(Rule::Shift { way, by: constant(by)? & (width - 1), width, value });
-    let scalar_field = |mask: u32, signed| {
-        let packed = constant(1)?;
-        Some(Rule::Field { from: packed & mask, width: (packed >> 16 & 0x7f).min(mask + 1), signed })
-    };
+    if let Some(placed) = Placed::of(base) {
+        let all = placed.places().iter().all(|&n| constant(n).is_some());
+        return Some(if all { placed.rule(|n| constant(n).unwrap_or(0)) } else { Rule::Placed(placed) });
+    }
     match base {
-        "v_lshlrev_b16" => shift(Way::Left, 16, 0, 1),
-        "v_lshrrev_b16" => shift(Way::Right, 16, 0, 1),
-        "v_ashrrev_i16" => shift(Way::Signed, 16, 0, 1),
-        "v_lshlrev_b32" => shift(Way::Left, 32, 0, 1),
-        "v_lshrrev_b32" => shift(Way::Right, 32, 0, 1),
-        "v_ashrrev_i32" => shift(Way::Signed, 32, 0, 1),
-        "v_lshlrev_b64" => shift(Way::Left, 64, 0, 1),
-        "v_lshrrev_b64" => shift(Way::Right, 64, 0, 1),
-        "v_ashrrev_i64" => shift(Way::Signed, 64, 0, 1),
-        "s_lshl_b32" => shift(Way::Left, 32, 1, 0),
-        "s_lshr_b32" => shift(Way::Right, 32, 1, 0),
-        "s_ashr_i32" => shift(Way::Signed, 32, 1, 0),
-        "s_lshl_b64" => shift(Way::Left, 64, 1, 0),
-        "s_lshr_b64" => shift(Way::Right, 64, 1, 0),
-        "s_ashr_i64" => shift(Way::Signed, 64, 1, 0),
-        "v_bfe_u32" | "v_bfe_i32" => {
-            Some(Rule::Field { from: constant(1)? & 31, width: constant(2)? & 31, signed: base == "v_bfe_i32" })
-        }
-        "s_bfe_u32" | "s_bfe_i32" => scalar_field(31, base == "s_bfe_i32"),
-        "s_bfe_u64" | "s_bfe_i64" => scalar_field(63, base == "s_bfe_i64"),
-        "s_sext_i32_i8" => Some(Rule::Field { from: 0, width: 8, signed: true }),
-        "s_sext_i32_i16" => Some(Rule::Field { from: 0, width: 16, signed: true }),
-        "v_alignbit_b32" => Some(Rule::Funnel(constant(2)? & 31)),
-        "v_alignbyte_b32" => Some(Rule::Funnel(8 * (constant(2)? & 3))),
-        "v_perm_b32" => Some(Rule::Bytes(constant(2)?)),
+        "s_sext_i32_i8" => Some(Rule::Field { from: 0, width: 8, signed: true, bits: 32 }),
+        "s_sext_i32_i16" => Some(Rule::Field { from: 0, width: 16, signed: true, bits: 32 }),
         "s_pack_ll_b32_b16" => Some(Rule::Bytes(0x0100_0504)),
         "s_pack_lh_b32_b16" => Some(Rule::Bytes(0x0302_0504)),
         "s_pack_hh_b32_b16" => Some(Rule::Bytes(0x0302_0706)),
         "s_pack_hl_b32_b16" => Some(Rule::Bytes(0x0100_0706)),
-        "v_lshl_or_b32" => Some(Rule::Beside(constant(1)? & 31)),
+        "s_lshl1_add_u32" => Some(Rule::Sum { by: 1, other: 1 }),
+        "s_lshl2_add_u32" => Some(Rule::Sum { by: 2, other: 1 }),
+        "s_lshl3_add_u32" => Some(Rule::Sum { by: 3, other: 1 }),
+        "s_lshl4_add_u32" => Some(Rule::Sum { by: 4, other: 1 }),
         "v_cvt_pk_u8_f32" => Some(Rule::Byte(constant(1)? & 3)),
         _ => None,
     }
@@ -519,7 +542,10 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
         Place::Constant(c) => Some(c),
         _ => None,
     };
-    if let Some(rule) = fixed(base, &constant).filter(|_| plain) {
+    // What a floating-point constant is in 16 or 64 bits is not known here.
+    let wide_or_narrow = base.ends_with("16") || base.ends_with("64");
+    let floats = wide_or_narrow && inst.operands().any(|(_, value)| matches!(value, Operand::Inline(240..)));
+    if let Some(rule) = fixed(base, &constant).filter(|_| plain && !floats) {
         return rule;
     }
     if info.flags.intersects(Flags::MFMA | Flags::WMMA) {
@@ -547,6 +573,9 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
         if let Some(pairs) = pairs(inst, base, sources) {
             return Rule::Pairs(pairs);
         }
+        if let Some(from) = words(inst, base, sources) {
+            return Rule::Words { moves: base == "v_pk_mov_b32", from };
+        }
         if let Some(within) = Within::of(base) {
             return Rule::Within(within);
         }
@@ -573,15 +602,18 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
             | "v_accvgpr_read_b32"
             | "v_accvgpr_write_b32"
             | "v_accvgpr_mov_b32"
-            | "v_pk_mov_b32"
                 if plain && sources.len() == 1 =>
             {
                 Rule::Move
             }
             "v_bfrev_b32" if plain => Rule::Reverse,
-            "v_and_b32" | "v_and_b16" if plain => Rule::Logic { op: Logic::And, invert: false },
-            "v_or_b32" | "v_or_b16" if plain => Rule::Logic { op: Logic::Or, invert: false },
-            "v_xor_b32" | "v_xnor_b32" | "v_xor_b16" if plain => Rule::Logic { op: Logic::Xor, invert: false },
+            "v_and_b32" | "v_and_b16" if plain && !floats => {
+                Rule::Logic { op: Logic::And, invert: false, negate: false }
+            }
+            "v_or_b32" | "v_or_b16" if plain && !floats => Rule::Logic { op: Logic::Or, invert: false, negate: false },
+            "v_xor_b32" | "v_xnor_b32" | "v_xor_b16" if plain && !floats => {
+                Rule::Logic { op: Logic::Xor, invert: false, negate: base == "v_xnor_b32" }
+            }
             "v_bfi_b32" => Rule::Table(FIRST & SECOND | !FIRST & THIRD),
             "v_and_or_b32" => Rule::Table(FIRST & SECOND | THIRD),
             "v_or3_b32" => Rule::Table(FIRST | SECOND | THIRD),
@@ -592,45 +624,55 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
                 let even = field(Field::Vsrc2Y) as u8 & !THIRD;
                 Rule::Table(even | even << 1)
             }
-            "v_swap_b32" | "v_swap_b16" | "v_swaprel_b32" => Rule::Defines,
+            "v_swap_b32" if results.len() == 2 => Rule::Swap,
+            "v_permlane16_swap_b32" | "v_permlane32_swap_b32" if results.len() == 2 => {
+                let select = field(Field::OpSel);
+                Rule::SwapGroups {
+                    by: if base == "v_permlane16_swap_b32" { 16 } else { 32 },
+                    fetches: select & 1 != 0,
+                    bound_zero: select & 2 != 0,
+                }
+            }
+            "v_swap_b16" => Rule::AnyOfAll,
+            "v_swaprel_b32" => Rule::Defines,
             _ if base.starts_with("v_div_fmas") || base.starts_with("v_div_scale") => Rule::Carry(mask),
+            _ if base.contains("_co_") && !plain => Rule::Carry(mask),
             _ if !plain || field(Field::Clamp) != 0 => Rule::Any,
             _ if base.contains("_co_") => Rule::Up(mask),
             "v_mad_u64_u32" | "v_mad_i64_i32" | "v_add_u32" | "v_sub_u32" | "v_subrev_u32" | "v_add3_u32"
-            | "v_mul_lo_u32" | "v_lshlrev_b32" | "v_lshlrev_b64" | "v_lshl_add_u32" | "v_add_lshl_u32"
-            | "v_mul_u32_u24" | "v_mad_u32_u24" | "v_mul_i32_i24" | "v_mad_i32_i24" | "v_lshl_or_b32" | "v_add_i32"
+            | "v_mul_lo_u32" | "v_mul_u32_u24" | "v_mad_u32_u24" | "v_mul_i32_i24" | "v_mad_i32_i24" | "v_add_i32"
             | "v_sub_i32" | "v_xad_u32" | "v_add_u16" | "v_sub_u16" | "v_subrev_u16" | "v_add_i16" | "v_sub_i16"
-            | "v_mul_lo_u16" | "v_mad_u16" | "v_mad_i16" | "v_mad_u32_u16" | "v_lshlrev_b16" => Rule::Up(None),
-            "v_lshrrev_b64" | "v_ashrrev_i64" | "v_lshrrev_b32" | "v_ashrrev_i32" | "v_lshrrev_b16"
-            | "v_ashrrev_i16" => Rule::Down,
+            | "v_mul_lo_u16" | "v_mad_u16" | "v_mad_i16" | "v_mad_u32_u16" => Rule::Up(None),
             _ => Rule::Any,
         };
     }
     let stem = base.strip_prefix("s_").unwrap_or(base);
-    if let Some(name) = stem.strip_suffix("_saveexec_b64").or_else(|| stem.strip_suffix("_saveexec_b32")) {
+    let width = stem.strip_suffix("_b64").or_else(|| stem.strip_suffix("_b32"));
+    if let Some(name) = width.and_then(|stem| stem.strip_suffix("_saveexec").or_else(|| stem.strip_suffix("_wrexec"))) {
         let (op, invert_source, invert_exec) = match name {
-            "andn1" => (Logic::And, true, false),
-            "orn1" => (Logic::Or, true, false),
+            "andn1" | "and_not0" => (Logic::And, true, false),
+            "orn1" | "or_not0" => (Logic::Or, true, false),
             name => match logic_of(name) {
-                Some((op, invert)) => (op, false, invert),
+                Some((op, invert, _)) => (op, false, invert),
                 None => return Rule::Any,
             },
         };
         return Rule::SaveExec { op, invert_source, invert_exec };
     }
-    if let Some((op, invert)) = stem.strip_suffix("_b64").or_else(|| stem.strip_suffix("_b32")).and_then(logic_of) {
-        return Rule::Logic { op, invert };
+    if let Some((op, invert, negate)) = width.and_then(logic_of).filter(|_| !floats) {
+        return Rule::Logic { op, invert, negate };
     }
     match base {
         "s_mov_b32" | "s_mov_b64" | "s_not_b32" | "s_not_b64" => Rule::Move,
         "s_cselect_b32" | "s_cselect_b64" => Rule::ScalarSelect,
+        "s_cmov_b32" | "s_cmov_b64" | "s_cmovk_i32" => Rule::ScalarKeep,
         "s_setpc_b64" | "s_swappc_b64" => Rule::Decides("a jump"),
         "s_setreg_b32" => Rule::Decides("a hardware register"),
         _ if base.starts_with("s_cmp") || base.starts_with("s_bitcmp") => Rule::Decides("a condition"),
-        "s_cbranch_vccz" | "s_cbranch_vccnz" => Rule::Decides("a branch"),
-        "s_add_u32" | "s_add_i32" | "s_addc_u32" | "s_sub_u32" | "s_sub_i32" | "s_subb_u32" | "s_mul_i32"
-        | "s_lshl_b32" | "s_lshl_b64" => Rule::Up(None),
-        "s_lshr_b32" | "s_lshr_b64" | "s_ashr_i32" | "s_ashr_i64" => Rule::Down,
+        "s_cbranch_vccz" | "s_cbranch_vccnz" | "s_cbranch_scc0" | "s_cbranch_scc1" => Rule::Decides("a branch"),
+        "s_add_u32" | "s_add_i32" | "s_addc_u32" | "s_sub_u32" | "s_sub_i32" | "s_subb_u32" | "s_mul_i32" => {
+            Rule::Up(None)
+        }
         _ if info.operands.is_empty() => Rule::Defines,
         _ => Rule::Any,
     }

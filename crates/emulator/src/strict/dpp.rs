@@ -29,17 +29,28 @@ impl Dpp {
         })
     }
 
-    /// Lanes without a source are written all the same.
-    pub fn bound_zero(self) -> bool {
-        matches!(self, Dpp::Rows { bound_zero: true, .. } | Dpp::Eight(_))
+    /// Whether a lane keeps what it has: one that a mask leaves out, and one without a source unless zero stands in for it.
+    pub fn keeps(self, lane: usize, has_source: bool) -> bool {
+        match self {
+            Dpp::Rows { bound_zero, .. } => !self.is_enabled(lane) || !has_source && !bound_zero,
+            Dpp::Eight(_) => false,
+        }
+    }
+
+    fn is_enabled(self, lane: usize) -> bool {
+        match self {
+            Dpp::Rows { row_mask, bank_mask, .. } => {
+                row_mask >> (lane / 16) & 1 != 0 && bank_mask >> (lane % 16 / 4) & 1 != 0
+            }
+            Dpp::Eight(_) => true,
+        }
     }
 
     /// What a lane reads.
     pub fn source(self, lane: usize, exec: u64) -> Option<usize> {
         match self {
-            Dpp::Rows { ctrl, row_mask, bank_mask, fetches, .. } => {
-                let enabled = row_mask >> (lane / 16) & 1 != 0 && bank_mask >> (lane % 16 / 4) & 1 != 0;
-                dpp_source(ctrl, lane).filter(|&from| enabled && (fetches || exec >> from & 1 != 0))
+            Dpp::Rows { ctrl, fetches, .. } => {
+                dpp_source(ctrl, lane).filter(|&from| self.is_enabled(lane) && (fetches || exec >> from & 1 != 0))
             }
             Dpp::Eight(lanes) => Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize),
         }

@@ -3,7 +3,7 @@
 use luthier_isa::op::canonical_name;
 use luthier_isa::{Field, Inst, Operand, OperandInfo};
 
-use super::checked::{Checked, Place, Rule, Source, place, rule, shifts};
+use super::checked::{Checked, Place, Rule, Source, place, rule};
 
 /// In an order in which the first changes nothing that the second reads.
 pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
@@ -23,9 +23,15 @@ pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
                 sources.push(Source { place: at, used: !0, shift: 0 });
             }
         }
-        let mask = (base == "v_cndmask_b32").then_some(crate::wave::scalar::VCC);
+        // The mask is VCC, or named last.
+        let named = sources.get(2).and_then(|source| match source.place {
+            Place::Scalars(code, _) if base == "v_cndmask_b32" => Some(code),
+            _ => None,
+        });
+        sources.truncate(if named.is_some() { 2 } else { usize::MAX });
+        let mask = (base == "v_cndmask_b32").then_some(named.unwrap_or(crate::wave::scalar::VCC));
         let rule = rule(inst, base, &sources, &results, mask);
-        Checked::bare(pc, sources, results, rule, shifts(base))
+        Checked::bare(pc, sources, results, rule)
     };
     let (x, y) = (one(first, &operands[..split]), one(second, &operands[split..]));
     let feeds = |from: &Checked, to: &Checked| {
@@ -43,7 +49,6 @@ pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
                 join(&x.sources, &y.sources),
                 [&x.results[..], &y.results[..]].concat(),
                 Rule::AnyOfAll,
-                false,
             )]
         }
     }

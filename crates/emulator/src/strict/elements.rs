@@ -184,13 +184,12 @@ impl Shadow {
         };
         for lane in lanes(exec) {
             if let (Some(moved), Some(dpp)) = (&moved, inst.dpp)
-                && moved[lane].is_none()
-                && !dpp.bound_zero()
+                && dpp.keeps(lane, moved[lane].is_some())
             {
                 continue;
             }
             let word = |n: usize, k: usize| match (inst.sources.get(n), &moved) {
-                (Some(source), Some(moved)) if n == 0 && k == 0 => source.bits(moved[lane].unwrap_or(0)),
+                (Some(source), Some(moved)) if n == 0 && k < 2 => source.bits(moved[lane].map_or(0, |words| words[k])),
                 (Some(source), _) if k < source.place.words().into() => {
                     source.bits(self.word(source.place, k as u8, lane))
                 }

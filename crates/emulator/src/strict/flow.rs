@@ -28,9 +28,12 @@ pub(super) fn up(undefined: u64) -> u64 {
     undefined | undefined.wrapping_neg()
 }
 
-/// Undefined bits spread to all below the highest.
-pub(super) fn down(undefined: u64) -> u64 {
-    if undefined == 0 { 0 } else { !0 >> undefined.leading_zeros() }
+fn combine(op: Logic, a: u64, b: u64) -> u64 {
+    match op {
+        Logic::And => a & b,
+        Logic::Or => a | b,
+        Logic::Xor => a ^ b,
+    }
 }
 
 fn name(inst: &Checked, place: Place) -> String {
@@ -120,6 +123,28 @@ impl Shadow {
                 let undefined = self.word(from.place, 0, lane);
                 inst.results.iter().for_each(|&r| self.set(r, 0, 0, undefined));
             }
+            Rule::Swap => {
+                let [a, b] = inst.results[..] else { return };
+                for lane in lanes(exec) {
+                    let (old, new) = (self.word(a, 0, lane), self.word(b, 0, lane));
+                    self.set(a, 0, lane, new);
+                    self.set(b, 0, lane, old);
+                }
+            }
+            Rule::SwapGroups { by, fetches, bound_zero } => {
+                let [a, b] = inst.results[..] else { return };
+                let by = usize::from(by);
+                let before = [a, b].map(|place| std::array::from_fn::<u32, 64, _>(|lane| self.word(place, 0, lane)));
+                for (to, from, place, other) in lanes(exec)
+                    .map(|to| if to & by == 0 { (to, to + by, b, before[0]) } else { (to, to - by, a, before[1]) })
+                {
+                    if exec >> from & 1 != 0 || fetches {
+                        self.set(place, 0, to, other[from & 63]);
+                    } else if bound_zero {
+                        self.set(place, 0, to, 0);
+                    }
+                }
+            }
             Rule::WriteLane => {
                 let [written, select] = &inst.sources[..] else { return };
                 self.demand(inst, select, !0, "a lane", log);
@@ -172,7 +197,12 @@ impl Shadow {
     #[inline]
     fn only_defines(&self, inst: &Checked, exec: u64, all: u64) -> bool {
         let data = match inst.rule {
-            Rule::WriteLane | Rule::Permlane { .. } | Rule::Memory { keeps_half: Some(_), .. } => return false,
+            Rule::WriteLane
+            | Rule::Permlane { .. }
+            | Rule::ScalarKeep
+            | Rule::Permlane64
+            | Rule::SwapGroups { .. }
+            | Rule::Memory { keeps_half: Some(_), .. } => return false,
             Rule::Memory { data_matters: true, .. } => &inst.data[..],
             _ => &[],
         };
@@ -204,6 +234,9 @@ impl Shadow {
     fn define_results(&mut self, inst: &Checked, mask: u64) {
         if inst.kept != 0 {
             for &result in &inst.results {
+                if let Place::Scalars(code, 1) = result {
+                    self.scalars[usize::from(code)] &= if result == Place::SCC { 0 } else { inst.kept };
+                }
                 let some = match result {
                     Place::Rows(row, words) => self.undefined_lanes(row, words.into()) & mask,
                     _ => 0,
@@ -231,17 +264,22 @@ impl Shadow {
         let source = |k: usize| inst.sources.get(k).map_or((0, 0), |s| self.scalar_source(w, s));
         let ((a, ua), (b, ub)) = (source(0), source(1));
         let undefined = match inst.rule {
-            Rule::Logic { op, invert } => logic(op, a, ua, if invert { !b } else { b }, ub),
+            Rule::Logic { op, invert, .. } => logic(op, a, ua, if invert { !b } else { b }, ub),
             Rule::Move => ua,
-            // An undefined shift amount is no matter of places.
-            Rule::Up(_) | Rule::Down if ub != 0 && inst.sources.len() == 2 && inst.shifts => !0,
             Rule::Up(_) => up(ua | ub),
-            Rule::Down => down(ua),
-            Rule::ScalarSelect => {
-                if w.scc() {
-                    ua
-                } else {
-                    ub
+            Rule::Placed(placed) if placed.places().iter().all(|&n| source(n).1 == 0) => {
+                moved(&placed.rule(|n| source(n).0 as u32), |n| source(n).1).unwrap_or(!0)
+            }
+            Rule::ScalarSelect if self.scalars[usize::from(scalar::SCC)] != 0 => ua | ub | (a ^ b),
+            Rule::ScalarSelect if w.scc() => ua,
+            Rule::ScalarSelect => ub,
+            Rule::ScalarKeep => {
+                let Some(&place) = inst.results.first() else { return };
+                let (old, before) = self.scalar_source(w, &Source { place, used: !0, shift: 0 });
+                match w.scc() {
+                    _ if self.scalars[usize::from(scalar::SCC)] != 0 => ua | before | (a ^ old),
+                    true => ua,
+                    false => before,
                 }
             }
             ref rule => match moved(rule, |n| source(n).1) {
@@ -250,8 +288,25 @@ impl Shadow {
                 None => 0,
             },
         };
+        let undefined = match inst.results.first() {
+            Some(&first @ Place::Scalars(_, 1)) if inst.kept != 0 => {
+                u64::from(self.word(first, 0, 0) & inst.kept) | undefined & u64::from(inst.written)
+            }
+            _ => undefined,
+        };
+        // It says that the result is not zero, or is what carries out of it.
+        let decided = match inst.rule {
+            Rule::Logic { op, invert, negate } => {
+                let value = combine(op, a, if invert { !b } else { b });
+                let wide = inst.results.first().is_some_and(|result| result.words() > 1);
+                let bits = if wide { !0 } else { 0xffff_ffff };
+                (if negate { !value } else { value }) & !undefined & bits != 0
+            }
+            _ => false,
+        };
         for &result in &inst.results {
             match result {
+                Place::SCC => self.set(result, 0, 0, u32::from(undefined != 0 && !decided)),
                 Place::Scalars(scalar::EXEC, words) => {
                     demand_exec(if words == 1 { undefined & 0xffff_ffff } else { undefined }, log)
                 }
@@ -276,8 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_carry_upwards_and_right_shifts_bring_down() {
+    fn sums_carry_upwards() {
         assert_eq!([up(0), up(0b100), up(!0)], [0, !0b11, !0]);
-        assert_eq!([down(0), down(0b100), down(!0)], [0, 0b111, !0]);
     }
 }

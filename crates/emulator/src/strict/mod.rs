@@ -22,11 +22,14 @@ mod dpp;
 mod dual;
 mod elements;
 pub mod engine;
+#[cfg(test)]
+mod fills;
 mod flow;
 mod group;
 pub mod memory;
 mod order;
 mod parts;
+mod placed;
 mod quick;
 pub mod race;
 mod runs;

@@ -4,6 +4,7 @@ use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Par
 
 use super::checked::{Place, Source};
 use super::elements;
+use super::placed::Placed;
 use crate::lower::target_is_half;
 
 const LOW: u32 = 0xffff;
@@ -89,8 +90,14 @@ pub(super) fn stored(base: &str) -> u32 {
 }
 
 fn half_bits(base: &str, ty: DataType, position: usize) -> u32 {
+    if base == "s_cvt_hi_f32_f16" {
+        return HIGH;
+    }
     // What these add to a product of halves is whole.
-    if position == 2 && matches!(base, "v_mad_u32_u16" | "v_mad_i32_i16" | "v_sad_u16") || base.starts_with("s_pack_") {
+    if position == 2 && matches!(base, "v_mad_u32_u16" | "v_mad_i32_i16")
+        || base == "v_sad_u16"
+        || base.starts_with("s_pack_")
+    {
         return !0;
     }
     let by_name = base.ends_with("_f16") || base.ends_with("_u16") || base.ends_with("_i16") || base.ends_with("_b16");
@@ -100,6 +107,11 @@ fn half_bits(base: &str, ty: DataType, position: usize) -> u32 {
     } else {
         !0
     }
+}
+
+/// Whether one operand says how far the other is shifted.
+fn shifts(base: &str) -> bool {
+    matches!(Placed::of(base), Some(Placed::Shift { .. }))
 }
 
 /// The bits of a source, its lowest at 0, that an operation takes for what it does.
@@ -115,12 +127,14 @@ fn taken(base: &str, position: usize) -> u32 {
         ("v_cvt_f32_ubyte2", 0) => 0xff_0000,
         ("v_cvt_f32_ubyte3", 0) => 0xff00_0000,
         ("v_cvt_off_f32_i4", 0) => 0xf,
+        ("s_bfe_u32" | "s_bfe_i32", 1) => 0x7f_001f,
+        ("s_bfe_u64" | "s_bfe_i64", 1) => 0x7f_003f,
         ("v_bfe_u32" | "v_bfe_i32", 1 | 2) | ("v_alignbit_b32" | "v_add_lshl_u32", 2) => 31,
         ("v_lshl_or_b32" | "v_lshl_add_u32", 1) | ("v_bfm_b32" | "s_bfm_b32", _) => 31,
         ("v_alignbyte_b32", 2) => 3,
         _ if (base.ends_with("_u24") || base.ends_with("_i24")) && position < 2 => 0xff_ffff,
-        _ if base.starts_with("v_") && base.contains("rev_") && super::checked::shifts(base) && position == 0 => amount,
-        _ if base.starts_with("s_") && super::checked::shifts(base) && position == 1 => amount,
+        _ if base.starts_with("v_") && base.contains("rev_") && shifts(base) && position == 0 => amount,
+        _ if base.starts_with("s_") && shifts(base) && position == 1 => amount,
         _ => !0,
     }
 }
@@ -134,6 +148,10 @@ pub(super) fn written(inst: &Inst, base: &str, part: Part) -> (u32, u32) {
         Part::Whole => {}
     }
     let whole = (!0, 0);
+    // Floating point on scalars leaves the upper half alone.
+    if (base.starts_with("s_") && target_is_half(base) || base.starts_with("v_s_")) && !base.starts_with("s_cmp") {
+        return if target_is_half(base) { (LOW, HIGH) } else { whole };
+    }
     if !info.flags.contains(Flags::VALU) || base.starts_with("v_cmp") || base.contains("lane") {
         return whole;
     }
@@ -155,7 +173,8 @@ pub(super) fn written(inst: &Inst, base: &str, part: Part) -> (u32, u32) {
         "v_mad_mixhi_f16" | "v_fma_mixhi_f16" | "v_fma_mixhi_bf16" => return (HIGH, LOW),
         _ => {}
     }
-    if !target_is_half(base) {
+    let keeps_high = crate::valu::lookup(base).is_some_and(|valu| valu.keep_high);
+    if !target_is_half(base) && !keeps_high {
         return whole;
     }
     let high = info.format.plain() == Format::Vop3a && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
@@ -163,6 +182,7 @@ pub(super) fn written(inst: &Inst, base: &str, part: Part) -> (u32, u32) {
         _ if high => (HIGH, LOW),
         // From RDNA1 on the other half is left alone.
         Generation::Gfx10 => (LOW, HIGH),
+        _ if keeps_high => (LOW, HIGH),
         _ => whole,
     }
 }
@@ -189,4 +209,24 @@ pub(super) fn pairs(inst: &Inst, base: &str, sources: &[Source]) -> Option<[[u32
     let (low, high) = (inst.field(Field::OpSel).unwrap_or(0), inst.field(Field::OpSelHi).unwrap_or(0));
     let half = |bits: u32, n: usize| if bits >> n & 1 != 0 { HIGH } else { LOW };
     Some([of(&|n| half(low, n)), of(&|n| half(high, n))])
+}
+
+/// Of a packed operation of f32 or a move of two words: the word of each source that the lower and the upper word of the
+/// result are made of; 2 for none.
+pub(super) fn words(inst: &Inst, base: &str, sources: &[Source]) -> Option<[[u8; 3]; 2]> {
+    let moves = base == "v_pk_mov_b32";
+    if !moves && !matches!(base, "v_pk_fma_f32" | "v_pk_mul_f32" | "v_pk_add_f32") {
+        return None;
+    }
+    let (low, high) = (inst.field(Field::OpSel)?, inst.field(Field::OpSelHi)?);
+    let from = |result: usize, selects: u32| {
+        std::array::from_fn(|n| match sources.get(n) {
+            Some(_) if moves && n != result => 2,
+            // The word that is read is the only one that is named.
+            Some(source) if source.place.words() < 2 => 0,
+            Some(_) => (selects >> n & 1) as u8,
+            None => 2,
+        })
+    };
+    Some([from(0, low), from(1, if moves { low } else { high })])
 }

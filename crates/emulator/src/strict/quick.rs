@@ -36,7 +36,12 @@ impl Quick {
     /// to be defined as well.
     pub fn of(inst: &Checked) -> Option<Quick> {
         let data = match inst.rule {
-            Rule::WriteLane | Rule::Permlane { .. } | Rule::Memory { keeps_half: Some(_), .. } => return None,
+            Rule::WriteLane
+            | Rule::Permlane { .. }
+            | Rule::ScalarKeep
+            | Rule::Permlane64
+            | Rule::SwapGroups { .. }
+            | Rule::Memory { keeps_half: Some(_), .. } => return None,
             Rule::Memory { data_matters: true, .. } => &inst.data[..],
             _ => &[],
         };

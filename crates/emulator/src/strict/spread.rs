@@ -2,7 +2,7 @@
 
 use super::Log;
 use super::checked::{Checked, Place, Rule, Source, Way};
-use super::flow::{demand_exec, down, logic, up};
+use super::flow::{demand_exec, logic, up};
 use super::shadow::{Shadow, value};
 use crate::mem::lanes;
 use crate::wave::{Wave, scalar};
@@ -25,7 +25,7 @@ struct Outcome {
 }
 
 /// What DPP brings to each lane from the first source; `None` where it brings nothing.
-pub(super) type Moved = Option<[Option<u32>; 64]>;
+pub(super) type Moved = Option<[Option<[u32; 2]>; 64]>;
 
 impl Inputs {
     fn wide(&self, source: usize) -> u64 {
@@ -38,17 +38,17 @@ impl Inputs {
         let split = |wide: u64| [wide as u32, (wide >> 32) as u32];
         let any = self.any || self.carried;
         let words = match inst.rule {
-            Rule::Up(_) if inst.shifts && self.words[0][0] != 0 => all(true),
             Rule::Up(_) => {
                 let read = (0..inst.sources.len().min(4)).fold(u64::from(self.carried), |read, n| read | self.wide(n));
                 split(up(read))
             }
-            // The value shifted is the second source.
-            Rule::Down if self.words[0][0] != 0 => all(true),
-            Rule::Down => split(down(self.wide(1))),
             Rule::Move => self.words[0],
             Rule::Reverse => [self.words[0][0].reverse_bits(); 2],
-            Rule::Beside(by) => [self.words[0][0] << by | self.words[2][0]; 2],
+            Rule::Words { moves, from } => from.map(|from| {
+                let word = |(n, k): (usize, u8)| self.words[n].get(usize::from(k)).copied().unwrap_or(0);
+                let bits = (0..).zip(from).fold(0, |bits, read| bits | word(read));
+                if moves || bits == 0 { bits } else { !0 }
+            }),
             Rule::Byte(byte) => {
                 let mask = 0xff << (8 * byte);
                 [self.words[2][0] & !mask | if self.words[0][0] != 0 { mask } else { 0 }; 2]
@@ -89,17 +89,26 @@ fn by_table(table: u8, sources: [(u64, u64); 3]) -> u64 {
     may_be(false) & may_be(true)
 }
 
-/// Where an instruction takes bits by constants: the undefined bits of what it makes of sources with these.
+/// Where it is known which bits an instruction takes: the undefined bits of what it makes of sources with these.
 pub(super) fn moved(rule: &Rule, source: impl Fn(usize) -> u64) -> Option<u64> {
     let extend = |bits: u64, width: u32| (bits << (64 - width)) as i64 >> (64 - width);
     Some(match *rule {
-        Rule::Shift { way: Way::Left, by, value, .. } => source(value) << by,
-        Rule::Shift { way: Way::Right, by, value, .. } => source(value) >> by,
-        Rule::Shift { way: Way::Signed, by, value, width } => (extend(source(value), width) >> by) as u64,
+        Rule::Shift { way, by, value, width } => {
+            let bits = match way {
+                Way::Left => source(value) << by,
+                Way::Right => source(value) >> by,
+                Way::Signed => (extend(source(value), width) >> by) as u64,
+            };
+            bits & (!0 >> (64 - width))
+        }
+        Rule::Beside(by) => source(0) << by | source(2),
+        Rule::Sum { by, other } => up(source(0) << by | source(other)),
+        Rule::SumShifted(by) => up(source(0) | source(1)) << by,
         Rule::Field { width: 0, .. } => 0,
-        Rule::Field { from, width, signed } => {
-            let bits = source(0) >> from & (!0 >> (64 - width));
-            if signed { extend(bits, width) as u64 } else { bits }
+        Rule::Field { from, width, signed: false, .. } => source(0) >> from & (!0 >> (64 - width)),
+        // The sign comes down from above where a field goes beyond the source.
+        Rule::Field { from, width, signed: true, bits } => {
+            extend((extend(source(0), bits) >> from) as u64, width) as u64
         }
         Rule::Funnel(by) => (source(0) << 32 | source(1) & 0xffff_ffff) >> by,
         Rule::Bytes(selector) => (0..4).fold(0, |bits, k| {
@@ -131,9 +140,11 @@ impl Shadow {
         };
         let mask_result = inst.results.iter().copied().find(|r| matches!(r, Place::Scalars(..)));
         if let Some(Place::Scalars(code, words)) = mask_result {
-            if code == scalar::EXEC {
+            // GCN5's v_cmpx write another mask as well.
+            if code == scalar::EXEC || inst.changes_exec {
                 demand_exec(mask, log);
-            } else {
+            }
+            if code != scalar::EXEC {
                 self.set_scalars(code, words, mask);
             }
         }
@@ -141,7 +152,7 @@ impl Shadow {
 
     /// What every active lane reads, if that is the same, and the values in the lanes do not matter.
     fn common_inputs(&self, inst: &Checked, exec: u64) -> Option<Inputs> {
-        if matches!(inst.rule, Rule::Logic { .. } | Rule::VectorSelect(_) | Rule::Table(_))
+        if matches!(inst.rule, Rule::Logic { .. } | Rule::VectorSelect(_) | Rule::Table(_) | Rule::Placed(_))
             || inst.dpp.is_some()
             || inst.written != !0
             || inst.sources.len() > 4
@@ -170,16 +181,15 @@ impl Shadow {
 
     /// Gives the lanes whose bit of a lane mask is undefined.
     fn lane_by_lane(&mut self, w: &Wave, inst: &Checked, target: Place, exec: u64) -> u64 {
-        let moved = self.moved_source(inst, exec);
+        let brought = self.moved_source(inst, exec);
         let mut mask = 0;
         for lane in lanes(exec) {
-            if let (Some(moved), Some(dpp)) = (&moved, inst.dpp)
-                && moved[lane].is_none()
-                && !dpp.bound_zero()
+            if let (Some(brought), Some(dpp)) = (&brought, inst.dpp)
+                && dpp.keeps(lane, brought[lane].is_some())
             {
                 continue;
             }
-            let inputs = self.lane_inputs(inst, &moved, lane);
+            let inputs = self.lane_inputs(inst, &brought, lane);
             let mut outcome = inputs.outcome(inst);
             let [a, b] = [inputs.words[0][0], inputs.words[1][0]];
             let known = |n: usize| {
@@ -195,10 +205,20 @@ impl Shadow {
                     let source = |n: usize| if n < inst.sources.len() { known(n) } else { (0, 0) };
                     outcome.words = [by_table(table, [0, 1, 2].map(source)) as u32; 2];
                 }
+                // What DPP brings is at home in another lane.
+                Rule::Placed(placed)
+                    if placed.places().iter().all(|&n| inputs.words[n] == [0; 2] && (n != 0 || inst.dpp.is_none())) =>
+                {
+                    let bits = moved(&placed.rule(|n| known(n).0 as u32), |n| inputs.wide(n)).unwrap_or(!0);
+                    outcome.words = [bits as u32, (bits >> 32) as u32];
+                }
                 Rule::VectorSelect(code) => {
                     let second = w.s64(code) >> lane & 1 != 0;
+                    // Modifiers may change the signs.
+                    let apart = |x: u64, y: u64| (x ^ y) as u32 | 0x8000_8000;
                     let chosen = match () {
-                        () if self.scalar64(code) >> lane & 1 != 0 => a | b,
+                        () if self.scalar64(code) >> lane & 1 != 0 && inst.dpp.is_some() => !0,
+                        () if self.scalar64(code) >> lane & 1 != 0 => a | b | apart(known(0).0, known(1).0),
                         () if second => b,
                         () => a,
                     };
@@ -223,7 +243,7 @@ impl Shadow {
         for (n, source) in inst.sources.iter().enumerate() {
             for k in 0..source.place.words() {
                 let word = match moved {
-                    Some(moved) if n == 0 && k == 0 => moved[lane].unwrap_or(0),
+                    Some(moved) if n == 0 && k < 2 => moved[lane].map_or(0, |words| words[usize::from(k)]),
                     _ => self.word(source.place, k, lane),
                 };
                 inputs.any |= word & source.used != 0;
@@ -251,6 +271,9 @@ impl Shadow {
     pub(super) fn moved_source(&self, inst: &Checked, exec: u64) -> Moved {
         let dpp = inst.dpp?;
         let source = inst.sources.first()?;
-        Some(std::array::from_fn(|lane| Some(self.word(source.place, 0, dpp.source(lane, exec)?))))
+        Some(std::array::from_fn(|lane| {
+            let from = dpp.source(lane, exec)?;
+            Some([0, 1].map(|k| self.word(source.place, k, from)))
+        }))
     }
 }
