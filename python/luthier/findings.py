@@ -31,7 +31,8 @@ def finding_text(finding: dict[str, Any]) -> str:
     at = f", address {finding['address']:#x}" if finding["address"] is not None else ""
     other = finding["other"]
     if other is not None:
-        which = "the first one is" if finding["kind"] == "hazard" else f"the other is wave {other['wave']}"
+        names = {"hazard": "the first one is", "undefined-lds": f"it was read by wave {other['wave']}"}
+        which = names.get(finding["kind"], f"the other is wave {other['wave']}")
         at += f"; {which} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
     if finding.get("place"):
         at += f", {finding['place']}" if finding["address"] is not None else ""

@@ -14,7 +14,7 @@ _NEAR = 1 << 16
 _NULL = 1 << 12
 #: What LDS has fewer bytes than, and below which nothing is allocated.
 _LOWEST = 1 << 20
-_IN_LDS = ("lds-race", "lds-bounds", "undefined-lds")
+_IN_LDS = ("lds-race", "lds-bounds", "undefined-lds", "undefined-lds-read")
 
 
 def place_of(address: int, places: Sequence[Place]) -> str | None:

@@ -54,6 +54,12 @@ KERNEL apart(unsigned *out, unsigned bad) {
         out[lane] = 3;
     }
 }
+KERNEL unread(unsigned *out, unsigned bad) {
+    static __attribute__((shared)) volatile unsigned words[512];
+    words[lane] = lane;
+    (void)words[lane + (bad ? 256 : 0)];
+    out[lane] = 1;
+}
 KERNEL forever(volatile unsigned *out, unsigned bad) {
     do
         out[lane] = 1;
@@ -68,9 +74,10 @@ WRONG = {
     "bytes": (2, "lds-race"),
     "divergence": (1, "barrier-divergence"),
     "apart": (1, "barrier-place"),
+    "unread": (1, "undefined-lds-read"),
 }
 # Looked for only if asked for.
-UNUSUAL = {"barrier-place"}
+UNUSUAL = {"barrier-place", "undefined-lds-read"}
 
 
 def _compile(folder, target: str, wave: int):

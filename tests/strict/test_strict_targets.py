@@ -107,3 +107,12 @@ def test_what_is_broken_is_found(broken, kernel, good, bad, kind):
 
     assert kinds(good) == set()
     assert kind in kinds(bad)
+
+
+def test_undefined_lds_names_the_read_and_its_line(broken):
+    args = [np.zeros(128, np.uint32), np.uint32(128)]
+    found = broken.run("undefined_lds", grid=128, block=128, args=args, strict=True).findings
+    (finding,) = [f for f in found if f["kind"] == "undefined-lds" and f["text"].split()[0].split("_")[1] == "store"]
+    read = finding["other"]
+    assert finding["address"] == 4 * 128 and read["text"].split("_")[1] in ("read", "load"), finding
+    assert {frame["line"] for frame in read["source"]} == {frame["line"] for frame in finding["source"]} == {13}

@@ -9,7 +9,7 @@ pub enum FindingKind {
     OutOfBounds,
     /// A register that was never written.
     UndefinedRegister,
-    /// LDS that was never written.
+    /// A value of LDS that was never written decides something.
     UndefinedLds,
     /// A register that a load in flight may still write.
     MissingWait,
@@ -33,26 +33,29 @@ pub enum FindingKind {
     BufferRange,
     /// LDS beyond the workgroup's, where reads give zeros and writes are dropped.
     LdsBounds,
+    /// A read of LDS that was never written, whatever becomes of it.
+    UndefinedLdsRead,
 }
 
 bitflags::bitflags! {
     /// Kinds of findings, as a set.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub struct Kinds: u16 {
+    pub struct Kinds: u32 {
         const ALL = (1 << FindingKind::ALL.len()) - 1;
         /// What is looked for unless somebody says: not what programs may well mean to do.
-        const USUAL = Self::ALL.bits() & !(1 << FindingKind::BarrierPlace as u16);
+        const USUAL =
+            Self::ALL.bits() & !(1 << FindingKind::BarrierPlace as u32 | 1 << FindingKind::UndefinedLdsRead as u32);
     }
 }
 
 impl From<FindingKind> for Kinds {
     fn from(kind: FindingKind) -> Kinds {
-        Kinds::from_bits_retain(1 << kind as u16)
+        Kinds::from_bits_retain(1 << kind as u32)
     }
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 14] = [
+    pub const ALL: [FindingKind; 15] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -67,6 +70,7 @@ impl FindingKind {
         FindingKind::MemoryRace,
         FindingKind::BufferRange,
         FindingKind::LdsBounds,
+        FindingKind::UndefinedLdsRead,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -89,6 +93,7 @@ impl FindingKind {
             FindingKind::BufferRange => "buffer-range",
             FindingKind::MemoryRace => "memory-race",
             FindingKind::LdsBounds => "lds-bounds",
+            FindingKind::UndefinedLdsRead => "undefined-lds-read",
         }
     }
 }
@@ -152,7 +157,7 @@ pub struct Finding {
     pub message: String,
     /// In which lanes besides.
     pub extent: Extent,
-    /// Of a race: who else has a part in it. Of a hazard: the first of the instructions.
+    /// Of a race: who else has a part in it. Of a hazard: the first of the instructions. Of undefined LDS: the read.
     pub other: Option<OtherParty>,
     /// In an instrumented code object: where the instruction is in the original.
     pub original_pc: Option<u64>,

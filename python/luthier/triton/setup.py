@@ -20,7 +20,7 @@ _WHAT = ("warn", "raise", "keep")
 #: What puts everything back as it was.
 _undo: list[Callable[[], None]] = []
 
-_USUAL = [kind for kind in _core.finding_kinds() if kind not in ("barrier-place", "memory-race")]
+_USUAL = [kind for kind in _core.finding_kinds(usual=True) if kind != "memory-race"]
 
 
 def install(target: str, *, strict: Strict = False, findings: str = "warn", schedule: str | None = None) -> None:

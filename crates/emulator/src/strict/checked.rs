@@ -1,5 +1,6 @@
 //! What the checks need to know of an instruction, worked out when its block is translated.
 
+use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{Access, Field, Flags, Format, Generation, Inst, Operand, Reg};
 
 use super::counters::{counters, most, order, wait};
@@ -341,6 +342,10 @@ impl Checked {
         }
         if info.base.starts_with("v_div_fmas") {
             mask = Some(crate::wave::scalar::VCC);
+        }
+        if matches!(info.op(), IsaOp::SCbranchVccz | IsaOp::SCbranchVccnz) {
+            let words = if info.mode.wave().lanes() > 32 { 2 } else { 1 };
+            sources.push(Source { place: Place::Scalars(crate::wave::scalar::VCC, words), used: !0, shift: 0 });
         }
         // Behind all others, which rules number, and of which DPP moves the first.
         sources.append(&mut accumulators);

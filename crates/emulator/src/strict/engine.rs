@@ -163,9 +163,8 @@ impl Strict {
         if let Some(byte) = group.unwritten(at, len) {
             let message = format!("a read of LDS at {byte:#x}, which nothing has written");
             self.log.report(FindingKind::UndefinedLds, lane, Some(byte.into()), message);
-        } else if (at..at + len).any(|byte| group.undefined(byte, 1) != 0) {
-            let message = "what memory gets from LDS is undefined: nothing has written it".to_string();
-            self.log.report(FindingKind::UndefinedRegister, lane, to, message);
+        } else if let Some(byte) = (at..at + len).find(|&byte| group.undefined(byte, 1, false) != 0) {
+            self.log.undefined("what memory gets from LDS", [(lane, to, group.origin(byte))].into_iter());
         }
     }
 

@@ -47,25 +47,37 @@ fn name(inst: &Checked, place: Place) -> String {
     }
 }
 
-/// Undefined bits decide which lanes are active.
-pub(super) fn demand_exec(undefined: u64, log: &mut Log) {
-    if undefined != 0 {
-        let message = "undefined bits decide which lanes are active".to_string();
-        log.report(FindingKind::UndefinedRegister, Some(undefined.trailing_zeros()), None, message);
-        log.report_more(FindingKind::UndefinedRegister, lanes(undefined).skip(1).map(|lane| (lane as u32, None)));
-    }
-}
-
 impl Shadow {
     /// Reports a source that is undefined in a lane of the mask.
     fn demand(&self, inst: &Checked, source: &Source, mask: u64, what: &str, log: &mut Log) {
-        if let Some(lane) = self.first_undefined(source, mask) {
-            let vector = matches!(source.place, Place::Rows(..));
-            let message = format!(
-                "{} decides {what}, and its value is undefined: nothing has written it",
-                name(inst, source.place)
-            );
-            log.report(FindingKind::UndefinedRegister, vector.then_some(lane as u32), None, message);
+        let Some(first) = self.first_undefined(source, mask) else { return };
+        let vector = matches!(source.place, Place::Rows(..));
+        let found = |lane: usize| (vector.then_some(lane as u32), None, self.origin(source, lane));
+        // The first lane of each kind.
+        let other = lanes(if vector && !self.origins.is_empty() { mask & (!1 << first) } else { 0 })
+            .filter(|&lane| self.undefined(source, lane))
+            .find(|&lane| self.origin(source, lane).is_some() != self.origin(source, first).is_some());
+        let what = format!("{} decides {what}, and its value", name(inst, source.place));
+        log.undefined(&what, [first].into_iter().chain(other).map(found));
+    }
+
+    /// Undefined bits decide which lanes are active.
+    pub(super) fn demand_exec(&self, undefined: u64, log: &mut Log) {
+        let origin = |lane: usize| self.origins.carried.as_ref().and_then(|carried| carried[lane]);
+        for known in [false, true] {
+            let mut those = lanes(undefined).filter(|&lane| origin(lane).is_some() == known);
+            let Some(first) = those.next() else { continue };
+            let mut message = "undefined bits decide which lanes are active".to_string();
+            let Some(found) = origin(first) else {
+                log.report(FindingKind::UndefinedRegister, Some(first as u32), None, message);
+                log.report_more(FindingKind::UndefinedRegister, those.map(|lane| (lane as u32, None)));
+                continue;
+            };
+            message += &format!(": {found}");
+            let (lane, byte) = (Some(first as u32), Some(found.address.into()));
+            log.report_pair(FindingKind::UndefinedLds, lane, byte, message, Some(found.read()));
+            let address = |lane: usize| origin(lane).map(|origin| origin.address.into());
+            log.report_more(FindingKind::UndefinedLds, those.map(|lane| (lane as u32, address(lane))));
         }
     }
 
@@ -78,6 +90,12 @@ impl Shadow {
         if self.only_defines(inst, exec, all) {
             return self.define_results(inst, if inst.ignores_exec { all } else { exec });
         }
+        self.carry_origins(w, inst, exec);
+        self.apply(w, inst, exec, all, log);
+        self.settle_origins(w, inst, exec);
+    }
+
+    fn apply(&mut self, w: &Wave, inst: &Checked, exec: u64, all: u64, log: &mut Log) {
         match inst.rule {
             Rule::Defines => self.define_results(inst, exec),
             Rule::Decides(what) => {
@@ -109,7 +127,7 @@ impl Shadow {
                     (if invert_source { !value } else { value }, if invert_exec { !exec } else { exec });
                 let result = logic(op, value, undefined, exec_value, 0) & all;
                 self.define_results(inst, exec);
-                demand_exec(result, log);
+                self.demand_exec(result, log);
             }
             Rule::ReadLane | Rule::ReadFirstLane => {
                 let Some(from) = inst.sources.first() else { return };
@@ -121,7 +139,15 @@ impl Shadow {
                     _ => exec.trailing_zeros() as usize & 63,
                 };
                 let undefined = self.word(from.place, 0, lane);
-                inst.results.iter().for_each(|&r| self.set(r, 0, 0, undefined));
+                for &result in &inst.results {
+                    match result {
+                        Place::Scalars(scalar::EXEC, _) => self.demand_exec(undefined.into(), log),
+                        Place::Scalars(code, _) if code == scalar::EXEC + 1 => {
+                            self.demand_exec(u64::from(undefined) << 32, log);
+                        }
+                        _ => self.set(result, 0, 0, undefined),
+                    }
+                }
             }
             Rule::Swap => {
                 let [a, b] = inst.results[..] else { return };
@@ -308,8 +334,9 @@ impl Shadow {
             match result {
                 Place::SCC => self.set(result, 0, 0, u32::from(undefined != 0 && !decided)),
                 Place::Scalars(scalar::EXEC, words) => {
-                    demand_exec(if words == 1 { undefined & 0xffff_ffff } else { undefined }, log)
+                    self.demand_exec(if words == 1 { undefined & 0xffff_ffff } else { undefined }, log)
                 }
+                Place::Scalars(code, _) if code == scalar::EXEC + 1 => self.demand_exec(undefined << 32, log),
                 Place::Scalars(code, 1) => self.scalars[usize::from(code)] = undefined as u32,
                 Place::Scalars(code, 2) => self.set_scalars(code, 2, undefined),
                 other => self.set(other, 0, 0, undefined as u32),

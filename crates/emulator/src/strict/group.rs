@@ -1,11 +1,13 @@
 //! What strict mode knows of a workgroup: which bits of its LDS are defined, and who touched each byte of it last.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Party;
 use super::cells::{Cells, Conflict, Toucher};
 use super::order::{AccessId, Actor, Clock, Order, Relation};
+use super::origin::Origin;
 use super::race::{Passage, Watched};
 use crate::mem::access::in_a_row;
 use crate::mem::engine::Engine;
@@ -29,6 +31,8 @@ pub struct Group {
     waves: usize,
     /// One set bit for each undefined bit of LDS.
     undefined: Vec<u32>,
+    /// What brought those of some words, by word.
+    origins: HashMap<u32, Origin>,
     /// By word: one set bit for each byte that was written, and [`DEFINED`] if there are no undefined bits.
     written: Vec<u8>,
     /// Words that are not written and defined.
@@ -61,6 +65,7 @@ impl Group {
             order: Order::new(waves.max(1), engines),
             waves,
             undefined: vec![!0; words],
+            origins: HashMap::new(),
             written: vec![0; words],
             dubious: words,
             // A single wave does everything in its own order, as long as it does it itself.
@@ -243,15 +248,28 @@ impl Group {
         (0..len).filter_map(|i| address.checked_add(i)).find(unwritten)
     }
 
-    /// Undefined bits of up to four bytes; bytes that nothing has written count as defined, being a finding already.
-    pub fn undefined(&self, address: u32, bytes: u32) -> u32 {
+    /// What brought the undefined bits of a word, if that was a read of LDS.
+    pub fn origin(&self, address: u32) -> Option<Origin> {
+        if self.origins.is_empty() { None } else { self.origins.get(&(address / 4)).copied() }
+    }
+
+    pub fn set_origin(&mut self, address: u32, origin: Option<Origin>) {
+        match origin {
+            Some(origin) => self.origins.insert(address / 4, origin),
+            None if self.origins.is_empty() => None,
+            None => self.origins.remove(&(address / 4)),
+        };
+    }
+
+    /// Undefined bits of up to four bytes; bytes that nothing has written count as defined unless `all` do.
+    pub fn undefined(&self, address: u32, bytes: u32, all: bool) -> u32 {
         if bytes == 4 && address.is_multiple_of(4) && self.written[address as usize / 4] & WRITTEN == WRITTEN {
             return self.undefined[address as usize / 4];
         }
         (0..bytes).fold(0, |bits, i| {
             let a = address + i;
             let (word, shift) = (a as usize / 4, a % 4 * 8);
-            let written = self.written[word] >> (a % 4) & 1 != 0;
+            let written = all || self.written[word] >> (a % 4) & 1 != 0;
             bits | if written { (self.undefined[word] >> shift & 0xff) << (8 * i) } else { 0 }
         })
     }

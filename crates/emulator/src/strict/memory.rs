@@ -11,10 +11,11 @@ use luthier_isa::Reg;
 use super::cells::{Conflict, Touch, Toucher};
 pub use super::engine::{arrived, barrier, defer, landed, transfer};
 use super::order::Relation;
+use super::origin::Origin;
 pub use super::race::Passage;
 use super::race::wave as races;
 use super::runs::Runs;
-use super::{Party, Strict, tails};
+use super::{Group, Party, Strict, tails};
 use crate::hostcall::HostCalls;
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
@@ -29,17 +30,32 @@ pub struct Scratch {
     range: Range<u64>,
     /// 1 KiB each; what is not there was never written.
     pages: HashMap<u64, Box<[u32; 256]>>,
+    /// What brought the undefined bits of some words, if that was a read of LDS; by address.
+    origins: HashMap<u64, Origin>,
 }
 
 impl Scratch {
     pub fn new(range: Range<u64>) -> Scratch {
-        Scratch { range, pages: HashMap::new() }
+        Scratch { range, ..Scratch::default() }
     }
 
     /// As for a wave that begins.
     pub fn restart(&mut self, range: Range<u64>) {
         self.range = range;
         self.pages.clear();
+        self.origins.clear();
+    }
+
+    fn origin(&self, address: u64) -> Option<Origin> {
+        if self.origins.is_empty() { None } else { self.origins.get(&(address / 4)).copied() }
+    }
+
+    fn set_origin(&mut self, address: u64, origin: Option<Origin>) {
+        match origin {
+            Some(origin) => self.origins.insert(address / 4, origin),
+            None if self.origins.is_empty() => None,
+            None => self.origins.remove(&(address / 4)),
+        };
     }
 
     pub(super) fn holds(&self, address: u64) -> bool {
@@ -168,9 +184,12 @@ pub fn texels(w: &mut Wave, action: Action, at: &Addresses, bytes: u64) {
 pub fn stored_bits(w: &mut Wave, row: u16, used: u32, at: &Addresses) {
     with(w, |strict, _| {
         let some = at.mask & strict.shadow.undefined_lanes(row, 1);
-        for lane in lanes(some).filter(|&lane| strict.shadow.row(row, lane) & used != 0) {
-            strict.log.report(FindingKind::UndefinedRegister, Some(lane as u32), Some(at.lane[lane]), STORED.into());
-        }
+        let shadow = &strict.shadow;
+        let those = lanes(some).filter(|&lane| shadow.row(row, lane) & used != 0);
+        strict.log.undefined(
+            STORED,
+            those.map(|lane| (Some(lane as u32), Some(at.lane[lane]), shadow.row_origin(row, lane))),
+        );
     });
 }
 
@@ -188,15 +207,14 @@ pub fn address_register(w: &mut Wave, row: u16, mask: u64) {
             strict.log.report(FindingKind::MissingWait, None, None, message);
         }
         let some = mask & strict.shadow.undefined_lanes(row, 1);
-        for lane in lanes(some) {
-            let message = format!("v{row} decides an address, and its value is undefined: nothing has written it");
-            strict.log.report(FindingKind::UndefinedRegister, Some(lane as u32), None, message);
-        }
+        let shadow = &strict.shadow;
+        let found = lanes(some).map(|lane| (Some(lane as u32), None, shadow.row_origin(row, lane)));
+        strict.log.undefined(&format!("v{row} decides an address, and its value"), found);
     });
 }
 
-/// What is wrong with a store of undefined bits.
-const STORED: &str = "what memory gets is undefined: nothing has written it";
+/// What a store of undefined bits leaves undefined.
+const STORED: &str = "what memory gets";
 
 impl Strict {
     /// The number of the access that the instruction under way makes.
@@ -248,26 +266,47 @@ impl Strict {
         let reads = !matches!(action, Action::Store(_) | Action::Atomic(Atomic::Swap, _));
         let undefined = self.shadow.undefined_lanes(rows.data, words);
         let plain = matches!(action, Action::Load(_)) && group.all_defined(offsets, mask, size);
+        let carries = self.log.wanted.contains(FindingKind::UndefinedLds.into());
         for lane in lanes(if plain { 0 } else { mask }) {
             let at = offsets[lane];
             if let Some(byte) = reads.then(|| group.unwritten(at, size)).flatten() {
+                // What a load brings may not matter; an atomic changes LDS by it.
+                let kind = if touch == Touch::Read { FindingKind::UndefinedLdsRead } else { FindingKind::UndefinedLds };
                 let message = format!("a read of LDS at {byte:#x}, which nothing has written");
-                self.log.report(FindingKind::UndefinedLds, Some(lane as u32), Some(byte.into()), message);
+                self.log.report(kind, Some(lane as u32), Some(byte.into()), message);
             }
             for k in 0..words {
                 let piece = at + u32::from(k) * 4;
+                let raw = group.undefined(piece, each, carries);
+                let origin = |group: &Group| match group.unwritten(piece, each).filter(|_| carries) {
+                    Some(address) => Some(Origin { pc: self.log.pc, wave: self.wave, address }),
+                    None => group.origin(piece),
+                };
                 match action {
-                    Action::Load(t) => {
-                        // What it leaves alone and what it defines is settled before.
-                        let raw = group.undefined(piece, each);
-                        if raw != 0 {
-                            self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                    // What it leaves alone and what it defines is settled before.
+                    Action::Load(t) if raw != 0 => {
+                        let origin = origin(&group);
+                        self.shadow.bring(rows.dst + k, lane, origin, |old| merge(t, old, raw));
+                    }
+                    Action::Load(_) => {}
+                    Action::Store(t) if undefined >> lane & 1 != 0 => {
+                        let bits = t.extract(self.shadow.row(rows.data + k, lane));
+                        group.define(piece, each, bits);
+                        if bits != 0 {
+                            group.set_origin(piece, self.shadow.row_origin(rows.data + k, lane));
                         }
                     }
-                    Action::Store(t) if undefined >> lane & 1 != 0 => {
-                        group.define(piece, each, t.extract(self.shadow.row(rows.data + k, lane)));
+                    Action::Store(_) => group.define(piece, each, 0),
+                    Action::Atomic(kind, returns) => {
+                        let origin = if raw != 0 { origin(&group) } else { None };
+                        if matches!(kind, Atomic::Swap) && returns && raw != 0 {
+                            self.shadow.bring(rows.dst + k, lane, origin, |_| raw);
+                        } else if let Some(origin) = origin.filter(|_| group.unwritten(piece, each).is_none()) {
+                            let found = [(Some(lane as u32), None, Some(origin))];
+                            self.log.undefined("what an atomic operation changes in LDS", found.into_iter());
+                        }
+                        group.define(piece, each, 0);
                     }
-                    Action::Store(_) | Action::Atomic(..) => group.define(piece, each, 0),
                 }
             }
         }
@@ -364,11 +403,15 @@ impl Strict {
                 match action {
                     Action::Load(t) => {
                         let raw = self.scratch.load(address, each);
-                        self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                        let origin = self.scratch.origin(address);
+                        self.shadow.bring(rows.dst + k, lane, origin, |old| merge(t, old, raw));
                     }
                     Action::Store(t) => {
                         let undefined = t.extract(self.shadow.row(rows.data + k, lane));
                         self.scratch.store(address, each, undefined);
+                        if undefined != 0 {
+                            self.scratch.set_origin(address, self.shadow.row_origin(rows.data + k, lane));
+                        }
                     }
                     Action::Atomic(..) => self.scratch.store(address, each, 0),
                 }
@@ -382,12 +425,11 @@ impl Strict {
                 some = lanes(some).filter(|&lane| !calls.holds(at.lane[lane])).fold(0, |some, lane| some | 1 << lane);
             }
             for k in 0..words {
-                let undefined = |lane: &usize| t.extract(self.shadow.row(rows.data + k, *lane)) & used != 0;
-                for lane in lanes(some).filter(undefined) {
-                    let message = STORED.to_string();
-                    let address = Some(at.lane[lane]);
-                    self.log.report(FindingKind::UndefinedRegister, Some(lane as u32), address, message);
-                }
+                let shadow = &self.shadow;
+                let undefined = |lane: &usize| t.extract(shadow.row(rows.data + k, *lane)) & used != 0;
+                let origin = |lane: usize| shadow.row_origin(rows.data + k, lane);
+                let found = lanes(some).filter(undefined);
+                self.log.undefined(STORED, found.map(|lane| (Some(lane as u32), Some(at.lane[lane]), origin(lane))));
             }
         }
         self.device_order(action, writes, outside, at, u64::from(words) * u64::from(each));
@@ -420,19 +462,27 @@ impl Strict {
         for lane in lanes(mask) {
             for k in 0..words {
                 let stored = transfer.extract(self.shadow.row(rows.data + k, lane));
-                let mut raw = 0;
+                let (mut raw, mut origin) = (0, None);
                 for byte in 0..each {
                     let address = place(lane, u32::from(k) * 4 + byte);
                     if !self.scratch.holds(address) {
                         continue;
                     }
                     match action {
-                        Action::Store(_) => self.scratch.store(address, 1, stored >> (8 * byte)),
-                        _ => raw |= self.scratch.load(address, 1) << (8 * byte),
+                        Action::Store(_) => {
+                            self.scratch.store(address, 1, stored >> (8 * byte));
+                            if stored >> (8 * byte) & 0xff != 0 {
+                                self.scratch.set_origin(address, self.shadow.row_origin(rows.data + k, lane));
+                            }
+                        }
+                        _ => {
+                            raw |= self.scratch.load(address, 1) << (8 * byte);
+                            origin = origin.or(self.scratch.origin(address));
+                        }
                     }
                 }
                 if let Action::Load(t) = action {
-                    self.shadow.update(rows.dst + k, lane, |old| merge(t, old, raw));
+                    self.shadow.bring(rows.dst + k, lane, origin, |old| merge(t, old, raw));
                 }
             }
         }

@@ -28,6 +28,7 @@ mod flow;
 mod group;
 pub mod memory;
 mod order;
+mod origin;
 mod parts;
 mod placed;
 mod quick;
@@ -67,7 +68,7 @@ pub struct RawFinding {
     pub lane: Option<u32>,
     pub address: Option<u64>,
     pub message: String,
-    /// The other party of a race, or the first instruction of a hazard.
+    /// The other party of a race, the first instruction of a hazard, or the read of undefined LDS.
     pub other: Option<Party>,
     pub extent: Extent,
 }

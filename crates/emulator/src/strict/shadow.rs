@@ -5,6 +5,7 @@
 //! same, it has them once.
 
 use super::checked::{Place, Source};
+use super::origin::Origins;
 use crate::mem::lanes;
 use crate::wave::Wave;
 
@@ -21,13 +22,21 @@ pub(super) struct Shadow {
     mixed: [u64; ROWS / 64],
     /// The undefined bits of rows in `mixed`, meaningful in the lanes above. Empty until there is such a row.
     each: Vec<[u32; 64]>,
+    pub(super) origins: Origins,
 }
 
 impl Default for Shadow {
     fn default() -> Shadow {
         let mut scalars = [0; 256];
         scalars[..SCALARS].fill(!0);
-        Shadow { scalars, lanes: [!0; ROWS], same: [!0; ROWS], mixed: [0; ROWS / 64], each: Vec::new() }
+        Shadow {
+            scalars,
+            lanes: [!0; ROWS],
+            same: [!0; ROWS],
+            mixed: [0; ROWS / 64],
+            each: Vec::new(),
+            origins: Origins::default(),
+        }
     }
 }
 
@@ -46,6 +55,7 @@ impl Shadow {
         self.lanes.fill(!0);
         self.same.fill(!0);
         self.mixed.fill(0);
+        self.origins.clear();
     }
     pub fn define_scalar(&mut self, code: u8) {
         self.scalars[usize::from(code)] = 0;
@@ -58,6 +68,7 @@ impl Shadow {
     pub fn undefine_lanes(&mut self, n: usize) {
         (self.lanes[n % ROWS], self.same[n % ROWS]) = (!0, !0);
         self.mixed[n % ROWS / 64] &= !(1 << (n % 64));
+        self.origins.forget_row((n % ROWS) as u16);
     }
 
     fn is_mixed(&self, row: usize) -> bool {

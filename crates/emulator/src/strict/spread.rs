@@ -2,7 +2,7 @@
 
 use super::Log;
 use super::checked::{Checked, Place, Rule, Source, Way};
-use super::flow::{demand_exec, logic, up};
+use super::flow::{logic, up};
 use super::shadow::{Shadow, value};
 use crate::mem::lanes;
 use crate::wave::{Wave, scalar};
@@ -142,7 +142,7 @@ impl Shadow {
         if let Some(Place::Scalars(code, words)) = mask_result {
             // GCN5's v_cmpx write another mask as well.
             if code == scalar::EXEC || inst.changes_exec {
-                demand_exec(mask, log);
+                self.demand_exec(mask, log);
             }
             if code != scalar::EXEC {
                 self.set_scalars(code, words, mask);
