@@ -1,16 +1,21 @@
 //! What is known of scalars where control arrives by branches only: reads and writes of them matter for longer than any
 //! other hazard lasts, over any number of branches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use luthier_isa::RegSet;
 use luthier_isa::hazard::{Hazards, Scalars};
+use luthier_isa::{Mode, RegSet};
 
 use super::seams::{Placed, ends};
 
 /// For each instruction behind one that control does not go on from, and each that is branched to. `entered` are those
-/// that code elsewhere may lead to.
-pub fn arrivals(code: &[Placed], entered: &[usize], unread: &RegSet) -> BTreeMap<usize, Scalars> {
+/// that code elsewhere may lead to; at `unknown` places a caller or a callee may have written anything last.
+pub fn arrivals(
+    code: &[Placed],
+    (entered, unknown): (&[usize], &BTreeSet<usize>),
+    mode: Mode,
+    unread: &RegSet,
+) -> BTreeMap<usize, Scalars> {
     let mut incoming: BTreeMap<usize, u32> = BTreeMap::new();
     incoming.insert(0, 0);
     entered.iter().for_each(|at| *incoming.entry(*at).or_default() += 0);
@@ -23,8 +28,8 @@ pub fn arrivals(code: &[Placed], entered: &[usize], unread: &RegSet) -> BTreeMap
     let mut anything = Scalars::default();
     anything.assume_read(unread);
     let falls_into = |at: usize| at > 0 && !ends(&code[at - 1].inst);
-    let unknown = |at: usize, branches: u32| branches == 0 && !falls_into(at) || entered.contains(&at);
-    let roots = incoming.iter().filter(|(at, branches)| unknown(**at, **branches)).map(|(at, _)| *at);
+    let root = |at: usize, branches: u32| branches == 0 && !falls_into(at) || entered.contains(&at);
+    let roots = incoming.iter().filter(|(at, branches)| root(**at, **branches)).map(|(at, _)| *at);
     let mut known: BTreeMap<usize, Scalars> = roots.map(|at| (at, anything.clone())).collect();
     let mut work: Vec<usize> = known.keys().copied().collect();
     while let Some(start) = work.pop() {
@@ -43,6 +48,9 @@ pub fn arrivals(code: &[Placed], entered: &[usize], unread: &RegSet) -> BTreeMap
             }
         };
         for (at, placed) in code.iter().enumerate().skip(start) {
+            if unknown.contains(&at) {
+                wave.assume_written(mode, unread);
+            }
             wave.check(&placed.facts, placed.number(at), |_| {});
             placed.to.into_iter().for_each(|to| arrive(to, wave.scalars()));
             if ends(&placed.inst) {

@@ -4,11 +4,12 @@
 //!
 //! What the application's own instructions do to each other is the application's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use luthier_isa::hazard::{Facts, Hazards, Scalars};
+use luthier_isa::hazard::{ELSEWHERE, Facts, Hazards, Scalars};
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{Decoder, Flags, Inst, Reg, RegSet, VgprMsb};
+use luthier_isa::{Decoder, Flags, Inst, Mode, Reg, RegSet, VgprMsb};
+use luthier_lifter::{Function, FunctionKind};
 
 use super::arrivals::arrivals;
 use super::marked::{marked, unread};
@@ -45,12 +46,14 @@ impl Placed {
 pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let code = placed(env, chunk, code);
     let unread = unread(env, &code);
+    let unknown = unknown(env, &code);
     let known = if Scalars::matter(env.machine.mode) {
-        arrivals(&code, &entered(env, &code), &unread)
+        arrivals(&code, (&entered(env, &code), &unknown), env.machine.mode, &unread)
     } else {
         BTreeMap::new()
     };
-    let mut pass = Pass { unread, code: &code, state: Hazards::default(), found: Vec::new() };
+    let (mode, state) = (env.machine.mode, Hazards::default());
+    let mut pass = Pass { mode, unread, unknown, code: &code, state, found: Vec::new() };
     pass.restart();
     // Straight on.
     let mut branches = BTreeMap::new();
@@ -70,7 +73,7 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
         pass.restart();
         let from = before(&code, at);
         // What is missing up to here was found on the way straight on.
-        (from..=at).for_each(|n| pass.state.check(&code[n].facts, code[n].number(n), |_| {}));
+        (from..=at).for_each(|n| pass.pass(n));
         if let Some(known) = branches.remove(&at) {
             pass.state.set_scalars(known);
         }
@@ -88,10 +91,27 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     found.into_iter().map(|(at, kind)| Violation { address: address(&code, at), kind }).collect()
 }
 
+/// Where it is not known what was issued last: a caller's code, or a callee's.
+fn unknown(env: &Env, code: &[Placed]) -> BTreeSet<usize> {
+    let is_call = |at: usize| code[at].inst.info().flags.contains(Flags::CALL);
+    let mut unknown: BTreeSet<usize> = (1..code.len()).filter(|at| is_call(at - 1)).collect();
+    let kind = function(env, code).map(|f| f.kind);
+    if kind != Some(FunctionKind::Kernel) {
+        unknown.insert(0);
+        unknown.extend(entered(env, code));
+    }
+    unknown
+}
+
+/// The function that this is the copy of.
+fn function<'a>(env: &Env<'a>, code: &[Placed]) -> Option<&'a Function> {
+    let instr = code.iter().find_map(|p| p.origin).and_then(|vaddr| env.program.instr_at(vaddr))?;
+    Some(env.program.function(env.program.func_of(instr)))
+}
+
 /// Where code elsewhere may lead to.
 fn entered(env: &Env, code: &[Placed]) -> Vec<usize> {
-    let func = code.iter().find_map(|p| p.origin).and_then(|v| env.program.instr_at(v)).map(|i| env.program.func_of(i));
-    let Some(function) = func.map(|f| env.program.function(f)) else { return Vec::new() };
+    let Some(function) = function(env, code) else { return Vec::new() };
     let first = env.program.block_vaddr(function.entry);
     let inside = |p: &Placed| p.origin.is_some_and(|v| v == first || function.entered_inside.contains(&v));
     // What is inserted in front runs as well.
@@ -159,6 +179,8 @@ fn before(code: &[Placed], at: usize) -> usize {
 }
 
 struct Pass<'a> {
+    mode: Mode,
+    unknown: BTreeSet<usize>,
     /// Scalars that no vector instruction has read in all of the wave.
     unread: RegSet,
     code: &'a [Placed],
@@ -173,12 +195,29 @@ impl Pass<'_> {
         self.state.assume_read(&self.unread);
     }
 
+    /// Control gets to an instruction.
+    fn arrive(&mut self, at: usize) {
+        if self.unknown.contains(&at) {
+            self.state.assume_anything(self.mode);
+            self.state.assume_written(self.mode, &self.unread);
+        }
+    }
+
+    /// With nothing to find.
+    fn pass(&mut self, at: usize) {
+        self.arrive(at);
+        self.state.check(&self.code[at].facts, self.code[at].number(at), |_| {});
+    }
+
     fn step(&mut self, at: usize) {
+        self.arrive(at);
         let Pass { code, state, found, .. } = self;
         let placed = &code[at];
         state.check(&placed.facts, placed.number(at), |missing| {
-            let first = &code[((missing.first & !APPLICATION) as usize).min(code.len() - 1)];
-            if placed.origin.is_none() || first.origin.is_none() {
+            // What the application's own instructions may do elsewhere is the application's too.
+            let first = Some((missing.first & !APPLICATION) as usize).filter(|_| missing.first != ELSEWHERE);
+            let first = first.and_then(|first| code.get(first));
+            if placed.origin.is_none() || first.is_some_and(|first| first.origin.is_none()) {
                 let what = format!("{}: {}: {}", missing.rule, missing.what, missing.remedy);
                 found.push((at, Wrong::Hazard { inst: Box::new(placed.inst), what }));
             }

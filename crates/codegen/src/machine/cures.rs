@@ -30,7 +30,8 @@ impl Cures {
         let cures: &[Cure] = match self.mode.target().generation() {
             generation if generation.is_gfx9_family() => &[],
             Generation::Gfx10 => &[Cure::Vector, Cure::Scalar, Cure::VmVsrc, Cure::SaSdst, Cure::Stores],
-            _ => &[Cure::Vector, Cure::VmVsrc, Cure::VaVdst, Cure::SaSdst],
+            // The vector instruction is one that may read a result too early.
+            _ => &[Cure::VaVdst, Cure::VmVsrc, Cure::SaSdst, Cure::Vector],
         };
         for cure in cures {
             slate.extend(self.insts(ops, *cure)?);

@@ -125,6 +125,7 @@ impl<'a> Seam<'a> {
             }
             if code.paths.is_some() && code.facts.len() > WINDOW {
                 self.wait_for_scalars(ops, out)?;
+                self.wait_for_late(ops, code, out)?;
             }
         }
         if let Some(paths) = &code.paths {
@@ -180,8 +181,8 @@ impl<'a> Seam<'a> {
     fn first_need(&self, code: &Code, done: &[u8]) -> Option<(usize, Remedy)> {
         match &code.paths {
             Some(paths) => paths.first.iter().find_map(|way| self.need_on(code, way.iter().copied(), done)),
-            // Scalars that nobody has waited for are so however much later they are read.
-            None if Scalars::matter(self.mode) => self.need_on(code, 0..code.facts.len(), done),
+            // However much later: scalars that nobody has waited for, and other hazards that last.
+            None if Hazards::last(self.mode) => self.need_on(code, 0..code.facts.len(), done),
             None => self.need_on(code, 0..code.facts.len().min(WINDOW), done),
         }
     }
@@ -192,6 +193,22 @@ impl<'a> Seam<'a> {
         for _ in 0..4 {
             let Some(remedy) = waits(self) else { break };
             self.remedy(ops, remedy, out)?;
+        }
+        Ok(())
+    }
+
+    /// Ends what lasts and concerns any instruction of a template, as what runs between here and there cannot be seen.
+    fn wait_for_late(&mut self, ops: &Operations, code: &Code, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
+        if !Hazards::last(self.mode) {
+            return Ok(());
+        }
+        for facts in &code.facts {
+            for _ in 0..4 {
+                let Some(remedy) = self.needed(facts).filter(|remedy| !matches!(remedy, Remedy::States(_))) else {
+                    break;
+                };
+                self.remedy(ops, remedy, out)?;
+            }
         }
         Ok(())
     }
@@ -303,7 +320,10 @@ impl<'a> Seam<'a> {
             }
         };
         // All that was inserted is among the recent ones.
-        self.before = Some(ways.iter().map(|way| self.stepped(way)).collect());
+        // Some hazards last until something ends them, or for a number of vector instructions: what was issued further back
+        // than a way goes may be any of them.
+        let state = |way: &Vec<Inst>| self.stepped_behind(way.len() >= WINDOW, way);
+        self.before = Some(ways.iter().map(state).collect());
         Ok(())
     }
 
@@ -343,10 +363,18 @@ impl<'a> Seam<'a> {
 
     /// What a wave that has issued these leaves.
     fn stepped(&self, insts: &[Inst]) -> Hazards {
+        self.stepped_behind(false, insts)
+    }
+
+    /// The same of a wave that may have issued anything before.
+    fn stepped_behind(&self, anything: bool, insts: &[Inst]) -> Hazards {
         // What lasts longer than the window is taken for the worst that it can be.
         let mut state = Hazards::brief();
         state.assume_read(&self.unread);
         state.assume_written(self.mode, &self.unread);
+        if anything {
+            state.assume_anything(self.mode);
+        }
         insts.iter().for_each(|inst| state.check(&facts(inst), 0, |_| {}));
         state.assume_read(&self.unread);
         state

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{Flags, Generation, Operand, RegRange, Wave};
+use crate::{Flags, Generation, Mode, Operand, RegRange, Wave};
 
 use super::view::View;
 use super::{Cure, Missing, Remedy};
@@ -16,6 +16,12 @@ const AROUND_EXEC: u32 = 2;
 const BEHIND: u32 = 4;
 /// VALU instructions that can matter.
 const KEPT: usize = 9;
+/// VALU instructions between the first write and what reads both results.
+const BETWEEN: u32 = AROUND_EXEC + 1 + BEHIND;
+
+fn matters(mode: Mode) -> bool {
+    mode.target().generation() == Generation::Gfx11 && mode.wave() == Wave::W64
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct ForwardingFacts {
@@ -30,7 +36,7 @@ pub struct ForwardingFacts {
 
 impl ForwardingFacts {
     pub fn of(view: &View) -> Option<ForwardingFacts> {
-        if view.target.generation() != Generation::Gfx11 || view.wave != Wave::W64 {
+        if !matters(view.inst.info().mode) {
             return None;
         }
         let mut facts = ForwardingFacts {
@@ -62,14 +68,18 @@ impl ForwardingFacts {
 struct Vector {
     results: Vec<RegRange>,
     pc: u64,
-    /// EXEC was changed behind it, before the next one.
-    exec_changes: bool,
+    /// Where EXEC was changed behind it, before the next one; of several places the lowest.
+    exec_changed: Option<u64>,
 }
 
 #[derive(Clone, Default)]
 pub struct Forwarding {
     /// The latest first.
     recent: VecDeque<Vector>,
+    /// There is none before them, or what there was is waited for.
+    drained: bool,
+    /// Anything may have been before so many VALU instructions.
+    elsewhere: Option<u32>,
 }
 
 fn overlap(a: RegRange, b: RegRange) -> bool {
@@ -80,31 +90,60 @@ fn overlap(a: RegRange, b: RegRange) -> bool {
 impl Forwarding {
     /// As for a wave that begins.
     pub fn restart(&mut self) {
-        self.recent.clear();
+        *self = Forwarding::default();
+    }
+
+    /// Takes it that anything may have been issued by now.
+    pub fn assume_anything(&mut self, mode: Mode) {
+        self.elsewhere = matters(mode).then_some(0);
+        self.drained = false;
     }
 
     /// EXEC has changed between VALU instructions that a later one may still read the results of.
     pub fn is_open(&self) -> bool {
-        self.recent.iter().any(|v| v.exec_changes)
+        self.recent.iter().any(|v| v.exec_changed.is_some())
     }
 
     pub fn check(&mut self, facts: &ForwardingFacts, pc: u64) -> Option<Missing> {
         if facts.drains {
-            self.recent.clear();
+            *self = Forwarding { drained: true, ..Forwarding::default() };
             return None;
         }
         if facts.changes_exec {
-            if let Some(last) = self.recent.front_mut() {
-                last.exec_changes = true;
+            match self.recent.front_mut() {
+                Some(last) => last.exec_changed = Some(last.exec_changed.map_or(pc, |before| before.min(pc))),
+                // Behind one that nobody has looked at.
+                None if !self.drained => {
+                    self.recent.push_front(Vector { results: Vec::new(), pc, exec_changed: Some(pc) });
+                }
+                None => {}
             }
             return None;
         }
-        let missing = (facts.sources.len() > 1 && self.recent.iter().any(|v| v.exec_changes))
+        let missing = (facts.sources.len() > 1 && self.is_open())
             .then(|| self.missing(facts))
-            .flatten();
+            .flatten()
+            .or_else(|| self.unseen(facts));
+        self.elsewhere = self.elsewhere.map(|vectors| vectors + 1).filter(|vectors| *vectors <= BETWEEN);
         self.recent.truncate(KEPT - 1);
-        self.recent.push_front(Vector { results: facts.results.clone(), pc, exec_changes: false });
+        self.recent.push_front(Vector { results: facts.results.clone(), pc, exec_changed: None });
         missing
+    }
+
+    /// A source may have been written by an instruction that nobody has looked at.
+    fn unseen(&self, facts: &ForwardingFacts) -> Option<Missing> {
+        self.elsewhere?;
+        let written = |source: &RegRange| self.recent.iter().any(|v| v.results.iter().any(|&r| overlap(r, *source)));
+        let source = facts.sources.iter().find(|source| !written(source)).filter(|_| facts.sources.len() > 1)?;
+        Some(Missing {
+            rule: "partial-forwarding",
+            what: format!(
+                "{} may have been written before a change of EXEC, and another source behind it",
+                source.first
+            ),
+            remedy: Remedy::Cure(Cure::VaVdst),
+            first: super::ELSEWHERE,
+        })
     }
 
     fn missing(&self, facts: &ForwardingFacts) -> Option<Missing> {
@@ -120,19 +159,25 @@ impl Forwarding {
             return None;
         }
         // The last change of EXEC before that write: behind the VALU instruction at this place.
-        let exec = (behind as usize + 1..self.recent.len()).find(|&k| self.recent[k].exec_changes)? as u32;
+        let exec = (behind as usize + 1..self.recent.len()).find(|&k| self.recent[k].exec_changed.is_some())? as u32;
         // Another change of EXEC, between the first one and these writes, does not count.
         let after = defs.iter().filter(|&&(at, _)| at < exec).map(|&(at, _)| at).min()?;
         let &(before, first) = defs.iter().find(|&&(at, _)| at >= exec)?;
         let around = (exec - after - 1) + (before - exec);
-        (around <= AROUND_EXEC).then(|| Missing {
+        (around <= AROUND_EXEC).then_some(())?;
+        Some(Missing {
             rule: "partial-forwarding",
             what: format!(
                 "{} was written before a change of EXEC, {} behind it, both within a few instructions",
                 first.first, second.first
             ),
             remedy: Remedy::Cure(Cure::VaVdst),
-            first: self.recent[before as usize].pc,
+            // Any of the three may be the one too many.
+            first: [before, behind]
+                .map(|at| self.recent[at as usize].pc)
+                .into_iter()
+                .chain(self.recent[exec as usize].exec_changed)
+                .min()?,
         })
     }
 }

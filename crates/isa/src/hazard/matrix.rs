@@ -295,6 +295,32 @@ fn behind_result(first: &Holder, second: &MatrixFacts, usage: Use) -> u32 {
     }
 }
 
+/// Wait states that a use needs behind the instruction that reads those registers as its accumulator.
+fn behind_accumulator(first: &Holder, usage: Use) -> u32 {
+    match (first.pipe, usage.how) {
+        (Pipe::Single(passes) | Pipe::Fast(passes, _), How::Write) => passes - 1,
+        (Pipe::First(passes), How::MoveTo) => passes.saturating_sub(3),
+        _ => 0,
+    }
+}
+
+/// All that a processor has.
+fn pipes(target: Target) -> Vec<Pipe> {
+    let late = target == Target::Gfx950;
+    match target.generation() {
+        _ if target == Target::Gfx908 => [2, 8, 16].map(Pipe::First).to_vec(),
+        Generation::Gfx90a => {
+            [2, 8, 16].map(Pipe::Single).into_iter().chain([Pipe::Double4, Pipe::Double16, Pipe::Dot]).collect()
+        }
+        Generation::Gfx940 => {
+            let slow = [2, 8, 16].map(Pipe::Slow).into_iter();
+            let fast = [2, 4, 8, 16].map(|passes| Pipe::Fast(passes, late));
+            slow.chain(fast).chain([Pipe::Double4, Pipe::Double16, Pipe::Dot]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The longest distance that any rule asks for.
 const LONGEST: u64 = 20;
 const FMA64: u32 = 2;
@@ -303,6 +329,8 @@ const FMA64: u32 = 2;
 #[derive(Clone, Default)]
 pub struct MatrixHazards {
     recent: VecDeque<Holder>,
+    /// Up to when any may have been issued, on which processor.
+    elsewhere: Option<(Target, u64)>,
 }
 
 impl MatrixHazards {
@@ -337,11 +365,7 @@ impl MatrixHazards {
             // So is its latest reader.
             let reads = |h: &&Holder| h.accumulator.is_some_and(|c| overlap(c, usage.regs));
             if let Some(first) = self.recent.iter().rev().find(reads) {
-                let states = match (first.pipe, usage.how) {
-                    (Pipe::Single(passes) | Pipe::Fast(passes, _), How::Write) => passes - 1,
-                    (Pipe::First(passes), How::MoveTo) => passes.saturating_sub(3),
-                    _ => continue,
-                };
+                let states = behind_accumulator(first, *usage);
                 let why =
                     || format!("a matrix instruction is still reading {}", first.accumulator.unwrap_or(usage.regs));
                 need("matrix-accumulator-overwrite", states, first, &why);
@@ -354,6 +378,41 @@ impl MatrixHazards {
             need("double-matrix-fma", FMA64, first, &why);
         }
         worst.map(|(_, missing)| missing)
+    }
+
+    /// Takes it that any may have been issued by then, on any registers.
+    pub fn assume_anything(&mut self, target: Target, at: u64) {
+        self.elsewhere = (!pipes(target).is_empty()).then_some((target, at));
+    }
+
+    /// The wait states that are missing because of instructions that nobody has looked at.
+    pub fn unseen(&self, facts: &MatrixFacts, now: u64) -> Option<Missing> {
+        let (target, at) = self.elsewhere?;
+        let (mut states, mut touched) = (0, None);
+        for pipe in pipes(target) {
+            for usage in &facts.uses {
+                // Not the very registers that are used: then it would be nearer.
+                let result = RegRange::new(usage.regs.first, 0);
+                let first = Holder { pipe, target, name: "", result, accumulator: None, at, pc: super::ELSEWHERE };
+                let much = behind_result(&first, facts, *usage).max(behind_accumulator(&first, *usage));
+                if much > states {
+                    (states, touched) = (much, Some(usage.regs));
+                }
+            }
+        }
+        if facts.fma64 && pipes(target).contains(&Pipe::Double4) {
+            states = states.max(FMA64);
+        }
+        let missing = u64::from(states).saturating_sub(now.saturating_sub(at + 1));
+        (missing > 0).then(|| Missing {
+            rule: "matrix-result",
+            what: match touched {
+                Some(regs) => format!("a matrix instruction may be writing or reading {regs}"),
+                None => "an f64 matrix instruction may have been issued".into(),
+            },
+            remedy: Remedy::States(missing as u32),
+            first: super::ELSEWHERE,
+        })
     }
 
     /// Wait states until none holds its registers any more.
@@ -369,12 +428,13 @@ impl MatrixHazards {
     /// Whether none has been issued lately.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
-        self.recent.is_empty()
+        self.recent.is_empty() && self.elsewhere.is_none()
     }
 
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         self.recent.clear();
+        self.elsewhere = None;
     }
 
     #[inline]
@@ -382,6 +442,7 @@ impl MatrixHazards {
         while self.recent.front().is_some_and(|h| h.at + LONGEST < now) {
             self.recent.pop_front();
         }
+        self.elsewhere = self.elsewhere.filter(|(_, at)| at + LONGEST >= now);
         if let Some(holder) = facts.holds {
             self.recent.push_back(Holder { at: now, pc, ..holder });
         }

@@ -199,6 +199,9 @@ impl Stamps {
     }
 }
 
+/// The place of what was done where nobody has looked: see [`Hazards::assume_anything`].
+pub const ELSEWHERE: u64 = u64::MAX;
+
 /// What is missing before an instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
@@ -219,6 +222,8 @@ pub struct Hazards {
     vectors: u32,
     transcendentals: u32,
     stamps: Stamps,
+    /// Up to when anything may have been done.
+    elsewhere: Option<Stamp>,
     /// When an instruction last had each mark.
     marked: [u64; Marks::all().bits().count_ones() as usize],
     matrix: MatrixHazards,
@@ -238,6 +243,7 @@ impl Default for Hazards {
             vectors: 0,
             transcendentals: 0,
             stamps: Stamps::Dense([const { None }; First::ALL.len()]),
+            elsewhere: None,
             marked: [0; Marks::all().bits().count_ones() as usize],
             matrix: MatrixHazards::default(),
             scalars: Scalars::default(),
@@ -259,6 +265,7 @@ impl Hazards {
         }
         self.now += LONG_AGO;
         self.began = self.now;
+        self.elsewhere = None;
         self.matrix.restart();
         self.scalars.restart();
         self.forwarding.restart();
@@ -283,6 +290,21 @@ impl Hazards {
     /// Takes it that all scalars but those in `unwritten` have been written since they were read, and not been waited for.
     pub fn assume_written(&mut self, mode: Mode, unwritten: &RegSet) {
         self.scalars.assume_written(mode, unwritten);
+    }
+
+    /// Takes it that anything may have been issued just before now, besides what was followed: whatever a hazard's first
+    /// instruction is, at [`ELSEWHERE`], with what opens the hazard. Of scalars see [`Hazards::assume_written`].
+    pub fn assume_anything(&mut self, mode: Mode) {
+        let Hazards { now, vectors, transcendentals, .. } = *self;
+        self.elsewhere = Some(Stamp { at: now - 1, pc: ELSEWHERE, vectors, transcendentals });
+        self.matrix.assume_anything(mode.target(), now - 1);
+        self.forwarding.assume_anything(mode);
+    }
+
+    /// Whether some hazards of a processor last for longer than a few wait states: until something ends them.
+    pub fn last(mode: Mode) -> bool {
+        let rules = &Here::of(mode).rules;
+        Scalars::matter(mode) || rules.iter().any(|rule| !matches!(rule.apart, Apart::States(_)))
     }
 
     /// Registers that matrix instructions of late may still be using.
@@ -317,7 +339,9 @@ impl Hazards {
     fn look(&mut self, facts: &Facts, pc: u64, mut report: impl FnMut(Missing)) {
         let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
         worst.into_iter().for_each(|(_, missing)| report(missing));
+        self.unseen(facts).into_iter().for_each(&mut report);
         self.matrix.missing(&facts.matrix, self.now).into_iter().for_each(&mut report);
+        self.matrix.unseen(&facts.matrix, self.now).into_iter().for_each(&mut report);
         if let Some(scalars) = &facts.scalars {
             self.scalars.check(scalars, pc).into_iter().for_each(&mut report);
         }
@@ -331,9 +355,10 @@ impl Hazards {
     pub fn needed(&self, facts: &Facts) -> Option<Missing> {
         let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
         let matrix = || self.matrix.missing(&facts.matrix, self.now);
+        let unseen = || self.unseen(facts).or_else(|| self.matrix.unseen(&facts.matrix, self.now));
         let scalars = || self.scalars.clone().check(facts.scalars.as_deref()?, 0);
         let forwarding = || self.forwarding.clone().check(facts.forwarding.as_deref()?, 0);
-        worst.map(|(_, missing)| missing).or_else(matrix).or_else(scalars).or_else(forwarding)
+        worst.map(|(_, missing)| missing).or_else(matrix).or_else(scalars).or_else(forwarding).or_else(unseen)
     }
 
     /// Lets an instruction go by of which only the time it takes and what it ends matter, not what it does itself.
@@ -386,9 +411,17 @@ impl Hazards {
     #[inline]
     fn missing(&self, rule: &'static Rule, reg: Reg) -> Option<(u64, Missing)> {
         let stamp = self.stamps.get(rule.first, reg)?;
-        if stamp.at < self.began {
-            return None;
-        }
+        if stamp.at < self.began { None } else { self.behind(rule, reg, stamp) }
+    }
+
+    /// What is missing because of what was done where nobody has looked.
+    fn unseen(&self, facts: &Facts) -> Option<Missing> {
+        let elsewhere = self.elsewhere?;
+        let missing = facts.needs.iter().filter_map(|&(rule, reg)| self.behind(rule, reg, elsewhere));
+        missing.max_by_key(|&(much, _)| much).map(|(_, missing)| missing)
+    }
+
+    fn behind(&self, rule: &'static Rule, reg: Reg, stamp: Stamp) -> Option<(u64, Missing)> {
         let much = match rule.apart {
             // An instruction right behind another one has no wait states in between.
             Apart::States(states) => u64::from(states).saturating_sub(self.now - (stamp.at + 1)),
@@ -398,7 +431,7 @@ impl Hazards {
             Apart::Vectors { any, .. } => any.saturating_sub(self.vectors - stamp.vectors).into(),
             Apart::Any => 1,
         };
-        let opened = rule.since.is_empty() || self.since(rule.since, stamp.at);
+        let opened = rule.since.is_empty() || stamp.pc == ELSEWHERE || self.since(rule.since, stamp.at);
         if much == 0 || self.since(rule.ends, stamp.at) || !opened {
             return None;
         }

@@ -7,7 +7,7 @@
 use crate::{Field, Flags, Generation, Mode, Operand, Reg, RegSet, Target, Wave};
 
 use super::view::View;
-use super::{Cure, Missing, Remedy};
+use super::{Cure, ELSEWHERE, Missing, Remedy};
 
 /// An instruction as these checks see it.
 #[derive(Clone, Debug)]
@@ -140,14 +140,17 @@ impl Scalars {
         self.read = !unread.fold(0u128, |bits, reg| bits | 1 << reg.index());
     }
 
-    /// All have been written but these, by either unit, and nobody has waited, where that matters.
+    /// All have been written but these, by either unit, at [`ELSEWHERE`], and nobody has waited, where that matters.
     pub fn assume_written(&mut self, mode: Mode, unwritten: &RegSet) {
         if !Scalars::matter(mode) {
             return;
         }
         let unwritten = unwritten.iter().filter(|reg| reg.index() < 128);
         let written = !unwritten.fold(0u128, |bits, reg| bits | 1 << reg.index());
-        (self.by_scalar, self.by_vector) = (written, written);
+        let open = self.by_scalar | self.by_vector;
+        let writers = self.writers.get_or_insert_with(|| Box::new([ELSEWHERE; 128]));
+        (0..128).filter(|n| open >> n & 1 == 0).for_each(|n| writers[n] = ELSEWHERE);
+        (self.by_scalar, self.by_vector) = (self.by_scalar | written, self.by_vector | written);
     }
 
     /// Those that vector instructions have read, for as long as that matters.
@@ -225,7 +228,7 @@ impl Scalars {
                     }
                 }
                 let early = reads & (self.by_scalar | if vector { self.by_vector } else { 0 });
-                let missing = (early != 0).then(|| self.missing(facts.any_read, early.trailing_zeros()));
+                let missing = (early != 0).then(|| self.missing(facts.any_read, self.seen(early).trailing_zeros()));
                 self.by_scalar &= !early;
                 self.by_vector &= !early;
 
@@ -259,6 +262,14 @@ impl Scalars {
                 missing
             }
         }
+    }
+
+    /// Those of which the writer is known; all if that is none.
+    fn seen(&self, registers: u128) -> u128 {
+        let Some(writers) = &self.writers else { return registers };
+        let seen =
+            (0..128).filter(|n| registers >> n & 1 != 0 && writers[*n] != ELSEWHERE).fold(0, |all, n| all | 1 << n);
+        if seen == 0 { registers } else { seen }
     }
 
     /// What waits for the writer of a register.

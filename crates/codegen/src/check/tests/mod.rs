@@ -9,6 +9,7 @@ mod mutate;
 mod places;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
+mod unknown;
 mod waits;
 
 use std::collections::BTreeMap;

@@ -486,20 +486,24 @@ pub fn without_wait_states(mode: Mode, chunk: &Chunk, most: usize) -> Vec<(Strin
         let Ok(inst) = decoder.decode(&bytes) else { break };
         let inserted = chunk.origins.binary_search_by_key(&(word as u32), |o| o.0).is_err();
         if inserted && matches!(inst.info().op(), Op::SNop | Op::SWaitcntDepctr | Op::DsNop) {
-            let mut changed = chunk.clone();
-            changed.words.remove(word);
-            let at = word as u32;
-            let moved = |n: &mut u32| *n -= u32::from(*n > at);
-            changed.labels.iter_mut().for_each(|label| moved(&mut label.word));
-            changed.origins.iter_mut().for_each(|origin| moved(&mut origin.0));
-            for fixup in &mut changed.fixups {
-                if let Fixup::Branch { at, .. } = fixup {
-                    moved(at);
-                }
-            }
-            found.push((inst.info().base.to_owned(), changed));
+            found.push((inst.info().base.to_owned(), removed(chunk, word as u32, word as u32 + 1)));
         }
         word += inst.size() / 4;
     }
     found
+}
+
+/// The copy without some of its words, which are no branches.
+pub fn removed(chunk: &Chunk, from: u32, to: u32) -> Chunk {
+    let mut changed = chunk.clone();
+    changed.words.drain(from as usize..to as usize);
+    let moved = |n: &mut u32| *n -= if *n > from { (*n).min(to) - from } else { 0 };
+    changed.labels.iter_mut().for_each(|label| moved(&mut label.word));
+    changed.origins.iter_mut().for_each(|origin| moved(&mut origin.0));
+    for fixup in &mut changed.fixups {
+        if let Fixup::Branch { at, .. } = fixup {
+            moved(at);
+        }
+    }
+    changed
 }

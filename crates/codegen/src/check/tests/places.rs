@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use luthier_isa::{Inst, RegSet, VgprMsb};
-use luthier_lifter::{InFlight, Live, Liveness, PendingLoads, Program};
+use luthier_lifter::{InFlight, InstrId, Live, Liveness, PendingLoads, Program};
 use luthier_loader::CodeObject;
 
 use super::hooks::Hook;
@@ -81,13 +81,34 @@ pub fn with_env(object: &CodeObject, hook: &Hook, each: impl FnMut(&Component, &
 }
 
 /// The same with the hook at another place of each instruction.
-pub fn with_env_at(object: &CodeObject, hook: &Hook, at: Where, mut each: impl FnMut(&Component, &[Spot])) {
+pub fn with_env_at(object: &CodeObject, hook: &Hook, at: Where, each: impl FnMut(&Component, &[Spot])) {
+    let args: Arc<[crate::Arg]> = hook.args.clone().into();
+    let body = Body::Hook { hook: 0, args };
+    let twice =
+        |program: &Program| program.instrs().iter().flat_map(|i| [i, i]).map(|i| (at, i, body.clone())).collect();
+    with_plan(object, hook, twice, each);
+}
+
+/// A place, its instruction, and what is inserted there.
+pub type Planned = (Where, InstrId, Body);
+
+/// The same with what `places` gives, in order.
+pub fn with_plan(
+    object: &CodeObject,
+    hook: &Hook,
+    places: impl Fn(&Program) -> Vec<Planned>,
+    mut each: impl FnMut(&Component, &[Spot]),
+) {
     let program = Program::lift(object).unwrap();
     let machine = Machine::of(program.mode()).unwrap();
     let mut plan = plan(&program, hook);
-    plan.insertions.iter_mut().for_each(|insertion| insertion.at = at);
+    let places = places(&program);
+    let insertion =
+        |(at, i, body): &Planned| Insertion { address: program.vaddr(*i), at: *at, body: body.clone(), order: 0 };
+    plan.insertions = places.iter().map(insertion).collect();
     let templates = [Prepared::new(&hook.template)];
-    let template_of = vec![Some(0); plan.insertions.len()];
+    let is_hook = |(.., body): &Planned| matches!(body, Body::Hook { .. });
+    let template_of: Vec<Option<u32>> = places.iter().map(|place| is_hook(place).then_some(0)).collect();
     let symbols: HashMap<String, Place> =
         [("tool.total".to_owned(), Place::Variable { index: 0, offset: 0 })].into_iter().collect();
     let selection = Selection::of(object, &program, &plan);
@@ -101,8 +122,8 @@ pub fn with_env_at(object: &CodeObject, hook: &Hook, at: Where, mut each: impl F
         symbols: &symbols,
         selection: &selection,
     };
-    let instrs = program.instrs().iter().flat_map(|i| [i, i]).enumerate();
-    let spots: Vec<Spot> = instrs.map(|(n, instr)| Spot { instr, at, order: 0, insertion: n as u32 }).collect();
+    let spot = |(n, (at, instr, _)): (usize, &Planned)| Spot { instr: *instr, at: *at, order: 0, insertion: n as u32 };
+    let spots: Vec<Spot> = places.iter().enumerate().map(spot).collect();
     for component in Component::all(&base, &spots) {
         each(&component, &spots);
     }

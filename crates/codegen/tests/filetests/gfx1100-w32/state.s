@@ -76,19 +76,20 @@ k:
 //| 0x3100  0x1320  s_waitcnt vmcnt(0)
 //| 0x3104  0x1324  v_cndmask_b32_e32 v2, v1, v2, vcc_lo
 //| 0x3108          s_cselect_b32 s0, 1, 0
-//| 0x310c          s_mov_b32 s6, exec_lo
-//| 0x3110          s_mov_b32 exec_lo, 1
-//| 0x3114          s_getpc_b64 s[4:5]
-//| 0x3118          s_add_u32 s4, s4, 0xee8
-//| 0x3120          s_addc_u32 s5, s5, lit(0x0)
-//| 0x3128          v_mov_b32_e32 v4, 1
-//| 0x312c          v_mov_b32_e32 v5, 0
-//| 0x3130          v_mov_b32_e32 v0, 0
-//| 0x3134          v_cmp_eq_u32_e32 vcc_lo, 0, v0
-//| 0x3138          global_atomic_add_u64 v0, v[4:5], s[4:5]
-//| 0x3140          s_mov_b32 exec_lo, s6
-//| 0x3144          s_cmp_lg_u32 s0, 0
-//| 0x3148  0x1328  s_cbranch_scc1 2  -> 0x3154
-//| 0x314c  0x132c  global_store_b32 v1, v2, s[2:3]
-//| 0x3154  0x1334  s_endpgm
+//| 0x310c          s_waitcnt_depctr 0xfff
+//| 0x3110          s_mov_b32 s6, exec_lo
+//| 0x3114          s_mov_b32 exec_lo, 1
+//| 0x3118          s_getpc_b64 s[4:5]
+//| 0x311c          s_add_u32 s4, s4, 0xee4
+//| 0x3124          s_addc_u32 s5, s5, lit(0x0)
+//| 0x312c          v_mov_b32_e32 v4, 1
+//| 0x3130          v_mov_b32_e32 v5, 0
+//| 0x3134          v_mov_b32_e32 v0, 0
+//| 0x3138          v_cmp_eq_u32_e32 vcc_lo, 0, v0
+//| 0x313c          global_atomic_add_u64 v0, v[4:5], s[4:5]
+//| 0x3144          s_mov_b32 exec_lo, s6
+//| 0x3148          s_cmp_lg_u32 s0, 0
+//| 0x314c  0x1328  s_cbranch_scc1 2  -> 0x3158
+//| 0x3150  0x132c  global_store_b32 v1, v2, s[2:3]
+//| 0x3158  0x1334  s_endpgm
 //| k: 106 to 106 SGPRs, 24 to 24 VGPRs, 16 to 16 waves

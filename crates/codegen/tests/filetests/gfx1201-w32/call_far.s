@@ -67,10 +67,10 @@ far: .fill 40000, 4, 0
 //| 0x5c030  0x1514  s_swappc_b64 s[30:31], s[2:3]
 //| 0x5c034          s_nop 15
 //| 0x5c038          s_nop 3
-//| 0x5c03c          v_mov_b32_e32 v0, v0
+//| 0x5c03c          s_wait_alu 0xfff
 //| 0x5c040          s_wait_alu 0xffe3
-//| 0x5c044          s_wait_alu 0xfff
-//| 0x5c048          s_wait_alu 0xf1fc
+//| 0x5c044          s_wait_alu 0xf1fc
+//| 0x5c048          v_mov_b32_e32 v0, v0
 //| 0x5c04c          s_add_co_u32 s4, s4, 1
 //| 0x5c050          s_add_co_ci_u32 s5, s5, 0
 //| 0x5c054  0x1518  v_mov_b32_e32 v1, 0
