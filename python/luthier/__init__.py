@@ -43,11 +43,16 @@ if TYPE_CHECKING:
         TargetId,
         flag_bits,
     )
-    from .agent.traced import TracedProgram, TraceProgress, trace
-    from .code_object import CodeObject
-    from .container import InstrumentedFile, instrument_file
+    from .device.launching import Launch, LaunchKeywords, Strict
+    from .device.linked import Linked
+    from .device.mock_device import Device, Progress, finding_kinds
+    from .device.module import Module
+    from .device.observe import Registers, Session, Snapshot, Trace
+    from .device.properties import Properties
+    from .device.results import RunResult
     from .errors import *  # noqa: F403
-    from .given import (
+    from .instrumenting.container import InstrumentedFile, instrument_file
+    from .instrumenting.given import (
         AccessCount,
         AccessDirection,
         AccessKind,
@@ -61,79 +66,74 @@ if TYPE_CHECKING:
         Reg,
         Symbol,
     )
-    from .kernel import Kernel
+    from .instrumenting.planning import instrument
+    from .instrumenting.tool import Tool
+    from .instrumenting.values import Counter, DeviceArray
     from .lang import *  # noqa: F403
-    from .launching import Launch, LaunchKeywords, Strict
-    from .linked import Linked
-    from .loader import LoadedObject, LoadedSymbol, Location, MockLoader
-    from .mock_device import Device, Progress, finding_kinds
-    from .module import Module
-    from .observe import Registers, Session, Snapshot, Trace
-    from .planning import instrument
-    from .properties import Properties
-    from .report import Report
-    from .results import RunResult
-    from .tool import Tool
-    from .values import Counter, DeviceArray
+    from .objects.code_object import CodeObject
+    from .objects.kernel import Kernel
+    from .objects.loader import LoadedObject, LoadedSymbol, Location, MockLoader
+    from .reports.report import Report
+    from .traced import TracedProgram, TraceProgress, trace
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "AccessCount": "given",
-    "AccessDirection": "given",
-    "AccessKind": "given",
-    "AccessWidth": "given",
-    "Address": "given",
+    "AccessCount": "instrumenting.given",
+    "AccessDirection": "instrumenting.given",
+    "AccessKind": "instrumenting.given",
+    "AccessWidth": "instrumenting.given",
+    "Address": "instrumenting.given",
     "Block": "_core",
     "Blocks": "_core",
-    "CodeObject": "code_object",
+    "CodeObject": "objects.code_object",
     "Container": "_core",
-    "Counter": "values",
-    "Device": "mock_device",
-    "DeviceArray": "values",
-    "finding_kinds": "mock_device",
+    "Counter": "instrumenting.values",
+    "Device": "device.mock_device",
+    "DeviceArray": "instrumenting.values",
+    "finding_kinds": "device.mock_device",
     "flag_bits": "_core",
     "Frame": "_core",
     "Function": "_core",
-    "Imm": "given",
+    "Imm": "instrumenting.given",
     "Instruction": "_core",
     "Instructions": "_core",
-    "instrument": "planning",
-    "instrument_file": "container",
-    "InstrumentedFile": "container",
-    "Kernel": "kernel",
+    "instrument": "instrumenting.planning",
+    "instrument_file": "instrumenting.container",
+    "InstrumentedFile": "instrumenting.container",
+    "Kernel": "objects.kernel",
     "KernelDescriptor": "_core",
-    "Launch": "launching",
-    "LaunchKeywords": "launching",
-    "Linked": "linked",
-    "Literal": "given",
-    "LoadedObject": "loader",
-    "LoadedSymbol": "loader",
-    "Location": "loader",
+    "Launch": "device.launching",
+    "LaunchKeywords": "device.launching",
+    "Linked": "device.linked",
+    "Literal": "instrumenting.given",
+    "LoadedObject": "objects.loader",
+    "LoadedSymbol": "objects.loader",
+    "Location": "objects.loader",
     "Loop": "_core",
-    "MockLoader": "loader",
-    "Module": "module",
-    "Old": "given",
+    "MockLoader": "objects.loader",
+    "Module": "device.module",
+    "Old": "instrumenting.given",
     "Operand": "_core",
-    "Pc": "given",
-    "PointId": "given",
-    "Progress": "mock_device",
-    "Reg": "given",
+    "Pc": "instrumenting.given",
+    "PointId": "instrumenting.given",
+    "Progress": "device.mock_device",
+    "Reg": "instrumenting.given",
     "Register": "_core",
-    "Registers": "observe",
-    "Properties": "properties",
-    "Report": "report",
-    "RunResult": "results",
-    "Session": "observe",
-    "Snapshot": "observe",
-    "Strict": "launching",
-    "Symbol": "given",
+    "Registers": "device.observe",
+    "Properties": "device.properties",
+    "Report": "reports.report",
+    "RunResult": "device.results",
+    "Session": "device.observe",
+    "Snapshot": "device.observe",
+    "Strict": "device.launching",
+    "Symbol": "instrumenting.given",
     "TargetId": "_core",
-    "Tool": "tool",
-    "Trace": "observe",
-    "trace": "agent.traced",
-    "TracedProgram": "agent.traced",
-    "TraceProgress": "agent.traced",
+    "Tool": "instrumenting.tool",
+    "Trace": "device.observe",
+    "trace": "traced",
+    "TracedProgram": "traced",
+    "TraceProgress": "traced",
     **dict.fromkeys(
         (
             "ArgumentError",

@@ -863,7 +863,7 @@ def instrument(
       ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
       ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
     - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
-    - ``insertions``: records of :data:`luthier.places.RECORD`.
+    - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
     - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
       beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
     - ``check``: the splice checker proves every placement, none, or, if None, a sample. InternalError for a wrong one.

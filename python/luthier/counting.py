@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from .kernel import leaves
+from .objects.kernel import leaves
 
 if TYPE_CHECKING:
     from ._core import Block, Function
-    from .kernel import Kernel
+    from .objects.kernel import Kernel
 
 #: How often a loop is taken to go round.
 _ROUNDS = 8.0

@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pytest
 
-from luthier.arguments import dimensions, pack
+from luthier.device.arguments import dimensions, pack
 from luthier.errors import ArgumentError
 
 

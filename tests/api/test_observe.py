@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import luthier as lt
-from luthier.observe import ACTIONS, SPACES
+from luthier.device.observe import ACTIONS, SPACES
 
 N = 200
 

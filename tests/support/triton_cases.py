@@ -13,7 +13,7 @@ import pytest
 from places import CORPUS
 
 import luthier as lt
-from luthier.arguments import explicit
+from luthier.device.arguments import explicit
 
 NAMES = (
     "vadd_f32", "vadd_f16", "softmax_f32", "layernorm_f32", "matmul_f16_64", "matmul_bf16_64", "matmul_f32_32",

@@ -12,7 +12,7 @@ from pathlib import Path
 from inputs import ROOT, WORK
 
 import luthier as lt
-from luthier.agent.traced import TracedProgram
+from luthier import TracedProgram
 
 DRIVER = ROOT / "python/luthier/driver"
 

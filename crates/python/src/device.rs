@@ -101,7 +101,7 @@ impl PyDevice {
             return Err(Class::Argument.error(format!("host memory at {address:#x} is not aligned")));
         }
         let ptr = std::ptr::with_exposed_provenance_mut(address);
-        // SAFETY: the caller, `luthier.arguments`, passes an array's own address and size, and the array as the
+        // SAFETY: the caller, `luthier.device.arguments`, passes an array's own address and size, and the array as the
         // owner: a NumPy array that somebody holds cannot be resized.
         let buffer = unsafe { Buffer::shared(ptr, size, Box::new(owner)) };
         guard(py, || self.inner.share(buffer, writable).map_err(device_error))
@@ -112,7 +112,7 @@ impl PyDevice {
     #[pyo3(signature = (address, size, writable=true))]
     fn share_in_place(&self, py: Python<'_>, address: usize, size: u64, writable: bool) -> PyResult<()> {
         let ptr = std::ptr::with_exposed_provenance_mut(address);
-        // SAFETY: the caller, `luthier.memory`, passes an array's own address and size, frees them when the array goes,
+        // SAFETY: the caller, `luthier.device.memory`, passes an array's own address and size, frees them when the array goes,
         // and keeps the array while a kernel runs.
         let buffer = unsafe { Buffer::in_place(ptr, size) };
         guard(py, || self.inner.share_in_place(buffer, size, writable).map_err(device_error))

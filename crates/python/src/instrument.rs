@@ -60,7 +60,7 @@ pub fn can_instrument(processor: &str) -> bool {
 ///   ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
 ///   ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
 /// - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
-/// - ``insertions``: records of :data:`luthier.places.RECORD`.
+/// - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
 /// - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
 ///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
 /// - ``check``: the splice checker proves every placement, none, or, if None, a sample. InternalError for a wrong one.
@@ -178,7 +178,7 @@ struct Tables<'a> {
 }
 
 /// Bytes of an insertion: address and successor (8 each), priority, hook or assembly, and list of arguments (4 each),
-/// order of the tool (2), place and body (1 each), all little-endian. `luthier.planning` writes it.
+/// order of the tool (2), place and body (1 each), all little-endian. `luthier.instrumenting.planning` writes it.
 const RECORD: usize = 32;
 
 impl Tables<'_> {

@@ -12,5 +12,4 @@ tells what is loaded, launched and called, and takes instrumented code objects b
 - :mod:`.loaded`: one loaded code object, and the tools that watch it
 - :mod:`.app`, :mod:`.process`: one process of the program, as tools see it, and what its agent says
 - :mod:`.controller`: all of them, and the program's start and end
-- :mod:`.traced`: `lt.trace`
 """

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..findings import Finding
+from ..reports.findings import Finding
 
 #: How the driver finds the file.
 VARIABLE = "LUTHIER_MOCK_ACCOUNT"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError
-from ..tool import Tool
+from ..instrumenting.tool import Tool
 from . import events
 from .calls import Call
 from .events import Executable, Happenings, Queue, Told

@@ -15,14 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ..base.folder import check_folder
 from ..errors import ArgumentError, ToolError
-from ..folder import check_folder
 from .program_signals import ProgramSignals
 from .stuck import Stuck
 
 # The program is started before much is imported, so that it starts meanwhile.
 if TYPE_CHECKING:
-    from ..tool import Tool
+    from ..instrumenting.tool import Tool
     from .process import Process
     from .selection import Selection
     from .wishes import Wishes
@@ -86,7 +86,7 @@ class Controller:
     @cached_property
     def wants(self) -> Wishes:
         """What the tools want."""
-        from ..tool import check_hooks, check_sizes
+        from ..instrumenting.tool import check_hooks, check_sizes
         from .functions import named
         from .wishes import Wishes
 

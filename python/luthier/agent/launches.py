@@ -6,8 +6,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..device.launching import Launch
 from ..errors import ToolError
-from ..launching import Launch
 
 if TYPE_CHECKING:
     from .loaded import Loaded

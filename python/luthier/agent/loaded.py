@@ -9,15 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, InternalError, LuthierError, ToolError
+from ..instrumenting.tool import Tool, check_sizes
 from ..lang.errors import HookError
-from ..report import Report, plain
-from ..tool import Tool, check_sizes
+from ..reports.report import Report, plain
 from .shared import Memory, Variables
 from .wire import WireError
 from .wishes import overrides
 
 if TYPE_CHECKING:
-    from ..code_object import CodeObject
+    from ..objects.code_object import CodeObject
     from .launches import AppLaunch
     from .process import Process
 
@@ -218,7 +218,7 @@ class Loaded:
     def code_object(self) -> CodeObject:
         """The ELF file, parsed."""
         from .. import _core
-        from ..code_object import CodeObject
+        from ..objects.code_object import CodeObject
 
         return CodeObject(_core.CodeObject.parse(self.data), self.uri)
 
@@ -314,7 +314,7 @@ class Loaded:
 
     def _instrument(self, watched: Watched, allocate: Callable[[int], tuple[Memory, int]]) -> Made | None:
         from .. import _core
-        from ..planning import Planner, rejections
+        from ..instrumenting.planning import Planner, rejections
 
         name, original = watched.name, self.code_object
         if name not in self.selected:

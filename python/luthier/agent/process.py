@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..cli.signals import raise_again
+from ..base.failures import told
+from ..base.signals import raise_again
 from ..errors import ToolError
-from ..failures import told
-from ..report import Report, plain
+from ..reports.report import Report, plain
 from .app import App, read_memory
 from .functions import count
 from .loaded import COUNTERS, FAILED, NO_ROOM, Loaded, Made, Watched
@@ -25,7 +25,7 @@ from .wishes import Wishes
 
 if TYPE_CHECKING:
     from .. import _core
-    from ..tool import Tool
+    from ..instrumenting.tool import Tool
 
 
 class Process:
@@ -356,7 +356,7 @@ class Process:
 
     def reports_of(self, tools: list[Tool]) -> list[Report]:
         """What tools say at the end. One that fails says nothing."""
-        from ..planning import _distinct_names
+        from ..instrumenting.planning import _distinct_names
 
         found = []
         for tool, name in zip(tools, _distinct_names(tools).values(), strict=True):

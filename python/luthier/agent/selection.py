@@ -43,7 +43,7 @@ class Selection:
 
     def kernels(self, core: _core.CodeObject) -> list[str]:
         """The kernels of a code object that it is about."""
-        from ..matching import matching
+        from ..objects.matching import matching
 
         if self.kernel:
             return matching(core, self.kernel)

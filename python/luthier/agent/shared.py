@@ -9,7 +9,7 @@ import os
 import struct
 
 from ..errors import ToolError
-from ..values import Variable
+from ..instrumenting.values import Variable
 from .wire import WireError, too_many_files
 
 

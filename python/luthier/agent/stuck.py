@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from ..tool import Tool
+from ..instrumenting.tool import Tool
 
 if TYPE_CHECKING:
     from .process import Process

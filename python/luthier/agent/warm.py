@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import LuthierError
 
 if TYPE_CHECKING:
-    from ..tool import Tool
+    from ..instrumenting.tool import Tool
 
 #: What Linux says of the machine's GPUs.
 _TOPOLOGY = "/sys/class/kfd/kfd/topology/nodes"
@@ -33,10 +33,10 @@ def processors(environment: Mapping[str, str], topology: str = _TOPOLOGY) -> set
 def warm_up(tools: Iterable[Tool], processors: Iterable[str]) -> None:
     """Whatever is wrong here is told when it matters."""
     from .. import _core
-    from ..kept import keep_hooks
+    from ..instrumenting.kept import keep_hooks
     from ..lang import Hook
 
-    for name in ("..code_object", "..matching", "..planning", ".launches"):
+    for name in ("..objects.code_object", "..objects.matching", "..instrumenting.planning", ".launches"):
         importlib.import_module(name, __package__)
     with contextlib.suppress(LuthierError):
         keep_hooks()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..tool import Tool
+from ..instrumenting.tool import Tool
 from .selection import Selection
 
 

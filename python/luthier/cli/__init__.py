@@ -14,9 +14,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from ..base.signals import Terminated, end, raise_on_termination
+from ..base.text import printable
 from ..errors import LuthierError
-from ..text import printable
-from .signals import Terminated, end, raise_on_termination
 
 _STRICT_KINDS = "--strict-kinds"
 
@@ -255,7 +255,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tool_failed(error: BaseException) -> int:
-    from ..failures import told
+    from ..base.failures import told
     from .ending import TOOL_FAILED
 
     print(told(error), end="", file=sys.stderr)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from ..code_object import CodeObject, open_container
 from ..errors import ArgumentError, LoadError
-from ..matching import matching
+from ..objects.code_object import CodeObject, no_kernel, open_container
+from ..objects.matching import matching
 
 #: Names that an error lists.
 _SHOWN = 8
@@ -58,8 +58,6 @@ def kernels(code_object: CodeObject, pattern: str) -> list[str]:
     """The kernels that a pattern names, at least one."""
     found = matching(code_object.core, pattern)
     if not found:
-        from ..planning import no_kernel
-
         raise ArgumentError(no_kernel(code_object, pattern))
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..text import printable
+from ..base.text import printable
 from .choose import kernel, one
 
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..code_object import open_container
-from ..text import printable
+from ..base.text import printable
+from ..objects.code_object import open_container
 from .choose import cores
 
 

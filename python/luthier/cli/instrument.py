@@ -7,12 +7,12 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..code_object import CodeObject, open_container
-from ..container import instrument_file
+from ..base.outputs import Outputs
+from ..base.text import printable
 from ..errors import ArgumentError
-from ..outputs import Outputs
-from ..planning import instrument
-from ..text import printable
+from ..instrumenting.container import instrument_file
+from ..instrumenting.planning import instrument
+from ..objects.code_object import CodeObject, open_container
 from ..tools import load
 from .choose import kernels
 from .ending import status_of

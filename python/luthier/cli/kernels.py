@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from ..matching import matching
+from ..objects.matching import matching
 from .choose import cores
 from .tables import paged, show
 

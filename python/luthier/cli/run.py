@@ -12,15 +12,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..arguments import dimensions
-from ..code_object import CodeObject
+from ..base.outputs import Output, Outputs
+from ..base.text import printable
+from ..device.arguments import dimensions
+from ..device.mock_device import Device, Progress, finding_kinds
+from ..device.results import RunResult
 from ..errors import ArgumentError
-from ..findings import finding_text
-from ..mock_device import Device, Progress, finding_kinds
-from ..outputs import Output, Outputs
-from ..planning import OnRejected, not_placed, rejections
-from ..results import RunResult
-from ..text import printable
+from ..instrumenting.planning import OnRejected, not_placed, rejections
+from ..objects.code_object import CodeObject
+from ..reports.findings import finding_text
 from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, parse_sizes, parse_symbol
 from .choose import kernel, one

@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from ..agent.program_signals import Waiting
-from .signals import Terminated
+from ..base.signals import Terminated
 
 if TYPE_CHECKING:
     from ..agent.controller import Controller
@@ -36,7 +36,7 @@ def serve(controller: Controller, path: str, environment: dict[str, str]) -> Non
 
 
 def _write(path: str, text: str) -> None:
-    from ..outputs import Outputs
+    from ..base.outputs import Outputs
 
     with Outputs() as outputs:
         outputs.open(path).write(text.encode())

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from ..text import printable
+from ..base.text import printable
 
 #: Between columns.
 _GAP = "   "

@@ -149,7 +149,7 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
     with contextlib.ExitStack() as exits:
         outputs = out = account = None
         if args.json not in (None, "-"):
-            from ..outputs import Outputs
+            from ..base.outputs import Outputs
 
             outputs = exits.enter_context(Outputs())
             out = outputs.open(args.json)
@@ -175,7 +175,7 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
         print(text, end="")
     failed = False
     if controller is not None:
-        from ..text import printable
+        from ..base.text import printable
 
         with contextlib.redirect_stdout(sys.stderr):
             _say_if_nothing(controller, [] if args.no_follow else rows)
@@ -279,7 +279,7 @@ def _launches(number: int) -> str:
 
 
 def _say(process: Any, tables: bool) -> None:
-    from ..text import printable
+    from ..base.text import printable
     from .tables import show
 
     if process.failure is not None:
@@ -304,7 +304,7 @@ def _say(process: Any, tables: bool) -> None:
 
 def _say_of_kernel(watched: Any, where: str, ledger: Any, tables: bool) -> None:
     from ..agent.loaded import INSERT_NOTHING, NOT_FOR_KERNELS, NOT_SELECTED
-    from ..text import printable
+    from ..base.text import printable
     from .tables import show
 
     if watched.why is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ToolError
 
 if TYPE_CHECKING:
-    from ..tool import Tool
+    from ..instrumenting.tool import Tool
 
 #: Name on the command line -> class, in the module of that name.
 BUILTIN = {"instr_count": "InstrCount", "opcode_hist": "OpcodeHist"}
@@ -37,7 +37,7 @@ def _from_file(path: str, wanted: str) -> type[Tool]:
     """The tool that a file defines: the only one, or the one of a class's name."""
     import importlib.util
 
-    from ..tool import Tool
+    from ..instrumenting.tool import Tool
 
     if not os.path.isfile(path):
         raise ToolError(f"{path}: there is no such file")

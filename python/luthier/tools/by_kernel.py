@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from luthier.tool import Tool
+from luthier.instrumenting.tool import Tool
 
 
 class ByKernel:

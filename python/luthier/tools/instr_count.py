@@ -15,7 +15,7 @@ from typing import Any
 
 import luthier as lt
 from luthier.counting import increments, may_not_return
-from luthier.kernel import leaves
+from luthier.objects.kernel import leaves
 from luthier.tools.by_kernel import ByKernel, not_counted
 
 

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..results import RunResult
+    from ..device.results import RunResult
     from .setup import attach, detach, install, uninstall
     from .tensors import Tensor, tensor
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ..properties import Properties
+from ..device.properties import Properties
 from . import autocast, gpu, host, operators
 from .host import CPU, CUDA
 from .quiet import Event, NoGraph, Philox, Quiet

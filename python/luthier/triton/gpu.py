@@ -12,14 +12,14 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..callers import callers_level
-from ..code_object import CodeObject
+from ..base.callers import callers_level
+from ..device.launching import Launch, Strict
+from ..device.mock_device import Device
+from ..device.module import Module
+from ..device.results import RunResult
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
-from ..launching import Launch, Strict
-from ..mock_device import Device
-from ..module import Module
-from ..results import RunResult
-from ..tool import Tool, instances
+from ..instrumenting.tool import Tool, instances
+from ..objects.code_object import CodeObject
 
 
 @dataclass(eq=False)

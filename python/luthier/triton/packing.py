@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy
 
-from ..arguments import Place
+from ..device.arguments import Place
+from ..device.memory import HostMemory
 from ..errors import ArgumentError
-from ..memory import HostMemory
 
 #: How struct writes each type; pointers are addresses. The types are those of Triton's signatures.
 _FORMATS = {

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from .. import _core
+from ..device.launching import Strict
 from ..errors import ArgumentError
-from ..launching import Strict
-from ..tool import instances
+from ..instrumenting.tool import instances
 from . import gpu
 from .versions import checked_version
 

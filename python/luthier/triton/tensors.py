@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..device.memory import allocate
 from ..errors import ArgumentError
-from ..memory import allocate
 
 #: Types that NumPy has not: by their names, and as Triton calls them; bytes. Without ml_dtypes their arrays hold bits.
 _FOREIGN = {

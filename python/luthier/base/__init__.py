@@ -1,0 +1,1 @@
+"""What every room needs: text for terminals, files that appear whole, whose frame is whose."""

@@ -1,0 +1,1 @@
+"""The mock device: what a launch is told, and what it did."""

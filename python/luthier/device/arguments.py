@@ -1,0 +1,319 @@
+"""Kernel arguments: checked against the kernel's metadata, and packed as the kernel reads them."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..errors import ArgumentError
+from ..objects.parameters import Declared, declared, explicit, misfit, refusal
+from .memory import HostMemory
+
+_POINTERS = ("global_buffer",)
+
+#: Bytes of arguments that a kernel may have, the hidden ones among them.
+_MOST = 1 << 20
+
+#: Memory of the host's that begins at a multiple of this can be the device's, too.
+_SHARED_ALIGN = 16
+
+
+class Memory(Protocol):
+    """The part of a device that arguments need."""
+
+    def alloc(self, size: int, writable: bool = True) -> int: ...
+    def share(self, address: int, size: int, owner: Any, writable: bool = True) -> int: ...
+    def free(self, address: int) -> None: ...
+    def write(self, address: int, data: bytes) -> None: ...
+    def read(self, address: int, size: int) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """The memory of an argument's array."""
+
+    address: int
+    size: int
+    #: Of the argument, from 0.
+    index: int
+    #: ``argument 2 'c'``
+    what: str
+    writable: bool
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.size:,} bytes{'' if self.writable else ', read-only'})"
+
+
+@dataclass
+class Packed:
+    """The bytes of the explicit arguments, and what the device has for their sake."""
+
+    kernarg: bytes
+    #: Addresses on the device that are given back afterwards.
+    addresses: list[int] = field(default_factory=list)
+    #: Arrays whose contents the device has a copy of, and where.
+    copies: list[tuple[Any, int]] = field(default_factory=list)
+    #: Where on the device the buffers of arguments are, for messages.
+    places: list[Place] = field(default_factory=list)
+    #: What has to live as long.
+    kept: list[Any] = field(default_factory=list)
+
+    def fetch(self, memory: Memory) -> None:
+        """Brings the new contents of copied arrays back."""
+        for array, address in self.copies:
+            if array.nbytes and array.flags.writeable:
+                import numpy
+
+                if (lost := _lost(array)) is not None:
+                    raise ArgumentError(f"what the kernel has written cannot be brought back: {lost}")
+                flat = array.reshape(-1).view(numpy.uint8)
+                flat[:] = numpy.frombuffer(memory.read(address, array.nbytes), numpy.uint8)
+
+    def free(self, memory: Memory) -> None:
+        for address in self.addresses:
+            memory.free(address)
+        self.addresses.clear()
+        self.copies.clear()
+        self.kept.clear()
+
+
+class Signature:
+    """What a kernel takes, worked out once for all launches."""
+
+    def __init__(self, kernel: str, facts: dict[str, Any], core: Any = None):
+        self.kernel = kernel
+        self._args = explicit(kernel, facts)
+        #: What the source says of each, where that is known.
+        self._declared: list[Declared | None] = [None] * len(self._args)
+        if core is not None:
+            self._declared = declared(core, kernel, self._args)
+        for arg, found in zip(self._args, self._declared):
+            if arg["name"] is None and found is not None:
+                arg["name"] = found.called
+        #: Kind, offset and size of each.
+        self._wanted = [(arg["kind"], arg["offset"], arg["size"]) for arg in self._args]
+        self._size = max((offset + size for _, offset, size in self._wanted), default=0)
+        if self._size > _MOST:
+            raise ArgumentError(
+                f"kernel {kernel}: its metadata ask for {self._size} bytes of arguments, and no kernel has more than {_MOST}"
+            )
+
+    def pack(self, values: list[Any], memory: Memory, host: HostMemory | None = None) -> Packed:
+        """Checks ``values`` and packs them. On an error nothing stays allocated.
+
+        The device shares the memory of arrays of whole words that can be written and begin at a multiple of 16 bytes, as
+        NumPy's own do; others are copied, and those that map a file, which somebody might cut off. What ``host`` has
+        stays where it is there.
+        """
+        wanted = self._wanted
+        if len(values) != len(wanted):
+            kinds = ", ".join(_describe(i, arg) for i, arg in enumerate(self._args))
+            given = f"{len(values)} {'was' if len(values) == 1 else 'were'} given"
+            raise ArgumentError(f"kernel {self.kernel} takes {len(wanted)} arguments ({kinds}), {given}")
+        out = bytearray(self._size)
+        packed = Packed(b"")
+        known: dict[int, int] = {}  # one array passed twice is one buffer
+        done = 0
+        try:
+            for (kind, offset, size), value, known_type in zip(wanted, values, self._declared):
+                if kind in _POINTERS:
+                    data = _pointer(value, memory, host, packed, known, known_type, (done, self._name(done)))
+                elif kind == "by_value":
+                    data = _by_value(value, size, known_type)
+                else:
+                    raise _Refused(f"arguments of kind {kind} are not supported")
+                out[offset : offset + len(data)] = data
+                done += 1
+        except _Refused as refused:
+            packed.free(memory)
+            where = f"kernel {self.kernel}, argument {_describe(done, self._args[done])}"
+            raise ArgumentError(f"{where}: {refused}") from None
+        except BaseException:
+            packed.free(memory)
+            raise
+        packed.kernarg = bytes(out)
+        return packed
+
+    def _name(self, index: int) -> str:
+        name = self._args[index]["name"]
+        return f"argument {index}" + (f" '{name}'" if name else "")
+
+
+def pack(kernel: str, facts: dict[str, Any], values: list[Any], memory: Memory) -> Packed:
+    """As :meth:`Signature.pack`, for one launch."""
+    return Signature(kernel, facts).pack(values, memory)
+
+
+class _Refused(Exception):
+    """Why a value is no argument; which one it is, the caller knows."""
+
+
+def _describe(index: int, arg: dict[str, Any]) -> str:
+    kind = {"global_buffer": "pointer", "by_value": f"{arg['size']} bytes"}.get(arg["kind"], arg["kind"])
+    return f"{index}{' ' + arg['name'] if arg['name'] else ''}: {kind}"
+
+
+def _place(array: Any, host: int, memory: Memory, packed: Packed, which: tuple[int, str]) -> int:
+    """The address at which the device finds an array's bytes."""
+    if (lost := _lost(array)) is not None:
+        raise _Refused(lost)
+    writable = bool(array.flags.writeable)
+    # Compilers widen atomics of 16 bits to a word: it has to be there.
+    whole = host % _SHARED_ALIGN == 0 and array.nbytes % 4 == 0
+    if whole and array.nbytes and _file(array) is None:
+        address = memory.share(host, array.nbytes, array, writable)
+        packed.addresses.append(address)
+        packed.places.append(Place(address, array.nbytes, *which, writable))
+        return address
+    address = memory.alloc(max(array.nbytes, 1), writable)
+    packed.addresses.append(address)
+    packed.copies.append((array, address))
+    packed.places.append(Place(address, max(array.nbytes, 1), *which, writable))
+    if array.nbytes:
+        memory.write(address, array.tobytes())
+    return address
+
+
+def _file(array: Any) -> tuple[mmap.mmap, int] | None:
+    """The file that an array maps, and how long it has to be for that."""
+    base, start = array, 0
+    while base is not None and not isinstance(base, mmap.mmap):
+        offset = getattr(base, "offset", None)  # of a numpy.memmap
+        start = offset - offset % mmap.ALLOCATIONGRANULARITY if isinstance(offset, int) else start
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    if base is None:
+        return None
+    try:
+        base.size()
+    except OSError:  # memory without a file
+        return None
+    return base, start + len(base)
+
+
+def _lost(array: Any) -> str | None:
+    """Why an array's bytes must not be touched: the file has become shorter than what is mapped of it, which would end
+    the process."""
+    file = _file(array)
+    if file is None or file[0].size() >= file[1]:
+        return None
+    return f"the array maps {file[1]} bytes of a file that has only {file[0].size()} any more"
+
+
+def _interface(value: Any) -> dict[str, Any] | None:
+    """NumPy's description of an array; None for everything else, scalars among it."""
+    interface = getattr(value, "__array_interface__", None)
+    if interface is None or not hasattr(value, "flags") or getattr(value, "shape", ()) == ():
+        return None
+    return interface
+
+
+def _pointer(
+    value: Any,
+    memory: Memory,
+    host: HostMemory | None,
+    packed: Packed,
+    known: dict[int, int],
+    known_type: Declared | None,
+    which: tuple[int, str],
+) -> bytes:
+    if value is None:
+        return bytes(8)
+    address = known.get(id(value))
+    if address is not None:
+        return address.to_bytes(8, "little")
+    if host is not None and hasattr(value, "data_ptr"):
+        address = host.share(value)
+        packed.places.append(Place(address, value.nbytes, *which, True))
+        return address.to_bytes(8, "little")
+    if (interface := _interface(value)) is not None:
+        if not value.flags.c_contiguous:
+            how = "in Fortran's order (its columns are contiguous)" if value.flags.f_contiguous else "not contiguous"
+            raise _Refused(f"the array is {how}; numpy.ascontiguousarray makes a copy with contiguous rows")
+        if value.dtype.hasobject:
+            raise _Refused("an array of Python objects has no bytes that a kernel could read")
+        if known_type is not None and (why := misfit(value, known_type)) is not None:
+            raise _Refused(why)
+        first = interface["data"][0]
+        if host is not None and host.has(first, value.nbytes):
+            packed.places.append(Place(first, value.nbytes, *which, bool(value.flags.writeable)))
+            return first.to_bytes(8, "little")
+        address = known[id(value)] = _place(value, first, memory, packed, which)
+        return address.to_bytes(8, "little")
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 0 <= value < 1 << 64:
+            raise _Refused(f"{value} is not an address")
+        return value.to_bytes(8, "little")
+    raise _Refused(f"needs an array, None or a device address, not {_kind(value)}")
+
+
+def _by_value(value: Any, size: int, known_type: Declared | None) -> bytes:
+    if known_type is not None and known_type.number is not None:
+        if (why := refusal(value, known_type.number)) is not None:
+            raise _Refused(why)
+        if known_type.number.kind == "float" and isinstance(value, int):
+            value = float(value)
+    if isinstance(value, (bytes, bytearray)):
+        data = bytes(value)
+    elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():  # a NumPy scalar
+        data = value.tobytes()
+    elif isinstance(value, int):  # bool included
+        if size > 8 or not -(1 << (8 * size - 1)) <= value < 1 << (8 * size):
+            raise _Refused(f"{value} does not fit")
+        return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    elif isinstance(value, float):
+        code = {2: "<e", 4: "<f", 8: "<d"}.get(size)
+        if code is None:
+            raise _Refused("a float has 2, 4 or 8 bytes")
+        try:
+            return struct.pack(code, value)
+        except OverflowError:
+            raise _Refused(f"{value} does not fit") from None
+    else:
+        raise _Refused(f"needs a number or bytes, not {_kind(value)}")
+    if len(data) != size:
+        raise _Refused(f"{_kind(value)} of {len(data)} bytes was given")
+    return data
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    if _interface(value) is not None:
+        return f"an array of {value.dtype}"
+    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+
+
+def dimensions(what: str, value: Any) -> tuple[int, int, int]:
+    """One to three sizes as three: an int or a sequence; none may be zero."""
+    if type(value) is int and 0 < value < 1 << 32:
+        return value, 1, 1
+    sizes: list[Any]
+    if hasattr(value, "__index__"):
+        sizes = [value]
+    elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        sizes = list(value)
+    else:
+        raise ArgumentError(f"{what}={value!r}: expected an integer, or up to three")
+    if not 1 <= len(sizes) <= 3:
+        raise ArgumentError(f"{what}: one to three sizes, not {len(sizes)}")
+    for axis, size in zip("xyz", sizes):
+        if not hasattr(size, "__index__"):
+            raise ArgumentError(f"{what}: {size!r} is not an integer")
+        if not 1 <= size.__index__() < 1 << 32:
+            raise ArgumentError(f"{what}: the {axis} size is {size}, it has to be 1 to {(1 << 32) - 1}")
+    x, y, z = (*(s.__index__() for s in sizes), 1, 1)[:3]
+    return x, y, z
+
+
+def check_workgroup(kernel: str, facts: dict[str, Any], block: tuple[int, int, int]) -> None:
+    """The workgroup must be one that the kernel was compiled for."""
+    size = block[0] * block[1] * block[2]
+    limit = facts["max_workgroup_size"] or 1024
+    if size > limit:
+        raise ArgumentError(f"kernel {kernel}: a workgroup of {size} work-items, it was compiled for at most {limit}")
+    required = facts["required_workgroup_size"]
+    if required and tuple(required) != block:
+        raise ArgumentError(f"kernel {kernel}: the workgroup is {block}, it was compiled for exactly {tuple(required)}")

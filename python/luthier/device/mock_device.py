@@ -1,0 +1,245 @@
+"""The mock device: loads code objects, runs kernels, shows what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from .. import _core
+from ..base.tracebacks import shortened
+from ..errors import ArgumentError, DeviceError
+from ..instrumenting.planning import OnRejected
+from ..instrumenting.tool import Tool
+from ..objects.code_object import CodeObject
+from ..objects.loader import MockLoader
+from .launching import LaunchKeywords, launches
+from .linked import Linked
+from .memory import HostMemory, allocate
+from .module import Module
+from .observe import Session, Trace
+from .printing import Printer, TextOutput
+from .properties import Properties, properties_of
+from .results import RunResult
+
+if TYPE_CHECKING:
+    import numpy
+    from typing_extensions import Unpack
+
+    from ..objects.kernel import Kernel
+
+
+def finding_kinds() -> list[str]:
+    """The kinds of findings that strict mode knows."""
+    return _core.finding_kinds()
+
+
+class Progress(NamedTuple):
+    """How far a launch is."""
+
+    #: Since it began.
+    seconds: float
+    #: Retired by all waves, up to a few thousand.
+    instructions: int
+    #: That have ended, ...
+    workgroups: int
+    #: ... and all.
+    of: int
+
+    def __str__(self) -> str:
+        done = f"{self.workgroups:,} of {self.of:,} workgroups done, {self.instructions:,} instructions"
+        return f"running for {self.seconds:.0f} s: {done}"
+
+
+class Device:
+    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core).
+
+    A launch is given up, with a DeviceError that says where all waves are, when one workgroup has run ``watchdog``
+    instructions (100 billion unless told), or when it has taken ``timeout`` seconds (never, unless told). ``progress`` is
+    called about once a second while a launch goes on, with a :class:`Progress`. ``compute_units`` is what
+    :attr:`properties` says; nothing else depends on it. ``output`` has a ``write`` that gets the text that kernels print
+    (``printf``, failed assertions), in the thread that launches; without it, ``sys.stdout`` and ``sys.stderr`` get it."""
+
+    def __init__(
+        self,
+        processor: str = "gfx90a",
+        *,
+        threads: int = 0,
+        watchdog: int | None = None,
+        timeout: float | None = None,
+        progress: Callable[[Progress], object] | None = None,
+        compute_units: int = 8,
+        output: TextOutput | None = None,
+    ):
+        if timeout is not None and not 0 < timeout < 1e9:
+            raise ArgumentError(f"timeout: {timeout!r} is not a number of seconds")
+        if watchdog is not None and not 0 < watchdog < 1 << 64:
+            raise ArgumentError(f"watchdog: {watchdog} is not a number of instructions")
+        if processor not in _core.TARGETS:
+            raise DeviceError(f"there is no mock device for {processor}: there is one for {', '.join(_core.TARGETS)}")
+        self.processor = processor
+        self.core = _core.Device(processor, threads, watchdog, timeout)
+        #: What is shared with the device for as long as it lives.
+        self.memory = HostMemory(self.core)
+        #: Takes what kernels print to its output.
+        self.printer = Printer(self.core, output)
+        self._compute_units = compute_units
+        self.progress = None if progress is None else lambda *facts: progress(Progress(*facts))
+        self._modules: dict[tuple[Any, ...], tuple[Module, Any]] = {}
+
+    @property
+    def properties(self) -> Properties:
+        """LDS, wave sizes, registers and other limits of the processor."""
+        return properties_of(self.processor, self._compute_units)
+
+    def share(self, array: Any) -> int:
+        """Makes the memory of a NumPy array or of a torch tensor on the CPU the device's as well, for as long as the array
+        lives, at the addresses that it has in this process. Gives the address of its first element (``array.ctypes.data``,
+        ``tensor.data_ptr()``), which kernels can be given as an argument or find in memory. Of a view, all the memory that
+        it is a view of is shared. Nothing is copied. ArgumentError for what has no memory of its own here, and for arrays
+        that map a file; DeviceError where the device has something else at these addresses."""
+        return self.memory.share(array)
+
+    def alloc(self, size: int) -> numpy.ndarray:
+        """``size`` bytes of zeros, shared (see :meth:`share`), as an array of uint8 that begins at a multiple of 256. They
+        are freed with the last array that looks at them."""
+        if not hasattr(size, "__index__") or size.__index__() < 0:
+            raise ArgumentError(f"alloc: {size!r} is not a number of bytes")
+        array = allocate(size.__index__())
+        self.memory.share(array)
+        return array
+
+    def array(self, values: Any, dtype: Any = None) -> numpy.ndarray:
+        """A new array with these values, made as by :func:`numpy.asarray`, in memory of :meth:`alloc`."""
+        import numpy
+
+        given = numpy.asarray(values, dtype)
+        if given.dtype.hasobject:
+            raise ArgumentError("array: Python objects have no bytes that a kernel could read")
+        array = self.alloc(given.nbytes).view(given.dtype).reshape(given.shape)
+        array[...] = given
+        return array
+
+    @overload
+    def load(self, source: MockLoader) -> Linked: ...  # pyright: ignore[reportOverlappingOverload]  # Any takes all
+    @overload
+    def load(
+        self,
+        source: Any,
+        *,
+        tools: Sequence[Tool] = (),
+        kernels: Sequence[str | Kernel] | None = None,
+        check: bool | None = None,
+        on_rejected: OnRejected = "warn",
+        calling_convention: bool = False,
+    ) -> Module: ...
+    @shortened
+    def load(
+        self,
+        source: Any,
+        *,
+        tools: Sequence[Tool] = (),
+        kernels: Sequence[str | Kernel] | None = None,
+        check: bool | None = None,
+        on_rejected: OnRejected = "warn",
+        calling_convention: bool = False,
+    ) -> Module | Linked:
+        """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
+        or those named. The other keywords are those of :func:`luthier.instrument`.
+
+        Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are;
+        objects are instrumented (:func:`luthier.instrument`) before they go into a loader."""
+        if isinstance(source, MockLoader):
+            if tools or kernels is not None or check is not None or calling_convention:
+                raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
+            return Linked(self, source)
+        code_object = CodeObject.of(source, target=self.processor)
+        return Module(self, code_object, tools, kernels, check, on_rejected=on_rejected, calling_convention=calling_convention)
+
+    @shortened
+    @launches
+    def run(
+        self,
+        source: Any,
+        kernel: str,
+        *,
+        tools: Sequence[Tool] = (),
+        check: bool | None = None,
+        on_rejected: OnRejected = "warn",
+        **launch: Unpack[LaunchKeywords],
+    ) -> RunResult:
+        """Loads a code object and launches a kernel (see :meth:`Module.run`). Tools instrument this kernel only; to watch
+        several kernels of an object with the same tools, :meth:`load` it once and run them from there.
+
+        The same :class:`CodeObject` with the same tools and the same kernel again is not loaded again: its variables keep
+        their values.
+        """
+        return self._module(source, kernel, tools, check, on_rejected).run(kernel, **launch)
+
+    @shortened
+    @launches
+    def trace(
+        self,
+        source: Any,
+        kernel: str,
+        *,
+        tools: Sequence[Tool] = (),
+        check: bool | None = None,
+        on_rejected: OnRejected = "warn",
+        events: Sequence[str] = (),
+        snapshots: Sequence[int] = (),
+        only: Sequence[int] = (),
+        limit: int = 1 << 22,
+        **launch: Unpack[LaunchKeywords],
+    ) -> Trace:
+        """Loads a code object and watches a launch (see :meth:`Module.trace`)."""
+        module = self._module(source, kernel, tools, check, on_rejected)
+        return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, **launch)
+
+    @shortened
+    @launches
+    def session(
+        self,
+        source: Any,
+        kernel: str,
+        *,
+        tools: Sequence[Tool] = (),
+        check: bool | None = None,
+        on_rejected: OnRejected = "warn",
+        **launch: Unpack[LaunchKeywords],
+    ) -> Session:
+        """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`)."""
+        return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
+
+    def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool | None, on_rejected: OnRejected) -> Module:
+        if not isinstance(source, CodeObject):
+            code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
+            return self.load_alone(code_object, kernel, tools, check, on_rejected)
+        key = (on_rejected, check, (kernel,) if tools else None, id(source), *map(id, tools))
+        if key not in self._modules:
+            self._modules[key] = self.load_alone(source, kernel, tools, check, on_rejected), (source, tuple(tools))
+        return self._modules[key][0]
+
+    def load_alone(
+        self,
+        code_object: CodeObject,
+        kernel: str,
+        tools: Sequence[Tool],
+        check: bool | None = None,
+        on_rejected: OnRejected = "warn",
+        calling_convention: bool = False,
+    ) -> Module:
+        """The same as :meth:`load` of which, if there are tools, nothing but the kernel will run: what it calls through a
+        pointer can lead to instrumented code then, whoever else might call it."""
+        return Module(
+            self,
+            code_object,
+            tools,
+            (kernel,) if tools else None,
+            check,
+            on_rejected=on_rejected,
+            calling_convention=calling_convention,
+            alone=True,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Device {self.processor}>"

@@ -1,0 +1,92 @@
+"""What a launch did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..reports.findings import Finding
+from ..reports.report import Report, html_table, plain
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+@dataclass(repr=False)
+class RunResult:
+    """What one launch did. Arrays among the arguments hold their new contents already."""
+
+    module: Module
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    #: The arguments as given.
+    args: list[Any]
+    #: Instructions that waves retired, all of them ...
+    instructions: int
+    #: ... and those that are the original kernel's.
+    app_instructions: int
+    #: How long the device computed.
+    seconds: float
+    workgroups: int
+    waves: int
+    #: Instructions retired by mnemonic.
+    histogram: dict[str, int]
+    #: The same for the original kernel's instructions.
+    app_histogram: dict[str, int]
+    #: What strict mode found wrong; empty when all is well.
+    findings: list[Finding] = field(default_factory=list)
+
+    @cached_property
+    def reports(self) -> list[Report]:
+        """The tools' reports, as of when they are first asked for."""
+        return self.module.reports()
+
+    @property
+    def tools(self) -> dict[str, Any]:
+        """Each tool's result, by name."""
+        return {report.tool: report.result for report in self.reports}
+
+    def __repr__(self) -> str:
+        found = f", {len(self.findings)} findings" if self.findings else ""
+        sizes = f"{self.workgroups:,} workgroups, {self.waves:,} waves"
+        return f"<RunResult {self.kernel} on {self.module.device.processor}: {sizes}, {self.instructions:,} instructions{found}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the launch, the findings, and the tools' tables."""
+        facts = [
+            ("kernel", self.kernel),
+            ("target", self.module.code_object.target),
+            ("workgroups", self.workgroups),
+            ("waves", self.waves),
+            ("instructions", self.instructions),
+            ("seconds", f"{self.seconds:.4f}"),
+        ]
+        parts = [html_table("run", (), facts)]
+        if self.findings:
+            parts.append(html_table("findings", (), [(str(finding),) for finding in self.findings]))
+        return "".join(parts) + "".join(report._repr_html_() for report in self.reports)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``luthier run --json`` writes (docs/report.md)."""
+        return {
+            "kernel": self.kernel,
+            "target": self.module.code_object.target,
+            "dispatch": {
+                "grid": list(self.grid),
+                "workgroup": list(self.block),
+                "workgroups": self.workgroups,
+                "waves": self.waves,
+            },
+            "emulator": {
+                "instructions": self.instructions,
+                "app_instructions": self.app_instructions,
+                "seconds": self.seconds,
+                "histogram": self.histogram,
+                "app_histogram": self.app_histogram,
+                "findings": self.findings,
+            },
+            "tools": plain(self.tools),
+            "instrumentation": self.module.instrumentation,
+        }

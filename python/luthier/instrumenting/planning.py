@@ -1,0 +1,280 @@
+"""From tools to an instrumented code object: asks every tool what it wants, and has it all placed at once."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from .. import _core
+from ..base.callers import callers_level
+from ..base.tracebacks import shortened
+from ..errors import ArgumentError, NothingInsertedError, RejectedError, RejectedWarning, ToolError
+from ..lang import Hook
+from ..objects.code_object import CodeObject, no_kernel
+from ..objects.kernel import Kernel
+from ..objects.places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, ORDER, RECORD, Place
+from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
+from .kept import keep_hooks
+from .tool import Tool, instances
+from .values import Variable
+
+#: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
+OnRejected = Literal["raise", "warn", "report"]
+
+
+@shortened
+def instrument(
+    source: Any,
+    tools: Sequence[Tool],
+    *,
+    kernels: Iterable[str | Kernel] | None = None,
+    check: bool | None = None,
+    on_rejected: OnRejected = "warn",
+    calling_convention: bool = False,
+) -> CodeObject:
+    """A copy of a code object with the hooks of ``tools`` in all its kernels, or in those that ``kernels`` lists, names or
+    :attr:`CodeObject.kernels`. Other kernels run the code that they ran, also where they share functions with these.
+
+    The result runs wherever the original does and gives the same results. The tools' variables are symbols in it
+    (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md).
+    ``check`` says which placements the splice checker proves: None a sample (all of a small plan), True all, False none; a
+    wrong one is an :class:`~luthier.InternalError`, since placing hooks right is up to Luthier. ``on_rejected`` says what
+    becomes of insertions that cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, or, if nothing of a tool is
+    left, with a :class:`~luthier.NothingInsertedError`, ``"report"`` without either, ``"raise"`` gives nothing but a
+    :class:`~luthier.RejectedError` that lists them. ``calling_convention`` places every
+    hook as a call by the C calling convention would be, all that a function may change spilled: dearer, for comparison.
+    """
+    check_on_rejected(on_rejected)
+    original = CodeObject.of(source)
+    planner = Planner(original, instances(tools))
+    planner.ask(kernels)
+    return planner.finish(check, on_rejected, calling_convention=calling_convention)
+
+
+def check_on_rejected(value: Any) -> None:
+    """Complains of anything else than the three words."""
+    if value not in ("raise", "warn", "report"):
+        raise ArgumentError(f"on_rejected: {value!r} is not 'raise', 'warn' or 'report'")
+
+
+def rejections(code_object: CodeObject, report: dict[str, Any]) -> str:
+    """One line: how many insertions were not made, and the first reasons, each once."""
+    rejected, reasons = report["rejected"], dict[str, int]()
+    for one in rejected:
+        reasons.setdefault(one["reason"], one["address"])
+    some = "; ".join(f"at {address:#x}: {reason}" for reason, address in list(reasons.items())[:3])
+    more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
+    of = f" of {code_object.path}" if code_object.path else ""
+    wanted = report["points"] + len(rejected)
+    return f"{len(rejected)} of {wanted} insertions{of} could not be made: {some}{more}"
+
+
+def not_placed(code_object: CodeObject, report: dict[str, Any]) -> str | None:
+    """One line if nothing of a tool was inserted although it asked for something; else None."""
+    left = [name for name, did in report["tools"].items() if did["rejected"] and not did["points"]]
+    if not left:
+        return None
+    some = "the tools " if len(left) > 1 else "the tool "
+    return f"nothing of {some}{', '.join(left)} was inserted, and nothing is counted: {rejections(code_object, report)}"
+
+
+def kernel_names(kernels: Iterable[str | Kernel] | None) -> list[str] | None:
+    """Kernels as a user gives them, by name; None for all."""
+    if isinstance(kernels, str):
+        raise ArgumentError(f"kernels={kernels!r}: expected a list of kernels")
+    if kernels is None:
+        return None
+    listed = list(kernels)
+    for kernel in listed:
+        if not isinstance(kernel, (str, Kernel)):
+            raise ArgumentError(f"kernels: {kernel!r} is neither a kernel nor the name of one")
+    return [(k if isinstance(k, str) else k.name).removesuffix(".kd") for k in listed]
+
+
+class Planner:
+    """Collects insertions, each checked against its hook's parameters."""
+
+    def __init__(self, code_object: CodeObject, tools: Sequence[Tool]):
+        self.code_object = code_object
+        self._tools = list(tools)
+        self._orders = {id(tool): i for i, tool in enumerate(tools)}
+        self._names = _distinct_names(tools)
+        self._variables: dict[str, Variable] = {}
+        self._counters: dict[str, int] = {}
+        self._hooks: dict[Any, int] = {}
+        self._assembly: dict[str, int] = {}
+        self._distinct: dict[tuple[int, str], Arguments] = {}
+        self._prepared: dict[Any, Arguments] = {}
+        self._records = bytearray()
+        self._made_for: dict[bytes, tuple[str, int]] = {}
+        #: The kernels that tools were asked about, if not about all.
+        self._selected: list[str] | None = None
+        for tool in tools:
+            for variable in tool.variables():
+                self._symbol(tool, variable)
+
+    def ask(self, kernels: Iterable[str | Kernel] | None) -> None:
+        """Has every tool say what it wants in these kernels, all if None."""
+        known = self.code_object.core.kernels
+        self._selected = kernel_names(kernels)
+        for name in known if self._selected is None else dict.fromkeys(self._selected):
+            if name not in known:
+                raise ArgumentError(no_kernel(self.code_object, name))
+            for tool in self._tools:
+                tool.on_kernel(Kernel(self.code_object, name, self, tool))
+
+    def insert(self, tool: Tool, kernel: str, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
+        """One hook at one place; gives the point's number."""
+        if not isinstance(hook, Hook):
+            raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
+        # Tools pass the same few arguments at many points.
+        behind = place.address if place.where in (AFTER, EDGE) else None
+        # Only of operands does it matter which instruction it is.
+        at = behind if any(isinstance(arg, _core.Operand) for arg in args) else behind is not None
+        known = (hook, at, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(told_apart, args))
+        try:
+            found = self._prepared.get(known)
+        except TypeError:  # what cannot be hashed is no argument, unless it is an array that is one number
+            found = self._prepare(tool, kernel, hook, args, behind)
+        if found is None:
+            found = self._prepared[known] = self._prepare(tool, kernel, hook, args, behind)
+        found.uses += 1
+        return self._record(tool, kernel, place, priority, found.hook, found.number, HOOK)
+
+    def insert_assembly(self, tool: Tool, kernel: str, place: Place, text: str, priority: int) -> int:
+        """Instructions as text at one place; gives the point's number."""
+        if not isinstance(text, str):
+            raise ToolError(f"{tool.name}: {text!r} is no assembly text")
+        if text not in self._assembly:
+            _core.assemble(self.code_object.program, text)
+        number = self._assembly.setdefault(text, len(self._assembly))
+        return self._record(tool, kernel, place, priority, number, 0, ASSEMBLY)
+
+    def remove(self, tool: Tool, kernel: str, place: Place) -> int:
+        """Nothing in the place of an instruction; gives the point's number."""
+        return self._record(tool, kernel, place, 0, 0, 0, NOTHING)
+
+    def _record(self, tool: Tool, kernel: str, place: Place, priority: int, what: int, args: int, body: int) -> int:
+        if not isinstance(priority, int) or not -(1 << 31) <= priority < 1 << 31:
+            raise ToolError(f"{tool.name}: the priority {priority!r} is no 32-bit number")
+        record = RECORD.pack(place.address, place.to, priority, what, args, self._orders[id(tool)], place.where, body)
+        number = len(self._records) // RECORD.size
+        first, known = self._made_for.setdefault(record, (kernel, number))
+        if first != kernel:
+            return known  # a shared function, already done for another kernel
+        self._records += record
+        return number
+
+    def _prepare(self, tool: Tool, kernel: str, hook: Any, args: tuple[Any, ...], behind: int | None) -> Arguments:
+        """The hook's number and that of the list of arguments."""
+
+        def counter(variable: Variable) -> int:
+            return self._counters.setdefault(self._symbol(tool, variable), len(self._counters))
+
+        binder = Binder(self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), counter)
+        bound = binder.bind(hook, args, behind)
+        if hook not in self._hooks:
+            hook.check()
+        if hook.wants_range:
+            bound.append("in_range")
+        number = self._hooks.setdefault(hook, len(self._hooks))
+        # The same for another kernel is the same: an insertion in a function that they share is made once.
+        key = (number, text_of(bound))
+        if key not in self._distinct:
+            self._distinct[key] = Arguments(number, len(self._distinct), bound)
+        return self._distinct[key]
+
+    def _symbol(self, tool: Tool, variable: Variable) -> str:
+        """The variable's symbol, given to it at its first use."""
+        if variable.symbol is None:
+            base = f"{self._names[id(tool)]}.{variable.name or f'variable{len(self._variables)}'}"
+            symbol, again = base, 1
+            while symbol in self._variables or self.code_object.core.symbol(symbol) is not None:
+                again += 1
+                symbol = f"{base}.{again}"
+            variable.symbol = symbol
+            self._variables[symbol] = variable
+        elif self._variables.get(variable.symbol) is not variable:
+            raise ToolError(
+                f"{tool.name}: {variable!r} is in use with another code object, or another kernel of it: make a new instance of "
+                f"the tool, or load the object once for all its kernels (device.load)"
+            )
+        return variable.symbol
+
+    def finish(
+        self,
+        check: bool | None,
+        on_rejected: OnRejected,
+        beside: tuple[int, list[int]] | None = None,
+        calling_convention: bool = False,
+        alone: bool = False,
+    ) -> CodeObject:
+        """Compiles the hooks and places them. ``beside``: as of ``_core.instrument``. ``alone``: no other kernels than those
+        that tools were asked about will run."""
+        keep_hooks()
+        settle_numbers(list(self._distinct.values()))
+        data, report = _core.instrument(
+            self.code_object.program,
+            [(hook.json, hook.source.file) for hook in self._hooks],
+            f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
+            list(self._assembly),
+            [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],
+            list(self._counters),
+            bytes(self._records),
+            check,
+            beside,
+            calling_convention,
+            None if alone else self._selected,
+        )
+        self._tell_tools(report)
+        if report["rejected"] and on_rejected != "report":
+            text, nothing = rejections(self.code_object, report), not_placed(self.code_object, report)
+            if on_rejected == "raise" or nothing is not None:
+                error = RejectedError(text) if on_rejected == "raise" else NothingInsertedError(nothing)
+                error.rejected = report["rejected"]
+                raise error
+            warnings.warn(text, RejectedWarning, stacklevel=callers_level())
+        result = CodeObject(_core.CodeObject.parse(data), None)
+        result.instrumentation = report
+        return result
+
+    def _tell_tools(self, report: dict[str, Any]) -> None:
+        """Says of each tool how much of it was inserted, and tells it what was not."""
+        of = [tool for (tool,) in struct.iter_unpack(f"<{ORDER}xH2x", self._records)]
+        asked = Counter(of)
+        rejected: dict[int, list[dict[str, Any]]] = {}
+        for one in report["rejected"]:
+            rejected.setdefault(of[one["point"]], []).append(one)
+        report["tools"] = {}
+        for tool in self._tools:
+            order = self._orders[id(tool)]
+            tool.rejected = rejected.get(order, [])
+            left = len(tool.rejected)
+            report["tools"][self._names[id(tool)]] = {"points": asked[order] - left, "rejected": left}
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Those of the tools, by symbol."""
+        return self._variables
+
+    def bind(self, module: Any) -> None:
+        """From now on the variables are read from ``module``."""
+        for variable in self._variables.values():
+            variable._module = module
+
+
+def _distinct_names(tools: Sequence[Tool]) -> dict[int, str]:
+    """Each tool's name, numbered where several have the same."""
+    names: dict[int, str] = {}
+    for tool in tools:
+        if id(tool) in names:
+            raise ToolError(f"{tool.name}: the same instance was given twice")
+        name, again = tool.name, 1
+        while name in names.values():
+            again += 1
+            name = f"{tool.name}_{again}"
+        names[id(tool)] = name
+    return names

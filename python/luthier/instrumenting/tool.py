@@ -1,0 +1,134 @@
+"""The base of every tool."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ToolError
+from .values import Variable
+
+if TYPE_CHECKING:
+    from ..agent.app import App
+    from ..agent.calls import Call
+    from ..agent.events import Allocation, Executable, Queue
+    from ..agent.launches import AppLaunch
+    from ..device.launching import Launch
+    from ..objects.kernel import Kernel
+    from ..reports.report import Report
+
+
+class Tool:
+    """What to insert, and what to make of the result.
+
+    A subclass declares its device variables and hooks, places the hooks in :meth:`on_kernel`, and reads the variables
+    back in :meth:`on_exit`. One instance serves one loaded code object, over all launches of its kernels: what it
+    counts adds up.
+
+    Arguments of ``__init__`` are the tool's options (``--tool NAME:option=value`` on the command line); they need
+    defaults, and their annotations ``int``, ``float``, ``bool`` and ``str`` say how to read the text.
+    """
+
+    #: What the results go by; the class's name in lower case by default.
+    name: str = "tool"
+    #: Names and patterns of HSA's functions that :meth:`on_hsa` hears of, ``["hsa_queue_create", "hsa_amd_*"]`` for example.
+    #: Nothing else costs anything. As all below, for programs under ``luthier trace`` and :func:`luthier.trace`.
+    hsa: Sequence[str] = ()
+    #: The same for HIP and :meth:`on_hip`.
+    hip: Sequence[str] = ()
+    #: HIP libraries that are tools themselves are recognised: ``app.tool_modules``.
+    hip_modules: bool = False
+    #: When :meth:`on_hsa` and :meth:`on_hip` are called: before the function, after it, or both.
+    phases: Sequence[str] = ("enter", "exit")
+    #: Launches wait for :meth:`on_launch`, which may change them and say what they run.
+    decides: bool = False
+    #: A kernel's first launch waits until it is instrumented. Otherwise the original runs until then.
+    waits: bool = True
+    #: Of the insertions that the tool has asked for, those that could not be made, as of when its hooks were placed: what is
+    #: there was not seen. As in ``instrumentation["rejected"]``.
+    rejected: Sequence[dict[str, Any]] = ()
+    #: The process that the tool is in; None where there is none, on the mock device for example.
+    app: App | None = None
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    def on_kernel(self, kernel: Kernel) -> None:
+        """Called once for each kernel, before its first launch: insert hooks here."""
+
+    def on_launch(self, launch: Launch) -> None:
+        """Called just before each launch: ``launch.kernel`` is the kernel's name, ``launch.grid`` and ``launch.block`` are
+        its sizes in work-items. A tool that keeps numbers by kernel learns here which kernels have any."""
+
+    def on_start(self, app: App) -> None:
+        """Called when a process of the program has begun. What hears of more than kernels is an instance of the tool's own,
+        one for each process; ``tool.app`` leads from those that watch kernels to it."""
+
+    def on_hsa(self, call: Call) -> None:
+        """Called before and after each call of the functions that ``hsa`` names, from outside of the runtime."""
+
+    def on_hip(self, call: Call) -> None:
+        """Called before and after each call of the functions that ``hip`` names."""
+
+    def on_queue(self, queue: Queue, event: str) -> None:
+        """Called when a queue is ``created`` or ``destroyed``."""
+
+    def on_allocation(self, allocation: Allocation) -> None:
+        """Called when memory was allocated or freed, locked for GPUs or unlocked."""
+
+    def on_executable(self, executable: Executable, event: str) -> None:
+        """Called when an executable is ``created``, a code object is ``loaded`` into it, it is ``frozen`` (its code objects are
+        known from now on) or ``destroyed``."""
+
+    def on_complete(self, launch: AppLaunch) -> None:
+        """Called when an instrumented launch of a program's is over, with ``launch.start`` and ``launch.end``."""
+
+    def on_exit(self, report: Report) -> None:
+        """Called when the results are wanted: set ``report.result``, add tables."""
+
+    def variables(self) -> list[Variable]:
+        """Every device variable that is an attribute of this instance or its class, in order of declaration."""
+        names = {n: None for c in reversed(type(self).__mro__) for n, v in vars(c).items() if isinstance(v, Variable)}
+        found = [getattr(self, n) for n in names]
+        return found + [v for v in vars(self).values() if isinstance(v, Variable) and all(v is not f for f in found)]
+
+
+def check_hooks(tool: Tool) -> None:
+    """Raises HookError for a hook of a tool's that cannot be compiled, whether it is going to be inserted or not."""
+    from ..lang import Hook
+
+    for one in {id(v): v for base in type(tool).__mro__ for v in vars(base).values() if isinstance(v, Hook)}.values():
+        one.check()
+
+
+def check_sizes(tool: Tool) -> None:
+    """Raises ToolError for variables of a tool's that this machine has no memory for, before anything runs."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    found = tool.variables()
+    wanted = sum(variable.size for variable in found)
+    if wanted > there:
+        largest = max(found, key=lambda variable: variable.size)
+        name = largest.name or next((name for name, value in vars(tool).items() if value is largest), "variable")
+        raise ToolError(
+            f"{tool.name}.{name} has {largest.size:,} bytes, and all variables of the tool {wanted:,}: this machine has "
+            f"{there:,} bytes of memory"
+        )
+
+
+def instances(tools: Iterable[Any]) -> list[Tool]:
+    """The tools that a user gives, each an instance of its class."""
+    if isinstance(tools, (str, Tool, type)):
+        raise ToolError(f"tools={tools!r}: expected a list of tools")
+    found = list(tools)
+    for tool in found:
+        if isinstance(tool, str):
+            raise ToolError(f"tools: {tool!r} is a name: lt.tools.load({tool!r}) makes the tool")
+        if isinstance(tool, type) and issubclass(tool, Tool):
+            raise ToolError(f"tools: {tool.__name__} is a class: {tool.__name__}() makes a tool of it")
+        if not isinstance(tool, Tool):
+            raise ToolError(f"tools: {tool!r} is not a tool: its class has to derive from lt.Tool")
+    return found

@@ -1,0 +1,199 @@
+"""A tool's device variables: arrays and counters. What else hooks can be given is in :mod:`luthier.instrumenting.given`."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ToolError
+
+if TYPE_CHECKING:
+    import numpy
+
+    from ..lang import ElementType
+
+
+#: Elements that are read at a time when all are.
+_PIECE = 1 << 16
+
+
+class Variable:
+    """Memory on the device that belongs to a tool.
+
+    As an attribute of a tool's class it stands for one variable of each instance. Once the tool is in use its symbol
+    in the instrumented code object is ``TOOL.ATTRIBUTE``.
+    """
+
+    def __init__(self, size: int, align: int, init: bytes | None, name: str | None):
+        self.size, self.align, self.init, self.name = size, align, init, name
+        #: The symbol in the instrumented code object, once there is one.
+        self.symbol: str | None = None
+        self._module: Any = None  # what answers read_symbol_part and write_symbol_bytes
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+        self._attribute = name
+
+    def __get__(self, tool: Any, owner: type) -> Any:
+        if tool is None:
+            return self
+        mine = self._fresh()
+        mine._attribute = self._attribute
+        tool.__dict__[self._attribute] = mine  # found before this descriptor from now on
+        return mine
+
+    def _fresh(self) -> Variable:
+        raise NotImplementedError
+
+    def _bytes(self) -> bytes:
+        """What is in it now; before the tool is in use, what it starts with."""
+        return self._part(0, self.size)
+
+    def _part(self, start: int, size: int) -> bytes:
+        """The same of some of its bytes; no others are read."""
+        if self._module is None:
+            return self.init[start : start + size] if self.init else bytes(size)
+        return self._module.read_symbol_part(self.symbol, start, size)
+
+
+class DeviceArray(Variable):
+    """``n`` elements of ``dtype`` (``lt.u8`` to ``lt.f64``) in device memory, zero at first or as ``init`` says.
+
+    A hook receives it as ``lt.ptr[dtype]``; :meth:`at` passes the address of a later element. Afterwards it reads like
+    a sequence, and :meth:`read` gives a NumPy array.
+    """
+
+    def __init__(self, dtype: ElementType, n: int, init: Any = None, *, name: str | None = None):
+        from ..lang.types import SCALARS, Scalar
+
+        if not isinstance(dtype, Scalar) or dtype not in SCALARS:
+            raise ToolError(
+                f"a DeviceArray of {dtype!r}: its elements are lt.u8 to lt.u64, lt.i8 to lt.i64, lt.f16, lt.f32 or lt.f64"
+            )
+        if n < 1:
+            raise ToolError(f"a DeviceArray of {n} elements: it needs at least one")
+        data = None
+        if init is not None:
+            import numpy
+
+            data = numpy.ascontiguousarray(init, dtype.dtype).tobytes()
+            if len(data) != n * dtype.size:
+                raise ToolError(f"a DeviceArray of {n} {dtype} needs as many initial values, not {len(data) // dtype.size}")
+        super().__init__(n * dtype.size, max(dtype.size, 8), data, name)
+        #: The elements' type, of :mod:`luthier.lang.types`.
+        self.dtype: Any = dtype
+        #: How many there are.
+        self.n: int = n
+
+    def _fresh(self) -> DeviceArray:
+        new = DeviceArray(self.dtype, self.n, name=self.name)
+        new.init = self.init
+        return new
+
+    def at(self, index: int) -> Element:
+        """The address of one element, as an argument of a hook. The hook is compiled once for all of them."""
+        if not hasattr(index, "__index__") or not 0 <= index < self.n:
+            raise ToolError(f"{self.name}.at({index}): the array has {self.n} elements")
+        return Element(self, index.__index__() * self.dtype.size)
+
+    def read(self) -> numpy.ndarray:
+        """The values that are in device memory now."""
+        import numpy
+
+        return numpy.frombuffer(self._bytes(), self.dtype.dtype).copy()
+
+    def write(self, values: Any) -> None:
+        """New values, for all elements, in device memory (or to begin with, before the tool is in use)."""
+        import numpy
+
+        data = numpy.ascontiguousarray(values, self.dtype.dtype).tobytes()
+        if len(data) != self.size:
+            raise ToolError(f"{self.name}.write: {self.size} bytes are needed, not {len(data)}")
+        if self._module is None:
+            self.init = data
+        else:
+            self._module.write_symbol_bytes(self.symbol, data)
+
+    def nonzero(self) -> dict[int, Any]:
+        """Index and value of every element that is not zero."""
+        found: dict[int, Any] = {}
+        for first in range(0, self.n, _PIECE):
+            values = self._elements(first, min(_PIECE, self.n - first))
+            found.update((first + int(i), values[i].item()) for i in values.nonzero()[0])
+        return found
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: Any) -> Any:
+        """An element, or what NumPy gives for the index. Only the elements from the first to the last of these are read."""
+        at = None
+        if not isinstance(index, bool):
+            with contextlib.suppress(TypeError):
+                at = operator.index(index)
+        if at is not None:
+            if not -self.n <= at < self.n:
+                raise IndexError(f"{self.name}[{at}]: the array has {self.n} elements")
+            return self._elements(at % self.n, 1)[0].item()
+        if isinstance(index, slice):
+            chosen = range(self.n)[index]
+            if not chosen:
+                return self._elements(0, 0)
+            first = min(chosen[0], chosen[-1])
+            read = self._elements(first, max(chosen[0], chosen[-1]) + 1 - first)
+            return read[:: chosen.step].copy() if chosen.step > 0 else read[::-1][:: -chosen.step].copy()
+        found = self.read()[index]
+        return found.item() if found.ndim == 0 else found
+
+    def _elements(self, first: int, count: int) -> numpy.ndarray:
+        """Some elements in a row."""
+        import numpy
+
+        size = self.dtype.size
+        return numpy.frombuffer(self._part(first * size, count * size), self.dtype.dtype).copy()
+
+    def __iter__(self) -> Iterator[Any]:
+        for first in range(0, self.n, _PIECE):
+            yield from self._elements(first, min(_PIECE, self.n - first)).tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.read() if dtype is None else self.read().astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.name}: {self.dtype}[{self.n}]>"
+
+
+@dataclass(frozen=True)
+class Element:
+    """The address of an element of a :class:`DeviceArray`."""
+
+    array: DeviceArray
+    offset: int
+
+
+class Counter(Variable):
+    """A 64-bit count that each wave keeps in its own registers and adds to memory once, when it ends.
+
+    A hook receives it as ``lt.counter`` and adds to it: ``count += n``. Afterwards ``int(tool.count)`` is the total.
+    """
+
+    def __init__(self, *, name: str | None = None):
+        super().__init__(8, 8, None, name)
+
+    def _fresh(self) -> Counter:
+        return Counter(name=self.name)
+
+    @property
+    def value(self) -> int:
+        return int.from_bytes(self._bytes(), "little")
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        return f"<Counter {self.name}>"

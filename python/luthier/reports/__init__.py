@@ -1,0 +1,1 @@
+"""Results as data and for people: what tools say, what strict mode finds."""
