@@ -859,7 +859,7 @@ def instrument(
 
     - ``hooks``: tree (JSON) and source file. ``assembly``: texts to insert.
     - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
-      ``{"variable": {"symbol": name, "offset": n}}``, ``{"counter": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
+      ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
       ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
       ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
     - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.

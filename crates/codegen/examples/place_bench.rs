@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let program = luthier_lifter::Program::lift(&object)?;
     let template = Arc::new(counter(program.mode()).ok_or("no counter hook for this target")?);
     let at = if flag("--after") { Where::After } else { Where::Before };
-    let arguments: Arc<[Arg]> = vec![Arg::Counter(0)].into();
+    let arguments: Arc<[Arg]> = vec![Arg::Slot(0)].into();
     let insertion = |i| Insertion {
         address: program.vaddr(i),
         at,
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = Plan {
         hooks: vec![Arc::new(template)],
         variables: vec![Variable { name: "bench.count".into(), size: 8, align: 8, init: vec![] }],
-        counters: vec![Counter { name: "count".into(), symbol: "bench.count".into(), offset: 0 }],
+        slots: vec![Slot::counter("count", "bench.count", 0)],
         insertions: program.instrs().iter().map(insertion).collect(),
         check: match (flag("--check"), flag("--no-check")) {
             (true, _) => Checking::Everything,

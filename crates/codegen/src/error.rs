@@ -29,8 +29,9 @@ pub enum CodegenError {
     Encode(#[from] EncodeError),
     #[error("the variable {name}: {reason}")]
     Variable { name: String, reason: String },
-    #[error("the counter {name} is flushed to {symbol}+{offset:#x}, which is not inside a variable of the plan")]
-    Counter { name: String, symbol: String, offset: u64 },
+    /// A slot of the plan that cannot be.
+    #[error("the slot {name}: {reason}")]
+    Slot { name: String, reason: String },
     #[error("the origin map could not be written: {0}")]
     Origin(luthier_loader::LoadError),
     /// An insertion that was lost on the way, or counted twice: a mistake of ours, which must not look like a result.

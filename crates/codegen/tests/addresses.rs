@@ -291,7 +291,7 @@ fn facts(inst: &Inst, events: &[MemoryEvent], what: &str) {
     // Both of a pair together.
     if places.len() == 2 && !places[0].lds {
         assert_eq!(told(Arg::AccessWidth(None)), 2 * told(Arg::AccessWidth(Some(0))), "{what}");
-        assert_eq!(Arg::Address(None).spec(inst, &[]).unwrap_err().kind(), "several_places", "{what}");
+        assert_eq!(Arg::Address(None).spec(inst, &[], &[]).unwrap_err().kind(), "several_places", "{what}");
     }
 }
 
@@ -530,7 +530,7 @@ fn what_has_no_address_of_its_own_is_refused_by_name() {
             (Arg::InRange, "no_range"),
         ];
         for (arg, kind) in kinds {
-            assert_eq!(arg.spec(image, &[]).unwrap_err().kind(), kind, "{mode:?} {arg:?}");
+            assert_eq!(arg.spec(image, &[], &[]).unwrap_err().kind(), kind, "{mode:?} {arg:?}");
         }
     }
 }

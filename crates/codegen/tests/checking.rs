@@ -28,7 +28,7 @@ fn kernel(pairs: usize) -> Option<CodeObject> {
 fn lying(object: &CodeObject, check: Checking) -> Option<Plan> {
     let mut template = (*counter()?).clone();
     template.clobbers.remove(Reg::SCC);
-    Some(Plan { check, ..everywhere(object, &Arc::new(template), vec![Arg::Counter(0)], Where::Before) })
+    Some(Plan { check, ..everywhere(object, &Arc::new(template), vec![Arg::Slot(0)], Where::Before) })
 }
 
 fn violations(object: &CodeObject, check: Checking) -> Option<Vec<Violation>> {

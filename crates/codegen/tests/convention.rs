@@ -101,7 +101,7 @@ amdhsa.kernels:
         .end_amdgpu_metadata
     ";
     let (Some(object), Some(hook)) = (assemble("convention", source), counter()) else { return };
-    let done = instrument(&object, &called(&object, &hook, vec![Arg::Counter(0)], Where::Before)).unwrap();
+    let done = instrument(&object, &called(&object, &hook, vec![Arg::Slot(0)], Where::Before)).unwrap();
     assert_eq!(done.report.points, 0);
     assert_eq!(done.report.rejected.len(), 2);
     assert!(done.report.rejected.iter().all(|r| r.reason == Rejection::NoScratch { hook: "count".into() }));

@@ -136,7 +136,7 @@ fn register(text: &str) -> RegRange {
 fn argument(text: &str) -> Arg {
     match text.strip_prefix('&') {
         Some(rest) => Arg::InOut(register(rest)),
-        None if text == "counter" => Arg::Counter(0),
+        None if text == "counter" => Arg::Slot(0),
         None if text.starts_with("old:") => Arg::Old(register(&text[4..])),
         None => Arg::Reg(register(text)),
     }
@@ -147,7 +147,7 @@ fn plan(mode: Mode, source: &str, object: &CodeObject) -> Option<Plan> {
     let program = Program::lift(object).unwrap();
     let mut plan = Plan { check: Checking::Everything, ..Plan::default() };
     plan.variables.push(Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] });
-    plan.counters.push(Counter { name: "total".into(), symbol: "tool.total".into(), offset: 0 });
+    plan.slots.push(Slot::counter("total", "tool.total", 0));
     for (order, line) in source.lines().filter_map(|l| l.strip_prefix("//!")).enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [name, when, place, args @ ..] = words.as_slice() else { panic!("directive: {line}") };

@@ -62,7 +62,7 @@ fn symbolized(object: &Path, addresses: impl Iterator<Item = u64>) -> Option<Vec
 fn compare(path: &Path) -> Option<(usize, usize)> {
     let object = CodeObject::parse(std::fs::read(path).unwrap()).unwrap();
     let mode = Program::lift(&object).unwrap().mode();
-    let mut plan = everywhere(&object, &counter_for(mode)?, vec![Arg::Counter(0)], Where::Before);
+    let mut plan = everywhere(&object, &counter_for(mode)?, vec![Arg::Slot(0)], Where::Before);
     plan.check = Checking::Nothing;
     let done = instrument(&object, &plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(done.report.notes.iter().all(|note| !note.contains("lines")), "{:?}", done.report.notes);
@@ -194,7 +194,7 @@ fn damaged_debug_information_costs_the_lines_only() {
     let object = CodeObject::parse(bytes).unwrap();
     let mode = Mode::from(Target::Gfx90a);
     let Some(counter) = counter_for(mode) else { return };
-    let done = instrument(&object, &everywhere(&object, &counter, vec![Arg::Counter(0)], Where::Before)).unwrap();
+    let done = instrument(&object, &everywhere(&object, &counter, vec![Arg::Slot(0)], Where::Before)).unwrap();
     assert!(done.report.points > 20);
     assert!(
         done.report.notes.iter().any(|n| n.starts_with("the copies have no source lines")),

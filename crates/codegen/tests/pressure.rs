@@ -29,7 +29,7 @@ fn run(w: &Words, name: &str, kernel: &Kernel) -> Result<usize, String> {
     let object = kernel.assemble(w, name).ok_or_else(none)?;
     let counters = [counter_for(w.mode).ok_or_else(none)?, memory_counter_for(w.mode).ok_or_else(none)?];
     let mut points = 0;
-    for (template, args) in counters.iter().zip([vec![Arg::Counter(0)], vec![]]) {
+    for (template, args) in counters.iter().zip([vec![Arg::Slot(0)], vec![]]) {
         let mut plan = everywhere(&object, template, args.clone(), Where::Before);
         plan.insertions.extend(everywhere(&object, template, args, Where::After).insertions);
         let lanes = w.mode.wave().lanes();

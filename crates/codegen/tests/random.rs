@@ -105,7 +105,7 @@ fn hooks(mode: Mode) -> Option<Vec<Arc<Template>>> {
 
 fn arguments(mode: Mode, hook: usize, at: Where, rng: &mut Rng) -> Vec<Arg> {
     match hook {
-        0 => vec![Arg::Counter(0)],
+        0 => vec![Arg::Slot(0)],
         2 => scribbled(mode),
         3 => {
             let scalar = RegRange::new(Reg::sgpr(rng.below(96) as u16), 1);

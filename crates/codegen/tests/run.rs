@@ -83,7 +83,7 @@ fn an_object_beside_the_original_uses_what_the_original_has() {
     let (Some(in_registers), Some(in_memory)) = (counter(), memory_counter()) else { return };
     let (mut count, mut refused) = (0, Vec::new());
     for name in KERNELS {
-        for (level, template, args) in [("O0", &in_memory, vec![]), ("O3", &in_registers, vec![Arg::Counter(0)])] {
+        for (level, template, args) in [("O0", &in_memory, vec![]), ("O3", &in_registers, vec![Arg::Slot(0)])] {
             let Some(object) = kernel(name, level) else { return };
             for kernel in object.kernels() {
                 let Ok(plain) = run(TARGET, &object, &kernel.name, [128, 64]) else { continue };
@@ -144,7 +144,7 @@ fn compiled(template: Option<Arc<Template>>, args: &[Arg], levels: &[&str]) {
 
 #[test]
 fn a_counter_in_registers_changes_nothing_and_counts_everything() {
-    compiled(counter(), &[Arg::Counter(0)], &["O0", "O1", "O3"]);
+    compiled(counter(), &[Arg::Slot(0)], &["O0", "O1", "O3"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn hooks_change_nothing_and_count_everything_on_every_processor() {
             let Some(object) = kernel_for(mode, name, "O2") else { return };
             for when in [Where::Before, Where::After] {
                 let title = format!("{} w{} {name} {when:?}", mode.target().name(), mode.wave().lanes());
-                count += compare(mode.target(), &title, &object, &in_registers, &[Arg::Counter(0)], when);
+                count += compare(mode.target(), &title, &object, &in_registers, &[Arg::Slot(0)], when);
                 count += compare(mode.target(), &title, &object, &in_memory, &[], when);
             }
         }
@@ -190,7 +190,7 @@ fn triton_kernels_count_right() {
         let object = CodeObject::parse(std::fs::read(path).unwrap()).unwrap();
         for when in [Where::Before, Where::After] {
             let name = path.file_name().unwrap().to_string_lossy();
-            count += compare(TARGET, &name, &object, &in_registers, &[Arg::Counter(0)], when);
+            count += compare(TARGET, &name, &object, &in_registers, &[Arg::Slot(0)], when);
             count += compare(TARGET, &name, &object, &in_memory, &[], when);
         }
     }
@@ -218,7 +218,7 @@ fn a_kernel_without_a_free_scalar_register() {
     let Some(object) = assemble("full", &source) else { return };
     let (Some(in_registers), Some(in_memory)) = (counter(), memory_counter()) else { return };
     for when in [Where::Before, Where::After] {
-        assert_eq!(compare(TARGET, "full, counter", &object, &in_registers, &[Arg::Counter(0)], when), 1);
+        assert_eq!(compare(TARGET, "full, counter", &object, &in_registers, &[Arg::Slot(0)], when), 1);
         assert_eq!(compare(TARGET, "full, memory", &object, &in_memory, &[], when), 1);
     }
 }

@@ -46,7 +46,7 @@ fn plan(object: &CodeObject, hooks: &[(Arc<Template>, Vec<Arg>)]) -> Plan {
 /// Runs a kernel with and without hooks.
 fn compare(mode: Mode, object: &CodeObject, kernel: &str) -> Result<Compared, String> {
     let hooks = [
-        (counter_for(mode).ok_or("no LLVM")?, vec![Arg::Counter(0)]),
+        (counter_for(mode).ok_or("no LLVM")?, vec![Arg::Slot(0)]),
         (memory_counter_for(mode).ok_or("no LLVM")?, vec![]),
         (scribbler_for(mode).ok_or("no LLVM")?, scribbled(mode)),
     ];

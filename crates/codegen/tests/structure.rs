@@ -9,7 +9,7 @@ use luthier_loader::CodeObject;
 use support::*;
 
 fn counted(object: &CodeObject, when: Where) -> Option<Instrumented> {
-    let plan = everywhere(object, &counter()?, vec![Arg::Counter(0)], when);
+    let plan = everywhere(object, &counter()?, vec![Arg::Slot(0)], when);
     Some(instrument(object, &plan).unwrap())
 }
 
@@ -24,7 +24,7 @@ fn the_whole_corpus_comes_out_well_formed() {
             let object = CodeObject::parse(std::fs::read(&path).unwrap()).unwrap();
             let Some(done) = counted(&object, Where::Before) else { return };
             let new = CodeObject::parse(done.bytes.clone()).unwrap();
-            let uncalled = Rejection::CounterWithoutKernel;
+            let uncalled = Rejection::SlotWithoutKernel;
             assert!(done.report.rejected.iter().all(|r| r.reason == uncalled), "{path:?}");
             let per_point = done.report.inserted_instructions as f64 / done.report.points as f64;
             assert!(per_point <= 4.0, "{path:?}: {per_point} instructions a point");
@@ -66,7 +66,7 @@ fn an_instrumented_object_is_not_instrumented_again() {
     let Some(object) = kernel("vecadd", "O3") else { return };
     let Some(done) = counted(&object, Where::Before) else { return };
     let again = CodeObject::parse(done.bytes).unwrap();
-    let plan = everywhere(&object, &counter().unwrap(), vec![Arg::Counter(0)], Where::Before);
+    let plan = everywhere(&object, &counter().unwrap(), vec![Arg::Slot(0)], Where::Before);
     assert!(matches!(instrument(&again, &plan), Err(CodegenError::AlreadyInstrumented { .. })));
 }
 
@@ -74,11 +74,11 @@ fn an_instrumented_object_is_not_instrumented_again() {
 fn a_plan_that_makes_no_sense_is_an_error_or_a_rejection_with_a_reason() {
     let Some(object) = kernel("vecadd", "O3") else { return };
     let Some(template) = counter() else { return };
-    let good = everywhere(&object, &template, vec![Arg::Counter(0)], Where::Before);
+    let good = everywhere(&object, &template, vec![Arg::Slot(0)], Where::Before);
 
     let mut plan = good.clone();
-    plan.counters[0].offset = 4;
-    assert!(matches!(instrument(&object, &plan), Err(CodegenError::Counter { .. })));
+    plan.slots[0] = Slot::counter("tool.total", "tool.total", 4);
+    assert!(matches!(instrument(&object, &plan), Err(CodegenError::Slot { .. })));
     for (name, size, align, init) in
         [("vecadd", 8, 8, 0), ("x", 8, 3, 0), ("x", 8, 8, 9), ("", 8, 8, 0), ("x", u64::MAX, 8, 0)]
     {
@@ -98,7 +98,7 @@ fn a_plan_that_makes_no_sense_is_an_error_or_a_rejection_with_a_reason() {
     assert!(rejected(&|i| i.address += 1).contains("no instruction starts at"));
     let with = |args: Vec<Arg>| rejected(&move |i| i.body = Body::Hook { hook: 0, args: args.clone().into() });
     assert!(with(vec![]).contains("has 1 arguments, 0 were given"));
-    assert!(with(vec![Arg::Counter(7)]).contains("counter that is not in the plan"));
+    assert!(with(vec![Arg::Slot(7)]).contains("there is no slot 7: the plan has 1"));
     assert!(with(vec![Arg::Reg(s(0, 1))]).contains("has 2 registers, s0 is given"));
     assert!(with(vec![Arg::Const(1)]).contains("no value is given for it"));
 }
@@ -107,7 +107,7 @@ fn a_plan_that_makes_no_sense_is_an_error_or_a_rejection_with_a_reason() {
 fn variables_keep_their_first_values() {
     let Some(object) = kernel("vecadd", "O3") else { return };
     let Some(template) = counter() else { return };
-    let mut plan = everywhere(&object, &template, vec![Arg::Counter(0)], Where::Before);
+    let mut plan = everywhere(&object, &template, vec![Arg::Slot(0)], Where::Before);
     plan.variables.push(Variable { name: "tool.table".into(), size: 100, align: 64, init: (0..60).collect() });
     plan.variables.push(Variable { name: "tool.more".into(), size: 3, align: 1, init: vec![1, 2, 3] });
     let new = CodeObject::parse(instrument(&object, &plan).unwrap().bytes).unwrap();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{self, HookModule, HookSource, assemble};
 use luthier_codegen::{
-    Arg, Beside, Body, Checking, CodegenError, Counter, HookError, Insertion, Placement, Plan, Report, Variable, Where,
+    Arg, Beside, Body, Checking, CodegenError, HookError, Insertion, Placement, Plan, Report, Slot, Variable, Where,
 };
 use luthier_isa::{Inst, Mode, Target};
 use pyo3::prelude::*;
@@ -56,7 +56,7 @@ pub fn can_instrument(processor: &str) -> bool {
 ///
 /// - ``hooks``: tree (JSON) and source file. ``assembly``: texts to insert.
 /// - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
-///   ``{"variable": {"symbol": name, "offset": n}}``, ``{"counter": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
+///   ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
 ///   ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
 ///   ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
 /// - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
@@ -98,7 +98,7 @@ pub fn instrument<'py>(
                 .into_iter()
                 .map(|(name, size, align, init)| Variable { name, size, align, init })
                 .collect(),
-            counters: counters.into_iter().map(|symbol| Counter { name: symbol.clone(), symbol, offset: 0 }).collect(),
+            slots: counters.into_iter().map(|symbol| Slot::counter(symbol.clone(), symbol, 0)).collect(),
             insertions: tables.insertions(&insertions)?,
             kernels,
             placement: if calling_convention { Placement::CallingConvention } else { Placement::default() },

@@ -119,7 +119,7 @@ class Binder:
             if not isinstance(arg, Counter):
                 raise wrong("an lt.Counter")
             self._symbol(arg)
-            bound = {"counter": self._counter(arg)}
+            bound = {"slot": self._counter(arg)}
             if bound in before:
                 raise self._error(f"hook {hook.name} gets {arg.name} twice: pass it once and add to it there")
             return bound

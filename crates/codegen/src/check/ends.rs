@@ -9,7 +9,8 @@ use super::value::{AddressPart, Value};
 use super::{Checker, Question, Violation, Wrong};
 use crate::layout::chunk::Place;
 use crate::machine::registers::Counts;
-use crate::splice::{CounterHome, Env, Site};
+use crate::plan::End;
+use crate::splice::{Env, Site, SlotHome};
 
 /// All that is wrong with what a kernel runs before anything else. `address` is the kernel's, `highest` the registers
 /// that it is to be given.
@@ -21,12 +22,12 @@ pub fn preamble(env: &Env, address: u64, insts: &[Inst], highest: Counts) -> Vec
     let nop = Inst::new(env.machine.ops.s_nop);
     let question = question(env, &site, &nop, insts, highest);
     let mut checker = Checker::new(&question);
-    for home in env.counters.iter().flatten() {
+    for home in env.slots.iter().flatten() {
         match *home {
-            CounterHome::Pair(low) => {
+            SlotHome::Pair(low) => {
                 RegRange::new(low, 2).units().for_each(|reg| checker.promised.set(reg, Value::Number(0)));
             }
-            CounterHome::Lanes(vgpr, lane) => {
+            SlotHome::Lanes(vgpr, lane) => {
                 [lane, lane + 1].iter().for_each(|lane| checker.promised.set_lane(vgpr, *lane, Value::Number(0)));
             }
         }
@@ -92,7 +93,7 @@ fn question<'a>(
 
 /// Counters that were not added once.
 fn missing(env: &Env, address: u64, added: &[usize]) -> Vec<Violation> {
-    let homes = env.counters.iter().enumerate().filter_map(|(n, home)| Some((n, (*home)?)));
+    let homes = env.slots.iter().enumerate().filter_map(|(n, home)| Some((n, (*home)?)));
     let times = homes.map(|(n, home)| (home.range().first, added.iter().filter(|a| **a == n).count()));
     let wrong = times.filter(|(_, times)| *times != 1);
     wrong.map(|(reg, times)| Violation { address, kind: Wrong::Flushed { reg, times } }).collect()
@@ -136,15 +137,15 @@ impl Checker<'_> {
         }
         let units = |field| Some(inst.operand_in(field)?.reg()?.units().map(|u| self.state.get(u)).collect::<Vec<_>>());
         let (offset, data, base) = (self.address_offset(inst)?, units(Field::Vdata)?, units(Field::Saddr)?);
-        let home = |n: usize| env.counter(n);
-        let counter = (0..env.counters.len()).find(|n| match home(*n) {
-            Some(CounterHome::Pair(low)) => data == [Value::Own(low), Value::Own(low.offset(1))],
-            Some(CounterHome::Lanes(vgpr, lane)) => data == [Value::Lane(vgpr, lane), Value::Lane(vgpr, lane + 1)],
+        let home = |n: usize| env.slot(n);
+        let counter = (0..env.slots.len()).find(|n| match home(*n) {
+            Some(SlotHome::Pair(low)) => data == [Value::Own(low), Value::Own(low.offset(1))],
+            Some(SlotHome::Lanes(vgpr, lane)) => data == [Value::Lane(vgpr, lane), Value::Lane(vgpr, lane + 1)],
             None => false,
         })?;
-        let told = &env.plan.counters[counter];
-        let Place::Variable { index, offset: inside } = *env.symbols.get(&told.symbol)? else { return None };
-        let of = Place::Variable { index, offset: inside + told.offset as i64 };
+        let End::AddTo { symbol, offset: within } = &env.plan.slots[counter].end else { return None };
+        let Place::Variable { index, offset: inside } = *env.symbols.get(symbol)? else { return None };
+        let of = Place::Variable { index, offset: inside + *within as i64 };
         let wanted = [AddressPart::Low, AddressPart::High].map(|part| Value::Address { of, part });
         (offset == Value::Number(0) && base == wanted).then_some(counter)
     }

@@ -10,7 +10,7 @@ use super::state::{Both, Mask, is_vector};
 use super::value::Value;
 use super::wrong::Wrong;
 use crate::plan::{Arg, Body, Where};
-use crate::splice::CounterHome;
+use crate::splice::SlotHome;
 use crate::splice::emit::Span;
 use crate::template::prepared::{Input, Prepared};
 use crate::template::{AddressInput, AddressShape, RangeShape};
@@ -134,9 +134,9 @@ impl Checker<'_> {
             Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
                 number(arg.access(q.inst).ok()?)
             }
-            Arg::Counter(counter) => match q.env.counter(*counter)? {
-                CounterHome::Pair(low) => registers(RegRange::new(low, 2), true),
-                CounterHome::Lanes(vgpr, first) => {
+            Arg::Slot(counter) => match q.env.slot(*counter)? {
+                SlotHome::Pair(low) => registers(RegRange::new(low, 2), true),
+                SlotHome::Lanes(vgpr, first) => {
                     let lanes = (first..first + 2)
                         .map(|lane| Wanted { value: self.promised.of_lane(vgpr, lane), back: Back::Lane(vgpr, lane) });
                     (count == 2).then(|| lanes.collect())

@@ -51,7 +51,7 @@ use self::step::Effect;
 use self::value::Value;
 use crate::machine::registers::Counts;
 use crate::splice::emit::{Literal, Span};
-use crate::splice::{CounterHome, Env, Site};
+use crate::splice::{Env, Site, SlotHome};
 
 pub use base::scratch_base;
 pub use ends::{Flushed, flush, preamble};
@@ -228,8 +228,8 @@ impl<'a> Checker<'a> {
 
     /// Counters that are in lanes.
     fn lanes(&mut self) {
-        for home in self.q.env.counters.iter().flatten() {
-            let CounterHome::Lanes(vgpr, first) = *home else { continue };
+        for home in self.q.env.slots.iter().flatten() {
+            let SlotHome::Lanes(vgpr, first) = *home else { continue };
             for lane in [first, first + 1] {
                 let (holds, wanted) = (self.state.lane(vgpr, lane), self.promised.of_lane(vgpr, lane));
                 if holds != wanted {
@@ -251,10 +251,10 @@ impl<'a> Checker<'a> {
         let mut kept = env.reserved;
         kept.union_with(site.kept);
         self.q.olds.iter().for_each(|(_, range)| kept.insert_range(*range));
-        for home in env.counters.iter().flatten() {
+        for home in env.slots.iter().flatten() {
             match *home {
-                CounterHome::Pair(low) => kept.insert_range(RegRange::new(low, 2)),
-                CounterHome::Lanes(vgpr, _) => kept.remove(vgpr),
+                SlotHome::Pair(low) => kept.insert_range(RegRange::new(low, 2)),
+                SlotHome::Lanes(vgpr, _) => kept.remove(vgpr),
             }
         }
         for set in [&mut active, &mut inactive] {

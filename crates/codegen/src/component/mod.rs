@@ -1,9 +1,9 @@
 //! Call-graph components: kernels and device functions that may run in one wave, and what all their places have in
 //! common.
 
-pub mod counters;
 pub mod describe;
 pub mod scratch;
+pub mod slots;
 mod stack;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use luthier_lifter::{FuncId, Liveness, RegisterCounts};
 use luthier_loader::Kernel;
 use rayon::prelude::*;
 
-use self::counters::Homes;
+use self::slots::Homes;
 use crate::check::Looked;
 use crate::copy::Spot;
 use crate::machine::registers::Counts;
@@ -36,7 +36,7 @@ pub struct Component<'a> {
 /// What the insertions of one component ask for.
 #[derive(Default)]
 struct Wishes {
-    counters: Vec<usize>,
+    slots: Vec<usize>,
     /// Application registers that hooks look at where the application does not need them any more, or that the plan's
     /// own instructions touch.
     watched: RegSet,
@@ -101,19 +101,18 @@ impl<'a> Component<'a> {
         }
         let allocated = *allocated.get_or_insert(limits);
         let allocated_in = allocated_in(base, &functions, &kernels, &used);
-        let counters = base.plan.counters.len();
+        let count = base.plan.slots.len();
         let ends = base.selection.ends_as_it_is(program, &functions);
         let none = match ends {
-            _ if wishes.counters.is_empty() => None,
-            _ if kernels.is_empty() => Some(Rejection::CounterWithoutKernel),
+            _ if wishes.slots.is_empty() => None,
+            _ if kernels.is_empty() => Some(Rejection::SlotWithoutKernel),
             Some(f) => Some(Rejection::EndsAsItIs { function: program.function(f).name.clone() }),
             None => None,
         };
-        let (homes, no_counter) = if none.is_some() {
-            (Homes { homes: vec![None; counters], ..Homes::default() }, none)
+        let (homes, no_slot) = if none.is_some() {
+            (Homes { homes: vec![None; count], ..Homes::default() }, none)
         } else {
-            let mut homes =
-                Homes::of(machine, counters, &wishes.counters, &touched, (limits, machine.most_vgprs(&kernels)));
+            let mut homes = Homes::of(machine, count, &wishes.slots, &touched, (limits, machine.most_vgprs(&kernels)));
             let refused = homes.refused.take();
             (homes, refused)
         };
@@ -131,8 +130,8 @@ impl<'a> Component<'a> {
             template_of: base.template_of,
             symbols: base.symbols,
             selection: base.selection,
-            counters: homes.homes,
-            no_counter,
+            slots: homes.homes,
+            no_slot,
             reserved,
             watched_state: wishes.watched_state,
             unread: if base.templates.iter().any(|t| t.reads_counters_by_lanes) { RegSet::EMPTY } else { homes.pairs },
@@ -185,7 +184,7 @@ impl Wishes {
                             self.moves_scratch |= range.units().any(|reg| scratch::is_base(base.machine, reg));
                         }
                         match arg {
-                            Arg::Counter(c) if !self.counters.contains(c) => self.counters.push(*c),
+                            Arg::Slot(c) if !self.slots.contains(c) => self.slots.push(*c),
                             _ => {
                                 let behind = spot.at.is_behind();
                                 let kept = if behind { arg.kept(inst) } else { Vec::new() };

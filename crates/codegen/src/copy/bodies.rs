@@ -106,7 +106,7 @@ impl Copier<'_> {
     /// Registers that the kernel is given for what stands here: the hooks' own, and the counters'.
     fn given(&self) -> crate::machine::registers::Counts {
         let mut given = self.splice.highest;
-        self.env.counters.iter().flatten().for_each(|home| given.note(home.range()));
+        self.env.slots.iter().flatten().for_each(|home| given.note(home.range()));
         given
     }
 

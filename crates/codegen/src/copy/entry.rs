@@ -16,8 +16,8 @@ use crate::layout::chunk::{Chunk, Fixup, Place};
 use crate::machine::operations::{LITERAL, Operations, one, pair, small};
 use crate::machine::registers::Counts;
 use crate::machine::seams::Seam;
-use crate::plan::Where;
-use crate::splice::{CounterHome, Env};
+use crate::plan::{End, Where};
+use crate::splice::{Env, SlotHome};
 
 /// With kernel arguments preloaded, the hardware starts this many bytes behind the entry; firmware that does not know
 /// of preloading starts at the entry, where the compiler has put loads of the same registers.
@@ -52,7 +52,7 @@ impl Copier<'_> {
             }
         }
         let mut highest = self.out.highest;
-        self.env.counters.iter().flatten().for_each(|home| highest.note(home.range()));
+        self.env.slots.iter().flatten().for_each(|home| highest.note(home.range()));
         let Some(second) = second else {
             self.start(kernel.vaddr, highest, insertions.is_empty())?;
             let word = self.out.chunk.here();
@@ -143,10 +143,10 @@ impl Copier<'_> {
 pub fn zeros(env: &Env) -> Result<Vec<Inst>, EncodeError> {
     let ops = &env.machine.ops;
     let mut zeros = Vec::new();
-    for home in env.counters.iter().flatten() {
+    for home in env.slots.iter().flatten() {
         match *home {
-            CounterHome::Pair(low) => zeros.push(ops.mov64(low, small(0))?),
-            CounterHome::Lanes(vgpr, lane) => {
+            SlotHome::Pair(low) => zeros.push(ops.mov64(low, small(0))?),
+            SlotHome::Lanes(vgpr, lane) => {
                 zeros.extend(ops.write_lanes(vgpr, lane, &[small(0); 2])?);
             }
         }
@@ -156,7 +156,7 @@ pub fn zeros(env: &Env) -> Result<Vec<Inst>, EncodeError> {
 
 /// Something is done before the wave ends.
 pub fn flushes(env: &Env) -> bool {
-    env.counters.iter().any(Option::is_some)
+    env.slots.iter().any(Option::is_some)
 }
 
 /// Adds the counters to memory, one lane for the wave.
@@ -225,16 +225,16 @@ impl Flush {
         }
         code.push(ops.mov_mask(Reg::EXEC_LO, small(1))?)?;
         code.push(ops.vector_mov(zero, small(0))?)?;
-        for (index, home) in env.counters.iter().enumerate() {
+        for (index, home) in env.slots.iter().enumerate() {
             let Some(home) = *home else { continue };
-            let counter = &env.plan.counters[index];
-            let Some(Place::Variable { index, offset }) = env.symbols.get(&counter.symbol).copied() else {
+            let End::AddTo { symbol, offset: within } = &env.plan.slots[index].end else { continue };
+            let Some(Place::Variable { index, offset }) = env.symbols.get(symbol).copied() else {
                 continue; // refused when the plan was looked at
             };
-            let to = Place::Variable { index, offset: offset + counter.offset as i64 };
+            let to = Place::Variable { index, offset: offset + *within as i64 };
             let reg = match home {
-                CounterHome::Pair(low) => low,
-                CounterHome::Lanes(vgpr, lane) => {
+                SlotHome::Pair(low) => low,
+                SlotHome::Lanes(vgpr, lane) => {
                     code.all(ops.read_lanes(value, vgpr, lane, 2)?)?;
                     value
                 }

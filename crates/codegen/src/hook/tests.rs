@@ -157,8 +157,8 @@ fn rename(t: &Template) {
 /// Every fixture with arguments that fit it.
 fn fixtures() -> Vec<(&'static str, HookSource, Vec<ArgSpec>)> {
     vec![
-        ("count", fixture!("count"), vec![ArgSpec::Counter]),
-        ("active", fixture!("active"), vec![ArgSpec::Counter]),
+        ("count", fixture!("count"), vec![ArgSpec::Slot { per_lane: false, units: 2 }]),
+        ("active", fixture!("active"), vec![ArgSpec::Slot { per_lane: false, units: 2 }]),
         ("bump", fixture!("bump"), vec![variable(), ArgSpec::Const(7)]),
         ("bump by literal", fixture!("bump"), vec![variable(), ArgSpec::Literal]),
         ("bump by register", fixture!("bump"), vec![variable(), uniform(1)]),
@@ -169,14 +169,35 @@ fn fixtures() -> Vec<(&'static str, HookSource, Vec<ArgSpec>)> {
         ("collatz of the wave", fixture!("collatz"), vec![variable(), uniform(1)]),
         ("table", fixture!("table"), vec![variable(), lanes(1)]),
         ("table of the wave", fixture!("table"), vec![variable(), uniform(1)]),
-        ("exchange", fixture!("exchange"), vec![ArgSpec::Counter, ArgSpec::Counter, written(lanes(1)), uniform(2)]),
-        ("per_lane_counter", fixture!("per_lane_counter"), vec![ArgSpec::Counter, uniform(1)]),
+        (
+            "exchange",
+            fixture!("exchange"),
+            vec![
+                ArgSpec::Slot { per_lane: false, units: 2 },
+                ArgSpec::Slot { per_lane: false, units: 2 },
+                written(lanes(1)),
+                uniform(2),
+            ],
+        ),
+        (
+            "per_lane_counter",
+            fixture!("per_lane_counter"),
+            vec![ArgSpec::Slot { per_lane: false, units: 2 }, uniform(1)],
+        ),
         ("everything", fixture!("everything"), vec![variable(), lanes(1), lanes(1), lanes(2), variable()]),
         ("where", fixture!("where"), vec![variable(), ArgSpec::Literal, lanes(2)]),
         ("reached", fixture!("reached"), vec![variable(), ArgSpec::Literal, lanes(1)]),
         ("clocks", fixture!("clocks"), vec![variable()]),
-        ("conditional", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(lanes(1))]),
-        ("conditional of the wave", fixture!("conditional"), vec![ArgSpec::Counter, uniform(2), written(uniform(1))]),
+        (
+            "conditional",
+            fixture!("conditional"),
+            vec![ArgSpec::Slot { per_lane: false, units: 2 }, uniform(2), written(lanes(1))],
+        ),
+        (
+            "conditional of the wave",
+            fixture!("conditional"),
+            vec![ArgSpec::Slot { per_lane: false, units: 2 }, uniform(2), written(uniform(1))],
+        ),
     ]
 }
 
@@ -199,7 +220,8 @@ fn every_hook_compiles_for_every_processor() {
 #[test]
 fn a_counter_is_two_scalar_additions_in_place() {
     for mode in modes() {
-        let t = compile_for(&fixture!("count"), mode, &[ArgSpec::Counter]).unwrap_or_else(|e| panic!("{e}"));
+        let t = compile_for(&fixture!("count"), mode, &[ArgSpec::Slot { per_lane: false, units: 2 }])
+            .unwrap_or_else(|e| panic!("{e}"));
         assert!(t.insts.len() <= 2, "{:?}", t.insts);
         let place = t.args[0][0].expect("the counter has a place");
         assert!(place.read && place.written && place.clobbered);
@@ -209,7 +231,7 @@ fn a_counter_is_two_scalar_additions_in_place() {
 
 #[test]
 fn counting_lanes_reads_exec() {
-    let t = compile(&fixture!("active"), &[ArgSpec::Counter]);
+    let t = compile(&fixture!("active"), &[ArgSpec::Slot { per_lane: false, units: 2 }]);
     assert_eq!(bases(&t), ["s_bcnt1_i32_b64", "s_add_u32", "s_addc_u32"]);
     assert!(t.live_in.contains(Reg::EXEC_LO));
 }
@@ -266,7 +288,12 @@ fn loops_are_skipped_by_a_wave_without_lanes() {
 
 #[test]
 fn written_arguments_stay_where_they_are() {
-    let args = [ArgSpec::Counter, ArgSpec::Counter, written(lanes(1)), uniform(2)];
+    let args = [
+        ArgSpec::Slot { per_lane: false, units: 2 },
+        ArgSpec::Slot { per_lane: false, units: 2 },
+        written(lanes(1)),
+        uniform(2),
+    ];
     let t = compile(&fixture!("exchange"), &args);
     let results = t.args.iter().map(|a| a.iter().flatten().any(|p| p.written));
     assert_eq!(results.collect::<Vec<_>>(), [true, true, true, false]);
@@ -276,7 +303,7 @@ fn written_arguments_stay_where_they_are() {
 #[test]
 fn a_wave_without_lanes_gets_one_where_vectors_decide() {
     // The condition of `n > 3` on 64-bit numbers is a vector comparison even where it is uniform.
-    let args = [ArgSpec::Counter, uniform(2), written(lanes(1))];
+    let args = [ArgSpec::Slot { per_lane: false, units: 2 }, uniform(2), written(lanes(1))];
     let t = compile(&fixture!("conditional"), &args);
     let bases = bases(&t);
     assert_eq!(bases[..3], ["s_mov_b64", "s_cmp_eq_u64", "s_cselect_b64"]);
@@ -288,11 +315,11 @@ fn a_wave_without_lanes_gets_one_where_vectors_decide() {
 
 #[test]
 fn a_counter_is_not_counted_by_some_lanes() {
-    let error = refused(&fixture!("per_lane_counter"), &[ArgSpec::Counter, lanes(1)]);
+    let error = refused(&fixture!("per_lane_counter"), &[ArgSpec::Slot { per_lane: false, units: 2 }, lanes(1)]);
     assert!(error.message.contains("one value for the whole wave"), "{error}");
     assert_eq!(error.file, "hook_sources.py");
     // A uniform condition is another matter.
-    drop(compile(&fixture!("per_lane_counter"), &[ArgSpec::Counter, uniform(1)]));
+    drop(compile(&fixture!("per_lane_counter"), &[ArgSpec::Slot { per_lane: false, units: 2 }, uniform(1)]));
 }
 
 #[test]
@@ -338,7 +365,7 @@ fn one_variable_twice_is_one() {
 fn arguments_must_fit_their_parameters() {
     let cases = [
         (vec![], "takes 2 arguments, 0 given"),
-        (vec![ArgSpec::Counter, ArgSpec::Const(1)], "a counter needs a parameter of type lt.counter"),
+        (vec![ArgSpec::Slot { per_lane: false, units: 2 }, ArgSpec::Const(1)], "declare it lt.counter"),
         (vec![variable(), variable()], "cannot hold the address of a device variable"),
         (vec![variable(), uniform(2)], "takes 1 register(s), it is given 2"),
         (vec![variable(), written(uniform(1))], "declare it lt.inout"),

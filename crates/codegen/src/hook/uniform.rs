@@ -28,7 +28,7 @@ pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<OfLanes, HookError> {
     let divergent: Vec<bool> = args.iter().map(is_per_lane).collect();
     // Places that hold one value for the wave.
     let scalar = hook.params.iter().zip(args).filter(|(p, a)| match a {
-        ArgSpec::Counter => true,
+        ArgSpec::Slot { per_lane, .. } => !per_lane,
         ArgSpec::Value { per_lane: false, .. } => matches!(p.ty, Type::InOut(_)),
         _ => false,
     });
@@ -41,10 +41,10 @@ pub fn check(unit: &Unit, args: &[ArgSpec]) -> Result<OfLanes, HookError> {
 /// Whether the argument may differ between lanes.
 pub fn is_per_lane(arg: &ArgSpec) -> bool {
     match arg {
-        ArgSpec::Value { per_lane, .. } => *per_lane,
+        ArgSpec::Value { per_lane, .. } | ArgSpec::Slot { per_lane, .. } => *per_lane,
         ArgSpec::Address(shape) => shape.is_per_lane(),
         ArgSpec::InRange(shape) => shape.is_per_lane(),
-        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Counter => false,
+        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } => false,
     }
 }
 

@@ -43,6 +43,11 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     let machine = Machine::of(program.mode())?;
     let filler = Filler::of(&machine.ops)?;
     let variables = Variables::of(object, plan)?;
+    for slot in &plan.slots {
+        if let Some(reason) = slot.refused(&plan.variables) {
+            return Err(CodegenError::Slot { name: slot.name.clone(), reason });
+        }
+    }
     let symbols = symbols(object, plan);
     let mut report = Report::default();
     let mut spots = spots(program, plan, &mut report);

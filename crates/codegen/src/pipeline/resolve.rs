@@ -48,7 +48,7 @@ pub fn compile(
         }
         let inst = program.inst(spot.instr);
         let specs: Result<Vec<ArgSpec>, Rejection> =
-            args.iter().enumerate().map(|(n, arg)| arg.spec(inst, &args[..n])).collect();
+            args.iter().enumerate().map(|(n, arg)| arg.spec(inst, &args[..n], &plan.slots)).collect();
         match specs {
             Ok(specs) => {
                 let index = *shapes.entry((*hook, specs.clone())).or_insert_with(|| {

@@ -6,7 +6,7 @@
 use luthier_isa::{Flags, Inst, MemoryAccess, Reg, RegRange, Space};
 use serde::Deserialize;
 
-use crate::plan::Rejection;
+use crate::plan::{Rejection, Slot};
 use crate::template::{AddressInput, AddressShape, ArgSpec, RangeShape};
 
 /// The value of one parameter of a hook at one place.
@@ -19,8 +19,8 @@ pub enum Arg {
     Literal(u64),
     /// The address of a device variable of the plan or of a symbol of the application.
     Variable { symbol: String, offset: i64 },
-    /// By index into [`crate::Plan::counters`].
-    Counter(usize),
+    /// State of the wave's own, by index into [`crate::Plan::slots`]; the hook's new value goes back into it.
+    Slot(usize),
     /// The value of a register of the application.
     Reg(#[serde(deserialize_with = "range")] RegRange),
     /// The same, and the hook's new value goes back into it for good.
@@ -50,18 +50,21 @@ pub enum Arg {
 
 impl Arg {
     /// What the compiler has to know. `inst` is the instruction that the hook is placed at, `before` the arguments in
-    /// front of this one.
+    /// front of this one, `slots` the plan's.
     ///
     /// # Errors
-    /// The instruction has no address that could be computed.
-    pub fn spec(&self, inst: &Inst, before: &[Arg]) -> Result<ArgSpec, Rejection> {
+    /// The instruction has no address that could be computed, or there is no such slot.
+    pub fn spec(&self, inst: &Inst, before: &[Arg], slots: &[Slot]) -> Result<ArgSpec, Rejection> {
         Ok(match self {
             Arg::Const(bits) => ArgSpec::Const(*bits),
             // The compiler takes different variables for different memory: one passed twice has to be the same.
             Arg::Variable { .. } => {
                 ArgSpec::Variable { slot: before.iter().position(|a| a == self).unwrap_or(before.len()) }
             }
-            Arg::Counter(_) => ArgSpec::Counter,
+            Arg::Slot(index) => {
+                let slot = slots.get(*index).ok_or(Rejection::NoSuchSlot { index: *index, count: slots.len() })?;
+                ArgSpec::Slot { per_lane: slot.per_lane, units: slot.units }
+            }
             Arg::Reg(range) | Arg::Old(range) | Arg::Source(range) => ArgSpec::value(*range, false),
             Arg::InOut(range) => ArgSpec::value(*range, true),
             Arg::Literal(_) | Arg::Pc | Arg::PointId => ArgSpec::Literal,
@@ -82,7 +85,7 @@ impl Arg {
         match self {
             Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => true,
             Arg::Address(_) | Arg::InRange => true,
-            Arg::Const(_) | Arg::Literal(_) | Arg::Variable { .. } | Arg::Counter(_) | Arg::Reg(_) => false,
+            Arg::Const(_) | Arg::Literal(_) | Arg::Variable { .. } | Arg::Slot(_) | Arg::Reg(_) => false,
             Arg::InOut(_) | Arg::Old(_) | Arg::Source(_) | Arg::Pc | Arg::PointId => false,
         }
     }

@@ -2,9 +2,11 @@
 
 mod argument;
 mod checking;
+mod entry_value;
 mod placement;
 mod rejection;
 mod report;
+mod slot;
 
 use std::sync::Arc;
 
@@ -13,9 +15,11 @@ use luthier_isa::Inst;
 pub use argument::Arg;
 pub(crate) use argument::{overwrites, place};
 pub use checking::{Checked, Checking};
+pub use entry_value::EntryValue;
 pub use placement::Placement;
 pub use rejection::Rejection;
 pub use report::{Instrumented, KernelRegisters, Rejected, Report};
+pub use slot::{End, Init, Slot};
 
 use crate::layout::chunk::Place;
 use crate::template::TemplateSource;
@@ -30,16 +34,6 @@ pub struct Variable {
     pub align: u64,
     /// First bytes; the rest is zero.
     pub init: Vec<u8>,
-}
-
-/// A 64-bit counter of each wave, zero when the wave starts, added to memory when it ends.
-#[derive(Clone, Debug)]
-pub struct Counter {
-    pub name: String,
-    /// The [`Variable`] it is added to ...
-    pub symbol: String,
-    /// ... and the byte offset within it.
-    pub offset: u64,
 }
 
 /// Where an insertion goes, relative to the instruction (or function) at its address.
@@ -91,7 +85,8 @@ pub struct Insertion {
 pub struct Plan {
     pub hooks: Vec<Arc<dyn TemplateSource>>,
     pub variables: Vec<Variable>,
-    pub counters: Vec<Counter>,
+    /// What each wave carries.
+    pub slots: Vec<Slot>,
     pub insertions: Vec<Insertion>,
     /// The kernels that the insertions are for, by name: others run the code that they ran. `None` for all.
     pub kernels: Option<Vec<String>>,

@@ -43,18 +43,18 @@ pub enum Rejection {
     NotWritable { hook: String, given: RegRange, processor: &'static str },
     #[error("the hook {hook} has two new values for {given}: give it to one argument")]
     TwoValues { hook: String, given: RegRange },
-    #[error("the hook {hook} adds to one counter twice: give it to one argument")]
-    CounterTwice { hook: String },
+    #[error("the hook {hook} is given {slot} twice: give it to one argument")]
+    SlotTwice { hook: String, slot: String },
     #[error("the kernel has no {reg}: it is allocated {allocated} registers of that file")]
     NotAllocated { reg: Reg, allocated: u16 },
-    #[error("argument {index} of the hook {hook} names a counter that is not in the plan")]
-    NoSuchCounter { hook: String, index: usize },
-    #[error("argument {index} of the hook {hook} is no 64-bit value, but a counter is given")]
-    NotACounter { hook: String, index: usize },
-    #[error("no kernel of the object calls this function, so that nothing starts and ends its counter")]
-    CounterWithoutKernel,
-    #[error("{wanted} counters need an SGPR pair or two lanes of a VGPR each, and the application uses all of both")]
-    CountersDoNotFit { wanted: usize },
+    #[error("there is no slot {index}: the plan has {count}")]
+    NoSuchSlot { index: usize, count: usize },
+    #[error("argument {index} of the hook {hook} has {wanted} units, {slot} has {units}")]
+    SlotUnits { hook: String, index: usize, wanted: u8, slot: String, units: u8 },
+    #[error("no kernel of the object calls this function, so that nothing starts and ends what its waves carry")]
+    SlotWithoutKernel,
+    #[error("there is no room for {slot}: the application uses all registers, and {scratch}")]
+    SlotsDoNotFit { slot: String, scratch: &'static str },
     #[error("VGPR indexing is on here, and {what}")]
     Indexed { what: String },
     #[error("the hook {hook} refers to {symbol}, which is neither a variable of the plan nor a symbol of the object")]
@@ -129,12 +129,12 @@ impl Rejection {
             Rejection::NotSet { .. } => "not_set",
             Rejection::NotWritable { .. } => "not_writable",
             Rejection::TwoValues { .. } => "two_values",
-            Rejection::CounterTwice { .. } => "counter_twice",
+            Rejection::SlotTwice { .. } => "slot_twice",
             Rejection::NotAllocated { .. } => "not_allocated",
-            Rejection::NoSuchCounter { .. } => "no_such_counter",
-            Rejection::NotACounter { .. } => "not_a_counter",
-            Rejection::CounterWithoutKernel => "counter_without_kernel",
-            Rejection::CountersDoNotFit { .. } => "counters_do_not_fit",
+            Rejection::NoSuchSlot { .. } => "no_such_slot",
+            Rejection::SlotUnits { .. } => "slot_units",
+            Rejection::SlotWithoutKernel => "slot_without_kernel",
+            Rejection::SlotsDoNotFit { .. } => "slots_do_not_fit",
             Rejection::Indexed { .. } => "indexed",
             Rejection::NoSymbol { .. } => "no_symbol",
             Rejection::AbsoluteAddress { .. } => "absolute_address",

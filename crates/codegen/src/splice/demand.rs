@@ -3,12 +3,12 @@
 use luthier_isa::{Flags, Inst, Part, Reg, RegRange, RegSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::env::{CounterHome, Env};
+use super::env::{Env, SlotHome};
 use super::site::Site;
 use crate::RelocTarget;
 use crate::machine::File;
 use crate::machine::special::Special;
-use crate::plan::{Arg, Body, Rejection, overwrites};
+use crate::plan::{Arg, Body, Rejection, Slot, overwrites};
 use crate::template::prepared::{Input, Prepared};
 use crate::template::{AddressInput, AddressShape, RangeShape};
 
@@ -88,7 +88,7 @@ impl<'a> Demand<'a> {
         if args.len() != prepared.inputs.len() {
             return Err(Rejection::ArgumentCount { hook: hook(), wanted: prepared.inputs.len(), given: args.len() });
         }
-        one_new_value(prepared, args)?;
+        one_new_value(prepared, args, &env.plan.slots)?;
         let mut feeds = Feeds::new();
         for (index, (arg, inputs)) in args.iter().zip(&prepared.inputs).enumerate() {
             let behind = made.at.is_behind();
@@ -120,8 +120,8 @@ impl<'a> Demand<'a> {
     }
 }
 
-/// No register and no counter gets two new values, of which one would be lost.
-fn one_new_value(prepared: &Prepared, args: &[Arg]) -> Result<(), Rejection> {
+/// No register and no slot gets two new values, of which one would be lost.
+fn one_new_value(prepared: &Prepared, args: &[Arg], slots: &[Slot]) -> Result<(), Rejection> {
     let hook = || prepared.name.clone();
     let mut written =
         args.iter().zip(&prepared.inputs).filter(|(_, inputs)| inputs.iter().flatten().any(|i| i.written));
@@ -130,7 +130,10 @@ fn one_new_value(prepared: &Prepared, args: &[Arg]) -> Result<(), Rejection> {
     for (arg, _) in written {
         for other in &before {
             match (arg, other) {
-                (Arg::Counter(a), Arg::Counter(b)) if a == b => return Err(Rejection::CounterTwice { hook: hook() }),
+                (Arg::Slot(a), Arg::Slot(b)) if a == b => {
+                    let slot = slots[*a].name.clone();
+                    return Err(Rejection::SlotTwice { hook: hook(), slot });
+                }
                 (Arg::InOut(a), Arg::InOut(b)) if a.units().any(|u| b.units().any(|o| o == u)) => {
                     return Err(Rejection::TwoValues { hook: hook(), given: *a });
                 }
@@ -190,12 +193,9 @@ impl Ask<'_> {
                 push(one(), Source::Number(arg.access(self.inst)?));
             }
             Arg::PointId => push(one(), Source::Number(self.insertion.into())),
-            Arg::Counter(counter) => {
+            Arg::Slot(index) => {
                 let Some(input) = one() else { return Ok(()) };
-                if input.count != 2 {
-                    return Err(Rejection::NotACounter { hook: self.hook(), index: self.index });
-                }
-                push(Some(input), self.counter(*counter)?);
+                push(Some(input), self.slot(*index, input)?);
             }
             Arg::Reg(range) => push(one(), self.register(*range, one(), false)?),
             Arg::InOut(range) => push(one(), self.register(*range, one(), true)?),
@@ -254,18 +254,21 @@ impl Ask<'_> {
         Ok(Source::Registers { range, back: false })
     }
 
-    fn counter(&self, counter: usize) -> Result<Source, Rejection> {
-        match self.env.counter(counter) {
-            Some(CounterHome::Pair(low)) => Ok(Source::Registers { range: RegRange::new(low, 2), back: true }),
-            Some(CounterHome::Lanes(..)) if self.site.indexed => {
-                Err(Rejection::Indexed { what: "the counter is in a VGPR's lanes".to_owned() })
+    fn slot(&self, index: usize, input: Input) -> Result<Source, Rejection> {
+        let slots = &self.env.plan.slots;
+        let slot = slots.get(index).ok_or(Rejection::NoSuchSlot { index, count: slots.len() })?;
+        if input.count != slot.units {
+            let (slot, units) = (slot.name.clone(), slot.units);
+            let (hook, index, wanted) = (self.hook(), self.index, input.count);
+            return Err(Rejection::SlotUnits { hook, index, wanted, slot, units });
+        }
+        match self.env.slot(index) {
+            Some(SlotHome::Pair(low)) => Ok(Source::Registers { range: RegRange::new(low, 2), back: true }),
+            Some(SlotHome::Lanes(..)) if self.site.indexed => {
+                Err(Rejection::Indexed { what: format!("{} is in a VGPR's lanes", slot.name) })
             }
-            Some(CounterHome::Lanes(vgpr, lane)) => Ok(Source::Lanes { vgpr, lane }),
-            None => Err(self
-                .env
-                .no_counter
-                .clone()
-                .unwrap_or(Rejection::NoSuchCounter { hook: self.hook(), index: self.index })),
+            Some(SlotHome::Lanes(vgpr, lane)) => Ok(Source::Lanes { vgpr, lane }),
+            None => Err(self.env.no_slot.clone().unwrap_or(Rejection::NoSuchSlot { index, count: slots.len() })),
         }
     }
 

@@ -15,21 +15,21 @@ use crate::pipeline::selection::Selection;
 use crate::plan::Rejection;
 use crate::template::prepared::Prepared;
 
-/// Where a counter is from the wave's start to its end.
+/// Where a slot is from the wave's start to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CounterHome {
+pub enum SlotHome {
     /// An SGPR pair.
     Pair(Reg),
     /// Two lanes of a VGPR, from this one on.
     Lanes(Reg, u8),
 }
 
-impl CounterHome {
+impl SlotHome {
     /// The registers that are kept for it.
     pub fn range(self) -> RegRange {
         match self {
-            CounterHome::Pair(low) => RegRange::new(low, 2),
-            CounterHome::Lanes(vgpr, _) => RegRange::new(vgpr, 1),
+            SlotHome::Pair(low) => RegRange::new(low, 2),
+            SlotHome::Lanes(vgpr, _) => RegRange::new(vgpr, 1),
         }
     }
 }
@@ -45,11 +45,11 @@ pub struct Env<'a> {
     /// Symbols that templates may refer to.
     pub symbols: &'a HashMap<String, Place>,
     pub selection: &'a Selection,
-    /// Of the plan's counters; `None` for those that this component does not use.
-    pub counters: Vec<Option<CounterHome>>,
-    /// Why counters have no home here.
-    pub no_counter: Option<Rejection>,
-    /// Registers that hold values between places: the counters, and what hooks look at although the application does
+    /// Of the plan's slots; `None` for those that this component does not use.
+    pub slots: Vec<Option<SlotHome>>,
+    /// Why slots have no home here.
+    pub no_slot: Option<Rejection>,
+    /// Registers that hold values between places: the slots, and what hooks look at although the application does
     /// not need it any more.
     pub reserved: RegSet,
     /// State that is in no register file, and that hooks look at although the application does not need it any more.
@@ -77,8 +77,8 @@ pub struct Env<'a> {
 }
 
 impl Env<'_> {
-    pub fn counter(&self, index: usize) -> Option<CounterHome> {
-        self.counters.get(index).copied().flatten()
+    pub fn slot(&self, index: usize) -> Option<SlotHome> {
+        self.slots.get(index).copied().flatten()
     }
     /// The registers that a wave has which runs the instruction at this address.
     pub fn allocated_at(&self, address: u64) -> Counts {

@@ -17,5 +17,5 @@ pub mod site;
 pub use allocate::allocate;
 pub use demand::Demand;
 pub use emit::{Literal, Splice, emit};
-pub use env::{CounterHome, Env};
+pub use env::{Env, SlotHome};
 pub use site::Site;

@@ -40,8 +40,12 @@ pub enum ArgSpec {
     /// The address of a variable: left in the template as relocations against the argument. Equal slots are the same
     /// variable; different ones do not overlap.
     Variable { slot: usize },
-    /// A wave-level 64-bit counter: read and updated in an SGPR pair.
-    Counter,
+    /// State of the wave's own, or of each lane: read and updated in registers.
+    Slot {
+        per_lane: bool,
+        /// 32-bit units.
+        units: u8,
+    },
     /// The value of application registers, uniform (one for the wave) or of each lane.
     Value {
         per_lane: bool,
@@ -67,7 +71,7 @@ impl ArgSpec {
 
     /// The hook's new value is kept.
     pub fn is_written(&self) -> bool {
-        matches!(self, ArgSpec::Counter | ArgSpec::Value { written: true, .. })
+        matches!(self, ArgSpec::Slot { .. } | ArgSpec::Value { written: true, .. })
     }
 }
 

@@ -45,14 +45,6 @@ impl Variables {
                 format!("{} addresses are given for {} variables", beside.variables.len(), plan.variables.len());
             return Err(bad("of the plan", reason));
         }
-        for c in &plan.counters {
-            let inside =
-                |v: &&crate::Variable| v.name == c.symbol && c.offset.checked_add(8).is_some_and(|end| end <= v.size);
-            if plan.variables.iter().find(inside).is_none() {
-                let (name, symbol) = (c.name.clone(), c.symbol.clone());
-                return Err(CodegenError::Counter { name, symbol, offset: c.offset });
-            }
-        }
         let mut all =
             Variables { offsets: vec![0; plan.variables.len()], names: Vec::new(), filled: Vec::new(), end: 0 };
         all.names = plan.variables.iter().map(|v| (v.name.clone(), v.size)).collect();

@@ -331,7 +331,7 @@ pub fn everywhere(object: &CodeObject, template: &Arc<Template>, args: Vec<Arg>,
     Plan {
         hooks: vec![Arc::new(template.clone())],
         variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
-        counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
+        slots: vec![Slot::counter("tool.total", "tool.total", 0)],
         insertions: insertions.collect(),
         check: Checking::Everything,
         ..Plan::default()

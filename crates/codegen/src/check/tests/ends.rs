@@ -77,13 +77,13 @@ pub fn entries_and_ends(object: &CodeObject, hook: &Hook, tell: &mut Tell) -> Ve
     with_env(object, hook, |component, _| {
         let env = &component.env;
         let mut highest = env.allocated;
-        env.counters.iter().flatten().for_each(|home| highest.note(home.range()));
+        env.slots.iter().flatten().for_each(|home| highest.note(home.range()));
         let zeros = zeros(env).unwrap();
         wrong.extend(check::preamble(env, 0, &zeros, highest));
         for (what, changed) in broken(&zeros) {
             tell(format!("entry: {what}"), &zeros, &changed, !check::preamble(env, 0, &changed, highest).is_empty());
         }
-        if env.counters.iter().all(Option::is_none) {
+        if env.slots.iter().all(Option::is_none) {
             return;
         }
         let loads = InFlight::default();

@@ -34,7 +34,7 @@ fn vcc(mode: Mode) -> &'static str {
 pub fn all(mode: Mode) -> Option<Vec<Hook>> {
     let hook = |name, template, args: Vec<Arg>| Some(Hook { name, template, args });
     let mut all = vec![
-        hook("count", counter_for(mode)?, vec![Arg::Counter(0)])?,
+        hook("count", counter_for(mode)?, vec![Arg::Slot(0)])?,
         hook("count in memory", memory_counter_for(mode)?, vec![])?,
         hook(
             "values",

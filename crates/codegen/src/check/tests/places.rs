@@ -21,7 +21,7 @@ use crate::splice::emit::{Literal, Span};
 use crate::splice::{Demand, Env, Site, Splice, allocate, emit};
 use crate::template::prepared::Prepared;
 use crate::template::renamed::Renamed;
-use crate::{Body, Checking, Counter, Insertion, Plan, Rejection, Variable, Where};
+use crate::{Body, Checking, Insertion, Plan, Rejection, Slot, Variable, Where};
 
 /// One place as it was spliced, to be changed and asked about again.
 #[derive(Clone)]
@@ -141,7 +141,7 @@ pub fn plan(program: &Program, hook: &Hook) -> Plan {
     Plan {
         hooks: vec![Arc::new(hook.template.clone())],
         variables: vec![Variable { name: "tool.total".into(), size: 8, align: 8, init: vec![] }],
-        counters: vec![Counter { name: "tool.total".into(), symbol: "tool.total".into(), offset: 0 }],
+        slots: vec![Slot::counter("tool.total", "tool.total", 0)],
         insertions: program.instrs().iter().flat_map(|i| [insertion(i), insertion(i)]).collect(),
         check: Checking::Everything,
         ..Plan::default()

@@ -162,7 +162,7 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
                     _ => format!("ptrtoint (ptr addrspace(1) {global} to i64)"),
                 }
             }
-            ArgSpec::Counter | ArgSpec::Value { written: true, .. } => {
+            ArgSpec::Slot { .. } | ArgSpec::Value { written: true, .. } => {
                 let ty = ll(formal.ty);
                 let own = half(&mut body, index, arg, own);
                 let value = from_raw(&mut body, index, formal.ty, &own, wide);
@@ -218,9 +218,15 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
     let need = bits.div_ceil(32).max(1) as u16;
     let one = |units, per_lane, written| vec![Slot { arg, input: 0, units, per_lane, written }];
     match spec {
-        ArgSpec::Counter if formal.ty == Type::Counter => Ok(one(2, false, true)),
+        ArgSpec::Slot { per_lane: false, units: 2 } if formal.ty == Type::Counter => Ok(one(2, false, true)),
         _ if formal.ty == Type::Counter => Err(format!("{name} is a counter: it needs one, nothing else")),
-        ArgSpec::Counter => Err(format!("a counter needs a parameter of type lt.counter, {name} is none")),
+        ArgSpec::Slot { .. } if !written => {
+            Err(format!("{name} is not written by the hook: declare it lt.counter or lt.inout[...]"))
+        }
+        ArgSpec::Slot { units, .. } if u16::from(*units) != need => {
+            Err(format!("{name} takes {need} register(s), it is given {units}"))
+        }
+        ArgSpec::Slot { per_lane, .. } => Ok(one(need, *per_lane, true)),
         ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Address(_) | ArgSpec::InRange(_)
             if written =>
         {

@@ -27,7 +27,8 @@ fn hooks_in_llvm_ir() {
     "#;
     let source = HookSource::Bitcode { bytes: text.to_vec(), function: "my hook".to_owned() };
     for mode in modes() {
-        let t = compile_for(&source, mode, &[ArgSpec::Counter, variable(), lanes(1)]).unwrap_or_else(|e| panic!("{e}"));
+        let t = compile_for(&source, mode, &[ArgSpec::Slot { per_lane: false, units: 2 }, variable(), lanes(1)])
+            .unwrap_or_else(|e| panic!("{e}"));
         check(&t);
         assert!(t.args[0][0].is_some_and(|a| a.written) && t.args[2][0].is_some_and(|a| a.read));
         assert!(t.relocs.iter().all(|r| r.target == RelocTarget::Arg(1)) && !t.relocs.is_empty());

@@ -5,13 +5,13 @@ use luthier_isa::{Reg, RegRange, RegSet};
 use crate::machine::registers::Counts;
 use crate::machine::{File, Machine};
 use crate::plan::Rejection;
-use crate::splice::CounterHome;
+use crate::splice::SlotHome;
 use crate::splice::pool::Free;
 
 /// Where the counters are, by index into the plan's.
 #[derive(Debug, Default)]
 pub struct Homes {
-    pub homes: Vec<Option<CounterHome>>,
+    pub homes: Vec<Option<SlotHome>>,
     /// The registers that they take.
     pub reserved: RegSet,
     /// The SGPRs of them.
@@ -45,15 +45,18 @@ impl Homes {
             if let Some(n) = pairs.find(2, 2, 0) {
                 pairs.remove(n);
                 pairs.remove(n + 1);
-                *home = Some(CounterHome::Pair(Reg::sgpr(n)));
+                *home = Some(SlotHome::Pair(Reg::sgpr(n)));
             } else {
                 let next = lanes.filter(|(_, lane)| *lane + 1 < machine.lanes());
                 let next = next.or_else(|| Some((vgprs.next()?, 0)));
                 let Some((vgpr, lane)) = next else {
-                    found.refused = Some(Rejection::CountersDoNotFit { wanted: wanted.len() });
+                    found.refused = Some(Rejection::SlotsDoNotFit {
+                        slot: format!("slot {counter}"),
+                        scratch: "scratch holds none yet",
+                    });
                     continue;
                 };
-                *home = Some(CounterHome::Lanes(vgpr, lane));
+                *home = Some(SlotHome::Lanes(vgpr, lane));
                 lanes = Some((vgpr, lane + 2));
             }
             if let Some(home) = *home {
