@@ -123,7 +123,7 @@ def trace(
     with contextlib.ExitStack() as exits:
         account = None
         if mock is not None:
-            cli._check_devices(mock)
+            cli.check_devices(mock)
             options = dict.fromkeys(("memory", "cus", "threads", "watchdog", "copies"))
             flags = dict.fromkeys(("kfd", "apu", "log"), False)
             judged = {"strict": kinds == "1", "strict_kinds": None if kinds in (None, "1") else kinds}

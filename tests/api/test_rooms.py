@@ -14,7 +14,7 @@ PACKAGE = ROOT / "python/luthier"
 
 #: From the ground up. What is next to each other in a row of its own may not import from what comes after it.
 ROOMS = (
-    "_core", "errors", "columns", "base", "reports", "objects", "lang", "instrumenting", "counting", "device", "tools",
+    "_core", "errors", "columns", "base", "reports", "verdict", "objects", "lang", "instrumenting", "counting", "device", "tools",
     "agent", "cli", "traced", "triton", "pytest_plugin",
 )  # fmt: skip
 

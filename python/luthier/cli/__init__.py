@@ -34,6 +34,7 @@ class _Usage(Exception):
 
 def build_parser() -> argparse.ArgumentParser:
     from .. import __version__
+    from . import finding_options
 
     parser = _Parser(prog="luthier", description="Instrument AMD GPU code, and run it with no GPU.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"luthier {__version__}")
@@ -116,6 +117,7 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
     # `--strict=KIND,...`, under another name for argparse, which would take a word behind a plain `--strict` for kinds.
     run.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
+    finding_options.add(run)
     run.add_argument("--json", metavar="FILE", help="write what happened as JSON (- for standard output, with no tables)")
     run.add_argument(
         "--dump", metavar="I=FILE.npy", action="append", default=[], help="write argument I's contents after the run"
@@ -172,10 +174,31 @@ def build_parser() -> argparse.ArgumentParser:
     trace.add_argument("--apu", action="store_true", help="one device that shares the host's memory, without checks of addresses")
     trace.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
     trace.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
+    finding_options.add(trace)
     trace.add_argument("--watchdog", metavar="N", help="give a kernel up when one workgroup has run N instructions")
     trace.add_argument("--kfd", action="store_true", help="the program looks for the kernel's driver itself, as rocminfo does")
     trace.add_argument("--log", action="store_true", help="say what is asked of the driver, and each packet")
     trace.set_defaults(app=[])
+
+    check = commands.add_parser(
+        "check",
+        help="Run any command, such as pytest or ctest, and judge all launches on mock devices in it.",
+        description="Run any command, such as pytest or ctest, and judge all launches on mock devices in it, in all its processes.",
+        usage="luthier check [--mock TARGET[,N]] [--triton TARGET] [options] -- COMMAND",
+        allow_abbrev=False,
+    )
+    check.add_argument("--mock", metavar="TARGET[,N]", help="HIP and HSA programs run on mock GPUs, as with luthier trace")
+    check.add_argument("--triton", metavar="TARGET", help="Triton's kernels run on this mock device")
+    check.add_argument("--strict", action="store_true", help="as without it")
+    check.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
+    check.add_argument(
+        "--report", metavar="FILE.json", dest="reports", action="append", default=[],
+        help="what --format json=FILE of an earlier run wrote is judged too (repeatable)",
+    )  # fmt: skip
+    finding_options.add(check)
+    check.set_defaults(
+        app=[], kfd=False, memory=None, cus=None, threads=None, watchdog=None, copies=None, apu=False, log=False, strict=True
+    )
 
     instrument = command(
         "instrument", "Write an instrumented copy of a code object, or of a host binary or bundle with all of them in it."
@@ -208,11 +231,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
         # What comes behind `--` is another program's.
-        own = words.index("--") if words[:1] == ["trace"] and "--" in words else len(words)
+        own = words.index("--") if words[:1] in (["trace"], ["check"]) and "--" in words else len(words)
         args = build_parser().parse_args(
             [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:own]]
         )
-        if args.command == "trace":
+        if args.command in ("trace", "check"):
             args.app = words[own + 1 :]
         _check_names(args)
         raise_on_termination()

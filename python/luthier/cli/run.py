@@ -20,11 +20,11 @@ from ..device.results import RunResult
 from ..errors import ArgumentError
 from ..instrumenting.planning import OnRejected, not_placed, rejections
 from ..objects.code_object import CodeObject
-from ..reports.findings import finding_text
 from ..tools import load
 from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, parse_sizes, parse_symbol
 from .choose import kernel, one
 from .ending import checked, status_of
+from .finding_options import FindingOutputs, refuse
 
 
 def main(args: Any) -> int:
@@ -45,10 +45,13 @@ def main(args: Any) -> int:
     for index, _ in dumps:
         if index >= len(values) or not getattr(values[index], "shape", ()):
             raise ArgumentError(f"--dump {index}: argument {index} is not a buffer (they are numbered from 0)")
+    if not strict:
+        refuse(args)
     with aside(args.json == "-"):
         tools = [load(text) for text in args.tool]
 
     with Outputs() as outputs, aside(args.json == "-"):
+        told = FindingOutputs(args, outputs)
         report = outputs.open(args.json) if args.json not in (None, "-") else None
         arrays = [(outputs.open(path), values[index]) for index, path in dumps]
 
@@ -77,6 +80,8 @@ def main(args: Any) -> int:
         data = result.to_dict()
         if contents:
             data["symbols"] = dict(contents)
+        verdict = told.policy.judge(result.findings, 1 if strict else 0)
+        told.write(verdict)
         for stream, array in arrays:
             _save(stream, array)
         if report is not None:
@@ -85,13 +90,13 @@ def main(args: Any) -> int:
     if args.json == "-":
         print(json.dumps(data, indent=1))
     else:
-        _show(result, contents)
-    for finding in result.findings:
-        print(printable(f"luthier: strict: {finding_text(finding)}"), file=sys.stderr)
+        with aside(told.takes_stdout):
+            _show(result, contents)
+    told.show(verdict)
     seen = warn_of_rejected(code_object, data["instrumentation"], args.on_rejected)
     if strict:
         print(checked(1, len(result.findings)), file=sys.stderr)
-    return status_of(0, not seen, len(result.findings))
+    return status_of(0, not seen, verdict.failures)
 
 
 def aside(is_json: bool) -> AbstractContextManager[Any]:

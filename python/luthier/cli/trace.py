@@ -16,6 +16,7 @@ from ..agent.program_signals import run
 from ..errors import ArgumentError
 from .argspec import parse_number
 from .ending import checked, status_of
+from .finding_options import FindingOutputs, refuse
 
 if TYPE_CHECKING:
     from ..agent.account import Row
@@ -46,12 +47,14 @@ def main(args: Any) -> int:
     if args.json and not args.tool and not is_strict:
         raise ArgumentError("--json is about tools and findings: give a tool with --tool, or --strict")
     if args.mock is not None:
-        _check_devices(args.mock)
+        check_devices(args.mock)
     library = _DRIVER / "libhsakmt.so.1"
     if not library.exists():
         raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
     environment = variables(args, os.environ)
     is_strict = args.mock is not None and environment.get("LUTHIER_STRICT", "0") not in ("", "0")  # it may be inherited
+    if not is_strict:
+        refuse(args)
     if args.tool or is_strict:
         return _watched(args, program, environment, is_strict)
     sys.stdout.flush()
@@ -83,7 +86,8 @@ _TARGETS = (
 )  # fmt: skip
 
 
-def _check_devices(text: str) -> None:
+def check_devices(text: str) -> None:
+    """ArgumentError for what ``--mock`` cannot be."""
     target, comma, count = text.partition(",")
     if target not in _TARGETS:
         raise ArgumentError(f"--mock {text}: the mock driver cannot be {target}; it can be {', '.join(_TARGETS)}")
@@ -147,12 +151,12 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
     are_ours = all(text in BUILTIN for text in args.tool)
     controller = None
     with contextlib.ExitStack() as exits:
-        outputs = out = account = None
-        if args.json not in (None, "-"):
-            from ..base.outputs import Outputs
+        from ..base.outputs import Outputs
 
-            outputs = exits.enter_context(Outputs())
-            out = outputs.open(args.json)
+        account = None
+        outputs = exits.enter_context(Outputs())
+        out = outputs.open(args.json) if args.json not in (None, "-") else None
+        told = FindingOutputs(args, outputs)
         if args.mock is not None:
             account = exits.enter_context(Account())
             environment = account.variables(environment)
@@ -164,20 +168,23 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
         if controller is not None:
             data["processes"] = controller.result()
         left = account.wait(0 if controller is not None else 5) if account is not None and is_strict else None
+        verdict = told.policy.judge((), 0)
         if account is not None and is_strict:
-            data["strict"] = account.result()
+            strict = data["strict"] = account.result()
+            verdict = told.policy.judge(strict["findings"], strict["launches"], strict["found"])
+        told.write(verdict)
         rows = account.rows if account is not None else []
         text = json.dumps(data, indent=1) + "\n"
-        if outputs is not None and out is not None:
+        if out is not None:
             out.write(text.encode())
-            outputs.commit()
+        outputs.commit()
     if args.json == "-":
         print(text, end="")
     failed = False
     if controller is not None:
         from ..base.text import printable
 
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr):  # the program's own output is the only one
             _say_if_nothing(controller, [] if args.no_follow else rows)
             for process in controller.processes:
                 _say(process, args.json is None)
@@ -197,15 +204,16 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
     if is_strict:
         if left is not None:
             print(f"luthier: strict: process {left} goes on: what is found in it from now on is not said", file=sys.stderr)
+        told.show(verdict, is_said=True)
         print(checked(data["strict"]["launches"], found), file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     for process in () if controller is None else controller.processes:
         if process.interrupted is not None:
             raise process.interrupted
-    ends = status_of(status, failed, found)
+    ends = status_of(status, failed, verdict.failures)
     if ends < 0:
-        _die_of(-ends)
+        die_of(-ends)
     if are_ours or controller is not None and controller.has_given_up:
         # Nothing is left that would be done at the end; taking LLVM and all the rest apart takes its time, and a tool's code
         # that does not come back may hold it up.
@@ -323,7 +331,7 @@ def _say_of_kernel(watched: Any, where: str, ledger: Any, tables: bool) -> None:
             show(f"{table.title} ({watched.name}, {where})", table.headers, table.rows)
 
 
-def _die_of(number: int) -> None:
+def die_of(number: int) -> None:
     """Ends this process by the signal that has ended the program. What it dumps would be of no use."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 Strict: TypeAlias = "bool | Sequence[str]"
 #: One to three sizes.
 Sizes: TypeAlias = "int | Sequence[int]"
+
+#: Under ``luthier check``: 1, or the kinds by which launches are judged that do not say anything of ``strict``.
+CHECK = "LUTHIER_CHECK"
 
 _M = TypeVar("_M", bound=Callable[..., Any])
 
@@ -96,11 +100,19 @@ def launch_of(kernel: str, keywords: LaunchKeywords) -> Launch:
     lds = told.get("lds", 0)
     if not hasattr(lds, "__index__") or not 0 <= lds.__index__() < 1 << 32:
         raise ArgumentError(f"lds: {lds!r} is not a number of bytes")
-    if isinstance(strict := told.get("strict", False), str):
+    if "strict" not in told:
+        told["strict"] = strict_of_environment()
+    if isinstance(strict := told["strict"], str):
         raise ArgumentError(f"strict={strict!r}: expected True, False or a list of kinds: {', '.join(_core.finding_kinds())}")
     if (cluster := told.get("cluster")) is not None:
         told["cluster"] = dimensions("cluster", cluster)
     return Launch(kernel, grid, block, **told)
+
+
+def strict_of_environment() -> Strict:
+    """Whether ``luthier check`` has launches judged, or what by."""
+    told = os.environ.get(CHECK, "")
+    return told == "1" or (told.split(",") if told not in ("", "0") else False)
 
 
 def _grid(grid: Any, blocks: Any, block: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from ..errors import ArgumentError, DeviceError
 from ..instrumenting.planning import OnRejected, Planner, _distinct_names, check_on_rejected
 from ..instrumenting.tool import Tool, check_sizes, instances
 from ..objects.code_object import CodeObject, no_kernel
+from ..reports import spool
 from ..reports.findings import Finding
 from ..reports.report import Report
 from .arguments import Packed, Place, Signature, check_workgroup
@@ -194,6 +195,8 @@ class Module:
             finding["place"] = None if address is None or in_lds(finding) else place_of(address, known)
             finding["worst"] = farthest(finding, known)
             finding["source_text"] = source_text(finding["source"])
+        if launch.kinds is not None:
+            spool.add(report["findings"])
         return RunResult(self, kernel, launch.grid, launch.block, list(launch.args), **report), seen, places
 
     def _may_print(self, kernel: str) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from .frames import chain
 
 
 class Finding(dict[str, Any]):
@@ -22,7 +25,7 @@ class Finding(dict[str, Any]):
         return html_table(self["kind"], (), facts)
 
 
-def finding_text(finding: dict[str, Any]) -> str:
+def finding_text(finding: Mapping[str, Any]) -> str:
     """A strict-mode finding in one line."""
     where = f"{finding['kernel']}+pc {finding['pc']:#x} ({finding['text']}){_line(finding)}"
     who = f"workgroup {tuple(finding['workgroup'])} wave {finding['wave']}"
@@ -41,7 +44,7 @@ def finding_text(finding: dict[str, Any]) -> str:
     return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}{_others(finding)}"
 
 
-def _others(finding: dict[str, Any]) -> str:
+def _others(finding: Mapping[str, Any]) -> str:
     """Of a finding that was made several times: how often, and the worst."""
     count, worst = finding.get("count", 1), finding.get("worst")
     if count < 2:
@@ -55,9 +58,10 @@ def _others(finding: dict[str, Any]) -> str:
     return text
 
 
-def _line(place: dict[str, Any]) -> str:
-    """Where the source of a finding's instruction is, and through which inlined calls, as `` at FILE:LINE:COLUMN``."""
-    frames = place["source"]
+def _line(place: Mapping[str, Any]) -> str:
+    """Where the source of a finding's instruction is, and through which inlined calls, as `` at FILE:LINE:COLUMN``; the user's
+    line first, where a library's code was inlined into it."""
+    frames = chain(place) or place.get("source")
     if not frames:
         return ""
     places = [f"{frame['file'] or '??'}:{frame['line']}" + (f":{frame['column']}" if frame["column"] else "") for frame in frames]

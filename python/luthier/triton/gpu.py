@@ -20,6 +20,7 @@ from ..device.results import RunResult
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
 from ..instrumenting.tool import Tool, instances
 from ..objects.code_object import CodeObject
+from ..verdict import Policy, Standing
 
 
 @dataclass(eq=False)
@@ -81,6 +82,8 @@ class Gpu:
         self.strict: Strict = False
         #: What becomes of findings: ``warn``, ``raise`` or ``keep``.
         self.findings = "warn"
+        #: Which of them count.
+        self.policy = Policy()
         self.schedule: str | None = None
         self.functions: dict[int, Function] = {}
         #: Of all launches: what autotuning compares.
@@ -146,11 +149,13 @@ class Gpu:
         return result
 
     def _report(self, result: RunResult) -> None:
-        if self.findings == "raise":
-            more = f" (and {len(result.findings) - 1} more)" if len(result.findings) > 1 else ""
-            raise StrictError(f"{result.findings[0]}{more}", result.findings)
-        for finding in result.findings:
-            warnings.warn(str(finding), FindingWarning, stacklevel=callers_level("triton"))
+        verdict = self.policy.judge(result.findings, 1)
+        failing, told = verdict.of(Standing.FAILS), verdict.of(Standing.FAILS, Standing.TOLD)
+        if self.findings == "raise" and failing:
+            more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
+            raise StrictError(f"{failing[0].finding}{more}", [dict(judged.finding) for judged in failing])
+        for judged in told:
+            warnings.warn(str(judged.finding), FindingWarning, stacklevel=callers_level("triton"))
 
 
 _gpus: dict[str, Gpu] = {}

@@ -11,6 +11,7 @@ from .. import _core
 from ..device.launching import Strict
 from ..errors import ArgumentError
 from ..instrumenting.tool import instances
+from ..verdict import Policy
 from . import gpu
 from .versions import checked_version
 
@@ -33,7 +34,8 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
     where a block has fewer elements than threads, Triton has all warps load what one of them stores. ``findings`` is
     what becomes of findings:
     ``"warn"`` (a :class:`luthier.FindingWarning` each), ``"raise"`` (:class:`luthier.StrictError` after the launch) or
-    ``"keep"`` (they are in ``luthier.triton.last.findings`` alone). ``schedule`` is that of launches. May be called again
+    ``"keep"`` (they are in ``luthier.triton.last.findings`` alone); ``LUTHIER_FAIL_ON``, ``LUTHIER_SUPPRESS`` and
+    ``LUTHIER_BASELINE`` say which count (docs/findings.md). ``schedule`` is that of launches. May be called again
     for another target. ArgumentError if there is no such target, or no Triton that this works with.
     """
     if target not in _core.TARGETS:
@@ -45,6 +47,7 @@ def install(target: str, *, strict: Strict = False, findings: str = "warn", sche
     chosen = gpu.gpu(target)
     chosen.strict = _USUAL if strict is True else strict
     chosen.findings, chosen.schedule = findings, schedule
+    chosen.policy = Policy.of()
     gpu.choose(chosen)
     _environment(target, strict, findings, schedule)
     import triton
