@@ -22,10 +22,10 @@ NATIVE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' 
 export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
 
 DRIVER := python/luthier/driver
-DRIVER_SOURCES := $(shell find crates/driver crates/emulator crates/isa crates/loader -type f) Cargo.toml Cargo.lock \
+DRIVER_SOURCES := $(shell find crates/driver crates/abi crates/emulator crates/isa crates/loader -type f) Cargo.toml Cargo.lock \
 	tools/driver-library
 
-AGENT_SOURCES := $(shell find crates/agent -type f) Cargo.toml Cargo.lock tools/agent-library
+AGENT_SOURCES := $(shell find crates/agent crates/abi -type f) Cargo.toml Cargo.lock tools/agent-library
 
 setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
 

@@ -4,6 +4,9 @@
 
 use std::ffi::{c_char, c_void};
 
+use luthier_abi as abi;
+use luthier_abi::packet::{self, Dispatch};
+
 pub type Status = u32;
 pub const SUCCESS: Status = 0;
 /// `HSA_STATUS_INFO_BREAK`: a callback has seen enough.
@@ -34,58 +37,53 @@ pub struct Queue {
 
 /// An AQL packet, of whatever kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C, align(64))]
-pub struct Packet(pub [u8; 64]);
-
-/// The packet's type, in the low byte of its header.
-pub const KERNEL_DISPATCH: u8 = 2;
+#[repr(transparent)]
+pub struct Packet(pub abi::Packet);
 
 impl Packet {
+    /// A dispatch packet of HSA's own format; what follows is of these.
     pub fn is_dispatch(&self) -> bool {
-        self.0[0] == KERNEL_DISPATCH
+        self.0.kind() == packet::kind::DISPATCH
     }
-    fn u16(&self, at: usize) -> u16 {
-        u16::from_le_bytes([self.0[at], self.0[at + 1]])
+    fn dispatch(&self) -> Dispatch {
+        self.0.read()
     }
-    fn u32(&self, at: usize) -> u32 {
-        u32::from_le_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
-    }
-    fn set_u32(&mut self, at: usize, value: u32) {
-        self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    fn change(&mut self, change: impl FnOnce(&mut Dispatch)) {
+        let mut dispatch = self.dispatch();
+        change(&mut dispatch);
+        self.0.write(dispatch);
     }
     /// Work-items of a workgroup.
     pub fn block(&self) -> [u32; 3] {
-        std::array::from_fn(|i| self.u16(4 + 2 * i).into())
+        self.dispatch().workgroup.map(u32::from)
     }
     /// Work-items in all.
     pub fn grid(&self) -> [u32; 3] {
-        std::array::from_fn(|i| self.u32(12 + 4 * i))
+        self.dispatch().grid
     }
     /// Adds bytes to the scratch of a work-item.
     pub fn grow_private(&mut self, bytes: u32) {
-        self.set_u32(24, self.u32(24).saturating_add(bytes));
+        self.change(|dispatch| dispatch.private = dispatch.private.saturating_add(bytes));
     }
     /// The address of the kernel's descriptor.
     pub fn kernel_object(&self) -> u64 {
-        u64::from(self.u32(32)) | u64::from(self.u32(36)) << 32
+        self.dispatch().kernel_object
     }
     pub fn set_kernel_object(&mut self, address: u64) {
-        self.0[32..40].copy_from_slice(&address.to_le_bytes());
+        self.change(|dispatch| dispatch.kernel_object = address);
     }
     /// The signal that waits for the kernel's end, or 0.
     pub fn completion_signal(&self) -> u64 {
-        self.words()[7]
+        self.0.completion_signal()
     }
     pub fn set_completion_signal(&mut self, signal: u64) {
-        self.0[56..].copy_from_slice(&signal.to_le_bytes());
+        self.change(|dispatch| dispatch.completion_signal = signal);
     }
     pub fn words(&self) -> [u64; 8] {
-        std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|byte| self.0[8 * i + byte])))
+        self.0.words()
     }
     pub fn set_words(&mut self, words: [u64; 8]) {
-        for (to, word) in self.0.chunks_exact_mut(8).zip(words) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
+        self.0.set_words(words);
     }
 }
 
@@ -165,18 +163,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_of_a_dispatch_packet_are_where_the_specification_has_them() {
-        let mut packet = Packet(std::array::from_fn(|i| i as u8));
-        assert_eq!(packet.block(), [0x0504, 0x0706, 0x0908]);
-        assert_eq!(packet.grid(), [0x0f0e_0d0c, 0x1312_1110, 0x1716_1514]);
-        assert_eq!(packet.kernel_object(), 0x2726_2524_2322_2120);
+    fn changes_of_a_dispatch_packet_touch_nothing_else() {
+        let mut packet = Packet(abi::Packet(std::array::from_fn(|i| i as u8)));
         packet.set_kernel_object(1);
         packet.grow_private(0x100);
-        assert_eq!((packet.kernel_object(), packet.u32(24)), (1, 0x1b1a_1a18));
-        assert_eq!((packet.0[23], packet.0[28], packet.0[40]), (23, 28, 40));
+        let dispatch = packet.dispatch();
+        assert_eq!((packet.kernel_object(), dispatch.private), (1, 0x1b1a_1a18));
+        let bytes = packet.0.0;
+        assert_eq!((bytes[23], bytes[28], bytes[40]), (23, 28, 40));
         assert_eq!(packet.completion_signal(), 0x3f3e_3d3c_3b3a_3938);
         let words = packet.words();
         packet.set_words(std::array::from_fn(|i| words[i] + 1));
-        assert_eq!((packet.completion_signal(), packet.0[0]), (0x3f3e_3d3c_3b3a_3939, 1));
+        assert_eq!((packet.completion_signal(), packet.0.0[0]), (0x3f3e_3d3c_3b3a_3939, 1));
     }
 }

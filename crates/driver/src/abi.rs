@@ -1,9 +1,7 @@
-//! What passes between ROCr and its thunk: structures and numbers of hsakmt.h, amd_hsa_queue.h and amd_hsa_signal.h of
-//! ROCm 5.2.3, which versions up to 6.1 extend at their ends. [`newer`] has what ROCm 7 changed.
+//! What passes between ROCr and its thunk: structures and numbers of hsakmt.h of ROCm 5.2.3, which versions up to 6.1
+//! extend at their ends. [`newer`] has what ROCm 7 changed. (Packets, queues and signals are the crate `abi`'s.)
 
 pub mod newer;
-
-use std::sync::atomic::{AtomicI64, AtomicU64};
 
 /// `HSAKMT_STATUS`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -269,58 +267,3 @@ const _: () = assert!(size_of::<PointerInfo>() == 68);
 const _: () = assert!(size_of::<Event>() == 48);
 const _: () = assert!(size_of::<MemoryFault>() == 20);
 const _: () = assert!(size_of::<QueueResource>() == 40);
-
-/// `amd_queue_t`, as far as packet processing has to do with it; offsets are part of the ABI.
-#[repr(C)]
-pub struct AmdQueue {
-    pub kind: u32,
-    pub features: u32,
-    pub ring: u64,
-    pub doorbell_signal: u64,
-    pub size: u32,
-    pub reserved0: u32,
-    pub id: u64,
-    pub reserved1: [u32; 4],
-    pub write_dispatch_id: AtomicU64,
-    pub group_aperture_high: u32,
-    pub private_aperture_high: u32,
-    pub max_cu_id: u32,
-    pub max_wave_id: u32,
-    pub max_legacy_doorbell: AtomicU64,
-    pub legacy_doorbell_lock: u32,
-    pub reserved2: [u32; 9],
-    pub read_dispatch_id: AtomicU64,
-    pub read_offset: u32,
-    pub tmpring_size: u32,
-    pub scratch_descriptor: [u32; 4],
-    pub scratch_location: u64,
-    pub scratch_bytes: u64,
-    pub scratch_wave64_lane_bytes: u32,
-    pub properties: u32,
-    pub reserved3: [u32; 2],
-    pub inactive_signal: u64,
-    pub reserved4: [u32; 14],
-}
-
-const _: () = assert!(std::mem::offset_of!(AmdQueue, write_dispatch_id) == 56);
-const _: () = assert!(std::mem::offset_of!(AmdQueue, read_dispatch_id) == 128);
-const _: () = assert!(std::mem::offset_of!(AmdQueue, inactive_signal) == 192);
-
-/// `amd_queue_t.queue_properties`: scratch is to be given back after one launch.
-pub const USE_SCRATCH_ONCE: u32 = 1 << 4;
-
-/// `amd_signal_t`.
-#[repr(C, align(64))]
-pub struct AmdSignal {
-    pub kind: i64,
-    pub value: AtomicI64,
-    pub mailbox: u64,
-    pub event: u32,
-    pub reserved1: u32,
-    pub start: u64,
-    pub end: u64,
-    pub queue: u64,
-    pub reserved2: [u32; 2],
-}
-
-const _: () = assert!(size_of::<AmdSignal>() == 64);

@@ -3,8 +3,10 @@
 //! Source: LLVM "User Guide for AMDGPU Backend", Kernel Dispatch, Initial Kernel Execution State, and the metadata's
 //! hidden arguments.
 
+use luthier_abi::{Axis, Hidden, Packet, Queue, packet};
 use luthier_isa::Generation;
 use luthier_loader::{Kernel, KernelDescriptor};
+use zerocopy::FromZeros;
 
 use crate::error::EmuError;
 use crate::facts::{Facts, ScratchBase};
@@ -160,8 +162,8 @@ pub struct Pointers {
 }
 
 /// Whether a kernel has a hidden argument.
-pub fn has_hidden(kernel: &Kernel, kind: &str) -> bool {
-    kernel.metadata().is_some_and(|m| m.args.iter().any(|arg| arg.value_kind.as_deref() == Some(kind)))
+pub fn has_hidden(kernel: &Kernel, hidden: Hidden) -> bool {
+    kernel.metadata().is_some_and(|m| m.args.iter().any(|arg| arg.value_kind.as_deref() == Some(hidden.name())))
 }
 
 /// The kernarg segment: the explicit arguments as given, the hidden ones as the metadata asks. A hidden argument that
@@ -190,34 +192,23 @@ pub fn kernarg_segment(
     }
     let mut bytes = given.to_vec();
     bytes.resize(size.max(given.len()), 0);
-    let dims = if grid[2] > 1 {
-        3
-    } else if grid[1] > 1 {
-        2
-    } else {
-        1u64
-    };
     for arg in metadata.into_iter().flat_map(|m| &m.args).filter(|a| a.is_hidden()) {
         let (Some(kind), Some(offset), Some(size)) = (&arg.value_kind, arg.offset, arg.size) else { continue };
-        let axis = match kind.as_bytes().last() {
-            Some(b'y') => 1,
-            Some(b'z') => 2,
-            _ => 0,
-        };
-        let value = match kind.trim_end_matches(['x', 'y', 'z']) {
-            "hidden_block_count_" => u64::from(grid[axis] / workgroup[axis]),
-            "hidden_group_size_" => u64::from(workgroup[axis]),
-            "hidden_remainder_" => u64::from(grid[axis] % workgroup[axis]),
-            "hidden_grid_dims" => dims,
-            "hidden_dynamic_lds_size" => u64::from(dynamic_lds),
-            "hidden_private_base" => PRIVATE_BASE >> 32,
-            "hidden_shared_base" => SHARED_BASE >> 32,
-            "hidden_queue_ptr" => pointers.queue,
-            "hidden_multigrid_sync_arg" => pointers.sync,
-            "hidden_hostcall_buffer" => pointers.calls,
-            "hidden_heap_v1" => pointers.heap,
-            "hidden_printf_buffer" => pointers.prints,
-            _ => 0,
+        let of = |of: fn(u32, u32) -> u32, axis: Axis| u64::from(of(grid[axis.index()], workgroup[axis.index()]));
+        let value = match Hidden::of(kind) {
+            Some(Hidden::BlockCount(axis)) => of(|grid, workgroup| grid / workgroup, axis),
+            Some(Hidden::GroupSize(axis)) => of(|_, workgroup| workgroup, axis),
+            Some(Hidden::Remainder(axis)) => of(|grid, workgroup| grid % workgroup, axis),
+            Some(Hidden::GridDims) => packet::dimensions(grid).into(),
+            Some(Hidden::DynamicLds) => u64::from(dynamic_lds),
+            Some(Hidden::PrivateBase) => PRIVATE_BASE >> 32,
+            Some(Hidden::SharedBase) => SHARED_BASE >> 32,
+            Some(Hidden::Queue) => pointers.queue,
+            Some(Hidden::MultigridSync) => pointers.sync,
+            Some(Hidden::HostcallBuffer) => pointers.calls,
+            Some(Hidden::Heap) => pointers.heap,
+            Some(Hidden::PrintfBuffer) => pointers.prints,
+            Some(Hidden::GlobalOffset(_) | Hidden::DefaultQueue | Hidden::CompletionAction | Hidden::None) | None => 0,
         };
         let (offset, size) = (offset as usize, (size as usize).min(8));
         if offset >= given.len()
@@ -244,36 +235,48 @@ pub fn grid_sync(all: u64, grid: [u32; 3], workgroup: [u32; 3]) -> [u8; 64] {
     sync
 }
 
-/// The 64 bytes of the AQL kernel dispatch packet.
-pub fn packet(d: &Dispatch, descriptor_address: u64) -> [u8; 64] {
-    let mut p = [0u8; 64];
-    let mut put = |at: usize, bytes: &[u8]| p[at..at + bytes.len()].copy_from_slice(bytes);
-    let dims: u16 = if d.grid[2] > 1 {
-        3
-    } else if d.grid[1] > 1 {
-        2
+/// The AQL packet that launches it.
+pub fn packet(d: &Dispatch, descriptor_address: u64) -> Packet {
+    let mut made = Packet([0; packet::SIZE]);
+    let workgroup = d.workgroup.map(|n| n as u16);
+    if d.cluster == [1; 3] {
+        made.write(packet::Dispatch {
+            header: u16::from(packet::kind::DISPATCH) | packet::SYSTEM_FENCES,
+            setup: packet::dimensions(d.grid),
+            workgroup,
+            grid: d.grid,
+            private: d.private,
+            group: d.lds,
+            kernel_object: descriptor_address,
+            kernarg: d.kernarg,
+            ..packet::Dispatch::default()
+        });
     } else {
-        1
-    };
-    put(0, &0x0502u16.to_le_bytes()); // kernel dispatch, system-scope fences
-    put(2, &dims.to_le_bytes());
-    for i in 0..3 {
-        put(4 + 2 * i, &(d.workgroup[i] as u16).to_le_bytes());
-        put(12 + 4 * i, &d.grid[i].to_le_bytes());
+        let [x, y, z] = d.clusters();
+        made.write(packet::ClusterDispatch {
+            header: u16::from(packet::kind::VENDOR) | packet::SYSTEM_FENCES,
+            format: packet::format::CLUSTER_DISPATCH,
+            setup: packet::dimensions(d.grid) as u8,
+            workgroup,
+            clusters_x: x,
+            clusters_yz: [y as u16, z as u16],
+            cluster: d.cluster.map(|n| n as u8),
+            private: d.private,
+            group: d.lds,
+            kernel_object: descriptor_address,
+            kernarg: d.kernarg,
+            ..packet::ClusterDispatch::default()
+        });
     }
-    put(24, &d.private.to_le_bytes());
-    put(28, &d.lds.to_le_bytes());
-    put(32, &descriptor_address.to_le_bytes());
-    put(40, &d.kernarg.to_le_bytes());
-    p
+    made
 }
 
-/// The part of an `amd_queue_t` that kernels read: the apertures.
-pub fn queue() -> [u8; 256] {
-    let mut q = [0u8; 256];
-    q[64..68].copy_from_slice(&((SHARED_BASE >> 32) as u32).to_le_bytes());
-    q[68..72].copy_from_slice(&((PRIVATE_BASE >> 32) as u32).to_le_bytes());
-    q
+/// An `amd_queue_t` with what kernels read of it: the apertures.
+pub fn queue() -> Queue {
+    let mut queue = Queue::new_zeroed();
+    queue.group_aperture_high = (SHARED_BASE >> 32) as u32;
+    queue.private_aperture_high = (PRIVATE_BASE >> 32) as u32;
+    queue
 }
 
 impl Dispatch {

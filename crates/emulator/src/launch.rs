@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use luthier_loader::Kernel;
+use zerocopy::IntoBytes;
 
 use crate::attention::{Attention, Latch};
 use crate::device::{Device, Module, ModuleId, trouble_at};
@@ -233,7 +234,7 @@ impl Device {
             Ok(address)
         };
         let Services { calls, heap, prints } = services;
-        let queue = allocate(&dispatch::queue(), 256, false)?;
+        let queue = allocate(dispatch::queue().as_mut_bytes(), 0, false)?;
         let mut pointers =
             Pointers { queue, sync: 0, calls, heap, prints: prints.as_ref().map_or(0, PrintBuffer::start) };
         if launch.cooperative {
@@ -269,7 +270,7 @@ impl Device {
             private: dispatch::private_size(kernel),
         };
         let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
-        dispatch.packet = allocate(&packet, 64, false)?;
+        dispatch.packet = allocate(&packet.0, 0, false)?;
         let waves = u64::from(dispatch.waves(launch.workgroup.iter().product::<u32>()));
         let scratch_slot = dispatch.wave_scratch() * waves;
         let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();

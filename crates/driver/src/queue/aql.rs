@@ -2,36 +2,13 @@
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use luthier_abi::Packet;
+use luthier_abi::packet::{self, Barrier, BarrierValue, format, kind};
+
 use super::{PACKET, Queue, Step, dispatch, fault, pm4, signal};
 use crate::clock;
 use crate::log::log;
 use crate::memory::Access;
-
-/// Types of packets.
-const VENDOR: u8 = 0;
-const INVALID: u8 = 1;
-const DISPATCH: u8 = 2;
-const BARRIER_AND: u8 = 3;
-const BARRIER_OR: u8 = 5;
-/// AMD's formats.
-const PM4_IB: u8 = 1;
-const BARRIER_VALUE: u8 = 2;
-
-/// The 64 bytes of a packet.
-#[derive(Clone, Copy)]
-pub struct Bytes(pub [u8; PACKET as usize]);
-
-impl Bytes {
-    pub fn u16(&self, at: usize) -> u16 {
-        u16::from_le_bytes([self.0[at], self.0[at + 1]])
-    }
-    pub fn u32(&self, at: usize) -> u32 {
-        u32::from(self.u16(at)) | u32::from(self.u16(at + 2)) << 16
-    }
-    pub fn u64(&self, at: usize) -> u64 {
-        u64::from(self.u32(at)) | u64::from(self.u32(at + 4)) << 32
-    }
-}
 
 /// Why a packet cannot be done.
 pub enum Trouble {
@@ -69,21 +46,21 @@ pub fn step(queue: &Queue) -> Step {
     let address = queue.ring + index % (queue.bytes / PACKET) * PACKET;
     let header: *const AtomicU16 = std::ptr::with_exposed_provenance(address as usize);
     // SAFETY: the ring is kept; a header is written by atomic stores.
-    let kind = unsafe { &*header }.load(Ordering::Acquire) as u8;
-    if kind == INVALID {
+    let of = unsafe { &*header }.load(Ordering::Acquire) as u8;
+    if of == kind::INVALID {
         // The program has taken the place, and has not written the packet yet.
         return Step::Blocked;
     }
-    let mut bytes = Bytes([0; PACKET as usize]);
+    let mut given = Packet([0; packet::SIZE]);
     // SAFETY: as above; with a valid header the packet is ours.
-    unsafe { std::ptr::copy_nonoverlapping(header.cast(), bytes.0.as_mut_ptr(), bytes.0.len()) };
+    unsafe { std::ptr::copy_nonoverlapping(header.cast(), given.0.as_mut_ptr(), given.0.len()) };
     let start = clock::nanoseconds();
-    let done = match kind {
-        DISPATCH => dispatch::run(queue, &bytes, address),
-        BARRIER_AND | BARRIER_OR => barrier(queue, &bytes, kind == BARRIER_OR),
-        VENDOR => match bytes.0[2] {
-            PM4_IB => pm4::run(queue, &bytes),
-            BARRIER_VALUE => barrier_value(queue, &bytes),
+    let done = match of {
+        kind::DISPATCH => dispatch::run(queue, &given, address),
+        kind::BARRIER_AND | kind::BARRIER_OR => barrier(queue, &given.read(), of == kind::BARRIER_OR),
+        kind::VENDOR => match given.format() {
+            format::PM4_IB => pm4::run(queue, &given.read()),
+            format::BARRIER_VALUE => barrier_value(queue, &given.read()),
             other => {
                 Err(Trouble::Error(code::VENDOR_FORMAT, format!("a vendor's packet of format {other} is unknown")))
             }
@@ -93,9 +70,9 @@ pub fn step(queue: &Queue) -> Step {
     match done {
         Ok(()) => {
             // SAFETY: as above.
-            unsafe { &*header }.store(u16::from(INVALID), Ordering::Release);
+            unsafe { &*header }.store(u16::from(kind::INVALID), Ordering::Release);
             queue.set_read_index(index.wrapping_add(1));
-            match signal::complete(&queue.gpu, bytes.u64(56), start) {
+            match signal::complete(&queue.gpu, given.completion_signal(), start) {
                 Ok(()) => Step::Done,
                 Err(access) => fault::memory(queue, access, "its completion signal"),
             }
@@ -108,9 +85,9 @@ pub fn step(queue: &Queue) -> Step {
 }
 
 /// Up to five signals, all of which or one of which must be zero.
-fn barrier(queue: &Queue, bytes: &Bytes, any: bool) -> Result<(), Trouble> {
+fn barrier(queue: &Queue, packet: &Barrier, any: bool) -> Result<(), Trouble> {
     let (mut pending, mut passed) = (0, 0);
-    for handle in (0..5).map(|i| bytes.u64(8 + 8 * i)).filter(|&handle| handle != 0) {
+    for handle in packet.signals.into_iter().filter(|&handle| handle != 0) {
         match signal::value(&queue.gpu, handle) {
             Ok(0) => passed += 1,
             Ok(_) => pending += 1,
@@ -125,11 +102,11 @@ fn barrier(queue: &Queue, bytes: &Bytes, any: bool) -> Result<(), Trouble> {
 }
 
 /// A signal whose bits compare to a number.
-fn barrier_value(queue: &Queue, bytes: &Bytes) -> Result<(), Trouble> {
-    let (handle, wanted, mask) = (bytes.u64(8), bytes.u64(16) as i64, bytes.u64(24) as i64);
+fn barrier_value(queue: &Queue, packet: &BarrierValue) -> Result<(), Trouble> {
+    let BarrierValue { signal: handle, value: wanted, mask, condition, .. } = *packet;
     let value = signal::value(&queue.gpu, handle);
     let value = value.map_err(|access| Trouble::Access(access, "the signal that it waits for"))? & mask;
-    let passes = match bytes.u32(32) {
+    let passes = match condition {
         _ if handle == 0 => true,
         0 => value == wanted,
         1 => value != wanted,

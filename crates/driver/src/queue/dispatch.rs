@@ -3,16 +3,17 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 
+use luthier_abi::packet;
+use luthier_abi::queue::USE_SCRATCH_ONCE;
 use luthier_emulator::error::{EmuError, FaultKind};
 use luthier_emulator::packet::Identity;
 use luthier_emulator::{Packet, Strict};
 use luthier_loader::KernelDescriptor;
 use luthier_loader::descriptor::Generation;
 
-use super::aql::{Bytes, Trouble, code};
+use super::aql::{Trouble, code};
 use super::watch::Patience;
 use super::{Queue, blit, fault, signal};
-use crate::abi::USE_SCRATCH_ONCE;
 use crate::log::{log, say};
 
 /// Bytes of LDS that a workgroup may have.
@@ -29,11 +30,10 @@ pub struct Launch {
     pub object: u64,
 }
 
-pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
+pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(), Trouble> {
     let gpu = &queue.gpu;
-    let workgroup: [u32; 3] = std::array::from_fn(|i| bytes.u16(4 + 2 * i).into());
-    let grid: [u32; 3] = std::array::from_fn(|i| bytes.u32(12 + 4 * i));
-    let (private, lds, object, kernarg) = (bytes.u32(24), bytes.u32(28), bytes.u64(32), bytes.u64(40));
+    let packet::Dispatch { workgroup, grid, private, group: lds, kernel_object: object, kernarg, .. } = given.read();
+    let workgroup = workgroup.map(u32::from);
     let refuse = |code: i64, what: String| Err(Trouble::Error(code, what));
     if workgroup.contains(&0) || grid.contains(&0) {
         return refuse(code::DIMENSIONS, format!("a grid of {grid:?} work-items in workgroups of {workgroup:?}"));
@@ -79,7 +79,7 @@ pub fn run(queue: &Queue, bytes: &Bytes, address: u64) -> Result<(), Trouble> {
         stop: Arc::default(),
     };
     let launch = Launch { packet, object };
-    if gpu.config().idle || blit::run(queue, bytes, &launch) {
+    if gpu.config().idle || blit::run(queue, given, &launch) {
         return Ok(());
     }
     start_workers();

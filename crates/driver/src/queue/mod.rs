@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::abi::{AmdQueue, QueueResource, Status, queue_type};
+use luthier_abi::{Queue as AmdQueue, packet};
+
+use crate::abi::{QueueResource, Status, queue_type};
 use crate::gpu::Gpu;
 use crate::memory::Kept;
 use watch::{Patience, Watch};
@@ -25,7 +27,7 @@ pub use watch::quietly;
 /// Queues of a process.
 const MOST: usize = 1024;
 /// Bytes of an AQL packet.
-const PACKET: u64 = 64;
+const PACKET: u64 = packet::SIZE as u64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {

@@ -1,7 +1,9 @@
 //! PM4 in an indirect buffer: what ROCr asks of the packet processor itself, which is little.
 
+use luthier_abi::packet::Pm4;
+
 use super::Queue;
-use super::aql::{Bytes, Trouble, code};
+use super::aql::{Trouble, code};
 use crate::log::log;
 
 const NOP: u32 = 0x10;
@@ -11,11 +13,11 @@ const ACQUIRE_MEM: u32 = 0x58;
 /// Bytes of a buffer at most; ROCr's has a page.
 const MOST: u32 = 1 << 20;
 
-pub fn run(queue: &Queue, bytes: &Bytes) -> Result<(), Trouble> {
-    let (low, high, size) = (bytes.u32(8), bytes.u32(12), bytes.u32(16));
+pub fn run(queue: &Queue, packet: &Pm4) -> Result<(), Trouble> {
+    let [jump, low, high, size] = packet.jump;
     let (start, dwords) = (u64::from(low & !3) | u64::from(high & 0xffff) << 32, size & 0xf_ffff);
     let refuse = |what: String| Trouble::Error(code::VENDOR_FORMAT, what);
-    if bytes.u32(4) >> 8 & 0xff != 0x3f || 4 * dwords > MOST {
+    if jump >> 8 & 0xff != 0x3f || 4 * dwords > MOST {
         return Err(refuse("a PM4 packet that does not jump to an indirect buffer".into()));
     }
     let words = queue.gpu.view.resolve(start, 4 * u64::from(dwords), false);

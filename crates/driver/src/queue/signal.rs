@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::abi::AmdSignal;
+use luthier_abi::Signal;
+
 use crate::clock;
 use crate::gpu::Gpu;
 use crate::memory::Access;
@@ -12,7 +13,7 @@ pub fn value(gpu: &Gpu, handle: u64) -> Result<i64, Access> {
     if handle == 0 {
         return Ok(0);
     }
-    let signal = gpu.view.place::<AmdSignal>(handle, false)?;
+    let signal = gpu.view.place::<Signal>(handle, false)?;
     // SAFETY: resolved; a value is accessed through atomics only.
     Ok(unsafe { &(*signal).value }.load(Ordering::Acquire))
 }
@@ -22,7 +23,7 @@ pub fn complete(gpu: &Gpu, handle: u64, start: u64) -> Result<(), Access> {
     if handle == 0 {
         return Ok(());
     }
-    let signal = gpu.view.place::<AmdSignal>(handle, true)?;
+    let signal = gpu.view.place::<Signal>(handle, true)?;
     // When the value changes the program may destroy the signal: nothing of it is touched from then on.
     // SAFETY: resolved.
     let (mailbox, event) = unsafe {
@@ -37,7 +38,7 @@ pub fn complete(gpu: &Gpu, handle: u64, start: u64) -> Result<(), Access> {
 
 /// Gives a signal a value and wakes who waits for it.
 pub fn store(gpu: &Gpu, handle: u64, value: i64) -> Result<(), Access> {
-    let signal = gpu.view.place::<AmdSignal>(handle, true)?;
+    let signal = gpu.view.place::<Signal>(handle, true)?;
     // SAFETY: resolved.
     let (mailbox, event) = unsafe {
         let wake = ((&raw const (*signal).mailbox).read_volatile(), (&raw const (*signal).event).read_volatile());

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::abi::AmdSignal;
 use crate::config::Config;
 use crate::events::Events;
 use crate::memory::Memory;
@@ -29,7 +28,9 @@ impl Bench {
         let gpu = Arc::new(Gpu::new(&memory, &Arc::new(Events::new(room(4096 * 8))), &Arc::default(), 1));
         let mut resource = QueueResource { id: 0, doorbell: 0, write: amd + 56, read: amd + 128, error_reason: 0 };
         // SAFETY: the memory is ours, and nobody runs yet.
-        unsafe { pointer::<u32>(amd + std::mem::offset_of!(AmdQueue, size) as u64).write((RING / PACKET) as u32) };
+        unsafe {
+            pointer::<u32>(amd + std::mem::offset_of!(luthier_abi::Queue, size) as u64).write((RING / PACKET) as u32)
+        };
         let queues = Queues::default();
         queues.create(&gpu, kind, ring, RING, &mut resource).expect("possible");
         Bench { queues, resource, memory, ring, page }
@@ -161,7 +162,7 @@ fn packet_processor_runs_pm4_buffers_and_completes_signals() {
     let write_data = [3 << 30 | 4 << 16 | 0x37 << 8, 5 << 8, to, to_high, 77, 88];
     bench.put(256, &[&[2 << 30, 3 << 30 | 1 << 16 | 0x10 << 8, 0, 0][..], &write_data].concat());
     // SAFETY: the page is ours, and zero: a signal without an event.
-    let signal = unsafe { &*pointer::<AmdSignal>(bench.page + 1024) };
+    let signal = unsafe { &*pointer::<luthier_abi::Signal>(bench.page + 1024) };
     signal.value.store(1, SeqCst);
     let [buffer, buffer_high] = bench.at(256);
     let mut words = [0; 16];

@@ -22,6 +22,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use buffered::PrintBuffer;
+use luthier_abi::Hidden;
 use luthier_loader::Kernel;
 
 use crate::device::{Device, Module};
@@ -179,18 +180,18 @@ impl Device {
         launch: &Launch,
         memory: &mut Memory,
     ) -> Result<Services, EmuError> {
-        let heap = if has_hidden(kernel, "hidden_heap_v1") { self.heap_state()? } else { 0 };
+        let heap = if has_hidden(kernel, Hidden::Heap) { self.heap_state()? } else { 0 };
         if heap != 0 {
             // It may have come into the device's memory just now.
             *memory = self.memory();
         }
         let mut services = Services { heap, ..Services::default() };
         let formats = module.object.metadata().and_then(|metadata| metadata.printf.as_ref());
-        if let Some(formats) = formats.filter(|_| has_hidden(kernel, "hidden_printf_buffer")) {
+        if let Some(formats) = formats.filter(|_| has_hidden(kernel, Hidden::PrintfBuffer)) {
             let buffer = PrintBuffer::new(memory, formats, Arc::clone(self.output()));
             services.prints = Some(buffer.ok_or(EmuError::OutOfMemory(PrintBuffer::SIZE.into()))?);
         }
-        if !has_hidden(kernel, "hidden_hostcall_buffer") {
+        if !has_hidden(kernel, Hidden::HostcallBuffer) {
             return Ok(services);
         }
         let lanes = u64::from(Facts::of(self.target()).lanes(&kernel.descriptor));

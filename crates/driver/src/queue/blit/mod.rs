@@ -12,12 +12,12 @@ mod trial;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use luthier_abi::{Packet, packet};
 use luthier_emulator::Strict;
 use luthier_loader::KernelMetadata;
 
-use super::aql::Bytes;
+use super::Queue;
 use super::dispatch::Launch;
-use super::{PACKET, Queue};
 use crate::log::log;
 use crate::memory::View;
 pub use plan::{Place, Plan, Source};
@@ -63,7 +63,7 @@ impl Blits {
 }
 
 /// Does a launch if it is one of HIP's copies or fills; otherwise nothing has happened.
-pub fn run(queue: &Queue, packet: &Bytes, launch: &Launch) -> bool {
+pub fn run(queue: &Queue, packet: &Packet, launch: &Launch) -> bool {
     let gpu = &queue.gpu;
     // Strict mode looks at every access. On an APU nobody says when code changes.
     if !gpu.config().copies || gpu.config().apu || gpu.config().strict != Strict::Off {
@@ -77,7 +77,7 @@ pub fn run(queue: &Queue, packet: &Bytes, launch: &Launch) -> bool {
     moved
 }
 
-fn recognise(queue: &Queue, packet: &Bytes, launch: &Launch) -> Option<Blit> {
+fn recognise(queue: &Queue, packet: &Packet, launch: &Launch) -> Option<Blit> {
     let (gpu, object) = (&queue.gpu, launch.object);
     let epoch = gpu.view.memory.code_epoch();
     if let Some(known) = gpu.blits.get(object, epoch) {
@@ -142,12 +142,8 @@ pub fn carry_out(view: &View, plan: &Plan) -> Option<()> {
 }
 
 /// The same launch with another grid and other arguments, somewhere else.
-fn packet_with(packet: &Bytes, grid: [u32; 3], kernarg: u64) -> [u8; PACKET as usize] {
-    let mut bytes = packet.0;
-    for (i, size) in grid.into_iter().enumerate() {
-        bytes[12 + 4 * i..16 + 4 * i].copy_from_slice(&size.to_le_bytes());
-    }
-    bytes[40..48].copy_from_slice(&kernarg.to_le_bytes());
-    bytes[56..64].fill(0);
-    bytes
+fn packet_with(given: &Packet, grid: [u32; 3], kernarg: u64) -> Packet {
+    let mut other = *given;
+    other.write(packet::Dispatch { grid, kernarg, completion_signal: 0, ..given.read() });
+    other
 }

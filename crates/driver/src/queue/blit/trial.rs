@@ -7,7 +7,6 @@ use super::{Blit, carry_out, packet_with};
 use crate::abi::Status;
 use crate::memory::Memory;
 use crate::queue::Queue;
-use crate::queue::aql::Bytes;
 use crate::queue::blit::plan::Plan;
 use crate::queue::dispatch::Launch;
 
@@ -153,7 +152,7 @@ impl Drop for Ground<'_> {
 }
 
 /// Whether the kernel of this launch does what the driver would do, in all cases.
-pub fn agrees(queue: &Queue, blit: &Blit, packet: &Bytes, launch: &Launch) -> bool {
+pub fn agrees(queue: &Queue, blit: &Blit, packet: &luthier_abi::Packet, launch: &Launch) -> bool {
     let gpu = &queue.gpu;
     let size = blit.offsets.bytes;
     let Ok(given) = gpu.view.resolve(launch.packet.kernarg, size as u64, false) else { return false };
@@ -166,7 +165,7 @@ pub fn agrees(queue: &Queue, blit: &Blit, packet: &Bytes, launch: &Launch) -> bo
         let prepare = || {
             ground.sow(PATTERN);
             ground.put(ARGUMENTS, &arguments);
-            ground.put(0, &packet_with(packet, *grid, ground.1 + ARGUMENTS as u64));
+            ground.put(0, &packet_with(packet, *grid, ground.1 + ARGUMENTS as u64).0);
         };
         prepare();
         let tried = Packet {
