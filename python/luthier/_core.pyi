@@ -591,6 +591,29 @@ class Instruction:
     def is_salu(self) -> bool:
         """Computes in scalar registers."""
     @property
+    def category(self) -> str:
+        """What it is counted as: ``matrix``, ``valu``, ``lds``, ``vmem``, ``smem``, ``salu``, ``branch``, ``wait``, ``barrier``,
+        ``message``, ``export`` or ``other``."""
+    @property
+    def is_matrix(self) -> bool:
+        """A matrix operation: ``v_mfma_*``, ``v_smfmac_*``, ``v_wmma_*``, ``v_swmmac_*``."""
+    @property
+    def is_global(self) -> bool:
+        """Reads or writes device memory: by a global, flat, buffer or scalar access, or an image. A flat access may turn out to
+        be one of LDS or scratch."""
+    @property
+    def works_for(self) -> str:
+        """Whom :attr:`flops` and :attr:`bytes` are counted for: each active ``lane``, or once the ``wave`` (scalar and matrix
+        operations)."""
+    @property
+    def flops(self) -> dict[str, int]:
+        """Its floating-point operations by type: ``{"f32": 2}`` of a fused multiplication with addition, for each active lane or
+        for the wave (see :attr:`works_for`). Additions, multiplications and transcendental operations are one each; sparse
+        matrix operations count for the values that are there."""
+    @property
+    def bytes(self) -> int | None:
+        """The bytes that it reads or writes in memory, as :attr:`memory_width`; 0 without memory. None where a resource says it."""
+    @property
     def reads(self) -> list[Register]:
         """Registers read, implicit ones included, neighbours joined."""
     @property

@@ -54,6 +54,7 @@ pub mod reg;
 mod tables;
 pub mod target;
 pub mod wait;
+mod work;
 
 pub use access::{Access, RegAccess};
 pub use access_plan::AccessPlan;
@@ -69,3 +70,4 @@ pub use operand::Operand;
 pub use reg::{Part, Reg, RegRange, RegSet};
 pub use target::{Mode, OtherHalf, Target, Wave};
 pub use wait::{Counter, Wait};
+pub use work::Flops;

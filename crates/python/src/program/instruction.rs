@@ -224,6 +224,48 @@ impl PyInstruction {
     fn is_salu(&self) -> bool {
         self.has(Flags::SALU)
     }
+    /// What it is counted as: ``matrix``, ``valu``, ``lds``, ``vmem``, ``smem``, ``salu``, ``branch``, ``wait``, ``barrier``,
+    /// ``message``, ``export`` or ``other``.
+    #[getter]
+    fn category(&self) -> &'static str {
+        self.inst().info().category()
+    }
+    /// A matrix operation: ``v_mfma_*``, ``v_smfmac_*``, ``v_wmma_*``, ``v_swmmac_*``.
+    #[getter]
+    fn is_matrix(&self) -> bool {
+        self.has(Flags::MFMA | Flags::WMMA)
+    }
+    /// Reads or writes device memory: by a global, flat, buffer or scalar access, or an image. A flat access may turn out to
+    /// be one of LDS or scratch.
+    #[getter]
+    fn is_global(&self) -> bool {
+        use luthier_isa::Space;
+        let space = self.inst().memory().map(|memory| memory.space);
+        matches!(space, Some(Space::Global | Space::Flat | Space::Buffer | Space::Image))
+    }
+    /// Whom :attr:`flops` and :attr:`bytes` are counted for: each active ``lane``, or once the ``wave`` (scalar and matrix
+    /// operations).
+    #[getter]
+    fn works_for(&self) -> &'static str {
+        if self.inst().info().works_for_the_wave() { "wave" } else { "lane" }
+    }
+    /// Its floating-point operations by type: ``{"f32": 2}`` of a fused multiplication with addition, for each active lane or
+    /// for the wave (see :attr:`works_for`). Additions, multiplications and transcendental operations are one each; sparse
+    /// matrix operations count for the values that are there.
+    #[getter]
+    fn flops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for flops in self.inst().info().flops() {
+            let before: u32 = dict.get_item(flops.kind)?.map_or(Ok(0), |n| n.extract())?;
+            dict.set_item(flops.kind, before + flops.count)?;
+        }
+        Ok(dict)
+    }
+    /// The bytes that it reads or writes in memory, as :attr:`memory_width`; 0 without memory. None where a resource says it.
+    #[getter]
+    fn bytes(&self) -> Option<u16> {
+        self.inst().memory().map_or(Some(0), |memory| memory.width)
+    }
     /// Registers read, implicit ones included, neighbours joined.
     #[getter]
     fn reads(&self) -> Vec<PyRegister> {
