@@ -5,7 +5,8 @@
 
 use luthier_abi::{Axis, Hidden, Packet, Queue, packet};
 use luthier_isa::Generation;
-use luthier_loader::{Kernel, KernelDescriptor};
+use luthier_loader::entry::has_ids_in_ttmps;
+use luthier_loader::{EntryState, EntryValue, Kernel, KernelDescriptor};
 use zerocopy::FromZeros;
 
 use crate::error::EmuError;
@@ -23,6 +24,8 @@ const DYNAMIC_STACK: u32 = 16 << 10;
 #[derive(Clone, Debug)]
 pub struct Dispatch {
     pub descriptor: KernelDescriptor,
+    /// What its waves start with.
+    pub entry_state: EntryState,
     pub facts: Facts,
     pub grid: [u32; 3],
     pub workgroup: [u32; 3],
@@ -136,7 +139,7 @@ pub fn cluster(
 /// Refuses workgroups, or clusters of several, whose numbers would not fit where the kernel reads them.
 pub fn check_numbers(grid: [u32; 3], workgroup: [u32; 3], cluster: [u32; 3], facts: &Facts) -> Result<(), EmuError> {
     let counts: [u32; 3] = std::array::from_fn(|i| grid[i].div_ceil(workgroup[i]) / cluster[i]);
-    if !facts.ids_in_ttmps || counts[1..].iter().all(|&n| n <= 1 << 16) {
+    if !has_ids_in_ttmps(facts.generation()) || counts[1..].iter().all(|&n| n <= 1 << 16) {
         return Ok(());
     }
     let of = if cluster == [1; 3] { "workgroups" } else { "clusters" };
@@ -355,9 +358,50 @@ impl Dispatch {
             _ => Mode(float | (bits >> 21 & 1) << 8 | (bits >> 23 & 1) << 9 | fp16_overflow),
         }
     }
+    /// The registers of a value that is the same in all lanes.
+    fn entry_value(&self, value: EntryValue, wave: &Starting) -> [u32; 4] {
+        let pair = |value: u64| [value as u32, (value >> 32) as u32, 0, 0];
+        let one = |value: u32| [value, 0, 0, 0];
+        // Of a cluster of several, what goes into the workgroup's place is the cluster's.
+        let id = |axis: Axis| wave.id[axis.index()] / self.cluster[axis.index()];
+        match value {
+            EntryValue::PrivateSegmentBuffer => {
+                // Base; swizzled; all of the scratch; 32-bit data, elements of 4 bytes, index stride a wave, lane added.
+                let stride = if self.lanes() == 32 { 2 } else { 3 };
+                let gfx9 = self.facts.generation().is_gfx9_family();
+                let data = if gfx9 { 4 << 15 | 1 << 19 } else { 22 << 12 | 3 << 28 };
+                let high = (wave.scratch >> 32) as u32 & 0xffff | 1 << 31;
+                [wave.scratch as u32, high, wave.scratch_len as u32, data | stride << 21 | 1 << 23]
+            }
+            EntryValue::DispatchPtr => pair(self.packet),
+            EntryValue::QueuePtr => pair(self.queue),
+            EntryValue::KernargPtr => pair(self.kernarg),
+            EntryValue::DispatchId => pair(1),
+            EntryValue::FlatScratchInit => pair(wave.scratch),
+            EntryValue::PrivateSegmentSize => one(self.private),
+            EntryValue::Argument(at) => {
+                let word = self.kernarg_bytes.get(at as usize..at as usize + 4);
+                one(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes))
+            }
+            EntryValue::WorkgroupId(axis) => one(id(axis)),
+            EntryValue::WorkgroupInfo => {
+                // The first wave, and how many there are; in between, what orders appends.
+                let waves = self.waves(self.group_size(wave.id).iter().product());
+                one(u32::from(wave.number == 0) << 31 | waves & 63)
+            }
+            EntryValue::ScratchOffset => one((u64::from(wave.number) * self.wave_scratch()) as u32),
+            EntryValue::WaveInGroup => one(wave.number),
+            EntryValue::PlaceInCluster => {
+                let within = (0..3).map(|i| wave.id[i] % self.cluster[i]);
+                let last = self.cluster.map(|n| n - 1).into_iter().chain([self.cluster_size() - 1]);
+                one(within.chain(last).enumerate().fold(0, |word, (i, field)| word | (field & 15) << (4 * i)))
+            }
+            // In VGPRs.
+            EntryValue::WorkitemId(_) => [0; 4],
+        }
+    }
     /// Puts a wave into its initial state. `scratch` is where the workgroup's scratch begins, of `scratch_len` bytes.
     pub fn start(&self, w: &mut Wave, id: [u32; 3], number: u32, scratch: u64, scratch_len: u64) {
-        let d = &self.descriptor;
         w.place = Place { workgroup: id, wave_in_group: number };
         w.s[..scalar::FIRST_CONST.into()].fill(0);
         w.set_lanes(self.lanes());
@@ -365,7 +409,7 @@ impl Dispatch {
         w.set_s64(w.scratch_base, 0);
         w.set_scc(false);
         w.clear_registers();
-        let limits = self.facts.registers(d);
+        let limits = self.facts.registers(&self.descriptor);
         (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
         w.vgprs = if limits.vgpr_block != 0 { limits.vgprs } else { limits.vgprs.max(rows::AGPR) };
         w.mode = self.mode();
@@ -374,70 +418,16 @@ impl Dispatch {
         w.fault = None;
 
         let wave_offset = u64::from(number) * self.wave_scratch();
-        let mut set = Setter { w, next: 0, end: self.facts.sgprs };
-        if d.enable_sgpr_private_segment_buffer() {
-            // Base; swizzled; all of the scratch; 32-bit data, elements of 4 bytes, index stride a wave, lane added.
-            set.put32(scratch as u32);
-            set.put32((scratch >> 32) as u32 & 0xffff | 1 << 31);
-            set.put32(scratch_len as u32);
-            let stride = if self.lanes() == 32 { 2 } else { 3 };
-            let data = if self.facts.generation().is_gfx9_family() { 4 << 15 | 1 << 19 } else { 22 << 12 | 3 << 28 };
-            set.put32(data | stride << 21 | 1 << 23);
-        }
-        if d.enable_sgpr_dispatch_ptr() {
-            set.put64(self.packet);
-        }
-        if d.enable_sgpr_queue_ptr() {
-            set.put64(self.queue);
-        }
-        if d.enable_sgpr_kernarg_segment_ptr() {
-            set.put64(self.kernarg);
-        }
-        if d.enable_sgpr_dispatch_id() {
-            set.put64(1);
-        }
-        if d.enable_sgpr_flat_scratch_init() {
-            set.put64(scratch);
-        }
-        if d.enable_sgpr_private_segment_size() {
-            set.put32(self.private);
-        }
-        for at in self.facts.preloaded(d).step_by(4) {
-            let word = self.kernarg_bytes.get(at..at + 4);
-            set.put32(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes));
-        }
-        // System SGPRs come behind the user SGPRs, however many of those there are.
-        set.next = self.facts.user_sgprs(d);
-        for (axis, enabled) in
-            [d.enable_sgpr_workgroup_id_x(), d.enable_sgpr_workgroup_id_y(), d.enable_sgpr_workgroup_id_z()]
-                .into_iter()
-                .enumerate()
-        {
-            if enabled && !self.facts.ids_in_ttmps {
-                set.put32(id[axis]);
+        let wave = Starting { id, number, scratch, scratch_len };
+        for field in self.entry_state.fields.iter().filter(|field| !field.range.first.is_vgpr()) {
+            let words = self.entry_value(field.value, &wave);
+            for (reg, word) in field.range.units().zip(words) {
+                let (code, mask) = (reg.index() as u8, u32::MAX >> (32 - field.bits) << field.shift);
+                let w = &mut w.s[usize::from(code)];
+                *w = *w & !mask | word << field.shift & mask;
             }
-        }
-        if d.enable_sgpr_workgroup_info() {
-            // The first wave, and how many there are; in between, what orders appends.
-            let waves = self.waves(self.group_size(id).iter().product());
-            set.put32(u32::from(number == 0) << 31 | waves & 63);
-        }
-        if d.enable_private_segment() && self.facts.scratch != ScratchBase::Set {
-            set.put32(wave_offset as u32);
-        }
-        if self.facts.ids_in_ttmps {
-            // Of a cluster of several, what goes into the workgroup's place is the cluster's, and TTMP6 has where in it the
-            // workgroup is, and the last place that there is, four bits each; then the last rank.
-            let [x, y, z]: [u32; 3] = std::array::from_fn(|i| id[i] / self.cluster[i]);
-            set.put_at(scalar::TTMP + 9, x);
-            // The wave's number in its workgroup.
-            set.put_at(scalar::TTMP + 8, (number & 31) << 25);
-            set.put_at(scalar::TTMP + 7, y & 0xffff | z << 16);
-            if self.facts.has_clusters() {
-                let within = (0..3).map(|i| id[i] % self.cluster[i]);
-                let last = self.cluster.map(|n| n - 1).into_iter().chain([self.cluster_size() - 1]);
-                let fields = within.chain(last).enumerate();
-                set.put_at(scalar::TTMP + 6, fields.fold(0, |word, (i, field)| word | (field & 15) << (4 * i)));
+            if let Some(strict) = &mut w.strict {
+                field.range.units().for_each(|reg| strict.define_scalar(reg.index() as u8));
             }
         }
 
@@ -446,14 +436,21 @@ impl Dispatch {
         let first = number * self.lanes();
         let active = self.wave_items(items, number);
         let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
-        let dims = d.enable_vgpr_workitem_id();
+        // Only what the kernel asks for: the row, the bits and the dimension.
+        let (mut asked, mut count) = ([(0, 0, 0); 3], 0);
+        for field in &self.entry_state.fields {
+            if let EntryValue::WorkitemId(axis) = field.value {
+                asked[count] = (usize::from(field.range.first.number()), field.shift, axis.index());
+                count += 1;
+            }
+        }
+        let asked = &asked[..count];
         let mut ids = [Row::ZERO; 3];
         let (mut x, mut y, mut z) = (first % size[0], first / size[0] % size[1], first / size[0] / size[1]);
         for lane in 0..active as usize {
-            // Only what the kernel asks for.
-            let (own_y, own_z) = (if dims >= 1 { y } else { 0 }, if dims >= 2 { z } else { 0 });
-            let own = if self.facts.packed_ids { [x | own_y << 10 | own_z << 20, 0, 0] } else { [x, own_y, own_z] };
-            own.into_iter().zip(&mut ids).for_each(|(id, row)| row.0[lane] = id);
+            for &(row, shift, axis) in asked {
+                ids[row].0[lane] |= [x, y, z][axis] << shift;
+            }
             x += 1;
             if x == size[0] {
                 (x, y) = (0, y + 1);
@@ -462,7 +459,7 @@ impl Dispatch {
                 (y, z) = (0, z + 1);
             }
         }
-        let used = if self.facts.packed_ids { 1 } else { (dims as usize + 1).min(3) };
+        let used = asked.iter().map(|(row, ..)| row + 1).max().unwrap_or(0);
         for (row, id) in ids.into_iter().take(used).enumerate() {
             *w.row_mut(rows::VGPR + row as u16) = id;
         }
@@ -491,31 +488,12 @@ fn place_of(number: u64, size: [u32; 3]) -> [u32; 3] {
     [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
 }
 
-/// Fills SGPRs in order.
-struct Setter<'a> {
-    w: &'a mut Wave,
-    next: u32,
-    /// How many there are.
-    end: u32,
-}
-
-impl Setter<'_> {
-    fn put32(&mut self, value: u32) {
-        if self.next < self.end {
-            self.put_at(self.next as u8, value);
-        }
-        self.next += 1;
-    }
-    fn put_at(&mut self, code: u8, value: u32) {
-        self.w.s[usize::from(code)] = value;
-        if let Some(strict) = &mut self.w.strict {
-            strict.define_scalar(code);
-        }
-    }
-    fn put64(&mut self, value: u64) {
-        self.put32(value as u32);
-        self.put32((value >> 32) as u32);
-    }
+/// A wave that is about to start.
+struct Starting {
+    id: [u32; 3],
+    number: u32,
+    scratch: u64,
+    scratch_len: u64,
 }
 
 /// A micro-op is 48 bytes or less: four in three cache lines.

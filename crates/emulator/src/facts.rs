@@ -72,16 +72,9 @@ pub enum ScratchBase {
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     pub target: Target,
-    /// The work-item's ids share v0, ten bits each; else they are in v0, v1 and v2.
-    pub packed_ids: bool,
     pub scratch: ScratchBase,
     /// Code of the scalar pair that holds the scratch base.
     pub scratch_code: u8,
-    /// The workgroup's ids are in TTMP9 (x) and TTMP7 (y in the low half, z in the high one), not in SGPRs; the wave's
-    /// number in its workgroup is in TTMP8 [29:25].
-    pub ids_in_ttmps: bool,
-    /// SGPRs by number.
-    pub sgprs: u32,
     /// Bytes of LDS that a workgroup may have.
     pub lds: u32,
     /// SRAM-ECC is on, where a card may have it on or off.
@@ -94,15 +87,12 @@ impl Facts {
         let gfx9 = generation.is_gfx9_family();
         Facts {
             target,
-            packed_ids: !matches!(generation, Generation::Gfx9 | Generation::Gfx10),
             scratch: match generation {
                 Generation::Gfx9 | Generation::Gfx90a => ScratchBase::Sgprs,
                 Generation::Gfx10 => ScratchBase::Setreg,
                 _ => ScratchBase::Set,
             },
             scratch_code: if gfx9 { scalar::FLAT_SCRATCH } else { scalar::FLAT_SCRATCH_BASE },
-            ids_in_ttmps: matches!(generation, Generation::Gfx12 | Generation::Gfx1250),
-            sgprs: if gfx9 { 102 } else { 106 },
             lds: match generation {
                 _ if target == Target::Gfx950 => 160 << 10,
                 Generation::Gfx1250 => 320 << 10,
@@ -164,25 +154,11 @@ impl Facts {
         self.generation() == Generation::Gfx1250
     }
 
-    /// The user SGPRs of a kernel.
-    pub fn user_sgprs(&self, kernel: &KernelDescriptor) -> u32 {
-        if self.generation() == Generation::Gfx1250 {
-            kernel.user_sgpr_count_gfx125()
-        } else {
-            kernel.user_sgpr_count()
-        }
-    }
-
     /// The part of the arguments that the hardware puts into SGPRs, in bytes: what the length says, however large the
     /// descriptor says that the segment is, since zero means that it does not say.
     pub fn preloaded(&self, kernel: &KernelDescriptor) -> Range<usize> {
         let range = kernel.preloaded_arguments(self.descriptor_generation()).unwrap_or_default();
         range.start as usize..range.end as usize
-    }
-
-    /// Bytes behind the entry at which waves start.
-    pub fn entry_offset(&self, kernel: &KernelDescriptor) -> u64 {
-        kernel.preloaded_entry(self.descriptor_generation()).unwrap_or(0)
     }
 
     /// Whether waves begin with one block of VGPRs and ask for more: waves of 32 lanes only.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use luthier_loader::Kernel;
+use luthier_loader::{EntryState, Kernel};
 use zerocopy::IntoBytes;
 
 use crate::attention::{Attention, Latch};
@@ -255,13 +255,15 @@ impl Device {
         let facts = Facts::of(self.target()).with_sramecc(module.object.target().sramecc);
         let cluster = dispatch::cluster(kernel, launch.cluster, launch.grid, launch.workgroup, &facts)?;
         dispatch::check_numbers(launch.grid, launch.workgroup, cluster, &facts)?;
+        let entry_state = EntryState::of(&kernel.descriptor, facts.mode(&kernel.descriptor));
         let mut dispatch = Dispatch {
             descriptor: kernel.descriptor,
+            entry: module.address(kernel.entry).wrapping_add(entry_state.offset),
+            entry_state,
             facts,
             grid: launch.grid,
             workgroup: launch.workgroup,
             cluster,
-            entry: module.address(kernel.entry).wrapping_add(facts.entry_offset(&kernel.descriptor)),
             packet: 0,
             queue: pointers.queue,
             kernarg,

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 
-use luthier_loader::KernelDescriptor;
+use luthier_loader::{EntryState, KernelDescriptor};
 
 use crate::device::{Device, ModuleId};
 use crate::dispatch::Dispatch;
@@ -175,17 +175,19 @@ impl Device {
 
     fn shared(&self, packet: &Packet, mut memory: Memory) -> Result<Shared, EmuError> {
         let facts = Facts::of(self.target());
+        let entry_state = EntryState::of(&packet.descriptor, facts.mode(&packet.descriptor));
         let preloaded = facts.preloaded(&packet.descriptor);
         let mut kernarg_bytes = vec![0; preloaded.end];
         let (from, bytes) = (packet.kernarg + preloaded.start as u64, &mut kernarg_bytes[preloaded]);
         memory.read(from, bytes).map_err(EmuError::Address)?;
         let dispatch = Dispatch {
             descriptor: packet.descriptor,
+            entry: packet.entry.wrapping_add(entry_state.offset),
+            entry_state,
             facts,
             grid: packet.grid,
             workgroup: packet.workgroup,
             cluster: [1; 3],
-            entry: packet.entry.wrapping_add(facts.entry_offset(&packet.descriptor)),
             packet: packet.packet,
             queue: packet.queue,
             kernarg: packet.kernarg,

@@ -26,6 +26,7 @@
 //! | [`notes`] | note records and what they say |
 //! | [`target_id`] | processor and features, from flags and from text |
 //! | [`descriptor`] | the 64 bytes of a kernel descriptor |
+//! | [`entry`] | what a wave starts with: which value is in which register |
 //! | [`kernel_code`] | the header that Mesa3D has instead |
 //! | [`metadata`] | the metadata note of AMDHSA, typed and editable |
 //! | [`pal`] | the metadata note of AMDPAL |
@@ -41,6 +42,7 @@ mod bytes;
 pub mod container;
 pub mod descriptor;
 mod elf;
+pub mod entry;
 pub mod error;
 #[doc(hidden)]
 pub mod fuzz;
@@ -69,6 +71,7 @@ pub mod uri;
 pub use bytes::Bytes;
 pub use container::{Container, ContainerKind, Entry};
 pub use descriptor::{Generation, KernelDescriptor};
+pub use entry::{EntryField, EntryState, EntryValue};
 pub use error::LoadError;
 pub use hooks::{HookLine, HookMap, HookVariable};
 pub use kernel::{Function, Kernel, MesaKernel};
