@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use luthier_isa::{DataType, Field, Inst, Op, Operand, Reg, RegRange, RegSet};
 use luthier_lifter::Liveness;
-use luthier_loader::Kernel;
+use luthier_loader::{Kernel, KernelDescriptor};
 
 use super::{Violation, Wrong};
 use crate::splice::Env;
@@ -50,7 +50,7 @@ pub fn scratch_base(env: &Env, kernel: &Kernel, insts: &[Inst]) -> Vec<Violation
         values.extend(results.into_iter().flatten());
     }
     let get = |reg: Reg| values.get(&reg).copied().unwrap_or(Value::Own(reg));
-    let wanted = wanted(kernel);
+    let wanted = wanted(&kernel.descriptor);
     if wanted != Some([get(base[0]), get(base[1])]) {
         wrong(Wrong::ScratchBase { kernel: kernel.name.clone() });
     }
@@ -75,8 +75,7 @@ fn base_registers() -> [Reg; 2] {
 }
 
 /// What the two halves are to be. The order of user and system SGPRs is that of LLVM's usage page.
-fn wanted(kernel: &Kernel) -> Option<[Value; 2]> {
-    let d = &kernel.descriptor;
+fn wanted(d: &KernelDescriptor) -> Option<[Value; 2]> {
     let bit = |enabled: bool, count: u16| if enabled { count } else { 0 };
     let buffer = d.enable_sgpr_private_segment_buffer();
     let offset = d.user_sgpr_count() as u16
@@ -134,4 +133,39 @@ fn results(inst: &Inst, get: impl Fn(Reg) -> Value, base: [Reg; 2]) -> Option<Ve
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::scratch::ScratchInputs;
+    use luthier_isa::{Mode, Target};
+
+    #[test]
+    fn the_checker_and_the_table_of_entry_values_agree_on_every_descriptor() {
+        for target in [Target::Gfx900, Target::Gfx908, Target::Gfx90a, Target::Gfx1010, Target::Gfx1030] {
+            for bits in 0..1u32 << 11 {
+                let mut d = KernelDescriptor::from_bytes([0; 64]);
+                let on = |bit: u32| bits >> bit & 1 != 0;
+                d.set_enable_sgpr_private_segment_buffer(on(0));
+                d.set_enable_sgpr_dispatch_ptr(on(1));
+                d.set_enable_sgpr_queue_ptr(on(2));
+                d.set_enable_sgpr_kernarg_segment_ptr(on(3));
+                d.set_enable_sgpr_dispatch_id(on(4));
+                d.set_enable_sgpr_flat_scratch_init(on(5));
+                d.set_enable_sgpr_private_segment_size(on(6));
+                d.set_enable_sgpr_workgroup_id_x(on(7));
+                d.set_enable_sgpr_workgroup_id_y(on(8));
+                d.set_enable_sgpr_workgroup_id_z(on(9));
+                d.set_enable_sgpr_workgroup_info(on(10));
+                d.set_user_sgpr_count(16).expect("it fits");
+                let table = ScratchInputs::of(&d, Mode::from(target)).map(|inputs| {
+                    let (low, high) = (inputs.base, inputs.base.offset(1));
+                    let whole = !inputs.is_resource;
+                    [Value::Sum(low, inputs.offset), Value::Upper(high, whole, low, inputs.offset)]
+                });
+                assert_eq!(table, wanted(&d), "{target:?} {bits:#b}");
+            }
+        }
+    }
 }

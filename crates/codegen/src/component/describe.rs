@@ -30,6 +30,6 @@ impl Component<'_> {
     /// The kernel has to set the base of its scratch for the hooks' sake, out of this.
     pub fn sets_scratch_base(&self, kernel: &Kernel) -> Option<ScratchInputs> {
         self.env.scratch.filter(|own| own.set_at_entry && self.scratch > 0)?;
-        ScratchInputs::of(&kernel.descriptor)
+        ScratchInputs::of(&kernel.descriptor, self.env.machine.mode)
     }
 }

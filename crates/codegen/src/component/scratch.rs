@@ -47,7 +47,7 @@ pub fn own(
     }
     let mut inputs_at: HashMap<u64, ScratchInputs> = HashMap::new();
     for kernel in kernels {
-        let inputs = ScratchInputs::of(&kernel.descriptor)?;
+        let inputs = ScratchInputs::of(&kernel.descriptor, machine.mode)?;
         // Kernels of the same code set the base by the same instructions.
         if *inputs_at.entry(kernel.entry).or_insert(inputs) != inputs {
             return None;

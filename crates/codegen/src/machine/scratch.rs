@@ -6,8 +6,8 @@
 //!
 //! Sources: LLVM's AMDGPU usage page ("Initial Kernel Execution State", "Flat Scratch", "Private Segment Buffer").
 
-use luthier_isa::{EncodeError, Field, Generation, Inst, OpcodeInfo, Reg};
-use luthier_loader::KernelDescriptor;
+use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, OpcodeInfo, Reg};
+use luthier_loader::{EntryState, EntryValue, KernelDescriptor};
 
 use super::Machine;
 use super::operations::{HwReg, number, one, small};
@@ -42,30 +42,14 @@ pub struct ScratchInputs {
 
 impl ScratchInputs {
     /// `None` where the kernel is given no base.
-    pub fn of(descriptor: &KernelDescriptor) -> Option<ScratchInputs> {
-        let d = descriptor;
-        let buffer = d.enable_sgpr_private_segment_buffer();
-        let before = [
-            (buffer, 4),
-            (d.enable_sgpr_dispatch_ptr(), 2),
-            (d.enable_sgpr_queue_ptr(), 2),
-            (d.enable_sgpr_kernarg_segment_ptr(), 2),
-            (d.enable_sgpr_dispatch_id(), 2),
-        ];
-        let init: u16 = before.iter().filter(|(enabled, _)| *enabled).map(|(_, count)| count).sum();
-        let (base, is_resource) = match (d.enable_sgpr_flat_scratch_init(), buffer) {
-            (true, _) => (init, false),
-            (false, true) => (0, true),
-            (false, false) => return None,
-        };
-        let system = [
-            d.enable_sgpr_workgroup_id_x(),
-            d.enable_sgpr_workgroup_id_y(),
-            d.enable_sgpr_workgroup_id_z(),
-            d.enable_sgpr_workgroup_info(),
-        ];
-        let offset = d.user_sgpr_count() as u16 + system.iter().filter(|enabled| **enabled).count() as u16;
-        Some(ScratchInputs { base: Reg::sgpr(base), is_resource, offset: Reg::sgpr(offset) })
+    pub fn of(descriptor: &KernelDescriptor, mode: Mode) -> Option<ScratchInputs> {
+        let mut asking = *descriptor;
+        asking.set_enable_private_segment(true);
+        let state = EntryState::of(&asking, mode);
+        let first = |value| state.find(value).map(|field| field.range.first);
+        let resource = || first(EntryValue::PrivateSegmentBuffer).map(|base| (base, true));
+        let (base, is_resource) = first(EntryValue::FlatScratchInit).map(|base| (base, false)).or_else(resource)?;
+        Some(ScratchInputs { base, is_resource, offset: first(EntryValue::ScratchOffset)? })
     }
 }
 
