@@ -2,6 +2,7 @@
 # make test    set up what is needed, then pass every test
 # make setup   the set-up alone: Debian packages, .venv, the native module
 # make setup-rocm  Debian's ROCm as well, which `make test` runs HIP programs with
+# make setup-rocm7  ROCm 7 from Debian's experimental suite, in a folder of its own: nothing of the system changes
 # make setup-triton  Triton as well, whose kernels `make test` runs on the mock device
 # make driver  python/luthier/driver: the libraries that put ROCm on mock GPUs, and tools over programs
 # make bench   how fast things are, beside LLVM on the same input
@@ -12,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup setup-rocm setup-triton driver demo test bench wheel lint clean system
+.PHONY: setup setup-rocm setup-rocm7 setup-triton driver demo test bench wheel lint clean system
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -31,6 +32,9 @@ setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
 
 setup-rocm: setup
 	@tools/rocm-packages
+
+setup-rocm7:
+	@tools/rocm7-packages $(PACKAGES)
 
 setup-triton: setup .venv/triton.txt
 
@@ -70,7 +74,7 @@ demo: setup
 		--arg 'buf:f32[1000]=arange' --arg 'buf:f32[1000]=ones' --arg 'buf:f32[1000]=zeros' --arg u32=1000 \
 		--tool instr_count --tool opcode_hist --strict
 
-test: setup setup-rocm setup-triton
+test: setup setup-rocm setup-rocm7 setup-triton
 	cargo test --release --quiet --workspace --exclude luthier-python
 	$(BIN)/pytest --quiet --numprocesses auto
 

@@ -83,6 +83,7 @@ def trace(
     tools: Sequence[str | Callable[[], Tool]] = (),
     *,
     mock: str | None = None,
+    rocm: str | os.PathLike[str] | None = None,
     strict: Strict = False,
     select: Sequence[str] = (),
     wait: bool = True,
@@ -96,7 +97,8 @@ def trace(
 
     ``command`` are the program and its arguments; a string is a program without arguments, as for :mod:`subprocess`.
     ``tools`` are names as for ``--tool``, or classes or other things to call that make a tool: each kernel has instances of
-    its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``strict`` looks for mistakes
+    its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``rocm`` is a
+    folder with a ROCm to run on, or ``"7"``, as for ``--rocm``. ``strict`` looks for mistakes
     on mock GPUs: True, or kinds of findings (:func:`luthier.finding_kinds`); the result has ``findings``. ``select``, ``wait`` and
     ``follow`` are those of ``luthier trace``, ``check`` that of :func:`luthier.instrument`. ``env`` is the program's environment instead of this one. With ``capture`` its
     output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
@@ -105,11 +107,14 @@ def trace(
     An exception in a tool, or in ``progress``, is raised when the program has ended; what a tool cannot do otherwise is in the results.
     """
     from .cli import trace as cli
+    from .cli.rocm import choose, find
     from .tools import load
 
     given = [command] if isinstance(command, (str, os.PathLike)) else command
     words = [os.fspath(word) for word in given]
-    program = shutil.which(words[0]) if words else None
+    environment = dict(os.environ if env is None else env)
+    chosen = None if rocm is None else find(os.fspath(rocm), environment)
+    program = (chosen.which(words[0]) if chosen is not None and words else None) or (shutil.which(words[0]) if words else None)
     if program is None:
         how = ": arguments are given in a list" if isinstance(command, str) and len(command.split()) > 1 else ""
         raise ArgumentError(f"{words[0]}: there is no such program{how}" if words else "the command is empty")
@@ -119,7 +124,6 @@ def trace(
         raise ArgumentError("tools=[]: expected a tool at least, or strict=True")
     if kinds is not None and mock is None:
         raise ArgumentError("strict= is about mock GPUs: say which with mock=")
-    environment = dict(os.environ if env is None else env)
     with contextlib.ExitStack() as exits:
         account = None
         if mock is not None:
@@ -127,19 +131,25 @@ def trace(
             options = dict.fromkeys(("memory", "cus", "threads", "watchdog", "copies"))
             flags = dict.fromkeys(("kfd", "apu", "log"), False)
             judged = {"strict": kinds == "1", "strict_kinds": None if kinds in (None, "1") else kinds}
-            environment = cli.variables(argparse.Namespace(mock=mock, app=words, **options, **flags, **judged), environment)
+            environment = cli.variables(
+                argparse.Namespace(mock=mock, card=None, app=words, **options, **flags, **judged), environment
+            )
             account = exits.enter_context(Account())
             environment = account.variables(environment)
+        chosen = choose(None if rocm is None else os.fspath(rocm), program, environment, mock is not None)
+        started = words
+        if chosen is not None:
+            program, started, environment = chosen.start(program, words, environment, cli._DRIVER)
         out, err = exits.enter_context(_Output(capture)), exits.enter_context(_Output(capture))
         files, processes = (out.file, err.file), list[dict[str, Any]]()
         if not makers:
-            status = _run(program, words, environment, files)
+            status = _run(program, started, environment, files)
         else:
             with Controller(
                 lambda: [make() for make in makers], [parse(text) for text in select], wait, check=check
             ) as controller:
                 with _Watch(controller, progress):
-                    status = controller.run(program, words, environment, follow, files)
+                    status = controller.run(program, started, environment, follow, files)
                 processes = controller.result()
                 _raise(controller)
         said: dict[str, Any] = {}

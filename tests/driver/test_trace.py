@@ -62,5 +62,6 @@ def test_bad_input_is_one_line():
     assert "nonsense" in fails("trace", "--mock", "gfx90a", "--strict=nonsense", "--", "true")
     assert "--mock" in fails("trace", "--", "true")
     assert "driver or kernels" in fails("trace", "--mock", "gfx90a", "--copies", "fast", "--", "true")
-    assert "can be gfx900" in fails("trace", "--mock", "gfx942", "--", "true")
+    assert "can be gfx90a" in fails("trace", "--mock", "gfx803", "--", "true")
+    assert "there are MI50" in fails("trace", "--as", "MI300", "--", "true")
     assert "1 to 8" in fails("trace", "--mock", "gfx90a,9", "--", "true")

@@ -107,8 +107,10 @@ __global__ void turn(hipSurfaceObject_t from, hipSurfaceObject_t to, int width, 
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;
     float value;
+#if !__HIP_NO_IMAGE_SUPPORT  // CDNA3 has no images.
     surf2Dread(&value, from, x * 4, y);
     surf2Dwrite(value * 2 + 1, to, y * 4, x);
+#endif
 }
 
 static void surfaces() {

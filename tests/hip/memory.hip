@@ -1,6 +1,13 @@
 // Memory of every kind, copied in every direction.
 #include "check.h"
 
+// HIP 6 has called it something else.
+#if HIP_VERSION_MAJOR >= 6
+#define TYPE(attributes) (attributes).type
+#else
+#define TYPE(attributes) (attributes).memoryType
+#endif
+
 __global__ void twice(int *p, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) p[i] *= 2;
@@ -249,9 +256,9 @@ static void pointers() {
     HIP(hipHostMalloc(&host, 4096));
     hipPointerAttribute_t of;
     HIP(hipPointerGetAttributes(&of, p + 10));
-    CHECK(of.memoryType == hipMemoryTypeDevice && of.device == 0);
+    CHECK(TYPE(of) == hipMemoryTypeDevice && of.device == 0);
     HIP(hipPointerGetAttributes(&of, host));
-    CHECK(of.memoryType == hipMemoryTypeHost);
+    CHECK(TYPE(of) == hipMemoryTypeHost);
     hipDeviceptr_t base;
     size_t size;
     HIP(hipMemGetAddressRange(&base, &size, (hipDeviceptr_t)(p + 10)));

@@ -20,7 +20,11 @@ __global__ void race(int *out) {
     words[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = words[(threadIdx.x + 64) % 128];
 }
-__global__ void fetch(hipTextureObject_t texture, float *out) { out[threadIdx.x] = tex2D<float>(texture, threadIdx.x, 0); }
+__global__ void fetch(hipTextureObject_t texture, float *out) {
+#if !__HIP_NO_IMAGE_SUPPORT  // CDNA3 has no images.
+    out[threadIdx.x] = tex2D<float>(texture, threadIdx.x, 0);
+#endif
+}
 
 static int *memory() {
     int *p;

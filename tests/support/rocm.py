@@ -15,10 +15,14 @@ import pytest
 from bundles import compressed
 from places import ROOT
 
+from luthier.cli.rocm import set_up_folder
+
 SOURCES = ROOT / "tests/hip"
 BUILT = ROOT / "target/hip"
 # What a program of libhsakmt's needs, and nothing of the machine that runs the tests.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("LUTHIER_", "HSA_", "HIP_"))}
+_OURS = ("LUTHIER_", "HSA_", "HIP_")
+_PLACES = ("LUTHIER_ROCM7", "LUTHIER_CACHE")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(_OURS) or name in _PLACES}
 TIMEOUT = 240
 
 
@@ -29,6 +33,15 @@ def need(*tools: str) -> None:
         pytest.skip(f"ROCM IS MISSING: no {', '.join(missing)}; `make setup-rocm` installs ROCm 5.2.3 on Debian 12")
     driver = ROOT / "python/luthier/driver/libhsakmt.so.1"
     assert driver.exists(), "`make driver` builds the driver, and so does `make setup`"
+
+
+def need_rocm7() -> Path:
+    """The folder in which `make setup-rocm7` has unpacked ROCm 7. Skips, loudly, where it has not."""
+    folder = set_up_folder(os.environ)
+    if not (folder / "wanted").exists():
+        pytest.skip(f"ROCM 7 IS MISSING: nothing in {folder}; `make setup-rocm7` loads it from Debian's packages")
+    need("clang-offload-bundler-15")
+    return folder / "root"
 
 
 def _build(name: str, sources: list[Path], command: list[str], joined: bool = False) -> Path:
@@ -42,10 +55,38 @@ def _build(name: str, sources: list[Path], command: list[str], joined: bool = Fa
         if not out.exists():
             new = out.with_suffix(".new")
             words = [*command[:-1], f"{command[-1]}={new}"] if joined else [*command, "-o", str(new)]
-            done = subprocess.run(words, capture_output=True, text=True, env={**ENVIRONMENT, "HIP_PLATFORM": "amd"})
+            environment = {**ENVIRONMENT, "HIP_PLATFORM": "amd", "PATH": f"{_bundler()}:{os.environ['PATH']}"}
+            done = subprocess.run(words, capture_output=True, text=True, env=environment)
             assert done.returncode == 0, done.stderr
             new.rename(out)
     return out
+
+
+@functools.cache
+def _bundler() -> Path:
+    """A folder with the bundler that clang 22 calls by a name without a version, and that Debian's clang-22 does not have."""
+    folder, there = BUILT / "bin", shutil.which("clang-offload-bundler-15")
+    folder.mkdir(parents=True, exist_ok=True)
+    if there is not None:
+        new = folder / f"bundler.{os.getpid()}"
+        new.symlink_to(there)
+        new.rename(folder / "clang-offload-bundler")
+    return folder
+
+
+@functools.cache
+def hip7(name: str, targets: tuple[str, ...] = ("gfx90a",)) -> Path:
+    """tests/hip/NAME.hip, compiled by clang 22 with ROCm 7's headers and linked with its HIP."""
+    root = need_rocm7()
+    source = SOURCES / f"{name}.hip"
+    device_libraries = next(root.glob("usr/lib/llvm-*/lib/clang/*/amdgcn/bitcode"))
+    flags = ["-x", "hip", "-std=c++17", "-O3", "-g", "-w", "-D__HIP_PLATFORM_AMD__", "--no-offload-new-driver", "--hip-link"]
+    architectures = [f"--offload-arch={target}" for target in targets]
+    places = [f"--rocm-device-lib-path={device_libraries}", "-isystem", f"{root}/usr/include"]
+    # What HIP itself needs comes from a C library that is newer than this system's.
+    links = [f"-L{root}/usr/lib/x86_64-linux-gnu", "-lamdhip64", "-lhiprtc", "-Wl,--allow-shlib-undefined"]
+    command = ["clang++-22", *flags, *architectures, *places, str(source), *links]
+    return _build(f"{name}-rocm7", [source, SOURCES / "check.h"], command)
 
 
 @functools.cache

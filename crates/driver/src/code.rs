@@ -9,10 +9,14 @@ use luthier_emulator::packet::Identity;
 use luthier_loader::{CodeObject, Container, Kernel};
 
 use crate::gpu::Gpu;
+use crate::log::log;
 use crate::queue::Blit;
 
 /// Code objects that are looked at, so that a list that leads in a circle has an end.
 const MOST: usize = 100_000;
+
+/// The program that a loader was told to run, if one was.
+const PROGRAM: &str = "LUTHIER_LOADED_PROGRAM";
 
 /// A code object that was looked up.
 struct Known {
@@ -60,12 +64,22 @@ impl Codes {
         if let Some(old) = all.remove(&base) {
             gpu.device.unload(old.module).unwrap_or(());
         }
-        let object = read(uri)?;
+        let object = read(uri);
+        if object.is_none() {
+            log!(gpu.config(), "the code object {uri} cannot be read: its kernels have no names");
+        }
+        let object = object?;
         let blit = |kernel: &Kernel| {
             Some((base.wrapping_add(kernel.descriptor_vaddr), Blit::of(&kernel.name, kernel.metadata()?)?))
         };
         let blits = object.kernels().iter().filter_map(blit).collect();
-        let module = gpu.device.attach(object, base).ok()?;
+        let module = match gpu.device.attach(object, base) {
+            Ok(module) => module,
+            Err(error) => {
+                log!(gpu.config(), "the code object {uri} at {base:#x} is not known to the device: {error}");
+                return None;
+            }
+        };
         all.insert(base, Known { uri: uri.to_owned(), module, blits });
         Some(module)
     }
@@ -79,7 +93,7 @@ fn read(uri: &str) -> Option<CodeObject> {
         text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
     };
     let container = if let Some(path) = place.strip_prefix("file://") {
-        let path = unescape(path);
+        let path = of_program(unescape(path));
         match (field("offset"), field("size")) {
             (Some(offset), Some(size)) => Container::open_range(path, offset, size).ok()?,
             _ => Container::open(path).ok()?,
@@ -89,6 +103,12 @@ fn read(uri: &str) -> Option<CodeObject> {
         Container::from_memory(None, field("offset")?, field("size")?).ok()?
     };
     container.code_object(0).ok()
+}
+
+/// The program itself, where the runtime names the loader that was told to run it (`ld.so PROGRAM`) instead.
+fn of_program(path: String) -> String {
+    let is_loader = path.rsplit('/').next().is_some_and(|name| name.starts_with("ld-linux"));
+    if is_loader { std::env::var(PROGRAM).unwrap_or(path) } else { path }
 }
 
 /// Undoes `%20`.

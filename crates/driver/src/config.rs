@@ -1,13 +1,17 @@
 //! What the mock GPUs are, from environment variables.
 
-use luthier_emulator::{FindingKind, Kinds, Strict};
+use luthier_emulator::{FindingKind, Kinds, Strict, TARGETS};
 use luthier_isa::Target;
+
+use crate::card::{self, CARDS, Card};
 
 /// The mock GPUs of a process.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub target: Target,
     pub gpus: u32,
+    /// What each of them is.
+    pub card: Card,
     /// Bytes of local memory of each.
     pub memory: u64,
     pub compute_units: u32,
@@ -26,27 +30,6 @@ pub struct Config {
     pub idle: bool,
 }
 
-/// The processors that ROCr 5.2.3 and the emulator both know.
-pub const TARGETS: [Target; 17] = [
-    Target::Gfx900,
-    Target::Gfx902,
-    Target::Gfx904,
-    Target::Gfx906,
-    Target::Gfx908,
-    Target::Gfx90a,
-    Target::Gfx90c,
-    Target::Gfx1010,
-    Target::Gfx1011,
-    Target::Gfx1012,
-    Target::Gfx1013,
-    Target::Gfx1030,
-    Target::Gfx1031,
-    Target::Gfx1032,
-    Target::Gfx1033,
-    Target::Gfx1034,
-    Target::Gfx1035,
-];
-
 /// GPUs of one process.
 pub const MOST_GPUS: u32 = 8;
 
@@ -64,7 +47,7 @@ impl Config {
     /// # Errors
     /// As [`Config::from_environment`].
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
-        let (target, gpus) = devices(&get("LUTHIER_MOCK").unwrap_or_else(|| "gfx90a".into()))?;
+        let (card, target, gpus) = gpus(get("LUTHIER_MOCK").as_deref(), get("LUTHIER_MOCK_AS").as_deref())?;
         let number = |name: &str, default: u64, range: std::ops::RangeInclusive<u64>| match get(name) {
             None => Ok(default),
             Some(text) => text.parse().ok().filter(|n| range.contains(n)).ok_or_else(|| {
@@ -72,16 +55,20 @@ impl Config {
             }),
         };
         let flag = |name: &str| get(name).is_some_and(|value| value != "0");
+        let compute_units = card.map_or(8, |card| card.compute_units.into());
+        let compute_units = number("LUTHIER_MOCK_CUS", compute_units, 1..=512)? as u32;
+        let card = card.copied().unwrap_or_else(|| card::small(target, compute_units));
         Ok(Config {
             target,
             gpus,
+            card,
             memory: match get("LUTHIER_MOCK_MEMORY") {
-                None => 16 << 30,
+                None => card.memory << 30,
                 Some(text) => bytes(&text).filter(|n| (64 << 20..=1 << 42).contains(n)).ok_or_else(|| {
                     format!("LUTHIER_MOCK_MEMORY={text} is not possible: it is a size from 64M to 4T, such as 16G")
                 })?,
             },
-            compute_units: number("LUTHIER_MOCK_CUS", 8, 1..=512)? as u32,
+            compute_units,
             apu: flag("LUTHIER_MOCK_APU"),
             strict: strict(get("LUTHIER_STRICT").as_deref().unwrap_or("0"))?,
             watchdog: number("LUTHIER_WATCHDOG", 1_000_000_000_000, 1..=u64::MAX)?,
@@ -99,6 +86,24 @@ impl Config {
             idle: flag("LUTHIER_MOCK_IDLE"),
         })
     }
+}
+
+/// The card, if one is named, the processor, and how many.
+fn gpus(mock: Option<&str>, named: Option<&str>) -> Result<(Option<&'static Card>, Target, u32), String> {
+    let Some(name) = named else {
+        let (target, count) = devices(mock.unwrap_or("gfx90a"))?;
+        return Ok((None, target, count));
+    };
+    let card = card::named(name).ok_or_else(|| {
+        let known: Vec<_> = CARDS.iter().map(|card| card.name).collect();
+        format!("LUTHIER_MOCK_AS={name}: there is no such card here; there are {}", known.join(", "))
+    })?;
+    let (target, count) = mock.map_or(Ok((card.target, 1)), devices)?;
+    if target != card.target {
+        let (is, other) = (card.target.name(), target.name());
+        return Err(format!("LUTHIER_MOCK_AS={name}: its processor is {is}, and LUTHIER_MOCK asks for {other}"));
+    }
+    Ok((Some(card), target, count))
 }
 
 fn devices(text: &str) -> Result<(Target, u32), String> {
@@ -161,6 +166,17 @@ mod tests {
     }
 
     #[test]
+    fn a_card_is_as_large_as_it_is_unless_that_is_said() {
+        let config = with(&[("LUTHIER_MOCK_AS", "MI300X")]).expect("possible");
+        assert_eq!((config.target, config.compute_units, config.memory), (Target::Gfx942, 304, 192 << 30));
+        let config = with(&[("LUTHIER_MOCK_AS", "mi300x"), ("LUTHIER_MOCK", "gfx942,2"), ("LUTHIER_MOCK_CUS", "16")]);
+        let config = config.expect("possible");
+        assert_eq!((config.gpus, config.compute_units, config.memory), (2, 16, 192 << 30));
+        let error = with(&[("LUTHIER_MOCK_AS", "MI300X"), ("LUTHIER_MOCK", "gfx90a")]).expect_err("two processors");
+        assert_eq!(error, "LUTHIER_MOCK_AS=MI300X: its processor is gfx942, and LUTHIER_MOCK asks for gfx90a");
+    }
+
+    #[test]
     fn a_tool_sees_the_kernels_that_copy() {
         let copies = |pairs: &[_]| with(pairs).expect("possible").copies;
         assert!(copies(&[]) && !copies(&[("HSA_TOOLS_LIB", "x.so")]) && !copies(&[("LUTHIER_MOCK_COPIES", "kernels")]));
@@ -170,7 +186,8 @@ mod tests {
     #[test]
     fn what_is_not_possible_is_named() {
         for (name, value) in [
-            ("LUTHIER_MOCK", "gfx942"),
+            ("LUTHIER_MOCK", "gfx803"),
+            ("LUTHIER_MOCK_AS", "MI300"),
             ("LUTHIER_MOCK", "gfx90a,9"),
             ("LUTHIER_MOCK_MEMORY", "much"),
             ("LUTHIER_MOCK_CUS", "0"),

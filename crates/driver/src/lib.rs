@@ -9,7 +9,8 @@
 //! |---|---|
 //! | [`api`] | the exported functions |
 //! | [`abi`] | structures that pass between ROCr and us |
-//! | [`config`], [`topology`] | what the mock GPUs are, and what the machine looks like |
+//! | [`config`], [`card`], [`topology`] | what the mock GPUs are, and what the machine looks like |
+//! | [`runtime`] | AMD's libraries that use this one |
 //! | [`memory`] | blocks, which GPU sees them, sharing them between processes |
 //! | [`events`] | what threads sleep on |
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
@@ -31,6 +32,7 @@
 pub mod abi;
 pub mod account;
 pub mod api;
+pub mod card;
 pub mod clock;
 pub mod code;
 pub mod config;
@@ -40,5 +42,6 @@ pub mod log;
 pub mod memory;
 pub mod queue;
 pub mod report;
+pub mod runtime;
 pub mod state;
 pub mod topology;

@@ -9,9 +9,10 @@ use crate::code;
 use crate::config::Config;
 use crate::events::{self, Events};
 use crate::gpu::Gpu;
-use crate::log::say;
+use crate::log::{log, say};
 use crate::memory::Memory;
 use crate::queue::Queues;
+use crate::runtime;
 
 pub struct State {
     pub config: Config,
@@ -66,6 +67,15 @@ pub fn open() -> Result<(), Status> {
             say(&error);
             Status::Error
         })?;
+        let libraries = runtime::libraries();
+        for library in &libraries {
+            log!(config, "with {}", library.display());
+        }
+        if let Some(rocr) = runtime::lacks(&libraries, config.target.name()) {
+            let target = config.target.name();
+            say(&format!("{} knows no {target}: another version of ROCm may (luthier trace --rocm)", rocr.display()));
+            return Err(Status::Error);
+        }
         let state = State::new(config)?;
         STATE.store(Box::into_raw(Box::new(state)), Ordering::Release);
         static WATCH_FORKS: Once = Once::new();

@@ -5,10 +5,9 @@ use luthier_isa::{Generation, Target};
 use luthier_loader::TargetId;
 
 use crate::abi::{CacheProperties, LinkProperties, MemoryProperties, NAME, NodeProperties, heap};
+use crate::card;
 use crate::config::Config;
 
-/// SIMDs of a compute unit.
-const SIMDS: u32 = 4;
 const PCIE: u32 = 2;
 /// Distance of a hop; 0 would be none.
 const WEIGHT: u32 = 20;
@@ -48,38 +47,48 @@ impl Config {
         }
         if self.is_gpu(node) {
             let index = if self.apu { 0 } else { node - 1 };
+            let card = &self.card;
+            let chip = Chip::of(self.target);
             let (major, minor, stepping) = version(self.target);
-            let rdna = major >= 10;
-            p.simds = self.compute_units * SIMDS;
-            p.simds_per_cu = SIMDS;
+            p.simds = self.compute_units * chip.simds;
+            p.simds_per_cu = chip.simds;
             p.simd_id = 0x8000_0000 + index;
-            p.shader_banks = 1;
-            p.arrays = 1;
-            p.cus_per_array = self.compute_units;
-            p.waves_per_simd = if rdna { 16 } else { 8 };
-            p.wave_size = if rdna { 32 } else { 64 };
-            p.lds_kb = 64;
+            p.arrays = if card.engines == 1 { 1 } else { chip.arrays };
+            p.shader_banks = card.engines * p.arrays;
+            p.cus_per_array = self.compute_units.div_ceil(p.shader_banks);
+            p.waves_per_simd = chip.waves;
+            p.wave_size = chip.lanes;
+            p.lds_kb = card::lds(self.target) >> 10;
             p.scratch_slots_per_cu = 32;
             p.capability = CAPABILITY;
             // Cards have it on where they have it. Code for either setting runs on them, too.
             if TargetId::of_processor(self.target.name()).supports_sramecc() {
                 p.capability |= SRAM_ECC;
             }
-            p.engine_id = 470 | major << 10 | minor << 16 | stepping << 24;
+            p.engine_id = microcode(self.target) | major << 10 | minor << 16 | stepping << 24;
             p.engine_versions = 150;
-            (p.vendor, p.device) = (0x1002, device_id(self.target));
+            (p.vendor, p.device) = (0x1002, card.device);
             p.location = (3 + index) << 8;
             p.local_memory = if self.apu { 0 } else { self.memory };
-            p.max_clock_gpu = 1700;
+            p.max_clock_gpu = card.clocks[0];
             p.render_minor = 128 + index as i32;
             (p.sdma_engines, p.sdma_queues_per_engine) = (2, 8);
             (p.cp_queues, p.gws) = (24, 64);
             p.unique_id = 0x4c75_7468_6965_7200 + u64::from(index);
-            (p.vgpr_bytes_per_cu, p.sgpr_bytes_per_cu) = (0x8_0000, 0x4000);
-            (p.xccs, p.gpu_id, p.family) = (1, 0x4c00 + index, family(self.target));
-            set_names(&mut p, &format!("Luthier mock {}", self.target.name()), self.target.name());
+            (p.vgpr_bytes_per_cu, p.sgpr_bytes_per_cu) = (chip.vgpr_bytes, 0x4000);
+            (p.xccs, p.gpu_id, p.family) = (card.xccs, 0x4c00 + index, card::family(self.target));
+            set_names(&mut p, &self.marketing_name(), self.target.name());
         }
         p
+    }
+
+    /// What people call it: the card that it is to be, or a mock GPU of a processor.
+    fn marketing_name(&self) -> String {
+        match self.card.name {
+            "" => format!("Luthier mock {}", self.target.name()),
+            name if name.starts_with("MI") => format!("AMD Instinct {name}"),
+            name => format!("AMD Radeon {name}"),
+        }
     }
 
     pub fn memories(&self, node: u32) -> Vec<MemoryProperties> {
@@ -96,7 +105,7 @@ impl Config {
         }
         if self.is_gpu(node) {
             if !self.apu {
-                let (width, clock) = (4096, 1600);
+                let (width, clock) = (self.card.bus, self.card.clocks[1]);
                 banks.push(MemoryProperties {
                     heap: heap::LOCAL,
                     size: self.memory,
@@ -105,8 +114,12 @@ impl Config {
                     ..Default::default()
                 });
             }
-            let lds =
-                MemoryProperties { heap: heap::LDS, size: 64 << 10, virtual_base: SHARED_BASE, ..Default::default() };
+            let lds = MemoryProperties {
+                heap: heap::LDS,
+                size: card::lds(self.target).into(),
+                virtual_base: SHARED_BASE,
+                ..Default::default()
+            };
             let scratch = MemoryProperties {
                 heap: heap::SCRATCH,
                 size: 4 << 30,
@@ -135,7 +148,8 @@ impl Config {
             caches.push(cache(1, 32, CACHE_CPU, 0));
         }
         if self.is_gpu(node) {
-            caches.extend([cache(1, 16, CACHE_GPU, 0x8000_0000), cache(2, 8192, CACHE_GPU, 0x8000_0000)]);
+            let sizes = (1..).zip(self.card.caches).filter(|(_, size)| *size != 0);
+            caches.extend(sizes.map(|(level, size)| cache(level, size, CACHE_GPU, 0x8000_0000)));
         }
         caches
     }
@@ -182,38 +196,50 @@ fn version(target: Target) -> (u32, u32, u32) {
     (major.parse().unwrap_or(0), number(minor), number(stepping))
 }
 
-/// The number of the family of chips that has this processor, as the kernel's driver counts them.
-fn family(target: Target) -> u32 {
-    match target {
-        Target::Gfx902 | Target::Gfx90c => 142,
-        Target::Gfx1033 => 144,
-        Target::Gfx1035 => 146,
-        _ if target.generation() == Generation::Gfx10 => 143,
-        _ => 141,
+/// What all chips of a processor have, whatever their size.
+struct Chip {
+    /// Of a compute unit.
+    simds: u32,
+    /// Of a SIMD.
+    waves: u32,
+    /// Of the waves that the runtime counts with.
+    lanes: u32,
+    /// Of compute units, in a shader engine.
+    arrays: u32,
+    /// Of a compute unit.
+    vgpr_bytes: u32,
+}
+
+impl Chip {
+    fn of(target: Target) -> Chip {
+        let generation = target.generation();
+        let is_rdna = !generation.is_gfx9_family();
+        Chip {
+            simds: if is_rdna { 2 } else { 4 },
+            waves: match generation {
+                Generation::Gfx9 => 10,
+                Generation::Gfx90a | Generation::Gfx940 => 8,
+                Generation::Gfx10 if version(target).1 == 1 => 20,
+                _ => 16,
+            },
+            lanes: if is_rdna { 32 } else { 64 },
+            arrays: if is_rdna { 2 } else { 1 },
+            vgpr_bytes: match target {
+                Target::Gfx908 | Target::Gfx90a | Target::Gfx942 | Target::Gfx950 => 0x8_0000,
+                Target::Gfx1100 | Target::Gfx1101 | Target::Gfx1151 | Target::Gfx1200 | Target::Gfx1201 => 0x6_0000,
+                _ => 0x4_0000,
+            },
+        }
     }
 }
 
-/// PCI numbers of a card that has this processor.
-fn device_id(target: Target) -> u16 {
+/// The version of the packet processor's program. CDNA3's and CDNA4's are the last before those that let the runtime take
+/// scratch memory back from a queue at any time, which this one does not.
+fn microcode(target: Target) -> u32 {
     match target {
-        Target::Gfx900 => 0x6860,
-        Target::Gfx902 => 0x15dd,
-        Target::Gfx904 => 0x69a0,
-        Target::Gfx906 => 0x66a1,
-        Target::Gfx908 => 0x738c,
-        Target::Gfx90a => 0x7408,
-        Target::Gfx90c => 0x1636,
-        Target::Gfx1010 => 0x7310,
-        Target::Gfx1011 => 0x7360,
-        Target::Gfx1012 => 0x7340,
-        Target::Gfx1013 => 0x13fe,
-        Target::Gfx1030 => 0x73a2,
-        Target::Gfx1031 => 0x73df,
-        Target::Gfx1032 => 0x73ff,
-        Target::Gfx1033 => 0x163f,
-        Target::Gfx1034 => 0x743f,
-        Target::Gfx1035 => 0x1681,
-        _ => 0x164e,
+        Target::Gfx942 => 176,
+        Target::Gfx950 => 23,
+        _ => 470,
     }
 }
 

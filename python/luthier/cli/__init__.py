@@ -137,6 +137,8 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     trace.add_argument("--mock", metavar="TARGET[,N]", help="the processor of the mock GPUs, and how many")
+    trace.add_argument("--as", metavar="CARD", dest="card", help="mock GPUs as large as a card: MI300X, 'RX 7900 XTX'")
+    trace.add_argument("--rocm", metavar="PATH|7", help="run on the ROCm in a folder; 7: the one of `make setup-rocm7`")
     trace.add_argument(
         "--tool", action="append", default=[], metavar="T", help="a tool, or FILE.py[:CLASS], for kernels as they are launched"
     )
@@ -197,7 +199,17 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     finding_options.add(check)
     check.set_defaults(
-        app=[], kfd=False, memory=None, cus=None, threads=None, watchdog=None, copies=None, apu=False, log=False, strict=True
+        app=[],
+        card=None,
+        kfd=False,
+        memory=None,
+        cus=None,
+        threads=None,
+        watchdog=None,
+        copies=None,
+        apu=False,
+        log=False,
+        strict=True,
     )
 
     instrument = command(

@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from ..agent.program_signals import run
 from ..errors import ArgumentError
 from .argspec import parse_number
 from .ending import checked, status_of
 from .finding_options import FindingOutputs, refuse
+from .rocm import Rocm, choose, find
 
 if TYPE_CHECKING:
     from ..agent.account import Row
@@ -34,11 +36,13 @@ def main(args: Any) -> int:
         from .functions import show
 
         return show(args.functions)
-    program = _program(args)
-    if args.mock is None and not args.tool:
+    rocm = None if args.rocm is None else find(args.rocm, os.environ)
+    program = _program(args, rocm)
+    on_mock_gpus = args.mock is not None or args.card is not None
+    if not on_mock_gpus and not args.tool:
         raise ArgumentError("give --mock TARGET for mock GPUs, or --tool T to instrument the program, or both")
     is_strict = args.strict or args.strict_kinds is not None
-    if is_strict and args.mock is None:
+    if is_strict and not on_mock_gpus:
         raise ArgumentError("--strict is about mock GPUs: give --mock TARGET")
     if not args.tool and (args.select or args.no_follow or args.no_wait or args.serve or args.check is not None):
         raise ArgumentError(
@@ -51,21 +55,29 @@ def main(args: Any) -> int:
     library = _DRIVER / "libhsakmt.so.1"
     if not library.exists():
         raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
+    if args.card is not None:
+        _check_card(args.card)
     environment = variables(args, os.environ)
-    is_strict = args.mock is not None and environment.get("LUTHIER_STRICT", "0") not in ("", "0")  # it may be inherited
+    rocm = choose(args.rocm, program, environment, on_mock_gpus)
+    if rocm is not None and args.serve is not None and rocm.loader is not None:
+        raise ArgumentError(f"--serve: programs on {rocm.folder} are started by its own loader, which a shell cannot be told")
+    words = args.app
+    if rocm is not None:
+        program, words, environment = rocm.start(program, words, environment, _DRIVER)
+    is_strict = on_mock_gpus and environment.get("LUTHIER_STRICT", "0") not in ("", "0")  # it may be inherited
     if not is_strict:
         refuse(args)
     if args.tool or is_strict:
-        return _watched(args, program, environment, is_strict)
+        return _watched(args, program, words, environment, is_strict)
     sys.stdout.flush()
     sys.stderr.flush()
     # What Python ignores the program would ignore too.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    os.execve(program, args.app, environment)
+    os.execve(program, words, environment)
 
 
-def _program(args: Any) -> str:
+def _program(args: Any, rocm: Rocm | None) -> str:
     """The path of what is to run; empty if nothing is."""
     if args.serve is not None:
         if args.app or args.no_follow:
@@ -73,34 +85,42 @@ def _program(args: Any) -> str:
         return ""
     if not args.app:
         raise ArgumentError("nothing to run: luthier trace --mock gfx90a -- APP ARGS")
-    program = shutil.which(args.app[0])
+    program = rocm.which(args.app[0]) if rocm is not None else None
+    program = program or shutil.which(args.app[0])
     if program is None:
         raise ArgumentError(f"{args.app[0]}: there is no such program")
     return program
 
 
-# What ROCr 5.2.3 and the mock device both know; the driver has the same list.
-_TARGETS = (
-    "gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx90a", "gfx90c", "gfx1010", "gfx1011", "gfx1012", "gfx1013",
-    "gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035",
-)  # fmt: skip
-
-
 def check_devices(text: str) -> None:
     """ArgumentError for what ``--mock`` cannot be."""
     target, comma, count = text.partition(",")
-    if target not in _TARGETS:
-        raise ArgumentError(f"--mock {text}: the mock driver cannot be {target}; it can be {', '.join(_TARGETS)}")
+    if target not in _core.TARGETS:
+        raise ArgumentError(f"--mock {text}: the mock driver cannot be {target}; it can be {', '.join(_core.TARGETS)}")
     if comma and count not in map(str, range(1, 9)):
         raise ArgumentError(f"--mock {text}: behind the comma is the number of GPUs, from 1 to 8")
+
+
+def _check_card(name: str) -> None:
+    """That the driver knows a card: it has the list."""
+    import ctypes
+
+    library = ctypes.CDLL(str(_DRIVER / "libhsakmt.so.1"))
+    library.luthierCheckCard.restype = ctypes.c_char_p
+    unknown = library.luthierCheckCard(name.encode())
+    if unknown is not None:
+        raise ArgumentError(f"--as {name}: there is no such card here; there are {unknown.decode()}")
 
 
 def variables(args: Any, inherited: Any) -> dict[str, str]:
     """The environment in which a program finds the mock GPUs."""
     made = dict(inherited)
-    if args.mock is None:
+    if args.mock is None and args.card is None:
         return made
-    made["LUTHIER_MOCK"] = args.mock
+    if args.mock is not None:
+        made["LUTHIER_MOCK"] = args.mock
+    if args.card is not None:
+        made["LUTHIER_MOCK_AS"] = args.card
     _prepend(made, "LD_LIBRARY_PATH", _DRIVER, ":")
     # Newer runtimes have a thunk of their own inside and look for this one only if they are told to.
     made["HSA_ENABLE_DTIF"] = "1"
@@ -137,7 +157,7 @@ def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) 
     variables[name] = f"{value}{separator}{old}" if old else str(value)
 
 
-def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bool) -> int:
+def _watched(args: Any, program: str, words: list[str], environment: dict[str, str], is_strict: bool) -> int:
     """Runs the program under the tools, or in strict mode, or both; says what was found, and ends as the program did unless
     that was well and something else was not."""
     from ..agent.account import Account
@@ -157,13 +177,13 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
         outputs = exits.enter_context(Outputs())
         out = outputs.open(args.json) if args.json not in (None, "-") else None
         told = FindingOutputs(args, outputs)
-        if args.mock is not None:
+        if args.mock is not None or args.card is not None:
             account = exits.enter_context(Account())
             environment = account.variables(environment)
         if args.tool:
-            controller, status = _under_tools(args, program, environment, select, are_ours)
+            controller, status = _under_tools(args, program, words, environment, select, are_ours)
         else:
-            status = run(program, args.app, environment)
+            status = run(program, words, environment)
         data: dict[str, Any] = {"program": args.app, "status": status}
         if controller is not None:
             data["processes"] = controller.result()
@@ -222,14 +242,14 @@ def _watched(args: Any, program: str, environment: dict[str, str], is_strict: bo
 
 
 def _under_tools(
-    args: Any, program: str, environment: dict[str, str], select: list[Any], are_ours: bool
+    args: Any, program: str, words: list[str], environment: dict[str, str], select: list[Any], are_ours: bool
 ) -> tuple[Controller, int]:
     from ..agent.controller import Controller
     from ..tools import load
 
     with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours, args.check) as controller:
         if args.serve is None:
-            return controller, controller.run(program, args.app, environment, follow=not args.no_follow)
+            return controller, controller.run(program, words, environment, follow=not args.no_follow)
         from .serve import serve
 
         serve(controller, args.serve, environment)

@@ -1,6 +1,9 @@
 //! The machine: opening, topology, clocks.
 
-use libc::c_void;
+use std::ffi::{CStr, CString};
+use std::sync::OnceLock;
+
+use libc::{c_char, c_void};
 
 use super::newer::has_newer_structures;
 use super::{guard, put, with};
@@ -8,6 +11,7 @@ use crate::abi::{
     CacheProperties, ClockCounters, LinkProperties, MemoryProperties, NodeProperties, Status, SystemProperties,
     TileConfig, Version, newer,
 };
+use crate::card::{self, CARDS};
 use crate::{clock, state};
 
 /// The kernel interface that we stand for.
@@ -192,4 +196,16 @@ pub unsafe extern "C" fn hsaKmtGetXNACKMode(enabled: *mut i32) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtSetXNACKMode(enable: i32) -> Status {
     if enable == 0 { Status::Success } else { Status::NotSupported }
+}
+
+/// Not hsakmt.h's, but for `luthier trace`: null if there is a card with a name, or the names of those that there are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierCheckCard(name: *const c_char) -> *const c_char {
+    static NAMES: OnceLock<CString> = OnceLock::new();
+    // SAFETY: the caller's text.
+    if !name.is_null() && card::named(&unsafe { CStr::from_ptr(name) }.to_string_lossy()).is_some() {
+        return std::ptr::null();
+    }
+    let names = || CARDS.iter().map(|card| card.name).collect::<Vec<_>>().join(", ");
+    NAMES.get_or_init(|| CString::new(names()).unwrap_or_default()).as_ptr()
 }

@@ -14,10 +14,9 @@ use luthier_loader::descriptor::Generation;
 use super::aql::{Trouble, code};
 use super::watch::Patience;
 use super::{Queue, blit, fault, signal};
+use crate::card;
 use crate::log::{log, say};
 
-/// Bytes of LDS that a workgroup may have.
-const LDS: u32 = 64 << 10;
 /// What the packet processor asks for in the queue's error signal.
 const NEED_SCRATCH: [(u32, i64); 2] = [(64, 1), (32, 0x400)];
 const RECLAIM_SCRATCH: i64 = 512;
@@ -41,8 +40,9 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
     if workgroup.iter().map(|&n| u64::from(n)).product::<u64>() > 1024 {
         return refuse(code::GROUP_SIZE, format!("workgroups of {workgroup:?} have more than 1024 work-items"));
     }
-    if lds > LDS {
-        return refuse(code::GROUP_MEMORY, format!("{lds} bytes of LDS are more than the {LDS} that there are"));
+    let most = card::lds(gpu.config().target);
+    if lds > most {
+        return refuse(code::GROUP_MEMORY, format!("{lds} bytes of LDS are more than the {most} that there are"));
     }
     let Some((descriptor, entry)) = kernel(queue, object) else {
         let near = gpu.view.memory.describe(object, gpu.view.node);
