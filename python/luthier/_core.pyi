@@ -756,14 +756,18 @@ class Device:
     def __new__(cls, processor: str, threads: int = 0, watchdog: int | None = None, seconds: float | None = None) -> Device:
         """``threads``: CPU threads that run workgroups, 0 for one on each core. ``watchdog``: instructions of one workgroup
         after which a launch is given up."""
-    def load(self, code_object: CodeObject) -> int:
-        """Loads it and gives the module's number."""
+    def load(self, code_object: CodeObject, base: int | None = None) -> int:
+        """Loads it and gives the module's number; its vaddr 0 is at ``base``, a multiple of 4096, or wherever there is room."""
+    def load_address(self, module: int) -> int:
+        """The address of a loaded module's vaddr 0."""
     def load_linked(self, loader: MockLoader) -> list[tuple[int, int]]:
         """Loads the objects of a finalized loader that are for this device: each object's number and its module's."""
     def symbol(self, module: int, name: str) -> tuple[int, int] | None:
         """Address and size of a symbol of a loaded module."""
     def alloc(self, size: int, writable: bool = True) -> int:
         """The address of ``size`` bytes of zeros; whether kernels may write them."""
+    def alloc_at(self, address: int, size: int, writable: bool = True) -> None:
+        """``size`` bytes of zeros at a chosen address, a multiple of 16; whether kernels may write them."""
     def share(self, address: int, size: int, owner: object, writable: bool = True) -> int:
         """The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long
         as ``owner`` lives; whether kernels may write them."""
@@ -858,6 +862,12 @@ def can_instrument(processor: str) -> bool:
 
 def keep_hooks(folder: str | None) -> None:
     """Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: nobody else may write to it."""
+
+def compress(data: bytes) -> bytes:
+    """The bytes in a frame of Zstandard."""
+
+def decompress(frame: bytes, size: int) -> bytes:
+    """The ``size`` bytes that a frame holds. LoadError if it holds another number of them, or is damaged."""
 
 def warm_up(processor: str) -> None:
     """Does for a processor what compiling the first hook has to wait for."""

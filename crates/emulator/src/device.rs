@@ -273,11 +273,24 @@ impl Device {
 
     /// Loads a code object: its segments get addresses and are relocated.
     pub fn load(&self, object: &CodeObject) -> Result<ModuleId, EmuError> {
+        let end = object.segments().iter().map(|s| s.vaddr.saturating_add(s.memsz)).max().unwrap_or(0);
+        let mut state = lock(&self.state);
+        let base = state.memory.next_address(end);
+        self.load_into(&mut state, object, base)
+    }
+
+    /// Loads a code object so that its vaddr 0 is at an address, a multiple of 4096.
+    ///
+    /// # Errors
+    /// As of [`Device::load`]; the device has something at these addresses.
+    pub fn load_at(&self, object: &CodeObject, base: u64) -> Result<ModuleId, EmuError> {
+        self.load_into(&mut lock(&self.state), object, base)
+    }
+
+    fn load_into(&self, state: &mut State, object: &CodeObject, base: u64) -> Result<ModuleId, EmuError> {
         self.check_target(object)?;
         let failed = |e: LinkError| EmuError::Load(e.to_string());
-        let mut state = lock(&self.state);
-        let end = object.segments().iter().map(|s| s.vaddr.saturating_add(s.memsz)).max().unwrap_or(0);
-        let mut loader = MockLoader::at(state.memory.next_address(end));
+        let mut loader = MockLoader::at(base);
         let name = Some("the object".to_owned());
         let id = loader.load(object.clone(), &LoadOptions { name, ..LoadOptions::default() }).map_err(failed)?;
         loader.finalize().map_err(failed)?;
@@ -375,7 +388,20 @@ impl Device {
         lock(&self.state).memory.allocate(bytes, true).ok_or(EmuError::OutOfMemory(bytes))
     }
 
-    /// The same, of memory that kernels may only read; [`Device::write`] sets it.
+    /// `bytes` bytes of zero at a chosen address, a multiple of 16.
+    ///
+    /// # Errors
+    /// The device has something there, or these addresses are none of memory's.
+    pub fn alloc_at(&self, start: u64, bytes: u64, writable: bool) -> Result<(), EmuError> {
+        let whole = bytes.checked_next_multiple_of(8).and_then(|whole| Buffer::zeroed_for(start, whole));
+        let buffer = Arc::new(whole.ok_or(EmuError::OutOfMemory(bytes))?);
+        if lock(&self.state).memory.insert_exact(start, bytes, writable, buffer) {
+            return Ok(());
+        }
+        Err(EmuError::Occupied { start, end: start.saturating_add(bytes) })
+    }
+
+    /// As [`Device::alloc`], of memory that kernels may only read; [`Device::write`] sets it.
     pub fn alloc_read_only(&self, bytes: u64) -> Result<u64, EmuError> {
         lock(&self.state).memory.allocate(bytes, false).ok_or(EmuError::OutOfMemory(bytes))
     }

@@ -67,10 +67,17 @@ impl PyDevice {
         })
     }
 
-    /// Loads it and gives the module's number.
-    fn load(&self, py: Python<'_>, code_object: &PyCodeObject) -> PyResult<u32> {
+    /// Loads it and gives the module's number; its vaddr 0 is at ``base``, a multiple of 4096, or wherever there is room.
+    #[pyo3(signature = (code_object, base=None))]
+    fn load(&self, py: Python<'_>, code_object: &PyCodeObject, base: Option<u64>) -> PyResult<u32> {
         let object = code_object.inner.clone();
-        guard(py, || Ok(self.inner.load(&object).map_err(device_error)?.0))
+        let load = || base.map_or_else(|| self.inner.load(&object), |base| self.inner.load_at(&object, base));
+        guard(py, || Ok(load().map_err(device_error)?.0))
+    }
+
+    /// The address of a loaded module's vaddr 0.
+    fn load_address(&self, py: Python<'_>, module: u32) -> PyResult<u64> {
+        guard(py, || self.inner.load_address(ModuleId(module)).map_err(device_error))
     }
 
     /// Loads the objects of a finalized loader that are for this device: each object's number and its module's.
@@ -91,6 +98,12 @@ impl PyDevice {
     fn alloc(&self, py: Python<'_>, size: u64, writable: bool) -> PyResult<u64> {
         let alloc = || if writable { self.inner.alloc(size) } else { self.inner.alloc_read_only(size) };
         guard(py, || alloc().map_err(device_error))
+    }
+
+    /// ``size`` bytes of zeros at a chosen address, a multiple of 16; whether kernels may write them.
+    #[pyo3(signature = (address, size, writable=true))]
+    fn alloc_at(&self, py: Python<'_>, address: u64, size: u64, writable: bool) -> PyResult<()> {
+        guard(py, || self.inner.alloc_at(address, size, writable).map_err(device_error))
     }
 
     /// The address on the device of ``size`` bytes at the host's ``address``, a multiple of 16, that are there as long

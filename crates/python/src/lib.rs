@@ -14,6 +14,7 @@
 //! | `device` | the mock device |
 //! | `ending` | the interpreter's end, while other threads are in native code |
 //! | `error` | Rust errors and panics as Python exceptions |
+//! | `frames` | Zstandard frames |
 //! | `json` | serde_json values as Python objects |
 //! | `object` | containers and code objects |
 //! | `inspect` | what `luthier inspect` shows, as data |
@@ -28,6 +29,7 @@ mod descriptor;
 mod device;
 mod ending;
 mod error;
+mod frames;
 mod inspect;
 #[cfg_attr(not(feature = "llvm"), path = "instrument_refused.rs")]
 mod instrument;
@@ -46,6 +48,8 @@ mod core {
     use crate::descriptor::{PyDescriptor, PyTargetId};
     #[pymodule_export]
     use crate::device::{PyDevice, coverage, devices_for, finding_kinds};
+    #[pymodule_export]
+    use crate::frames::{compress, decompress};
     #[pymodule_export]
     use crate::instrument::{assemble_text, can_instrument, instrument, keep_hooks, warm_up};
     #[pymodule_export]
