@@ -22,7 +22,7 @@ from luthier.agent.functions import functions
 from luthier.agent.shared import Memory, Variables
 
 FUNCTIONS = len(functions())
-HELLO = {"message": "hello", "version": 7, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
+HELLO = {"message": "hello", "version": 8, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
 GPU = {"agent": 1, "name": "gfx90a"}
 LOADED = {
     "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
@@ -31,7 +31,7 @@ LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0}
 LEFT = {**LAUNCH, "message": "left"}
 LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8}
 DECIDING = {**LAUNCHED, "message": "deciding", "instrumented": True}
-COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0}
+COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0, "answer": False}
 #: Call, function, thread, and the arguments' words; with the result, whether an answer is wanted, and how many words there are.
 CALLING = struct.pack("<12Q", 1, 0, 7, 1, *[0] * 8)
 CALLED = struct.pack("<15Q", 2, 0, 7, 1, 0, 0, 8, *[0] * 8)
@@ -116,7 +116,7 @@ def test_the_socket_is_this_users_alone_and_in_no_folder(controller):
         ([({"message": "unheard"}, None)], "of no known kind"),
         ([({**HELLO, "version": 99}, LEDGER)], "version 99"),
         ([({**HELLO, "functions": 1}, LEDGER)], "with 1 functions"),
-        ([(HELLO, None)], "this is version 7"),
+        ([(HELLO, None)], "this is version 8"),
         ([(HELLO, b"")], "cannot be mapped"),
         ([({**HELLO, "pid": -1}, LEDGER)], "pid=-1"),
         ([({**HELLO, "pid": True}, LEDGER)], "pid=True"),
@@ -151,7 +151,7 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
     after = Agent(controller)
     after.say(HELLO, LEDGER)
     assert json.loads(after.socket.recv(1 << 16)) == {
-        "message": "welcome", "version": 7, "every_launch": False, "decide": False, "complete": False, "wait": True, "wrap": [],
+        "message": "welcome", "version": 8, "every_launch": False, "decide": False, "complete": False, "hold": False, "wait": True, "wrap": [],
     }  # fmt: skip
 
 

@@ -15,7 +15,6 @@ use std::time::Duration;
 use crate::calls::inside;
 use crate::followed::Under;
 use crate::hsa::{self, Handle, Packet};
-use crate::message::Said;
 use crate::runtime::Times;
 use crate::session::{COUNTERS, Session, current};
 use crate::thread;
@@ -100,8 +99,8 @@ fn finished(session: &Session, under: &Under) {
     if let Some(counter) = session.ledger.counter(COUNTERS * under.slot + 3) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
-    if let Some([start, end]) = times {
-        session.tell(&Said::Completed { slot: under.slot, number: under.number, start, end }, None);
+    if let Some(times) = times {
+        session.completed(under.slot, under.number, times);
     }
     if under.theirs.0 != 0 {
         for at in [TIMES, TIMES + 8] {

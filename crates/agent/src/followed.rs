@@ -123,6 +123,17 @@ impl Followed {
         Telling(&self.telling)
     }
 
+    /// The launch is over, and that has been said.
+    pub fn is_told(&self, number: u64) -> bool {
+        let is_over = !self.lock().under_way.contains_key(&number);
+        is_over && self.telling.load(Ordering::Acquire) == 0
+    }
+
+    /// Gives a signal back that no packet has any more.
+    pub fn give_back(&self, signal: Handle) {
+        self.lock().idle.push(signal);
+    }
+
     /// Waits for the threads that are about to say that a launch is over.
     pub fn finish(&self) {
         patiently(|| (self.telling.load(Ordering::Acquire) == 0).then_some(()));

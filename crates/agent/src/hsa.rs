@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 
 use luthier_abi as abi;
-use luthier_abi::packet::{self, Dispatch};
+use luthier_abi::packet::{self, Barrier, Dispatch};
 
 pub type Status = u32;
 pub const SUCCESS: Status = 0;
@@ -35,6 +35,9 @@ pub struct Queue {
     _opaque: [u8; 0],
 }
 
+/// Of a packet's header: it waits for all packets in front of it.
+const BARRIER_BIT: u16 = 1 << 8;
+
 /// An AQL packet, of whatever kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
@@ -56,6 +59,17 @@ impl Packet {
     /// Work-items of a workgroup.
     pub fn block(&self) -> [u32; 3] {
         self.dispatch().workgroup.map(u32::from)
+    }
+    /// A packet that waits for all packets in front of it and for a signal to be 0, and changes another one.
+    pub fn barrier(gate: Option<Handle>, completion: Option<Handle>) -> Packet {
+        let mut packet = Packet(abi::Packet([0; packet::SIZE]));
+        packet.0.write(Barrier {
+            header: u16::from(packet::kind::BARRIER_AND) | BARRIER_BIT | packet::SYSTEM_FENCES,
+            signals: [gate.map_or(0, |gate| gate.0), 0, 0, 0, 0],
+            completion_signal: completion.map_or(0, |signal| signal.0),
+            ..Barrier::default()
+        });
+        packet
     }
     /// Work-items in all.
     pub fn grid(&self) -> [u32; 3] {

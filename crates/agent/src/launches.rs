@@ -22,13 +22,14 @@ impl Session {
         self.code.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a dispatch packet for a GPU run what its kernel is to run.
-    pub fn direct(&'static self, agent: Handle, packet: &mut Packet) {
+    /// Has a dispatch packet for a GPU run what its kernel is to run. Gives the kernel's slot and the launch's number if it is followed
+    /// to its end.
+    pub fn direct(&'static self, agent: Handle, packet: &mut Packet) -> Option<(usize, u64)> {
         let address = packet.kernel_object();
         let known = self.code().kernel(address);
         let Some(kernel) = known.or_else(|| self.ask(address)) else {
             self.count(UNSEEN, 0);
-            return;
+            return None;
         };
         let chosen = (kernel.instead.is_some() || kernel.heard) && kernel.wants(packet.grid());
         let mut instead = kernel.instead.filter(|_| chosen);
@@ -49,15 +50,16 @@ impl Session {
             if packet.completion_signal() == 0 && !self.wants.complete {
                 packet.set_completion_signal(instead.signal);
                 self.count(kernel.slot, 2);
-                return;
+                return None;
             }
         }
         // Of what the tools have heard of, they hear the end.
-        if (instead.is_some() || is_told && self.wants.complete)
-            && complete::follow(self, agent, packet, kernel.slot, number)
-        {
+        let is_followed = (instead.is_some() || is_told && self.wants.complete)
+            && complete::follow(self, agent, packet, kernel.slot, number);
+        if is_followed {
             self.count(kernel.slot, 2);
         }
+        is_followed.then_some((kernel.slot, number))
     }
 
     /// One more of a kernel's launches in the ledger.

@@ -13,7 +13,7 @@
 //! | [`wrap`] | what it puts in the table, for itself and for tools |
 //! | [`calls`], [`hip`], [`dlsym`] | calls that tools hear of; those of HIP; those of functions taken from its library |
 //! | [`code`] | what is loaded |
-//! | [`launches`], [`late`] | what a launch runs, at once or later |
+//! | [`launches`], [`late`], [`held`] | what a launch runs, at once or later; launches one at a time |
 //! | [`complete`], [`followed`] | when a launch is over |
 //! | [`session`], [`thread`] | the agent of this process, and its threads |
 //! | [`message`], [`link`], [`memory`] | the controller: what is said, how, and shared memory |
@@ -29,6 +29,7 @@ pub mod complete;
 pub mod dlsym;
 pub mod followed;
 pub mod functions;
+pub mod held;
 pub mod hip;
 pub mod hsa;
 pub mod late;

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -77,12 +77,19 @@ pub enum Said<'a> {
         packet: [u64; 8],
         instrumented: bool,
     },
-    /// A launch is over; when it began and ended, in nanoseconds of the runtime's clock.
+    /// What stands in front of a launch is over, and it has not begun. An answer is waited for.
+    Begins {
+        slot: usize,
+        number: u64,
+    },
+    /// A launch is over; when it began and ended, in nanoseconds of the runtime's clock. If `answer` says so, an answer is
+    /// waited for before the program is told.
     Completed {
         slot: usize,
         number: u64,
         start: u64,
         end: u64,
+        answer: bool,
     },
     /// A function that is wanted is about to be called. An answer is waited for.
     #[serde(skip)]
@@ -170,6 +177,8 @@ pub enum Asked {
         decide: bool,
         /// They are to hear when it is over.
         complete: bool,
+        /// The program is told of a launch's end when they have heard of it.
+        hold: bool,
         /// A kernel's first launch waits until it is instrumented.
         wait: bool,
         /// Numbers of functions that are to be wrapped.
@@ -187,6 +196,8 @@ pub enum Asked {
     Original { heard: bool, rules: Vec<Rule> },
     /// The answer to [`Said::Deciding`]: what the launch runs, and its packet if that is changed.
     Run { original: bool, packet: Option<[u64; 8]> },
+    /// The answer to [`Said::Begins`] and [`Said::Completed`].
+    Heard {},
     /// The answer to [`Said::Calling`]: the function is called, with these words if there are any.
     #[serde(skip)]
     Go { words: Option<Vec<u64>> },

@@ -42,6 +42,7 @@ pub struct Wants {
     pub every_launch: bool,
     pub decide: bool,
     pub complete: bool,
+    pub hold: bool,
     pub wait: bool,
 }
 
@@ -170,8 +171,8 @@ impl Session {
         let hello = Said::Hello { version: VERSION, functions, pid, parent, program: &program };
         link.say(&hello, &[counts.as_fd(), words.as_fd()])?;
         let (wants, wrapped) = match link.hear()?.0 {
-            Asked::Welcome { version: VERSION, every_launch, decide, complete, wait, wrap } => {
-                (Wants { every_launch, decide, complete, wait }, wrap)
+            Asked::Welcome { version: VERSION, every_launch, decide, complete, hold, wait, wrap } => {
+                (Wants { every_launch, decide, complete, hold, wait }, wrap)
             }
             other => return Err(LinkError::Message(format!("it does not welcome us: {other:?}"))),
         };
@@ -299,6 +300,36 @@ impl Session {
             },
         });
         done.inspect_err(|error| self.lost(error)).ok()
+    }
+
+    /// Tells of a launch that is over; where the controller wants that, comes back when the tools have heard of it.
+    pub fn completed(&self, slot: usize, number: u64, [start, end]: [u64; 2]) {
+        if !self.is_active() {
+            return;
+        }
+        let answer = self.wants.hold;
+        self.have_heard(&Said::Completed { slot, number, start, end, answer }, answer);
+    }
+
+    /// Tells of a launch that is about to begin, and comes back when the tools have heard of it.
+    pub fn begins(&self, slot: usize, number: u64) {
+        if self.is_active() {
+            self.have_heard(&Said::Begins { slot, number }, true);
+        }
+    }
+
+    fn have_heard(&self, said: &Said, answer: bool) {
+        let mut link = lock(&self.link);
+        let done = link.say(said, &[]).and_then(|()| match answer {
+            false => Ok(()),
+            true => match self.hear(&mut link)?.0 {
+                Asked::Heard {} => Ok(()),
+                other => Err(LinkError::Message(format!("it says {other:?} when told of a launch"))),
+            },
+        });
+        if let Err(error) = done {
+            self.lost(&error);
+        }
     }
 
     /// What the controller answers. What it wants to know or to have done first is seen to here.

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::calls::{self, Function};
 use crate::code::Fresh;
 use crate::complete;
+use crate::held;
 use crate::hsa::{self, Handle, Packet, Queue, QueueError, Status};
 use crate::memory::Shared;
 use crate::message::Said;
@@ -171,18 +172,28 @@ unsafe fn watched(
 /// Packets that the application has submitted.
 unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, agent: *mut c_void, write: hsa::Writer) {
     let mut ours: Vec<Packet> = Vec::new();
+    let mut held = Vec::new();
     look(|session| {
         for n in 0..count as usize {
             // SAFETY: as many as the runtime says. They may lie anywhere.
             ours.push(unsafe { from.cast::<Packet>().add(n).read_unaligned() });
         }
+        if session.wants.hold {
+            let (around, launches) = held::surround(session, Handle::of_pointer(agent), std::mem::take(&mut ours));
+            (ours, held) = (around, launches);
+            return;
+        }
         for packet in ours.iter_mut().filter(|packet| packet.is_dispatch()) {
             session.direct(Handle::of_pointer(agent), packet);
         }
     });
-    let all = if ours.len() as u64 == count { ours.as_ptr().cast() } else { from };
+    let (all, count) =
+        if ours.len() as u64 >= count { (ours.as_ptr().cast(), ours.len() as u64) } else { (from, count) };
     // SAFETY: as many packets, ours or the application's.
     unsafe { write(all, count) };
+    if !held.is_empty() {
+        look(|session| held::look(session, held));
+    }
 }
 
 unsafe extern "C" fn executable_load(

@@ -33,6 +33,8 @@ class Allocation:
     size: int
     #: The function's name.
     function: str
+    #: Where the process has it: another address than GPUs', perhaps, of memory that was locked for them.
+    host: int = 0
 
 
 @dataclass
@@ -68,6 +70,8 @@ class Happenings:
         self.queues: dict[int, Queue] = {}
         #: By address: bytes.
         self.memory: dict[int, int] = {}
+        #: Where GPUs have memory that was locked for them, by the process's address.
+        self._locked: dict[int, int] = {}
         self.executables: dict[int, Executable] = {}
 
     def executable(self, handle: int) -> Executable:
@@ -86,12 +90,16 @@ class Happenings:
 
     def memory_made(self, said: dict[str, int], address: str, event: str, function: str) -> None:
         at = said[address]
+        host = said.get("host_ptr", at)
         self.memory[at] = said["size"]
-        self._on_allocation(Allocation(event, at, said["size"], function))
+        if event == "locked":
+            self._locked[host] = at
+        self._on_allocation(Allocation(event, at, said["size"], function, host))
 
-    def memory_gone(self, at: int, event: str, function: str) -> None:
-        if at:
-            self._on_allocation(Allocation(event, at, self.memory.pop(at, 0), function))
+    def memory_gone(self, host: int, event: str, function: str) -> None:
+        if host:
+            at = self._locked.pop(host, host) if event == "unlocked" else host
+            self._on_allocation(Allocation(event, at, self.memory.pop(at, 0), function, host))
 
     def executable_event(self, handle: int, event: str) -> None:
         executable = self.executable(handle)

@@ -122,6 +122,14 @@ class Watched:
             self.under_way[launch.number] = launch
         return {"original": fate.variant == "original", "packet": None if fate.packet == packet else fate.packet}
 
+    def begins(self, said: dict[str, Any]) -> None:
+        """Tells the tools that a launch is about to begin."""
+        launch = self.under_way.get(said["number"])
+        if launch is None:
+            raise WireError(f"the launch {said['number']} begins, and was not told of")
+        for tool in self.tools:
+            tool.on_begin(launch)
+
     def completed(self, said: dict[str, Any]) -> None:
         """Tells the tools that a launch is over."""
         launch = self.under_way.pop(said["number"], None)

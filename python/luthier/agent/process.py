@@ -160,6 +160,7 @@ class Process:
             every_launch=wants.every_launch,
             decide=wants.decide,
             complete=wants.complete,
+            hold=wants.hold,
             wait=wants.wait,
             wrap=wrap,
         )
@@ -227,8 +228,19 @@ class Process:
             answer = watched.tell(said, self._wants.complete)
         self._wire.say("run", **answer)
 
+    def _hear_begins(self, said: dict[str, Any]) -> None:
+        with self._waiting:
+            self._watched(said).begins(said)
+        self._wire.say("heard")
+
     def _hear_completed(self, said: dict[str, Any]) -> None:
-        self._watched(said).completed(said)
+        watched = self._watched(said)
+        if not said["answer"]:
+            watched.completed(said)
+            return
+        with self._waiting:
+            watched.completed(said)
+        self._wire.say("heard")
 
     def _hear_calling(self, said: dict[str, Any]) -> None:
         assert self.app is not None
@@ -304,7 +316,9 @@ class Process:
     def request(self, message: str, file: int | None = None, **parts: Any) -> list[int]:
         """Has the process do something while it waits for an answer; gives the files that come with what it says."""
         if not self._waits:
-            raise ToolError(f"{message}: the process does not wait; it does in on_hsa, on_hip, and on_launch that decides")
+            raise ToolError(
+                f"{message}: the process does not wait; it does in on_hsa, on_hip, on_launch that decides, and on_begin"
+            )
         self._wire.say(message, file, **parts)
         said, files = self._expect("done", "contents", "failed")
         if said["message"] == "failed":

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 7
+VERSION = 8
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 _BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
@@ -37,7 +37,8 @@ _SAID: dict[str, dict[str, type]] = {
     "left": {"object": int, "kernel": int, "slot": int},
     "launched": {"slot": int, "number": int, "packet": list},
     "deciding": {"slot": int, "number": int, "packet": list, "instrumented": bool},
-    "completed": {"slot": int, "number": int, "start": int, "end": int},
+    "begins": {"slot": int, "number": int},
+    "completed": {"slot": int, "number": int, "start": int, "end": int, "answer": bool},
     "contents": {},
     "allocated": {"address": int},
     "failed": {"reason": str},

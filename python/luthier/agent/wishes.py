@@ -25,6 +25,8 @@ class Wishes:
     every_launch: bool
     decide: bool
     complete: bool
+    #: A launch's end is held back until on_complete has returned.
+    hold: bool
     wait: bool
     #: As of :func:`luthier.instrument`.
     check: bool | None
@@ -50,6 +52,7 @@ class Wishes:
             every_launch=complete or any(overrides(tool, "on_launch") for tool in tools),
             decide=any(tool.decides for tool in tools),
             complete=complete,
+            hold=complete and any(tool.holds for tool in tools),
             wait=wait and all(tool.waits for tool in tools),
             check=check,
             hip=any(overrides(tool, "on_hip") and tool.hip or tool.hip_modules for tool in tools),

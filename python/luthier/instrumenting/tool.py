@@ -44,6 +44,9 @@ class Tool:
     phases: Sequence[str] = ("enter", "exit")
     #: Launches wait for :meth:`on_launch`, which may change them and say what they run.
     decides: bool = False
+    #: Launches run one at a time: :meth:`on_begin` is called when all in front of one in its queue is over, and what stands
+    #: behind it begins when :meth:`on_complete` has returned.
+    holds: bool = False
     #: A kernel's first launch waits until it is instrumented. Otherwise the original runs until then.
     waits: bool = True
     #: Of the insertions that the tool has asked for, those that could not be made, as of when its hooks were placed: what is
@@ -83,6 +86,10 @@ class Tool:
     def on_executable(self, executable: Executable, event: str) -> None:
         """Called when an executable is ``created``, a code object is ``loaded`` into it, it is ``frozen`` (its code objects are
         known from now on) or ``destroyed``."""
+
+    def on_begin(self, launch: AppLaunch) -> None:
+        """Called, of a tool with ``holds = True`` that has :meth:`on_complete`, when a launch is about to begin: memory is as
+        it finds it."""
 
     def on_complete(self, launch: AppLaunch) -> None:
         """Called when an instrumented launch of a program's is over, with ``launch.start`` and ``launch.end``."""
