@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TargetId,
         flag_bits,
     )
+    from .captured import capture
     from .device.launching import Launch, LaunchKeywords, Strict
     from .device.linked import Linked
     from .device.mock_device import Device, Progress, finding_kinds
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from .objects.code_object import CodeObject
     from .objects.kernel import Kernel
     from .objects.loader import LoadedObject, LoadedSymbol, Location, MockLoader
+    from .replay.case import Case
     from .reports.report import Report
     from .traced import TracedProgram, TraceProgress, trace
 
@@ -131,12 +133,15 @@ _HOME = {
     "TargetId": "_core",
     "Tool": "instrumenting.tool",
     "Trace": "device.observe",
+    "capture": "captured",
+    "Case": "replay.case",
     "trace": "traced",
     "TracedProgram": "traced",
     "TraceProgress": "traced",
     **dict.fromkeys(
         (
             "ArgumentError",
+            "CaseError",
             "DeviceError",
             "DuplicateSymbolError",
             "FinalizedError",
@@ -162,7 +167,7 @@ _HOME = {
 
 # In full, for type checkers.
 __all__ = [
-    "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "ArgumentError", "Block", "Blocks", "CodeObject",
+    "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "CodeObject",
     "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
@@ -170,7 +175,7 @@ __all__ = [
     "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
     "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "finding_kinds",
-    "flag_bits", "instrument", "instrument_file", "trace", "__version__",
+    "capture", "flag_bits", "instrument", "instrument_file", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:
     from . import lang
@@ -181,7 +186,7 @@ if TYPE_CHECKING:
 def _find(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    if name in ("lang", "tools", "triton"):
+    if name in ("lang", "replay", "tools", "triton"):
         return importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

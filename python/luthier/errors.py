@@ -81,6 +81,10 @@ class DeviceError(LuthierError):
     source: list[dict[str, Any]] = []
 
 
+class CaseError(LuthierError):
+    """A recorded launch that cannot be made, read or replayed: its file is damaged, or its memory cannot be had."""
+
+
 class StrictError(LuthierError):
     """What strict mode found, where findings are to be errors: all of them in ``findings``."""
 

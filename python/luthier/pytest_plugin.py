@@ -1,4 +1,5 @@
-"""``pytest --luthier=gfx942,gfx1201``: tests of Triton kernels run on mock devices.
+"""``pytest --luthier=gfx942,gfx1201``: tests of Triton kernels run on mock devices. ``pytest FOLDER``: each ``.luthier`` file in
+it, a recorded launch, is a test.
 
 pytest imports this module whenever it starts: without the option it adds two options and is done.
 """
@@ -10,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,6 +138,41 @@ class _Findings:
         self._outputs.discard()
         shutil.rmtree(self._folder, ignore_errors=True)
         os.environ.pop(spool.VARIABLE, None)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A recorded launch is a test: it does what it has done."""
+    return CaseFile.from_parent(parent, path=file_path) if file_path.suffix == ".luthier" else None
+
+
+class CaseFile(pytest.File):
+    """A file of a recorded launch (docs/replay.md)."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield CaseItem.from_parent(self, name="replay")
+
+
+class CaseItem(pytest.Item):
+    """The launch, replayed."""
+
+    def runtest(self) -> None:
+        from .replay import Case, replay
+
+        did = replay(Case.open(self.path))
+        if not did.is_same:
+            raise _NotTheSame(did.error or "\n".join(map(str, did.differences)) or f"it was stopped: {did.case.error}")
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        if isinstance(excinfo.value, _NotTheSame):
+            return f"{self.path.name} does not do what the recorded launch did:\n{excinfo.value}"
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, self.path.name
+
+
+class _NotTheSame(Exception):
+    """What a replay has done otherwise."""
 
 
 class _Runs:

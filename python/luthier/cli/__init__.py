@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from ..base.signals import Terminated, end, raise_on_termination
 from ..base.text import printable
 from ..errors import LuthierError
+from . import case_parsers
 
 _STRICT_KINDS = "--strict-kinds"
 
@@ -228,6 +229,8 @@ def build_parser() -> argparse.ArgumentParser:
     placing(instrument)
     instrument.add_argument("--json", metavar="FILE", help="write what was done as JSON")
     instrument.add_argument("-o", "--output", metavar="OUT", required=True)
+
+    case_parsers.add(commands, _STRICT_KINDS)
     return parser
 
 
@@ -243,11 +246,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
         # What comes behind `--` is another program's.
-        own = words.index("--") if words[:1] in (["trace"], ["check"]) and "--" in words else len(words)
+        own = words.index("--") if words[:1] in (["trace"], ["check"], ["capture"]) and "--" in words else len(words)
         args = build_parser().parse_args(
             [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:own]]
         )
-        if args.command in ("trace", "check"):
+        if args.command in ("trace", "check", "capture"):
             args.app = words[own + 1 :]
         _check_names(args)
         raise_on_termination()

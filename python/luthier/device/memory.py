@@ -74,6 +74,12 @@ class HostMemory:
         found = self._at(address)
         return found is not None and address + size <= found.end
 
+    def ranges(self) -> list[tuple[int, int, bool]]:
+        """Where each range begins and ends, and whether kernels may write it."""
+        self.sweep()
+        with self._lock:
+            return [(found.start, found.end, found.writable) for found in self._ranges.values()]
+
     def sweep(self) -> None:
         """Gives back what nobody owns any more."""
         with self._lock:

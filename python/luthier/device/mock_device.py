@@ -15,7 +15,7 @@ from ..objects.loader import MockLoader
 from .launching import LaunchKeywords, launches
 from .linked import Linked
 from .memory import HostMemory, allocate
-from .module import Module
+from .module import LaunchWatch, Module
 from .observe import Session, Trace
 from .printing import Printer, TextOutput
 from .properties import Properties, properties_of
@@ -82,6 +82,8 @@ class Device:
         self.memory = HostMemory(self.core)
         #: Takes what kernels print to its output.
         self.printer = Printer(self.core, output)
+        #: Looks at launches, if there is one.
+        self.launch_watch: LaunchWatch | None = None
         self._compute_units = compute_units
         self.progress = None if progress is None else lambda *facts: progress(Progress(*facts))
         self._modules: dict[tuple[Any, ...], tuple[Module, Any]] = {}

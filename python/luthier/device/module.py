@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, DeviceError
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
     from ..objects.kernel import Kernel
     from .mock_device import Device
+
+
+class LaunchWatch(Protocol):
+    """What looks at each launch of a device's, before and after."""
+
+    def begins(self, module: Module, launch: Launch, kernarg: bytes, places: list[Place]) -> None:
+        """Memory is as the launch finds it."""
+
+    def ends(self, module: Module, launch: Launch, error: DeviceError | None) -> None:
+        """Memory is as the launch has left it, or it was stopped."""
 
 
 class Module:
@@ -157,8 +167,10 @@ class Module:
     def _run(
         self, kernel: str, launch: Launch, packed: Packed, watched: Any, places_of: Callable[[], list[Place]] = list
     ) -> tuple[RunResult, Any, list[Place]]:
-        core = self.device.core
+        core, watch = self.device.core, self.device.launch_watch
         places = list(packed.places)
+        if watch is not None:
+            watch.begins(self, launch, packed.kernarg, places or places_of())
         printer = self.device.printer if self._may_print(kernel) else None
         kept = self.device.memory.kept(anyhow=printer is not None or self.device.progress is not None)
         try:
@@ -183,9 +195,14 @@ class Module:
                     printer.flush()
             packed.fetch(core)
         except DeviceError as error:
-            raise explained(error, [*(places or places_of()), *self._tools_places()]) from None
+            told = explained(error, [*(places or places_of()), *self._tools_places()])
+            if watch is not None:
+                watch.ends(self, launch, told)
+            raise told from None
         finally:
             del kept
+        if watch is not None:
+            watch.ends(self, launch, None)
         seen = report.pop("seen", None)
         report["findings"] = [Finding(finding) for finding in report["findings"]]
         places = places or places_of() if report["findings"] else places

@@ -26,7 +26,8 @@ SPACES = ("global", "lds", "scratch", "scalar")
 _INSTRUCTION = {
     "names": ["workgroup", "pc", "exec", "wave"], "formats": ["<u8", "<u8", "<u8", "<u4"], "offsets": [0, 8, 16, 24], "itemsize": 32,
 }  # fmt: skip
-_MEMORY = [
+#: Of :attr:`Trace.memory`.
+MEMORY_EVENT = [
     ("workgroup", "u8"), ("pc", "u8"), ("address", "u8"), ("wave", "u4"), ("size", "u2"), ("lane", "u1"), ("kind", "u1"),
 ]  # fmt: skip
 _WAVE = [("workgroup", "u8"), ("instructions", "u8"), ("wave", "u4"), ("lanes", "u4")]
@@ -126,7 +127,7 @@ class Trace:
 
         ``kind & 3`` indexes :data:`ACTIONS`, ``kind >> 4`` :data:`SPACES`. Addresses in LDS are offsets.
         """
-        return self._array("memory", _MEMORY)
+        return self._array("memory", MEMORY_EVENT)
 
     def memory_arguments(self) -> numpy.ndarray:
         """For each event of :attr:`memory`, which ``argument`` of the kernel has the address in its array (-1: none), and

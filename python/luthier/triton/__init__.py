@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..device.results import RunResult
-    from .setup import attach, detach, install, uninstall
+    from .setup import attach, capture, detach, install, uninstall
     from .tensors import Tensor, tensor
 
     #: What the last launch did; None before the first one, and after one that failed.
     last: RunResult | None
 
 _HOME = {
-    "attach": "setup", "detach": "setup", "install": "setup", "uninstall": "setup", "Tensor": "tensors", "tensor": "tensors",
+    "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "uninstall": "setup", "Tensor": "tensors", "tensor": "tensors",
 }  # fmt: skip
-__all__ = ["Tensor", "attach", "detach", "install", "last", "tensor", "uninstall"]
+__all__ = ["Tensor", "attach", "capture", "detach", "install", "last", "tensor", "uninstall"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,8 @@ from .. import _core
 from ..device.launching import Strict
 from ..errors import ArgumentError
 from ..instrumenting.tool import instances
+from ..replay.case import LIMIT
+from ..replay.recorder import Recording
 from ..verdict import Policy
 from . import gpu
 from .versions import checked_version
@@ -101,6 +103,12 @@ def attach(*tools: Any, kernels: str = "*") -> None:
 def detach(*tools: Any) -> None:
     """Lets go of these tools, as they were attached, or of all."""
     gpu.detach(tools)
+
+
+def capture(kernel: str = "*", *, launch: int = 1, limit: int = LIMIT) -> Recording:
+    """Records a launch of a kernel of this name or pattern, while a ``with`` block lasts; ``launch`` counts them, from 1. The
+    result's ``case`` can be saved, and replayed anywhere (docs/replay.md)."""
+    return Recording(gpu.current().device, kernel, launch, limit)
 
 
 def from_environment() -> str | None:

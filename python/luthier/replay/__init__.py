@@ -1,0 +1,41 @@
+"""Launches that are recorded, and done again anywhere: replayed, compared, made smaller, tried under other schedules.
+
+| module | one idea |
+|---|---|
+| ``case`` | a launch with all that it needs, as a file |
+| ``recorder`` | recording a launch on a mock device |
+| ``program`` | recording a launch of a running program |
+| ``running`` | replaying a case |
+| ``comparing`` | two code objects on one case |
+| ``exploring`` | one case under many schedules |
+| ``reducing`` | a smaller case that shows the same |
+"""
+
+from __future__ import annotations
+
+from .case import Case, Dispatch, Region
+from .comparing import Compared, Store, compare
+from .exploring import Explored, Outcome, explore
+from .recorder import Recording, record
+from .reducing import Reduced, reduce
+from .running import Difference, Replayed, Way, replay
+
+__all__ = [
+    "Case",
+    "Compared",
+    "Difference",
+    "Dispatch",
+    "Explored",
+    "Outcome",
+    "Recording",
+    "Reduced",
+    "Region",
+    "Replayed",
+    "Store",
+    "Way",
+    "compare",
+    "explore",
+    "record",
+    "reduce",
+    "replay",
+]

@@ -1,0 +1,75 @@
+"""One case under many schedules: which outcomes there are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ..errors import ArgumentError
+from .case import Case
+from .running import Replayed, Way, replay
+
+
+@dataclass
+class Outcome:
+    """What one or more schedules lead to: the same memory, or a stop at the same instruction."""
+
+    #: Those that lead to it; the first one repeats it.
+    schedules: list[str]
+    #: Of the first one.
+    replayed: Replayed = field(repr=False)
+    #: Kinds of findings under any of the schedules.
+    kinds: set[str] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        many = len(self.schedules)
+        what = f"stopped: {self.replayed.error}" if self.replayed.error is not None else "ends"
+        found = f", findings: {', '.join(sorted(self.kinds))}" if self.kinds else ""
+        return f"{many:,} schedule{'' if many == 1 else 's'} (the first is {self.schedules[0]}): {what}{found}"
+
+
+@dataclass(frozen=True)
+class Explored:
+    """All outcomes that were seen, the most frequent first."""
+
+    outcomes: list[Outcome]
+    #: How many schedules were tried.
+    schedules: int
+
+    @property
+    def is_deterministic(self) -> bool:
+        """All schedules that were tried lead to one outcome. Others might not."""
+        return len(self.outcomes) == 1
+
+
+def schedules(count: int, seed: int) -> Iterator[str]:
+    """``fair``, ``alternate``, and as many random ones as make up ``count``."""
+    for number in range(count):
+        yield ("fair", "alternate")[number] if number < 2 else f"random:{seed + number - 2}"
+
+
+def explore(case: Case, count: int = 64, seed: int = 0, way: Way | None = None) -> Explored:
+    """Replays a case under ``count`` schedules, on one thread, so that each can be repeated."""
+    if count < 1:
+        raise ArgumentError(f"schedules: {count} is not a number of schedules")
+    way = replace(way or Way(), threads=1)
+    if way.tools or way.schedule is not None:
+        raise ArgumentError("explore: tools and a schedule are for replay")
+    found: dict[object, Outcome] = {}
+    for schedule in schedules(count, seed):
+        did = replay(case, replace(way, schedule=schedule))
+        outcome = found.setdefault(_key(did), Outcome([], did))
+        outcome.schedules.append(schedule)
+        outcome.kinds.update(finding["kind"] for finding in did.findings)
+    return Explored(sorted(found.values(), key=lambda outcome: -len(outcome.schedules)), count)
+
+
+def _key(did: Replayed) -> object:
+    """What makes two outcomes one."""
+    if did.stop is not None:
+        return "stopped", did.stop.pc
+    digest = hashlib.blake2b()
+    for data in did.memory:
+        digest.update(data)
+    return digest.digest()
