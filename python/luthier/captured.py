@@ -17,13 +17,14 @@ def capture(
     *,
     launch: int = 1,
     mock: str | None = None,
+    rocm: str | os.PathLike[str] | None = None,
     limit: int = LIMIT,
     env: Mapping[str, str] | None = None,
 ) -> Case:
     """Runs a HIP or HSA program, unchanged, to its end, and records a launch of a kernel.
 
-    ``kernel`` is a name or a pattern, mangled or not; ``launch`` counts the launches of all such kernels, from 1. ``mock`` is
-    as for :func:`luthier.trace`. A case has at most ``limit`` bytes of memory. The program waits while memory is read, before
+    ``kernel`` is a name or a pattern, mangled or not; ``launch`` counts the launches of all such kernels, from 1. ``mock`` and
+    ``rocm`` are as for :func:`luthier.trace`. A case has at most ``limit`` bytes of memory. The program waits while memory is read, before
     the launch and after it. CaseError where there was no such launch, or it cannot be recorded: the file of the case is then
     not made.
     """
@@ -31,5 +32,5 @@ def capture(
         raise ArgumentError(f"launch: {launch} is not the number of a launch, which count from 1")
     words = [os.fspath(command)] if isinstance(command, (str, os.PathLike)) else [os.fspath(word) for word in command]
     wanted = Wanted(words, kernel, launch, limit)
-    trace(words, [lambda: Capture(wanted)], mock=mock, select=[kernel], env=env)
+    trace(words, [lambda: Capture(wanted)], mock=mock, rocm=rocm, select=[kernel], env=env)
     return wanted.recorded()

@@ -17,13 +17,15 @@ from ..replay.case import LIMIT
 from ..replay.program import Capture, Wanted
 from . import trace
 from .argspec import parse_number
+from .rocm import choose, find
 
 
 def main(args: Any) -> int:
     """Runs the program to its end, which is ours, and writes the case."""
     if not args.app:
         raise ArgumentError("nothing to run: luthier capture --kernel K -o CASE -- APP ARGS")
-    program = shutil.which(args.app[0])
+    found = None if args.rocm is None else find(args.rocm, os.environ)
+    program = (found.which(args.app[0]) if found is not None else None) or shutil.which(args.app[0])
     if program is None:
         raise ArgumentError(f"{args.app[0]}: there is no such program")
     number = parse_number("--launch", args.launch, "a launch")
@@ -35,12 +37,17 @@ def main(args: Any) -> int:
         trace.check_devices(args.mock)
         options = dict.fromkeys(("memory", "cus", "threads", "watchdog", "copies", "strict_kinds"))
         flags = dict.fromkeys(("kfd", "apu", "log", "strict"), False)
-        environment = trace.variables(argparse.Namespace(mock=args.mock, app=args.app, **options, **flags), environment)
+        environment = trace.variables(
+            argparse.Namespace(mock=args.mock, card=None, app=args.app, **options, **flags), environment
+        )
+    words, rocm = list(args.app), choose(args.rocm, program, environment, args.mock is not None)
+    if rocm is not None:
+        program, words, environment = rocm.start(program, words, environment, trace._DRIVER)
     wanted = Wanted(args.app, args.kernel, number, limit)
     with Outputs() as outputs:
         out = outputs.open(args.output)
         with Controller(lambda: [Capture(wanted)], [parse(args.kernel)]) as controller:
-            status = controller.run(program, args.app, environment)
+            status = controller.run(program, words, environment)
         case = wanted.recorded()
         out.write(case.to_bytes())
         outputs.commit()

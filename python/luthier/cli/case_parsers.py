@@ -27,6 +27,7 @@ def add(commands: Any, strict_kinds: str) -> None:
     capture.add_argument("--kernel", metavar="K", required=True, help="its name or a pattern, mangled or not")
     capture.add_argument("--launch", metavar="N", default="1", help="which launch of it, from 1 (the default)")
     capture.add_argument("--mock", metavar="TARGET[,N]", help="on mock GPUs, as of luthier trace")
+    capture.add_argument("--rocm", metavar="PATH|7", help="as of luthier trace")
     capture.add_argument("--limit", metavar="BYTES", help="memory that the case has at most (1 GiB)")
     capture.add_argument("-o", "--output", metavar="CASE", required=True)
     capture.set_defaults(app=[])
