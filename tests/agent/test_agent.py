@@ -83,6 +83,8 @@ def test_a_tool_of_ones_own_hears_of_each_launch_on_each_gpu(tmp_path):
 
 
 def test_a_kernel_that_calls_through_pointers_runs_as_it_is_and_says_so(tmp_path):
+    if rocm.RUNTIME == "7":
+        pytest.skip("clang 22, which compiles for ROCm 7, makes a direct call of it")
     done, data = traced(tmp_path, rocm.hip("kernels"), "scratch")
     assert done.returncode == 0 and "passed" in done.stdout, done.stderr
     left = [k for p in data["processes"] for o in p["objects"] for k in o["kernels"] if "through a pointer" in k.get("why", "")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -75,7 +76,7 @@ def test_programs_of_other_shells_are_served_one_after_the_other_and_at_once(tmp
         assert shell(f". {settings} && {app} && {app}").count("passed") == 2
         assert shell(f". {settings}; {app} & {app} & wait").count("passed") == 2
         # A shell that sets nothing finds neither the agent nor, with that, mock GPUs.
-        assert "LUTHIER" not in shell("env")
+        assert "LUTHIER_AGENT" not in shell("env")
     processes = json.loads(out.read_text())["processes"]
     assert len(processes) == 4 and all(p["ended"] == "in the usual way" for p in processes)
     assert len({tuple(counts(p)) for p in processes}) == 1 and sum(counts(processes[0])) > 0
@@ -131,13 +132,15 @@ def test_a_longer_table_is_used_as_far_as_it_is_known_and_keeps_the_rest():
 @pytest.mark.parametrize(
     "how, why",
     [
-        ("major", "the runtime's API table has major version 2, and this agent knows 1"),
-        ("core", "the runtime's core table has major version 2, and this agent knows 1"),
-        ("extensions", "the runtime's table of AMD's extensions has major version 8, and this agent knows 1"),
-        ("shorter", "the runtime has no hsa_amd_queue_intercept_create"),
+        ("major", r"the runtime's API table has major version [46], and this agent knows 1 to 3"),
+        ("core", r"the runtime's core table has major version [45], and this agent knows 1 to 2"),
+        ("extensions", r"the runtime's table of AMD's extensions has major version [89], and this agent knows 1 to 2"),
+        ("shorter", r"the runtime has no hsa_amd_queue_intercept_create"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused_in_one_line_and_the_program_runs(how, why):
+    if rocm.RUNTIME == "7" and how == "shorter":
+        pytest.skip("ROCm 7's table without twenty of its functions would be one that no version has")
     done, processes = under_a_table(how)
     assert done.returncode == 0 and "passed" in done.stdout
-    assert done.stderr == f"luthier: {why}: nothing is instrumented\n" and not processes
+    assert re.fullmatch(f"luthier: {why}: nothing is instrumented\n", rocm.said(done.stderr)) and not processes

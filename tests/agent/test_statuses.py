@@ -129,6 +129,8 @@ def test_a_tool_that_fails_comes_before_findings(tools):
 )
 def test_a_crash_is_a_crash_in_strict_mode(case, kinds):
     """tests/driver has that these end so without it."""
+    if rocm.RUNTIME == "7" and case == "trap":
+        pytest.skip("HIP 7 does not abort, but gives an error, as tests/driver/test_rocm7.py has it")
     strict = rocm.mock(rocm.hip("mistakes"), case, options=(kinds,))
     assert strict.returncode == -signal.SIGABRT, strict.stderr
     last = strict.stderr.splitlines()[-1]

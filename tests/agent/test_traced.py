@@ -35,8 +35,8 @@ def test_a_program_is_traced_and_tools_are_read_while_it_runs(program):
     assert done.status == 0 and done.stdout == "many_launches: passed\n"
     assert sum(done.results("waves")) == 5000
     launches, waves = zip(*seen, strict=True)
-    # HIP's own for the memset is one of them. The last look is when the program, and its kernels, have gone.
-    assert list(launches) == sorted(launches) and launches[-1] == 5001
+    # HIP's own for the memset is one of them; HIP 7 copies the result by one more. The last look is when the program, and its kernels, have gone.
+    assert list(launches) == sorted(launches) and launches[-1] == (5002 if rocm.RUNTIME == "7" else 5001)
     assert all(n <= 5000 for n in waves)
 
 

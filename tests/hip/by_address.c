@@ -15,7 +15,7 @@ static void *function(void *where, const char *name) {
 }
 
 int main(void) {
-    library = dlopen("libamdhip64.so.5", RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(HIP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) return printf("%s\n", dlerror()), 1;
     int (*count)(int *) = function(library, "hipGetDeviceCount");
     int (*allocate)(void **, size_t) = function(RTLD_NEXT, "hipMalloc");

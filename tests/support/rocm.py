@@ -6,6 +6,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,8 +27,16 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 TIMEOUT = 240
 
 
+# The runtime that programs are built for and run on: 5, the system's; 7, the one of `make setup-rocm7`, for deep runs of tests
+# that are about either.
+RUNTIME = os.environ.get("LUTHIER_TEST_ROCM", "5")
+
+
 def need(*tools: str) -> None:
     """Skips, loudly, where Debian's ROCm is not installed."""
+    if RUNTIME == "7":
+        need_rocm7()
+        return
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"ROCM IS MISSING: no {', '.join(missing)}; `make setup-rocm` installs ROCm 5.2.3 on Debian 12")
@@ -40,8 +49,23 @@ def need_rocm7() -> Path:
     folder = set_up_folder(os.environ)
     if not (folder / "wanted").exists():
         pytest.skip(f"ROCM 7 IS MISSING: nothing in {folder}; `make setup-rocm7` loads it from Debian's packages")
-    need("clang-offload-bundler-15")
+    if shutil.which("clang-offload-bundler-15") is None:
+        pytest.skip("ROCM IS MISSING: no clang-offload-bundler-15; `make setup-rocm` installs it with Debian 12's ROCm")
     return folder / "root"
+
+
+def _links7(root: Path, alone: bool) -> list[str]:
+    """What links a program with ROCm 7, and, if it is to run by itself, with the C library that this wants."""
+    libraries = f"{root}/usr/lib/x86_64-linux-gnu"
+    # What HIP itself needs comes from a C library that is newer than this system's.
+    links = [f"-L{libraries}", "-Wl,--allow-shlib-undefined"]
+    if alone:
+        links += [f"-Wl,--dynamic-linker={root}/usr/lib64/ld-linux-x86-64.so.2", f"-Wl,--disable-new-dtags,-rpath={libraries}"]
+        # LLVM looks for what it needs itself in folders of its own, and takes what is loaded already.
+        names = subprocess.run(["readelf", "-d", f"{libraries}/libLLVM.so.22.1"], capture_output=True, text=True, check=True)
+        needed = [name for name in re.findall(r"\(NEEDED\).*\[(.*)\]", names.stdout) if Path(libraries, name).exists()]
+        links += ["-Wl,--no-as-needed", *(f"-l:{name}" for name in needed if not name.startswith(("libc.", "ld-")))]
+    return links
 
 
 def _build(name: str, sources: list[Path], command: list[str], joined: bool = False) -> Path:
@@ -75,23 +99,34 @@ def _bundler() -> Path:
 
 
 @functools.cache
-def hip7(name: str, targets: tuple[str, ...] = ("gfx90a",)) -> Path:
+def hip7(name: str, targets: tuple[str, ...] = ("gfx90a",), alone: bool = False, level: str = "O3") -> Path:
     """tests/hip/NAME.hip, compiled by clang 22 with ROCm 7's headers and linked with its HIP."""
     root = need_rocm7()
     source = SOURCES / f"{name}.hip"
     device_libraries = next(root.glob("usr/lib/llvm-*/lib/clang/*/amdgcn/bitcode"))
-    flags = ["-x", "hip", "-std=c++17", "-O3", "-g", "-w", "-D__HIP_PLATFORM_AMD__", "--no-offload-new-driver", "--hip-link"]
+    flags = [
+        "-x",
+        "hip",
+        "-std=c++17",
+        f"-{level}",
+        "-g",
+        "-w",
+        "-D__HIP_PLATFORM_AMD__",
+        "--no-offload-new-driver",
+        "--hip-link",
+    ]
     architectures = [f"--offload-arch={target}" for target in targets]
     places = [f"--rocm-device-lib-path={device_libraries}", "-isystem", f"{root}/usr/include"]
-    # What HIP itself needs comes from a C library that is newer than this system's.
-    links = [f"-L{root}/usr/lib/x86_64-linux-gnu", "-lamdhip64", "-lhiprtc", "-Wl,--allow-shlib-undefined"]
+    links = [*_links7(root, alone), "-lamdhip64", "-lhiprtc"]
     command = ["clang++-22", *flags, *architectures, *places, str(source), *links]
-    return _build(f"{name}-rocm7", [source, SOURCES / "check.h"], command)
+    return _build(f"{name}-{level}-rocm7", [source, SOURCES / "check.h"], command)
 
 
 @functools.cache
 def hip(name: str, level: str = "O3", targets: tuple[str, ...] = ("gfx90a",), libraries: tuple[str, ...] = ()) -> Path:
-    """tests/hip/NAME.hip, compiled by hipcc."""
+    """tests/hip/NAME.hip, compiled by hipcc; for ROCm 7 by clang 22."""
+    if RUNTIME == "7":
+        return hip7(name, targets, True, level)
     source = SOURCES / f"{name}.hip"
     architectures = [f"--offload-arch={target}" for target in targets]
     command = ["hipcc", "-std=c++17", f"-{level}", "-g", "-w", *architectures, str(source), *libraries]
@@ -102,15 +137,22 @@ def hip(name: str, level: str = "O3", targets: tuple[str, ...] = ("gfx90a",), li
 def host(name: str) -> Path:
     """tests/hip/NAME.c, compiled for the host."""
     source = SOURCES / f"{name}.c"
-    return _build(name, [source, SOURCES / "hsa_launch.h"], ["cc", "-O1", "-Wall", str(source), "-lhsa-runtime64"])
+    sources, links = [source, SOURCES / "hsa_launch.h"], ["-lhsa-runtime64"]
+    if RUNTIME == "7":
+        root = need_rocm7()
+        links = ["-isystem", f"{root}/usr/include", *_links7(root, True), *links]
+    library = f'-DHIP_LIBRARY="libamdhip64.so.{RUNTIME}"'
+    return _build(f"{name}-{RUNTIME}", sources, ["cc", "-O1", "-Wall", library, str(source), *links])
 
 
 @functools.cache
 def hsa_tool(name: str) -> Path:
     """tests/hip/NAME.cpp, as a library for ``HSA_TOOLS_LIB``."""
     source = SOURCES / f"{name}.cpp"
-    command = ["clang++-22", "-shared", "-fPIC", "-O1", "-w", "-isystem", "/usr/include/hsa", str(source)]
-    return _build(f"{name}.so", [source], command)
+    root = f"{need_rocm7()}/usr/include" if RUNTIME == "7" else None
+    places = ["-isystem", "/usr/include/hsa"] if root is None else ["-isystem", root, "-isystem", f"{root}/hsa"]
+    command = ["clang++-22", "-shared", "-fPIC", "-O1", "-w", *places, str(source)]
+    return _build(f"{name}-{RUNTIME}.so", [source], command)
 
 
 @functools.cache
@@ -134,6 +176,8 @@ def tool_module(name: str, target: str = "gfx90a", compression: int = 0) -> Path
 @functools.cache
 def library_program(name: str) -> Path:
     """tests/hip/NAME.cpp, which uses the library of that name."""
+    if RUNTIME == "7":
+        pytest.skip(f"{name} of Debian 12 is linked with ROCm 5.2.3")
     source = SOURCES / f"{name}.cpp"
     flags = ["-D__HIP_PLATFORM_AMD__", "-O1", "-w", f"-l{name}", "-lamdhip64"]
     return _build(name, [source, SOURCES / "files.h"], ["clang++-22", str(source), *flags])
@@ -157,6 +201,12 @@ def mock(
     command = [sys.executable, "-m", "luthier", "trace", "--mock", target, *options, "--", *map(str, app)]
     environment = {**ENVIRONMENT, **variables}
     return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, cwd=folder)
+
+
+def said(text: str) -> str:
+    """What a program and Luthier have said on standard error, without what ROCm 7's runtime says by itself."""
+    runtimes = re.compile(r"(Load|Unload) .*libdtif|Load all DTIF|Dtif\w+ OK|Warning: Resource leak detected")
+    return "".join(line for line in text.splitlines(keepends=True) if not runtimes.match(line))
 
 
 def passes(*app, **how) -> str:

@@ -153,6 +153,7 @@ impl Runtime {
         // SAFETY: as long as the runtime says, and a byte.
         check(unsafe { info(object, hsa::loaded::URI, uri.as_mut_ptr().cast()) }, "the URI of a code object")?;
         let uri = CStr::from_bytes_until_nul(&uri).map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let uri = crate::session::of_program(uri);
         Ok(Loaded {
             base: number(hsa::loaded::BASE)?,
             size: number(hsa::loaded::SIZE)?,

@@ -163,7 +163,7 @@ impl Session {
         let mut link = Link::open(path)?;
         let (ledger, counts) = Shared::new((SLOTS + 1) * COUNTERS * 8)?;
         let (wishes, words) = Shared::new(calls::COUNT * 4)?;
-        let program = std::fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned());
+        let program = program();
         let program = program.unwrap_or_default();
         // SAFETY: has no conditions.
         let parent = unsafe { libc::getppid() }.cast_unsigned();
@@ -415,4 +415,29 @@ fn set_variable(name: &str, value: &str) -> Result<(), String> {
 fn thread() -> u64 {
     // SAFETY: has no conditions.
     u64::from(unsafe { libc::gettid() }.cast_unsigned())
+}
+
+/// The program that a dynamic loader was told to run (`ld.so PROGRAM`), if one was; `luthier trace --rocm` says which.
+const LOADED_PROGRAM: &str = "LUTHIER_LOADED_PROGRAM";
+
+fn executable() -> Option<String> {
+    std::fs::read_link("/proc/self/exe").ok().map(|path| path.to_string_lossy().into_owned())
+}
+
+/// The process's program.
+fn program() -> Option<String> {
+    let found = executable();
+    let is_loader =
+        found.as_deref().and_then(|path| path.rsplit('/').next()).is_some_and(|n| n.starts_with("ld-linux"));
+    std::env::var(LOADED_PROGRAM).ok().filter(|_| is_loader).or(found)
+}
+
+/// The URI of a code object in the program itself, which the runtime takes the loader for, if one runs it.
+pub fn of_program(uri: String) -> String {
+    match (executable(), program()) {
+        (Some(loader), Some(program)) if loader != program => {
+            uri.replacen(&format!("file://{loader}"), &format!("file://{program}"), 1)
+        }
+        _ => uri,
+    }
 }

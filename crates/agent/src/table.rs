@@ -8,8 +8,9 @@ use std::ptr::NonNull;
 use crate::calls::Function;
 use crate::functions;
 
-/// The version of the whole table, and of each table in it, that the agent knows.
-const MAJOR: u32 = 1;
+/// The newest versions that the agent knows: of the whole table, ROCm 6.1's to 7.2's, and of each table in it.
+const MAJOR: u32 = 3;
+const PART_MAJOR: u32 = 2;
 /// Bytes of a version, which every table begins with.
 const HEADER: usize = 16;
 const ENTRY: usize = 8;
@@ -32,6 +33,20 @@ impl Part {
             Part::Image => &functions::IMAGE,
         }
     }
+    /// How many functions of later versions stand before one, in a table of so many entries. Three times ROCm has put new
+    /// ones between the others of AMD's table, under the same major version; all that came later is at the end.
+    fn inserted(self, index: usize, entries: usize) -> usize {
+        // What stands behind the new ones in 5.2.3's order, how many there are, and entries of the first table with them.
+        const INSERTED: [(usize, usize, usize); 3] = [(47, 3, 51), (16, 1, 52), (16, 1, 53)];
+        if self != Part::AmdExt {
+            return 0;
+        }
+        INSERTED
+            .iter()
+            .filter(|(first, _, since)| index >= *first && entries >= *since)
+            .map(|(_, count, _)| count)
+            .sum()
+    }
     /// Of the pointer to the table in the root.
     fn offset(self) -> usize {
         match self {
@@ -46,7 +61,7 @@ impl Part {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TableError {
     Missing { what: &'static str },
-    Major { what: &'static str, major: u32 },
+    Major { what: &'static str, major: u32, known: u32 },
     Function { name: String },
 }
 
@@ -54,8 +69,8 @@ impl std::fmt::Display for TableError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             TableError::Missing { what } => write!(f, "the runtime's API table has no {what}"),
-            TableError::Major { what, major } => {
-                write!(f, "the runtime's {what} has major version {major}, and this agent knows {MAJOR}")
+            TableError::Major { what, major, known } => {
+                write!(f, "the runtime's {what} has major version {major}, and this agent knows 1 to {known}")
             }
             TableError::Function { name } => write!(f, "the runtime has no {name}"),
         }
@@ -83,8 +98,8 @@ impl Table {
         let root = NonNull::new(root).ok_or(TableError::Missing { what: "contents" })?;
         let table = Table { root };
         let (major, size) = table.version(root);
-        if major != MAJOR {
-            return Err(TableError::Major { what: "API table", major });
+        if !(1..=MAJOR).contains(&major) {
+            return Err(TableError::Major { what: "API table", major, known: MAJOR });
         }
         for (part, what) in [(Part::Core, "core table"), (Part::AmdExt, "table of AMD's extensions")] {
             if part.offset() + ENTRY > size {
@@ -92,8 +107,8 @@ impl Table {
             }
             let found = table.part(part).ok_or(TableError::Missing { what })?;
             let (major, size) = table.version(found);
-            if major != MAJOR {
-                return Err(TableError::Major { what, major });
+            if !(1..=PART_MAJOR).contains(&major) {
+                return Err(TableError::Major { what, major, known: PART_MAJOR });
             }
             if size < HEADER {
                 return Err(TableError::Missing { what });
@@ -121,9 +136,11 @@ impl Table {
     fn entry(&self, part: Part, name: &str) -> Result<NonNull<usize>, TableError> {
         let missing = || TableError::Function { name: name.to_owned() };
         let index = part.functions().iter().position(|f| f.name == name).ok_or_else(missing)?;
-        let table = self.part(part).filter(|t| self.version(*t).0 == MAJOR).ok_or_else(missing)?;
-        let at = HEADER + ENTRY * index;
-        if at + ENTRY > self.version(table).1 {
+        let known = |table: &NonNull<u8>| (1..=PART_MAJOR).contains(&self.version(*table).0);
+        let table = self.part(part).filter(known).ok_or_else(missing)?;
+        let size = self.version(table).1;
+        let at = HEADER + ENTRY * (index + part.inserted(index, size.saturating_sub(HEADER) / ENTRY));
+        if at + ENTRY > size {
             return Err(missing());
         }
         // SAFETY: within the table.
@@ -186,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_longer_table_keeps_what_is_new_in_it() {
-        let mut made = Made::new(1, functions::CORE.len() + 40, functions::AMD.len() + 7);
+        let mut made = Made::new(1, functions::CORE.len() + 40, functions::AMD.len());
         let table = made.table().unwrap();
         for (part, all) in [(Part::Core, &functions::CORE[..]), (Part::AmdExt, &functions::AMD[..])] {
             for (i, name) in all.iter().map(|f| f.name).enumerate() {
@@ -208,13 +225,34 @@ mod tests {
         assert!(table.replace(Part::AmdExt, functions::AMD[3].name, 7).is_err());
     }
 
+    /// Places from 0, as hsa_api_trace.h of these versions has them.
+    #[test]
+    fn functions_are_found_where_each_version_of_the_header_has_them() {
+        let places = |major: u32, entries: usize| {
+            let mut made = Made::new(major, 125, entries);
+            made.root[0] = version(if major == 1 { 1 } else { 3 }, 48)[0];
+            let table = made.table().unwrap();
+            let place = |name| table.get(Part::AmdExt, name).map(|at| at - 0x1000).unwrap();
+            ["hsa_amd_memory_async_copy", "hsa_amd_agent_memory_pool_get_info", "hsa_amd_queue_cu_get_mask"].map(place)
+        };
+        assert_eq!(places(1, 48), [15, 16, 47]);
+        assert_eq!(places(1, 51), [15, 16, 50]);
+        assert_eq!(places(1, 52), [15, 17, 51]);
+        assert_eq!(places(1, 53), [15, 18, 52]);
+        assert_eq!(places(2, 68), [15, 18, 52]);
+        assert_eq!(places(2, 75), [15, 18, 52]);
+    }
+
     #[test]
     fn another_major_version_is_refused_by_its_number() {
-        let refused = Made::new(2, 200, 80).table().err().map(|e| e.to_string());
-        assert_eq!(refused.as_deref(), Some("the runtime's core table has major version 2, and this agent knows 1"));
+        let refused = Made::new(3, 200, 80).table().err().map(|e| e.to_string());
+        assert_eq!(
+            refused.as_deref(),
+            Some("the runtime's core table has major version 3, and this agent knows 1 to 2")
+        );
         let mut made = Made::new(1, 200, 80);
-        made.root[0] = version(3, 48)[0];
-        assert_eq!(made.table().err(), Some(TableError::Major { what: "API table", major: 3 }));
+        made.root[0] = version(4, 48)[0];
+        assert_eq!(made.table().err(), Some(TableError::Major { what: "API table", major: 4, known: 3 }));
         let mut made = Made::new(1, 200, 80);
         made.root[0] = version(1, 24)[0];
         assert_eq!(made.table().err(), Some(TableError::Missing { what: "table of AMD's extensions" }));

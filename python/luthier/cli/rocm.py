@@ -131,7 +131,10 @@ def _linked(program: str, environment: Mapping[str, str]) -> Path | str | None:
         return None
     # As ldd asks; its `--list` stops at what is missing.
     asking = {**environment, "LD_TRACE_LOADED_OBJECTS": "1"}
-    listed = subprocess.run([_SYSTEM_LOADER, program], capture_output=True, text=True, env=asking, check=False)
+    try:
+        listed = subprocess.run([_SYSTEM_LOADER, program], capture_output=True, text=True, env=asking, check=False)
+    except OSError:
+        return None  # no loader, or no files left: what comes next says so
     found: dict[str, str] = {}
     for line in listed.stdout.splitlines():
         name, arrow, place = line.strip().partition(" => ")
