@@ -7,6 +7,7 @@ needs is imported when it runs, so that starting is quick.
 from __future__ import annotations
 
 import argparse
+import difflib
 import io
 import os
 import sys
@@ -23,14 +24,47 @@ _STRICT_KINDS = "--strict-kinds"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Says what is wrong in one line, and what may have been meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            names = [str(choice) for choice in action.choices]
+            what = action.metavar or action.dest
+            raise _Usage(f"{what} {value}: invalid choice{_meant(str(value), names)} (see {self.prog} --help)")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As of argparse, but that the parser of a command says itself what it does not know."""
+        self._words = list(args or ())
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self._refuse(unknown)
+        return known, unknown
+
+    def _refuse(self, unknown: Sequence[str]) -> NoReturn:
+        meant = _meant(unknown[0].partition("=")[0], self._options())
+        raise _Usage(f"unrecognized arguments: {' '.join(unknown)}{meant} (see {self.prog} --help)")
+
+    def _options(self) -> list[str]:
+        return [name for action in self._actions for name in action.option_strings]
 
     def error(self, message: str) -> NoReturn:
+        # An argument that is missing may be there under a name that is not quite right.
+        unknown = [word for word in self._words if word.startswith("--") and word.partition("=")[0] not in self._options()]
+        if "required" in message and unknown and unknown[0] != "--":
+            self._refuse(unknown)
         raise _Usage(f"{message} (see {self.prog} --help)")
 
 
 class _Usage(Exception):
     pass
+
+
+def _meant(word: str, names: Sequence[str]) -> str:
+    """``: did you mean NAME?``, or all names where none is near."""
+    close = difflib.get_close_matches(word, names, 1, 0.6)
+    if close:
+        return f": did you mean {close[0]}?"
+    return "" if word.startswith("-") or not names else f": choose from {', '.join(names)}"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -130,6 +164,27 @@ def build_parser() -> argparse.ArgumentParser:
         "--coverage", metavar="TARGET", nargs="?", const="", help="the operations that it refuses, of a processor or of all"
     )
 
+    doctor = commands.add_parser(
+        "doctor",
+        help="Show what is installed, what each part is for, and what would bring the rest.",
+        description="Show what is installed, what each part is for, and what would bring the rest.",
+    )
+    doctor.add_argument("--json", action="store_true", help="as JSON")
+
+    examples = commands.add_parser(
+        "examples", help="Copy the examples into a folder.", description="Copy the examples into a folder."
+    )
+    examples.add_argument(
+        "folder", metavar="FOLDER", nargs="?", default="luthier-examples", help="a new folder (luthier-examples)"
+    )
+
+    completion = commands.add_parser(
+        "completion",
+        help="Print what a shell sources to complete commands and options.",
+        description='Print what a shell sources to complete commands and options: eval "$(luthier completion bash)"',
+    )
+    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish", "tcsh"), help="bash, zsh, fish or tcsh")
+
     trace = commands.add_parser(
         "trace",
         help="Run a HIP or HSA program, unchanged, on mock GPUs.",
@@ -181,7 +236,7 @@ def build_parser() -> argparse.ArgumentParser:
     trace.add_argument("--watchdog", metavar="N", help="give a kernel up when one workgroup has run N instructions")
     trace.add_argument("--kfd", action="store_true", help="the program looks for the kernel's driver itself, as rocminfo does")
     trace.add_argument("--log", action="store_true", help="say what is asked of the driver, and each packet")
-    trace.set_defaults(app=[])
+    trace.add_argument("app", metavar="APP ARGS", nargs=argparse.REMAINDER, help="the program and its arguments")
 
     check = commands.add_parser(
         "check",
@@ -199,8 +254,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="what --format json=FILE of an earlier run wrote is judged too (repeatable)",
     )  # fmt: skip
     finding_options.add(check)
+    check.add_argument("app", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
     check.set_defaults(
-        app=[],
         card=None,
         kfd=False,
         memory=None,
@@ -245,13 +300,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")
         words = sys.argv[1:] if argv is None else list(argv)
         prefix = "--strict="
-        # What comes behind `--` is another program's.
+        if not words:
+            build_parser().print_help()
+            return 0
+        # What comes behind `--` is another program's; so is what comes behind the first word that is no option.
         own = words.index("--") if words[:1] in (["trace"], ["check"], ["capture"]) and "--" in words else len(words)
         args = build_parser().parse_args(
             [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:own]]
         )
         if args.command in ("trace", "check", "capture"):
-            args.app = words[own + 1 :]
+            args.app = [*args.app, *words[own if args.app else own + 1 :]]
         _check_names(args)
         raise_on_termination()
         with warnings.catch_warnings():
