@@ -28,7 +28,15 @@ DRIVER_SOURCES := $(shell find crates/driver crates/abi crates/emulator crates/i
 
 AGENT_SOURCES := $(shell find crates/agent crates/abi -type f) Cargo.toml Cargo.lock tools/agent-library
 
-setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
+# Wheels have the examples inside the package, where `luthier examples` finds them.
+EXAMPLES := python/luthier/examples
+
+setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so $(EXAMPLES)/.stamp
+
+$(EXAMPLES)/.stamp: $(shell find examples -type f)
+	rm -rf $(EXAMPLES)
+	cp -r examples $(EXAMPLES)
+	touch $@
 
 setup-rocm: setup
 	@tools/rocm-packages
@@ -96,4 +104,4 @@ lint: setup
 	$(BIN)/basedpyright
 
 clean:
-	rm -rf target .venv dist .pytest_cache python/luthier/*.so $(DRIVER)
+	rm -rf target .venv dist .pytest_cache python/luthier/*.so $(DRIVER) $(EXAMPLES)

@@ -52,6 +52,9 @@ def test_contents(wheel, tmp_path):
         "luthier/tools/instr_count.py",
         "luthier/driver/libhsakmt.so.1",
         "luthier/driver/libluthier-agent.so",
+        "luthier/examples/nan_checker.py",
+        "luthier/examples/ci/CMakeLists.txt",
+        "luthier/verdict/findings.schema.json",
     ):
         assert needed in names
     assert any(n.endswith("LICENSE") for n in names)

@@ -144,4 +144,4 @@ def test_tools(vecadd, tmp_path):
 def test_usage():
     assert "--kernel" in fails("run", "x")
     assert "invalid choice" in fails("fly")
-    assert "COMMAND" in fails()
+    assert "choose from" in fails("")

@@ -73,7 +73,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     parser = _Parser(prog="luthier", description="Instrument AMD GPU code, and run it with no GPU.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"luthier {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=_Parser, help="luthier COMMAND --help has its options"
+    )
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
@@ -163,6 +165,37 @@ def build_parser() -> argparse.ArgumentParser:
     device.add_argument(
         "--coverage", metavar="TARGET", nargs="?", const="", help="the operations that it refuses, of a processor or of all"
     )
+
+    batch = commands.add_parser(
+        "batch",
+        help="Count, lift, instrument, check or run all code objects of folders, wheels and archives.",
+        description="Count, lift, instrument, check or run all code objects of folders, wheels and archives, on all cores or a "
+        "cluster. A run that was stopped is completed by the same command.",
+        allow_abbrev=False,
+    )
+    batch.add_argument("action", metavar="ACTION", choices=("count", "lift", "instrument", "check", "run"), help="what to do")
+    batch.add_argument("paths", metavar="PATH", nargs="+", help="files, folders, wheels, zip and tar archives")
+    batch.add_argument("--out", metavar="DIR", required=True, help="Parquet data sets go there: objects and kernels")
+    batch.add_argument(
+        "--tool", metavar="TOOL", action="append", default=[], help="as for luthier run; check takes instr_count without one"
+    )
+    batch.add_argument("--target", metavar="PATTERN", help="only code for processors of this pattern (gfx90a, gfx11*)")
+    batch.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name, mangled or not, is of this pattern")
+    batch.add_argument("--write", action="store_true", help="keep instrumented code objects, in DIR/instrumented")
+    batch.add_argument(
+        "--launches", metavar="FILE.py", help="of run: its function launch(kernel) gives a launch's keywords, or None"
+    )
+    batch.add_argument("--workers", metavar="N", help="processes (one for each core)")
+    batch.add_argument("--scheduler", metavar="ADDRESS", help="do it on a Dask cluster (tcp://host:8786)")
+    batch.add_argument("--timeout", metavar="SECONDS", default="300", help="give a code object up after so long (300)")
+    batch.add_argument("--memory", metavar="MEGABYTES", help="the most memory of a process")
+    batch.add_argument(
+        "--retries", metavar="N", default="1", help="how often a code object is tried again whose process was lost (1)"
+    )
+    batch.add_argument("--limit", metavar="N", help="only the first N code objects")
+    batch.add_argument("--sample", metavar="N[:SEED]", help="only N code objects, chosen by the seed")
+    batch.add_argument("--part", metavar="N", default="500", help="write results down for every N code objects (500)")
+    batch.add_argument("--redo-errors", action="store_true", help="do code objects again whose rows are errors")
 
     doctor = commands.add_parser(
         "doctor",
@@ -283,7 +316,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     placing(instrument)
     instrument.add_argument("--json", metavar="FILE", help="write what was done as JSON")
-    instrument.add_argument("-o", "--output", metavar="OUT", required=True)
+    instrument.add_argument("-o", "--output", metavar="OUT", required=True, help="where it goes")
 
     case_parsers.add(commands, _STRICT_KINDS)
     return parser
