@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .instrumenting.planning import instrument
     from .instrumenting.tool import Tool
     from .instrumenting.values import Counter, DeviceArray
+    from .judging import judge
     from .lang import *  # noqa: F403
     from .objects.code_object import CodeObject
     from .objects.kernel import Kernel
@@ -105,6 +106,7 @@ _HOME = {
     "InstrumentedFile": "instrumenting.container",
     "Kernel": "objects.kernel",
     "KernelDescriptor": "_core",
+    "judge": "judging",
     "Launch": "device.launching",
     "LaunchKeywords": "device.launching",
     "Linked": "device.linked",
@@ -175,7 +177,7 @@ __all__ = [
     "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
     "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "finding_kinds",
-    "capture", "flag_bits", "instrument", "instrument_file", "trace", "__version__",
+    "capture", "flag_bits", "instrument", "instrument_file", "judge", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:
     from . import lang

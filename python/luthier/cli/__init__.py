@@ -197,6 +197,18 @@ def build_parser() -> argparse.ArgumentParser:
     batch.add_argument("--part", metavar="N", default="500", help="write results down for every N code objects (500)")
     batch.add_argument("--redo-errors", action="store_true", help="do code objects again whose rows are errors")
 
+    judge = commands.add_parser(
+        "judge",
+        help="Judge a kernel against a reference in NumPy or torch.",
+        description="Judge a kernel against a reference in NumPy or torch, over sizes, types, targets and schedules.",
+        allow_abbrev=False,
+    )
+    judge.add_argument("file", metavar="FILE.py", help="defines kernel, reference and case (docs/judge.md)")
+    judge.add_argument(
+        "--target", metavar="T", dest="targets", action="append", default=[], help="instead of the file's (repeatable)"
+    )
+    judge.add_argument("--json", metavar="FILE", help="write the judgement as JSON (- for standard output)")
+
     doctor = commands.add_parser(
         "doctor",
         help="Show what is installed, what each part is for, and what would bring the rest.",

@@ -5,10 +5,12 @@ Each processor has one, with a number of its own, by which Triton keeps apart wh
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import itertools
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,6 +146,8 @@ class Gpu:
         result = self.loaded(function).run_packed(told, kernarg, places)
         self.instructions += result.app_instructions
         _last = result
+        for heard in _heard:
+            heard.extend(result.findings)
         if result.findings and self.findings != "keep":
             self._report(result)
         return result
@@ -158,6 +162,8 @@ class Gpu:
             warnings.warn(str(judged.finding), FindingWarning, stacklevel=callers_level("triton"))
 
 
+#: Lists that get the findings of all launches.
+_heard: list[list[Any]] = []
 _gpus: dict[str, Gpu] = {}
 #: The numbers of kernels, of all GPUs.
 _handles = itertools.count(1)
@@ -210,6 +216,16 @@ def current() -> Gpu:
     if _current is None:
         raise ArgumentError("no mock device is installed for Triton: luthier.triton.install('gfx942')")
     return _current
+
+
+@contextlib.contextmanager
+def heard(findings: list[Any]) -> Iterator[None]:
+    """Meanwhile the list gets the findings of all launches, whatever else becomes of them."""
+    _heard.append(findings)
+    try:
+        yield
+    finally:
+        _heard.remove(findings)
 
 
 def last_result() -> RunResult | None:

@@ -1,0 +1,10 @@
+"""Judging a kernel that somebody else wrote, a person or a program, against a reference in NumPy or torch: :func:`judge`."""
+
+from __future__ import annotations
+
+from .cases import Case, Code
+from .compare import Tolerance
+from .outcome import Judgement, Row
+from .questions import judge
+
+__all__ = ["Case", "Code", "Judgement", "Row", "Tolerance", "judge"]
