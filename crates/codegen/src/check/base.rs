@@ -25,13 +25,14 @@ enum Value {
     Unknown,
 }
 
-/// All that is wrong with it.
-pub fn scratch_base(env: &Env, kernel: &Kernel, insts: &[Inst]) -> Vec<Violation> {
+/// All that is wrong with it. `address` is the kernel's entry; what is in the registers `entry` is looked at behind it.
+pub fn scratch_base(env: &Env, address: u64, insts: &[Inst], entry: &[RegRange]) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut wrong = |kind| found.push(Violation { address: kernel.entry, kind });
+    let mut wrong = |kind| found.push(Violation { address, kind });
     let gfx9 = env.machine.mode.target().generation().is_gfx9_family();
     let base = if gfx9 { [Reg::FLAT_SCRATCH_LO, Reg::FLAT_SCRATCH_HI] } else { base_registers() };
-    let nobodys = unneeded(env, kernel);
+    let mut nobodys = unneeded(env, address);
+    entry.iter().flat_map(|range| range.units()).for_each(|reg| nobodys.remove(reg));
     let may_change = |reg: Reg| base.contains(&reg) || reg == Reg::SCC || nobodys.contains(reg);
     let mut values: HashMap<Reg, Value> = HashMap::new();
     for inst in insts {
@@ -50,22 +51,34 @@ pub fn scratch_base(env: &Env, kernel: &Kernel, insts: &[Inst]) -> Vec<Violation
         values.extend(results.into_iter().flatten());
     }
     let get = |reg: Reg| values.get(&reg).copied().unwrap_or(Value::Own(reg));
-    let wanted = wanted(&kernel.descriptor);
-    if wanted != Some([get(base[0]), get(base[1])]) {
-        wrong(Wrong::ScratchBase { kernel: kernel.name.clone() });
+    // A kernel whose arguments are preloaded has another entry, which begins with the same registers.
+    let same = |k: &&Kernel| k.entry == address || k.entry.checked_add(PRELOAD_ENTRY) == Some(address);
+    let kernels = env.kernels.iter().copied().filter(|k| same(&k));
+    let mut some = false;
+    for kernel in kernels {
+        some = true;
+        if wanted(&kernel.descriptor) != Some([get(base[0]), get(base[1])]) {
+            wrong(Wrong::ScratchBase { kernel: kernel.name.clone() });
+        }
+    }
+    if !some {
+        wrong(Wrong::ScratchBase { kernel: format!("the kernel at {address:#x}") });
     }
     found
 }
 
 /// SGPRs that neither the kernel nor a hook looks at before something is written into them.
-fn unneeded(env: &Env, kernel: &Kernel) -> RegSet {
-    let Some(first) = env.program.instr_at(kernel.entry) else { return RegSet::EMPTY };
+fn unneeded(env: &Env, address: u64) -> RegSet {
+    let Some(first) = env.program.instr_at(address) else { return RegSet::EMPTY };
     let mut all: RegSet = (0..NUMBERED).map(Reg::sgpr).collect();
     let liveness = Liveness::of(env.program, env.program.func_of(first));
     all.subtract(&liveness.live_in(env.program.block_of(first)));
     all.subtract(env.looked.registers(env.program, env.plan));
     all
 }
+
+/// From a kernel's entry to the one where its arguments are preloaded.
+const PRELOAD_ENTRY: u64 = 256;
 
 /// VCC and the like have the next numbers.
 const NUMBERED: u16 = 106;

@@ -1,123 +1,164 @@
-//! Where a wave begins, counters are zero and all else is as the hardware set it up. Where it ends, each counter is added
-//! to its variable once, by one lane.
+//! Where a wave begins, what it carries gets its initial values and all else is as the hardware set it up. Where it ends,
+//! each slot that is added to memory is so once, by one lane.
 
-use luthier_isa::{Field, Inst, Op, Operand, Reg, RegRange, RegSet, VgprMsb};
-use luthier_lifter::{InFlight, Live};
+use luthier_isa::{Field, Inst, Op, Operand, Reg, RegRange, VgprMsb};
 
-use super::state::Mask;
+use super::base::scratch_base;
+use super::mode::ModeBits;
+use super::state::{Both, Mask, State};
+use super::step;
 use super::value::{AddressPart, Value};
-use super::{Checker, Question, Violation, Wrong};
+use super::{Checker, Question, Violation, Wrong, carried};
+use crate::RelocTarget;
 use crate::layout::chunk::Place;
-use crate::machine::registers::Counts;
-use crate::plan::End;
-use crate::splice::{Env, Site, SlotHome};
+use crate::plan::{Arg, End, EntryValue, Init};
+use crate::splice::slots::{Ending, SlotHome};
+use crate::splice::{Env, HookId};
+use crate::template::prepared::Prepared;
 
-/// All that is wrong with what a kernel runs before anything else. `address` is the kernel's, `highest` the registers
-/// that it is to be given.
-pub fn preamble(env: &Env, address: u64, insts: &[Inst], highest: Counts) -> Vec<Violation> {
-    let everything: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
-    let live = Live { active: everything, inactive: everything };
-    let (loads, nothing) = (InFlight::default(), RegSet::EMPTY);
-    let site = site(address, &live, &loads, &nothing, VgprMsb::ZERO);
-    let nop = Inst::new(env.machine.ops.s_nop);
-    let question = question(env, &site, &nop, insts, highest);
-    let mut checker = Checker::new(&question);
-    for home in env.slots.iter().flatten() {
-        match *home {
-            SlotHome::Pair(low) => {
-                RegRange::new(low, 2).units().for_each(|reg| checker.promised.set(reg, Value::Number(0)));
+/// All that is wrong with what a kernel's waves begin with. `finds` is code in front of it that finds the wave's scratch.
+pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
+    let (env, address) = (question.env, question.site.address);
+    let mut checker = Checker::new(question);
+    let start = checker.own_scratch();
+    let mut entry: Vec<RegRange> = Vec::new();
+    for (index, home) in env.slots.used() {
+        let Some(slot) = env.plan.slots.get(index) else { continue };
+        // The n-th unit.
+        let value = |n: u16| match slot.init {
+            Init::Zero => Value::Number(0),
+            Init::Entry(EntryValue::Registers(range)) => Value::Own(range.first.offset(n)),
+        };
+        if let Init::Entry(EntryValue::Registers(range)) = slot.init {
+            entry.push(range);
+        }
+        match home {
+            SlotHome::Registers(range) => {
+                for (n, reg) in range.units().enumerate() {
+                    checker.promised.set_both(reg, Both::same(value(n as u16)));
+                }
             }
-            SlotHome::Lanes(vgpr, lane) => {
-                [lane, lane + 1].iter().for_each(|lane| checker.promised.set_lane(vgpr, *lane, Value::Number(0)));
+            SlotHome::Lanes { cell, lane, count } => {
+                (0..count).for_each(|n| checker.promised.set_lane(cell, lane + n, value(n.into())));
+            }
+            SlotHome::Scratch { offset, count } => {
+                for n in 0..count {
+                    let at = start + offset + 4 * u32::from(n);
+                    checker.promised.set_scratch(at, Both::same(value(n.into())));
+                }
             }
         }
     }
     checker.run();
-    checker.finish()
-}
-
-/// What is to be proven of the code before a wave's end.
-pub struct Flushed<'a> {
-    pub env: &'a Env<'a>,
-    /// Of the application's instruction that ends the wave, its upper bits of VGPR numbers, and what is in flight there.
-    pub address: u64,
-    pub msb: VgprMsb,
-    pub loads: &'a InFlight,
-    pub insts: &'a [Inst],
-    /// Each `s_getpc_b64` of them, and the place that the sum with its next two literals comes to.
-    pub places: &'a [(usize, Place)],
-    pub highest: Counts,
-}
-
-/// All that is wrong there.
-pub fn flush(flushed: &Flushed) -> Vec<Violation> {
-    let env = flushed.env;
-    let Some(first) = flushed.insts.first() else { return missing(env, flushed.address, &[]) };
-    let nothing = RegSet::EMPTY;
-    let site = site(flushed.address, &Live::NONE, flushed.loads, &nothing, flushed.msb);
-    let question = question(env, &site, first, flushed.insts, flushed.highest);
-    let mut checker = Checker::new(&question);
-    let mut added = Vec::new();
-    for (at, inst) in flushed.insts.iter().enumerate() {
-        let place = flushed.places.iter().find(|(getpc, _)| *getpc == at).map(|(_, place)| *place);
-        if checker.sum(at, inst, place, flushed.places) {
-            checker.touch(inst);
-        } else if inst.info().op() == Op::GlobalAtomicAddX2 {
-            checker.touch(inst);
-            match checker.added(inst) {
-                Some(counter) => added.push(counter),
-                None => checker.wrong(Wrong::NotAFlush { inst: Box::new(*inst) }),
-            }
-        } else {
-            checker.last_step(inst);
-        }
-    }
-    let mut violations = checker.violations;
-    violations.extend(missing(env, flushed.address, &added));
+    let mut violations = checker.finish();
+    violations.extend(finds.into_iter().flat_map(|insts| scratch_base(env, address, insts, &entry)));
     violations
 }
 
-fn site<'a>(address: u64, live: &'a Live, loads: &'a InFlight, nothing: &'a RegSet, msb: VgprMsb) -> Site<'a> {
-    Site { address, live, loads, busy: nothing, kept: nothing, indexed: false, msb }
+/// All that is wrong where a wave ends.
+pub fn ending(question: &Question) -> Vec<Violation> {
+    let (env, address) = (question.env, question.site.address);
+    let mut violations = super::splice(question);
+    let mut wrong = |kind| violations.push(Violation { address, kind });
+    let placed = |n: usize| question.spans.iter().filter(|s| s.hook == HookId::Ending(n as u32)).count();
+    for (slot, _) in env.slots.used() {
+        if env.plan.slots.get(slot).is_none_or(|slot| slot.end == End::Nothing) {
+            continue;
+        }
+        let given = |ending: &Ending| ending.args.iter().filter(|arg| **arg == Arg::Slot(slot)).count();
+        let times = env.slots.endings.iter().enumerate().map(|(n, ending)| placed(n) * given(ending)).sum();
+        if times != 1 {
+            wrong(Wrong::Ended { slot, times });
+        }
+    }
+    for ending in &env.slots.endings {
+        adds(env, &ending.prepared, &ending.args).into_iter().for_each(&mut wrong);
+    }
+    violations
 }
 
-fn question<'a>(
+/// Whether a hook adds each of its arguments, slots of the wave, to the memory that the plan says, from one lane, and does
+/// nothing else that it would have to tell of.
+pub fn adds(env: &Env, hook: &Prepared, args: &[Arg]) -> Vec<Wrong> {
+    let upper = (env.machine.mode.target().vgprs() > 256).then_some(VgprMsb::ZERO);
+    let state = State::at_start(env.machine.mode, ModeBits::at_start(false, upper), carried(env));
+    let mut run = Run { env, hook, state, found: Vec::new(), added: vec![0; args.len()] };
+    for at in 0..hook.insts.len() {
+        run.step(at, args);
+    }
+    let end = run.state.mask();
+    if end != Mask::Own {
+        run.found.push(Wrong::Mask { what: hook.name.clone() });
+    }
+    for (arg, times) in run.added.iter().enumerate().filter(|(_, times)| **times != 1) {
+        let slot = format!("{:?}", args[arg]);
+        run.found.push(Wrong::Added { hook: hook.name.clone(), arg, slot, times: *times });
+    }
+    run.found
+}
+
+/// The instructions of a hook, in its own names.
+struct Run<'a> {
     env: &'a Env<'a>,
-    site: &'a Site<'a>,
-    inst: &'a Inst,
-    insts: &'a [Inst],
-    highest: Counts,
-) -> Question<'a> {
-    Question { env, site, olds: &[], inst, insts, base: 0, spans: &[], made: &[], literals: &[], highest, scratch: 0 }
+    hook: &'a Prepared,
+    state: State,
+    found: Vec<Wrong>,
+    /// By argument, how often it has been added.
+    added: Vec<usize>,
 }
 
-/// Counters that were not added once.
-fn missing(env: &Env, address: u64, added: &[usize]) -> Vec<Violation> {
-    let homes = env.slots.iter().enumerate().filter_map(|(n, home)| Some((n, (*home)?)));
-    let times = homes.map(|(n, home)| (home.range().first, added.iter().filter(|a| **a == n).count()));
-    let wrong = times.filter(|(_, times)| *times != 1);
-    wrong.map(|(reg, times)| Violation { address, kind: Wrong::Flushed { reg, times } }).collect()
-}
+impl Run<'_> {
+    fn step(&mut self, at: usize, args: &[Arg]) {
+        let inst = &self.hook.insts[at];
+        if self.sum(at, inst) {
+            return;
+        }
+        if inst.info().op() == Op::GlobalAtomicAddX2 {
+            match self.addition(inst, args) {
+                Some(arg) => self.added[arg] += 1,
+                None => self.found.push(Wrong::NotAnAddition { inst: Box::new(*inst) }),
+            }
+            return;
+        }
+        let flags = inst.info().flags;
+        let obeys = flags.contains(luthier_isa::Flags::VALU) && !flags.contains(luthier_isa::Flags::IGNORES_EXEC);
+        if obeys && !is_identity(inst) && self.state.mask() != Mask::First {
+            self.found.push(Wrong::Mask { what: inst.to_string() });
+        }
+        if let Err(wrong) = step::step(&mut self.state, inst) {
+            self.found.push(wrong);
+        }
+    }
 
-impl Checker<'_> {
+    /// The place that a sum of the program counter and the literals of these instructions comes to: `getpc` is the first
+    /// instruction behind the one that gives it.
+    fn aimed_at(&self, getpc: usize, at: usize) -> Option<Place> {
+        let reloc = self.hook.relocs.iter().find(|r| r.inst == at)?;
+        let RelocTarget::Symbol(symbol) = &reloc.target else { return None };
+        // A literal, the last word, measures from itself.
+        let bytes: usize = self.hook.insts[getpc..=at].iter().map(Inst::size).sum();
+        let Place::Variable { index, offset } = *self.env.symbols.get(symbol)? else { return None };
+        Some(Place::Variable { index, offset: offset + reloc.addend - (bytes as i64 - 4) })
+    }
+
     /// Whether it is an instruction of a sum on the program counter.
-    fn sum(&mut self, at: usize, inst: &Inst, place: Option<Place>, places: &[(usize, Place)]) -> bool {
+    fn sum(&mut self, at: usize, inst: &Inst) -> bool {
         let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
         let same = |to: &RegRange, from: &RegRange| to == from && to.count == 1;
-        match (inst.info().op(), operands.as_slice(), place) {
-            (Op::SGetpcB64, [Operand::Reg(to)], Some(_)) => {
+        match (inst.info().op(), operands.as_slice()) {
+            (Op::SGetpcB64, [Operand::Reg(to)]) => {
                 self.state.set(to.first, Value::Pc { at: at as u16, high: false });
                 self.state.set(to.first.offset(1), Value::Pc { at: at as u16, high: true });
             }
-            (Op::SAddU32, [Operand::Reg(to), Operand::Reg(from), Operand::Literal(_)], None) if same(to, from) => {
+            (Op::SAddU32, [Operand::Reg(to), Operand::Reg(from), Operand::Literal(_)]) if same(to, from) => {
                 let Value::Pc { at: getpc, high: false } = self.state.get(to.first) else { return false };
-                let Some(of) = aimed_at(places, getpc) else { return false };
+                let Some(of) = self.aimed_at(usize::from(getpc) + 1, at) else { return false };
                 self.state.set(to.first, Value::Address { of, part: AddressPart::Low });
                 self.state.set(Reg::SCC, Value::Address { of, part: AddressPart::Carry });
             }
-            (Op::SAddcU32, [Operand::Reg(to), Operand::Reg(from), Operand::Literal(_)], None) if same(to, from) => {
+            (Op::SAddcU32, [Operand::Reg(to), Operand::Reg(from), Operand::Literal(_)]) if same(to, from) => {
                 let Value::Pc { at: getpc, high: true } = self.state.get(to.first) else { return false };
-                let Some(of) = aimed_at(places, getpc) else { return false };
+                let Some(of) = self.aimed_at(usize::from(getpc) + 1, at) else { return false };
                 if self.state.get(Reg::SCC) != (Value::Address { of, part: AddressPart::Carry }) {
                     return false;
                 }
@@ -129,47 +170,36 @@ impl Checker<'_> {
         true
     }
 
-    /// The counter that an atomic adds to its variable.
-    fn added(&self, inst: &Inst) -> Option<usize> {
-        let env = self.q.env;
+    /// The argument that an atomic adds to its variable.
+    fn addition(&self, inst: &Inst, args: &[Arg]) -> Option<usize> {
         if self.state.mask() != Mask::First || inst.field(Field::Offset) != Some(0) {
             return None;
         }
         let units = |field| Some(inst.operand_in(field)?.reg()?.units().map(|u| self.state.get(u)).collect::<Vec<_>>());
         let (offset, data, base) = (self.address_offset(inst)?, units(Field::Vdata)?, units(Field::Saddr)?);
-        let home = |n: usize| env.slot(n);
-        let counter = (0..env.slots.len()).find(|n| match home(*n) {
-            Some(SlotHome::Pair(low)) => data == [Value::Own(low), Value::Own(low.offset(1))],
-            Some(SlotHome::Lanes(vgpr, lane)) => data == [Value::Lane(vgpr, lane), Value::Lane(vgpr, lane + 1)],
-            None => false,
-        })?;
-        let End::AddTo { symbol, offset: within } = &env.plan.slots[counter].end else { return None };
-        let Place::Variable { index, offset: inside } = *env.symbols.get(symbol)? else { return None };
+        let group = |arg: usize| {
+            let input = self.hook.inputs.get(arg)?.first().copied().flatten()?;
+            let first = self.hook.groups.get(input.group)?.range.first.offset(input.delta.into());
+            Some((first, input.count))
+        };
+        let given = |arg: &usize| {
+            group(*arg).is_some_and(|(first, count)| {
+                let units: Vec<Value> = (0..u16::from(count)).map(|n| Value::Own(first.offset(n))).collect();
+                data == units
+            })
+        };
+        let arg = (0..args.len()).find(given)?;
+        let Arg::Slot(slot) = args[arg] else { return None };
+        let End::AddTo { symbol, offset: within } = &self.env.plan.slots.get(slot)?.end else { return None };
+        let Place::Variable { index, offset: inside } = *self.env.symbols.get(symbol)? else { return None };
         let of = Place::Variable { index, offset: inside + *within as i64 };
         let wanted = [AddressPart::Low, AddressPart::High].map(|part| Value::Address { of, part });
-        (offset == Value::Number(0) && base == wanted).then_some(counter)
+        (offset == Value::Number(0) && base == wanted).then_some(arg)
     }
 
     fn address_offset(&self, inst: &Inst) -> Option<Value> {
         let range = inst.operand_in(Field::Vaddr).or_else(|| inst.operand_in(Field::Addr))?.reg()?;
         (range.count == 1).then(|| self.state.get(range.first))
-    }
-
-    /// As [`Checker::step`], but vector instructions are to run in one lane.
-    fn last_step(&mut self, inst: &Inst) {
-        use luthier_isa::Flags;
-        if self.flight.wait(inst) {
-            return;
-        }
-        self.touch(inst);
-        let flags = inst.info().flags;
-        let obeys_exec = flags.contains(Flags::VALU) && !flags.contains(Flags::IGNORES_EXEC) && !is_identity(inst);
-        if obeys_exec && self.state.mask() != Mask::First {
-            self.wrong(Wrong::Mask { what: inst.to_string() });
-        }
-        if let Err(wrong) = super::step::step(&mut self.state, inst) {
-            self.wrong(wrong);
-        }
     }
 }
 
@@ -177,8 +207,4 @@ impl Checker<'_> {
 fn is_identity(inst: &Inst) -> bool {
     let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
     inst.info().op() == Op::VMovB32 && matches!(operands.as_slice(), [to, from] if to == from)
-}
-
-fn aimed_at(places: &[(usize, Place)], getpc: u16) -> Option<Place> {
-    places.iter().find(|(at, _)| *at == usize::from(getpc)).map(|(_, place)| *place)
 }

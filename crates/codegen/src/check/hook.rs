@@ -2,16 +2,17 @@
 //! template's own account says.
 
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{Field, Flags, Inst, Op, Reg, RegRange, VgprMsb};
+use luthier_isa::{Field, Flags, Inst, Op, Reg, RegRange, RegSet, VgprMsb};
 
 use super::Checker;
 use super::renaming::Renaming;
-use super::state::{Both, Mask, is_vector};
+use super::state::{Both, Held, Mask, is_vector};
 use super::value::Value;
 use super::wrong::Wrong;
-use crate::plan::{Arg, Body, Where};
-use crate::splice::SlotHome;
+use crate::plan::{Arg, Where};
+use crate::splice::HookId;
 use crate::splice::emit::Span;
+use crate::splice::slots::{Cell, SlotHome};
 use crate::template::prepared::{Input, Prepared};
 use crate::template::{AddressInput, AddressShape, RangeShape};
 use crate::{RelocTarget, layout::chunk::Place};
@@ -21,7 +22,9 @@ use crate::{RelocTarget, layout::chunk::Place};
 enum Back {
     Nothing,
     Unit(Reg),
-    Lane(Reg, u8),
+    Lane(Cell, u8),
+    /// In each lane's scratch.
+    Scratch(u32),
 }
 
 /// One unit of an input: what it is to hold.
@@ -41,10 +44,9 @@ impl Checker<'_> {
     /// `number` counts the hooks of the place.
     pub(super) fn hook(&mut self, number: usize, span: &Span, code: &[Inst]) {
         let q = self.q;
-        let Some(prepared) = q.env.prepared(span.insertion) else {
-            return self.wrong(Wrong::NoArgument { hook: format!("insertion {}", span.insertion), arg: 0 });
+        let Some((_, prepared, args)) = q.env.hook(span.hook) else {
+            return self.wrong(Wrong::NoArgument { hook: format!("{:?}", span.hook), arg: 0 });
         };
-        let Body::Hook { args, .. } = &q.env.plan.insertions[span.insertion as usize].body else { return };
         let renaming = match Renaming::between(prepared, code) {
             Ok(renaming) => renaming,
             Err(wrong) => return self.wrong(wrong),
@@ -58,7 +60,17 @@ impl Checker<'_> {
         if self.has_upper_bits() && prepared.touches_vgprs && self.state.bits.msb() != Some(VgprMsb::ZERO) {
             self.wrong(Wrong::UpperBits { what: prepared.name.clone() });
         }
-        let results = self.arguments(number, span, prepared, args, &renaming);
+        let mut results = self.arguments(number, span, prepared, args, &renaming);
+        // What no instruction of the hook writes is what it was.
+        let mut written = RegSet::EMPTY;
+        code.iter().for_each(|inst| {
+            inst.for_each_access(|a| {
+                if a.access.writes() {
+                    written.insert(a.reg);
+                }
+            });
+        });
+        results.retain(|(at, ..)| written.contains(*at));
         self.literals(span, prepared, args);
         for inst in code {
             self.touch(inst);
@@ -66,12 +78,16 @@ impl Checker<'_> {
         }
         for (at, back, result) in results {
             match is_vector(at) {
-                true => self.state.set_vector(at, Both::same(result)),
+                true => self.state.set_vector(at, Held::same(result)),
                 false => self.state.set(at, result),
             }
             match back {
                 Back::Unit(reg) => self.promised.set(reg, result),
-                Back::Lane(vgpr, lane) => self.promised.set_lane(vgpr, lane, result),
+                Back::Lane(cell, lane) => self.promised.set_lane(cell, lane, result),
+                Back::Scratch(offset) => {
+                    let both = Both { active: result, ..self.promised.of_scratch(offset) };
+                    self.promised.set_scratch(offset, both);
+                }
                 Back::Nothing => {}
             }
         }
@@ -130,16 +146,28 @@ impl Checker<'_> {
             Arg::Const(_) | Arg::Variable { .. } => None,
             Arg::Literal(value) => number(*value),
             Arg::Pc => number(q.site.address),
-            Arg::PointId => number(span.insertion.into()),
+            Arg::PointId => match span.hook {
+                HookId::Insertion(n) => number(n.into()),
+                HookId::Ending(_) => None,
+            },
             Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
                 number(arg.access(q.inst).ok()?)
             }
-            Arg::Slot(counter) => match q.env.slot(*counter)? {
-                SlotHome::Pair(low) => registers(RegRange::new(low, 2), true),
-                SlotHome::Lanes(vgpr, first) => {
-                    let lanes = (first..first + 2)
-                        .map(|lane| Wanted { value: self.promised.of_lane(vgpr, lane), back: Back::Lane(vgpr, lane) });
-                    (count == 2).then(|| lanes.collect())
+            Arg::Slot(index) => match q.env.slots.home(*index)? {
+                SlotHome::Registers(range) => registers(range, true),
+                SlotHome::Lanes { cell, lane: first, count: units } => {
+                    let start = self.own_scratch();
+                    let lanes = (first..first + units).map(|lane| Wanted {
+                        value: self.promised.of_lane(cell, lane, start),
+                        back: Back::Lane(cell, lane),
+                    });
+                    (count == usize::from(units)).then(|| lanes.collect())
+                }
+                SlotHome::Scratch { offset, count: units } => {
+                    let first = self.own_scratch() + offset;
+                    let cells = (0..u32::from(units)).map(|n| first + 4 * n);
+                    let each = |at| Wanted { value: self.promised.of_scratch(at).active, back: Back::Scratch(at) };
+                    (count == usize::from(units)).then(|| cells.map(each).collect())
                 }
             },
             Arg::Reg(range) => registers(*range, false),
@@ -163,7 +191,8 @@ impl Checker<'_> {
     /// a copy from before it will do.
     fn as_found(&self, range: RegRange, span: &Span, count: usize) -> Option<Vec<Wanted>> {
         let q = self.q;
-        let at = q.env.plan.insertions[span.insertion as usize].at;
+        let HookId::Insertion(insertion) = span.hook else { return None };
+        let at = q.env.plan.insertions[insertion as usize].at;
         let mut written = false;
         q.inst.for_each_access(|a| written |= a.access.writes() && range.units().any(|unit| unit == a.reg));
         let gone = q.inst.info().flags.contains(Flags::CALL);

@@ -51,10 +51,12 @@ use self::step::Effect;
 use self::value::Value;
 use crate::machine::registers::Counts;
 use crate::splice::emit::{Literal, Span};
-use crate::splice::{Env, Site, SlotHome};
+use crate::splice::slots::{Cell, SlotHome};
+use crate::splice::{Env, HookId, Site};
 
-pub use base::scratch_base;
-pub use ends::{Flushed, flush, preamble};
+#[cfg(test)]
+use ends::adds;
+pub use ends::{ending, prologue};
 pub use keep::keep;
 pub use looked::Looked;
 pub use seams::seams;
@@ -72,8 +74,8 @@ pub struct Question<'a> {
     /// Position of the first of them, which the spans and literals count from.
     pub base: usize,
     pub spans: &'a [Span],
-    /// The insertions that are said to have been made, in order.
-    pub made: &'a [u32],
+    /// The hooks that are said to have been made, in order.
+    pub made: &'a [HookId],
     pub literals: &'a [Literal],
     /// Registers, and bytes of scratch of our own, that the kernels are to be given for it.
     pub highest: Counts,
@@ -91,6 +93,12 @@ fn always(env: &Env) -> RegSet {
         all.insert_range(RegRange::new(Reg::XNACK_MASK_LO, 2));
     }
     all
+}
+
+/// The bytes of each lane's scratch that hold what the wave carries.
+fn carried(env: &Env) -> std::ops::Range<u32> {
+    let start = env.scratch.map_or(0, |own| own.start);
+    start..start + env.slots.scratch
 }
 
 struct Checker<'a> {
@@ -115,7 +123,7 @@ impl<'a> Checker<'a> {
         let bits = ModeBits::at_start(q.env.default_fp_mode, upper.then_some(q.site.msb));
         Checker {
             q,
-            state: State::at_start(mode, bits),
+            state: State::at_start(mode, bits, carried(q.env)),
             promised: Promised::default(),
             flight: Flight::new(q.site.loads, &q.env.never_used, mode.target().generation()),
             violations: Vec::new(),
@@ -132,7 +140,7 @@ impl<'a> Checker<'a> {
 
     fn run(&mut self) {
         let q = self.q;
-        let placed: Vec<u32> = q.spans.iter().map(|s| s.insertion).collect();
+        let placed: Vec<HookId> = q.spans.iter().map(|s| s.hook).collect();
         if placed != q.made {
             self.wrong(Wrong::Hooks { wanted: q.made.to_vec(), placed });
         }
@@ -140,7 +148,7 @@ impl<'a> Checker<'a> {
         for (number, span) in q.spans.iter().enumerate() {
             let (start, end) = (span.start.wrapping_sub(q.base), span.end.wrapping_sub(q.base));
             if !(at <= start && start <= end && end <= q.insts.len()) {
-                let what = format!("insertion {}", span.insertion);
+                let what = format!("{:?}", span.hook);
                 return self.wrong(Wrong::Span { what, start, end, count: q.insts.len() });
             }
             q.insts[at..start].iter().for_each(|inst| self.step(inst));
@@ -220,20 +228,46 @@ impl<'a> Checker<'a> {
         if let Some(reg) = self.flight.left() {
             self.wrong(Wrong::LeftPending { reg });
         }
-        self.lanes();
+        self.carried();
         self.units();
         self.mode();
         self.violations
     }
 
-    /// Counters that are in lanes.
-    fn lanes(&mut self) {
-        for home in self.q.env.slots.iter().flatten() {
-            let SlotHome::Lanes(vgpr, first) = *home else { continue };
-            for lane in [first, first + 1] {
-                let (holds, wanted) = (self.state.lane(vgpr, lane), self.promised.of_lane(vgpr, lane));
-                if holds != wanted {
-                    self.wrong(Wrong::Lane { reg: vgpr, lane, holds, wanted });
+    /// Where our own scratch begins in each lane's.
+    fn own_scratch(&self) -> u32 {
+        self.q.env.scratch.map_or(0, |own| own.start)
+    }
+
+    /// What the wave carries in lanes and in scratch.
+    fn carried(&mut self) {
+        let start = self.own_scratch();
+        for (_, home) in self.q.env.slots.used() {
+            match home {
+                SlotHome::Registers(_) => {}
+                SlotHome::Lanes { cell, lane: first, count } => {
+                    let held = match cell {
+                        Cell::Register(reg) => self.state.held(reg),
+                        Cell::Scratch(offset) => self.state.slot(start + offset),
+                    };
+                    for lane in first..first + count {
+                        let (holds, wanted) = (held.lane(lane), self.promised.of_lane(cell, lane, start));
+                        if holds != wanted {
+                            self.wrong(Wrong::Lane { of: format!("{cell:?}"), lane, holds, wanted });
+                        }
+                    }
+                }
+                SlotHome::Scratch { offset, count } => {
+                    for at in (0..u32::from(count)).map(|n| start + offset + 4 * n) {
+                        let (holds, wanted) = (self.state.slot(at).whole(), self.promised.of_scratch(at));
+                        if holds != wanted || wanted.active == Value::Unknown {
+                            let (holds, wanted) = match holds.active == wanted.active {
+                                true => (holds.inactive, wanted.inactive),
+                                false => (holds.active, wanted.active),
+                            };
+                            self.wrong(Wrong::Stored { offset: at, holds, wanted });
+                        }
+                    }
                 }
             }
         }
@@ -248,13 +282,13 @@ impl<'a> Checker<'a> {
             active.union_with(&site.live.inactive);
             inactive.union_with(&site.live.active);
         }
-        let mut kept = env.reserved;
+        let mut kept = *site.reserved(env);
         kept.union_with(site.kept);
         self.q.olds.iter().for_each(|(_, range)| kept.insert_range(*range));
-        for home in env.slots.iter().flatten() {
-            match *home {
-                SlotHome::Pair(low) => kept.insert_range(RegRange::new(low, 2)),
-                SlotHome::Lanes(vgpr, _) => kept.remove(vgpr),
+        for (_, home) in env.slots.used() {
+            // Their lanes are looked at one by one.
+            if let SlotHome::Lanes { cell: Cell::Register(reg), .. } = home {
+                kept.remove(reg);
             }
         }
         for set in [&mut active, &mut inactive] {
@@ -262,7 +296,9 @@ impl<'a> Checker<'a> {
             set.union_with(&kept);
         }
         // What hooks somewhere else look at.
-        active.union_with(env.looked.registers(env.program, env.plan));
+        if !site.last {
+            active.union_with(env.looked.registers(env.program, env.plan));
+        }
         active.union_with(&always(env));
         self.promised.units().for_each(|reg| active.insert(reg));
         (active, inactive)
@@ -278,9 +314,10 @@ impl<'a> Checker<'a> {
             if active.contains(reg) && (holds.active != wanted || holds.active == Value::Unknown) {
                 self.wrong(Wrong::Value { reg, holds: holds.active, wanted });
             }
-            let own = Value::Own(reg);
-            if is_vector(reg) && inactive.contains(reg) && holds.inactive != own {
-                self.wrong(Wrong::Inactive { reg, holds: holds.inactive, wanted: own });
+            let wanted = self.promised.of_inactive(reg);
+            let inactive = inactive.contains(reg) || wanted != Value::Own(reg);
+            if is_vector(reg) && inactive && holds.inactive != wanted {
+                self.wrong(Wrong::Inactive { reg, holds: holds.inactive, wanted });
             }
         }
     }

@@ -3,10 +3,13 @@
 //! A vector unit has one value in the lanes that the application's EXEC turns on, one in the others, and single lanes
 //! that were written on their own. Units that nothing has written hold what they held.
 
+use std::ops::Range;
+
 use luthier_isa::{Mode, Reg, RegSet, Wave};
 
 use super::mode::ModeBits;
 use super::value::Value;
+use crate::splice::slots::Cell;
 
 pub fn is_vector(reg: Reg) -> bool {
     reg.is_vgpr() || reg.is_agpr()
@@ -49,14 +52,64 @@ impl Both {
     }
 }
 
+/// A vector unit: what it holds, and lanes that were written on their own since.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub both: Both,
+    lanes: Vec<(u8, Value)>,
+}
+
+impl Held {
+    pub fn same(value: Value) -> Held {
+        Held { both: Both::same(value), lanes: Vec::new() }
+    }
+
+    /// As far as that can be said of all lanes at once.
+    pub fn whole(&self) -> Both {
+        let strayed = self.lanes.iter().any(|(lane, value)| *value != self.of_all(*lane));
+        if strayed { Both::UNKNOWN } else { self.both }
+    }
+
+    /// What a lane holds that was not written on its own.
+    fn of_all(&self, lane: u8) -> Value {
+        if self.both.active == self.both.inactive { self.both.active.in_lane(lane) } else { Value::Unknown }
+    }
+
+    pub fn lane(&self, lane: u8) -> Value {
+        let alone = self.lanes.iter().find(|(at, _)| *at == lane).map(|(_, value)| *value);
+        alone.unwrap_or_else(|| self.of_all(lane))
+    }
+
+    fn set_lane(&mut self, lane: u8, value: Value) {
+        match self.lanes.iter_mut().find(|(at, _)| *at == lane) {
+            Some((_, old)) => *old = value,
+            None => self.lanes.push((lane, value)),
+        }
+    }
+
+    /// Of old and new what a write under a mask leaves.
+    fn under(self, mask: Mask, new: Held) -> Held {
+        if mask == Mask::Full {
+            return new;
+        }
+        let mut lanes = self.lanes;
+        lanes.iter_mut().for_each(|(_, value)| *value = Value::Unknown);
+        Held { both: self.both.under(mask, new.whole()), lanes }
+    }
+
+    fn is_own(&self, reg: Reg) -> bool {
+        self.both == Both::same(Value::Own(reg)) && self.lanes.is_empty()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct State {
     mode: Mode,
     changed: RegSet,
-    values: Vec<(Reg, Both)>,
-    /// Lanes written on their own since their register was last written as a whole.
-    lanes: Vec<((Reg, u8), Value)>,
-    scratch: Vec<(u32, Both)>,
+    values: Vec<(Reg, Held)>,
+    scratch: Vec<(u32, Held)>,
+    /// Bytes of scratch that hold what the wave carries.
+    carried: Range<u32>,
     /// The MODE register.
     pub bits: ModeBits,
     /// The hook's result that it was set to; what `bits` says of the upper bits of VGPR numbers goes for them.
@@ -64,13 +117,13 @@ pub struct State {
 }
 
 impl State {
-    pub fn at_start(mode: Mode, bits: ModeBits) -> State {
+    pub fn at_start(mode: Mode, bits: ModeBits, carried: Range<u32>) -> State {
         State {
             mode,
             changed: RegSet::EMPTY,
             values: Vec::with_capacity(32),
-            lanes: Vec::new(),
             scratch: Vec::new(),
+            carried,
             bits,
             mode_result: None,
         }
@@ -98,11 +151,13 @@ impl State {
         }
     }
 
-    fn raw(&self, reg: Reg) -> Both {
+    /// With lanes that were written on their own.
+    pub fn held(&self, reg: Reg) -> Held {
         if !self.changed.contains(reg) {
-            return Both::same(Value::Own(reg));
+            return Held::same(Value::Own(reg));
         }
-        self.values.iter().find(|(r, _)| *r == reg).map_or(Both::same(Value::Own(reg)), |(_, both)| *both)
+        let found = self.values.iter().find(|(r, _)| *r == reg);
+        found.map_or_else(|| Held::same(Value::Own(reg)), |(_, held)| held.clone())
     }
 
     /// In all lanes.
@@ -110,8 +165,8 @@ impl State {
         if !self.changed.contains(reg) {
             return Both::same(Value::Own(reg));
         }
-        let strayed = self.lanes.iter().any(|((r, lane), value)| *r == reg && *value != Value::Lane(*r, *lane));
-        if strayed { Both::UNKNOWN } else { self.raw(reg) }
+        let found = self.values.iter().find(|(r, _)| *r == reg);
+        found.map_or(Both::same(Value::Own(reg)), |(_, held)| held.whole())
     }
 
     /// In the lanes that are on.
@@ -122,16 +177,16 @@ impl State {
         }
     }
 
-    fn put(&mut self, reg: Reg, both: Both) {
-        if both == Both::same(Value::Own(reg)) {
+    fn put(&mut self, reg: Reg, held: Held) {
+        if held.is_own(reg) {
             self.changed.remove(reg);
             self.values.retain(|(r, _)| *r != reg);
             return;
         }
         self.changed.insert(reg);
         match self.values.iter_mut().find(|(r, _)| *r == reg) {
-            Some((_, old)) => *old = both,
-            None => self.values.push((reg, both)),
+            Some((_, old)) => *old = held,
+            None => self.values.push((reg, held)),
         }
     }
 
@@ -142,26 +197,18 @@ impl State {
                 self.bits.lose(u32::MAX);
                 self.mode_result = Some(value);
             }
-            _ => self.put(reg, Both::same(value)),
+            _ => self.put(reg, Held::same(value)),
         }
     }
 
     /// A vector unit, by an instruction that obeys EXEC.
-    pub fn set_vector(&mut self, reg: Reg, value: Both) {
-        let mask = self.mask();
-        let new = self.raw(reg).under(mask, value);
-        if mask == Mask::Full {
-            self.lanes.retain(|((r, _), _)| *r != reg);
-        } else {
-            self.lanes.iter_mut().filter(|((r, _), _)| *r == reg).for_each(|(_, value)| *value = Value::Unknown);
-        }
+    pub fn set_vector(&mut self, reg: Reg, value: Held) {
+        let new = self.held(reg).under(self.mask(), value);
         self.put(reg, new);
-        self.mark_lanes(reg);
     }
 
     /// A vector unit in all lanes.
-    pub fn set_whole(&mut self, reg: Reg, value: Both) {
-        self.lanes.retain(|((r, _), _)| *r != reg);
+    pub fn set_whole(&mut self, reg: Reg, value: Held) {
         self.put(reg, value);
     }
 
@@ -173,85 +220,95 @@ impl State {
                 self.mode_result = None;
             }
             _ if is_vector(reg) && !whole => {
-                let old = self.raw(reg);
-                self.put(reg, Both { active: Value::Unknown, ..old });
-                self.lanes.iter_mut().filter(|((r, _), _)| *r == reg).for_each(|(_, value)| *value = Value::Unknown);
+                let spoiled = self.held(reg).under(Mask::Own, Held::same(Value::Unknown));
+                self.put(reg, spoiled);
             }
-            _ => {
-                self.put(reg, Both::UNKNOWN);
-                self.lanes.retain(|((r, _), _)| *r != reg);
-            }
-        }
-    }
-
-    fn mark_lanes(&mut self, reg: Reg) {
-        if self.lanes.iter().any(|((r, _), _)| *r == reg) {
-            self.changed.insert(reg);
+            _ => self.put(reg, Held::same(Value::Unknown)),
         }
     }
 
     pub fn lane(&self, reg: Reg, lane: u8) -> Value {
-        if let Some((_, value)) = self.lanes.iter().find(|(at, _)| *at == (reg, lane)) {
-            return *value;
-        }
-        let Both { active, inactive } = self.raw(reg);
-        match active {
-            _ if active != inactive => Value::Unknown,
-            Value::Own(r) if is_vector(r) => Value::Lane(r, lane),
-            uniform => uniform,
-        }
+        self.held(reg).lane(lane)
     }
 
     /// One lane, whatever EXEC says.
     pub fn set_lane(&mut self, reg: Reg, lane: u8, value: Value) {
-        match self.lanes.iter_mut().find(|(at, _)| *at == (reg, lane)) {
-            Some((_, old)) => *old = value,
-            None => self.lanes.push(((reg, lane), value)),
-        }
-        if !self.changed.contains(reg) {
-            self.changed.insert(reg);
-            self.values.push((reg, Both::same(Value::Own(reg))));
-        }
+        let mut held = self.held(reg);
+        held.set_lane(lane, value);
+        self.put(reg, held);
     }
 
     /// Stores a register's lanes that are on.
     pub fn store(&mut self, offset: u32, reg: Reg) {
-        let (mask, value) = (self.mask(), self.both(reg));
-        let old = self.slot(offset);
-        self.scratch.retain(|(at, _)| at.abs_diff(offset) >= 4);
-        self.scratch.push((offset, old.under(mask, value)));
+        let new = self.slot(offset).under(self.mask(), self.held(reg));
+        self.scratch.iter_mut().filter(|(at, _)| at.abs_diff(offset) < 4).for_each(|(_, held)| {
+            *held = Held::same(Value::Unknown);
+        });
+        self.scratch.retain(|(at, _)| *at != offset);
+        self.scratch.push((offset, new));
     }
 
     /// What four bytes of scratch hold.
-    pub fn slot(&self, offset: u32) -> Both {
-        self.scratch.iter().find(|(at, _)| *at == offset).map_or(Both::UNKNOWN, |(_, both)| *both)
+    pub fn slot(&self, offset: u32) -> Held {
+        let near = self.scratch.iter().find(|(at, _)| at.abs_diff(offset) < 4);
+        match near {
+            Some((at, held)) if *at == offset => held.clone(),
+            None if self.carried.contains(&offset) => Held::same(Value::Stored(offset)),
+            _ => Held::same(Value::Unknown),
+        }
     }
 }
 
-/// What units and lanes have to hold when the inserted code ends, as far as that is not their own old value.
+/// What units, lanes and scratch have to hold when the inserted code ends, as far as that is not their own old value.
 #[derive(Clone, Debug, Default)]
 pub struct Promised {
-    units: Vec<(Reg, Value)>,
-    lanes: Vec<((Reg, u8), Value)>,
+    units: Vec<(Reg, Both)>,
+    lanes: Vec<((Cell, u8), Value)>,
+    scratch: Vec<(u32, Both)>,
 }
 
 impl Promised {
+    fn both(&self, reg: Reg) -> Both {
+        self.units.iter().find(|(r, _)| *r == reg).map_or(Both::same(Value::Own(reg)), |(_, both)| *both)
+    }
     pub fn of(&self, reg: Reg) -> Value {
-        self.units.iter().find(|(r, _)| *r == reg).map_or(Value::Own(reg), |(_, value)| *value)
+        self.both(reg).active
+    }
+    pub fn of_inactive(&self, reg: Reg) -> Value {
+        self.both(reg).inactive
     }
     pub fn set(&mut self, reg: Reg, value: Value) {
+        self.set_both(reg, Both { active: value, ..self.both(reg) });
+    }
+    pub fn set_both(&mut self, reg: Reg, both: Both) {
         match self.units.iter_mut().find(|(r, _)| *r == reg) {
-            Some((_, old)) => *old = value,
-            None => self.units.push((reg, value)),
+            Some((_, old)) => *old = both,
+            None => self.units.push((reg, both)),
         }
     }
-    pub fn of_lane(&self, reg: Reg, lane: u8) -> Value {
-        self.lanes.iter().find(|(at, _)| *at == (reg, lane)).map_or(Value::Lane(reg, lane), |(_, value)| *value)
+    /// `at`: where our own scratch begins in each lane's.
+    pub fn of_lane(&self, cell: Cell, lane: u8, at: u32) -> Value {
+        let own = match cell {
+            Cell::Register(reg) => Value::Lane(reg, lane),
+            Cell::Scratch(offset) => Value::StoredLane(at + offset, lane),
+        };
+        self.lanes.iter().find(|(at, _)| *at == (cell, lane)).map_or(own, |(_, value)| *value)
     }
-    pub fn set_lane(&mut self, reg: Reg, lane: u8, value: Value) {
-        match self.lanes.iter_mut().find(|(at, _)| *at == (reg, lane)) {
+    pub fn set_lane(&mut self, cell: Cell, lane: u8, value: Value) {
+        match self.lanes.iter_mut().find(|(at, _)| *at == (cell, lane)) {
             Some((_, old)) => *old = value,
-            None => self.lanes.push(((reg, lane), value)),
+            None => self.lanes.push(((cell, lane), value)),
+        }
+    }
+    /// By the offset in each lane's scratch.
+    pub fn of_scratch(&self, offset: u32) -> Both {
+        let own = Both::same(Value::Stored(offset));
+        self.scratch.iter().find(|(at, _)| *at == offset).map_or(own, |(_, both)| *both)
+    }
+    pub fn set_scratch(&mut self, offset: u32, both: Both) {
+        match self.scratch.iter_mut().find(|(at, _)| *at == offset) {
+            Some((_, old)) => *old = both,
+            None => self.scratch.push((offset, both)),
         }
     }
     /// Units that something was promised of.

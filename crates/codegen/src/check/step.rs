@@ -3,7 +3,7 @@
 use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::{Access, Field, Format, Generation, Inst, Op, Operand, Reg, RegRange, VgprMsb};
 
-use super::state::{Both, State, is_vector};
+use super::state::{Held, State, is_vector};
 use super::value::Value;
 use super::wrong::Wrong;
 
@@ -41,11 +41,11 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
             to.units().zip(values).for_each(|(unit, value)| state.set(unit, value));
         }
         (Op::VMovB32, [Operand::Reg(to), from]) if info.format == Format::Vop1 && is_whole(to) => {
-            let value = both(state, *from).ok_or_else(unknown)?;
+            let value = held(state, *from).ok_or_else(unknown)?;
             state.set_vector(to.first, value);
         }
         (Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 | Op::VAccvgprMovB32, [Operand::Reg(to), from]) if is_whole(to) => {
-            let value = both(state, *from).ok_or_else(unknown)?;
+            let value = held(state, *from).ok_or_else(unknown)?;
             match writes_all_lanes(inst, to.first) {
                 true => state.set_whole(to.first, value),
                 false => state.set_vector(to.first, value),
@@ -163,12 +163,12 @@ fn scalars(state: &State, to: RegRange, from: Operand, inst: &Inst) -> Vec<Value
 }
 
 /// What a vector move puts into the lanes.
-fn both(state: &State, from: Operand) -> Option<Both> {
+fn held(state: &State, from: Operand) -> Option<Held> {
     match from {
-        Operand::Reg(from) if from.count == 1 && !from.is_half() => Some(state.both(from.first)),
+        Operand::Reg(from) if from.count == 1 && !from.is_half() => Some(state.held(from.first)),
         constant => {
             let value = constant.bits(luthier_isa::DataType::B32)?;
-            Some(Both::same(Value::Number(value as u32)))
+            Some(Held::same(Value::Number(value as u32)))
         }
     }
 }

@@ -16,6 +16,10 @@ pub enum Value {
     Before(Reg),
     /// What a lane of a vector unit held when the inserted code began.
     Lane(Reg, u8),
+    /// What four bytes of our own scratch held in each lane when the inserted code began, by their offset in the lane's
+    /// scratch; of one lane.
+    Stored(u32),
+    StoredLane(u32, u8),
     Number(u32),
     /// A unit of an argument, as a hook left it.
     Result {
@@ -46,12 +50,25 @@ pub enum AddressPart {
     Carry,
 }
 
+impl Value {
+    /// What one lane of a vector unit holds, all of which hold this.
+    pub fn in_lane(self, lane: u8) -> Value {
+        match self {
+            Value::Own(reg) if reg.is_vgpr() || reg.is_agpr() => Value::Lane(reg, lane),
+            Value::Stored(offset) => Value::StoredLane(offset, lane),
+            uniform => uniform,
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Own(reg) => write!(f, "{reg}'s old value"),
             Value::Before(reg) => write!(f, "what {reg} held before the instruction"),
             Value::Lane(reg, lane) => write!(f, "lane {lane} of {reg}'s old value"),
+            Value::Stored(offset) => write!(f, "what scratch held at {offset}"),
+            Value::StoredLane(offset, lane) => write!(f, "what lane {lane} of scratch held at {offset}"),
             Value::Number(n) => write!(f, "{n:#x}"),
             Value::Result { hook, arg, unit } => write!(f, "unit {unit} of argument {arg} as hook {hook} left it"),
             Value::Mode(_) => f.write_str("bits of MODE"),

@@ -3,6 +3,7 @@
 use luthier_isa::{Inst, Reg};
 
 use super::value::Value;
+use crate::splice::HookId;
 
 /// A placement that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,8 +21,10 @@ pub enum Wrong {
     Value { reg: Reg, holds: Value, wanted: Value },
     #[error("{reg} is live in inactive lanes, where it holds {holds} instead of {wanted}")]
     Inactive { reg: Reg, holds: Value, wanted: Value },
-    #[error("lane {lane} of {reg} is live and holds {holds} instead of {wanted}")]
-    Lane { reg: Reg, lane: u8, holds: Value, wanted: Value },
+    #[error("lane {lane} of {of} is live and holds {holds} instead of {wanted}")]
+    Lane { of: String, lane: u8, holds: Value, wanted: Value },
+    #[error("what each lane carries in scratch at {offset} is {holds} instead of {wanted}")]
+    Stored { offset: u32, holds: Value, wanted: Value },
     #[error("the inserted code leaves MODE changed: bits {bits:#010x} differ")]
     ModeBits { bits: u32 },
     #[error("unit {unit} of argument {arg} of {hook} is to be {wanted}, but {reg} holds {holds}")]
@@ -55,7 +58,7 @@ pub enum Wrong {
     #[error("{what} claims instructions {start} to {end} of {count}")]
     Span { what: String, start: usize, end: usize, count: usize },
     #[error("the hooks {wanted:?} were to be placed, and {placed:?} were")]
-    Hooks { wanted: Vec<u32>, placed: Vec<u32> },
+    Hooks { wanted: Vec<HookId>, placed: Vec<HookId> },
     #[error("{hook} has {wanted} instructions, and {placed} stand here")]
     Length { hook: String, wanted: usize, placed: usize },
     #[error("instruction {index} of {hook}, {old}, became {new}")]
@@ -74,8 +77,10 @@ pub enum Wrong {
     Replay { inst: Box<Inst> },
     #[error("{inst} writes {reg}, which keeps a value from before it for a hook behind it")]
     Keeper { inst: Box<Inst>, reg: Reg },
-    #[error("the counter in {reg} is added to its variable {times} times")]
-    Flushed { reg: Reg, times: usize },
-    #[error("{inst} is not the addition of a counter to its variable, from one lane")]
-    NotAFlush { inst: Box<Inst> },
+    #[error("slot {slot} is ended {times} times where its wave ends")]
+    Ended { slot: usize, times: usize },
+    #[error("{inst} is not the addition of one of its arguments to memory, from one lane")]
+    NotAnAddition { inst: Box<Inst> },
+    #[error("argument {arg} of {hook} is added {times} times to the memory of {slot}")]
+    Added { hook: String, arg: usize, slot: String, times: usize },
 }

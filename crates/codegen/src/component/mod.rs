@@ -2,24 +2,26 @@
 //! common.
 
 pub mod describe;
+mod endings;
 pub mod scratch;
 pub mod slots;
 mod stack;
 
 use std::collections::{BTreeMap, HashMap};
 
-use luthier_isa::{Reg, RegRange, RegSet};
+use luthier_isa::{EncodeError, Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, Liveness, RegisterCounts};
 use luthier_loader::Kernel;
 use rayon::prelude::*;
 
-use self::slots::Homes;
+use self::slots::{MOST_SCRATCH, Room};
 use crate::check::Looked;
 use crate::copy::Spot;
 use crate::machine::registers::Counts;
 use crate::pipeline::{Base, selection};
 use crate::plan::{Arg, Body, Rejection, Where};
 use crate::splice::Env;
+use crate::splice::slots::Slots;
 
 /// A component with insertions.
 pub struct Component<'a> {
@@ -48,7 +50,7 @@ struct Wishes {
 
 impl<'a> Component<'a> {
     /// The components that have insertions, each with its environment. `spots` are sorted.
-    pub fn all(base: &Base<'a>, spots: &'a [Spot]) -> Vec<Component<'a>> {
+    pub fn all(base: &Base<'a>, spots: &'a [Spot]) -> Result<Vec<Component<'a>>, EncodeError> {
         let program = base.program;
         let mut of_root: BTreeMap<FuncId, Vec<std::ops::Range<usize>>> = BTreeMap::new();
         let mut at = 0;
@@ -83,7 +85,7 @@ impl<'a> Component<'a> {
         used: RegSet,
         wishes: &Wishes,
         spots: Vec<&'a [Spot]>,
-    ) -> Component<'a> {
+    ) -> Result<Component<'a>, EncodeError> {
         let (program, machine) = (base.program, base.machine);
         let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
         let written = functions.first().map(|f| program.written_registers(*f)).unwrap_or_default();
@@ -101,7 +103,6 @@ impl<'a> Component<'a> {
         }
         let allocated = *allocated.get_or_insert(limits);
         let allocated_in = allocated_in(base, &functions, &kernels, &used);
-        let count = base.plan.slots.len();
         let ends = base.selection.ends_as_it_is(program, &functions);
         let none = match ends {
             _ if wishes.slots.is_empty() => None,
@@ -109,32 +110,40 @@ impl<'a> Component<'a> {
             Some(f) => Some(Rejection::EndsAsItIs { function: program.function(f).name.clone() }),
             None => None,
         };
-        let (homes, no_slot) = if none.is_some() {
-            (Homes { homes: vec![None; count], ..Homes::default() }, none)
+        let room = base.plan.placement.room();
+        let own = |room: u32| {
+            let own = scratch::own(machine, program, (&functions, &written), &kernels, room);
+            own.filter(|_| !wishes.moves_scratch)
+        };
+        let slots = if none.is_some() {
+            Slots { homes: vec![None; base.plan.slots.len()], refused: none, ..Slots::default() }
         } else {
-            let mut homes = Homes::of(machine, count, &wishes.slots, &touched, (limits, machine.most_vgprs(&kernels)));
-            let refused = homes.refused.take();
-            (homes, refused)
+            let (vgprs, agprs) = (machine.most_vgprs(&kernels), machine.most_agprs(&kernels, &used));
+            let scratch = if own(room + MOST_SCRATCH).is_some() { MOST_SCRATCH } else { 0 };
+            let room = Room { machine, touched: &touched, limits, vgprs, agprs, scratch };
+            let mut slots = slots::homes(&room, &base.plan.slots, &wishes.slots);
+            slots.endings = endings::endings(machine, &base.plan.slots, &slots)?;
+            slots
         };
         let default_fp_mode = !sets_mode && kernels.iter().all(|k| machine.has_default_fp_mode(&k.descriptor));
-        let mut reserved = homes.reserved;
+        let mut reserved = slots.registers;
         reserved.union_with(&wishes.watched);
-        let room = base.plan.placement.room();
-        let scratch =
-            scratch::own(machine, program, (&functions, &written), &kernels, room).filter(|_| !wishes.moves_scratch);
+        let scratch = own(room + slots.scratch);
+        let reads_by_lanes = base.templates.iter().any(|t| t.reads_counters_by_lanes);
+        let (unread, highest) = (if reads_by_lanes { RegSet::EMPTY } else { slots.scalars }, slots.highest);
         let env = Env {
             program,
             plan: base.plan,
             machine,
+            kernels: kernels.clone(),
             templates: base.templates,
             template_of: base.template_of,
             symbols: base.symbols,
             selection: base.selection,
-            slots: homes.homes,
-            no_slot,
+            slots,
             reserved,
             watched_state: wishes.watched_state,
-            unread: if base.templates.iter().any(|t| t.reads_counters_by_lanes) { RegSet::EMPTY } else { homes.pairs },
+            unread,
             never_used,
             unset: machine.unset(&kernels, &used),
             limits,
@@ -147,7 +156,7 @@ impl<'a> Component<'a> {
         };
         let allocates = instrs().any(|i| program.inst(i).info().op() == luthier_isa::op::Op::SAllocVgpr);
         let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
-        Component { functions, kernels, used, env, highest: homes.highest, scratch: 0, refused }
+        Ok(Component { functions, kernels, used, env, highest, scratch: 0, refused })
     }
 }
 

@@ -5,15 +5,19 @@ use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live, Wait};
 use smallvec::SmallVec;
 
-use super::function::Copier;
-use super::{Refusal, Spot};
+use super::{Copied, Refusal, Spot};
 use crate::RelocKind;
 use crate::check;
-use crate::layout::chunk::Fixup;
-use crate::plan::{Arg, Body, Placement, Rejected, Where};
+use crate::layout::chunk::{Fixup, Place};
+use crate::machine::scratch::ScratchInputs;
+use crate::machine::seams::Seam;
+use crate::plan::{Arg, Body, Checked, Placement, Rejected, Rejection, Where};
+use crate::splice::allocate::Allocation;
 use crate::splice::demand::not_allocated;
 use crate::splice::keeper::Keeper;
-use crate::splice::{Demand, Literal, Site, allocate, convention, emit};
+use crate::splice::prologue::Prologue;
+use crate::splice::{Demand, Env, HookId, Literal, Site, Splice, allocate, convention, emit};
+use crate::template::renamed::Renamed;
 
 /// The insertions that were made at a place.
 pub type Made = SmallVec<[u32; 4]>;
@@ -38,13 +42,51 @@ pub struct Spotted<'a> {
 impl Spotted<'_> {
     fn site<'a>(&'a self, busy: &'a RegSet, kept: &'a RegSet) -> Site<'a> {
         let Spotted { address, live, loads, indexed, msb, .. } = *self;
-        Site { address, live, loads, busy, kept, indexed, msb }
+        Site { address, live, loads, busy, kept, indexed, msb, last: false }
     }
 }
 
-impl Copier<'_> {
+/// Puts what is inserted at one place after the other into a chunk.
+pub struct Inserter<'a> {
+    pub env: &'a Env<'a>,
+    pub checked: Checked,
+    /// What is issued, the application's instructions included.
+    pub seam: Seam<'a>,
+    pub out: Copied,
+    /// The place that is being worked on.
+    splice: Splice,
+    renamed: Renamed,
+}
+
+impl<'a> Inserter<'a> {
+    pub fn new(env: &'a Env<'a>, checked: Checked, out: Copied) -> Inserter<'a> {
+        let seam = Seam::new(env.machine.mode, env.unread);
+        Inserter { env, checked, seam, out, splice: Splice::default(), renamed: Renamed::default() }
+    }
+
+    /// Has the checker look at something, if it is to. `address` is the original's, of what is looked at.
+    pub fn check_with(&mut self, address: u64, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
+        if self.checked.at(address) {
+            let found = look(self);
+            self.out.violations.extend(found);
+        }
+    }
+
+    /// An `s_branch` to a place.
+    pub fn branch(&mut self, to: Place) -> Result<Inst, Refusal> {
+        let at = self.out.chunk.here();
+        let branch = self.env.machine.ops.branch()?;
+        self.out.chunk.push(&branch);
+        self.out.chunk.fixups.push(Fixup::Branch { at, to });
+        Ok(branch)
+    }
+
+    pub fn reject(&mut self, insertion: u32, address: u64, reason: Rejection) {
+        self.out.rejected.push(Rejected { insertion, address, reason });
+    }
+
     /// Inserts what the plan asks for at a place. Gives the insertions that were made.
-    pub(super) fn bodies(&mut self, insertions: &[u32], at: &Spotted) -> Result<Made, Refusal> {
+    pub fn bodies(&mut self, insertions: &[u32], at: &Spotted) -> Result<Made, Refusal> {
         let mut made = Made::new();
         if insertions.is_empty() {
             return Ok(made);
@@ -103,10 +145,10 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Registers that the kernel is given for what stands here: the hooks' own, and the counters'.
+    /// Registers that the kernel is given for what stands here: the hooks' own, and those of what the wave carries.
     fn given(&self) -> crate::machine::registers::Counts {
         let mut given = self.splice.highest;
-        self.env.slots.iter().flatten().for_each(|home| given.note(home.range()));
+        given.merge(&self.env.slots.highest);
         given
     }
 
@@ -120,12 +162,12 @@ impl Copier<'_> {
         let mut kept = RegSet::EMPTY;
         at.olds.iter().for_each(|(_, range)| kept.insert_range(*range));
         let called = self.env.plan.placement == Placement::CallingConvention;
-        let plain = |i: &u32| self.env.prepared(*i).is_some_and(|p| !p.touches_vgprs);
-        let mut busy = if !called && insertions.iter().all(plain) { RegSet::EMPTY } else { self.busy() };
+        let plain = |i: &u32| self.env.hook(HookId::Insertion(*i)).is_some_and(|(_, p, _)| !p.touches_vgprs);
+        let mut busy = if !called && insertions.iter().all(plain) { RegSet::EMPTY } else { self.seam.busy() };
         let site = at.site(&busy, &kept);
         let mut demands: SmallVec<[Demand; 1]> = SmallVec::with_capacity(insertions.len());
         for &insertion in insertions {
-            match Demand::of(self.env, &site, at.inst, insertion, at.olds) {
+            match Demand::of(self.env, &site, at.inst, HookId::Insertion(insertion), at.olds) {
                 Ok(demand) => demands.push(demand),
                 Err(reason) => self.out.rejected.push(Rejected { insertion, address: at.address, reason }),
             }
@@ -133,42 +175,124 @@ impl Copier<'_> {
         let decide = if called { convention::allocate } else { allocate };
         let mut allocation = decide(self.env, &site, &demands);
         // Only hooks without VGPRs were thought to be here; where they need some after all, the busy ones matter.
-        if busy.is_empty() && !called && !(allocation.lanes.is_empty() && allocation.vgprs.is_empty()) {
-            busy = self.busy();
+        if busy.is_empty() && !called && allocation.takes_vgprs() {
+            busy = self.seam.busy();
             if !busy.is_empty() {
                 allocation = decide(self.env, &at.site(&busy, &kept), &demands);
             }
         }
         let site = at.site(&busy, &kept);
         for (demand, reason) in &allocation.rejected {
-            let insertion = demands[*demand].insertion;
-            self.out.rejected.push(Rejected { insertion, address: at.address, reason: reason.clone() });
+            if let HookId::Insertion(insertion) = demands[*demand].id {
+                self.out.rejected.push(Rejected { insertion, address: at.address, reason: reason.clone() });
+            }
         }
-        let (start, spans, literals) = (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
-        let before = made.len();
-        emit(self.env, &site, &demands, &allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
+        let spans = self.splice.spans.len();
+        self.place(at, &site, &demands, &allocation, check::splice)?;
         // What stands in the code counts, and not what was decided.
-        made.extend(self.splice.spans[spans..].iter().map(|span| span.insertion));
-        if self.checked.at(at.address) {
-            self.out.violations.extend(check::splice(&check::Question {
-                env: self.env,
-                site: &site,
-                olds: at.olds,
-                inst: at.inst,
-                insts: &self.splice.insts[start..],
-                base: start,
-                spans: &self.splice.spans[spans..],
-                made: &made[before..],
-                literals: &self.splice.literals[literals..],
-                highest: self.given(),
-                scratch: self.splice.scratch,
-            }));
-        }
+        made.extend(self.splice.spans[spans..].iter().filter_map(|span| match span.hook {
+            HookId::Insertion(insertion) => Some(insertion),
+            HookId::Ending(_) => None,
+        }));
         Ok(())
     }
 
+    /// Emits what was decided for a place, and has it proven.
+    fn place(
+        &mut self,
+        at: &Spotted,
+        site: &Site,
+        demands: &[Demand],
+        allocation: &Allocation,
+        prove: fn(&check::Question) -> Vec<check::Violation>,
+    ) -> Result<(), Refusal> {
+        let (start, spans, literals) = (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
+        emit(self.env, site, demands, allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
+        let made: Vec<HookId> = allocation.hooks.iter().map(|hook| demands[hook.demand].id).collect();
+        self.check_with(at.address, |inserter| {
+            prove(&check::Question {
+                env: inserter.env,
+                site,
+                olds: at.olds,
+                inst: at.inst,
+                insts: &inserter.splice.insts[start..],
+                base: start,
+                spans: &inserter.splice.spans[spans..],
+                made: &made,
+                literals: &inserter.splice.literals[literals..],
+                highest: inserter.given(),
+                scratch: inserter.splice.scratch,
+            })
+        });
+        Ok(())
+    }
+
+    /// Ends what the wave carries, in front of its last instruction.
+    pub fn ending(&mut self, at: &Spotted) -> Result<(), Refusal> {
+        if at.indexed {
+            return Err(Refusal::Reason(format!("VGPR indexing may be on at {:#x}, where the wave ends", at.address)));
+        }
+        self.splice.clear();
+        self.seam.avoid(at.loads, self.env.allocated.vgprs);
+        let (busy, kept) = (self.seam.busy(), RegSet::EMPTY);
+        let site = Site { live: &Live::NONE, last: true, ..at.site(&busy, &kept) };
+        let mut demands: SmallVec<[Demand; 1]> = SmallVec::new();
+        let refused = |reason: Rejection| Refusal::Reason(format!("its counters cannot be added to memory: {reason}"));
+        for ending in 0..self.env.slots.endings.len() {
+            let demand = Demand::of(self.env, &site, at.inst, HookId::Ending(ending as u32), &[]);
+            demands.push(demand.map_err(refused)?);
+        }
+        let allocation = allocate(self.env, &site, &demands);
+        if let Some((_, reason)) = allocation.rejected.first() {
+            return Err(refused(reason.clone()));
+        }
+        self.place(at, &site, &demands, &allocation, check::ending)?;
+        // The wave's last instruction waits for nothing.
+        self.append(&[])
+    }
+
+    /// What the wave begins with. `inputs`: what its scratch is found by, where it has to be found. `alone`: what follows
+    /// is the application's.
+    pub fn prologue(&mut self, at: &Spotted, inputs: Option<ScratchInputs>, alone: bool) -> Result<(), Refusal> {
+        self.splice.clear();
+        let (busy, kept) = (RegSet::EMPTY, RegSet::EMPTY);
+        let site = at.site(&busy, &kept);
+        let prologue = Prologue::of(self.env, &site, inputs)
+            .map_err(|what| Refusal::Reason(format!("no register is free where its waves begin, for {what}")))?;
+        let finds = prologue.emit(self.env, &site, &mut self.seam, &mut self.splice)?;
+        self.forget()?;
+        if alone {
+            let live = || {
+                let mut live = at.live.any();
+                live.union_with(&self.env.reserved);
+                live
+            };
+            self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
+        }
+        self.check_with(at.address, |inserter| {
+            let insts = &inserter.splice.insts;
+            check::prologue(
+                &check::Question {
+                    env: inserter.env,
+                    site: &site,
+                    olds: &[],
+                    inst: at.inst,
+                    insts: &insts[finds..],
+                    base: finds,
+                    spans: &[],
+                    made: &[],
+                    literals: &[],
+                    highest: inserter.given(),
+                    scratch: inserter.splice.scratch,
+                },
+                inputs.is_some().then_some(&insts[..finds]),
+            )
+        });
+        self.append(&[])
+    }
+
     /// Puts the splice into the chunk. `made` are the insertions that were made in it.
-    pub(super) fn append(&mut self, made: &[u32]) -> Result<(), Refusal> {
+    fn append(&mut self, made: &[u32]) -> Result<(), Refusal> {
         let splice = &self.splice;
         self.out.made.extend_from_slice(made);
         self.out.inserted += splice.insts.len();
@@ -178,8 +302,10 @@ impl Copier<'_> {
         let mut spans = splice.spans.iter().peekable();
         for (n, inst) in splice.insts.iter().enumerate() {
             while let Some(span) = spans.next_if(|span| span.start == n) {
-                let template = self.env.template_of[span.insertion as usize];
-                self.out.chunk.hooks.extend(template.map(|template| (self.out.chunk.here(), template)));
+                if let HookId::Insertion(insertion) = span.hook {
+                    let template = self.env.template_of[insertion as usize];
+                    self.out.chunk.hooks.extend(template.map(|template| (self.out.chunk.here(), template)));
+                }
             }
             if let Some(address) =
                 literals.peek().filter(|l| l.inst == n).and_then(|l| self.env.plan.elsewhere(l.place))
@@ -222,12 +348,7 @@ impl Copier<'_> {
 
     /// The values that hooks behind an instruction want from before it, put where nothing touches them: each with where
     /// it is kept. `after` is what is live behind the instruction.
-    pub(super) fn olds(
-        &mut self,
-        spots: &[Spot],
-        at: &Spotted,
-        after: &Live,
-    ) -> Result<Vec<(RegRange, RegRange)>, Refusal> {
+    pub fn olds(&mut self, spots: &[Spot], at: &Spotted, after: &Live) -> Result<Vec<(RegRange, RegRange)>, Refusal> {
         let mut wanted: Vec<RegRange> = Vec::new();
         for spot in spots.iter().filter(|spot| spot.at.is_behind()) {
             let Body::Hook { args, .. } = &self.env.plan.insertions[spot.insertion as usize].body else { continue };
@@ -240,7 +361,7 @@ impl Copier<'_> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let busy = self.busy();
+        let busy = self.seam.busy();
         let kept = RegSet::EMPTY;
         let site = at.site(&busy, &kept);
         let mut without = after.any();
@@ -275,18 +396,18 @@ impl Copier<'_> {
             live
         };
         self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
-        self.check_with(at.address, |copier| {
+        self.check_with(at.address, |inserter| {
             check::keep(&check::Question {
-                env: copier.env,
+                env: inserter.env,
                 site: &site,
                 olds: &found,
                 inst: at.inst,
-                insts: &copier.splice.insts,
+                insts: &inserter.splice.insts,
                 base: 0,
                 spans: &[],
                 made: &[],
                 literals: &[],
-                highest: copier.given(),
+                highest: inserter.given(),
                 scratch: 0,
             })
         });

@@ -72,19 +72,19 @@ impl Copier<'_> {
                 Where::After if ways.is_empty() => Rejection::NothingFollows { inst: inst.to_string() },
                 _ => continue,
             };
-            self.reject(spot.insertion, vaddr, reason);
+            self.put.reject(spot.insertion, vaddr, reason);
         }
         let terminator = if replaced { Terminator::Fallthrough } else { terminator };
         match terminator {
             _ if ways.is_empty() => {}
             Terminator::Fallthrough | Terminator::Trap => {
-                self.bodies(&on(Some(next)), at)?;
+                self.put.bodies(&on(Some(next)), at)?;
             }
             Terminator::Call => {
                 // What the callee did last is not known.
-                self.seam.begin(Some(Rc::new(|_| None)));
+                self.put.seam.begin(Some(Rc::new(|_| None)));
                 let at = Spotted { previous: None, indexed: false, ..*at };
-                self.bodies(&on(Some(next)), &at)?;
+                self.put.bodies(&on(Some(next)), &at)?;
             }
             Terminator::Branch | Terminator::CondBranch => self.behind_branch(block, target, &on, at)?,
             _ => {}
@@ -117,13 +117,13 @@ impl Copier<'_> {
             lost.sort_unstable();
             lost.dedup();
             for insertion in lost {
-                self.reject(insertion, vaddr, Rejection::LeavesFunction { inst: inst.to_string() });
+                self.put.reject(insertion, vaddr, Rejection::LeavesFunction { inst: inst.to_string() });
             }
             return Ok(());
         }
         let Some((to, taken)) = taken else { return Ok(()) };
-        let branch = self.out.chunk.fixups.len() - 1;
-        let seam = self.seam.clone();
+        let branch = self.put.out.chunk.fixups.len() - 1;
+        let seam = self.put.seam.clone();
         let mut insertions = on(target);
         let mut shared = false;
         if let Some(fallen) = fallen {
@@ -131,7 +131,7 @@ impl Copier<'_> {
             let msb = program.block(fallen).instrs.iter().next().and_then(|i| program.inst(i).msb());
             let at = Spotted { live: &live, msb: msb.unwrap_or_default(), ..*at };
             let wanted = on(Some(next));
-            let made = self.bodies(&wanted, &at)?;
+            let made = self.put.bodies(&wanted, &at)?;
             // What did not fit here is not to be on the other way either.
             insertions.retain(|i| !both.contains(i) || made.contains(i));
             shared = !both.is_empty();
@@ -143,7 +143,7 @@ impl Copier<'_> {
         // of the instructions and of the entry.
         let label = program.function_instrs(func).len() as u32 + 1 + self.edges.len() as u32;
         let place = Place::Label { chunk: self.chunk, label };
-        if let Some(Fixup::Branch { to, .. }) = self.out.chunk.fixups.get_mut(branch) {
+        if let Some(Fixup::Branch { to, .. }) = self.put.out.chunk.fixups.get_mut(branch) {
             *to = place;
         }
         let msb = program.block(taken).instrs.iter().next().and_then(|i| program.inst(i).msb());
@@ -166,9 +166,9 @@ impl Copier<'_> {
     /// The code of taken ways, behind the function.
     pub(super) fn trampolines(&mut self) -> Result<(), Refusal> {
         for edge in std::mem::take(&mut self.edges) {
-            self.out.chunk.label(false);
-            let rejected = self.out.rejected.len();
-            self.seam = edge.seam;
+            self.put.out.chunk.label(false);
+            let rejected = self.put.out.rejected.len();
+            self.put.seam = edge.seam;
             let at = Spotted {
                 address: edge.address,
                 inst: &edge.inst,
@@ -180,14 +180,14 @@ impl Copier<'_> {
                 msb: edge.msb,
                 olds: &edge.olds,
             };
-            let made = self.bodies(&edge.insertions, &at)?;
+            let made = self.put.bodies(&edge.insertions, &at)?;
             if edge.shared && edge.insertions.iter().any(|i| !self.only_taken(*i) && !made.contains(i)) {
                 return Err(Refusal::Reason(format!(
                     "a hook fits on one way of the branch at {:#x} only: {}",
-                    edge.address, self.out.rejected[rejected].reason
+                    edge.address, self.put.out.rejected[rejected].reason
                 )));
             }
-            self.branch(edge.to)?;
+            self.put.branch(edge.to)?;
         }
         Ok(())
     }

@@ -6,25 +6,24 @@ use std::rc::Rc;
 
 use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::op::Op;
-use luthier_isa::{Flags, Inst, Operand, RegSet};
+use luthier_isa::{Flags, Inst, Operand};
 use luthier_lifter::{
     BlockId, FuncId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator,
 };
 use smallvec::SmallVec;
 
-use super::bodies::Spotted;
+use super::bodies::{Inserter, Spotted};
 use super::edges::Edge;
 use super::indexing::Indexing;
 use super::pcrel::{Pc, PcPlans};
-use super::{ChunkMap, Copied, Refusal, Spot, Task, entry, hints};
+use super::{ChunkMap, Copied, Refusal, Spot, Task, hints};
 use crate::check;
 use crate::layout::chunk::{ChunkId, Fixup};
-use crate::machine::seams::Seam;
-use crate::plan::{Checked, Rejected, Rejection, Where};
+use crate::plan::{Rejected, Rejection, Where};
+use crate::splice::Env;
 use crate::splice::demand::Olds;
-use crate::splice::{Env, Splice};
-use crate::template::renamed::Renamed;
 
+/// Copies one function.
 pub struct Copier<'a> {
     pub(super) env: &'a Env<'a>,
     pub(super) map: &'a ChunkMap,
@@ -32,7 +31,6 @@ pub struct Copier<'a> {
     pub(super) chunk: ChunkId,
     /// Of this function, sorted.
     pub(super) spots: &'a [Spot],
-    pub(super) checked: Checked,
     pub(super) liveness: Liveness<'a>,
     /// Of the block that is being copied.
     points: Points,
@@ -41,10 +39,7 @@ pub struct Copier<'a> {
     pub(super) loads: PendingLoads<'a>,
     /// Instructions that something else stands for; ascending.
     absent: Rc<[InstrId]>,
-    pub(super) out: Copied,
-    pub(super) splice: Splice,
-    pub(super) renamed: Renamed,
-    pub(super) seam: Seam<'a>,
+    pub(super) put: Inserter<'a>,
     pub(super) edges: Vec<Edge<'a>>,
 }
 
@@ -109,38 +104,38 @@ fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
         func,
         chunk,
         spots,
-        checked,
         liveness: Liveness::of(program, func),
         points: Points::NONE,
         plans,
         indexing: Indexing::of(program, func),
         loads: PendingLoads::without(program, func, absent.clone()),
         absent,
-        out,
-        splice: Splice::default(),
-        renamed: Renamed::default(),
-        seam: Seam::new(env.machine.mode, env.unread),
+        put: Inserter::new(env, checked, out),
         edges: Vec::new(),
     };
-    copier.out.chunk.name = format!("{}.instrumented", function.name);
-    copier.out.chunk.align = if kernel.is_some() { 256 } else { 64 };
-    copier.out.chunk.words.reserve(function.size as usize / 2);
-    let entry = copier.entry(kernel)?;
-    if kernel.is_some() {
+    copier.put.out.chunk.name = format!("{}.instrumented", function.name);
+    copier.put.out.chunk.align = if kernel.is_some() { 256 } else { 64 };
+    copier.put.out.chunk.words.reserve(function.size as usize / 2);
+    let mut entry = None;
+    match kernel {
         // Kernels begin at multiples of their alignment.
-        copier.out.chunk.fixed = copier.out.chunk.here().max(1);
+        Some(_) => copier.put.out.chunk.fixed = 1,
+        None => entry = copier.entry()?,
     }
     for block in function.blocks.iter() {
         copier.block(block)?;
     }
     // The label that calls aim at: what runs once at the entry, else the first instruction.
     let first = program.block(function.entry).instrs.first.0 - instrs.first.0;
-    let word = entry.unwrap_or_else(|| copier.out.chunk.labels[first as usize].word);
-    copier.out.entry = copier.out.chunk.label_at(word, false);
+    let word = entry.unwrap_or_else(|| copier.put.out.chunk.labels[first as usize].word);
+    copier.put.out.entry = copier.put.out.chunk.label_at(word, false);
     copier.trampolines()?;
-    copier.check_with(function.vaddr, |copier| check::seams(env, chunk, &copier.out.chunk));
-    copier.out.copied = instrs.len();
-    Ok(copier.out)
+    match kernel {
+        Some(kernel) => copier.put.out.starts = copier.starts(kernel)?,
+        None => copier.put.check_with(function.vaddr, |put| check::seams(env, chunk, &put.out.chunk)),
+    }
+    copier.put.out.copied = instrs.len();
+    Ok(copier.put.out)
 }
 
 /// Why an instruction cannot be taken out.
@@ -168,7 +163,7 @@ impl Copier<'_> {
         let spots: &[Spot] = &self.spots[from..to];
         let spots = &spots[spots.iter().take_while(|s| s.at == Where::Entry).count()..];
         let ends = b.terminator == Terminator::End;
-        let flushes = ends && entry::flushes(self.env);
+        let flushes = ends && !self.env.slots.endings.is_empty();
         // Liveness is only worked out where it is asked for.
         let wanted = !spots.is_empty() || self.plans.wants_liveness(b.instrs);
         let mut points = std::mem::replace(&mut self.points, Points::NONE);
@@ -182,7 +177,7 @@ impl Copier<'_> {
             Vec::new()
         } else {
             let absent = self.absent.clone();
-            self.seam.begin(Some(Rc::new(move |length| ways(program, block, &absent, length))));
+            self.put.seam.begin(Some(Rc::new(move |length| ways(program, block, &absent, length))));
             hints::broken(insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
@@ -191,7 +186,7 @@ impl Copier<'_> {
         for (k, i) in b.instrs.iter().enumerate() {
             let (inst, vaddr) = (insts[k], program.vaddr(i));
             let falls_in = k > 0 || self.falls_into(block);
-            self.out.chunk.label(falls_in);
+            self.put.out.chunk.label(falls_in);
             let point = points.get(k).filter(|_| wanted);
             let (before, after) = point.map_or((&nothing, &nothing), |p| (p.before, p.after));
             let around = |k: usize| loads.get(k).map_or(&nothing_loaded, |loads| &**loads);
@@ -210,29 +205,26 @@ impl Copier<'_> {
                 msb: inst.msb().unwrap_or_default(),
                 olds: &[],
             };
-            self.bodies(&at(Where::Before), &here)?;
+            self.put.bodies(&at(Where::Before), &here)?;
             if flushes && k + 1 == insts.len() {
-                if indexed {
-                    return Err(Refusal::Reason(format!("VGPR indexing may be on at {vaddr:#x}, where the wave ends")));
-                }
-                entry::flush(self, vaddr, here.msb, around(k))?;
+                self.put.ending(&here)?;
             }
             let mut olds = Vec::new();
             if mine.iter().any(|s| matches!(s.at, Where::After | Where::Edge { .. })) {
-                olds = self.olds(mine, &here, after)?;
+                olds = self.put.olds(mine, &here, after)?;
             }
             let instead = at(Where::Instead);
             if instead.is_empty() {
                 let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
-                let at = self.out.chunk.here();
+                let at = self.put.out.chunk.here();
                 let made = self.instruction(i, &copied, vaddr, after, around(k + 1), &olds)?;
-                self.out.chunk.origins.push((at, vaddr));
+                self.put.out.chunk.origins.push((at, vaddr));
                 if made.info().op() != inst.info().op() {
-                    self.out.chunk.others.push((at, inst));
+                    self.put.out.chunk.others.push((at, inst));
                 }
                 // What gives the program counter is followed where the sum behind it is made.
                 if adds && !matches!(self.plans.at(i), Some(Pc::Kept { .. })) {
-                    self.seam.follow(&copied);
+                    self.put.seam.follow(&copied);
                 }
                 Indexing::step(&inst, &mut indexed);
             } else {
@@ -240,8 +232,8 @@ impl Copier<'_> {
                 live.active.union_with(&after.active);
                 live.inactive.union_with(&after.inactive);
                 let place = Spotted { live: &live, next: &insts[k + 1..], olds: &olds, ..here };
-                if self.bodies(&instead, &place)?.len() < instead.len() {
-                    self.out.stays.push(i);
+                if self.put.bodies(&instead, &place)?.len() < instead.len() {
+                    self.put.out.stays.push(i);
                 }
             }
             let msb = insts.get(k + 1).or(Some(&inst)).and_then(Inst::msb).unwrap_or_default();
@@ -260,28 +252,15 @@ impl Copier<'_> {
                 let replaced = !instead.is_empty();
                 self.behind_block(block, b.terminator, replaced, mine, &behind)?;
             } else {
-                self.bodies(&at(Where::After), &behind)?;
+                self.put.bodies(&at(Where::After), &behind)?;
                 for spot in mine.iter().filter(|s| matches!(s.at, Where::Edge { .. })) {
                     let Where::Edge { to } = spot.at else { continue };
-                    self.reject(spot.insertion, vaddr, Rejection::NoEdge { from: vaddr, to });
+                    self.put.reject(spot.insertion, vaddr, Rejection::NoEdge { from: vaddr, to });
                 }
             }
         }
         self.points = points;
         self.leave(block, b.terminator)
-    }
-
-    /// Has the checker look at something, if it is to.
-    /// `address` is the original's, of what is looked at.
-    pub(super) fn check_with(&mut self, address: u64, look: impl FnOnce(&mut Self) -> Vec<check::Violation>) {
-        if self.checked.at(address) {
-            let found = look(self);
-            self.out.violations.extend(found);
-        }
-    }
-
-    pub(super) fn reject(&mut self, insertion: u32, address: u64, reason: Rejection) {
-        self.out.rejected.push(Rejected { insertion, address, reason });
     }
 
     /// Control may come into the block from the word before it.
@@ -309,28 +288,14 @@ impl Copier<'_> {
         {
             // Control never gets here. Were it to, the wave stops, and somebody hears of it.
             let guard = self.env.machine.ops.stop()?;
-            guard.iter().for_each(|inst| self.out.chunk.push(inst));
+            guard.iter().for_each(|inst| self.put.out.chunk.push(inst));
             return Ok(());
         }
         let Some(to) = self.map.target(self.env, self.func, next, false) else {
             return Err(Refusal::Reason(format!("control runs off the function's end, to {next:#x}")));
         };
-        self.branch(to)?;
+        self.put.branch(to)?;
         Ok(())
-    }
-
-    /// An `s_branch` to a place.
-    pub(super) fn branch(&mut self, to: crate::layout::chunk::Place) -> Result<Inst, Refusal> {
-        let at = self.out.chunk.here();
-        let branch = self.env.machine.ops.branch()?;
-        self.out.chunk.push(&branch);
-        self.out.chunk.fixups.push(Fixup::Branch { at, to });
-        Ok(branch)
-    }
-
-    /// Registers that matrix instructions and stores may still be using.
-    pub(super) fn busy(&self) -> RegSet {
-        self.seam.busy()
     }
 
     /// The copy of one instruction. Gives what stands for it.
@@ -343,16 +308,16 @@ impl Copier<'_> {
         loads: &InFlight,
         olds: &Olds,
     ) -> Result<Inst, Refusal> {
-        let at = self.out.chunk.here();
+        let at = self.put.out.chunk.here();
         match self.plans.at(i).copied() {
             Some(Pc::Kept { to }) => {
-                self.out.chunk.push(inst);
+                self.put.out.chunk.push(inst);
                 self.keep_pc(at, inst, to, after, loads, olds)?;
                 return Ok(*inst);
             }
             Some(Pc::Folded { getpc_at, to }) => return self.fold(inst, getpc_at, to),
             Some(Pc::FoldedHigh { to }) => return self.fold_high(inst, to),
-            Some(Pc::Aimed { to }) => return self.branch(to),
+            Some(Pc::Aimed { to }) => return self.put.branch(to),
             None => {}
         }
         let flags = inst.info().flags;
@@ -362,7 +327,7 @@ impl Copier<'_> {
             return Ok(call);
         }
         let Some(target) = inst.branch_target(vaddr) else {
-            self.out.chunk.push(inst);
+            self.put.out.chunk.push(inst);
             return Ok(*inst);
         };
         let Some(to) = self.map.target(self.env, self.func, target, flags.contains(Flags::CALL)) else {
@@ -370,10 +335,10 @@ impl Copier<'_> {
         };
         // One that goes as far as it likes (gfx1250) needs no such thing here, where islands are put in.
         if flags.contains(Flags::INDIRECT) {
-            return self.branch(to);
+            return self.put.branch(to);
         }
-        self.out.chunk.push(inst);
-        self.out.chunk.fixups.push(Fixup::Branch { at, to });
+        self.put.out.chunk.push(inst);
+        self.put.out.chunk.fixups.push(Fixup::Branch { at, to });
         Ok(*inst)
     }
 }
@@ -403,10 +368,10 @@ impl Copier<'_> {
         let Some(info) = self.env.machine.ops.s_call_b64 else {
             return Err(Refusal::Reason(format!("the processor has no s_call_b64 to stand for {inst} at {vaddr:#x}")));
         };
-        let at = self.out.chunk.here();
+        let at = self.put.out.chunk.here();
         let inst = Inst::build(info, &[Operand::Reg(call.link), Operand::Imm(0)])?;
-        self.out.chunk.push(&inst);
-        self.out.chunk.fixups.push(Fixup::Branch { at, to });
+        self.put.out.chunk.push(&inst);
+        self.put.out.chunk.fixups.push(Fixup::Branch { at, to });
         Ok(Some(inst))
     }
 }

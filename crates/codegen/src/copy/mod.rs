@@ -12,11 +12,11 @@
 //! | [`function`] | the copy of one function, instruction by instruction |
 //! | [`bodies`] | what is inserted at one place |
 //! | [`edges`] | what is inserted on the ways out of a block |
-//! | [`entry`] | the start and the end of a kernel |
+//! | [`entry`] | where functions begin |
 //! | [`pcrel`] | the program counter in copies |
 //! | [`hints`] | clauses that are split, registers given up early |
 //! | [`indexing`] | where VGPR operands are indexed |
-//! | [`scratch_base`] | where kernels are given scratch for hooks, the code that finds it |
+//! | [`mod@prologue`] | what stands in front of a kernel, made when all of its component is copied |
 //! | [`redirect`] | from the originals to the copies |
 
 pub mod bodies;
@@ -26,8 +26,8 @@ pub mod function;
 pub mod hints;
 pub mod indexing;
 pub mod pcrel;
+pub mod prologue;
 pub mod redirect;
-pub mod scratch_base;
 
 use luthier_isa::EncodeError;
 use luthier_lifter::{FuncId, InstrId};
@@ -74,6 +74,8 @@ pub struct Copied {
     pub highest: Counts,
     /// Bytes of scratch of our own.
     pub scratch: u32,
+    /// Of a kernel's copy, its entries.
+    pub starts: Vec<entry::Start>,
     /// Instructions that stay although something was to take their place: it, or part of it, is rejected.
     pub stays: Vec<InstrId>,
 }

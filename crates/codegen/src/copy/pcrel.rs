@@ -218,12 +218,12 @@ impl Copier<'_> {
         let ops = &self.env.machine.ops;
         if let Some(address) = self.env.plan.elsewhere(to) {
             let mut insts = Vec::new();
-            self.seam.follow(inst);
+            self.put.seam.follow(inst);
             for (reg, half) in [(range.first, address), (range.first.offset(1), address >> 32)] {
-                self.seam.issue(ops, ops.mov32(reg, Operand::Literal(half as u32))?, &mut insts)?;
+                self.put.seam.issue(ops, ops.mov32(reg, Operand::Literal(half as u32))?, &mut insts)?;
             }
-            self.seam.lead_out(ops, &[], || after.any(), &mut insts)?;
-            insts.iter().for_each(|inst| self.out.chunk.push(inst));
+            self.put.seam.lead_out(ops, &[], || after.any(), &mut insts)?;
+            insts.iter().for_each(|inst| self.put.out.chunk.push(inst));
             return Ok(());
         }
         let mut keep = None;
@@ -239,6 +239,7 @@ impl Copier<'_> {
                 kept: &kept,
                 indexed: false,
                 msb: Default::default(),
+                last: false,
             };
             let mut pool = site.pool(self.env, &range.units().collect(), false);
             let Some(reg) = pool.take(Want::of(File::Sgpr, 1)) else {
@@ -246,22 +247,22 @@ impl Copier<'_> {
                     "no SGPR is free to keep SCC while {inst} is made to give the original address"
                 )));
             };
-            self.out.highest.note(reg);
+            self.put.out.highest.note(reg);
             keep = Some(reg.first);
         }
         let (low, high) = (range.first, range.first.offset(1));
         let mut insts = Vec::new();
-        self.seam.follow(inst);
+        self.put.seam.follow(inst);
         if let Some(reg) = keep {
-            self.seam.issue(ops, ops.save_scc(reg)?, &mut insts)?;
+            self.put.seam.issue(ops, ops.save_scc(reg)?, &mut insts)?;
         }
-        self.seam.issue(ops, Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?, &mut insts)?;
-        self.seam.issue(ops, Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?, &mut insts)?;
+        self.put.seam.issue(ops, Inst::build(ops.s_add_u32, &[one(low), one(low), LITERAL])?, &mut insts)?;
+        self.put.seam.issue(ops, Inst::build(ops.s_addc_u32, &[one(high), one(high), LITERAL])?, &mut insts)?;
         if let Some(reg) = keep {
-            self.seam.issue(ops, ops.restore_scc(reg)?, &mut insts)?;
+            self.put.seam.issue(ops, ops.restore_scc(reg)?, &mut insts)?;
         }
-        self.seam.lead_out(ops, &[], || after.any(), &mut insts)?;
-        let chunk = &mut self.out.chunk;
+        self.put.seam.lead_out(ops, &[], || after.any(), &mut insts)?;
+        let chunk = &mut self.put.out.chunk;
         let mut literals = Vec::new();
         for inst in &insts {
             chunk.push(inst);
@@ -280,7 +281,7 @@ impl Copier<'_> {
         if let Some(address) = self.env.plan.elsewhere(to) {
             return self.constant(inst, address as u32);
         }
-        let chunk = &mut self.out.chunk;
+        let chunk = &mut self.put.out.chunk;
         // The getpc's copy stands behind what is inserted at its label.
         let vaddr = self.env.program.vaddr(getpc);
         let getpc_at = chunk.origins.iter().rev().find(|o| o.1 == vaddr).map(|o| o.0);
@@ -301,7 +302,7 @@ impl Copier<'_> {
         }
         let mut wide = *inst;
         wide.set_operand(2, LITERAL)?;
-        let chunk = &mut self.out.chunk;
+        let chunk = &mut self.put.out.chunk;
         chunk.push(&wide);
         let here = chunk.here() - 1;
         let open = chunk.fixups.iter_mut().rev().find(|f| matches!(f, Fixup::PcPair { high: u32::MAX, .. }));
@@ -320,7 +321,7 @@ impl Copier<'_> {
             return Err(Refusal::Reason(format!("{inst} has no destination")));
         };
         let constant = self.env.machine.ops.mov32(to.first, Operand::Literal(number))?;
-        self.out.chunk.push(&constant);
+        self.put.out.chunk.push(&constant);
         Ok(constant)
     }
 }

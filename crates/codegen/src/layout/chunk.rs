@@ -109,15 +109,17 @@ impl Chunk {
         self.labels.push(Label { word, falls_in });
         self.labels.len() as u32 - 1
     }
-    /// Puts words in front of all others, among which no islands are put either.
-    pub fn prepend(&mut self, words: Vec<u32>) {
-        let by = words.len() as u32;
-        self.words.splice(0..0, words);
+    /// Puts code without labels in front of all other. No islands are put into it.
+    pub fn prepend(&mut self, front: Chunk) {
+        let by = front.here();
+        self.words.splice(0..0, front.words);
         self.labels.iter_mut().for_each(|label| label.word += by);
         self.origins.iter_mut().for_each(|(word, _)| *word += by);
         self.others.iter_mut().for_each(|(word, _)| *word += by);
         self.hooks.iter_mut().for_each(|(word, _)| *word += by);
+        self.hooks.splice(0..0, front.hooks);
         self.fixups.iter_mut().for_each(|fixup| fixup.shift(by));
+        self.fixups.extend(front.fixups);
         self.fixed += by;
     }
     pub fn size(&self) -> u64 {

@@ -31,7 +31,7 @@ pub mod special;
 
 use luthier_isa::op::Op;
 use luthier_isa::wait::Wait;
-use luthier_isa::{EncodeError, Format, Generation, Inst, Mode, Operand, Reg, RegRange, Wave};
+use luthier_isa::{EncodeError, Flags, Format, Generation, Inst, Mode, Operand, Reg, RegRange, Wave};
 
 pub use file::File;
 pub use operations::Operations;
@@ -64,6 +64,11 @@ impl Machine {
     /// The instructions that wait for memory results.
     pub fn wait(&self, wait: Wait) -> Result<Vec<Inst>, EncodeError> {
         wait.instructions(self.mode)
+    }
+
+    /// Moves to and from accumulators take every lane, whatever EXEC is (CDNA1).
+    pub fn accumulator_moves_take_all_lanes(&self) -> bool {
+        self.ops.v_accvgpr_read_b32.is_some_and(|info| info.flags.contains(Flags::IGNORES_EXEC))
     }
 
     /// A scalar that a vector instruction has read stays marked whatever else is read (RDNA4).

@@ -6,7 +6,7 @@
 use luthier_isa::{Generation as Isa, RegSet, Target, Wave};
 use luthier_loader::{Generation, Kernel, KernelDescriptor};
 
-use super::{File, Machine};
+use super::Machine;
 use crate::plan::KernelRegisters;
 
 /// One more than the highest register of each file.
@@ -20,20 +20,20 @@ pub struct Counts {
 impl Counts {
     pub fn note(&mut self, range: luthier_isa::RegRange) {
         let end = range.first.number() + u16::from(range.count);
-        match File::of(range.first) {
-            Some(File::Sgpr) => self.sgprs = self.sgprs.max(end),
-            Some(File::Vgpr) => self.vgprs = self.vgprs.max(end),
-            Some(File::Agpr) => self.agprs = self.agprs.max(end),
-            None => {}
+        match range.first {
+            reg if reg.is_sgpr() => self.sgprs = self.sgprs.max(end),
+            reg if reg.is_vgpr() => self.vgprs = self.vgprs.max(end),
+            reg if reg.is_agpr() => self.agprs = self.agprs.max(end),
+            _ => {}
         }
     }
     /// Of a register that is in no file, yes.
     pub fn has(self, reg: luthier_isa::Reg) -> bool {
-        match File::of(reg) {
-            Some(File::Sgpr) => reg.number() < self.sgprs,
-            Some(File::Vgpr) => reg.number() < self.vgprs,
-            Some(File::Agpr) => reg.number() < self.agprs,
-            None => true,
+        match reg {
+            reg if reg.is_sgpr() => reg.number() < self.sgprs,
+            reg if reg.is_vgpr() => reg.number() < self.vgprs,
+            reg if reg.is_agpr() => reg.number() < self.agprs,
+            _ => true,
         }
     }
     pub fn least(self, other: Counts) -> Counts {
@@ -167,6 +167,21 @@ impl Machine {
         kernels.iter().map(most).min().unwrap_or(0).min(self.mode.target().vgprs().into()) as u16
     }
 
+    /// AGPRs that all of the kernels can be given beside all the VGPRs that hooks may go to.
+    pub fn most_agprs(&self, kernels: &[&Kernel], used: &RegSet) -> u16 {
+        let limits = self.limits(kernels, used);
+        match Files::of(self).accumulators {
+            Accumulators::None => 0,
+            // As many as VGPRs.
+            Accumulators::Beside => limits.vgprs,
+            Accumulators::Behind if limits.vgprs == 256 => {
+                let most = kernels.iter().map(|k| self.most_vector_registers(k)).min().unwrap_or(0);
+                (most.saturating_sub(256).min(256) as u16).max(limits.agprs)
+            }
+            Accumulators::Behind => limits.agprs,
+        }
+    }
+
     /// How far hooks may go in a component. `used` are the registers that its code touches.
     pub fn limits(&self, kernels: &[&Kernel], used: &RegSet) -> Counts {
         let unified = Files::of(self).accumulators == Accumulators::Behind;
@@ -211,13 +226,14 @@ impl Machine {
         let highest_vgprs =
             u32::from(highest.vgprs.max(if files.accumulators == Accumulators::Beside { highest.agprs } else { 0 }));
         if files.accumulators == Accumulators::Behind {
-            let own_agprs = self.agprs(old, used.iter().any(|r| r.is_agpr()));
+            let own_agprs = self.agprs(old, used.iter().any(|r| r.is_agpr())).max(highest.agprs.into());
             let offset = highest_vgprs.next_multiple_of(4);
             if offset > old.accum_offset() {
                 new.set_accum_offset(offset);
             }
             let total = new.accum_offset() + own_agprs;
-            if offset > old.accum_offset() && total > vgprs_before || highest_vgprs > vgprs_before {
+            let grows = offset > old.accum_offset() || u32::from(highest.agprs) > 0;
+            if grows && total > vgprs_before || highest_vgprs > vgprs_before {
                 new.set_vgpr_count(family, total);
             }
         } else if highest_vgprs > vgprs_before {

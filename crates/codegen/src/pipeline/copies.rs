@@ -1,11 +1,14 @@
 //! The copies of all functions, in parallel; a component is copied as a whole or not at all.
 
 use luthier_lifter::{FuncId, Program};
+use luthier_loader::Kernel;
 use rayon::prelude::*;
 
 use crate::component::Component;
-use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot, Task, scratch_base};
+use crate::copy::prologue::{self, Front};
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot, Task};
 use crate::layout::chunk::ChunkId;
+use crate::machine::scratch::ScratchInputs;
 use crate::plan::Checked;
 
 /// A chunk for every function of every component: its component, and the function.
@@ -23,27 +26,97 @@ pub fn number(program: &Program, components: &[Component]) -> (ChunkMap, Numbere
     (ChunkMap { of_function }, all)
 }
 
-pub fn copy_all(
-    components: &[Component],
-    functions: &Numbered,
-    map: &ChunkMap,
-    spots: &[Spot],
-    checked: Checked,
-) -> Vec<Result<Copied, Refusal>> {
-    let one = |(n, (c, f)): (usize, &(usize, FuncId))| {
-        let component = &components[*c];
+/// What the copies are made for.
+pub struct Copies<'a> {
+    pub components: &'a [Component<'a>],
+    pub functions: &'a Numbered,
+    pub map: &'a ChunkMap,
+    /// All of them, sorted.
+    pub spots: &'a [Spot],
+    pub checked: Checked,
+}
+
+impl<'a> Copies<'a> {
+    fn task(&self, n: usize) -> (Task<'a>, &'a [Spot]) {
+        let (c, func) = self.functions[n];
+        let component = &self.components[c];
         let env = &component.env;
-        let instrs = env.program.function_instrs(*f);
-        let from = spots.partition_point(|s| s.instr < instrs.first);
-        let to = spots.partition_point(|s| s.instr < instrs.end);
-        let function = env.program.function(*f);
-        let kernels = || component.kernels.iter().filter(|k| k.entry == function.vaddr);
-        let preloads = kernels().any(|k| env.machine.preloads(&k.descriptor));
-        let entry = kernels().next().map(|k| KernelEntry { vaddr: k.entry, preloads });
-        let task = Task { env, map, func: *f, chunk: ChunkId(n as u32), kernel: entry, checked };
-        copy::copy(&task, &spots[from..to])
-    };
-    functions.par_iter().enumerate().map(one).collect()
+        let instrs = env.program.function_instrs(func);
+        let from = self.spots.partition_point(|s| s.instr < instrs.first);
+        let to = self.spots.partition_point(|s| s.instr < instrs.end);
+        let kernel = self.kernels(n).next().map(|kernel| {
+            let preloads = self.kernels(n).any(|k| env.machine.preloads(&k.descriptor));
+            KernelEntry { vaddr: kernel.entry, preloads }
+        });
+        let task = Task { env, map: self.map, func, chunk: ChunkId(n as u32), kernel, checked: self.checked };
+        (task, &self.spots[from..to])
+    }
+
+    /// The kernels that begin with a function.
+    fn kernels(&self, n: usize) -> impl Iterator<Item = &'a Kernel> + use<'a> {
+        let (c, f) = self.functions[n];
+        let component = &self.components[c];
+        let vaddr = component.env.program.function(f).vaddr;
+        component.kernels.iter().copied().filter(move |k| k.entry == vaddr)
+    }
+
+    /// The copies of all functions, without what stands in front of kernels.
+    pub fn functions(&self) -> Vec<Result<Copied, Refusal>> {
+        let one = |n: usize| {
+            let (task, spots) = self.task(n);
+            copy::copy(&task, spots)
+        };
+        (0..self.functions.len()).into_par_iter().map(one).collect()
+    }
+
+    /// Puts in front of each kernel what its waves begin with.
+    pub fn fronts(&self, copies: &mut [Result<Copied, Refusal>]) {
+        let mut scratch: Vec<u32> = self.components.iter().map(|c| c.env.slots.scratch).collect();
+        for ((c, _), copied) in self.functions.iter().zip(copies.iter()) {
+            scratch[*c] = scratch[*c].max(copied.as_ref().map_or(0, |copied| copied.scratch));
+        }
+        let mut fronts = self.made(copies, |c| scratch[c] > 0, |_| true);
+        // What stands at the entries may be the first that needs scratch.
+        let first = |c: usize| scratch[c] == 0;
+        let mut needs = vec![false; self.components.len()];
+        for (n, front) in fronts.iter().enumerate() {
+            let (c, _) = self.functions[n];
+            needs[c] |= first(c) && matches!(front, Some(Ok(front)) if front.copied.scratch > 0);
+        }
+        if needs.contains(&true) {
+            let again = self.made(copies, |_| true, |c| needs[c]);
+            fronts.iter_mut().zip(again).for_each(|(front, again)| *front = again.or_else(|| front.take()));
+        }
+        let joined =
+            |(n, (copied, front)): (usize, (&mut Result<Copied, Refusal>, Option<Result<Front, Refusal>>))| match (
+                copied.as_mut(),
+                front,
+            ) {
+                (Ok(kernel), Some(Ok(front))) => prologue::join(&self.task(n).0, front, kernel),
+                (Ok(_), Some(Err(refusal))) => *copied = Err(refusal),
+                _ => {}
+            };
+        copies.par_iter_mut().zip(fronts).enumerate().for_each(joined);
+    }
+
+    /// What stands in front of the kernels of some components; `finds` says whether they have to find their scratch.
+    fn made(
+        &self,
+        copies: &[Result<Copied, Refusal>],
+        finds: impl Fn(usize) -> bool + Sync,
+        wanted: impl Fn(usize) -> bool + Sync,
+    ) -> Vec<Option<Result<Front, Refusal>>> {
+        let one = |(n, copied): (usize, &Result<Copied, Refusal>)| {
+            let (c, _) = self.functions[n];
+            let kernel = self.kernels(n).next().filter(|_| wanted(c))?;
+            let Ok(copied) = copied else { return None };
+            let own = self.components[c].env.scratch.filter(|own| own.set_at_entry && finds(c));
+            let inputs = own.and_then(|_| ScratchInputs::of(&kernel.descriptor));
+            let (task, spots) = self.task(n);
+            Some(prologue::front(&task, spots, &copied.starts, inputs))
+        };
+        copies.par_iter().enumerate().map(one).collect()
+    }
 }
 
 /// A component is copied as a whole or not at all.
@@ -69,26 +142,6 @@ pub fn settle(components: &mut [Component], functions: &Numbered, copies: &mut [
             for (n, _) in functions.iter().enumerate().filter(|(_, (of, _))| *of == c) {
                 copies[n] = Err(Refusal::Reason(reason.clone()));
             }
-        }
-    }
-}
-
-/// Kernels whose hooks were given scratch find it first of all.
-pub fn find_scratch(
-    components: &mut [Component],
-    functions: &Numbered,
-    copies: &mut [Result<Copied, Refusal>],
-    checked: Checked,
-) {
-    for n in 0..copies.len() {
-        let (c, f) = functions[n];
-        let component = &components[c];
-        let vaddr = component.env.program.function(f).vaddr;
-        let Some(kernel) = component.kernels.iter().find(|k| k.entry == vaddr) else { continue };
-        let (Some(inputs), Ok(copied)) = (component.sets_scratch_base(kernel), &mut copies[n]) else { continue };
-        let done = scratch_base::prepend(&component.env, kernel, ChunkId(n as u32), &inputs, copied, checked);
-        if let Err(refusal) = done {
-            refuse(components, c, refusal.to_string(), functions, copies);
         }
     }
 }

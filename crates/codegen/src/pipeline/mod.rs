@@ -21,7 +21,7 @@ use crate::plan::{Instrumented, Plan, Report};
 use crate::template::prepared::Prepared;
 use crate::write::{self, Additions, ORIGIN_SECTION, PAGE, Variables};
 
-use copies::{copy_all, find_scratch, number, refuse, settle};
+use copies::{Copies, number, refuse, settle};
 use originals::{Unredirected, redirect};
 use outcome::{code_symbols, describe, finish, hooks, origins};
 use resolve::{Compiled, compile, spots, symbols};
@@ -65,13 +65,14 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         symbols: &symbols,
         selection: &selection,
     };
-    let mut components = Component::all(&base, &spots);
+    let mut components = Component::all(&base, &spots)?;
     let (map, copied_functions) = number(program, &components);
     let copied: usize = copied_functions.iter().map(|(_, f)| program.function_instrs(*f).len()).sum();
     let checked = plan.check.of(plan.insertions.len(), copied);
-    let mut copies = copy_all(&components, &copied_functions, &map, &spots, checked);
+    let all = Copies { components: &components, functions: &copied_functions, map: &map, spots: &spots, checked };
+    let mut copies = all.functions();
+    all.fronts(&mut copies);
     settle(&mut components, &copied_functions, &mut copies);
-    find_scratch(&mut components, &copied_functions, &mut copies, checked);
 
     // Beside the original there is no data, and nothing of the original's.
     let own = plan.beside.is_none();

@@ -13,24 +13,17 @@ use super::demand::{self, Demand};
 use super::env::Env;
 use super::pool::{Pool, Want};
 use super::site::Site;
+use super::slots::Cell;
 use crate::machine::File;
 use crate::machine::registers::Counts;
 use crate::machine::special::Special;
 use crate::plan::Rejection;
 
-/// Where a live VGPR is kept while hooks use it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Home {
-    Agpr(Reg),
-    /// Byte offset in our own scratch of each lane.
-    Scratch(u32),
-}
-
 /// A VGPR put away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loan {
     pub reg: Reg,
-    pub home: Home,
+    pub home: Cell,
     /// All lanes of it, not only the active ones.
     pub whole: bool,
 }
@@ -53,10 +46,12 @@ pub struct Assigned {
 #[derive(Clone, Debug, Default)]
 pub struct Allocation {
     pub vgprs: Vec<Loan>,
-    /// Keeps EXEC while all lanes of VGPRs are put away.
+    /// Keeps EXEC while all lanes of VGPRs are put away or fetched.
     pub exec: Option<Reg>,
     /// Holds where our scratch begins, where an access needs that.
     pub address: Option<Reg>,
+    /// The VGPR that cells are fetched into whose lanes hooks are given.
+    pub fetched: Option<Reg>,
     /// The VGPRs whose lanes hold the SGPRs put away, in their order.
     pub lanes: Vec<Reg>,
     pub sgprs: Vec<Reg>,
@@ -71,7 +66,7 @@ pub struct Allocation {
     pub rejected: Vec<(usize, Rejection)>,
     /// One more than the highest register taken.
     pub highest: Counts,
-    /// Bytes of scratch of each lane that loans take.
+    /// Bytes of our own scratch of each lane that the place needs: what is carried, and behind that loans.
     pub scratch: u32,
 }
 
@@ -79,6 +74,11 @@ impl Allocation {
     /// The first SGPR of the home of a piece of state.
     pub fn home(&self, special: Special) -> Option<Reg> {
         self.specials.iter().find(|(s, _)| *s == special).map(|(_, home)| *home)
+    }
+
+    /// Something is done with VGPRs around the hooks.
+    pub fn takes_vgprs(&self) -> bool {
+        !self.lanes.is_empty() || !self.vgprs.is_empty() || self.fetched.is_some()
     }
 
     /// The SGPRs put away, each with the VGPR and the lane that hold it.
@@ -240,18 +240,22 @@ impl Attempt<'_> {
 
         for &(reg, whole) in &loans.vgprs {
             let home = match pool.take(Want::of(File::Agpr, 1)) {
-                Some(agpr) => Home::Agpr(agpr.first),
+                Some(agpr) => Cell::Register(agpr.first),
                 None => {
-                    out.scratch += 4;
-                    Home::Scratch(out.scratch - 4)
+                    out.scratch = out.scratch.max(env.slots.scratch) + 4;
+                    Cell::Scratch(out.scratch - 4)
                 }
             };
             out.vgprs.push(Loan { reg, home, whole });
         }
+        let fetches = todo.iter().any(|d| self.demands[*d].fetches_lanes());
+        if todo.iter().any(|d| self.demands[*d].reaches_scratch()) {
+            out.scratch = out.scratch.max(env.slots.scratch);
+        }
         if out.scratch > 0 && env.scratch.is_some_and(|own| own.by_register) {
             out.address = Some(take(&mut pool, Want::of(File::Sgpr, 1), first, Some("the address of scratch"))?);
         }
-        if loans.vgprs.iter().any(|(_, whole)| *whole) {
+        if fetches || loans.vgprs.iter().any(|(_, whole)| *whole) {
             let want = Want::of(File::Sgpr, env.machine.exec().count);
             out.exec = Some(take(&mut pool, want, first, Some("EXEC"))?);
         }
@@ -260,6 +264,9 @@ impl Attempt<'_> {
             if whole {
                 pool.add_whole(reg);
             }
+        }
+        if fetches {
+            out.fetched = Some(take(&mut pool, Want::whole(File::Vgpr), first, None)?);
         }
         let (mut specials, mut lanes) = (Vec::new(), Vec::new());
         let mut keep = |pool: &mut Pool, special: Special, specials: &mut Vec<(Special, Reg)>| {

@@ -3,8 +3,9 @@
 
 use luthier_isa::{EncodeError, Operand, Reg, RegSet, VgprMsb};
 
-use super::allocate::{Assigned, Home, Loan};
+use super::allocate::{Assigned, Loan};
 use super::emit::Emitter;
+use super::slots::Cell;
 use crate::machine::operations::{HwReg, number, one, pair};
 use crate::machine::special::Special;
 
@@ -19,7 +20,7 @@ impl Emitter<'_, '_> {
             self.push(machine.ops.mov32(address, number(own.start))?)?;
         }
         for whole in [true, false] {
-            self.under(whole, |emitter, loan| emitter.put_away(loan))?;
+            self.under(whole, |emitter, loan| emitter.store(loan.home, loan.reg))?;
         }
         for (reg, vgpr, lane) in self.allocation.sgprs_in_lanes(machine.lanes()) {
             self.push(machine.ops.write_lane(vgpr, lane, one(reg))?)?;
@@ -83,13 +84,13 @@ impl Emitter<'_, '_> {
         for (reg, vgpr, lane) in self.allocation.sgprs_in_lanes(machine.lanes()) {
             self.push(machine.ops.read_lane(reg, vgpr, lane)?)?;
         }
-        let is_loaded = |loan: &Loan| matches!(loan.home, Home::Scratch(_));
+        let is_loaded = |loan: &Loan| matches!(loan.home, Cell::Scratch(_));
         if self.env.replays && self.allocation.vgprs.iter().any(is_loaded) {
             // What is loaded may be an address of an access that is still to be replayed.
             self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
         }
         for whole in [false, true] {
-            self.under(whole, |emitter, loan| emitter.take_back(loan))?;
+            self.under(whole, |emitter, loan| emitter.load(loan.reg, loan.home))?;
         }
         if self.allocation.vgprs.iter().any(is_loaded) {
             self.all(machine.scratch_loaded()?)?;
@@ -126,32 +127,6 @@ impl Emitter<'_, '_> {
         self.push(ops.mov_mask(Reg::EXEC_LO, Operand::Inline(193))?)?;
         what(self)?;
         self.push(ops.mov_mask(Reg::EXEC_LO, pair(kept))?)
-    }
-
-    fn put_away(&mut self, loan: Loan) -> Result<(), EncodeError> {
-        let machine = self.env.machine;
-        match loan.home {
-            Home::Agpr(agpr) => self.move_one(agpr, loan.reg),
-            Home::Scratch(offset) => {
-                self.push(machine.store_scratch(loan.reg, self.allocation.address, self.slot(offset))?)
-            }
-        }
-    }
-
-    fn take_back(&mut self, loan: Loan) -> Result<(), EncodeError> {
-        let machine = self.env.machine;
-        match loan.home {
-            Home::Agpr(agpr) => self.move_one(loan.reg, agpr),
-            Home::Scratch(offset) => {
-                self.push(machine.load_scratch(loan.reg, self.allocation.address, self.slot(offset))?)
-            }
-        }
-    }
-
-    /// The offset that an access to our scratch names.
-    fn slot(&self, offset: u32) -> u32 {
-        let start = self.env.scratch.map_or(0, |own| own.start);
-        if self.allocation.address.is_some() { offset } else { start + offset }
     }
 
     /// MODE has been written from a register. (From a number, the upper bits of VGPR numbers become that number's: none.)

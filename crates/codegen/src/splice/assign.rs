@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::allocate::{Allocation, Assigned, Groups};
 use super::demand::{Demand, Source};
-use super::env::Env;
+use super::env::{Env, HookId};
 use super::pool::{Pool, Want};
 use crate::machine::File;
 
@@ -28,7 +28,7 @@ fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Groups<Option<Reg>
                 Some(home) => (RegRange::new(home.offset(unit), count), back),
                 None => continue,
             },
-            Source::Lanes { .. } | Source::Number(_) => continue,
+            Source::Lanes { .. } | Source::Scratch { .. } | Source::Number(_) => continue,
         };
         // Its new value may be left there; any other may not.
         let input = feed.input;
@@ -38,8 +38,10 @@ fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Groups<Option<Reg>
             && File::of(last) == Some(group.file)
             && last.number() < group.limit
             && range.first.number() % u16::from(group.align) == group.range.first.number() % u16::from(group.align);
-        // What the application uses is better not read by vector instructions where that leaves a mark.
-        let unmarked = !group.read_by_lanes || !env.machine.remembers_scalar_reads();
+        // What the application uses is better not read by vector instructions where that leaves a mark; where the wave
+        // ends, none matters.
+        let ends = matches!(demand.id, HookId::Ending(_));
+        let unmarked = !group.read_by_lanes || ends || !env.machine.remembers_scalar_reads();
         let seen = range.units().any(|u| changed.contains(u) || input.clobbered && stay.contains(u));
         if input.alone && unharmed && fits && unmarked && !seen && groups[input.group].is_none() {
             groups[input.group] = Some(range.first);
@@ -84,7 +86,7 @@ pub fn assign(
             count: group.range.count,
             align: group.align,
             remainder: group.range.first.number() % u16::from(group.align),
-            whole: group.whole,
+            whole: group.whole || demand.fills_whole(env, g),
             limit: group.limit,
         };
         let range = pool.take(want).ok_or((want, pool.left()))?;

@@ -11,12 +11,13 @@
 
 use luthier_isa::{Reg, RegSet};
 
-use super::allocate::{Allocation, Home, Loan, Shortage};
+use super::allocate::{Allocation, Loan, Shortage};
 use super::assign::assign;
 use super::demand::{self, Demand, Source};
 use super::env::Env;
 use super::pool::Want;
 use super::site::Site;
+use super::slots::Cell;
 use crate::machine::File;
 use crate::machine::convention::{CALLER_SAVED_STATE, caller_saved};
 use crate::machine::scratch::OwnScratch;
@@ -70,7 +71,7 @@ impl Call<'_> {
             }
         }
         let mut pool = site.pool(env, &arguments, demand::moves_lanes(self.demands));
-        let mut out = Allocation { settles: true, ..Allocation::default() };
+        let mut out = Allocation { settles: true, scratch: env.slots.scratch, ..Allocation::default() };
         // What is not put away is taken first: these registers are in use until the end.
         let mut saved = *caller_saved();
         saved.subtract(&env.never_used);
@@ -97,7 +98,7 @@ impl Call<'_> {
             match File::of(reg) {
                 Some(File::Sgpr) => out.sgprs.push(reg),
                 Some(File::Vgpr) => {
-                    out.vgprs.push(Loan { reg, home: Home::Scratch(out.scratch), whole: true });
+                    out.vgprs.push(Loan { reg, home: Cell::Scratch(out.scratch), whole: true });
                     out.scratch += 4;
                 }
                 _ => {}
@@ -107,6 +108,11 @@ impl Call<'_> {
         for reg in saved.iter().filter(untouched) {
             pool.add(reg);
             pool.add_whole(reg);
+        }
+        if todo.iter().any(|d| self.demands[*d].fetches_lanes()) {
+            let vgpr = Shortage::take(&mut pool, Want::whole(File::Vgpr), first, None)?;
+            out.highest.note(vgpr);
+            out.fetched = Some(vgpr.first);
         }
         for _ in out.sgprs.chunks(machine.lanes().into()) {
             let vgpr = Shortage::take(&mut pool, Want::whole(File::Vgpr), first, None)?;

@@ -3,19 +3,20 @@
 use luthier_isa::{Flags, Inst, Part, Reg, RegRange, RegSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::env::{Env, SlotHome};
+use super::env::{Env, HookId};
 use super::site::Site;
+use super::slots::{Cell, SlotHome};
 use crate::RelocTarget;
 use crate::machine::File;
 use crate::machine::special::Special;
-use crate::plan::{Arg, Body, Rejection, Slot, overwrites};
+use crate::plan::{Arg, Rejection, Slot, overwrites};
 use crate::template::prepared::{Input, Prepared};
 use crate::template::{AddressInput, AddressShape, RangeShape};
 
 /// Where the value of an input comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// Registers of the application, or of a counter; the hook's new value goes back where `back` is set.
+    /// Registers of the application, or of a slot; the hook's new value goes back where `back` is set.
     Registers {
         range: RegRange,
         back: bool,
@@ -27,10 +28,15 @@ pub enum Source {
         count: u8,
         back: bool,
     },
-    /// A counter in two lanes of a VGPR.
+    /// A slot in lanes of a cell; its new value goes back.
     Lanes {
-        vgpr: Reg,
+        cell: Cell,
         lane: u8,
+        count: u8,
+    },
+    /// A slot of each lane in scratch, from this offset on; its new value goes back.
+    Scratch {
+        offset: u32,
     },
     Number(u64),
 }
@@ -48,8 +54,8 @@ pub type Feeds = SmallVec<[Feed; 2]>;
 /// A hook at a place.
 #[derive(Debug)]
 pub struct Demand<'a> {
-    /// Index into the plan's insertions.
-    pub insertion: u32,
+    pub id: HookId,
+    /// The template's number.
     pub template: u32,
     pub prepared: &'a Prepared,
     pub feeds: Feeds,
@@ -73,11 +79,12 @@ fn kept(olds: &Olds, range: RegRange) -> Option<RegRange> {
 impl<'a> Demand<'a> {
     /// # Errors
     /// The hook cannot run at this place at all.
-    pub fn of(env: &'a Env, site: &Site, inst: &Inst, insertion: u32, olds: &Olds) -> Result<Demand<'a>, Rejection> {
-        let made = &env.plan.insertions[insertion as usize];
-        let Body::Hook { args, .. } = &made.body else { unreachable!("only hooks have templates") };
-        let template = env.template_of[insertion as usize].unwrap_or(0);
-        let prepared = &env.templates[template as usize];
+    pub fn of(env: &'a Env, site: &Site, inst: &Inst, id: HookId, olds: &Olds) -> Result<Demand<'a>, Rejection> {
+        let Some((template, prepared, args)) = env.hook(id) else { unreachable!("only hooks have templates") };
+        let (number, behind) = match id {
+            HookId::Insertion(n) => (n, env.plan.insertions[n as usize].at.is_behind()),
+            HookId::Ending(_) => (u32::MAX, false),
+        };
         if let Some(refused) = &prepared.refused {
             return Err(refused.clone());
         }
@@ -91,8 +98,7 @@ impl<'a> Demand<'a> {
         one_new_value(prepared, args, &env.plan.slots)?;
         let mut feeds = Feeds::new();
         for (index, (arg, inputs)) in args.iter().zip(&prepared.inputs).enumerate() {
-            let behind = made.at.is_behind();
-            let ask = Ask { env, site, inst, insertion, prepared, index, behind };
+            let ask = Ask { env, site, inst, number, prepared, index, behind };
             ask.feeds(arg, inputs, olds, &mut feeds)?;
         }
         for reloc in &prepared.relocs {
@@ -100,7 +106,7 @@ impl<'a> Demand<'a> {
                 return Err(Rejection::NoSymbol { hook: hook(), symbol });
             }
         }
-        Ok(Demand { insertion, template, prepared, feeds, args })
+        Ok(Demand { id, template, prepared, feeds, args })
     }
 
     /// Registers of the application that its inputs lie in.
@@ -109,6 +115,26 @@ impl<'a> Demand<'a> {
             Source::Registers { range, .. } => Some(range),
             _ => None,
         })
+    }
+
+    /// It looks at lanes that have to be fetched into a VGPR first.
+    pub fn fetches_lanes(&self) -> bool {
+        let fetched = |feed: &Feed| matches!(feed.source, Source::Lanes { cell, .. } if cell.vgpr().is_none());
+        self.feeds.iter().any(fetched)
+    }
+
+    /// Something that it is given is in scratch.
+    pub fn reaches_scratch(&self) -> bool {
+        self.feeds
+            .iter()
+            .any(|feed| matches!(feed.source, Source::Scratch { .. } | Source::Lanes { cell: Cell::Scratch(_), .. }))
+    }
+
+    /// The group is written in all lanes when its value is fetched from accumulators.
+    pub fn fills_whole(&self, env: &Env, group: usize) -> bool {
+        let from_agprs = |feed: &Feed| matches!(feed.source, Source::Registers { range, .. } if range.first.is_agpr());
+        let mut fed = self.feeds.iter().filter(|feed| feed.input.group == group);
+        env.machine.accumulator_moves_take_all_lanes() && fed.any(from_agprs)
     }
 
     /// Special state that it reads or gives a new value as an argument.
@@ -162,7 +188,8 @@ struct Ask<'a> {
     env: &'a Env<'a>,
     site: &'a Site<'a>,
     inst: &'a Inst,
-    insertion: u32,
+    /// The insertion's index.
+    number: u32,
     prepared: &'a Prepared,
     index: usize,
     /// The hook runs after the instruction.
@@ -192,7 +219,7 @@ impl Ask<'_> {
             Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
                 push(one(), Source::Number(arg.access(self.inst)?));
             }
-            Arg::PointId => push(one(), Source::Number(self.insertion.into())),
+            Arg::PointId => push(one(), Source::Number(self.number.into())),
             Arg::Slot(index) => {
                 let Some(input) = one() else { return Ok(()) };
                 push(Some(input), self.slot(*index, input)?);
@@ -262,14 +289,19 @@ impl Ask<'_> {
             let (hook, index, wanted) = (self.hook(), self.index, input.count);
             return Err(Rejection::SlotUnits { hook, index, wanted, slot, units });
         }
-        match self.env.slot(index) {
-            Some(SlotHome::Pair(low)) => Ok(Source::Registers { range: RegRange::new(low, 2), back: true }),
-            Some(SlotHome::Lanes(..)) if self.site.indexed => {
-                Err(Rejection::Indexed { what: format!("{} is in a VGPR's lanes", slot.name) })
-            }
-            Some(SlotHome::Lanes(vgpr, lane)) => Ok(Source::Lanes { vgpr, lane }),
-            None => Err(self.env.no_slot.clone().unwrap_or(Rejection::NoSuchSlot { index, count: slots.len() })),
+        let Some(home) = self.env.slots.home(index) else {
+            let refused = self.env.slots.refused.clone();
+            return Err(refused.unwrap_or(Rejection::NoSuchSlot { index, count: slots.len() }));
+        };
+        let scalar = matches!(home, SlotHome::Registers(range) if range.first.is_sgpr());
+        if self.site.indexed && !scalar {
+            return Err(Rejection::Indexed { what: format!("{} is not in SGPRs", slot.name) });
         }
+        Ok(match home {
+            SlotHome::Registers(range) => Source::Registers { range, back: true },
+            SlotHome::Lanes { cell, lane, count } => Source::Lanes { cell, lane, count },
+            SlotHome::Scratch { offset, .. } => Source::Scratch { offset },
+        })
     }
 
     fn register(&self, range: RegRange, input: Option<Input>, back: bool) -> Result<Source, Rejection> {

@@ -6,11 +6,11 @@ use luthier_isa::{EncodeError, Inst, RegRange, RegSet, VgprMsb};
 
 use super::allocate::{Allocation, Assigned};
 use super::demand::{Demand, Source};
-use super::env::Env;
+use super::env::{Env, HookId};
 use super::keeper::Keeper;
 use super::site::Site;
+use super::slots::Cell;
 use crate::layout::chunk::Place;
-use crate::machine::operations::one;
 use crate::machine::registers::Counts;
 use crate::machine::seams::Seam;
 use crate::machine::special::Special;
@@ -24,8 +24,7 @@ use crate::{RelocKind, RelocTarget};
 pub struct Span {
     pub start: usize,
     pub end: usize,
-    /// Index into the plan's insertions.
-    pub insertion: u32,
+    pub hook: HookId,
 }
 
 /// A literal to fill in: of which instruction, and with what.
@@ -75,7 +74,7 @@ pub fn emit(
     }
     out.highest.merge(&allocation.highest);
     out.scratch = out.scratch.max(allocation.scratch);
-    let mut emitter = Emitter { env, site, demands, allocation, seam, out };
+    let mut emitter = Emitter { env, site, demands, allocation, seam, out, holds: None };
     emitter.begin()?;
     for assigned in &allocation.hooks {
         emitter.hook(assigned, renamed)?;
@@ -87,7 +86,7 @@ pub fn emit(
 pub fn keep(env: &Env, site: &Site, keeper: &Keeper, seam: &mut Seam<'_>, out: &mut Splice) -> Result<(), EncodeError> {
     let (from, to, exec) = (keeper.of, keeper.kept, keeper.exec.map(|exec| exec.first));
     let allocation = Allocation::default();
-    let mut emitter = Emitter { env, site, demands: &[], allocation: &allocation, seam, out };
+    let mut emitter = Emitter { env, site, demands: &[], allocation: &allocation, seam, out, holds: None };
     let wait = site.loads.wait_for(&from.units().collect());
     emitter.all(env.machine.wait(wait)?)?;
     emitter.set_msb(site.msb, VgprMsb::ZERO)?;
@@ -105,6 +104,8 @@ pub(super) struct Emitter<'a, 'p> {
     pub(super) allocation: &'a Allocation,
     pub(super) seam: &'a mut Seam<'p>,
     pub(super) out: &'a mut Splice,
+    /// The cell whose lanes have been fetched.
+    pub(super) holds: Option<Cell>,
 }
 
 impl Emitter<'_, '_> {
@@ -121,16 +122,21 @@ impl Emitter<'_, '_> {
         let prepared = demand.prepared;
         let moved = |in_place: &bool| !*in_place;
         let place = |feed: &super::demand::Feed| assigned.groups[feed.input.group].offset(feed.input.delta.into());
-        for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(f, p)| f.input.read && moved(p)) {
+        for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(_, placed)| moved(placed)) {
             let (to, count) = (place(feed), feed.input.count);
+            // Where lanes that are off go back as well, they have to come first.
+            if !feed.input.read && !(feed.input.written && demand.fills_whole(self.env, feed.input.group)) {
+                continue;
+            }
             match feed.source {
                 Source::Registers { range, .. } => self.copy(RegRange::new(to, count), range)?,
                 Source::Special { special, unit, .. } => match self.allocation.home(special) {
                     Some(home) => self.copy(RegRange::new(to, count), RegRange::new(home.offset(unit), count))?,
                     None => self.read(special, machine.read_special(special, unit, RegRange::new(to, count))?)?,
                 },
-                Source::Lanes { vgpr, lane } => {
-                    self.all(machine.ops.read_lanes(to, vgpr, lane, 2)?)?;
+                Source::Lanes { cell, lane, count } => self.read_lanes(to, cell, lane, count)?,
+                Source::Scratch { offset } => {
+                    self.load_all(to, (0..u32::from(count)).map(|n| Cell::Scratch(offset + 4 * n)))?;
                 }
                 Source::Number(value) => self.set_number(RegRange::new(to, count), value)?,
             }
@@ -150,9 +156,13 @@ impl Emitter<'_, '_> {
         let start = self.out.insts.len();
         self.literals(demand, start);
         self.out.insts.extend_from_slice(&code.insts);
-        self.out.spans.push(Span { start, end: self.out.insts.len(), insertion: demand.insertion });
-        for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(f, p)| f.input.written && moved(p)) {
+        self.out.spans.push(Span { start, end: self.out.insts.len(), hook: demand.id });
+        for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(_, placed)| moved(placed)) {
             let (from, count) = (place(feed), feed.input.count);
+            // What the hook leaves as it found it is where it was.
+            if !feed.input.written || feed.input.read && !feed.input.clobbered {
+                continue;
+            }
             match feed.source {
                 Source::Registers { range, back: true } => self.copy(range, RegRange::new(from, count))?,
                 Source::Special { special, unit, back: true, .. } => {
@@ -160,9 +170,12 @@ impl Emitter<'_, '_> {
                         self.copy(RegRange::new(home.offset(unit), count), RegRange::new(from, count))?;
                     }
                 }
-                Source::Lanes { vgpr, lane } => {
-                    let values = [one(from), one(from.offset(1))];
-                    self.all(machine.ops.write_lanes(vgpr, lane, &values)?)?;
+                Source::Lanes { cell, lane, count } => self.write_lanes(cell, lane, &Self::operands(from, count))?,
+                Source::Scratch { offset } => {
+                    for n in 0..count {
+                        let cell = Cell::Scratch(offset + 4 * u32::from(n));
+                        self.store(cell, from.offset(n.into()))?;
+                    }
                 }
                 _ => {}
             }

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use luthier_isa::{Reg, RegRange, RegSet};
+use luthier_isa::RegSet;
 use luthier_lifter::{FuncId, Program};
+use luthier_loader::Kernel;
 
+use super::slots::Slots;
 use crate::Plan;
 use crate::check::Looked;
 use crate::layout::chunk::Place;
@@ -12,32 +14,24 @@ use crate::machine::Machine;
 use crate::machine::registers::Counts;
 use crate::machine::scratch::OwnScratch;
 use crate::pipeline::selection::Selection;
-use crate::plan::Rejection;
+use crate::plan::{Arg, Body};
 use crate::template::prepared::Prepared;
 
-/// Where a slot is from the wave's start to its end.
+/// A hook at a place: one of the plan's insertions, or one of ours that ends what the wave carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SlotHome {
-    /// An SGPR pair.
-    Pair(Reg),
-    /// Two lanes of a VGPR, from this one on.
-    Lanes(Reg, u8),
-}
-
-impl SlotHome {
-    /// The registers that are kept for it.
-    pub fn range(self) -> RegRange {
-        match self {
-            SlotHome::Pair(low) => RegRange::new(low, 2),
-            SlotHome::Lanes(vgpr, _) => RegRange::new(vgpr, 1),
-        }
-    }
+pub enum HookId {
+    /// By index into the plan's insertions.
+    Insertion(u32),
+    /// By index into [`Slots::endings`].
+    Ending(u32),
 }
 
 pub struct Env<'a> {
     pub program: &'a Program,
     pub plan: &'a Plan,
     pub machine: &'a Machine,
+    /// Those that begin in the component.
+    pub kernels: Vec<&'a Kernel>,
     /// The plan's templates, each once.
     pub templates: &'a [Prepared],
     /// For each insertion, its template, if it has one.
@@ -45,10 +39,8 @@ pub struct Env<'a> {
     /// Symbols that templates may refer to.
     pub symbols: &'a HashMap<String, Place>,
     pub selection: &'a Selection,
-    /// Of the plan's slots; `None` for those that this component does not use.
-    pub slots: Vec<Option<SlotHome>>,
-    /// Why slots have no home here.
-    pub no_slot: Option<Rejection>,
+    /// What each wave carries, and where.
+    pub slots: Slots,
     /// Registers that hold values between places: the slots, and what hooks look at although the application does
     /// not need it any more.
     pub reserved: RegSet,
@@ -77,15 +69,23 @@ pub struct Env<'a> {
 }
 
 impl Env<'_> {
-    pub fn slot(&self, index: usize) -> Option<SlotHome> {
-        self.slots.get(index).copied().flatten()
-    }
     /// The registers that a wave has which runs the instruction at this address.
     pub fn allocated_at(&self, address: u64) -> Counts {
         let func = self.program.instr_at(address).map(|i| self.program.func_of(i));
         func.and_then(|f| self.allocated_in.get(&f)).copied().unwrap_or(self.allocated)
     }
-    pub fn prepared(&self, insertion: u32) -> Option<&Prepared> {
-        self.template_of[insertion as usize].map(|t| &self.templates[t as usize])
+    /// A hook's template, with its number, and its arguments; `None` for an insertion without.
+    pub fn hook(&self, id: HookId) -> Option<(u32, &Prepared, &[Arg])> {
+        match id {
+            HookId::Insertion(n) => {
+                let template = (*self.template_of.get(n as usize)?)?;
+                let Body::Hook { args, .. } = &self.plan.insertions.get(n as usize)?.body else { return None };
+                Some((template, self.templates.get(template as usize)?, args))
+            }
+            HookId::Ending(n) => {
+                let ending = self.slots.endings.get(n as usize)?;
+                Some((self.templates.len() as u32 + n, &ending.prepared, &ending.args))
+            }
+        }
     }
 }

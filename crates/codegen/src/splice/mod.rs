@@ -5,6 +5,7 @@
 pub mod allocate;
 mod around;
 pub mod assign;
+mod cells;
 pub mod convention;
 pub mod demand;
 pub mod emit;
@@ -12,10 +13,12 @@ pub mod env;
 pub mod keeper;
 mod moves;
 pub mod pool;
+pub mod prologue;
 pub mod site;
+pub mod slots;
 
 pub use allocate::allocate;
 pub use demand::Demand;
 pub use emit::{Literal, Splice, emit};
-pub use env::{Env, SlotHome};
+pub use env::{Env, HookId};
 pub use site::Site;

@@ -3,7 +3,7 @@
 use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange, VgprMsb};
 
 use super::emit::Emitter;
-use crate::machine::operations::{number, one, pair};
+use crate::machine::operations::{number, one, pair, small};
 use crate::machine::special::Special;
 
 impl Emitter<'_, '_> {
@@ -75,10 +75,25 @@ impl Emitter<'_, '_> {
         }
         // Operands name the low 256 VGPRs; which 256 those are has to be said.
         let high = |r: Reg| if r.is_vgpr() { (r.number() / 256) as u8 } else { 0 };
-        let msb = VgprMsb::from_bits(high(from) | high(to) << 6);
         let low = |r: Reg| if r.is_vgpr() { Reg::vgpr(r.number() % 256) } else { r };
+        self.vector_mov(low(to), one(low(from)), VgprMsb::from_bits(high(from) | high(to) << 6))
+    }
+
+    /// A VGPR or an AGPR = 0.
+    pub(super) fn vector_zero(&mut self, to: Reg) -> Result<(), EncodeError> {
+        let ops = self.env.machine.ops;
+        if to.is_agpr() {
+            let info = ops.v_accvgpr_write_b32.unwrap_or(ops.v_mov_b32);
+            return self.push(Inst::build(info, &[one(to), small(0)])?);
+        }
+        let msb = VgprMsb::from_bits(((to.number() / 256) as u8) << 6);
+        self.vector_mov(Reg::vgpr(to.number() % 256), small(0), msb)
+    }
+
+    /// A move under these upper bits of VGPR numbers.
+    fn vector_mov(&mut self, to: Reg, from: Operand, msb: VgprMsb) -> Result<(), EncodeError> {
         self.set_msb(VgprMsb::ZERO, msb)?;
-        self.push(ops.vector_mov(low(to), one(low(from)))?.at(Some(msb)))?;
+        self.push(self.env.machine.ops.vector_mov(to, from)?.at(Some(msb)))?;
         self.set_msb(msb, VgprMsb::ZERO)
     }
 }

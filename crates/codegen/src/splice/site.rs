@@ -22,15 +22,22 @@ pub struct Site<'a> {
     pub indexed: bool,
     /// Upper bits of VGPR numbers.
     pub msb: VgprMsb,
+    /// The wave ends here: nothing of the application's is needed any more.
+    pub last: bool,
 }
 
 impl Site<'_> {
+    /// Registers that hold values between places.
+    pub fn reserved<'a>(&self, env: &'a Env) -> &'a RegSet {
+        if self.last { &env.slots.registers } else { &env.reserved }
+    }
+
     /// Registers that must be left alone, live or not.
     pub fn excluded(&self, env: &Env) -> RegSet {
         let mut all = self.loads.registers();
         all.union_with(self.busy);
         all.union_with(self.kept);
-        all.union_with(&env.reserved);
+        all.union_with(self.reserved(env));
         all
     }
 
@@ -46,7 +53,7 @@ impl Site<'_> {
         for set in [&mut taken, &mut inactive] {
             set.union_with(&loading);
             set.subtract(&env.never_used);
-            set.union_with(&env.reserved);
+            set.union_with(self.reserved(env));
             set.union_with(self.busy);
             set.union_with(self.kept);
             set.union_with(without);

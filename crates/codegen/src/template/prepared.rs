@@ -57,7 +57,7 @@ pub struct Reloc {
     pub addend: i64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Prepared {
     pub name: String,
     pub insts: Vec<Inst>,

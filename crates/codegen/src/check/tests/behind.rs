@@ -13,7 +13,7 @@ use crate::Where;
 use crate::check::{self, Question, Violation};
 use crate::machine::seams::Seam;
 use crate::splice::keeper::Keeper;
-use crate::splice::{Demand, Env, Site, Splice, allocate, emit};
+use crate::splice::{Demand, Env, HookId, Site, Splice, allocate, emit};
 use crate::template::renamed::Renamed;
 
 /// What the kernels' longest runs add to, and so overwrite.
@@ -82,7 +82,7 @@ fn with_present_values(insts: &[Inst], olds: &[(RegRange, RegRange)]) -> Vec<Ins
     all
 }
 
-type Each<'a> = dyn FnMut(&Env, &Site, &Inst, &Splice, &[u32], &[(RegRange, RegRange)]) + 'a;
+type Each<'a> = dyn FnMut(&Env, &Site, &Inst, &Splice, &[HookId], &[(RegRange, RegRange)]) + 'a;
 
 /// Hands each place with the hook to `look`, behind instructions with what is kept for it there.
 fn each(
@@ -90,7 +90,7 @@ fn each(
     hook: &Hook,
     at: Where,
     wanted: &[RegRange],
-    mut look: impl FnMut(&Env, &Site, &Inst, &Splice, &[u32], &[(RegRange, RegRange)]),
+    mut look: impl FnMut(&Env, &Site, &Inst, &Splice, &[HookId], &[(RegRange, RegRange)]),
 ) {
     let look: &mut Each = &mut look;
     with_env_at(object, hook, at, |component, _| {
@@ -119,8 +119,9 @@ fn each(
                     };
                     let Some(loads) = loads else { continue };
                     let address = program.vaddr(i);
-                    let site = Site { address, live, loads, busy: &busy, kept: &kept, indexed: false, msb };
-                    let insertion = i.0 * 2;
+                    let site =
+                        Site { address, live, loads, busy: &busy, kept: &kept, indexed: false, msb, last: false };
+                    let insertion = HookId::Insertion(i.0 * 2);
                     let Ok(demand) = Demand::of(env, &site, &inst, insertion, &olds) else { continue };
                     let demands = [demand];
                     let allocation = allocate(env, &site, &demands);
@@ -159,6 +160,7 @@ fn keep(
         kept: &nothing,
         indexed: false,
         msb: Default::default(),
+        last: false,
     };
     let mut pool = site.pool(env, &without, false);
     let written = |range: &&RegRange| {

@@ -1,4 +1,4 @@
-//! Code that is no splice: what sets counters to zero, what adds them to memory, what keeps a value over an instruction.
+//! What is no hook of the plan: what waves begin with, what adds counters to memory, what keeps a value over an instruction.
 //! Each is broken in every way.
 //!
 //! Not made: moves of a register to itself and `s_nop`s (see the tests of seams), waits for loads into registers that the
@@ -10,22 +10,31 @@ use luthier_lifter::{InFlight, Liveness, PendingLoads};
 use luthier_loader::CodeObject;
 
 use super::hooks::Hook;
-use super::mutate::{depend, others};
-use super::places::with_env;
-use crate::check::{self, Flushed, Question, Violation};
-use crate::copy::entry::{Flush, zeros};
-use crate::layout::chunk::Place;
+use super::mutate::{self, depend, others};
+use super::places::{self, with_env};
+use crate::check::{self, Question, Violation};
 use crate::machine::registers::Counts;
+use crate::machine::scratch::ScratchInputs;
 use crate::machine::seams::Seam;
 use crate::splice::keeper::Keeper;
+use crate::splice::prologue::Prologue;
 use crate::splice::{Env, Site, Splice, emit};
 
 /// What is told of each change: what was done, the code before and after, and whether it was noticed.
 pub type Tell<'a> = dyn FnMut(String, &[Inst], &[Inst], bool) + 'a;
 
-/// A mutation, and the code as it is then.
-fn broken(insts: &[Inst]) -> Vec<(String, Vec<Inst>)> {
+/// A mutation.
+struct Broken {
+    what: String,
+    insts: Vec<Inst>,
+    /// Where each of the instructions is now.
+    now: Vec<Option<usize>>,
+}
+
+/// Every way of breaking some code.
+fn broken(insts: &[Inst]) -> Vec<Broken> {
     let mut found = Vec::new();
+    let all = || (0..insts.len()).map(Some).collect::<Vec<_>>();
     for (at, inst) in insts.iter().enumerate() {
         let name = inst.info().base;
         let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
@@ -36,11 +45,12 @@ fn broken(insts: &[Inst]) -> Vec<(String, Vec<Inst>)> {
         }
         let mut without = insts.to_vec();
         without.remove(at);
-        found.push((format!("drop {name}"), without));
+        let now = (0..insts.len()).map(|n| (n != at).then_some(n - usize::from(n > at))).collect();
+        found.push(Broken { what: format!("drop {name}"), insts: without, now });
         let mut with = |what: &str, changed: Inst| {
-            let mut all = insts.to_vec();
-            all[at] = changed;
-            found.push((format!("{what}: {name}"), all));
+            let mut changed_code = insts.to_vec();
+            changed_code[at] = changed;
+            found.push(Broken { what: format!("{what}: {name}"), insts: changed_code, now: all() });
         };
         for (n, (info, value)) in inst.operands().enumerate() {
             let mut changed = *inst;
@@ -65,60 +75,113 @@ fn broken(insts: &[Inst]) -> Vec<(String, Vec<Inst>)> {
         if insts.get(at + 1).is_some_and(|next| depend(inst, next)) {
             let mut swapped = insts.to_vec();
             swapped.swap(at, at + 1);
-            found.push((format!("swap {name} and {}", insts[at + 1].info().base), swapped));
+            let mut now = all();
+            now.swap(at, at + 1);
+            let what = format!("swap {name} and {}", insts[at + 1].info().base);
+            found.push(Broken { what, insts: swapped, now });
         }
     }
     found
 }
 
-/// Hands every change of the kernel's preamble and of its flush to `tell`. Gives what is wrong with them as they are.
+/// Hands every change of the kernel's prologue and of what ends its waves to `tell`. Gives what is wrong with them as
+/// they are.
 pub fn entries_and_ends(object: &CodeObject, hook: &Hook, tell: &mut Tell) -> Vec<Violation> {
     let mut wrong = Vec::new();
     with_env(object, hook, |component, _| {
         let env = &component.env;
-        let mut highest = env.allocated;
-        env.slots.iter().flatten().for_each(|home| highest.note(home.range()));
-        let zeros = zeros(env).unwrap();
-        wrong.extend(check::preamble(env, 0, &zeros, highest));
-        for (what, changed) in broken(&zeros) {
-            tell(format!("entry: {what}"), &zeros, &changed, !check::preamble(env, 0, &changed, highest).is_empty());
-        }
-        if env.slots.iter().all(Option::is_none) {
-            return;
-        }
+        wrong.extend(begun(env, tell));
+        let end = env.program.instrs().iter().map(|i| *env.program.inst(i)).last().unwrap();
         let loads = InFlight::default();
-        let mut seam = Seam::new(env.machine.mode, env.unread);
-        let flush = Flush::new(env, &mut seam, &loads).unwrap();
-        highest.merge(&flush.highest);
-        let ask = |insts: &[Inst], places: &[(usize, Place)], msb: VgprMsb| {
-            check::flush(&Flushed { env, address: 0, msb, loads: &loads, insts, places, highest })
-        };
-        wrong.extend(ask(&flush.insts, &flush.places, VgprMsb::ZERO));
-        for (what, changed) in broken(&flush.insts) {
-            // Each `s_getpc_b64` that is still there is the same one.
-            let getpcs: Vec<usize> = (0..changed.len()).filter(|n| changed[*n].info().op() == Op::SGetpcB64).collect();
-            let places: Vec<_> = getpcs.into_iter().zip(&flush.places).map(|(at, (_, place))| (at, *place)).collect();
-            tell(format!("end: {what}"), &flush.insts, &changed, !ask(&changed, &places, VgprMsb::ZERO).is_empty());
+        let ended = places::ending(env, end, VgprMsb::ZERO, &loads);
+        wrong.extend(ended.check(env));
+        for (what, changed) in mutate::all(env, &ended) {
+            tell(format!("end: {what}"), &ended.insts, &changed.insts, !changed.check(env).is_empty());
         }
-        let mut elsewhere = flush.places.clone();
-        if let Some((_, Place::Variable { offset, .. })) = elsewhere.first_mut() {
-            *offset += 8;
-            let noticed = !ask(&flush.insts, &elsewhere, VgprMsb::ZERO).is_empty();
-            tell("end: another variable".to_owned(), &flush.insts, &flush.insts, noticed);
+        for ending in &env.slots.endings {
+            let hook = &ending.prepared;
+            for Broken { what, insts, now } in broken(&hook.insts) {
+                let mut changed = hook.clone();
+                changed.insts = insts;
+                changed.relocs.retain_mut(|reloc| match now[reloc.inst] {
+                    Some(at) => {
+                        reloc.inst = at;
+                        true
+                    }
+                    None => false,
+                });
+                let noticed = !check::adds(env, &changed, &ending.args).is_empty();
+                tell(format!("addition: {what}"), &hook.insts, &changed.insts, noticed);
+            }
+            for n in 0..hook.relocs.len() {
+                let mut changed = hook.clone();
+                changed.relocs[n].addend += 8;
+                let noticed = !check::adds(env, &changed, &ending.args).is_empty();
+                tell("addition: another variable".to_owned(), &hook.insts, &hook.insts, noticed);
+            }
         }
         // Under other upper bits of VGPR numbers the code that sets them to zero is needed.
-        let sets = flush.insts.iter().position(|i| i.info().op() == Op::SSetVgprMsb);
-        if let Some(at) = sets {
+        if env.machine.mode.target().vgprs() > 256 {
             let upper = VgprMsb::from_bits(0x41);
-            wrong.extend(ask(&flush.insts, &flush.places, upper));
-            let mut without = flush.insts.clone();
-            without.remove(at);
-            let places: Vec<_> = flush.places.iter().map(|(n, place)| (n - usize::from(*n > at), *place)).collect();
-            let noticed = !ask(&without, &places, upper).is_empty();
-            tell("end: drop s_set_vgpr_msb".to_owned(), &flush.insts, &without, noticed);
+            let ended = places::ending(env, end, upper, &loads);
+            wrong.extend(ended.check(env));
+            let at = ended.insts.iter().position(|i| i.info().op() == Op::SSetVgprMsb).unwrap();
+            let mut changed = ended.clone();
+            changed.insts[at] = env.machine.ops.nop(1).unwrap();
+            tell("end: drop s_set_vgpr_msb".to_owned(), &ended.insts, &changed.insts, !changed.check(env).is_empty());
         }
     });
     wrong
+}
+
+/// The prologue of a component's first kernel.
+fn begun(env: &Env, tell: &mut Tell) -> Vec<Violation> {
+    let kernel = env.kernels[0];
+    let first = env.program.instr_at(kernel.entry).unwrap();
+    let liveness = Liveness::of(env.program, env.program.func_of(first));
+    let live = liveness.at_start(env.program.block_of(first));
+    let (loads, nothing) = (InFlight::default(), RegSet::EMPTY);
+    let site = Site {
+        address: kernel.entry,
+        live: &live,
+        loads: &loads,
+        busy: &nothing,
+        kept: &nothing,
+        indexed: false,
+        msb: VgprMsb::ZERO,
+        last: false,
+    };
+    let inputs = env.scratch.filter(|own| own.set_at_entry).and_then(|_| ScratchInputs::of(&kernel.descriptor));
+    let prologue = Prologue::of(env, &site, inputs).unwrap();
+    let mut splice = Splice::default();
+    let finds = prologue.emit(env, &site, &mut Seam::new(env.machine.mode, env.unread), &mut splice).unwrap();
+    let mut highest = splice.highest;
+    highest.merge(&env.slots.highest);
+    let nop = Inst::new(env.machine.ops.s_nop);
+    let ask = |finds: &[Inst], insts: &[Inst]| {
+        let question = Question {
+            env,
+            site: &site,
+            olds: &[],
+            inst: &nop,
+            insts,
+            base: 0,
+            spans: &[],
+            made: &[],
+            literals: &[],
+            highest,
+            scratch: splice.scratch,
+        };
+        check::prologue(&question, inputs.is_some().then_some(finds))
+    };
+    let (base, sets) = splice.insts.split_at(finds);
+    for Broken { what, insts, .. } in broken(sets) {
+        tell(format!("entry: {what}"), sets, &insts, !ask(base, &insts).is_empty());
+    }
+    for Broken { what, insts, .. } in broken(base) {
+        tell(format!("scratch base: {what}"), base, &insts, !ask(&insts, sets).is_empty());
+    }
+    ask(base, sets)
 }
 
 /// Values that are kept over instructions: registers, and special state.
@@ -151,6 +214,7 @@ pub fn kept(object: &CodeObject, hook: &Hook, wanted: impl Fn(usize) -> bool, te
                         kept: &nothing,
                         indexed: false,
                         msb: inst.msb().unwrap_or_default(),
+                        last: false,
                     };
                     for range in keepable(env) {
                         over(env, &site, &inst, range, point.after.any(), &mut wrong, tell);
@@ -201,8 +265,8 @@ fn over(
     };
     let olds = [(range, keeper)];
     wrong.extend(ask(&splice.insts, &olds));
-    for (what, changed) in broken(&splice.insts) {
-        tell(format!("keep: {what}"), &splice.insts, &changed, !ask(&changed, &olds).is_empty());
+    for Broken { what, insts, .. } in broken(&splice.insts) {
+        tell(format!("keep: {what}"), &splice.insts, &insts, !ask(&insts, &olds).is_empty());
     }
     let mut written = None;
     inst.for_each_access(|a| {

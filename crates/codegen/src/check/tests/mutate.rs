@@ -379,9 +379,9 @@ fn hooks(env: &Env, whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
     found.push(("hook: begins elsewhere".to_owned(), shifted));
     if n + 1 < whole.spans.len() {
         let mut swapped = whole.clone();
-        let other = swapped.spans[n + 1].insertion;
-        swapped.spans[n + 1].insertion = span.insertion;
-        swapped.spans[n].insertion = other;
+        let other = swapped.spans[n + 1].hook;
+        swapped.spans[n + 1].hook = span.hook;
+        swapped.spans[n].hook = other;
         found.push(("hooks in another order".to_owned(), swapped));
     }
     for literal in 0..whole.literals.len() {

@@ -10,7 +10,7 @@ use luthier_loader::CodeObject;
 use super::hooks::Hook;
 use crate::check::{self, Violation};
 use crate::component::Component;
-use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot, Task};
+use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot, Task, prologue};
 use crate::layout::chunk::{ChunkId, Place};
 use crate::machine::Machine;
 use crate::machine::seams::Seam;
@@ -18,7 +18,7 @@ use crate::pipeline::Base;
 use crate::pipeline::selection::Selection;
 use crate::plan::Checked;
 use crate::splice::emit::{Literal, Span};
-use crate::splice::{Demand, Env, Site, Splice, allocate, emit};
+use crate::splice::{Demand, Env, HookId, Site, Splice, allocate, emit};
 use crate::template::prepared::Prepared;
 use crate::template::renamed::Renamed;
 use crate::{Body, Checking, Insertion, Plan, Rejection, Slot, Variable, Where};
@@ -29,20 +29,23 @@ pub struct Spliced {
     pub insts: Vec<Inst>,
     pub spans: Vec<Span>,
     pub literals: Vec<Literal>,
-    pub made: Vec<u32>,
+    pub made: Vec<HookId>,
     pub inst: Inst,
     pub address: u64,
     pub live: Live,
     pub loads: InFlight,
     pub msb: VgprMsb,
     pub splice: Splice,
+    /// The wave ends here.
+    pub last: bool,
 }
 
 impl Spliced {
     pub fn check(&self, env: &Env) -> Vec<Violation> {
         let nothing = RegSet::EMPTY;
         let site = self.site(&nothing);
-        check::splice(&check::Question {
+        let prove = if self.last { check::ending } else { check::splice };
+        prove(&check::Question {
             env,
             site: &site,
             olds: &[],
@@ -66,6 +69,7 @@ impl Spliced {
             kept: nothing,
             indexed: false,
             msb: self.msb,
+            last: self.last,
         }
     }
 
@@ -124,7 +128,7 @@ pub fn with_plan(
     };
     let spot = |(n, (at, instr, _)): (usize, &Planned)| Spot { instr: *instr, at: *at, order: 0, insertion: n as u32 };
     let spots: Vec<Spot> = places.iter().enumerate().map(spot).collect();
-    for component in Component::all(&base, &spots) {
+    for component in Component::all(&base, &spots).unwrap() {
         each(&component, &spots);
     }
 }
@@ -177,8 +181,9 @@ pub fn for_each(
                         loads: (*loads[n]).clone(),
                         msb: inst.msb().unwrap_or_default(),
                         splice: Splice::default(),
+                        last: false,
                     };
-                    let insertions = [i.0 * 2, i.0 * 2 + 1];
+                    let insertions = [i.0 * 2, i.0 * 2 + 1].map(HookId::Insertion);
                     place(env, &mut spliced, &insertions, &mut rejections);
                     if !spliced.made.is_empty() {
                         each(env, spliced);
@@ -201,19 +206,43 @@ pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, &Copi
             let entry = Some(KernelEntry { vaddr, preloads: false });
             let (chunk, checked) = (ChunkId(0), Checked::All);
             let task = Task { env, map: &map, func: function, chunk, kernel: entry, checked };
-            let copied = copy::copy(&task, spots).unwrap();
+            let mut copied = copy::copy(&task, spots).unwrap();
+            let front = prologue::front(&task, &[], &copied.starts, None).unwrap();
+            prologue::join(&task, front, &mut copied);
             each(env, &copied);
         }
     });
 }
 
-fn place(env: &Env, spliced: &mut Spliced, insertions: &[u32], rejections: &mut Vec<Rejection>) {
+/// The hooks that end what the waves of an environment carry, in front of an instruction that ends one.
+pub fn ending(env: &Env, inst: Inst, msb: VgprMsb, loads: &InFlight) -> Spliced {
+    let mut spliced = Spliced {
+        insts: Vec::new(),
+        spans: Vec::new(),
+        literals: Vec::new(),
+        made: Vec::new(),
+        inst,
+        address: 0,
+        live: Live::NONE,
+        loads: loads.clone(),
+        msb,
+        splice: Splice::default(),
+        last: true,
+    };
+    let hooks: Vec<HookId> = (0..env.slots.endings.len() as u32).map(HookId::Ending).collect();
+    let mut rejections = Vec::new();
+    place(env, &mut spliced, &hooks, &mut rejections);
+    assert!(rejections.is_empty(), "{:?}", rejections[0]);
+    spliced
+}
+
+fn place(env: &Env, spliced: &mut Spliced, hooks: &[HookId], rejections: &mut Vec<Rejection>) {
     let nothing = RegSet::EMPTY;
     let mut splice = Splice::default();
     let site = spliced.site(&nothing);
     let mut demands = Vec::new();
-    for &insertion in insertions {
-        match Demand::of(env, &site, &spliced.inst, insertion, &[]) {
+    for &hook in hooks {
+        match Demand::of(env, &site, &spliced.inst, hook, &[]) {
             Ok(demand) => demands.push(demand),
             Err(reason) => rejections.push(reason),
         }
@@ -222,7 +251,7 @@ fn place(env: &Env, spliced: &mut Spliced, insertions: &[u32], rejections: &mut 
     rejections.extend(allocation.rejected.iter().map(|(_, reason)| reason.clone()));
     let mut seam = Seam::new(env.machine.mode, env.unread);
     emit(env, &site, &demands, &allocation, &mut Renamed::default(), &mut seam, &mut splice).unwrap();
-    let made = allocation.hooks.iter().map(|h| demands[h.demand].insertion).collect();
+    let made = allocation.hooks.iter().map(|h| demands[h.demand].id).collect();
     let (insts, spans, literals) = (splice.insts.clone(), splice.spans.clone(), splice.literals.clone());
     (spliced.made, spliced.insts, spliced.spans, spliced.literals) = (made, insts, spans, literals);
     spliced.splice = splice;

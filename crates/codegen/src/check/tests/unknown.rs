@@ -136,7 +136,12 @@ fn copied(env: &Env, spots: &[copy::Spot], of_kernel: bool) -> Copied {
     let spots: Vec<copy::Spot> = spots.iter().filter(|s| instrs.contains(s.instr)).copied().collect();
     let kernel = of_kernel.then(|| KernelEntry { vaddr: program.function(func).vaddr, preloads: false });
     let task = Task { env, map: &map, func, chunk: ChunkId(0), kernel, checked: Checked::All };
-    copy::copy(&task, &spots).unwrap()
+    let mut copied = copy::copy(&task, &spots).unwrap();
+    if of_kernel {
+        let front = copy::prologue::front(&task, &spots, &copied.starts, None).unwrap();
+        copy::prologue::join(&task, front, &mut copied);
+    }
+    copied
 }
 
 #[test]

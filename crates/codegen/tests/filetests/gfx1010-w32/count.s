@@ -70,13 +70,16 @@ k:
 //| 0x30a0          s_add_u32 s4, s4, 1
 //| 0x30a4          s_addc_u32 s5, s5, 0
 //| 0x30a8          s_waitcnt_depctr 0xffe3
-//| 0x30ac          s_mov_b32 exec_lo, 1
-//| 0x30b0          v_mov_b32_e32 v2, 0
-//| 0x30b4          v_mov_b32_e32 v0, s4
-//| 0x30b8          v_mov_b32_e32 v1, s5
-//| 0x30bc          s_getpc_b64 s[0:1]
-//| 0x30c0          s_add_u32 s0, s0, 0xf40
-//| 0x30c8          s_addc_u32 s1, s1, lit(0x0)
-//| 0x30d0          global_atomic_add_x2 v2, v[0:1], s[0:1]
-//| 0x30d8  0x1334  s_endpgm
+//| 0x30ac          s_mov_b32 s2, exec_lo
+//| 0x30b0          s_mov_b32 exec_lo, 1
+//| 0x30b4          v_mov_b32_e32 v2, 0
+//| 0x30b8          v_mov_b32_e32 v0, s4
+//| 0x30bc          v_mov_b32_e32 v1, s5
+//| 0x30c0          s_getpc_b64 s[0:1]
+//| 0x30c4          s_add_u32 s0, s0, 0xf3c
+//| 0x30cc          s_addc_u32 s1, s1, lit(0x0)
+//| 0x30d4          global_atomic_add_x2 v2, v[0:1], s[0:1]
+//| 0x30dc          s_waitcnt_depctr 0xffe3
+//| 0x30e0          s_mov_b32 exec_lo, s2
+//| 0x30e4  0x1334  s_endpgm
 //| k: 106 to 106 SGPRs, 24 to 24 VGPRs, 20 to 20 waves

@@ -72,14 +72,16 @@ k:
 //| 0x30a4  0x132c  global_store_b32 v1, v2, s[2:3]
 //| 0x30ac          s_add_u32 s4, s4, 1
 //| 0x30b0          s_addc_u32 s5, s5, 0
-//| 0x30b4          s_mov_b64 exec, 1
-//| 0x30b8          v_mov_b32_e32 v2, 0
-//| 0x30bc          v_mov_b32_e32 v0, s4
-//| 0x30c0          v_mov_b32_e32 v1, s5
-//| 0x30c4          s_getpc_b64 s[0:1]
-//| 0x30c8          s_waitcnt_depctr 0xf1fc
-//| 0x30cc          s_add_u32 s0, s0, 0xf38
-//| 0x30d4          s_addc_u32 s1, s1, lit(0x0)
-//| 0x30dc          global_atomic_add_u64 v2, v[0:1], s[0:1]
-//| 0x30e4  0x1334  s_endpgm
+//| 0x30b4          s_mov_b64 s[2:3], exec
+//| 0x30b8          s_mov_b64 exec, 1
+//| 0x30bc          v_mov_b32_e32 v2, 0
+//| 0x30c0          s_waitcnt_depctr 0xf1fc
+//| 0x30c4          v_mov_b32_e32 v0, s4
+//| 0x30c8          v_mov_b32_e32 v1, s5
+//| 0x30cc          s_getpc_b64 s[0:1]
+//| 0x30d0          s_add_u32 s0, s0, 0xf30
+//| 0x30d8          s_addc_u32 s1, s1, lit(0x0)
+//| 0x30e0          global_atomic_add_u64 v2, v[0:1], s[0:1]
+//| 0x30e8          s_mov_b64 exec, s[2:3]
+//| 0x30ec  0x1334  s_endpgm
 //| k: 106 to 106 SGPRs, 24 to 24 VGPRs, 16 to 16 waves

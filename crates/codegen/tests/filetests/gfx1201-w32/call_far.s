@@ -81,16 +81,19 @@ far: .fill 40000, 4, 0
 //| 0x5c068  0x152c  v_mov_b32_e32 v1, 0
 //| 0x5c06c  0x1530  v_mov_b32_e32 v1, 0
 //| 0x5c070  0x1534  v_mov_b32_e32 v1, 0
-//| 0x5c074          s_mov_b32 exec_lo, 1
-//| 0x5c078          v_mov_b32_e32 v2, 0
-//| 0x5c07c          v_mov_b32_e32 v0, s4
-//| 0x5c080          v_mov_b32_e32 v1, s5
-//| 0x5c084          s_getpc_b64 s[0:1]
-//| 0x5c088          s_wait_alu 0xf1fc
-//| 0x5c08c          s_add_co_u32 s0, s0, 0xf78
-//| 0x5c094          s_add_co_ci_u32 s1, s1, lit(0x0)
-//| 0x5c09c          global_atomic_add_u64 v2, v[0:1], s[0:1]
-//| 0x5c0a8  0x1538  s_endpgm
+//| 0x5c074          s_mov_b32 s8, exec_lo
+//| 0x5c078          s_mov_b32 exec_lo, 1
+//| 0x5c07c          v_mov_b32_e32 v2, 0
+//| 0x5c080          s_wait_alu 0xf1fc
+//| 0x5c084          v_mov_b32_e32 v0, s4
+//| 0x5c088          v_mov_b32_e32 v1, s5
+//| 0x5c08c          s_getpc_b64 s[6:7]
+//| 0x5c090          s_wait_alu 0xf1fc
+//| 0x5c094          s_add_co_u32 s6, s6, 0xf70
+//| 0x5c09c          s_add_co_ci_u32 s7, s7, lit(0x0)
+//| 0x5c0a4          global_atomic_add_u64 v2, v[0:1], s[6:7]
+//| 0x5c0b0          s_mov_b32 exec_lo, s8
+//| 0x5c0b4  0x1538  s_endpgm
 //| f.instrumented:
 //| 0x5c0c0  0x153c  v_mov_b32_e32 v0, 0
 //| 0x5c0c4  0x1540  s_cselect_b32 s0, s1, s2

@@ -72,14 +72,17 @@ k:
 //| 0x30a8  0x1330  global_store_b32 v1, v2, s[2:3]
 //| 0x30b4          s_add_co_u32 s4, s4, 1
 //| 0x30b8          s_add_co_ci_u32 s5, s5, 0
-//| 0x30bc          s_mov_b32 exec_lo, 1
-//| 0x30c0          v_mov_b32_e32 v2, 0
-//| 0x30c4          v_mov_b32_e32 v0, s4
-//| 0x30c8          v_mov_b32_e32 v1, s5
-//| 0x30cc          s_getpc_b64 s[0:1]
-//| 0x30d0          s_wait_alu 0xf1fc
-//| 0x30d4          s_add_co_u32 s0, s0, 0xf30
-//| 0x30dc          s_add_co_ci_u32 s1, s1, lit(0x0)
-//| 0x30e4          global_atomic_add_u64 v2, v[0:1], s[0:1]
-//| 0x30f0  0x133c  s_endpgm
+//| 0x30bc          s_mov_b32 s8, exec_lo
+//| 0x30c0          s_mov_b32 exec_lo, 1
+//| 0x30c4          v_mov_b32_e32 v2, 0
+//| 0x30c8          s_wait_alu 0xf1fc
+//| 0x30cc          v_mov_b32_e32 v0, s4
+//| 0x30d0          v_mov_b32_e32 v1, s5
+//| 0x30d4          s_getpc_b64 s[6:7]
+//| 0x30d8          s_wait_alu 0xf1fc
+//| 0x30dc          s_add_co_u32 s6, s6, 0xf28
+//| 0x30e4          s_add_co_ci_u32 s7, s7, lit(0x0)
+//| 0x30ec          global_atomic_add_u64 v2, v[0:1], s[6:7]
+//| 0x30f8          s_mov_b32 exec_lo, s8
+//| 0x30fc  0x133c  s_endpgm
 //| k: 106 to 106 SGPRs, 24 to 24 VGPRs, 16 to 16 waves

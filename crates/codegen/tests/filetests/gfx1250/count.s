@@ -68,7 +68,7 @@ k:
 //| 0x309c  0x1330  global_store_b32 v1, v2, s[2:3]
 //| 0x30a8          s_add_co_u32 s4, s4, 1
 //| 0x30ac          s_add_co_ci_u32 s5, s5, 0
-//| 0x30b0          s_set_vgpr_msb 0
+//| 0x30b0          s_mov_b32 s2, exec_lo
 //| 0x30b4          s_mov_b32 exec_lo, 1
 //| 0x30b8          v_mov_b32_e32 v2, 0
 //| 0x30bc          v_mov_b32_e32 v0, s4
@@ -77,5 +77,6 @@ k:
 //| 0x30c8          s_add_co_u32 s0, s0, 0xf38
 //| 0x30d0          s_add_co_ci_u32 s1, s1, lit(0x0)
 //| 0x30d8          global_atomic_add_u64 v2, v[0:1], s[0:1]
-//| 0x30e4  0x133c  s_endpgm
+//| 0x30e4          s_mov_b32 exec_lo, s2
+//| 0x30e8  0x133c  s_endpgm
 //| k: 106 to 106 SGPRs, 32 to 32 VGPRs, 16 to 16 waves

@@ -64,17 +64,19 @@ f:
 //| 0x3040  0x1514  s_swappc_b64 s[30:31], s[2:3]
 //| 0x3044          s_add_u32 s0, s0, 1
 //| 0x3048          s_addc_u32 s1, s1, 0
-//| 0x304c          s_mov_b64 exec, 1
-//| 0x3050          s_nop 15
-//| 0x3054          s_nop 3
-//| 0x3058          v_mov_b32_e32 v2, 0
-//| 0x305c          v_mov_b32_e32 v0, s0
-//| 0x3060          v_mov_b32_e32 v1, s1
-//| 0x3064          s_getpc_b64 s[2:3]
-//| 0x3068          s_add_u32 s2, s2, 0xf98
-//| 0x3070          s_addc_u32 s3, s3, lit(0x0)
-//| 0x3078          global_atomic_add_x2 v2, v[0:1], s[2:3]
-//| 0x3080  0x1518  s_endpgm
+//| 0x304c          s_nop 15
+//| 0x3050          s_nop 3
+//| 0x3054          s_mov_b64 s[4:5], exec
+//| 0x3058          s_mov_b64 exec, 1
+//| 0x305c          v_mov_b32_e32 v2, 0
+//| 0x3060          v_mov_b32_e32 v0, s0
+//| 0x3064          v_mov_b32_e32 v1, s1
+//| 0x3068          s_getpc_b64 s[2:3]
+//| 0x306c          s_add_u32 s2, s2, 0xf94
+//| 0x3074          s_addc_u32 s3, s3, lit(0x0)
+//| 0x307c          global_atomic_add_x2 v2, v[0:1], s[2:3]
+//| 0x3084          s_mov_b64 exec, s[4:5]
+//| 0x3088  0x1518  s_endpgm
 //| f.instrumented:
 //| 0x30c0          s_add_u32 s0, s0, 1
 //| 0x30c4          s_addc_u32 s1, s1, 0

@@ -59,17 +59,19 @@ far: .fill 40000, 4, 0
 //| 0x5c018  0x1514  s_swappc_b64 s[30:31], s[2:3]
 //| 0x5c01c          s_add_u32 s0, s0, 1
 //| 0x5c020          s_addc_u32 s1, s1, 0
-//| 0x5c024          s_mov_b64 exec, 1
-//| 0x5c028          s_nop 15
-//| 0x5c02c          s_nop 3
-//| 0x5c030          v_mov_b32_e32 v2, 0
-//| 0x5c034          v_mov_b32_e32 v0, s0
-//| 0x5c038          v_mov_b32_e32 v1, s1
-//| 0x5c03c          s_getpc_b64 s[2:3]
-//| 0x5c040          s_add_u32 s2, s2, 0xfc0
-//| 0x5c048          s_addc_u32 s3, s3, lit(0x0)
-//| 0x5c050          global_atomic_add_x2 v2, v[0:1], s[2:3]
-//| 0x5c058  0x1518  s_endpgm
+//| 0x5c024          s_nop 15
+//| 0x5c028          s_nop 3
+//| 0x5c02c          s_mov_b64 s[4:5], exec
+//| 0x5c030          s_mov_b64 exec, 1
+//| 0x5c034          v_mov_b32_e32 v2, 0
+//| 0x5c038          v_mov_b32_e32 v0, s0
+//| 0x5c03c          v_mov_b32_e32 v1, s1
+//| 0x5c040          s_getpc_b64 s[2:3]
+//| 0x5c044          s_add_u32 s2, s2, 0xfbc
+//| 0x5c04c          s_addc_u32 s3, s3, lit(0x0)
+//| 0x5c054          global_atomic_add_x2 v2, v[0:1], s[2:3]
+//| 0x5c05c          s_mov_b64 exec, s[4:5]
+//| 0x5c060  0x1518  s_endpgm
 //| f.instrumented:
 //| 0x5c080  0x151c  v_mov_b32_e32 v0, 0
 //| 0x5c084  0x1520  s_setpc_b64 s[30:31]

@@ -53,29 +53,31 @@ amdhsa.kernels:
 //| 0x3018          s_add_u32 s2, s2, 1
 //| 0x301c          s_addc_u32 s3, s3, 0
 //| 0x3020          s_cmp_lg_u32 s1, 0
-//| 0x3024  0x1508  s_cbranch_scc0 20  -> 0x3078
+//| 0x3024  0x1508  s_cbranch_scc0 22  -> 0x3080
 //| 0x3028          s_add_u32 s2, s2, 1
 //| 0x302c          s_addc_u32 s3, s3, 0
-//| 0x3030  0x150c  s_branch 20  -> 0x3084
+//| 0x3030  0x150c  s_branch 22  -> 0x308c
 //| 0x3034  0x1510  s_nop 0
 //| 0x3038          s_add_u32 s2, s2, 1
 //| 0x303c          s_addc_u32 s3, s3, 0
-//| 0x3040          s_mov_b64 exec, 1
-//| 0x3044          s_nop 15
-//| 0x3048          s_nop 3
-//| 0x304c          v_mov_b32_e32 v2, 0
-//| 0x3050          v_mov_b32_e32 v0, s2
-//| 0x3054          v_mov_b32_e32 v1, s3
-//| 0x3058          s_getpc_b64 s[0:1]
-//| 0x305c          s_add_u32 s0, s0, 0xfa4
-//| 0x3064          s_addc_u32 s1, s1, lit(0x0)
-//| 0x306c          global_atomic_add_x2 v2, v[0:1], s[0:1]
-//| 0x3074  0x1514  s_endpgm
-//| 0x3078          s_add_u32 s2, s2, 1
-//| 0x307c          s_addc_u32 s3, s3, 0
-//| 0x3080          s_branch 65504  -> 0x3004
-//| 0x3084          s_add_u32 s2, s2, 1
-//| 0x3088          s_addc_u32 s3, s3, 0
-//| 0x308c          s_branch 65516  -> 0x3040
+//| 0x3040          s_nop 15
+//| 0x3044          s_nop 3
+//| 0x3048          s_mov_b64 s[4:5], exec
+//| 0x304c          s_mov_b64 exec, 1
+//| 0x3050          v_mov_b32_e32 v2, 0
+//| 0x3054          v_mov_b32_e32 v0, s2
+//| 0x3058          v_mov_b32_e32 v1, s3
+//| 0x305c          s_getpc_b64 s[0:1]
+//| 0x3060          s_add_u32 s0, s0, 0xfa0
+//| 0x3068          s_addc_u32 s1, s1, lit(0x0)
+//| 0x3070          global_atomic_add_x2 v2, v[0:1], s[0:1]
+//| 0x3078          s_mov_b64 exec, s[4:5]
+//| 0x307c  0x1514  s_endpgm
+//| 0x3080          s_add_u32 s2, s2, 1
+//| 0x3084          s_addc_u32 s3, s3, 0
+//| 0x3088          s_branch 65502  -> 0x3004
+//| 0x308c          s_add_u32 s2, s2, 1
+//| 0x3090          s_addc_u32 s3, s3, 0
+//| 0x3094          s_branch 65514  -> 0x3040
 //| rejected at 0x1514: s_endpgm is not followed by anything: control does not continue at the next instruction
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

@@ -61,13 +61,15 @@ amdhsa.kernels:
 //| 0x3040  0x150c  s_addc_u32 s1, s1, 0
 //| 0x3044          s_add_u32 s2, s2, 1
 //| 0x3048          s_addc_u32 s3, s3, 0
-//| 0x304c          s_mov_b64 exec, 1
-//| 0x3050          v_mov_b32_e32 v2, 0
-//| 0x3054          v_mov_b32_e32 v0, s2
-//| 0x3058          v_mov_b32_e32 v1, s3
-//| 0x305c          s_getpc_b64 s[0:1]
-//| 0x3060          s_add_u32 s0, s0, 0xfa0
-//| 0x3068          s_addc_u32 s1, s1, lit(0x0)
-//| 0x3070          global_atomic_add_x2 v2, v[0:1], s[0:1]
-//| 0x3078  0x1510  s_endpgm
+//| 0x304c          s_mov_b64 s[4:5], exec
+//| 0x3050          s_mov_b64 exec, 1
+//| 0x3054          v_mov_b32_e32 v2, 0
+//| 0x3058          v_mov_b32_e32 v0, s2
+//| 0x305c          v_mov_b32_e32 v1, s3
+//| 0x3060          s_getpc_b64 s[0:1]
+//| 0x3064          s_add_u32 s0, s0, 0xf9c
+//| 0x306c          s_addc_u32 s1, s1, lit(0x0)
+//| 0x3074          global_atomic_add_x2 v2, v[0:1], s[0:1]
+//| 0x307c          s_mov_b64 exec, s[4:5]
+//| 0x3080  0x1510  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

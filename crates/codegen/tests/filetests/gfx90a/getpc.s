@@ -91,13 +91,15 @@ data: .long 1
 //| 0x30b8  0x152c  s_waitcnt lgkmcnt(0)
 //| 0x30bc          s_add_u32 s10, s10, 1
 //| 0x30c0          s_addc_u32 s11, s11, 0
-//| 0x30c4          s_mov_b64 exec, 1
-//| 0x30c8          v_mov_b32_e32 v2, 0
-//| 0x30cc          v_mov_b32_e32 v0, s10
-//| 0x30d0          v_mov_b32_e32 v1, s11
-//| 0x30d4          s_getpc_b64 s[0:1]
-//| 0x30d8          s_add_u32 s0, s0, 0xf28
-//| 0x30e0          s_addc_u32 s1, s1, lit(0x0)
-//| 0x30e8          global_atomic_add_x2 v2, v[0:1], s[0:1]
-//| 0x30f0  0x1530  s_endpgm
+//| 0x30c4          s_mov_b64 s[2:3], exec
+//| 0x30c8          s_mov_b64 exec, 1
+//| 0x30cc          v_mov_b32_e32 v2, 0
+//| 0x30d0          v_mov_b32_e32 v0, s10
+//| 0x30d4          v_mov_b32_e32 v1, s11
+//| 0x30d8          s_getpc_b64 s[0:1]
+//| 0x30dc          s_add_u32 s0, s0, 0xf24
+//| 0x30e4          s_addc_u32 s1, s1, lit(0x0)
+//| 0x30ec          global_atomic_add_x2 v2, v[0:1], s[0:1]
+//| 0x30f4          s_mov_b64 exec, s[2:3]
+//| 0x30f8  0x1530  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

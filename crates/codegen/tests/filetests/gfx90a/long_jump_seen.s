@@ -73,15 +73,17 @@ amdhsa.kernels:
 //| 0x3064  0x1520  v_mov_b32_e32 v1, s2
 //| 0x3068          s_add_u32 s0, s0, 1
 //| 0x306c          s_addc_u32 s1, s1, 0
-//| 0x3070          s_mov_b64 exec, 1
-//| 0x3074          s_nop 15
-//| 0x3078          s_nop 3
-//| 0x307c          v_mov_b32_e32 v2, 0
-//| 0x3080          v_mov_b32_e32 v0, s0
-//| 0x3084          v_mov_b32_e32 v1, s1
-//| 0x3088          s_getpc_b64 s[2:3]
-//| 0x308c          s_add_u32 s2, s2, 0xf74
-//| 0x3094          s_addc_u32 s3, s3, lit(0x0)
-//| 0x309c          global_atomic_add_x2 v2, v[0:1], s[2:3]
-//| 0x30a4  0x1524  s_endpgm
+//| 0x3070          s_nop 15
+//| 0x3074          s_nop 3
+//| 0x3078          s_mov_b64 s[4:5], exec
+//| 0x307c          s_mov_b64 exec, 1
+//| 0x3080          v_mov_b32_e32 v2, 0
+//| 0x3084          v_mov_b32_e32 v0, s0
+//| 0x3088          v_mov_b32_e32 v1, s1
+//| 0x308c          s_getpc_b64 s[2:3]
+//| 0x3090          s_add_u32 s2, s2, 0xf70
+//| 0x3098          s_addc_u32 s3, s3, lit(0x0)
+//| 0x30a0          global_atomic_add_x2 v2, v[0:1], s[2:3]
+//| 0x30a8          s_mov_b64 exec, s[4:5]
+//| 0x30ac  0x1524  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

@@ -130,13 +130,15 @@ amdhsa.kernels:
 //| 0x3104  0x15bc  global_store_dword v[0:1], v0, off
 //| 0x310c  0x15c4  v_mov_b32_e32 v0, s9
 //| 0x3110  0x15c8  global_store_dword v[0:1], v0, off
-//| 0x3118          s_mov_b64 exec, 1
-//| 0x311c          v_mov_b32_e32 v2, 0
-//| 0x3120          v_mov_b32_e32 v0, s10
-//| 0x3124          v_mov_b32_e32 v1, s11
-//| 0x3128          s_getpc_b64 s[0:1]
-//| 0x312c          s_add_u32 s0, s0, 0xed4
-//| 0x3134          s_addc_u32 s1, s1, lit(0x0)
-//| 0x313c          global_atomic_add_x2 v2, v[0:1], s[0:1]
-//| 0x3144  0x15d0  s_endpgm
+//| 0x3118          s_mov_b64 s[2:3], exec
+//| 0x311c          s_mov_b64 exec, 1
+//| 0x3120          v_mov_b32_e32 v2, 0
+//| 0x3124          v_mov_b32_e32 v0, s10
+//| 0x3128          v_mov_b32_e32 v1, s11
+//| 0x312c          s_getpc_b64 s[0:1]
+//| 0x3130          s_add_u32 s0, s0, 0xed0
+//| 0x3138          s_addc_u32 s1, s1, lit(0x0)
+//| 0x3140          global_atomic_add_x2 v2, v[0:1], s[0:1]
+//| 0x3148          s_mov_b64 exec, s[2:3]
+//| 0x314c  0x15d0  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

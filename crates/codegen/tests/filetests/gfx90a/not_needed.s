@@ -90,13 +90,17 @@ amdhsa.kernels:
 //| 0x30a8          s_add_u32 s2, s2, 1
 //| 0x30ac          s_addc_u32 s3, s3, 0
 //| 0x30b0          s_cmp_lg_u32 s0, 0
-//| 0x30b4          s_mov_b64 exec, 1
-//| 0x30b8          v_mov_b32_e32 v2, 0
-//| 0x30bc          v_mov_b32_e32 v0, s2
-//| 0x30c0          v_mov_b32_e32 v1, s3
-//| 0x30c4          s_getpc_b64 s[0:1]
-//| 0x30c8          s_add_u32 s0, s0, 0xf38
-//| 0x30d0          s_addc_u32 s1, s1, lit(0x0)
-//| 0x30d8          global_atomic_add_x2 v2, v[0:1], s[0:1]
-//| 0x30e0  0x151c  s_endpgm
+//| 0x30b4          s_cselect_b32 s0, 1, 0
+//| 0x30b8          s_mov_b64 s[6:7], exec
+//| 0x30bc          s_mov_b64 exec, 1
+//| 0x30c0          v_mov_b32_e32 v2, 0
+//| 0x30c4          v_mov_b32_e32 v0, s2
+//| 0x30c8          v_mov_b32_e32 v1, s3
+//| 0x30cc          s_getpc_b64 s[4:5]
+//| 0x30d0          s_add_u32 s4, s4, 0xf30
+//| 0x30d8          s_addc_u32 s5, s5, lit(0x0)
+//| 0x30e0          global_atomic_add_x2 v2, v[0:1], s[4:5]
+//| 0x30e8          s_mov_b64 exec, s[6:7]
+//| 0x30ec          s_cmp_lg_u32 s0, 0
+//| 0x30f0  0x151c  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

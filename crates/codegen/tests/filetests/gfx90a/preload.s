@@ -250,13 +250,15 @@ amdhsa.kernels:
 //| 0x3418  0x1604  global_store_dword v[0:1], v0, off
 //| 0x3420          s_add_u32 s4, s4, 1
 //| 0x3424          s_addc_u32 s5, s5, 0
-//| 0x3428          s_mov_b64 exec, 1
-//| 0x342c          v_mov_b32_e32 v2, 0
-//| 0x3430          v_mov_b32_e32 v0, s4
-//| 0x3434          v_mov_b32_e32 v1, s5
-//| 0x3438          s_getpc_b64 s[0:1]
-//| 0x343c          s_add_u32 s0, s0, 0xbc4
-//| 0x3444          s_addc_u32 s1, s1, lit(0x0)
-//| 0x344c          global_atomic_add_x2 v2, v[0:1], s[0:1]
-//| 0x3454  0x160c  s_endpgm
+//| 0x3428          s_mov_b64 s[2:3], exec
+//| 0x342c          s_mov_b64 exec, 1
+//| 0x3430          v_mov_b32_e32 v2, 0
+//| 0x3434          v_mov_b32_e32 v0, s4
+//| 0x3438          v_mov_b32_e32 v1, s5
+//| 0x343c          s_getpc_b64 s[0:1]
+//| 0x3440          s_add_u32 s0, s0, 0xbc0
+//| 0x3448          s_addc_u32 s1, s1, lit(0x0)
+//| 0x3450          global_atomic_add_x2 v2, v[0:1], s[0:1]
+//| 0x3458          s_mov_b64 exec, s[2:3]
+//| 0x345c  0x160c  s_endpgm
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

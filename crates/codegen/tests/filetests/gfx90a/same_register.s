@@ -55,14 +55,16 @@ amdhsa.kernels:
 //| 0x3020          s_add_u32 s0, s0, 1
 //| 0x3024          s_addc_u32 s1, s1, 0
 //| 0x3028  0x150c  global_store_dword v[4:5], v2, off
-//| 0x3030          s_mov_b64 exec, 1
-//| 0x3034          v_mov_b32_e32 v2, 0
-//| 0x3038          v_mov_b32_e32 v0, s0
-//| 0x303c          v_mov_b32_e32 v1, s1
-//| 0x3040          s_getpc_b64 s[2:3]
-//| 0x3044          s_add_u32 s2, s2, 0xfbc
-//| 0x304c          s_addc_u32 s3, s3, lit(0x0)
-//| 0x3054          global_atomic_add_x2 v2, v[0:1], s[2:3]
-//| 0x305c  0x1514  s_endpgm
+//| 0x3030          s_mov_b64 s[4:5], exec
+//| 0x3034          s_mov_b64 exec, 1
+//| 0x3038          v_mov_b32_e32 v2, 0
+//| 0x303c          v_mov_b32_e32 v0, s0
+//| 0x3040          v_mov_b32_e32 v1, s1
+//| 0x3044          s_getpc_b64 s[2:3]
+//| 0x3048          s_add_u32 s2, s2, 0xfb8
+//| 0x3050          s_addc_u32 s3, s3, lit(0x0)
+//| 0x3058          global_atomic_add_x2 v2, v[0:1], s[2:3]
+//| 0x3060          s_mov_b64 exec, s[4:5]
+//| 0x3064  0x1514  s_endpgm
 //| rejected at 0x150c: the hook both has two new values for v1: give it to one argument
 //| k: 24 to 24 SGPRs, 8 to 8 VGPRs, 8 to 8 waves

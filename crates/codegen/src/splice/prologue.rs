@@ -1,0 +1,211 @@
+//! What a wave does before anything else: it finds its scratch where only code can, and what it carries gets its initial
+//! values. The application's registers stay as the hardware has set them up.
+
+use luthier_isa::{EncodeError, Operand, Reg, RegRange, RegSet};
+
+use super::allocate::Allocation;
+use super::emit::{Emitter, Splice};
+use super::env::Env;
+use super::pool::{Pool, Want};
+use super::site::Site;
+use super::slots::{Cell, SlotHome};
+use crate::machine::File;
+use crate::machine::operations::small;
+use crate::machine::scratch::ScratchInputs;
+use crate::machine::seams::Seam;
+use crate::machine::special::Special;
+use crate::plan::{EntryValue, Init};
+
+/// What a slot holds first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Initial {
+    Zero,
+    /// What the hardware has put into these registers.
+    Registers(RegRange),
+}
+
+/// A slot's home and its initial value.
+#[derive(Clone, Copy, Debug)]
+pub struct Set {
+    pub home: SlotHome,
+    pub value: Initial,
+}
+
+/// All that a wave begins with.
+#[derive(Debug, Default)]
+pub struct Prologue {
+    /// What the wave's scratch is found by, and the pair that its address is made in.
+    base: Option<(ScratchInputs, Reg)>,
+    pub sets: Vec<Set>,
+    allocation: Allocation,
+}
+
+/// The initial values of all that a component's waves carry.
+pub fn sets(env: &Env) -> Vec<Set> {
+    let set = |(index, home): (usize, SlotHome)| {
+        let value = match env.plan.slots[index].init {
+            Init::Zero => Initial::Zero,
+            Init::Entry(EntryValue::Registers(range)) => Initial::Registers(range),
+        };
+        Set { home, value }
+    };
+    env.slots.used().map(set).collect()
+}
+
+impl Set {
+    /// Some of it is done under a full EXEC.
+    fn is_vector(&self) -> bool {
+        match self.home {
+            SlotHome::Registers(range) => !range.first.is_sgpr(),
+            SlotHome::Lanes { cell, .. } => cell.vgpr().is_none(),
+            SlotHome::Scratch { .. } => true,
+        }
+    }
+
+    /// It is made in a VGPR of its own first.
+    fn needs_vgpr(&self) -> bool {
+        match self.home {
+            SlotHome::Registers(_) => false,
+            SlotHome::Lanes { cell, .. } => cell.vgpr().is_none(),
+            SlotHome::Scratch { .. } => self.value == Initial::Zero,
+        }
+    }
+}
+
+impl Prologue {
+    /// Decides where its own values are. `inputs`: what the wave's scratch is found by, where it has to be found.
+    ///
+    /// # Errors
+    /// What no register is free for.
+    pub fn of(env: &Env, site: &Site, inputs: Option<ScratchInputs>) -> Result<Prologue, &'static str> {
+        let sets = sets(env);
+        let mut without = RegSet::EMPTY;
+        if let Some(inputs) = inputs {
+            [RegRange::new(inputs.base, 2), RegRange::new(inputs.offset, 1)]
+                .into_iter()
+                .for_each(|range| without.insert_range(range));
+        }
+        for set in &sets {
+            if let Initial::Registers(range) = set.value {
+                without.insert_range(range);
+            }
+        }
+        let mut pool = site.pool(env, &without, false);
+        let mut out = Allocation::default();
+        let mut take = |pool: &mut Pool, want: Want, what: &'static str| {
+            let range = pool.take(want).ok_or(what)?;
+            out.highest.note(range);
+            Ok::<Reg, &'static str>(range.first)
+        };
+        let base = match inputs {
+            None => None,
+            Some(inputs) if env.machine.scratch_base_is_hwreg() => {
+                Some((inputs, take(&mut pool, Want::of(File::Sgpr, 2), "the scratch of its waves")?))
+            }
+            // It is made where it is wanted.
+            Some(inputs) => Some((inputs, Special::FlatScratch.range(env.machine).first)),
+        };
+        let exec = match sets.iter().any(Set::is_vector) {
+            true => Some(take(&mut pool, Want::of(File::Sgpr, env.machine.exec().count), "EXEC")?),
+            false => None,
+        };
+        let reaches = env.slots.scratch > 0;
+        let address = match reaches && env.scratch.is_some_and(|own| own.by_register) {
+            true => Some(take(&mut pool, Want::of(File::Sgpr, 1), "the address of scratch")?),
+            false => None,
+        };
+        let fetched = match sets.iter().any(Set::needs_vgpr) {
+            true => Some(take(&mut pool, Want::whole(File::Vgpr), "what is put into scratch")?),
+            false => None,
+        };
+        let allocation = Allocation { exec, address, fetched, scratch: env.slots.scratch, ..out };
+        Ok(Prologue { base, sets, allocation })
+    }
+
+    /// Appends its code. Gives how many of its instructions find the wave's scratch.
+    pub fn emit(&self, env: &Env, site: &Site, seam: &mut Seam<'_>, out: &mut Splice) -> Result<usize, EncodeError> {
+        out.highest.merge(&self.allocation.highest);
+        out.scratch = out.scratch.max(self.allocation.scratch);
+        let mut emitter = Emitter { env, site, demands: &[], allocation: &self.allocation, seam, out, holds: None };
+        if let Some((inputs, sum)) = &self.base {
+            emitter.all(env.machine.set_scratch_base(inputs, *sum)?)?;
+        }
+        let finds = emitter.out.insts.len();
+        if self.sets.is_empty() {
+            return Ok(finds);
+        }
+        emitter.begin()?;
+        self.sets.iter().filter(|set| !set.is_vector()).try_for_each(|set| emitter.set_scalar(set))?;
+        if self.sets.iter().any(Set::is_vector) {
+            emitter.in_all_lanes(self.allocation.exec, |emitter| emitter.set_vectors(&self.sets))?;
+        }
+        emitter.end()?;
+        Ok(finds)
+    }
+}
+
+impl Emitter<'_, '_> {
+    /// SGPRs, and lanes of VGPRs.
+    fn set_scalar(&mut self, set: &Set) -> Result<(), EncodeError> {
+        match (set.home, set.value) {
+            (SlotHome::Registers(to), Initial::Registers(from)) => self.copy(to, from),
+            (SlotHome::Registers(to), Initial::Zero) => self.zeros(to),
+            (SlotHome::Lanes { cell, lane, count }, value) => self.write_lanes(cell, lane, &values(value, count)),
+            (SlotHome::Scratch { .. }, _) => Ok(()),
+        }
+    }
+
+    fn zeros(&mut self, to: RegRange) -> Result<(), EncodeError> {
+        let mut rest = to;
+        while rest.count > 0 {
+            let count = rest.count.min(2);
+            self.set_number(RegRange::new(rest.first, count), 0)?;
+            rest = RegRange::new(rest.first.offset(count.into()), rest.count - count);
+        }
+        Ok(())
+    }
+
+    /// What each lane has one of, and lanes of cells that are no VGPRs. EXEC is full.
+    fn set_vectors(&mut self, sets: &[Set]) -> Result<(), EncodeError> {
+        let mut done: Vec<Cell> = Vec::new();
+        let own = self.allocation.fetched.unwrap_or(Reg::vgpr(0));
+        if sets.iter().any(|set| matches!(set.home, SlotHome::Scratch { .. }) && set.value == Initial::Zero) {
+            self.vector_zero(own)?;
+        }
+        for set in sets {
+            for (n, cell) in set.home.cells().into_iter().enumerate() {
+                match (cell, set.value) {
+                    (Cell::Register(to), Initial::Zero) => self.vector_zero(to)?,
+                    (Cell::Scratch(_), Initial::Zero) => self.store(cell, own)?,
+                    (cell, Initial::Registers(from)) => self.store(cell, from.first.offset(n as u16))?,
+                }
+            }
+            let SlotHome::Lanes { cell, .. } = set.home else { continue };
+            if cell.vgpr().is_some() || done.contains(&cell) {
+                continue;
+            }
+            done.push(cell);
+        }
+        // All that is in one cell at once.
+        for cell in done {
+            self.vector_zero(own)?;
+            for set in sets {
+                let SlotHome::Lanes { cell: other, lane, count } = set.home else { continue };
+                if other == cell && set.value != Initial::Zero {
+                    let insts = self.env.machine.ops.write_lanes(own, lane, &values(set.value, count))?;
+                    self.all(insts)?;
+                }
+            }
+            self.store(cell, own)?;
+        }
+        Ok(())
+    }
+}
+
+/// The units of a value of the wave.
+fn values(value: Initial, count: u8) -> Vec<Operand> {
+    match value {
+        Initial::Zero => vec![small(0); count.into()],
+        Initial::Registers(from) => Emitter::operands(from.first, count),
+    }
+}
