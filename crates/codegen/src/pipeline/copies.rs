@@ -111,7 +111,8 @@ impl<'a> Copies<'a> {
             let kernel = self.kernels(n).next().filter(|_| wanted(c))?;
             let Ok(copied) = copied else { return None };
             let own = self.components[c].env.scratch.filter(|own| own.set_at_entry && finds(c));
-            let inputs = own.and_then(|_| ScratchInputs::of(&kernel.descriptor));
+            let mode = self.components[c].env.machine.mode;
+            let inputs = own.and_then(|_| ScratchInputs::of(&kernel.descriptor, mode));
             let (task, spots) = self.task(n);
             Some(prologue::front(&task, spots, &copied.starts, inputs))
         };

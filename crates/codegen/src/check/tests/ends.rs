@@ -151,7 +151,10 @@ fn begun(env: &Env, tell: &mut Tell) -> Vec<Violation> {
         msb: VgprMsb::ZERO,
         last: false,
     };
-    let inputs = env.scratch.filter(|own| own.set_at_entry).and_then(|_| ScratchInputs::of(&kernel.descriptor));
+    let inputs = env
+        .scratch
+        .filter(|own| own.set_at_entry)
+        .and_then(|_| ScratchInputs::of(&kernel.descriptor, env.machine.mode));
     let prologue = Prologue::of(env, &site, inputs).unwrap();
     let mut splice = Splice::default();
     let finds = prologue.emit(env, &site, &mut Seam::new(env.machine.mode, env.unread), &mut splice).unwrap();
