@@ -5,6 +5,7 @@
 # make setup-rocm7  ROCm 7 from Debian's experimental suite, in a folder of its own: nothing of the system changes
 # make setup-triton  Triton as well, whose kernels `make test` runs on the mock device
 # make driver  python/luthier/driver: the libraries that put ROCm on mock GPUs, and tools over programs
+# make docs    target/site: the documentation as a site
 # make bench   how fast things are, beside LLVM on the same input
 # make wheel   dist/*.whl, LLVM inside
 # make lint    formatting, clippy, ruff, type checkers (mypy with its stubtest, pyright)
@@ -13,7 +14,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup setup-rocm setup-rocm7 setup-triton driver demo test bench wheel lint clean system
+.PHONY: docs setup setup-rocm setup-rocm7 setup-triton driver demo test bench wheel lint clean system
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -85,6 +86,9 @@ demo: setup
 test: setup setup-rocm setup-rocm7 setup-triton
 	cargo test --release --quiet --workspace --exclude luthier-python
 	$(BIN)/pytest --quiet --numprocesses auto
+
+docs: .venv/requirements.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: setup
 	$(BIN)/python tools/bench
