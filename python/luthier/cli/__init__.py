@@ -209,6 +209,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     judge.add_argument("--json", metavar="FILE", help="write the judgement as JSON (- for standard output)")
 
+    commands.add_parser(
+        "mcp",
+        help="Serve coding assistants by the Model Context Protocol, on standard input and output.",
+        description="Serve coding assistants by the Model Context Protocol, on standard input and output.",
+    )
+
     doctor = commands.add_parser(
         "doctor",
         help="Show what is installed, what each part is for, and what would bring the rest.",
