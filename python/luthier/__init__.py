@@ -78,10 +78,12 @@ if TYPE_CHECKING:
     from .replay.case import Case
     from .reports.report import Report
     from .traced import TracedProgram, TraceProgress, trace
+    from .views.annotation import Annotation
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Annotation": "views.annotation",
     "AccessCount": "instrumenting.given",
     "AccessDirection": "instrumenting.given",
     "AccessKind": "instrumenting.given",
@@ -169,7 +171,7 @@ _HOME = {
 
 # In full, for type checkers.
 __all__ = [
-    "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "CodeObject",
+    "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "CodeObject",
     "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",

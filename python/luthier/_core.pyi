@@ -204,6 +204,9 @@ class KernelDescriptor:
     def sgpr_count(self) -> int:
         """Scalar registers allocated, VCC and its kin included; the addressable ones from gfx10 on."""
     @property
+    def occupancy(self) -> int | None:
+        """Waves that fit on a SIMD, as far as registers decide. None where hooks cannot be placed."""
+    @property
     def accum_offset(self) -> int | None:
         """gfx90a, gfx94x: where the AGPRs begin in the unified register file."""
     @property

@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use luthier_codegen::machine::Machine;
+use luthier_isa::{Mode, Target};
 use luthier_loader::{Generation, KernelDescriptor, LoadError, TargetId};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -182,6 +184,14 @@ impl PyDescriptor {
     #[getter]
     fn sgpr_count(&self) -> u32 {
         self.inner.sgpr_count(self.generation)
+    }
+
+    /// Waves that fit on a SIMD, as far as registers decide. None where hooks cannot be placed.
+    #[getter]
+    fn occupancy(&self) -> Option<u32> {
+        let target = Target::from_name(&self.processor)?;
+        let wave = target.waves().iter().copied().find(|wave| wave.lanes() == self.wavefront_size())?;
+        Some(Machine::of(Mode::new(target, wave)?).ok()?.occupancy(&self.inner))
     }
 
     /// gfx90a, gfx94x: where the AGPRs begin in the unified register file.

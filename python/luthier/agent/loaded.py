@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError, InternalError, LuthierError, ToolError
 from ..instrumenting.tool import Tool, check_sizes
 from ..lang.errors import HookError
-from ..reports.report import Report, plain
+from ..reports.as_json import plain
+from ..reports.report import Report
 from .shared import Memory, Variables
 from .wire import WireError
 from .wishes import overrides

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..base.failures import told
 from ..base.signals import raise_again
 from ..errors import ToolError
-from ..reports.report import Report, plain
+from ..reports.as_json import plain
+from ..reports.report import Report
 from .app import App, read_memory
 from .functions import count
 from .loaded import COUNTERS, FAILED, NO_ROOM, Loaded, Made, Watched

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 
 #: What moves the cursor, colours, or turns the order of what follows; and what is no text. Lines and tabs stay.
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -17,3 +19,10 @@ def _escape(code: int) -> str:
     if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8
         code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def wants_color(when: str = "auto") -> bool:
+    """Whether standard output gets colours: ``always``, ``never``, or by itself on a terminal (https://no-color.org)."""
+    if when != "auto":
+        return when == "always"
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.stdout.isatty()

@@ -69,7 +69,7 @@ def _meant(word: str, names: Sequence[str]) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     from .. import __version__
-    from . import finding_options
+    from . import annotate_options, finding_options
 
     parser = _Parser(prog="luthier", description="Instrument AMD GPU code, and run it with no GPU.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"luthier {__version__}")
@@ -117,6 +117,17 @@ def build_parser() -> argparse.ArgumentParser:
     disasm = command("disasm", "Show assembly with basic blocks and branch targets.")
     disasm.add_argument("--kernel", metavar="K", help="this kernel and the functions it reaches (default: everything); a pattern")
 
+    annotate_options.add(command("annotate", "Show source beside assembly, with columns of tools: as text, HTML or JSON."))
+
+    report = commands.add_parser(
+        "report",
+        help="Make one page of HTML of tools' results, with tables and plots.",
+        description="Make one page of HTML of what luthier run --json has written, with the tools' tables and plots.",
+        allow_abbrev=False,
+    )
+    report.add_argument("results", metavar="RESULT.json", nargs="+", help="what luthier run --json wrote")
+    report.add_argument("-o", "--output", metavar="OUT.html", required=True)
+
     lift = command("lift", "Show functions, blocks and edges for other programs.")
     lift.add_argument(
         "--emit",
@@ -155,6 +166,11 @@ def build_parser() -> argparse.ArgumentParser:
     # `--strict=KIND,...`, under another name for argparse, which would take a word behind a plain `--strict` for kinds.
     run.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
     finding_options.add(run)
+    run.add_argument(
+        "--annotate", metavar="FILE", help="write the kernel's source beside its assembly, with counts (.html, .json or .txt)"
+    )
+    run.add_argument("--out", metavar="DIR", help="write each table of the tools to a file of its own in DIR")
+    run.add_argument("--out-format", choices=("parquet", "csv", "json"), default="parquet", help="of these files (parquet)")
     run.add_argument("--json", metavar="FILE", help="write what happened as JSON (- for standard output, with no tables)")
     run.add_argument(
         "--dump", metavar="I=FILE.npy", action="append", default=[], help="write argument I's contents after the run"

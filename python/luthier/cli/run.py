@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from ..base.outputs import Output, Outputs
@@ -20,7 +21,10 @@ from ..device.results import RunResult
 from ..errors import ArgumentError
 from ..instrumenting.planning import OnRejected, not_placed, rejections
 from ..objects.code_object import CodeObject
+from ..reports.as_arrow import needed
+from ..reports.files import write_tables
 from ..tools import load
+from .annotate_options import check_path
 from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, parse_sizes, parse_symbol
 from .choose import kernel, one
 from .ending import checked, status_of
@@ -45,6 +49,10 @@ def main(args: Any) -> int:
     for index, _ in dumps:
         if index >= len(values) or not getattr(values[index], "shape", ()):
             raise ArgumentError(f"--dump {index}: argument {index} is not a buffer (they are numbered from 0)")
+    if args.annotate is not None:
+        check_path(args.annotate)
+    if args.out is not None and args.out_format == "parquet":
+        needed()
     if not strict:
         refuse(args)
     with aside(args.json == "-"):
@@ -55,14 +63,15 @@ def main(args: Any) -> int:
         report = outputs.open(args.json) if args.json not in (None, "-") else None
         arrays = [(outputs.open(path), values[index]) for index, path in dumps]
 
-        def work() -> tuple[RunResult, list[tuple[str, Any]]]:
+        def work() -> tuple[Any, list[tuple[str, Any]]]:
             processor = _processor(code_object, args.target)
             device = Device(processor, watchdog=watchdog, timeout=timeout, progress=Progressing().tell)
             how: OnRejected = "raise" if args.on_rejected == "raise" else "report"
             module = device.load_alone(code_object, args.kernel, tools, args.check, how, args.calling_convention)
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
-            result = module.run(
+            launch = partial(module.trace, events=["instructions"]) if args.annotate is not None else module.run
+            result = launch(
                 args.kernel,
                 grid=grid,
                 blocks=blocks,
@@ -76,7 +85,8 @@ def main(args: Any) -> int:
             )
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
-        result, contents = interruptible(work)
+        watched, contents = interruptible(work)
+        result: RunResult = getattr(watched, "result", watched)
         data = result.to_dict()
         if contents:
             data["symbols"] = dict(contents)
@@ -87,6 +97,10 @@ def main(args: Any) -> int:
         if report is not None:
             report.write((json.dumps(data, indent=1) + "\n").encode())
         outputs.commit()
+    if args.annotate is not None:
+        watched.annotate().save(args.annotate)
+    if args.out is not None:
+        write_tables(result.reports, args.out, args.out_format)
     if args.json == "-":
         print(json.dumps(data, indent=1))
     else:

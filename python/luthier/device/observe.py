@@ -14,6 +14,7 @@ from .arguments import Packed, Place
 if TYPE_CHECKING:
     import numpy
 
+    from ..views.annotation import Annotation
     from .module import Module
     from .results import RunResult
 
@@ -101,7 +102,7 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """For notebooks: the launch, and how much was seen of it."""
-        from ..reports.report import html_table
+        from ..reports.as_html import html_table
 
         seen = [(name, len(getattr(self, name))) for name in ("waves", "instructions", "blocks", "memory", "snapshots")]
         return self.result._repr_html_() + html_table("trace", ("seen", "events"), [*seen, ("dropped", self.dropped)])
@@ -159,6 +160,13 @@ class Trace:
         """In the order of workgroups, waves and time."""
         found = self._seen["snapshots"]
         return [Snapshot(s["workgroup"], s["wave"], s["pc"], Registers.of(s), s["lds"]) for s in found]
+
+    def annotate(self, **options: Any) -> Annotation:
+        """The kernel's source beside its assembly, with how often each instruction was retired, what the events say, and the
+        columns of tools: see :class:`luthier.Annotation`, which the keywords are those of."""
+        from ..views.annotation import annotate_trace
+
+        return annotate_trace(self, **options)
 
     def block_counts(self) -> dict[int, int]:
         """How often each basic block of the code object was entered, by its address."""
@@ -249,7 +257,7 @@ class Session:
 
     def _repr_html_(self) -> str:
         """For notebooks: where its waves are."""
-        from ..reports.report import html_table
+        from ..reports.as_html import html_table
 
         waves = [(wave.number, wave.state, f"{wave.pc:#x}", wave.retired) for wave in self.waves]
         return html_table(repr(self)[1:-1], ("wave", "state", "next", "instructions"), waves)

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..reports.as_html import html_table
+from ..reports.as_json import plain
 from ..reports.findings import Finding
-from ..reports.report import Report, html_table, plain
+from ..reports.report import Report
 
 if TYPE_CHECKING:
+    from ..views.annotation import Annotation
     from .module import Module
 
 
@@ -68,6 +71,13 @@ class RunResult:
             parts.append(html_table("findings", (), [(str(finding),) for finding in self.findings]))
         return "".join(parts) + "".join(report._repr_html_() for report in self.reports)
 
+    def annotate(self, **options: Any) -> Annotation:
+        """The kernel's source beside its assembly, with the columns of the tools that watched it: see
+        :class:`luthier.Annotation`, which the keywords are those of."""
+        from ..views.annotation import annotate_result
+
+        return annotate_result(self, **options)
+
     def to_dict(self) -> dict[str, Any]:
         """What ``luthier run --json`` writes (docs/report.md)."""
         return {
@@ -88,5 +98,6 @@ class RunResult:
                 "findings": self.findings,
             },
             "tools": plain(self.tools),
+            "reports": [report.to_dict() for report in self.reports],
             "instrumentation": self.module.instrumentation,
         }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from .._core import Block, Blocks, Function, Instruction, Instructions
+    from ..views.drawing import Drawing
     from .code_object import CodeObject
 
 
@@ -76,6 +77,14 @@ class Kernel:
         from ..columns import to_arrow
 
         return to_arrow(self.code_object.program, self.instructions, *names)
+
+    def cfg(self, function: Function | None = None) -> Drawing:
+        """The control flow graph of the kernel's own code, or of one of :attr:`functions`, drawn: notebooks show it, and
+        ``save`` writes it as SVG."""
+        from ..views.drawing import Drawing
+        from ..views.graph import function_svg
+
+        return Drawing(function_svg(self._function(function or self.functions[0])))
 
     def insert_before(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
         """Runs ``hook(*args)`` before ``instr``, each time that a wave gets there. Gives the point's number, which
@@ -183,7 +192,7 @@ class Kernel:
 
     def _repr_html_(self) -> str:
         """For notebooks: what the kernel takes, and its size."""
-        from ..reports.report import html_table
+        from ..reports.as_html import html_table
 
         row = next(row for row in self.code_object.core.kernel_table() if row["name"] == self.name)
         names = ("demangled", "target", "sgprs", "vgprs", "lds", "scratch", "arguments", "code_size")

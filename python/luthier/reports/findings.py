@@ -19,7 +19,7 @@ class Finding(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         """For notebooks: its keys and values."""
-        from .report import html_table
+        from .as_html import html_table
 
         facts = [(key, hex(value) if key in ("pc", "address", "original_pc") else value) for key, value in self.items() if value]
         return html_table(self["kind"], (), facts)

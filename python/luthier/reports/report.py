@@ -1,11 +1,13 @@
-"""What a tool says at the end."""
+"""What a tool says at the end: a result for programs, tables, columns and plots for people."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .as_html import html_table
+from .as_json import plain
 
 
 @dataclass
@@ -16,13 +18,44 @@ class Table:
     headers: Sequence[str]
     rows: list[tuple[Any, ...]]
 
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table``. A column whose values are of several kinds is one of text."""
+        from .as_arrow import arrow_table
+
+        return arrow_table(self)
+
+
+@dataclass
+class Column:
+    """A number for each of some instructions: what ``luthier annotate`` shows beside the assembly."""
+
+    title: str
+    #: By the address that the application has the instruction at.
+    values: dict[int, float]
+    #: What one of them is: ``waves``, ``bytes``, ...; "" for a plain number.
+    unit: str = ""
+    #: How the numbers of a line's or a block's instructions become one.
+    combine: Literal["sum", "max"] = "sum"
+    #: What the column says, in a sentence.
+    about: str = ""
+
+
+@dataclass
+class Plot:
+    """A picture, as a specification of Vega-Lite (https://vega.github.io/vega-lite), with its data in it."""
+
+    title: str
+    spec: dict[str, Any] = field(default_factory=dict)
+
 
 class Report:
-    """One tool's results: :attr:`result` for programs (JSON), tables for people."""
+    """One tool's results: :attr:`result` for programs (JSON), tables, columns and plots for people."""
 
     def __init__(self, tool: str):
         self.tool = tool
         self.tables: list[Table] = []
+        self.columns: list[Column] = []
+        self.plots: list[Plot] = []
         self._result: Any = None
 
     def table(self, title: str, rows: Mapping[Any, Any] | Iterable[Any], headers: Sequence[str] = ()) -> None:
@@ -38,12 +71,42 @@ class Report:
             raise ValueError(f"table {title!r}: {len(headers)} headers for {width} columns")
         self.tables.append(Table(title, list(headers), listed))
 
+    def column(
+        self,
+        title: str,
+        values: Mapping[int, float],
+        *,
+        unit: str = "",
+        combine: Literal["sum", "max"] = "sum",
+        about: str = "",
+    ) -> None:
+        """Adds a column for annotated code: a number for each instruction, by the address that the application has it at."""
+        if combine not in ("sum", "max"):
+            raise ValueError(f"column {title!r}: combine={combine!r}: sum or max")
+        self.columns.append(Column(title, {int(address): value for address, value in values.items()}, unit, combine, about))
+
+    def plot(self, title: str, spec: Mapping[str, Any]) -> None:
+        """Adds a picture: a specification of Vega-Lite with its data in it. Nothing is drawn before somebody looks."""
+        self.plots.append(Plot(title, dict(plain(spec))))
+
     def __repr__(self) -> str:
         return f"<Report {self.tool}: {', '.join(t.title for t in self.tables) or repr(self._result)}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: the tables."""
         return "".join(html_table(t.title, t.headers, t.rows) for t in self.tables)
+
+    def to_arrow(self) -> dict[str, Any]:
+        """Each table, and all columns as one, as a ``pyarrow.Table``, by title. It needs pyarrow."""
+        return {table.title: table.to_arrow() for table in self.all_tables()}
+
+    def all_tables(self) -> list[Table]:
+        """The tables, and one with all columns by address if there are any."""
+        if not self.columns:
+            return list(self.tables)
+        addresses = sorted({address for column in self.columns for address in column.values})
+        rows = [(address, *(column.values.get(address) for column in self.columns)) for address in addresses]
+        return [*self.tables, Table("by instruction", ["address", *(column.title for column in self.columns)], rows)]
 
     @property
     def result(self) -> Any:
@@ -56,31 +119,30 @@ class Report:
     def result(self, value: Any) -> None:
         self._result = value
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything for people, as JSON can hold it (docs/report.md); :meth:`of` reads it."""
+        return {
+            "tool": self.tool,
+            "tables": [{"title": t.title, "headers": list(t.headers), "rows": plain(t.rows)} for t in self.tables],
+            "columns": [
+                {
+                    "title": c.title, "unit": c.unit, "combine": c.combine, "about": c.about,
+                    "values": {f"{address:#x}": plain(value) for address, value in c.values.items()},
+                }
+                for c in self.columns
+            ],
+            "plots": [{"title": p.title, "spec": p.spec} for p in self.plots],
+        }  # fmt: skip
 
-def html_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table of HTML; numbers on the right."""
-
-    def cell(value: Any, tag: str = "td") -> str:
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        text = f"{value:,}" if number else str(value)
-        style = ' style="text-align:right"' if number else ""
-        return f"<{tag}{style}>{html.escape(text)}</{tag}>"
-
-    lines = ["".join(cell(h, "th") for h in headers)] if headers else []
-    lines += ["".join(cell(value) for value in row) for row in rows]
-    return f"<table><caption>{html.escape(title)}</caption>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
-
-
-def plain(value: Any) -> Any:
-    """``value`` as JSON can hold it: NumPy numbers and arrays become plain ones, keys become text."""
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if hasattr(value, "__index__"):
-        return value.__index__()
-    return str(value)
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Report:
+        """The report that :meth:`to_dict` has told of, without its :attr:`result`."""
+        made = cls(data["tool"])
+        for table in data["tables"]:
+            made.table(table["title"], table["rows"], table["headers"])
+        for c in data["columns"]:
+            values = {int(address, 0): value for address, value in c["values"].items()}
+            made.column(c["title"], values, unit=c["unit"], combine=c["combine"], about=c["about"])
+        for plot in data["plots"]:
+            made.plot(plot["title"], plot["spec"])
+        return made

@@ -254,7 +254,7 @@ impl Machine {
     }
 
     /// Waves that fit on a SIMD, as far as registers decide.
-    fn occupancy(&self, descriptor: &KernelDescriptor) -> u32 {
+    pub fn occupancy(&self, descriptor: &KernelDescriptor) -> u32 {
         let (files, family) = (Files::of(self), family(self));
         let by_vgprs = files.vector_file / descriptor.vgpr_count(family).next_multiple_of(files.vector_step).max(1);
         let by_sgprs = match files.special_sgprs {
