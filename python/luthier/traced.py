@@ -105,6 +105,10 @@ def trace(
     :class:`TraceProgress` twice a second, from another thread.
 
     An exception in a tool, or in ``progress``, is raised when the program has ended; what a tool cannot do otherwise is in the results.
+
+    :returns: what became of the program: its status, its output, findings, and for each process what the tools say.
+    :raises ArgumentError: for a program that is not there, and options that do not go together.
+    :raises ToolError: for a tool that cannot be loaded, or that ends the process.
     """
     from .cli import trace as cli
     from .cli.rocm import choose, find

@@ -177,12 +177,17 @@ def test_an_object_that_crashes_hangs_or_grows_is_a_row_with_its_error(tmp_path)
         "6000",
         "--workers",
         "2",
+        "--part",
+        "2",
     ]
     begun = time.monotonic()
     done = cli.luthier(*words)
     assert done.returncode == 1 and "4 errors" in done.stdout, (done.stdout, done.stderr)
     assert time.monotonic() - begun < 60
     rows = {Path(row["path"]).stem: row for row in _table(out, "objects").to_pylist()}
+    # Parts have the same columns, whatever is in them.
+    schemas = {str(parquet.read_schema(part).field("error_kind").type) for part in (out / "objects").iterdir()}
+    assert len(list((out / "objects").iterdir())) == 4 and schemas == {"string"}
     assert len(rows) == 7 and all(rows[f"good{n}"]["error"] is None for n in (1, 2, 3))
     assert "SIGSEGV" in rows["crash"]["error"] and rows["crash"]["tries"] == 2
     assert "longer than 5 seconds" in rows["hang"]["error"] and rows["hang"]["error_kind"] == "Lost"

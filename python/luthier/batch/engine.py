@@ -75,6 +75,8 @@ class Batch:
         cannot be used; what goes wrong with a code object is in its row."""
         begun = time.monotonic()
         files = sorted(set(candidates([os.path.abspath(path) for path in self.paths])))
+        if self.limit is not None and self.sample is None:
+            files = files[: self.limit]  # each has a row at least
         results = Results(self.out, self._what())
         if self.redo_errors:
             results.forget_errors()
@@ -159,7 +161,10 @@ def map(
 
     ``target`` is a pattern for processors, ``workers`` the number of processes (one for each core), ``scheduler`` the address
     of a Dask cluster instead, ``memory`` the most bytes of a process, ``retries`` how often a job is tried again whose process was
-    lost. ArgumentError for paths that are not there and functions that cannot be pickled.
+    lost.
+
+    :returns: an iterator of job, value and error; the work begins when it is first asked.
+    :raises ArgumentError: for paths that are not there, and functions that cannot be pickled.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     work = Work("map", target=target, function=_pickled(function))

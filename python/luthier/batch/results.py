@@ -15,6 +15,9 @@ from ..errors import ArgumentError
 from .jobs import Job
 
 _VERSION = 1
+#: Columns whose type has to be known where a part has no value of them, so that all parts have the same.
+_TEXT = {"error", "error_kind", "target", "reasons", "kinds", "refusals", "first_remark", "demangled"}
+_SECONDS = {"seconds"}
 
 
 class Results:
@@ -128,8 +131,8 @@ def _column(name: str, values: list[Any]) -> Any:
         pairs = [None if value is None else list(value.items()) for value in values]
         return pyarrow.array(pairs, pyarrow.map_(pyarrow.string(), pyarrow.int64()))
     if all(value is None for value in values):
-        is_text = name in ("error", "target", "reasons", "kinds", "refusals", "first_remark", "demangled")
-        return pyarrow.array(values, pyarrow.string() if is_text else pyarrow.int64())
+        kind = pyarrow.string() if name in _TEXT else pyarrow.float64() if name in _SECONDS else pyarrow.int64()
+        return pyarrow.array(values, kind)
     if any(isinstance(value, float) for value in values):
         return pyarrow.array(values, pyarrow.float64())
     return pyarrow.array(values)

@@ -174,6 +174,12 @@ class Device:
 
         The same :class:`CodeObject` with the same tools and the same kernel again is not loaded again: its variables keep
         their values.
+
+        :returns: what the launch did; arrays among the arguments hold their new contents.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
+        :raises LoadError: for a file that holds no code object for this processor.
+        :raises NothingInsertedError: if nothing of a tool could be inserted.
         """
         return self._module(source, kernel, tools, check, on_rejected).run(kernel, **launch)
 
@@ -193,7 +199,13 @@ class Device:
         limit: int = 1 << 22,
         **launch: Unpack[LaunchKeywords],
     ) -> Trace:
-        """Loads a code object and watches a launch (see :meth:`Module.trace`)."""
+        """Loads a code object and watches a launch (see :meth:`Module.trace`).
+
+        :returns: the events, the snapshots, and the result of the launch.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
+        :raises LoadError: for a file that holds no code object for this processor.
+        """
         module = self._module(source, kernel, tools, check, on_rejected)
         return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, **launch)
 
@@ -209,7 +221,13 @@ class Device:
         on_rejected: OnRejected = "warn",
         **launch: Unpack[LaunchKeywords],
     ) -> Session:
-        """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`)."""
+        """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`).
+
+        :returns: the launch, before its first instruction.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
+        :raises LoadError: for a file that holds no code object for this processor.
+        """
         return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
 
     def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool | None, on_rejected: OnRejected) -> Module:

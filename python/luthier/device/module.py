@@ -84,7 +84,12 @@ class Module:
     @shortened
     @launches
     def run(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> RunResult:
-        """Runs a kernel to its end. The keywords are those of :class:`luthier.device.launching.LaunchKeywords`."""
+        """Runs a kernel to its end. The keywords are those of :class:`luthier.device.launching.LaunchKeywords`.
+
+        :returns: what the launch did; arrays among the arguments hold their new contents.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
+        """
         return self._launch(kernel, launch_of(kernel, launch), None)[0]
 
     @shortened
@@ -106,6 +111,10 @@ class Module:
         the wave and its LDS are copied. Each of the device's threads keeps ``limit`` events of a kind. Watching costs
         time: an event for each instruction makes a run about twice as long, one for each lane's access ten times, or
         sixty where there is little but LDS; counts and waves cost next to nothing.
+
+        :returns: the events, the snapshots, and the result of the launch.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
         """
         wanted = request(self, events, snapshots, only, limit)
         return Trace(*self._launch(kernel, launch_of(kernel, launch), wanted))

@@ -46,6 +46,14 @@ def instrument(
     left, with a :class:`~luthier.NothingInsertedError`, ``"report"`` without either, ``"raise"`` gives nothing but a
     :class:`~luthier.RejectedError` that lists them. ``calling_convention`` places every
     hook as a call by the C calling convention would be, all that a function may change spilled: dearer, for comparison.
+
+    :returns: the instrumented code object, with ``instrumentation``.
+    :raises LoadError: for a file that is no code object.
+    :raises HookError: for a hook that does not compile.
+    :raises RejectedError: for insertions that cannot be made, with ``on_rejected="raise"``.
+    :raises NothingInsertedError: if nothing of a tool could be inserted, with ``on_rejected="warn"``.
+    :raises InstrumentError: for code that cannot be instrumented, an instrumented object for example.
+    :raises ToolError: for a tool that misuses the API.
     """
     check_on_rejected(on_rejected)
     original = CodeObject.of(source)

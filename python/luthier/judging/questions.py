@@ -40,10 +40,11 @@ def judge(
     arguments and returns the outputs, one array or a sequence, in any precision. Every combination of ``targets``, ``sizes``,
     ``dtypes`` and ``seeds`` is run under each of ``schedules`` (:class:`luthier.LaunchKeywords`), in strict mode.
 
-    Returns a :class:`luthier.judging.Judgement`: true if all checks hold (``luthier.judging.outcome.CHECKS`` lists them). The
-    tolerance is 4 ulps unless told. With ``special_values``, floating-point inputs are tried with NaN and infinities among them.
-    Raises ArgumentError for a kernel, case or reference that cannot be used; what goes wrong in a launch is a failure of the
-    check ``runs``.
+    The tolerance is 4 ulps unless told. With ``special_values``, floating-point inputs are tried with NaN and infinities among
+    them. What goes wrong in a launch is a failure of the check ``runs``.
+
+    :returns: a judgement, which is true if all checks hold (``luthier.judging.outcome.CHECKS`` lists them).
+    :raises ArgumentError: for a kernel, case or reference that cannot be used.
     """
     made = Judgement(tolerance=str(tolerance or Tolerance()))
     listed = list(sizes)

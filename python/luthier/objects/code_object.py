@@ -41,6 +41,9 @@ class CodeObject:
         the runtime, and nothing but what was selected is read; where that leaves several, one for each translation
         unit, the one that has ``kernel`` is taken. A code object that does not suit ``target`` is a
         :class:`~luthier.LoadError`.
+
+        :returns: the code object; nothing of its code is decoded yet.
+        :raises LoadError: for a file that cannot be read, holds no code object, is damaged, or holds several that suit.
         """
         container, path = open_container(source)
         if container.kind == "code object":
