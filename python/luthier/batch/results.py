@@ -74,12 +74,11 @@ class Results:
 
     def forget_errors(self) -> None:
         """Takes the rows of errors out, so that their jobs are done again."""
-        import pyarrow.compute as compute  # type: ignore[import-untyped]
         import pyarrow.parquet as parquet
 
         for path in self._parts():
             table = parquet.read_table(path)
-            kept = table.filter(compute.is_null(table["error"]))
+            kept = table.filter(table["error"].is_null())
             if len(kept) < len(table):
                 self._write(path, kept)
 

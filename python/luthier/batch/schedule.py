@@ -121,7 +121,8 @@ class Cluster:
     def outcomes(self, jobs: Iterable[Job], work: Work, limits: Limits) -> Iterator[Outcome]:
         """A worker of the cluster that is lost has its jobs done by another one."""
         waiting = iter(jobs)
-        many = 4 * max(sum(self._client.nthreads().values()), 1)
+        threads: Any = self._client.nthreads()
+        many = 4 * max(sum(threads.values()), 1)
 
         def submit(count: int) -> list[Any]:
             return [self._client.submit(do, job, work, limits, pure=False) for job in itertools.islice(waiting, count)]

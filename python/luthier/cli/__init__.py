@@ -32,7 +32,7 @@ class _Parser(argparse.ArgumentParser):
             what = action.metavar or action.dest
             raise _Usage(f"{what} {value}: invalid choice{_meant(str(value), names)} (see {self.prog} --help)")
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """As of argparse, but that the parser of a command says itself what it does not know."""
         self._words = list(args or ())
         known, unknown = super().parse_known_args(args, namespace)

@@ -12,8 +12,8 @@ from ..objects.code_object import CodeObject
 from ..replay.case import Case
 from ..replay.comparing import Compared, compare
 from ..replay.running import Replayed, Way, replay
+from ..reports.as_json import plain
 from ..reports.findings import finding_text
-from ..reports.report import plain
 from .argspec import parse_number, parse_seconds
 from .run import aside, interruptible, parse_kinds
 
