@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from ..instrumenting.tool import Tool
 
 #: Name on the command line -> class, in the module of that name.
-BUILTIN = {"instr_count": "InstrCount", "opcode_hist": "OpcodeHist"}
+BUILTIN = {
+    "block_count": "BlockCount",
+    "coalescing": "Coalescing",
+    "coverage": "Coverage",
+    "divergence": "Divergence",
+    "instr_count": "InstrCount",
+    "kernel_args": "KernelArgs",
+    "lds_conflicts": "LdsConflicts",
+    "opcode_hist": "OpcodeHist",
+    "roofline": "Roofline",
+}
 
 
 def load(text: str) -> Tool:

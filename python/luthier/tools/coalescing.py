@@ -1,0 +1,88 @@
+"""coalescing: how many cache lines each access of device memory touches, against the least possible.
+
+``line=BYTES`` is the size of a line; without it 64 bytes on GCN5 and CDNA 1 and 2, 128 on CDNA 3 and RDNA.
+"""
+
+from __future__ import annotations
+
+import luthier as lt
+from luthier.tools.lanes import as_json, incomplete, place_of
+
+
+class Coalescing(lt.Tool):
+    """``{"line": bytes, "accesses": {address: {"executed", "lanes", "lines", "least", "asked", "moved"}}, "not seen": [address]}``.
+
+    ``lines`` adds up, over all waves, the different lines that a wave's lanes touch; ``least`` those that as many bytes in a
+    row would; ``asked`` and ``moved`` are bytes: what lanes access, and whole lines. Lanes of buffers that are out of range
+    access nothing. Not seen are images, typed buffers and transfers to LDS."""
+
+    def __init__(self, line: int = 0) -> None:
+        if line and (line & (line - 1) or not 16 <= line <= 4096):
+            raise lt.ToolError(f"coalescing: line={line}: a power of 2 from 16 to 4096")
+        self.line = line
+        self.seen: set[int] = set()
+        self.watched: list[tuple[lt.Instruction, lt.DeviceArray, int]] = []
+        self.unseen: list[int] = []
+
+    @lt.hook
+    def access(counts: lt.ptr[lt.u64], address: lt.u64, width: lt.u32, shift: lt.u32):
+        made = lt.access_in_range()
+        mask = lt.ballot(made)
+        first = address >> lt.u64(shift)
+        last = (address + lt.u64(width - 1)) >> lt.u64(shift)
+        lines: lt.u32 = 0
+        left = mask
+        while left != 0:
+            leader = lt.readlane(first, lt.ctz(left))
+            left = left & ~lt.ballot(made and first == leader)
+            lines += 1
+        # Accesses that go on in the next line, if no lane begins there.
+        left = lt.ballot(made and last != first)
+        while left != 0:
+            leader = lt.readlane(last, lt.ctz(left))
+            left = left & ~lt.ballot(made and last == leader)
+            if lt.ballot(made and first == leader) == 0:
+                lines += 1
+        lanes = lt.u32(lt.popcount(mask))
+        least = (lanes * width + (1 << shift) - 1) >> shift
+        lt.wave_atomic_add(counts, 1)
+        lt.wave_atomic_add(counts + 1, lanes)
+        lt.wave_atomic_add(counts + 2, lines)
+        lt.wave_atomic_add(counts + 3, lt.min(least, lines))
+
+    def on_kernel(self, kernel: lt.Kernel) -> None:
+        if not self.line:
+            processor = kernel.code_object.processor
+            self.line = 64 if processor.startswith("gfx9") and processor not in ("gfx942", "gfx950", "gfx9-4-generic") else 128
+        functions = [f for f in kernel.functions if f.address not in self.seen]
+        self.seen.update(f.address for f in functions)
+        found = [i for f in functions for i in f.instructions if i.is_global and i.works_for == "lane"]
+        self.unseen += [i.address for i in found if i.access_count != 1 or not i.memory_width]
+        found = [i for i in found if i.access_count == 1 and i.memory_width]
+        if not found:
+            return
+        counts = lt.DeviceArray(lt.u64, 4 * len(found), name=f"lines.{kernel.name}")
+        shift = self.line.bit_length() - 1
+        for n, instr in enumerate(found):
+            kernel.insert_before(instr, self.access, counts.at(4 * n), lt.Address(), lt.AccessWidth(), shift)
+            self.watched.append((instr, counts, 4 * n))
+
+    def on_exit(self, report: lt.Report) -> None:
+        if incomplete(self, report):
+            return
+        found = {}
+        for instr, counts, n in self.watched:
+            executed, lanes, lines, least = map(int, counts[n : n + 4])
+            asked = lanes * (instr.memory_width or 0)
+            found[instr] = {"executed": executed, "lanes": lanes, "lines": lines, "least": least, "asked": asked, "moved": lines * self.line}  # fmt: skip
+        report.result = {
+            "line": self.line,
+            "accesses": as_json({i.address: told for i, told in found.items()}),
+            "not seen": [f"{address:#x}" for address in self.unseen],
+        }
+        worst = sorted(found.items(), key=lambda item: item[1]["least"] - item[1]["lines"])
+        rows = [(f"{i.address:#x}", i.text, place_of(i), v["lines"], v["least"], v["asked"], v["moved"]) for i, v in worst]
+        report.table("coalescing", rows, ("address", "instruction", "line", "lines", "least", "bytes asked", "bytes moved"))
+        report.column("lines", {i.address: v["lines"] for i, v in found.items()}, unit="lines", about="cache lines touched")
+        extra = {i.address: v["lines"] - v["least"] for i, v in found.items()}
+        report.column("extra lines", extra, unit="lines", about="cache lines beyond the least possible")

@@ -1,0 +1,250 @@
+"""Every number of the tools that come along is the mock device's own observation of the same launch, without a tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import compiled
+import kernel_cases
+import numpy as np
+import pytest
+import triton_cases
+
+import luthier as lt
+from luthier.tools.coverage import merge_into
+
+TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
+KERNELS = ("vecadd", "collatz", "matmul", "histogram", "call")
+TRITON = ("softmax_f32", "matmul_f16_64", "vadd_f16")
+TRITON_TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201", "gfx1250")
+
+
+class Seen:
+    """What the device says of a launch: lanes of each instruction, and accesses by wave and time."""
+
+    def __init__(self, trace: lt.Trace):
+        self.counts, self.memory = trace.counts, trace.memory
+        self.lanes: Counter[int] = Counter()
+        for pc, mask in zip(trace.instructions["pc"].tolist(), trace.instructions["exec"].tolist()):
+            self.lanes[pc] += mask.bit_count()
+        self.instructions = trace.instructions
+
+    def accesses(self, pc: int):
+        """The addresses of each time that a wave ran the access, by lane."""
+        events = self.memory[self.memory["pc"] == pc]
+        for wave in np.unique(events[["workgroup", "wave"]]):
+            own = events[(events["workgroup"] == wave["workgroup"]) & (events["wave"] == wave["wave"])]
+            cuts = np.flatnonzero(np.diff(own["lane"].astype(int)) <= 0) + 1
+            yield from np.split(own, cuts)
+
+
+def launches(name: str, target: str):
+    """The code object and fresh launches of a kernel of ours, or of Triton's."""
+    if name.startswith("triton-"):
+        path = triton_cases.path(name[7:], target)
+        return lt.CodeObject.open(path), lambda: triton_cases.launches(name[7:], target), triton_cases.check
+    path = compiled.code_object(name, target=target, flags=("-g",))
+
+    def check(made):
+        for launch in made:
+            launch.check(launch.args)
+
+    return lt.CodeObject.open(path), lambda: kernel_cases.launches(name), check
+
+
+def watched(name: str, target: str, tool: lt.Tool) -> tuple[dict, Seen, lt.Kernel]:
+    """The tool's result and what the device has seen, of the same launch; with a tool the kernel computes what it did."""
+    code, make, check = launches(name, target)
+    (launch,) = make()[:1]
+    given = {"grid": launch.grid, "block": launch.block, "lds": getattr(launch, "lds", 0)}
+    device = lt.Device(target)
+    seen = Seen(device.load(code).trace(launch.kernel, args=launch.args, events=["instructions", "memory"], **given))
+    again = make()
+    with_tool = device.load_alone(code, launch.kernel, [tool])
+    for one in again[:1]:
+        result = with_tool.run(one.kernel, args=one.args, strict=True, **given)
+    plain = make()[:1]
+    module = device.load(code)
+    module.run(plain[0].kernel, args=plain[0].args, **given)
+    for a, b in zip(again[0].args, plain[0].args):
+        if hasattr(a, "tobytes"):
+            assert a.tobytes() == b.tobytes()
+    assert result.findings == []
+    return result.tools[tool.name], seen, code.kernel(launch.kernel)
+
+
+def every(test):
+    ours = [(name, target) for target in TARGETS for name in KERNELS]
+    tritons = [(f"triton-{name}", target) for target in TRITON_TARGETS for name in TRITON]
+    return pytest.mark.parametrize(("name", "target"), [*ours, *tritons])(test)
+
+
+def entered(seen: Seen, address: int) -> dict[str, int]:
+    return {"executed": seen.counts.get(address, 0), "lanes": seen.lanes[address]}
+
+
+@every
+def test_block_count(name, target):
+    told, seen, kernel = watched(name, target, lt.tools.load("block_count"))
+    assert told["blocks"] == {f"{b.address:#x}": entered(seen, b.address) for b in kernel.blocks}
+    lines: dict[str, int] = {}
+    for instr in kernel.instructions:
+        if instr.source and instr.source[0].file and instr.source[0].line:
+            line = f"{instr.source[0].file}:{instr.source[0].line}"
+            lines[line] = max(lines.get(line, 0), seen.counts.get(instr.address, 0))
+    assert {line: v["executed"] for line, v in told["lines"].items()} == lines
+    # A loop is entered each time that its header runs behind a block that is not in it.
+    starts = {b.address: b for b in kernel.blocks}
+    events = seen.instructions[np.isin(seen.instructions["pc"], list(starts))]
+    for loop in {loop.header.address: loop for f in kernel.functions for loop in f.loops}.values():
+        inside = {b.address for b in loop.blocks}
+        times, before = 0, {}
+        for group, wave, pc in zip(events["workgroup"].tolist(), events["wave"].tolist(), events["pc"].tolist()):
+            if starts[pc].function == loop.header.function:
+                times += pc == loop.header.address and before.get((group, wave)) not in inside
+                before[group, wave] = pc
+        found = told["loops"][f"{loop.header.address:#x}"]
+        assert (found["rounds"], found["entered"]) == (seen.counts.get(loop.header.address, 0), times)
+
+
+@every
+def test_divergence(name, target):
+    told, seen, kernel = watched(name, target, lt.tools.load("divergence"))
+    size = kernel.code_object.program.wavefront_size
+    for block in kernel.blocks:
+        found = entered(seen, block.address)
+        assert told["blocks"][f"{block.address:#x}"] == {**found, "idle": found["executed"] * size - found["lanes"]}
+    following: dict[int, Counter] = {}
+    last: dict[tuple, tuple[int, int]] = {}
+    for group, wave, pc, mask in seen.instructions[["workgroup", "wave", "pc", "exec"]].tolist():
+        if (group, wave) in last:
+            before, old = last[group, wave]
+            kept = mask & old
+            way = "other" if not old else "all" if kept == old else "none" if not kept else "some"
+            following.setdefault(before, Counter())[pc] += 1
+            following[before][way] += 1
+        last[group, wave] = pc, mask
+    for address, split in told["splits"].items():
+        ways = following.get(int(address, 0), Counter())
+        assert split == {way: ways[way] for way in ("all", "some", "none")}, address
+    for address, branch in told["branches"].items():
+        instr = next(i for i in kernel.instructions if i.address == int(address, 0))
+        ways = following.get(instr.address, Counter())
+        assert branch == {"taken": ways[instr.branch_target], "not taken": ways[instr.address + instr.size]}
+
+
+@every
+def test_coverage(name, target, tmp_path):
+    tool = lt.tools.load(f"coverage:lcov={tmp_path / 'c.info'}")
+    told, seen, kernel = watched(name, target, tool)
+    ran: dict[tuple[str, int], bool] = {}
+    for instr in kernel.instructions:
+        if instr.source and instr.source[0].file and instr.source[0].line:
+            at = instr.source[0].file, instr.source[0].line
+            ran[at] = ran.get(at, False) or instr.address in seen.counts
+    assert (told["covered"], told["of"]) == (sum(ran.values()), len(ran))
+    assert {(f, int(n)): t > 0 for f, of in told["lines"].items() for n, t in of.items()} == ran
+    lines, branches = {}, {}
+    merge_into(str(tmp_path / "c.info"), lines, branches)
+    assert lines == {f: {int(n): t for n, t in of.items()} for f, of in told["lines"].items()}
+
+
+@every
+def test_roofline(name, target):
+    told, seen, kernel = watched(name, target, lt.tools.load("roofline"))
+    flops: Counter[str] = Counter()
+    moved: Counter[str] = Counter()
+    space = {i.address: "device" if i.is_global else i.memory_space for i in kernel.instructions}
+    for instr in kernel.instructions:
+        times = seen.counts.get(instr.address, 0) if instr.works_for == "wave" else seen.lanes[instr.address]
+        for kind, n in instr.flops.items():
+            flops[kind] += n * times
+    for pc, size in seen.memory[["pc", "size"]].tolist():
+        moved[space[pc]] += size
+    assert told["flops"] == {k: n for k, n in flops.items() if k in told["flops"]} and +flops == +Counter(told["flops"])
+    assert told["bytes"] == +moved
+
+
+def test_roofline_counts_the_flops_that_theory_says():
+    told, _, _ = watched("matmul", "gfx90a", lt.tools.load("roofline"))
+    n = int(kernel_cases.launches("matmul")[0].args[3])
+    assert told["flops"] == {"f32": 2 * n**3}
+
+
+@every
+def test_coalescing(name, target):
+    told, seen, kernel = watched(name, target, lt.tools.load("coalescing"))
+    line = told["line"]
+    assert line == (64 if target == "gfx90a" else 128)
+    for instr in kernel.instructions:
+        if not (instr.is_global and instr.works_for == "lane" and instr.access_count == 1):
+            continue
+        lines = least = lanes = 0
+        for access in seen.accesses(instr.address):
+            address, size = access["address"].astype(int), instr.memory_width
+            assert (access["size"] == size).all()
+            touched = len({n for a in address for n in range(a // line, (a + size - 1) // line + 1)})
+            lines, lanes = lines + touched, lanes + len(access)
+            least += min(touched, -(-len(access) * size // line))
+        found = told["accesses"][f"{instr.address:#x}"]
+        assert found["executed"] == seen.counts.get(instr.address, 0)
+        assert (found["lanes"], found["lines"], found["least"]) == (lanes, lines, least), instr.text
+
+
+@every
+def test_lds_conflicts(name, target):
+    told, seen, kernel = watched(name, target, lt.tools.load("lds_conflicts"))
+    for instr in kernel.instructions:
+        if instr.memory_space != "lds" or instr.access_count != 1:
+            continue
+        dwords = 4 if instr.memory_width > 8 else max(instr.memory_width // 4, 1)
+        size, cycles, groups = 32 // dwords, 0, 0
+        for access in seen.accesses(instr.address):
+            for start in range(0, 64, size):
+                group = access[(access["lane"] >= start) & (access["lane"] < start + size)]
+                words = {int(a) // 4 for a in group["address"]}
+                groups += len(words) > 0
+                cycles += max(Counter(word % 32 for word in words).values(), default=0)
+        found = told["accesses"][f"{instr.address:#x}"]
+        assert found["executed"] == seen.counts.get(instr.address, 0)
+        assert (found["cycles"], found["conflicts"]) == (cycles, cycles - groups), instr.text
+
+
+def test_lds_conflicts_are_those_of_the_stride():
+    source = """
+    LDS u32 words[2048];
+    KERNEL strided(u32 *out, u32 stride) {
+        u32 x = local_x(); words[x] = x; barrier(); out[x] = words[x * stride % 2048]; }
+    """
+    code = lt.CodeObject.open(compiled.build(source, "gfx90a"))
+    for stride, degree in ((1, 1), (2, 2), (3, 1), (8, 8), (32, 32)):
+        result = lt.Device("gfx90a").run(
+            code,
+            "strided",
+            grid=64,
+            block=64,
+            args=[np.zeros(64, "u4"), np.uint32(stride)],
+            tools=[lt.tools.load("lds_conflicts")],
+        )
+        loads = [i for i in code.kernel("strided").instructions if i.memory_space == "lds" and i.is_load]
+        (found,) = [result.tools["lds_conflicts"]["accesses"][f"{i.address:#x}"] for i in loads]
+        assert found == {"executed": 1, "cycles": 2 * degree, "conflicts": 2 * degree - 2}
+
+
+def test_kernel_args():
+    told, _, _ = watched("vecadd", "gfx90a", lt.tools.load("kernel_args"))
+    n = kernel_cases.N
+    (launch,) = told["launches"]
+    assert launch["args"] == [*[{"array": "float32", "shape": [n], "bytes": 4 * n}] * 3, n] and launch["kernel"] == "vecadd"
+
+
+def test_lcov_files_add_up_and_others_are_refused(tmp_path):
+    path = tmp_path / "c.info"
+    merge_into(str(path), {"a.hip": {1: 2, 2: 0}}, {"a.hip": {(1, 0x40, 0): 1, (1, 0x40, 1): 0}})
+    lines, branches = {"a.hip": {1: 3}, "b.hip": {7: 1}}, {}
+    merge_into(str(path), lines, branches)
+    assert lines == {"a.hip": {1: 5, 2: 0}, "b.hip": {7: 1}} and branches == {"a.hip": {(1, 0x40, 0): 1, (1, 0x40, 1): 0}}
+    (tmp_path / "no.info").write_text("what is this\n")
+    with pytest.raises(lt.ArgumentError, match="no.info:1: no line of an lcov file"):
+        merge_into(str(tmp_path / "no.info"), {}, {})
+    assert (tmp_path / "no.info").read_text() == "what is this\n"
