@@ -161,10 +161,9 @@ def _run(_job: Job, work: Work, code_object: CodeObject, names: list[dict[str, A
         told = launch(Kernel(code_object, row["name"]))
         made = {**_about(row), "ran": told is not None, "instructions": None, "findings": None, "kinds": None, "error": None}
         if told is not None:
+            keywords: dict[str, Any] = {"strict": True, **told}
             try:
-                result = device.run(
-                    code_object, row["name"], tools=[load(text) for text in work.tools], **{"strict": True, **told}
-                )
+                result = device.run(code_object, row["name"], tools=[load(text) for text in work.tools], **keywords)
                 kinds = ",".join(sorted({finding["kind"] for finding in result.findings}))
                 made |= {"instructions": result.app_instructions, "findings": len(result.findings), "kinds": kinds}
             except DeviceError as error:
