@@ -140,8 +140,10 @@ def trace(
             )
             account = exits.enter_context(Account())
             environment = account.variables(environment)
-        chosen = choose(None if rocm is None else os.fspath(rocm), program, environment, mock is not None)
+        chosen, polls = choose(None if rocm is None else os.fspath(rocm), program, environment, mock is not None)
         started = words
+        if polls:
+            cli.sleep_instead_of_polling(environment)
         if chosen is not None:
             program, started, environment = chosen.start(program, words, environment, cli._DRIVER)
         out, err = exits.enter_context(_Output(capture)), exits.enter_context(_Output(capture))

@@ -142,3 +142,23 @@ def test_nothing_of_the_system_is_needed_for_the_set_up_to_be_found(tmp_path):
     assert done.returncode == 2 and "has no libhsa-runtime64.so.1" in done.stderr
     done = rocm.mock(program("kernels"), "lds", target="gfx942", LUTHIER_ROCM7=str(tmp_path))
     assert done.returncode == 2 and "libamdhip64.so.7" in done.stderr
+
+
+IDLE = r"""
+import ctypes, resource, time
+hip = ctypes.CDLL('libamdhip64.so.7')
+memory = ctypes.c_void_p()
+for call in range(200):
+    assert hip.hipMalloc(ctypes.byref(memory), 4096) == 0 and hip.hipMemset(memory, 1, 4096) == 0
+    assert hip.hipDeviceSynchronize() == 0 and hip.hipFree(memory) == 0
+before = resource.getrusage(resource.RUSAGE_SELF)
+time.sleep(2)
+after = resource.getrusage(resource.RUSAGE_SELF)
+print('used', after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+"""
+
+
+def test_a_program_that_waits_leaves_the_processor_to_others():
+    """The runtime's own threads poll: without what is preloaded they use most of a core."""
+    out = rocm.passes(sys.executable, "-c", IDLE, target="gfx942", options=("--rocm", "7"))
+    assert float(out.split()[1]) < 0.3, out

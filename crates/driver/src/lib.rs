@@ -12,7 +12,7 @@
 //! | [`config`], [`card`], [`topology`] | what the mock GPUs are, and what the machine looks like |
 //! | [`runtime`] | AMD's libraries that use this one |
 //! | [`memory`] | blocks, which GPU sees them, sharing them between processes |
-//! | [`events`] | what threads sleep on |
+//! | [`events`], [`polling`] | what threads sleep on, of runtimes that wait for interrupts and of those that poll |
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
 //! | [`gpu`], [`code`] | one mock GPU, and the code objects that are loaded on it |
 //! | [`clock`], [`log`], [`report`] | time, lines on standard error, what they say |
@@ -40,6 +40,7 @@ pub mod events;
 pub mod gpu;
 pub mod log;
 pub mod memory;
+pub mod polling;
 pub mod queue;
 pub mod report;
 pub mod runtime;

@@ -48,6 +48,33 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
     !found.is_null()
 }
 
+/// The first and the last address of the runtime's code.
+pub fn code() -> Option<(u64, u64)> {
+    let mut found = (0, 0);
+    // SAFETY: as in `libraries`.
+    unsafe { libc::dl_iterate_phdr(Some(note_code), (&raw mut found).cast()) };
+    (found != (0, 0)).then_some(found)
+}
+
+unsafe extern "C" fn note_code(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+    // SAFETY: the loader's structure, and the range of `code`.
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<(u64, u64)>()) };
+    // SAFETY: a text of the loader's, or null.
+    let name = (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy());
+    if !name.is_some_and(|name| is_one_of(Path::new(&*name), &[ROCR])) {
+        return 0;
+    }
+    for i in 0..usize::from(info.dlpi_phnum) {
+        // SAFETY: there are so many.
+        let header = unsafe { &*info.dlpi_phdr.add(i) };
+        if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
+            let start = info.dlpi_addr + header.p_vaddr;
+            *found = (start, start + header.p_memsz);
+        }
+    }
+    1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,7 +40,10 @@ def main(args: Any) -> int:
         environment = trace.variables(
             argparse.Namespace(mock=args.mock, card=None, app=args.app, **options, **flags), environment
         )
-    words, rocm = list(args.app), choose(args.rocm, program, environment, args.mock is not None)
+    words = list(args.app)
+    rocm, polls = choose(args.rocm, program, environment, args.mock is not None)
+    if polls:
+        trace.sleep_instead_of_polling(environment)
     if rocm is not None:
         program, words, environment = rocm.start(program, words, environment, trace._DRIVER)
     wanted = Wanted(args.app, args.kernel, number, limit)

@@ -85,8 +85,8 @@ def _of_folder(folder: Path, what: str) -> Rocm:
     return Rocm(folder, libraries, [folder / name for name in _PROGRAMS if (folder / name).is_dir()], loader)
 
 
-def check_way_in(runtime: Path) -> None:
-    """That the mock driver can be put below a runtime."""
+def check_way_in(runtime: Path) -> bool:
+    """That the mock driver can be put below a runtime; whether that waits by polling then."""
     with open(runtime, "rb") as file:
         data = file.read()
     if not any(way in data for way in _WAYS_IN):
@@ -95,27 +95,29 @@ def check_way_in(runtime: Path) -> None:
             f"{name} cannot be put on mock GPUs: its thunk is inside, and cannot be replaced (ROCm 6.4's is such a one); "
             f"ROCm up to 6.1 and from 7 on can: --rocm PATH, or --rocm 7"
         )
+    return _WAYS_IN[0] not in data
 
 
-def choose(text: str | None, program: str, environment: Mapping[str, str], on_mock_gpus: bool) -> Rocm | None:
+def choose(text: str | None, program: str, environment: Mapping[str, str], on_mock_gpus: bool) -> tuple[Rocm | None, bool]:
     """The ROCm for a program: the one that is asked for, or the one of ``make setup-rocm7`` where the program is linked with
-    ROCm 7's HIP and the system has none; None where the loader finds the program's. Refuses what mock GPUs cannot be below."""
-    if text is not None:
-        rocm = find(text, environment)
-        if on_mock_gpus:
-            check_way_in(next(place / _RUNTIME for place in rocm.libraries if (place / _RUNTIME).exists()))
-        return rocm
-    linked = _linked(program, environment)
-    if isinstance(linked, str):
-        if not (set_up_folder(environment) / "wanted").exists():
-            raise ArgumentError(
-                f"{program} is linked with {linked}, which is not here: give the folder with --rocm, or have "
-                f"`make setup-rocm7` put ROCm 7 into Luthier's cache"
-            )
-        return find("7", environment)
-    if linked is not None and on_mock_gpus:
-        check_way_in(linked)
-    return None
+    ROCm 7's HIP and the system has none; None where the loader finds the program's. And whether its runtime waits by polling on
+    mock GPUs. Refuses runtimes that mock GPUs cannot be below."""
+    rocm, runtime = None if text is None else find(text, environment), None
+    if text is None:
+        linked = _linked(program, environment)
+        if isinstance(linked, str):
+            if not (set_up_folder(environment) / "wanted").exists():
+                raise ArgumentError(
+                    f"{program} is linked with {linked}, which is not here: give the folder with --rocm, or have "
+                    f"`make setup-rocm7` put ROCm 7 into Luthier's cache"
+                )
+            rocm = find("7", environment)
+        else:
+            runtime = linked
+    if rocm is not None:
+        runtime = next(place / _RUNTIME for place in rocm.libraries if (place / _RUNTIME).exists())
+    polls = check_way_in(runtime) if runtime is not None and on_mock_gpus else False
+    return rocm, polls
 
 
 def _linked(program: str, environment: Mapping[str, str]) -> Path | str | None:

@@ -58,10 +58,12 @@ def main(args: Any) -> int:
     if args.card is not None:
         _check_card(args.card)
     environment = variables(args, os.environ)
-    rocm = choose(args.rocm, program, environment, on_mock_gpus)
+    rocm, polls = choose(args.rocm, program, environment, on_mock_gpus)
     if rocm is not None and args.serve is not None and rocm.loader is not None:
         raise ArgumentError(f"--serve: programs on {rocm.folder} are started by its own loader, which a shell cannot be told")
     words = args.app
+    if polls:
+        sleep_instead_of_polling(environment)
     if rocm is not None:
         program, words, environment = rocm.start(program, words, environment, _DRIVER)
     is_strict = on_mock_gpus and environment.get("LUTHIER_STRICT", "0") not in ("", "0")  # it may be inherited
@@ -150,6 +152,11 @@ def variables(args: Any, inherited: Any) -> dict[str, str]:
         # The runtime gives out pieces of larger blocks; without that, every allocation has its own bounds.
         made.setdefault("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1")
     return made
+
+
+def sleep_instead_of_polling(environment: dict[str, str]) -> None:
+    """ROCm 7's runtime polls on mock GPUs: what is preloaded lets its threads sleep."""
+    _prepend(environment, "LD_PRELOAD", _DRIVER / "libluthier-waits.so", ":")
 
 
 def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) -> None:

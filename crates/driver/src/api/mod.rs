@@ -8,6 +8,7 @@
 mod events;
 mod memory;
 mod newer;
+mod polling;
 mod queues;
 mod rest;
 mod system;

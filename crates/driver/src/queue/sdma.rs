@@ -1,5 +1,6 @@
 //! SDMA: queues of copies, fills and what keeps them in order.
 
+use luthier_abi::Signal;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::blit::{Place, Plan, Source, carry_out};
@@ -7,6 +8,7 @@ use super::{Queue, Step, fault};
 use crate::clock;
 use crate::log::log;
 use crate::memory::Access;
+use crate::polling;
 
 const NOP: u32 = 0;
 const COPY: u32 = 1;
@@ -136,6 +138,8 @@ fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
                 }
                 other => return Err(Trouble::Unknown(format!("the atomic operation {other:#x} is not modelled"))),
             }
+            // The value of a signal, as a rule.
+            polling::changed(wide(1).wrapping_sub(std::mem::offset_of!(Signal, value) as u64));
             Ok(8)
         }
         (FILL, _) => {

@@ -7,6 +7,7 @@ use luthier_abi::Signal;
 use crate::clock;
 use crate::gpu::Gpu;
 use crate::memory::Access;
+use crate::polling;
 
 /// What a signal holds now; that of none is 0.
 pub fn value(gpu: &Gpu, handle: u64) -> Result<i64, Access> {
@@ -33,6 +34,7 @@ pub fn complete(gpu: &Gpu, handle: u64, start: u64) -> Result<(), Access> {
         (*signal).value.fetch_sub(1, Ordering::AcqRel);
         wake
     };
+    polling::changed(handle);
     wake(gpu, mailbox, event)
 }
 
@@ -45,6 +47,8 @@ pub fn store(gpu: &Gpu, handle: u64, value: i64) -> Result<(), Access> {
         (*signal).value.store(value, Ordering::Release);
         wake
     };
+    // A queue's error signal, which the runtime handles.
+    polling::changed_for_runtime();
     wake(gpu, mailbox, event)
 }
 

@@ -9,6 +9,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::Queue;
+use crate::polling;
 
 /// How long a queue looks before it sleeps.
 const AWAKE: Duration = Duration::from_micros(150);
@@ -104,6 +105,7 @@ fn look_for_ever() {
         if look() {
             last = Instant::now();
         }
+        polling::look();
         std::thread::sleep(pace(last.elapsed()));
     }
 }

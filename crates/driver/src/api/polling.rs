@@ -1,0 +1,54 @@
+//! What `waits.c` calls, which stands before the runtime's functions for signals; none of it is hsakmt.h's.
+
+use std::ffi::c_int;
+use std::sync::atomic::AtomicI64;
+
+use luthier_abi::Signal;
+
+use super::newer::has_newer_structures;
+use crate::polling;
+
+/// Sleeps until a signal has what is waited for, or for so many nanoseconds; does nothing below runtimes that sleep.
+///
+/// # Safety
+/// The signal is one of the runtime's, and lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierWait(signal: u64, condition: c_int, wanted: i64, nanoseconds: u64) {
+    if signal == 0 || !has_newer_structures() {
+        return;
+    }
+    polling::begin();
+    let at: *const Signal = std::ptr::with_exposed_provenance(signal as usize);
+    // SAFETY: the caller's promise; values are accessed through atomics only.
+    unsafe { polling::wait((&raw const (*at).value).cast::<AtomicI64>(), condition, wanted, nanoseconds) };
+}
+
+/// A signal gets a handler.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierHandled(signal: u64) {
+    if has_newer_structures() {
+        polling::begin();
+        polling::handled(signal);
+    }
+}
+
+/// The host has changed a signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierChanged(signal: u64) {
+    polling::changed(signal);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierDestroyed(signal: u64) {
+    polling::destroyed(signal);
+}
+
+/// This thread is one of the runtime's own, from its beginning to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierPoller(begins: c_int) {
+    match begins {
+        0 => polling::poller_ends(),
+        _ if has_newer_structures() => polling::poller_begins(),
+        _ => {}
+    }
+}

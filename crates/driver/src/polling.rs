@@ -1,0 +1,293 @@
+//! For runtimes that wait by polling, as ROCm 7's does below `libdtif.so`: its threads sleep instead, so that queues have the
+//! processor.
+//!
+//! A thread of the program's that waits for a signal sleeps here first, until the signal has what it waits for; then the
+//! runtime finds at once what it looks for (`waits.c` stands before the runtime's functions). The runtime's own thread, which
+//! looks at the signals that have handlers, calls nothing while it polls. When it has used the processor for a while without
+//! a change of any of these, it is interrupted by a signal, and sleeps in the signal's handler until one of them changes, or
+//! for a moment. It is left alone outside of the runtime's code: there it runs the program's handlers.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::clock;
+use crate::runtime;
+
+/// How long a wait looks before it sleeps.
+const AWAKE: u64 = 5_000;
+/// The longest sleeps of a wait, by how long it has waited: signals that the host changes are seen after one at the latest.
+const NAPS: [(u64, u64); 3] = [(1_000_000, 50_000), (50_000_000, 500_000), (u64::MAX, 2_000_000)];
+/// The longest sleep of the runtime's thread.
+const PAUSE: u64 = 50_000_000;
+/// Processor time after which that thread is taken to poll.
+const POLLS: u64 = 20_000;
+
+const SLEEP: c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+const WAKE: c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+
+/// Counts changes that somebody may sleep for.
+struct Changes {
+    count: AtomicU32,
+    sleeping: AtomicU32,
+}
+
+impl Changes {
+    const fn new() -> Changes {
+        Changes { count: AtomicU32::new(0), sleeping: AtomicU32::new(0) }
+    }
+
+    fn notify(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        if self.sleeping.load(Ordering::SeqCst) != 0 {
+            let all = c_int::MAX;
+            // SAFETY: wakes those that sleep on a word of ours.
+            unsafe { libc::syscall(libc::SYS_futex, self.count.as_ptr(), WAKE, all) };
+        }
+    }
+
+    /// Sleeps until there is a change after `seen`, or for so many nanoseconds.
+    fn sleep(&self, seen: u32, nanoseconds: u64) {
+        let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds as i64 };
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: sleeps on a word of ours, unless it has changed.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.count.as_ptr(), SLEEP, seen, &raw const time);
+        }
+        self.sleeping.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Of any signal, and of those that have handlers.
+static ANY: Changes = Changes::new();
+static HANDLED: Changes = Changes::new();
+/// The signals that have had handlers.
+static HANDLERS: Mutex<Option<HashSet<u64>>> = Mutex::new(None);
+
+/// A signal has changed.
+pub fn changed(handle: u64) {
+    if is_used() {
+        ANY.notify();
+        if has_handler(handle) {
+            HANDLED.notify();
+        }
+    }
+}
+
+/// A signal has changed that the runtime itself handles.
+pub fn changed_for_runtime() {
+    if is_used() {
+        ANY.notify();
+        HANDLED.notify();
+    }
+}
+
+fn has_handler(handle: u64) -> bool {
+    let handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
+    handlers.as_ref().is_some_and(|known| known.contains(&handle))
+}
+
+/// A signal has a handler from now on.
+pub fn handled(handle: u64) {
+    HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(handle);
+    HANDLED.notify();
+}
+
+/// A signal is destroyed.
+pub fn destroyed(handle: u64) {
+    if let Some(known) = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        known.remove(&handle);
+    }
+}
+
+/// The functions that wait are ours.
+static USED: AtomicBool = AtomicBool::new(false);
+
+pub fn is_used() -> bool {
+    USED.load(Ordering::Relaxed)
+}
+
+/// From now on waits come here.
+pub fn begin() {
+    USED.store(true, Ordering::Relaxed);
+}
+
+/// Sleeps until a value fulfils a condition of HSA's, or for so many nanoseconds.
+///
+/// # Safety
+/// The value stays where it is.
+pub unsafe fn wait(value: *const AtomicI64, condition: c_int, wanted: i64, nanoseconds: u64) {
+    // SAFETY: the caller's promise.
+    let value = unsafe { &*value };
+    let holds = || {
+        let value = value.load(Ordering::Acquire);
+        match condition {
+            0 => value == wanted,
+            1 => value != wanted,
+            2 => value < wanted,
+            _ => value >= wanted,
+        }
+    };
+    let start = clock::nanoseconds();
+    loop {
+        let seen = ANY.count.load(Ordering::SeqCst);
+        if holds() {
+            return;
+        }
+        let waited = clock::nanoseconds().saturating_sub(start);
+        if waited >= nanoseconds {
+            return;
+        }
+        if waited < AWAKE {
+            std::hint::spin_loop();
+            continue;
+        }
+        let nap = NAPS.into_iter().find(|(up_to, _)| waited < *up_to).map_or(AWAKE, |(_, nap)| nap);
+        ANY.sleep(seen, nap.min(nanoseconds - waited));
+    }
+}
+
+/// A thread of the runtime's own that polls.
+struct Poller {
+    thread: AtomicI64,
+    clock: AtomicI64,
+    /// The processor time that it had when somebody looked.
+    used: AtomicU64,
+}
+
+/// Such threads; there are one or two.
+static POLLERS: [Poller; 4] =
+    [const { Poller { thread: AtomicI64::new(0), clock: AtomicI64::new(0), used: AtomicU64::new(0) } }; 4];
+/// Where the runtime's code is.
+static CODE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+thread_local! {
+    /// The changes that the runtime's thread had seen when it was let go.
+    static SEEN: Cell<u32> = const { Cell::new(0) };
+}
+
+fn interruption() -> c_int {
+    libc::SIGRTMAX() - 2
+}
+
+/// This thread is one of the runtime's that polls.
+pub fn poller_begins() {
+    let Some((start, end)) = runtime::code() else { return };
+    // SAFETY: fills in structures of ours; the handler is a function of the type that it is said to be.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(interruption(), std::ptr::null(), &raw mut old);
+        if old.sa_sigaction != libc::SIG_DFL && old.sa_sigaction != pause as *const () as usize {
+            return; // the program's own
+        }
+        let mut new: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = pause as *const () as usize;
+        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(interruption(), &raw const new, std::ptr::null_mut());
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, interruption());
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        let mut clock = 0;
+        if libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) != 0 {
+            return;
+        }
+        CODE[0].store(start, Ordering::Relaxed);
+        CODE[1].store(end, Ordering::Relaxed);
+        let Some(free) = POLLERS.iter().find(|one| one.thread.load(Ordering::Relaxed) == 0) else { return };
+        free.clock.store(clock.into(), Ordering::Relaxed);
+        free.used.store(0, Ordering::Relaxed);
+        free.thread.store(libc::syscall(libc::SYS_gettid), Ordering::Release);
+    }
+}
+
+/// It ends.
+pub fn poller_ends() {
+    // SAFETY: asks for a number.
+    let own = unsafe { libc::syscall(libc::SYS_gettid) };
+    for one in &POLLERS {
+        if one.thread.load(Ordering::Relaxed) == own {
+            one.thread.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// Interrupts the runtime's threads that have polled since this was called before.
+pub fn look() {
+    for one in &POLLERS {
+        let thread = one.thread.load(Ordering::Acquire);
+        if thread == 0 {
+            continue;
+        }
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let clock = one.clock.load(Ordering::Relaxed) as libc::clockid_t;
+        // SAFETY: fills in a structure of ours.
+        if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+            continue;
+        }
+        let now = Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_nanos() as u64;
+        if now.saturating_sub(one.used.swap(now, Ordering::Relaxed)) >= POLLS {
+            // SAFETY: the thread has the handler; of one that has ended this says so.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, interruption()) };
+        }
+    }
+}
+
+/// The runtime's thread, while it polls. Whatever has changed since it was let go it may not have seen yet.
+unsafe extern "C" fn pause(_number: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: what the kernel gives to a handler.
+    let at = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
+    if !(CODE[0].load(Ordering::Relaxed)..CODE[1].load(Ordering::Relaxed)).contains(&at) {
+        return;
+    }
+    // SAFETY: this thread's own.
+    let errno = unsafe { *libc::__errno_location() };
+    let seen = SEEN.get();
+    if HANDLED.count.load(Ordering::SeqCst) == seen {
+        HANDLED.sleep(seen, PAUSE);
+    }
+    SEEN.set(HANDLED.count.load(Ordering::SeqCst));
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_when_its_signal_changes_and_when_its_time_is_over() {
+        let value = AtomicI64::new(1);
+        let start = std::time::Instant::now();
+        // SAFETY: the value outlives the wait.
+        unsafe { wait(&raw const value, 2, 1, 3_000_000) };
+        assert!(start.elapsed() >= Duration::from_millis(3));
+        begin();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(5));
+                value.store(0, Ordering::Release);
+                changed(0);
+            });
+            // SAFETY: as above.
+            unsafe { wait(&raw const value, 2, 1, u64::MAX) };
+        });
+        assert_eq!(value.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn only_signals_with_handlers_wake_the_runtimes_thread() {
+        begin();
+        handled(0x40);
+        let before = HANDLED.count.load(Ordering::SeqCst);
+        changed(0x80);
+        assert_eq!(HANDLED.count.load(Ordering::SeqCst), before);
+        changed(0x40);
+        assert_ne!(HANDLED.count.load(Ordering::SeqCst), before);
+        destroyed(0x40);
+        assert!(!has_handler(0x40));
+    }
+}

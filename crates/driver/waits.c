@@ -1,0 +1,125 @@
+// Preloaded for a runtime that waits by polling (ROCm 7's, below libdtif.so): whoever waits for a signal sleeps in the driver
+// until the signal has what is waited for, and asks the runtime then. The driver hears of signals that have handlers or that
+// the host changes, and of the runtime's own threads. Where the driver is not loaded, all is as without this.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint64_t handle;
+} signal_t;
+typedef void driver_wait(uint64_t, int, int64_t, uint64_t);
+typedef void driver_signal(uint64_t);
+typedef void driver_thread(int);
+
+static driver_wait *sleep_until;
+static driver_signal *handled, *changed, *destroyed;
+static driver_thread *poller;
+
+// The driver is loaded when HSA is initialised.
+static bool has_driver(void) {
+    static bool found;
+    if (__atomic_load_n(&found, __ATOMIC_ACQUIRE)) return true;
+    void *driver = dlopen("libhsakmt.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (driver == NULL) return false;
+    sleep_until = (driver_wait *)dlsym(driver, "luthierWait");
+    handled = (driver_signal *)dlsym(driver, "luthierHandled");
+    changed = (driver_signal *)dlsym(driver, "luthierChanged");
+    destroyed = (driver_signal *)dlsym(driver, "luthierDestroyed");
+    poller = (driver_thread *)dlsym(driver, "luthierPoller");
+    if (!sleep_until || !handled || !changed || !destroyed || !poller) return false;
+    __atomic_store_n(&found, true, __ATOMIC_RELEASE);
+    return true;
+}
+
+// The runtime's own, which may be loaded where nothing but its user finds it, as Python's ctypes does.
+static void *of_runtime(const char *name) {
+    void *runtime = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return runtime != NULL ? dlsym(runtime, name) : dlsym(RTLD_NEXT, name);
+}
+
+#define NEXT(name) ((__typeof__(&name))of_runtime(#name))
+
+// The runtime's clock has nanoseconds.
+#define WAITS(name)                                                                                      \
+    int64_t name(signal_t signal, int condition, int64_t value, uint64_t timeout, int state) {           \
+        static __typeof__(&name) real;                                                                   \
+        if (real == NULL) real = NEXT(name);                                                             \
+        if (has_driver()) sleep_until(signal.handle, condition, value, timeout);                         \
+        return real(signal, condition, value, timeout, state);                                           \
+    }
+WAITS(hsa_signal_wait_scacquire)
+WAITS(hsa_signal_wait_relaxed)
+
+#define CHANGES(name)                                                                                    \
+    void name(signal_t signal, int64_t value) {                                                          \
+        static __typeof__(&name) real;                                                                   \
+        if (real == NULL) real = NEXT(name);                                                             \
+        real(signal, value);                                                                             \
+        if (has_driver()) changed(signal.handle);                                                        \
+    }
+CHANGES(hsa_signal_store_relaxed)
+CHANGES(hsa_signal_store_screlease)
+CHANGES(hsa_signal_silent_store_relaxed)
+CHANGES(hsa_signal_silent_store_screlease)
+CHANGES(hsa_signal_add_relaxed)
+CHANGES(hsa_signal_add_scacq_screl)
+CHANGES(hsa_signal_subtract_relaxed)
+CHANGES(hsa_signal_subtract_screlease)
+CHANGES(hsa_signal_subtract_scacq_screl)
+
+int hsa_amd_signal_async_handler(signal_t signal, int condition, int64_t value, void *handler, void *arg) {
+    static __typeof__(&hsa_amd_signal_async_handler) real;
+    if (real == NULL) real = NEXT(hsa_amd_signal_async_handler);
+    // Before: it may be called at once. After: the runtime's thread has to see that there is one more.
+    if (has_driver()) handled(signal.handle);
+    int status = real(signal, condition, value, handler, arg);
+    if (has_driver()) changed(signal.handle);
+    return status;
+}
+
+int hsa_signal_destroy(signal_t signal) {
+    static __typeof__(&hsa_signal_destroy) real;
+    if (real == NULL) real = NEXT(hsa_signal_destroy);
+    if (has_driver()) destroyed(signal.handle);
+    return real(signal);
+}
+
+struct start {
+    void *(*run)(void *);
+    void *argument;
+};
+
+static void leave(void *unused) {
+    (void)unused;
+    if (has_driver()) poller(0);
+}
+
+static void *run_poller(void *argument) {
+    struct start start = *(struct start *)argument;
+    free(argument);
+    void *result = NULL;
+    pthread_cleanup_push(leave, NULL);
+    if (has_driver()) poller(1);
+    result = start.run(start.argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+    static __typeof__(&pthread_create) real;
+    if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create");
+    Dl_info caller;
+    struct start *start = NULL;
+    if (dladdr(__builtin_return_address(0), &caller) && caller.dli_fname && strstr(caller.dli_fname, "libhsa-runtime64"))
+        start = malloc(sizeof *start);
+    if (start == NULL) return real(thread, attributes, run, argument);
+    *start = (struct start){run, argument};
+    int status = real(thread, attributes, run_poller, start);
+    if (status) free(start);
+    return status;
+}
