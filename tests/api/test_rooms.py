@@ -14,12 +14,12 @@ PACKAGE = ROOT / "python/luthier"
 
 #: From the ground up. What is next to each other in a row of its own may not import from what comes after it.
 ROOMS = (
-    "_core", "errors", "columns", "base", "reports", "verdict", "objects", "lang", "instrumenting", "counting", "device", "tools", "views",
+    "_core", "errors", "columns", "base", "reports", "verdict", "objects", "lang", "instrumenting", "counting", "device", "views", "tools",
     "batch", "agent", "replay", "triton", "judging", "cli", "traced", "captured", "pytest_plugin",
 )  # fmt: skip
 
 #: The base of tools says of what types its callbacks' arguments are.
-TYPES_ONLY = {("instrumenting/tool.py", "agent"), ("instrumenting/tool.py", "device")}
+TYPES_ONLY = {("instrumenting/tool.py", "agent"), ("instrumenting/tool.py", "device"), ("tools/launches.py", "agent")}
 
 
 #: What shows itself imports the view when it is asked to.

@@ -19,6 +19,7 @@ BUILTIN = {
     "divergence": "Divergence",
     "instr_count": "InstrCount",
     "kernel_args": "KernelArgs",
+    "launches": "Launches",
     "lds_conflicts": "LdsConflicts",
     "opcode_hist": "OpcodeHist",
     "roofline": "Roofline",

@@ -1,0 +1,104 @@
+"""launches: a timeline of a program: its launches on GPUs, and its calls of HIP. Nothing is inserted.
+
+luthier trace --mock gfx90a --tool launches:perfetto=timeline.json -- ./app
+
+``perfetto=FILE`` writes what https://ui.perfetto.dev opens, of each process to a file with its number: ``timeline.4711.json``.
+``calls=PATTERN`` names the functions of HIP to hear of (``hip*``; ``calls=`` for none): each costs two messages.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import luthier as lt
+from luthier.base.outputs import Outputs
+
+if TYPE_CHECKING:
+    from luthier.agent.app import App
+    from luthier.agent.calls import Call
+    from luthier.agent.launches import AppLaunch
+
+
+class Launches(lt.Tool):
+    """Of each kernel ``{"launches": [{"number", "kernel", "gpu", "grid", "block", "start", "end"}]}``, times in nanoseconds of the
+    runtime's clock, null where they are not known; of each process of a program that, for all its kernels, and ``"calls":
+    [{"name", "thread", "start", "end", "result"}]``, in nanoseconds of the machine's monotonic clock as Luthier hears of
+    them. On the mock device alone launches have no times."""
+
+    def __init__(self, perfetto: str = "", calls: str = "hip*") -> None:
+        self.perfetto = perfetto
+        self.hip = [calls] if calls else []
+        self.launches: list[dict[str, Any]] = []
+        self.calls: list[dict[str, Any]] = []
+        self.under_way: dict[int, int] = {}
+        self.is_process = False
+
+    def on_start(self, app: App) -> None:
+        self.is_process = True
+
+    def on_launch(self, launch: lt.Launch) -> None:
+        if self.app is None:
+            self.launches.append(_told(launch, len(self.launches)))
+
+    def on_complete(self, launch: AppLaunch) -> None:
+        told = {**_told(launch, launch.number), "gpu": launch.gpu, "start": launch.start, "end": launch.end}
+        self.launches.append(told)
+        for tool in self.app.tools if self.app is not None else ():
+            if isinstance(tool, Launches):
+                tool.launches.append(told)
+
+    def on_hip(self, call: Call) -> None:
+        now = time.monotonic_ns()
+        if call.phase == "enter":
+            self.under_way[call.number] = now
+        else:
+            start = self.under_way.pop(call.number, now)
+            result = call.result
+            self.calls.append({"name": call.name, "thread": call.thread, "start": start, "end": now, "result": result})
+
+    def on_exit(self, report: lt.Report) -> None:
+        self.launches.sort(key=lambda told: told["number"])
+        report.result = {"launches": self.launches, **({"calls": self.calls} if self.is_process else {})}
+        rows = [
+            (t["number"], t["kernel"], t["gpu"], "x".join(map(str, t["grid"])), t["start"], _length(t)) for t in self.launches
+        ]
+        report.table("launches", rows, ("number", "kernel", "GPU", "grid", "start", "nanoseconds"))
+        if self.calls:
+            told = [(c["name"], c["thread"], c["start"], c["end"] - c["start"], c["result"]) for c in self.calls]
+            report.table("calls", told, ("function", "thread", "start", "nanoseconds", "result"))
+        if self.perfetto and self.is_process and self.app is not None:
+            self._write(self.app.pid)
+
+    def _write(self, pid: int) -> None:
+        from luthier.views.perfetto import Timeline
+
+        timeline = Timeline()
+        for call in self.calls:
+            result = {} if call["result"] is None else {"result": call["result"]}
+            timeline.slice(f"process {pid}", f"thread {call['thread']}", call["name"], call["start"], call["end"], **result)
+        times: list[tuple[int, int]] = []
+        for told in self.launches:
+            if told["start"] is not None:
+                sizes = {"grid": "x".join(map(str, told["grid"])), "workgroup": "x".join(map(str, told["block"]))}
+                what = {"number": told["number"], **sizes}
+                timeline.slice(f"GPU {told['gpu']}", "launches", told["kernel"], told["start"], told["end"], **what)
+                times += [(told["start"], 1), (told["end"], -1)]
+        under_way = 0
+        for at, change in sorted(times):
+            under_way += change
+            timeline.counter(f"process {pid}", "launches under way", at, under_way)
+        base, end = os.path.splitext(self.perfetto)
+        with Outputs() as outputs:
+            outputs.open(f"{base}.{pid}{end}").write(timeline.to_json().encode())
+            outputs.commit()
+
+
+def _told(launch: lt.Launch, number: int) -> dict[str, Any]:
+    grid, block = list(launch.grid), list(launch.block)
+    return {"number": number, "kernel": launch.kernel, "gpu": 0, "grid": grid, "block": block, "start": None, "end": None}
+
+
+def _length(told: dict[str, Any]) -> int | None:
+    return None if told["start"] is None else told["end"] - told["start"]

@@ -1,0 +1,76 @@
+"""The tool that draws a program's timeline: its calls enclose its launches, and the file is one that Perfetto opens."""
+
+from __future__ import annotations
+
+import json
+
+import rocm
+
+import luthier as lt
+from luthier.views.perfetto import Timeline
+
+
+def check_trace_events(data: dict) -> None:
+    """What Perfetto demands of Chrome's JSON: phases with their fields, and on one track slices that lie in one another or
+    apart."""
+    tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for event in data["traceEvents"]:
+        assert event["ph"] in ("X", "M", "C") and isinstance(event["pid"], int) and event["name"]
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name") and event["args"]["name"]
+        else:
+            assert event["ts"] >= 0
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+            tracks.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+    for slices in tracks.values():
+        open_ends: list[float] = []
+        for start, end in sorted(slices, key=lambda s: (s[0], -s[1])):
+            while open_ends and open_ends[-1] <= start:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1] + 0.002
+            open_ends.append(end)
+
+
+def test_a_programs_launches_and_calls_have_times_in_their_order(tmp_path):
+    rocm.need()
+    done = lt.trace([rocm.hip("kernels"), "lds"], [f"launches:perfetto={tmp_path / 'line.json'}"], mock="gfx90a", capture=True)
+    assert done.status == 0
+    whole = next(told for told in done.results("launches") if "calls" in told)
+    kernels = [told for told in done.results("launches") if "calls" not in told]
+    assert sorted((x["number"], x["kernel"]) for told in kernels for x in told["launches"]) == [
+        (x["number"], x["kernel"]) for x in whole["launches"]
+    ]
+    names = [call["name"] for call in whole["calls"]]
+    assert names.count("hipLaunchKernel") == len(whole["launches"]) == 2
+    assert all(call["result"] == 0 and call["start"] <= call["end"] for call in whole["calls"])
+    first, second = whole["launches"]
+    assert 0 < first["start"] < first["end"] <= second["start"] < second["end"]
+    # A launch begins behind the call that asks for it, on the same clock.
+    asked = [call["start"] for call in whole["calls"] if call["name"] == "hipLaunchKernel"]
+    assert asked[0] < first["start"] and asked[1] < second["start"]
+    (path,) = tmp_path.glob("line.*.json")
+    data = json.loads(path.read_text())
+    check_trace_events(data)
+    drawn = [e["name"] for e in data["traceEvents"] if e["ph"] == "X"]
+    assert sorted(drawn) == sorted([*names, *(x["kernel"] for x in whole["launches"])])
+    assert [e["args"]["value"] for e in data["traceEvents"] if e["ph"] == "C"] == [1, 0, 1, 0]
+
+
+def test_a_timeline_names_each_process_and_track_once():
+    timeline = Timeline()
+    timeline.slice("p", "a", "outer", 1000, 9000)
+    timeline.slice("p", "a", "inner", 2000, 3000, n=1)
+    timeline.slice("p", "b", "other", 0, 1)
+    timeline.slice("q", "a", "there", 0, 1)
+    data = json.loads(timeline.to_json())
+    check_trace_events(data)
+    named = [(e["name"], e["args"]["name"]) for e in data["traceEvents"] if e["ph"] == "M"]
+    assert sorted(named) == [
+        ("process_name", "p"),
+        ("process_name", "q"),
+        ("thread_name", "a"),
+        ("thread_name", "a"),
+        ("thread_name", "b"),
+    ]
+    assert data["traceEvents"][-1]["dur"] == 0.001
