@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     )
     from .instrumenting.planning import instrument
     from .instrumenting.tool import Tool
-    from .instrumenting.values import Counter, DeviceArray
+    from .instrumenting.values import Counter, DeviceArray, LaneState, WaveState
     from .judging import judge
     from .lang import *  # noqa: F403
     from .objects.code_object import CodeObject
@@ -107,6 +107,7 @@ _HOME = {
     "instrument_file": "instrumenting.container",
     "InstrumentedFile": "instrumenting.container",
     "Kernel": "objects.kernel",
+    "LaneState": "instrumenting.values",
     "KernelDescriptor": "_core",
     "judge": "judging",
     "Launch": "device.launching",
@@ -142,6 +143,7 @@ _HOME = {
     "trace": "traced",
     "TracedProgram": "traced",
     "TraceProgress": "traced",
+    "WaveState": "instrumenting.values",
     **dict.fromkeys(
         (
             "ArgumentError",
@@ -174,11 +176,11 @@ __all__ = [
     "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "CodeObject",
     "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
-    "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
+    "LaneState", "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
     "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
-    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "finding_kinds",
+    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "WaveState", "finding_kinds",
     "capture", "flag_bits", "instrument", "instrument_file", "judge", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:

@@ -886,7 +886,7 @@ def instrument(
     arguments: str,
     assembly: Sequence[str],
     variables: Sequence[tuple[str, int, int, bytes]],
-    counters: Sequence[str],
+    slots: Sequence[tuple[str, int, bool, str | None]],
     insertions: bytes,
     check: bool | None = None,
     beside: tuple[int, Sequence[int]] | None = None,
@@ -900,7 +900,8 @@ def instrument(
       ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
       ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
       ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
-    - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
+    - ``variables``: symbol, size, alignment, first bytes. ``slots``: what each wave carries: name, units of
+      32 bits, whether each lane has its own, and the symbol that it is added to at the end, if any.
     - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
     - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
       beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{self, HookModule, HookSource, assemble};
 use luthier_codegen::{
-    Arg, Beside, Body, Checking, CodegenError, HookError, Insertion, Placement, Plan, Report, Slot, Variable, Where,
+    Arg, Beside, Body, Checking, CodegenError, End, HookError, Init, Insertion, Placement, Plan, Report, Slot,
+    Variable, Where,
 };
 use luthier_isa::{Inst, Mode, Target};
 use pyo3::prelude::*;
@@ -59,7 +60,8 @@ pub fn can_instrument(processor: &str) -> bool {
 ///   ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
 ///   ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
 ///   ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
-/// - ``variables``: symbol, size, alignment, first bytes. ``counters``: the symbols that they are added to.
+/// - ``variables``: symbol, size, alignment, first bytes. ``slots``: what each wave carries: name, units of
+///   32 bits, whether each lane has its own, and the symbol that it is added to at the end, if any.
 /// - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
 /// - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
 ///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
@@ -67,7 +69,7 @@ pub fn can_instrument(processor: &str) -> bool {
 /// - ``calling_convention``: hooks are placed as calls by the C calling convention.
 /// - ``kernels``: those that the insertions are for; others run the code that they ran. None for all.
 #[pyfunction]
-#[pyo3(signature = (program, hooks, arguments, assembly, variables, counters, insertions, check=None, beside=None, calling_convention=false, kernels=None))]
+#[pyo3(signature = (program, hooks, arguments, assembly, variables, slots, insertions, check=None, beside=None, calling_convention=false, kernels=None))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
@@ -76,7 +78,7 @@ pub fn instrument<'py>(
     arguments: &str,
     assembly: Vec<String>,
     variables: Vec<(String, u64, u64, Vec<u8>)>,
-    counters: Vec<String>,
+    slots: Vec<Carried>,
     insertions: &[u8],
     check: Option<bool>,
     beside: Option<(u64, Vec<u64>)>,
@@ -98,7 +100,7 @@ pub fn instrument<'py>(
                 .into_iter()
                 .map(|(name, size, align, init)| Variable { name, size, align, init })
                 .collect(),
-            slots: counters.into_iter().map(|symbol| Slot::counter(symbol.clone(), symbol, 0)).collect(),
+            slots: slots.into_iter().map(slot).collect(),
             insertions: tables.insertions(&insertions)?,
             kernels,
             placement: if calling_convention { Placement::CallingConvention } else { Placement::default() },
@@ -120,6 +122,15 @@ pub fn instrument<'py>(
     });
     let (bytes, report) = result?;
     Ok((PyBytes::new(py, &bytes), to_python(py, &report)?))
+}
+
+/// What each wave carries: name, units, whether each lane has its own, the symbol that it is added to at the end.
+type Carried = (String, u8, bool, Option<String>);
+
+/// The slot, zero at first.
+fn slot((name, units, per_lane, symbol): Carried) -> Slot {
+    let end = symbol.map_or(End::Nothing, |symbol| End::AddTo { symbol, offset: 0 });
+    Slot { name, units, per_lane, init: Init::Zero, end }
 }
 
 /// The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text.

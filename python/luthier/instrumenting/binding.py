@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._core import Operand, Register
 from ..errors import ToolError
 from . import given
-from .values import Counter, DeviceArray, Element
+from .values import Counter, DeviceArray, Element, State
 
 if TYPE_CHECKING:
     from ..lang.functions import Param
@@ -36,7 +36,7 @@ class Number:
 
 def is_the_same_everywhere(arg: Any) -> bool:
     """Whether an argument means the same in every kernel, as numbers and a tool's variables do."""
-    return isinstance(arg, (int, float, given.Imm, given.Literal, Counter, DeviceArray, Element))
+    return isinstance(arg, (int, float, given.Imm, given.Literal, Counter, DeviceArray, Element, State))
 
 
 def told_apart(arg: Any) -> Any:
@@ -82,7 +82,8 @@ def settle_numbers(lists: list[Arguments]) -> None:
 class Binder:
     """Turns the arguments of one tool in one kernel into those of placement (``luthier_codegen::Arg`` as JSON).
 
-    ``symbol`` gives a variable's symbol, ``counter`` the number of a counter.
+    ``symbol`` gives a variable's symbol, ``slot`` the number of what each wave carries: a
+    counter's, or of an element of a state.
     """
 
     def __init__(
@@ -91,10 +92,10 @@ class Binder:
         who: str,
         kernel: str,
         symbol: Callable[[Variable], str],
-        counter: Callable[[Variable], int],
+        slot: Callable[[Counter | State, int | None], int],
     ):
         self._code_object, self._who, self._kernel = code_object, who, kernel
-        self._symbol, self._counter = symbol, counter
+        self._symbol, self._slot = symbol, slot
 
     def bind(self, hook: Any, args: tuple[Any, ...], behind: int | None) -> list[Any]:
         """All arguments of an insertion. ``behind``: the address of the instruction after which the hook runs."""
@@ -104,7 +105,10 @@ class Binder:
             raise self._error(f"hook {hook.name}({names}) takes {len(params)} arguments, {len(args)} were given")
         bound: list[Any] = []
         for param, arg in zip(params, args):
-            bound.append(self._argument(hook, param, arg, bound, behind))
+            if isinstance(arg, State):
+                bound += self._state(hook, param, arg, bound)
+            else:
+                bound.append(self._argument(hook, param, arg, bound, behind))
         return bound
 
     def _argument(self, hook: Any, param: Param, arg: Any, before: list[Any], behind: int | None) -> Any:
@@ -119,10 +123,11 @@ class Binder:
             if not isinstance(arg, Counter):
                 raise wrong("an lt.Counter")
             self._symbol(arg)
-            bound = {"slot": self._counter(arg)}
+            bound = {"slot": self._slot(arg, None)}
             if bound in before:
                 raise self._error(f"hook {hook.name} gets {arg.name} twice: pass it once and add to it there")
             return bound
+
         if isinstance(arg, (DeviceArray, Element, Counter)):
             array, offset = (arg.array, arg.offset) if isinstance(arg, Element) else (arg, 0)
             dtype = lang.u64 if isinstance(array, Counter) else array.dtype
@@ -158,7 +163,7 @@ class Binder:
         if old:
             raise wrong("lt.Old of a register or an operand")
         if isinstance(kind, lang.InOut):
-            raise wrong('a register: lt.Reg("v3")')
+            raise wrong('a register, lt.Reg("v3"), or an lt.WaveState or lt.LaneState')
         for fact, name in _OF_THE_PLACE.items():
             if isinstance(arg, fact):
                 return self._of_the_place(name, arg, kind, wrong)
@@ -172,6 +177,21 @@ class Binder:
         if isinstance(arg, given.Literal):
             return {"literal": bits}
         return {"const": bits} if exact else Number(bits)
+
+    def _state(self, hook: Any, param: Param, state: State, before: list[Any]) -> list[Any]:
+        """What a state is bound to: one slot for each of its elements."""
+        from .. import lang
+
+        kind = param.type
+        declared = (kind.of, kind.length) if isinstance(kind, lang.Table) else (getattr(kind, "of", None), None)
+        if not isinstance(kind, (lang.InOut, lang.Table)) or declared != (state.dtype, state.n):
+            raise self._error(
+                f"hook {hook.name}, argument {param.name}: {param.type} cannot be {state!r}: declare it {state.parameter}"
+            )
+        bound = [{"slot": self._slot(state, n)} for n in range(state.n or 1)]
+        if bound[0] in before:
+            raise self._error(f"hook {hook.name} gets {state.name} twice: pass it once and change it there")
+        return bound
 
     def _of_the_place(self, name: str, arg: Any, kind: Any, wrong: Callable[[str], ToolError]) -> Any:
         from .. import lang

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections import Counter
+from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from ..objects.places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, ORDER, RECORD
 from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
 from .kept import keep_hooks
 from .tool import Tool, instances
-from .values import Variable
+from .values import Counter, State, Variable
 
 #: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
 OnRejected = Literal["raise", "warn", "report"]
@@ -111,7 +111,8 @@ class Planner:
         self._orders = {id(tool): i for i, tool in enumerate(tools)}
         self._names = _distinct_names(tools)
         self._variables: dict[str, Variable] = {}
-        self._counters: dict[str, int] = {}
+        #: What each wave carries, counters and elements of states, with their numbers.
+        self._slots: dict[tuple[Counter | State, int | None], tuple[int, tuple[str, int, bool, str | None]]] = {}
         self._hooks: dict[Any, int] = {}
         self._assembly: dict[str, int] = {}
         self._distinct: dict[tuple[int, str], Arguments] = {}
@@ -179,10 +180,17 @@ class Planner:
     def _prepare(self, tool: Tool, kernel: str, hook: Any, args: tuple[Any, ...], behind: int | None) -> Arguments:
         """The hook's number and that of the list of arguments."""
 
-        def counter(variable: Variable) -> int:
-            return self._counters.setdefault(self._symbol(tool, variable), len(self._counters))
+        def slot(carried: Counter | State, element: int | None) -> int:
+            made: tuple[str, int, bool, str | None]
+            if isinstance(carried, State):
+                name = f"{self._names[id(tool)]}.{carried.name or 'state'}"
+                made = (name if carried.n is None else f"{name}[{element}]", carried.units, carried.per_lane, None)
+            else:
+                symbol = self._symbol(tool, carried)
+                made = (symbol, 2, False, symbol)
+            return self._slots.setdefault((carried, element), (len(self._slots), made))[0]
 
-        binder = Binder(self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), counter)
+        binder = Binder(self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), slot)
         bound = binder.bind(hook, args, behind)
         if hook not in self._hooks:
             hook.check()
@@ -230,7 +238,7 @@ class Planner:
             f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
             list(self._assembly),
             [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],
-            list(self._counters),
+            [made for _, made in self._slots.values()],
             bytes(self._records),
             check,
             beside,
@@ -252,7 +260,7 @@ class Planner:
     def _tell_tools(self, report: dict[str, Any]) -> None:
         """Says of each tool how much of it was inserted, and tells it what was not."""
         of = [tool for (tool,) in struct.iter_unpack(f"<{ORDER}xH2x", self._records)]
-        asked = Counter(of)
+        asked = Tally(of)
         rejected: dict[int, list[dict[str, Any]]] = {}
         for one in report["rejected"]:
             rejected.setdefault(of[one["point"]], []).append(one)

@@ -197,3 +197,70 @@ class Counter(Variable):
 
     def __repr__(self) -> str:
         return f"<Counter {self.name}>"
+
+
+class State:
+    """A value that each wave, or each of its lanes, carries from one hook to the next: :class:`WaveState`, :class:`LaneState`.
+
+    It is kept in registers that the kernel does not use, or in scratch above the kernel's own; it is zero when the wave
+    starts. A hook at the kernel's entry can set it (:meth:`Kernel.insert_at_entry`), and one at its exit can store what it has
+    become. As an attribute of a tool's class it stands for one state of each instance.
+
+    A hook receives it as ``lt.inout[dtype]``, and reads and assigns it like a local variable. Given ``n``, it is a table of so
+    many values, up to 16: a hook receives it as ``lt.inout[dtype, n]``, and reads and assigns its elements. An element with a
+    number that the table does not have reads as zero, and takes no value.
+    """
+
+    #: Each lane has a value of its own.
+    per_lane: bool
+
+    def __init__(self, dtype: ElementType, n: int | None = None, *, name: str | None = None):
+        from ..lang.types import MOST_ELEMENTS, SCALARS, Scalar
+
+        if not isinstance(dtype, Scalar) or dtype not in SCALARS or dtype.bits < 16:
+            raise ToolError(
+                f"a {type(self).__name__} of {dtype!r}: it holds an lt.u16 to lt.u64, lt.i16 to lt.i64 or lt.f16 to lt.f64"
+            )
+        #: Its type, of :mod:`luthier.lang.types`.
+        self.dtype: Any = dtype
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_ELEMENTS):
+            raise ToolError(f"a {type(self).__name__} of {n!r} values: it holds 1 to {MOST_ELEMENTS}")
+        #: How many values it holds, of a table.
+        self.n: int | None = n
+        self.name: str | None = name
+
+    @property
+    def parameter(self) -> str:
+        """How a hook declares it."""
+        return f"lt.inout[lt.{self.dtype}{'' if self.n is None else f', {self.n}'}]"
+
+    @property
+    def units(self) -> int:
+        """Units of 32 bits of each value."""
+        return max(1, self.dtype.bits // 32)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+        self._attribute = name
+
+    def __get__(self, tool: Any, owner: type) -> Any:
+        if tool is None:
+            return self
+        mine = type(self)(self.dtype, self.n, name=self.name)
+        tool.__dict__[self._attribute] = mine  # found before this descriptor from now on
+        return mine
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {self.dtype}{'' if self.n is None else f'[{self.n}]'}>"
+
+
+class WaveState(State):
+    """A value that each wave carries, the same for all its lanes: an address, a clock, a count. See :class:`State`."""
+
+    per_lane = False
+
+
+class LaneState(State):
+    """A value that each lane of a wave carries. Lanes that are off while a hook runs keep theirs. See :class:`State`."""
+
+    per_lane = True

@@ -43,6 +43,7 @@ from .types import (
     InOut,
     Pointer,
     Scalar,
+    Table,  # noqa: F401  # reached as lang.Table: a table is declared lt.inout[T, n]
     Type,
     array,
     bool_,

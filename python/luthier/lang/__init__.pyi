@@ -20,6 +20,7 @@ from .types import Counter as Counter
 from .types import InOut as InOut
 from .types import Pointer as Pointer
 from .types import Scalar as Scalar
+from .types import Table as Table
 from .types import Type as Type
 
 __all__ = [
@@ -63,8 +64,12 @@ class ptr(Generic[_T, _S]):
 class counter(int):
     """A 64-bit count of the wave's own, kept in registers: ``count += n``."""
 
-class inout(Generic[_T]):
-    """An application register that the hook may also change."""
+class inout(Generic[_T, _S]):
+    """An application register, or a value that waves or lanes carry, which the hook may also change. Of a table with ``n``
+    values: ``lt.inout[lt.u32, n]``."""
+
+    def __getitem__(self, index: int, /) -> _T: ...
+    def __setitem__(self, index: int, value: _T, /) -> None: ...
 
 def array(of: type[_T], length: int) -> list[_T]:
     """``a = lt.array(lt.u32, 8)`` inside a hook: eight zeros, an array for each lane."""

@@ -8,11 +8,11 @@ import operator
 import types as pytypes
 from typing import Any
 
-from . import intrinsics, types
+from . import intrinsics, tables, types
 from .errors import HookError, Node, Span
 from .intrinsics import INTRINSICS, Intrinsic, Unavailable
 from .scope import MISSING, Scope
-from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, f64, i64, u64
+from .types import Array, Counter, InOut, Pointer, Scalar, Table, Type, bool_, f64, i64, u64
 from .values import MOST_BITS, Value, as_type, constant, settle, spelling, too_large, truth, unify
 
 _BINARY = {
@@ -110,6 +110,8 @@ class Expressions:
             return self._global(node, span)
         if isinstance(kind, Array):
             return Value(span, Pointer(kind.of, "scratch"), {"address": node.id})
+        if isinstance(kind, Table):
+            raise HookError(f"{node.id} is a table: name one of its elements, {node.id}[0]", span)
         readable = u64 if isinstance(kind, Counter) else kind.of if isinstance(kind, InOut) else kind
         return Value(span, readable, {"local": node.id}, bounds=self.bounds.get(node.id))
 
@@ -274,7 +276,21 @@ class Expressions:
             raise HookError(f"{ast.unparse(node.value)} has {local.length} elements, {index.const} is outside", index.span)
         return self.offset(span, base, index)
 
+    def table(self, node: ast.Subscript) -> tuple[str, Table, Value] | None:
+        """The table that an element is named of, and the element's number."""
+        if not isinstance(node.value, ast.Name):
+            return None
+        kind = self.variable(node.value.id, self.span(node.value))
+        if not isinstance(kind, Table):
+            return None
+        if isinstance(node.slice, (ast.Slice, ast.Tuple)):
+            raise HookError("only single elements can be indexed in a hook", self.span(node))
+        return node.value.id, kind, self.expr(node.slice)
+
     def _subscript(self, node: ast.Subscript) -> Value:
+        table = self.table(node)
+        if table is not None:
+            return tables.read(*table, self.span(node))
         place = self.place(node)
         return Value(place.span, place.type.to, {"load": place.to_json()})
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from . import tables
 from .errors import HookError, Node, Span
 from .scope import Scope
 from .statements import IN_RANGE, FunctionChecker
-from .types import Counter, InOut, Pointer, Scalar, Type, bool_
+from .types import Counter, InOut, Pointer, Scalar, Table, Type, bool_
 
 #: Version of the tree's schema (crates/codegen/src/hook/ast.rs describes it).
 SCHEMA = 1
@@ -28,6 +29,13 @@ class Param:
     name: str
     type: Type
     span: Span
+
+    @property
+    def parts(self) -> list[tuple[str, Type]]:
+        """The parameters of the tree that stand for it, with their types: one for each element of a table."""
+        if isinstance(self.type, Table):
+            return [(tables.element(self.name, n), InOut(self.type.of)) for n in range(self.type.length)]
+        return [(self.name, self.type)]
 
     def raw_bits(self, value: Any) -> int:
         """The bits of a Python number passed for this parameter; raises HookError at the parameter if it cannot be."""
@@ -121,7 +129,7 @@ class Function:
             if arg.annotation is None:
                 raise HookError(f"parameter {arg.arg} has no type: write {arg.arg}: lt.u32", span)
             kind = type_of(self.source.scope, arg.annotation, self.source.span(arg.annotation))
-            if isinstance(kind, (Counter, InOut)) and not self.is_hook:
+            if isinstance(kind, (Counter, InOut, Table)) and not self.is_hook:
                 raise HookError(f"a device function cannot have a {kind} parameter", span)
             found.append(Param(arg.arg, kind, span))
         return found

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import types
+from . import tables, types
 from .errors import HookError, Node, Span
 from .expressions import Expressions, is_of_language, spelling
 from .scope import MISSING
-from .types import Array, Counter, InOut, Pointer, Scalar, Type, bool_, u64
+from .types import Array, Counter, InOut, Pointer, Scalar, Table, Type, bool_, u64
 from .values import Value, as_type, constant, settle, truth, unify
 
 #: The parameter with which functions that ask whether an access is in range are told; no name that Python could have.
@@ -81,7 +81,11 @@ class FunctionChecker(Expressions):
             raise HookError(
                 f"{self.function.name} gives a {returns}, but its end can be reached without a return", self.function.span
             )
-        params = [{"name": p.name, "type": p.type.to_json(), "at": [p.span.line, p.span.col + 1]} for p in self.function.params]
+        params = [
+            {"name": name, "type": kind.to_json(), "at": [p.span.line, p.span.col + 1]}
+            for p in self.function.params
+            for name, kind in p.parts
+        ]
         if self.function in self.unit.asks_range:
             params.append(
                 {"name": IN_RANGE, "type": bool_.to_json(), "at": [self.function.span.line, self.function.span.col + 1]}
@@ -118,8 +122,9 @@ class FunctionChecker(Expressions):
             value = settle(value)
             self.declare(name, value.type, span)
         kind = self.types[name]
-        if isinstance(kind, Array):
-            raise HookError(f"{name} is an array: assign its elements", span)
+        if isinstance(kind, (Array, Table)):
+            what = "an array" if isinstance(kind, Array) else "a table"
+            raise HookError(f"{name} is {what}: assign its elements", span)
         target = u64 if isinstance(kind, Counter) else kind.of if isinstance(kind, InOut) else kind
         try:
             value = as_type(value, target)
@@ -166,6 +171,10 @@ class FunctionChecker(Expressions):
             yield self.node(span, {"array": target.id})
         elif isinstance(target, ast.Name):
             yield self.assign(target.id, self.expr(node.value), self.span(target))
+        elif isinstance(target, ast.Subscript) and (table := self.table(target)) is not None:
+            first, index = tables.chosen(self, *table, span)
+            yield from first
+            yield from tables.write(self, *table[:2], index, self.expr(node.value), span)
         elif isinstance(target, ast.Subscript):
             place = self.writable(target)
             value = as_type(self.expr(node.value), place.type.to)
@@ -216,6 +225,11 @@ class FunctionChecker(Expressions):
         if isinstance(node.target, ast.Name):
             old = self.expr(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
             yield self.assign(node.target.id, self._combined(node, span, old), span)
+        elif isinstance(node.target, ast.Subscript) and (table := self.table(node.target)) is not None:
+            first, index = tables.chosen(self, *table, span)
+            yield from first
+            old = tables.read(*table[:2], index, span)
+            yield from tables.write(self, *table[:2], index, self._combined(node, span, old), span)
         elif isinstance(node.target, ast.Subscript):
             place = self.writable(node.target)
             new = self._combined(node, span, Value(span, place.type.to, "old"))
@@ -346,7 +360,7 @@ class FunctionChecker(Expressions):
             raise HookError(f"{function.name} takes {len(function.params)} arguments, {len(args)} given", span)
         checked = []
         for value, parameter in zip(args, function.params):
-            if isinstance(parameter.type, (Counter, InOut)):
+            if isinstance(parameter.type, (Counter, InOut, Table)):
                 raise HookError(f"{function.name} has a {parameter.type} parameter: it can be inserted, not called", span)
             checked.append(as_type(value, parameter.type).to_json())
         if function in self.unit.asks_range:

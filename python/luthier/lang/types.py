@@ -8,7 +8,8 @@
 ``ptr[T]``             address of a ``T`` in global memory
 ``ptr[T, "lds"]``      ... in the workgroup's LDS; also ``"scratch"`` (per lane) and ``"const"`` (read only)
 ``counter``            a 64-bit count of the wave's own, kept in registers: ``count += n``
-``inout[T]``           an application register that the hook may also change
+``inout[T]``           an application register, or a value that waves or lanes carry, which the hook may change
+``inout[T, n]``        a table of ``n`` values that waves or lanes carry: ``last[0] = x``
 =====================  =====================================================================================
 """
 
@@ -144,6 +145,22 @@ class InOut(Type):
         return {"inout": self.of.to_json()}
 
 
+@dataclass(frozen=True, repr=False)
+class Table(Type):
+    """A parameter of several values that a wave, or each of its lanes, carries from hook to hook."""
+
+    of: Scalar
+    length: int
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"inout[{self.of}, {self.length}]"
+
+
+#: Elements of a table: all of them are in registers while the hook runs.
+MOST_ELEMENTS = 16
+
+
 class _PointerMaker:
     def __getitem__(self, key) -> Pointer:
         to, space = key if isinstance(key, tuple) else (key, "global")
@@ -157,10 +174,15 @@ class _PointerMaker:
 
 
 class _InOutMaker:
-    def __getitem__(self, of) -> InOut:
+    def __getitem__(self, key) -> InOut | Table:
+        of, length = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         if not isinstance(of, Scalar) or of.bits not in (16, 32, 64):
             raise TypeError(f"lt.inout[...] needs a type of 16, 32 or 64 bits, not {of!r}")
-        return InOut(of)
+        if length is None:
+            return InOut(of)
+        if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= MOST_ELEMENTS:
+            raise TypeError(f"lt.inout[lt.{of}, n] has 1 to {MOST_ELEMENTS} elements, not {length!r}")
+        return Table(of, length)
 
 
 u8, u16, u32, u64 = (Scalar(f"u{n}", "int", n) for n in (8, 16, 32, 64))

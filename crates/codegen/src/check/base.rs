@@ -53,7 +53,7 @@ pub fn scratch_base(env: &Env, address: u64, insts: &[Inst], entry: &[RegRange])
     let get = |reg: Reg| values.get(&reg).copied().unwrap_or(Value::Own(reg));
     // A kernel whose arguments are preloaded has another entry, which begins with the same registers.
     let same = |k: &&Kernel| k.entry == address || k.entry.checked_add(PRELOAD_ENTRY) == Some(address);
-    let kernels = env.kernels.iter().copied().filter(|k| same(&k));
+    let kernels = env.kernels.iter().copied().filter(same);
     let mut some = false;
     for kernel in kernels {
         some = true;

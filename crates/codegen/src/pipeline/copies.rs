@@ -87,16 +87,11 @@ impl<'a> Copies<'a> {
             let again = self.made(copies, |_| true, |c| needs[c]);
             fronts.iter_mut().zip(again).for_each(|(front, again)| *front = again.or_else(|| front.take()));
         }
-        let joined =
-            |(n, (copied, front)): (usize, (&mut Result<Copied, Refusal>, Option<Result<Front, Refusal>>))| match (
-                copied.as_mut(),
-                front,
-            ) {
-                (Ok(kernel), Some(Ok(front))) => prologue::join(&self.task(n).0, front, kernel),
-                (Ok(_), Some(Err(refusal))) => *copied = Err(refusal),
-                _ => {}
-            };
-        copies.par_iter_mut().zip(fronts).enumerate().for_each(joined);
+        copies.par_iter_mut().zip(fronts).enumerate().for_each(|(n, (copied, front))| match (copied.as_mut(), front) {
+            (Ok(kernel), Some(Ok(front))) => prologue::join(&self.task(n).0, front, kernel),
+            (Ok(_), Some(Err(refusal))) => *copied = Err(refusal),
+            _ => {}
+        });
     }
 
     /// What stands in front of the kernels of some components; `finds` says whether they have to find their scratch.

@@ -106,7 +106,16 @@ impl<'a> Demand<'a> {
                 return Err(Rejection::NoSymbol { hook: hook(), symbol });
             }
         }
-        Ok(Demand { id, template, prepared, feeds, args })
+        let demand = Demand { id, template, prepared, feeds, args };
+        let lost = |feed: &Feed| {
+            let group = feed.input.group;
+            feed.input.written && prepared.groups[group].whole && demand.fills_whole(env, group)
+        };
+        if demand.feeds.iter().any(lost) {
+            let what = "changes lanes that are off of an accumulator, which goes back in all lanes".to_owned();
+            return Err(Rejection::Template { hook: hook(), what });
+        }
+        Ok(demand)
     }
 
     /// Registers of the application that its inputs lie in.

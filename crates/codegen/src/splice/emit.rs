@@ -125,7 +125,8 @@ impl Emitter<'_, '_> {
         for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(_, placed)| moved(placed)) {
             let (to, count) = (place(feed), feed.input.count);
             // Where lanes that are off go back as well, they have to come first.
-            if !feed.input.read && !(feed.input.written && demand.fills_whole(self.env, feed.input.group)) {
+            let goes_back_whole = || feed.input.written && demand.fills_whole(self.env, feed.input.group);
+            if !feed.input.read && !goes_back_whole() {
                 continue;
             }
             match feed.source {

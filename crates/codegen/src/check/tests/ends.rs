@@ -91,7 +91,7 @@ pub fn entries_and_ends(object: &CodeObject, hook: &Hook, tell: &mut Tell) -> Ve
     with_env(object, hook, |component, _| {
         let env = &component.env;
         wrong.extend(begun(env, tell));
-        let end = env.program.instrs().iter().map(|i| *env.program.inst(i)).last().unwrap();
+        let end = env.program.instrs().iter().map(|i| *env.program.inst(i)).next_back().unwrap();
         let loads = InFlight::default();
         let ended = places::ending(env, end, VgprMsb::ZERO, &loads);
         wrong.extend(ended.check(env));
