@@ -126,7 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     report.add_argument("results", metavar="RESULT.json", nargs="+", help="what luthier run --json wrote")
-    report.add_argument("-o", "--output", metavar="OUT.html", required=True)
+    report.add_argument("-o", "--output", metavar="OUT.html", required=True, help="the page")
 
     lift = command("lift", "Show functions, blocks and edges for other programs.")
     lift.add_argument(
