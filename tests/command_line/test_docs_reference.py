@@ -60,6 +60,11 @@ def test_every_command_and_option_is_in_some_page():
     assert missing == []
 
 
+def test_every_public_name_is_in_some_page():
+    text = "\n".join(page.read_text() for page in [ROOT / "README.md", *DOCS.rglob("*.md")])
+    assert [name for name in lt.__all__ if not re.search(rf"\b{re.escape(name)}\b", text)] == []
+
+
 def test_every_exit_status_and_kind_is_explained():
     text = (DOCS / "cli.md").read_text()
     assert all(f"| {status} |" in text for status in (0, 1, 2, 3, 130))
