@@ -162,3 +162,10 @@ def test_a_program_that_waits_leaves_the_processor_to_others():
     """The runtime's own threads poll: without what is preloaded they use most of a core."""
     out = rocm.passes(sys.executable, "-c", IDLE, target="gfx942", options=("--rocm", "7"))
     assert float(out.split()[1]) < 0.3, out
+
+
+def test_a_runtime_without_a_way_in_is_refused_by_name(tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/libhsa-runtime64.so.1").write_bytes(b"\x7fELF a thunk inside")
+    done = rocm.mock("true", target="gfx942", options=("--rocm", str(tmp_path)))
+    assert done.returncode == 2 and "its thunk is inside" in done.stderr and done.stderr.count("\n") == 1
