@@ -21,6 +21,7 @@ BUILTIN = {
     "kernel_args": "KernelArgs",
     "launches": "Launches",
     "lds_conflicts": "LdsConflicts",
+    "nan_check": "NanCheck",
     "opcode_hist": "OpcodeHist",
     "roofline": "Roofline",
 }
