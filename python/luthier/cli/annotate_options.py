@@ -23,6 +23,10 @@ def add(parser: Any) -> None:
         default=[],
         help="where sources are whose paths begin with OLD (repeatable)",
     )
+    parser.add_argument(
+        "--diff", metavar="FILE", help="beside a kernel of this file: the one of --diff-kernel, or of the same name"
+    )
+    parser.add_argument("--diff-kernel", metavar="K", help="the other kernel, of the same file without --diff")
     live = parser.add_mutually_exclusive_group()
     live.add_argument("--live", action="store_true", default=None, help="live registers, for more than 100,000 instructions too")
     live.add_argument("--no-live", action="store_false", dest="live", help="no live registers")
