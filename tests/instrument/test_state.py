@@ -8,7 +8,7 @@ from __future__ import annotations
 import compiled
 import numpy as np
 import pytest
-from instrumented import instrumented, on_every_target
+from instrumented import LANES, instrumented, on_every_target, places, places_by_python
 
 import luthier as lt
 
@@ -149,6 +149,42 @@ def test_an_element_is_chosen_as_the_hook_runs(target):
     wanted = [sum(pc >> 2 & 7 == n for pc in pcs) for n in range(4)]
     of_lane = sum(mask >> 2 & 1 for mask in masks)
     assert tool.seen.read().tolist() == [*wanted, 0, 0, of_lane, 0] and 0 < sum(wanted) < len(pcs)
+
+
+class Sum(lt.Tool):
+    """Counts in functions that are called, too: in a counter, and in a state that each wave adds to memory at its end."""
+
+    count = lt.Counter()
+    ran = lt.WaveState(lt.u64)
+    lane = lt.LaneState(lt.u32)
+    sums = lt.DeviceArray(lt.u64, 1)
+
+    @lt.hook
+    def step(count: lt.counter, ran: lt.inout[lt.u64], lane: lt.inout[lt.u32]):
+        count += 1
+        ran += 1
+        lane += lt.u32(ran)
+
+    @lt.hook
+    def end(ran: lt.inout[lt.u64], sums: lt.ptr[lt.u64]):
+        lt.wave_atomic_add(sums, ran)
+
+    def on_kernel(self, kernel):
+        for instr in (instr for function in kernel.functions for instr in function.instructions):
+            kernel.insert_before(instr, self.step, self.count, self.ran, self.lane)
+        kernel.insert_at_exit(self.end, self.ran, self.sums, priority=1)
+
+
+@pytest.mark.parametrize("calling_convention", [False, True])
+@on_every_target
+def test_functions_that_are_called_change_what_their_wave_carries(target, calling_convention):
+    tool, code = Sum(), places(target)
+    module = instrumented(code, target, [tool], calling_convention=calling_convention)
+    values = np.random.default_rng(7).integers(0, 1 << 32, LANES, np.uint32)
+    out = np.zeros(LANES, np.uint32)
+    result = module.run("places", grid=384, block=128, args=[values, out, np.uint32(LANES)])
+    assert (out == places_by_python(values)).all()
+    assert int(tool.count) == tool.sums[0] == result.app_instructions > 500
 
 
 def test_each_instance_of_a_tool_has_states_of_its_own():
