@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 use luthier_isa::{RegRange, RegSet};
 use luthier_lifter::{Liveness, Points, Program};
 
-use crate::copy::Spot;
-use crate::plan::{Body, Plan};
+use crate::plan::{Body, Plan, Spot};
 
 /// Of one component; worked out when a place of it is first looked at.
 pub struct Looked<'a> {

@@ -1,6 +1,7 @@
 //! Call-graph components: kernels and device functions that may run in one wave, and what all their places have in
 //! common.
 
+mod base;
 pub mod describe;
 mod endings;
 pub mod scratch;
@@ -18,10 +19,12 @@ use self::slots::{MOST_SCRATCH, Room};
 use crate::check::Looked;
 use crate::copy::Spot;
 use crate::machine::registers::Counts;
-use crate::pipeline::{Base, selection};
+use crate::pipeline::selection;
 use crate::plan::{Arg, Body, Rejection, Where};
 use crate::splice::Env;
 use crate::splice::slots::Slots;
+
+pub use base::Base;
 
 /// A component with insertions.
 pub struct Component<'a> {
@@ -70,7 +73,7 @@ impl<'a> Component<'a> {
             let mut wishes = Wishes::default();
             let spots: Vec<&[Spot]> = ranges.into_iter().map(|range| &spots[range]).collect();
             spots.iter().for_each(|of_function| wishes.note(base, of_function));
-            let functions = selection::copied(base, root);
+            let functions = selection::copied(program, base.selection, root);
             let at = |f: &FuncId| kernels_at.get(&program.function(*f).vaddr);
             let kernels: Vec<&Kernel> = functions.iter().filter_map(at).flatten().copied().collect();
             Component::of(base, functions, kernels, program.used_registers(root), &wishes, spots)

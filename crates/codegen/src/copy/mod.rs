@@ -35,20 +35,11 @@ use luthier_lifter::{FuncId, InstrId};
 use crate::check::Violation;
 use crate::layout::chunk::{Chunk, ChunkId, Place};
 use crate::machine::registers::Counts;
-use crate::plan::{Checked, Rejected, Where};
+use crate::plan::{Checked, Rejected};
 use crate::splice::Env;
 
+pub use crate::plan::Spot;
 pub use function::copy;
-
-/// One insertion of the plan, with its instruction found.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Spot {
-    pub instr: InstrId,
-    pub at: Where,
-    pub order: i32,
-    /// Index into the plan's insertions.
-    pub insertion: u32,
-}
 
 /// Why a function cannot be copied.
 #[derive(Debug, thiserror::Error)]

@@ -6,25 +6,22 @@ mod outcome;
 mod resolve;
 pub mod selection;
 
-use std::collections::HashMap;
-
 use luthier_isa::Decoder;
 use luthier_lifter::Program;
 use luthier_loader::CodeObject;
 
 use crate::CodegenError;
-use crate::component::Component;
-use crate::layout::chunk::{Chunk, Place};
+use crate::component::{Base, Component};
+use crate::layout::chunk::Chunk;
 use crate::layout::{Filler, Layout};
 use crate::machine::Machine;
 use crate::plan::{Instrumented, Plan, Report};
-use crate::template::prepared::Prepared;
 use crate::write::{self, Additions, ORIGIN_SECTION, PAGE, Variables};
 
 use copies::{Copies, number, refuse, settle};
 use originals::{Unredirected, redirect};
 use outcome::{code_symbols, describe, finish, hooks, origins};
-use resolve::{Compiled, compile, spots, symbols};
+use resolve::{Compiled, compile, leave_unselected, spots, symbols};
 use selection::Selection;
 
 /// Inserts the plan's hooks. What cannot be inserted is in the report with the reason; everything else is exact.
@@ -52,7 +49,7 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     let mut report = Report::default();
     let mut spots = spots(program, plan, &mut report);
     let selection = Selection::of(object, program, plan);
-    selection.leave_out(program, &mut spots, &mut report);
+    leave_unselected(program, &selection, &mut spots, &mut report);
     let Compiled { templates, template_of } = compile(program, plan, &mut spots, &mut report)?;
 
     let base = Base {
@@ -127,16 +124,4 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         return Err(CodegenError::Check(violations));
     }
     Ok(Instrumented { bytes, report })
-}
-
-/// What everything starts from.
-pub struct Base<'a> {
-    pub object: &'a CodeObject,
-    pub program: &'a Program,
-    pub plan: &'a Plan,
-    pub machine: &'a Machine,
-    pub templates: &'a [Prepared],
-    pub template_of: &'a [Option<u32>],
-    pub symbols: &'a HashMap<String, Place>,
-    pub selection: &'a Selection,
 }

@@ -3,10 +3,9 @@
 use luthier_isa::{Reg, RegRange, RegSet};
 use luthier_lifter::{FunctionKind, GapKind, Liveness};
 
-use super::Base;
 use super::copies::Numbered;
 use crate::CodegenError;
-use crate::component::Component;
+use crate::component::{Base, Component};
 use crate::copy::redirect::{self, Failure, Original, Patch};
 use crate::copy::{Copied, Refusal};
 use crate::layout::Layout;

@@ -2,11 +2,10 @@
 
 use luthier_loader::{HookMap, HookVariable, OriginMap};
 
-use super::Base;
 use super::copies::Numbered;
 use crate::CodegenError;
 use crate::check::Violation;
-use crate::component::Component;
+use crate::component::{Base, Component};
 use crate::copy::redirect::Patch;
 use crate::copy::{Copied, Refusal, Spot};
 use crate::layout::Layout;

@@ -9,6 +9,7 @@ use luthier_lifter::{InstrId, Program};
 use luthier_loader::CodeObject;
 use rayon::prelude::*;
 
+use super::selection::Selection;
 use crate::CodegenError;
 use crate::copy::Spot;
 use crate::layout::chunk::Place;
@@ -154,6 +155,22 @@ pub fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
     }
     spots.par_sort_unstable();
     spots
+}
+
+/// Leaves out of `spots` what would not always run.
+pub fn leave_unselected(program: &Program, selection: &Selection, spots: &mut Vec<Spot>, report: &mut Report) {
+    spots.retain(|spot| {
+        let func = program.func_of(spot.instr);
+        let function = || program.function(func).name.clone();
+        let reason = match (selection.is_copied(func), selection.runs_as_it_is(func)) {
+            (true, false) => return true,
+            (true, true) => Rejection::ThroughPointer { function: function() },
+            (false, _) => Rejection::NotSelected { function: function() },
+        };
+        let (insertion, address) = (spot.insertion, program.vaddr(spot.instr));
+        report.rejected.push(Rejected { insertion, address, reason });
+        false
+    });
 }
 
 /// Why an instruction of the plan's own cannot be inserted as it is.

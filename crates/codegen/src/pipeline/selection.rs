@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 use luthier_lifter::{FuncId, Program, Terminator};
 use luthier_loader::{CodeObject, Kernel};
 
-use super::Base;
-use crate::copy::Spot;
-use crate::plan::{Plan, Rejected, Rejection, Report};
+use crate::plan::Plan;
 
 /// By function.
 #[derive(Debug)]
@@ -75,20 +73,9 @@ impl Selection {
         functions.iter().copied().find(|f| self.as_it_is[f.index()] && ends(f))
     }
 
-    /// Leaves out of `spots` what would not always run.
-    pub fn leave_out(&self, program: &Program, spots: &mut Vec<Spot>, report: &mut Report) {
-        spots.retain(|spot| {
-            let func = program.func_of(spot.instr);
-            let function = || program.function(func).name.clone();
-            let reason = match (self.copied[func.index()], self.as_it_is[func.index()]) {
-                (true, false) => return true,
-                (true, true) => Rejection::ThroughPointer { function: function() },
-                (false, _) => Rejection::NotSelected { function: function() },
-            };
-            let (insertion, address) = (spot.insertion, program.vaddr(spot.instr));
-            report.rejected.push(Rejected { insertion, address, reason });
-            false
-        });
+    /// It may run as it is, through a pointer.
+    pub fn runs_as_it_is(&self, func: FuncId) -> bool {
+        self.as_it_is[func.index()]
     }
 }
 
@@ -98,6 +85,6 @@ pub fn is_selected(plan: &Plan, kernel: &Kernel) -> bool {
 }
 
 /// The functions of a component that are copied.
-pub fn copied(base: &Base, root: FuncId) -> Vec<FuncId> {
-    base.program.component(root).iter().copied().filter(|f| base.selection.is_copied(*f)).collect()
+pub fn copied(program: &Program, selection: &Selection, root: FuncId) -> Vec<FuncId> {
+    program.component(root).iter().copied().filter(|f| selection.is_copied(*f)).collect()
 }

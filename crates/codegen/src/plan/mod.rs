@@ -7,6 +7,7 @@ mod placement;
 mod rejection;
 mod report;
 mod slot;
+mod spot;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ pub use placement::Placement;
 pub use rejection::Rejection;
 pub use report::{Instrumented, KernelRegisters, Rejected, Report};
 pub use slot::{End, Init, Slot};
+pub use spot::Spot;
 
 use crate::layout::chunk::Place;
 use crate::template::TemplateSource;

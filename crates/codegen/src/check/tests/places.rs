@@ -9,12 +9,11 @@ use luthier_loader::CodeObject;
 
 use super::hooks::Hook;
 use crate::check::{self, Violation};
-use crate::component::Component;
+use crate::component::{Base, Component};
 use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot, Task, prologue};
 use crate::layout::chunk::{ChunkId, Place};
 use crate::machine::Machine;
 use crate::machine::seams::Seam;
-use crate::pipeline::Base;
 use crate::pipeline::selection::Selection;
 use crate::plan::Checked;
 use crate::splice::emit::{Literal, Span};
