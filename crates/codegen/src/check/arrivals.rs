@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use luthier_isa::hazard::{Hazards, Scalars};
 use luthier_isa::{Mode, RegSet};
 
-use super::seams::{Placed, ends};
+use super::placed::{Placed, ends};
 
 /// For each instruction behind one that control does not go on from, and each that is branched to. `entered` are those
 /// that code elsewhere may lead to; at `unknown` places a caller or a callee may have written anything last.

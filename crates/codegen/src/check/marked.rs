@@ -10,7 +10,7 @@ use luthier_isa::{Flags, Reg, RegRange, RegSet};
 use luthier_lifter::FunctionKind;
 
 use super::Wrong;
-use super::seams::{Placed, ends};
+use super::placed::{Placed, ends};
 use crate::splice::Env;
 
 /// Scalars that no vector instruction has read before any of this code runs: of a kernel that calls nothing, those that

@@ -18,6 +18,7 @@
 //! | `step` | an instruction of placement's own |
 //! | `hook`, `renaming` | a hook: arguments, results; is it the template? |
 //! | `flight` | memory results under way |
+//! | `placed` | the instructions of a finished copy |
 //! | `seams` | wait states and the like where inserted code meets other code |
 //! | `ends` | where a wave begins and ends |
 //! | `base` | the wave's scratch, where code has to find it |
@@ -30,9 +31,10 @@ mod ends;
 mod flight;
 mod hook;
 mod keep;
-mod looked;
+pub mod looked;
 mod marked;
 pub mod mode;
+mod placed;
 mod renaming;
 mod seams;
 pub mod state;

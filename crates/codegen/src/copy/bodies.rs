@@ -12,7 +12,7 @@ use crate::layout::chunk::{Fixup, Place};
 use crate::machine::scratch::ScratchInputs;
 use crate::machine::seams::Seam;
 use crate::plan::{Arg, Body, Checked, Placement, Rejected, Rejection, Where};
-use crate::splice::allocate::Allocation;
+use crate::splice::Allocation;
 use crate::splice::demand::not_allocated;
 use crate::splice::keeper::Keeper;
 use crate::splice::prologue::Prologue;

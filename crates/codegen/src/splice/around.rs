@@ -3,7 +3,7 @@
 
 use luthier_isa::{EncodeError, Operand, Reg, RegSet, VgprMsb};
 
-use super::allocate::{Assigned, Loan};
+use super::allocation::{Assigned, Loan};
 use super::emit::Emitter;
 use super::slots::Cell;
 use crate::machine::operations::{HwReg, number, one, pair};

@@ -3,7 +3,7 @@
 use luthier_isa::{Reg, RegRange, RegSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::allocate::{Allocation, Assigned, Groups};
+use super::allocation::{Allocation, Assigned, Groups};
 use super::demand::{Demand, Source};
 use super::env::{Env, HookId};
 use super::pool::{Pool, Want};

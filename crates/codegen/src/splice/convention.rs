@@ -11,7 +11,8 @@
 
 use luthier_isa::{Reg, RegSet};
 
-use super::allocate::{Allocation, Loan, Shortage};
+use super::allocate::Shortage;
+use super::allocation::{Allocation, Loan};
 use super::assign::assign;
 use super::demand::{self, Demand, Source};
 use super::env::Env;

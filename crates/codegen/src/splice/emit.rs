@@ -4,7 +4,7 @@
 
 use luthier_isa::{EncodeError, Inst, RegRange, RegSet, VgprMsb};
 
-use super::allocate::{Allocation, Assigned};
+use super::allocation::{Allocation, Assigned};
 use super::demand::{Demand, Source};
 use super::env::{Env, HookId};
 use super::keeper::Keeper;

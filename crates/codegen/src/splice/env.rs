@@ -8,7 +8,7 @@ use luthier_loader::Kernel;
 
 use super::slots::Slots;
 use crate::Plan;
-use crate::check::Looked;
+use crate::check::looked::Looked;
 use crate::layout::chunk::Place;
 use crate::machine::Machine;
 use crate::machine::registers::Counts;

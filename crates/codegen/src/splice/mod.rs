@@ -3,6 +3,7 @@
 //! `moves` of values between them).
 
 pub mod allocate;
+pub mod allocation;
 mod around;
 pub mod assign;
 mod cells;
@@ -18,6 +19,7 @@ pub mod site;
 pub mod slots;
 
 pub use allocate::allocate;
+pub use allocation::Allocation;
 pub use demand::Demand;
 pub use emit::{Literal, Splice, emit};
 pub use env::{Env, HookId};

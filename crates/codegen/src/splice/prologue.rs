@@ -3,7 +3,7 @@
 
 use luthier_isa::{EncodeError, Operand, Reg, RegRange, RegSet};
 
-use super::allocate::Allocation;
+use super::allocation::Allocation;
 use super::emit::{Emitter, Splice};
 use super::env::Env;
 use super::pool::{Pool, Want};
