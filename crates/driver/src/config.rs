@@ -132,13 +132,13 @@ fn bytes(text: &str) -> Option<u64> {
 fn strict(text: &str) -> Result<Strict, String> {
     match text {
         "0" => Ok(Strict::Off),
-        "1" | "all" => Ok(Strict::On),
+        "1" => Ok(Strict::On),
         _ => {
             let mut kinds = Kinds::empty();
             for name in text.split(',') {
-                kinds |= FindingKind::from_name(name).map(Kinds::from).ok_or_else(|| {
+                kinds |= Kinds::named(name).ok_or_else(|| {
                     let known: Vec<_> = FindingKind::ALL.iter().map(|kind| kind.name()).collect();
-                    format!("LUTHIER_STRICT={text}: no findings are called {name}; there are {}", known.join(", "))
+                    format!("LUTHIER_STRICT={text}: no findings are called {name}; there are all, {}", known.join(", "))
                 })?;
             }
             Ok(Strict::Only(kinds))
@@ -161,6 +161,7 @@ mod tests {
         let config = config.expect("possible");
         assert_eq!((config.target, config.gpus, config.memory), (Target::Gfx1030, 3, 2 << 30));
         assert_eq!(config.strict, Strict::Only(FindingKind::LdsRace.into()));
+        assert_eq!(with(&[("LUTHIER_STRICT", "all")]).expect("possible").strict, Strict::Only(Kinds::ALL));
         let plain = with(&[]).expect("possible");
         assert_eq!((plain.target, plain.gpus, plain.apu, plain.strict), (Target::Gfx90a, 1, false, Strict::Off));
     }

@@ -11,6 +11,7 @@
 //! | [`abi`] | structures that pass between ROCr and us |
 //! | [`config`], [`card`], [`topology`] | what the mock GPUs are, and what the machine looks like |
 //! | [`runtime`] | AMD's libraries that use this one |
+//! | [`heard`] | the sizes that programs ask for, which ROCr makes whole pages of |
 //! | [`memory`] | blocks, which GPU sees them, sharing them between processes |
 //! | [`events`], [`polling`] | what threads sleep on, of runtimes that wait for interrupts and of those that poll |
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
@@ -38,6 +39,7 @@ pub mod code;
 pub mod config;
 pub mod events;
 pub mod gpu;
+pub mod heard;
 pub mod log;
 pub mod memory;
 pub mod polling;

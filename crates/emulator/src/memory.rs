@@ -107,6 +107,15 @@ pub struct Span {
     len: u64,
     ptr: *const u8,
     writable: bool,
+    /// The addresses that were asked for: within whole pages, the rest is nobody's.
+    asked: (u64, u64),
+}
+
+/// Where bytes begin or end that were asked for, next to an access that reaches others of the same allocation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Edge {
+    Start(u64),
+    End(u64),
 }
 
 // SAFETY: whoever makes a span promises that its bytes are accessed through atomics only, by all threads.
@@ -116,7 +125,7 @@ unsafe impl Sync for Span {}
 
 impl Span {
     /// Holds no address.
-    pub const NONE: Span = Span { start: 0, len: 0, ptr: std::ptr::null(), writable: false };
+    pub const NONE: Span = Span { start: 0, len: 0, ptr: std::ptr::null(), writable: false, asked: (0, 0) };
 
     /// `len` bytes of the host's at `ptr`, which kernels find at `start`.
     ///
@@ -124,7 +133,12 @@ impl Span {
     /// The bytes stay where they are until every launch has ended that was under way when the span's [`Host`] last had it.
     /// `ptr` and `start` are multiples of [`Buffer::HOST_ALIGN`].
     pub unsafe fn of_host(start: u64, ptr: *const u8, len: u64, writable: bool) -> Span {
-        Span { start, len, ptr, writable }
+        Span { start, len, ptr, writable, asked: (start, start + len) }
+    }
+    /// The same, of which only these addresses were asked for: strict mode has findings for accesses to others.
+    #[must_use]
+    pub fn asked(self, addresses: Range<u64>) -> Span {
+        Span { asked: (addresses.start.max(self.start), addresses.end.min(self.end())), ..self }
     }
     /// Where the host has the byte at an address of the span's.
     pub fn host(&self, address: u64) -> *const u8 {
@@ -281,7 +295,7 @@ impl Memory {
     }
     /// Whether there is any [`Memory::tail`].
     pub fn has_tails(&self) -> bool {
-        self.has_tails
+        self.has_tails || self.host.is_some()
     }
     /// These bytes are nobody's, although they lie in allocations: strict mode has findings for who accesses them.
     pub fn add_red_zones(&mut self, zones: impl IntoIterator<Item = Range<u64>>) {
@@ -300,36 +314,52 @@ impl Memory {
         let before = self.red_zones.partition_point(|zone| zone.start < address.saturating_add(size));
         self.red_zones[..before].last().filter(|zone| zone.end > address)
     }
-    /// Where an allocation ends, or a red zone begins, if these bytes begin in it or behind its end, and reach bytes of its
-    /// last word that nobody has asked for.
-    pub fn tail(&self, address: u64, size: u64) -> Option<u64> {
+    /// Where an allocation ends, or a red zone begins, if these bytes begin in it or behind its end, and reach bytes that
+    /// nobody has asked for: of an allocation's last word, or of a host's pages.
+    pub fn tail(&self, address: u64, size: u64) -> Option<Edge> {
         if let Some(zone) = self.red_zone(address, size) {
-            return Some(zone.start);
+            return Some(Edge::End(zone.start));
         }
-        let a = &self.allocations[self.allocations.partition_point(|a| a.start <= address).checked_sub(1)?];
-        let end = a.asked_end();
-        let is_inside = address - a.start < a.len;
-        (is_inside && a.asked != a.len && address + size > end).then_some(end)
+        if let Some(a) = self.allocation_before(address).filter(|a| address - a.start < a.len) {
+            let end = a.asked_end();
+            return (a.asked != a.len && address + size > end).then_some(Edge::End(end));
+        }
+        let span = self.host_span(address)?;
+        let end = address.checked_add(size).filter(|end| *end <= span.end())?;
+        let (first, behind) = span.asked;
+        if end > behind {
+            return Some(Edge::End(behind));
+        }
+        (address < first).then_some(Edge::Start(first))
     }
     /// Whether there is plainly no [`Memory::tail`] from one address to another: both are in what was asked for of one
     /// allocation, and there is no red zone in between.
     pub fn is_clear(&self, start: u64, end: u64) -> bool {
-        let before = self.allocations.partition_point(|a| a.start <= start).checked_sub(1);
-        before.is_some_and(|i| end <= self.allocations[i].asked_end())
-            && end.checked_sub(start).is_some_and(|size| self.red_zone(start, size).is_none())
+        let is_asked = match self.allocation_before(start).filter(|a| start - a.start < a.len) {
+            Some(a) => end <= a.asked_end(),
+            None => self.host_span(start).is_some_and(|span| span.asked.0 <= start && end <= span.asked.1),
+        };
+        is_asked && end.checked_sub(start).is_some_and(|size| self.red_zone(start, size).is_none())
+    }
+    fn allocation_before(&self, address: u64) -> Option<&Allocation> {
+        self.allocations.partition_point(|a| a.start <= address).checked_sub(1).map(|i| &self.allocations[i])
+    }
+    /// What the host has there, perhaps since a moment ago.
+    fn host_span(&self, address: u64) -> Option<Span> {
+        let (host, spans) = self.host.as_ref()?;
+        let known = spans.partition_point(|s| s.start <= address).checked_sub(1).map(|i| spans[i]);
+        known.filter(|s| address - s.start < s.len).or_else(|| host.find(address))
     }
     /// The allocation that holds `address`.
     pub fn find(&self, address: u64) -> Option<Span> {
-        let own = self.allocations.partition_point(|a| a.start <= address).checked_sub(1).map(|i| &self.allocations[i]);
-        if let Some(a) = own.filter(|a| address - a.start < a.len) {
-            return Some(Span { start: a.start, len: a.len, ptr: a.buffer.ptr(), writable: a.writable });
+        if let Some(a) = self.allocation_before(address).filter(|a| address - a.start < a.len) {
+            let asked = (a.start, a.asked_end());
+            return Some(Span { start: a.start, len: a.len, ptr: a.buffer.ptr(), writable: a.writable, asked });
         }
         if let Some(block) = self.heap.find(address) {
             return Some(block);
         }
-        let (host, spans) = self.host.as_ref()?;
-        let known = spans.partition_point(|s| s.start <= address).checked_sub(1).map(|i| spans[i]);
-        known.filter(|s| address - s.start < s.len).or_else(|| host.find(address))
+        self.host_span(address)
     }
     /// A host pointer to `size` bytes at `address`, valid as long as this `Memory` (or a clone of it) lives.
     #[inline(always)]
@@ -435,7 +465,7 @@ mod tests {
         // Ten bytes were asked for.
         assert_eq!(
             [(a + 6, 4), (a + 7, 4), (a + 8, 4), (a + 11, 1), (b, 4)].map(|(at, n)| m.tail(at, n)),
-            [None, Some(a + 10), Some(a + 10), Some(a + 10), None]
+            [None, Some(Edge::End(a + 10)), Some(Edge::End(a + 10)), Some(Edge::End(a + 10)), None]
         );
         assert_eq!(m.resolve(&mut span, a.wrapping_sub(1), 1, false).err(), Some(BadAddress::Unmapped));
         assert!(m.resolve(&mut span, b, 100, false).is_ok());

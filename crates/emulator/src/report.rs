@@ -48,6 +48,13 @@ bitflags::bitflags! {
     }
 }
 
+impl Kinds {
+    /// The kind with this name, or `all` of them.
+    pub fn named(name: &str) -> Option<Kinds> {
+        if name == "all" { Some(Kinds::ALL) } else { FindingKind::from_name(name).map(Kinds::from) }
+    }
+}
+
 impl From<FindingKind> for Kinds {
     fn from(kind: FindingKind) -> Kinds {
         Kinds::from_bits_retain(1 << kind as u32)

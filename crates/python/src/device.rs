@@ -292,11 +292,10 @@ fn launch(
 fn kinds(names: &[String]) -> PyResult<Strict> {
     let mut wanted = Kinds::empty();
     for name in names {
-        let kind = FindingKind::from_name(name).ok_or_else(|| {
+        wanted |= Kinds::named(name).ok_or_else(|| {
             let known = FindingKind::ALL.map(FindingKind::name).join(", ");
-            Class::Argument.error(format!("strict mode knows no kind {name}; its kinds are {known}"))
+            Class::Argument.error(format!("strict mode knows no kind {name}; its kinds are all, {known}"))
         })?;
-        wanted |= kind.into();
     }
     Ok(Strict::Only(wanted))
 }

@@ -200,9 +200,9 @@ def _symbol(module: Any, name: str, kind: str | None) -> Any:
 def parse_kinds(text: str) -> list[str]:
     """The kinds of ``--strict=KIND,...``."""
     kinds, known = [kind.strip() for kind in text.split(",")], finding_kinds()
-    unknown = [kind for kind in kinds if kind not in known]
+    unknown = [kind for kind in kinds if kind not in ("all", *known)]
     if unknown:
-        raise ArgumentError(f"--strict={text}: no kind {unknown[0]!r}; the kinds are {', '.join(known)}")
+        raise ArgumentError(f"--strict={text}: no kind {unknown[0]!r}; the kinds are all, or some of {', '.join(known)}")
     return kinds
 
 

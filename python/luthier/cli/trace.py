@@ -151,6 +151,8 @@ def variables(args: Any, inherited: Any) -> dict[str, str]:
     if "LUTHIER_STRICT" in made:
         # The runtime gives out pieces of larger blocks; without that, every allocation has its own bounds.
         made.setdefault("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1")
+        # As a tool of the runtime's, the driver hears the sizes that the program asks for.
+        _prepend(made, "HSA_TOOLS_LIB", _DRIVER / "libhsakmt.so.1", " ")
     return made
 
 

@@ -77,8 +77,8 @@ def _check_strict(strict: Any) -> None:
     kinds = _core.finding_kinds()
     if isinstance(strict, bool):
         return
-    if isinstance(strict, str) or not isinstance(strict, Collection) or not all(kind in kinds for kind in strict):
-        raise ArgumentError(f"strict={strict!r}: expected True, False or a list of {', '.join(kinds)}")
+    if isinstance(strict, str) or not isinstance(strict, Collection) or not all(kind in ("all", *kinds) for kind in strict):
+        raise ArgumentError(f"strict={strict!r}: expected True, False, ['all'] or a list of {', '.join(kinds)}")
 
 
 def uninstall() -> None:

@@ -20,8 +20,11 @@ impl Memory {
             format!("the {len} bytes of {what} at {start:#x}")
         };
         if let Some((start, b)) = table.block_at(address) {
-            let what = name(start, b.len, b.node, b.kind);
+            let what = name(start, b.asked, b.node, b.kind);
             return match b.mapped & bit {
+                _ if address >= start + b.asked => {
+                    format!("{} bytes behind the end of {what}", address - (start + b.asked))
+                }
                 0 => format!("{} bytes into {what}, which this GPU has no access to", address - start),
                 _ => format!("{} bytes into {what}", address - start),
             };
@@ -43,8 +46,8 @@ impl Memory {
         if address < 4096 {
             return "next to the null pointer".into();
         }
-        let before = table.blocks.range(..=address).next_back().map(|(s, b)| (*s, b.len, b.node, b.kind));
-        let after = table.blocks.range(address..).next().map(|(s, b)| (*s, b.len, b.node, b.kind));
+        let before = table.blocks.range(..=address).next_back().map(|(s, b)| (*s, b.asked, b.node, b.kind));
+        let after = table.blocks.range(address..).next().map(|(s, b)| (*s, b.asked, b.node, b.kind));
         let behind = before.map(|b| (address - (b.0 + b.1), b)).filter(|(far, _)| *far < 1 << 30);
         let ahead = after.map(|a| (a.0 - address, a)).filter(|(far, _)| *far < 1 << 30);
         match (behind, ahead) {

@@ -32,6 +32,8 @@ const FREED: usize = 1024;
 struct Block {
     mapping: Arc<Mapping>,
     len: u64,
+    /// Bytes that the program asked its runtime for, which gives out whole pages.
+    asked: u64,
     node: u32,
     flags: u32,
     kind: u32,
@@ -101,7 +103,7 @@ fn span(at: u64, host: u64, len: u64, flags: u32) -> Span {
 
 impl Block {
     fn span(&self, start: u64) -> Span {
-        span(start, start, self.len, self.flags)
+        span(start, start, self.len, self.flags).asked(start..start + self.asked)
     }
 }
 
@@ -120,7 +122,9 @@ impl Registered {
 
     fn span(&self, start: u64) -> Span {
         let first = start & !(PAGE - 1);
-        span(self.pages.start(), first, (start + self.len).next_multiple_of(PAGE) - first, self.flags)
+        let whole = span(self.pages.start(), first, (start + self.len).next_multiple_of(PAGE) - first, self.flags);
+        let begin = self.gpu_address(start);
+        whole.asked(begin..begin + self.len)
     }
 }
 
@@ -225,6 +229,7 @@ impl Memory {
         let block = Block {
             mapping: Arc::new(mapping),
             len,
+            asked: len,
             node,
             flags,
             kind: pointer::ALLOCATED,
@@ -235,6 +240,15 @@ impl Memory {
         };
         table.blocks.insert(start, block);
         Ok(start)
+    }
+
+    /// The program has got a block by asking for so many bytes.
+    pub fn asked(&self, address: u64, size: u64) {
+        let mut table = lock(&self.table);
+        if let Some(block) = table.blocks.get_mut(&address).filter(|block| (1..block.len).contains(&size)) {
+            block.asked = size;
+            table.spans.clear();
+        }
     }
 
     /// Bytes of a GPU's memory that nobody has yet; on an APU the host's.
@@ -427,6 +441,7 @@ impl Memory {
         let block = Block {
             mapping: Arc::new(mapping),
             len,
+            asked: len,
             node: 0,
             flags: flags::HOST_ACCESS,
             kind: pointer::SHARED,

@@ -34,7 +34,7 @@ impl Memory {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    use super::super::{BadAddress, FIRST, Span};
+    use super::super::{BadAddress, Edge, FIRST, Span};
     use super::*;
 
     /// Bytes of the process's, and where they begin.
@@ -61,7 +61,10 @@ mod tests {
         assert!(m.resolve(&mut first, at + 2, 18, true).is_ok() && m.resolve(&mut first, at + 2, 19, true).is_err());
         assert_eq!(m.resolve(&mut second, at + 18, 2, true).err(), Some(BadAddress::ReadOnly));
         // The word at 16 may be accessed, and its last two bytes are not the first allocation's.
-        assert_eq!([(16, 2), (16, 4), (18, 2)].map(|(by, n)| m.tail(at + by, n)), [None, Some(at + 18), None]);
+        assert_eq!(
+            [(16, 2), (16, 4), (18, 2)].map(|(by, n)| m.tail(at + by, n)),
+            [None, Some(Edge::End(at + 18)), None]
+        );
         m.write(at + 8, &[7]).unwrap();
         assert_eq!(words[1].load(Relaxed), 7);
         assert!(m.free(at + 2) && m.find(at + 5).is_none() && m.find(at + 18).is_some());

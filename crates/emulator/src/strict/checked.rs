@@ -131,6 +131,8 @@ pub enum Rule {
     /// Sums and products: a bit depends on those at and below its place. With a carry out beside it, or
     /// not, and perhaps a carry in from a scalar code.
     Up(Option<u8>),
+    /// Whether both sources are equal, which a defined bit that differs decides.
+    Equal,
     /// The first or the second source, by SCC.
     ScalarSelect,
     /// The source, or what the destination has, by SCC.
@@ -673,7 +675,9 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
         "s_cmov_b32" | "s_cmov_b64" | "s_cmovk_i32" => Rule::ScalarKeep,
         "s_setpc_b64" | "s_swappc_b64" => Rule::Decides("a jump"),
         "s_setreg_b32" => Rule::Decides("a hardware register"),
-        _ if base.starts_with("s_cmp") || base.starts_with("s_bitcmp") => Rule::Decides("a condition"),
+        "s_cmp_eq_u32" | "s_cmp_eq_i32" | "s_cmp_lg_u32" | "s_cmp_lg_i32" | "s_cmp_eq_u64" | "s_cmp_lg_u64" => {
+            Rule::Equal
+        }
         "s_cbranch_vccz" | "s_cbranch_vccnz" | "s_cbranch_scc0" | "s_cbranch_scc1" => Rule::Decides("a branch"),
         "s_add_u32" | "s_add_i32" | "s_addc_u32" | "s_sub_u32" | "s_sub_i32" | "s_subb_u32" | "s_mul_i32" => {
             Rule::Up(None)

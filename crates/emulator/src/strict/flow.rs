@@ -296,6 +296,7 @@ impl Shadow {
             Rule::Placed(placed) if placed.places().iter().all(|&n| source(n).1 == 0) => {
                 moved(&placed.rule(|n| source(n).0 as u32), |n| source(n).1).unwrap_or(!0)
             }
+            Rule::Equal => ua | ub,
             Rule::ScalarSelect if self.scalars[usize::from(scalar::SCC)] != 0 => ua | ub | (a ^ b),
             Rule::ScalarSelect if w.scc() => ua,
             Rule::ScalarSelect => ub,
@@ -320,8 +321,12 @@ impl Shadow {
             }
             _ => undefined,
         };
-        // It says that the result is not zero, or is what carries out of it.
+        // It says that the result is not zero, what carries out of it, or how the sources compare.
         let decided = match inst.rule {
+            Rule::Equal => {
+                let wide = inst.sources.iter().any(|source| source.place.words() > 1);
+                (a ^ b) & !undefined & if wide { !0 } else { 0xffff_ffff } != 0
+            }
             Rule::Logic { op, invert, negate } => {
                 let value = combine(op, a, if invert { !b } else { b });
                 let wide = inst.results.first().is_some_and(|result| result.words() > 1);

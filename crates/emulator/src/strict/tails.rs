@@ -1,4 +1,4 @@
-//! Bytes behind the end of what was asked for, in the last word of an allocation.
+//! Bytes behind the end of what was asked for, in the last word of an allocation or the last page of a host's.
 //!
 //! Compilers widen atomics of 8 and 16 bits to the word around them: they load the word, and give its other bytes back as
 //! they were. An atomic that changes no byte behind the end is fine, and so is the load of a word that the wave has such an
@@ -9,6 +9,7 @@ use super::memory::with;
 use crate::mem::access::{Addresses, Rows, in_a_row};
 use crate::mem::atomic::Atomic;
 use crate::mem::{Action, lanes};
+use crate::memory::Edge;
 use crate::report::FindingKind;
 use crate::wave::Wave;
 
@@ -41,8 +42,8 @@ pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: 
         with(w, |strict, w| {
             for lane in lanes(at.mask) {
                 let address = at.lane[lane];
-                if let Some(end) = w.memory.tail(address, size) {
-                    strict.reach(w, action, rows, Some(lane), address, size, end);
+                if let Some(edge) = w.memory.tail(address, size) {
+                    strict.reach(w, action, rows, Some(lane), address, size, edge);
                 }
             }
         });
@@ -52,12 +53,12 @@ pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: 
 /// Before an access that no lane makes, or each for itself, without registers.
 pub fn plain(w: &mut Wave, stores: bool, lane: Option<usize>, address: u64, size: u64) {
     if w.memory.has_tails()
-        && let Some(end) = w.memory.tail(address, size)
+        && let Some(edge) = w.memory.tail(address, size)
     {
         let transfer = crate::mem::Transfer::Words;
         let action = if stores { Action::Store(transfer) } else { Action::Load(transfer) };
         let rows = Rows { dst: 0, data: 0, words: 0 };
-        with(w, |strict, w| strict.reach(w, action, rows, lane, address, size, end));
+        with(w, |strict, w| strict.reach(w, action, rows, lane, address, size, edge));
     }
 }
 
@@ -69,9 +70,19 @@ impl Tails {
 
 impl Strict {
     #[expect(clippy::too_many_arguments, reason = "they are an access and where it went too far")]
-    fn reach(&mut self, w: &Wave, action: Action, rows: Rows, lane: Option<usize>, address: u64, size: u64, end: u64) {
+    fn reach(
+        &mut self,
+        w: &Wave,
+        action: Action,
+        rows: Rows,
+        lane: Option<usize>,
+        address: u64,
+        size: u64,
+        edge: Edge,
+    ) {
         let word = address & !3;
-        let is_word = size == 4 && address == word && end > word;
+        let (Edge::Start(end) | Edge::End(end)) = edge;
+        let is_word = size == 4 && address == word && end > word && matches!(edge, Edge::End(_));
         let verb = match action {
             Action::Load(_) => "load from",
             Action::Store(_) => "store to",
@@ -79,7 +90,10 @@ impl Strict {
         };
         let message = match w.memory.red_zone(address, size) {
             Some(_) => format!("a {verb} {address:#x} of {size} bytes, outside of the tool's variables"),
-            None => format!("a {verb} {address:#x} of {size} bytes, of an allocation that ends at {end:#x}"),
+            None => {
+                let edge = if matches!(edge, Edge::Start(_)) { "begins" } else { "ends" };
+                format!("a {verb} {address:#x} of {size} bytes, of an allocation that {edge} at {end:#x}")
+            }
         };
         let lane_number = lane.map(|lane| lane as u32);
         match (action, lane) {
