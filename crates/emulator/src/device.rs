@@ -22,6 +22,7 @@ use crate::program::Program;
 use crate::report::SourceFrame;
 use crate::sched::Spare;
 use crate::source::Sources;
+use crate::strict::Looks;
 use crate::watchdog::Watchdog;
 use crate::workgroup::{Trouble, Waiting};
 
@@ -157,7 +158,7 @@ struct State {
 /// Translated code of a kernel, kept from launch to launch.
 type Programs = HashMap<ProgramKey, Vec<Program>>;
 /// A module, a kernel in it, and whether it is judged.
-type ProgramKey = (ModuleId, String, bool);
+type ProgramKey = (ModuleId, String, Option<Looks>);
 
 /// A mock GPU. All methods take `&self`; launches of several threads run side by side.
 pub struct Device {

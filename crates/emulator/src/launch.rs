@@ -24,7 +24,7 @@ use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
 use crate::schedule::Schedule;
 use crate::session::Session;
-use crate::strict::Party;
+use crate::strict::{Looks, Party};
 use crate::watchdog::Progress;
 
 /// Whether a launch is judged by strict mode.
@@ -114,7 +114,7 @@ impl Device {
         let Ready { module, kernel, shared, limits } =
             self.ready(&Launch { strict: Strict::Off, ..launch.clone() }, None, Arc::new(self.gws().copy()))?;
         let kernel = &module.object.kernels()[kernel];
-        let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, false, None);
+        let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, None, None);
         let name = kernel.name.clone();
         Ok(Session::new(module, name, shared, program))
     }
@@ -162,12 +162,12 @@ impl Device {
         attention.begin(&shared.done, shared.clusters * u64::from(shared.dispatch.cluster_size()));
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
-        let key = (launch.module, launch.kernel.clone(), shared.strict.is_some());
+        let key = (launch.module, launch.kernel.clone(), shared.strict.map(Looks::of));
         let workers = self.workers_for(shared.clusters, launch.schedule)?;
         // Translated code that makes events is good for this launch only.
         let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
         while programs.len() < workers {
-            let program = Program::new(mode, limits, shared.strict.is_some(), self.poison());
+            let program = Program::new(mode, limits, key.2, self.poison());
             programs.push(match &shared.watch {
                 Some(watch) => program.watched(Arc::clone(watch)),
                 None => program,

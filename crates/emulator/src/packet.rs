@@ -22,6 +22,7 @@ use crate::program::Program;
 use crate::report::LaunchReport;
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
 use crate::schedule::Schedule;
+use crate::strict::Looks;
 
 /// One launch, all of it in the host's memory.
 #[derive(Clone, Debug)]
@@ -60,7 +61,7 @@ pub struct Identity {
 const MOST_KERNELS: usize = 1024;
 
 /// Translated code by descriptor and entry, with strict mode or without, and when it was last known to be the memory's.
-pub(crate) type PacketPrograms = HashMap<(KernelDescriptor, u64, bool), (u64, Vec<Program>)>;
+pub(crate) type PacketPrograms = HashMap<(KernelDescriptor, u64, Option<Looks>), (u64, Vec<Program>)>;
 
 /// A launch that several threads work on.
 struct Crew {
@@ -129,7 +130,7 @@ impl Device {
         let _turn = packet.cooperative.then(|| self.gws().take_turn(patiently));
         let memory = self.memory().renewed();
         let epoch = memory.host().map_or(0, |host| host.code_epoch());
-        let key = (packet.descriptor, packet.entry, packet.strict.kinds().is_some());
+        let key = (packet.descriptor, packet.entry, packet.strict.kinds().map(Looks::of));
         let mut programs = match self.packet_programs().remove(&key) {
             Some((known, programs)) if known == epoch => programs,
             Some((_, programs)) if programs.iter().all(|program| program.is_current(&memory)) => programs,

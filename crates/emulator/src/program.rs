@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::observe::{self, Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison, poison};
-use crate::strict::{self, Checked};
+use crate::strict::{self, Checked, Looks};
 use crate::wave::{Registers, Wave};
 
 /// Instructions of one block at most.
@@ -72,7 +72,8 @@ pub struct Program {
     limits: Limits,
     /// What blocks are told apart by besides their address are the upper bits of VGPR numbers, not indexing.
     high_vgprs: bool,
-    strict: bool,
+    /// What strict mode looks at, if it is on.
+    strict: Option<Looks>,
     poison: Option<Poison>,
     watch: Option<Arc<Watch>>,
     /// Instructions of one block at most.
@@ -91,7 +92,7 @@ pub enum Cursor {
 }
 
 impl Program {
-    pub fn new(mode: Mode, limits: Limits, strict: bool, poison: Option<Poison>) -> Program {
+    pub fn new(mode: Mode, limits: Limits, strict: Option<Looks>, poison: Option<Poison>) -> Program {
         Program {
             decoder: Decoder::new(mode),
             high_vgprs: mode.target().vgprs() > 256,
@@ -236,7 +237,7 @@ impl Program {
 
     fn translate(&self, w: &Wave, start: u64, mode: u8) -> Result<Block, Stop> {
         let mut builder = Builder::new(self.limits, if self.high_vgprs { 0 } else { mode });
-        builder.lenient = self.strict;
+        builder.lenient = self.strict.is_some();
         builder.msb = VgprMsb::from_bits(if self.high_vgprs { mode } else { 0 });
         let (mut insts, mut checked, mut doses, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut refusal = None;
@@ -275,18 +276,21 @@ impl Program {
                 });
                 seen.push(sight);
             }
-            if self.strict {
-                checks.push(builder.ops.len());
-                builder.ops.push(Op { inst: number, ..Op::NOTHING });
+            if let Some(looks) = self.strict {
                 let unallocated = builder.check_limits(&inst).err();
-                checked.push(Box::new(Checked { unallocated, ..Checked::new(&inst, pc) }));
+                let check = Checked { unallocated, ..Checked::new(&inst, pc) };
+                if !strict::has_nothing_to_do(&inst, &check, looks) {
+                    checks.push(builder.ops.len());
+                    builder.ops.push(Op { inst: number, ..Op::NOTHING });
+                    checked.push(Box::new(check));
+                }
             }
             let next = pc + inst.size() as u64;
             builder.msb_follows =
                 self.high_vgprs && inst.info().op() == IsaOp::SSetregB32 && self.sets_msb_at(w, next, builder.msb);
             let ending = builder.instruction(&inst, pc, number);
             pc = next;
-            if self.strict && inst.info().op().is_gws() && !self.waits_at(w, pc, builder.msb) {
+            if self.strict.is_some() && inst.info().op().is_gws() && !self.waits_at(w, pc, builder.msb) {
                 builder.ops.iter_mut().rev().take(1).for_each(|op| op.imm |= gws::UNWAITED);
             }
             match ending {
@@ -302,7 +306,8 @@ impl Program {
         }
         let mut checks = checks.into_iter().peekable();
         let is_check = |(at, op): (usize, _)| checks.next_if(|&check| check == at).map(|_| op);
-        strict::set_up(&mut checked, builder.ops.iter_mut().enumerate().filter_map(is_check));
+        let looks = self.strict.unwrap_or(Looks::empty());
+        strict::set_up(&mut checked, builder.ops.iter_mut().enumerate().filter_map(is_check), looks);
         let mut code = vec![0; if w.memory.host().is_some() { (pc - start) as usize } else { 0 }];
         w.memory.read(start, &mut code).unwrap_or(());
         Ok(Block {

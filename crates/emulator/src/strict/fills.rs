@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use luthier_isa::{Field, Flags, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange};
 
 use super::checked::{Checked, Place, Rule};
-use super::{Group, Strict, set_up};
+use super::{Group, Looks, Strict, set_up};
 use crate::lower::{Builder, Ending, Limits};
 use crate::op::{Flow, Op};
 use crate::report::Kinds;
@@ -130,7 +130,7 @@ fn step(w: &mut Wave, inst: &Inst) -> Option<Vec<String>> {
     }
     let mut checked = vec![Box::new(Checked::new(inst, 0))];
     let mut check = Op::NOTHING;
-    set_up(&mut checked, std::iter::once(&mut check));
+    set_up(&mut checked, std::iter::once(&mut check), Looks::all());
     for op in std::iter::once(&check).chain(&builder.ops) {
         // SAFETY: `set_up` and the builder have made them, and what they point at is there.
         let flow = unsafe { (op.run)(w, op) };

@@ -15,7 +15,7 @@ use super::origin::Origin;
 pub use super::race::Passage;
 use super::race::wave as races;
 use super::runs::Runs;
-use super::{Group, Party, Strict, tails};
+use super::{Group, Looks, Party, Strict, tails};
 use crate::hostcall::HostCalls;
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
@@ -265,7 +265,8 @@ impl Strict {
         let mask = group.holding(offsets, mask, size);
         let reads = !matches!(action, Action::Store(_) | Action::Atomic(Atomic::Swap, _));
         let undefined = self.shadow.undefined_lanes(rows.data, words);
-        let plain = matches!(action, Action::Load(_)) && group.all_defined(offsets, mask, size);
+        let plain = !self.looks.contains(Looks::VALUES)
+            || matches!(action, Action::Load(_)) && group.all_defined(offsets, mask, size);
         let carries = self.log.wanted.contains(FindingKind::UndefinedLds.into());
         for lane in lanes(if plain { 0 } else { mask }) {
             let at = offsets[lane];
@@ -310,7 +311,7 @@ impl Strict {
                 }
             }
         }
-        if !group.is_watched() {
+        if !group.is_watched() || !self.looks.contains(Looks::ORDER) {
             return;
         }
         // Barriers in LDS are looked at as they are arrived at: at any time.
@@ -360,13 +361,18 @@ impl Strict {
             Action::Store(Transfer::Words) => true,
             _ => return false,
         };
-        if stores && self.shadow.undefined_lanes(rows.data, rows.words.into()) & mask != 0 {
+        let values = self.looks.contains(Looks::VALUES);
+        if values && stores && self.shadow.undefined_lanes(rows.data, rows.words.into()) & mask != 0 {
             return false;
         }
         let shared = self.group.clone();
         let is_watched = {
             let group = shared.borrow();
-            if !stores && !group.is_defined() && !reaches().all(|(first, count)| group.words_defined(first, count)) {
+            if values
+                && !stores
+                && !group.is_defined()
+                && !reaches().all(|(first, count)| group.words_defined(first, count))
+            {
                 return false;
             }
             if !stores && reaches().any(|(first, count)| group.has_object(4 * first as u32, 4 * count as u32)) {
@@ -374,14 +380,14 @@ impl Strict {
             }
             group.is_watched()
         };
-        if is_watched {
+        if is_watched && self.looks.contains(Looks::TOUCHES) {
             let touch = if stores { Touch::Write } else { Touch::Read };
             let by = Toucher { id: self.access(false), actor: self.wave, touch };
             if !shared.borrow_mut().touch_words(by, reaches()) {
                 return false;
             }
         }
-        if stores && !shared.borrow().is_defined() {
+        if values && stores && !shared.borrow().is_defined() {
             let mut group = shared.borrow_mut();
             reaches().for_each(|(first, count)| group.define_words(first, count));
         }
@@ -397,7 +403,8 @@ impl Strict {
         let (words, each) = pieces(transfer, rows);
         let inside = self.scratch.lanes(at);
         let outside = at.mask & !inside;
-        for lane in lanes(inside) {
+        let values = self.looks.contains(Looks::VALUES);
+        for lane in lanes(if values { inside } else { 0 }) {
             for k in 0..words {
                 let address = at.lane[lane].wrapping_add(at.stride.wrapping_mul(k.into()));
                 match action {
@@ -417,7 +424,9 @@ impl Strict {
                 }
             }
         }
-        if let Action::Store(t) = action {
+        if let Action::Store(t) = action
+            && values
+        {
             let used = if each == 4 { !0 } else { (1u32 << (8 * each)) - 1 };
             let mut some = outside & self.shadow.undefined_lanes(rows.data, words);
             if let Some(calls) = calls {
@@ -446,7 +455,8 @@ impl Strict {
         {
             lanes(mask).for_each(|lane| group.borrow_mut().atomic(self.wave, at.lane[lane], returns));
         }
-        if !group.borrow().wants(writes) || matches!(action, Action::Atomic(..)) {
+        if !self.looks.contains(Looks::TOUCHES) || !group.borrow().wants(writes) || matches!(action, Action::Atomic(..))
+        {
             return;
         }
         let id = self.access(false);
@@ -458,6 +468,9 @@ impl Strict {
 
     fn bytes(&mut self, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
         let (Action::Load(transfer) | Action::Store(transfer)) = action else { return };
+        if !self.looks.contains(Looks::VALUES) {
+            return;
+        }
         let (words, each) = pieces(transfer, rows);
         for lane in lanes(mask) {
             for k in 0..words {

@@ -26,6 +26,7 @@ pub mod engine;
 mod fills;
 mod flow;
 mod group;
+mod looks;
 pub mod memory;
 mod order;
 mod origin;
@@ -48,7 +49,9 @@ pub use checked::Checked;
 pub use counters::waits_for_ds;
 use engine::Landings;
 pub use group::{Group, SharedGroup};
+pub use looks::Looks;
 use luthier_isa::hazard::{Hazards, Missing, Steps};
+use luthier_isa::{Format, Inst};
 use memory::Scratch;
 use race::coherence::Scope;
 use race::wave::Suspect;
@@ -83,6 +86,7 @@ pub struct Party {
 /// What strict mode knows of a wave.
 pub struct Strict {
     log: Log,
+    looks: Looks,
     shadow: Shadow,
     waits: Waits,
     hazards: Hazards,
@@ -161,6 +165,7 @@ impl Strict {
     pub fn new(wanted: Kinds, group: SharedGroup, wave: u16, scratch: Range<u64>) -> Strict {
         Strict {
             log: Log { findings: Vec::new(), seen: HashMap::new(), wanted, pc: 0 },
+            looks: Looks::of(wanted),
             shadow: Shadow::default(),
             waits: Waits::default(),
             hazards: Hazards::default(),
@@ -179,7 +184,7 @@ impl Strict {
     pub fn restart(&mut self, wanted: Kinds, group: SharedGroup, wave: u16, scratch: Range<u64>) {
         self.log.findings.clear();
         self.log.seen.clear();
-        (self.log.wanted, self.log.pc) = (wanted, 0);
+        (self.log.wanted, self.log.pc, self.looks) = (wanted, 0, Looks::of(wanted));
         self.shadow.restart();
         self.waits.restart();
         self.hazards.restart();
@@ -275,23 +280,46 @@ const TRANSCENDENTAL: u8 = 4;
 const FRESH: u8 = 8;
 
 /// Sets up the micro-ops that come before the instructions of a block, each given with what it is to check.
-pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mut Op>) {
+pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mut Op>, looks: Looks) {
     within::prune(checked);
+    for checked in checked.iter_mut() {
+        if !looks.contains(Looks::VALUES) {
+            checked.quick = None;
+        }
+        if !looks.contains(Looks::PENDING) {
+            checked.fresh.clear();
+        }
+    }
     for (number, (checked, op)) in checked.iter().zip(ops).enumerate() {
         let steps = checked.hazards.steps();
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
-        let looks = !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
+        let has_fresh =
+            !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
         let plain = checked.wait.is_none() && checked.counters == 0 && checked.cache.is_none();
-        let plain = plain && checked.unallocated.is_none() && checked.quick.is_some();
-        op.run = if plain && checked.hazards.is_quiet() { light as Handler } else { before };
+        let plain = plain && checked.unallocated.is_none();
+        let plain = plain && (checked.quick.is_some() || !looks.contains(Looks::VALUES));
+        let quiet = checked.hazards.is_quiet() || !looks.contains(Looks::HAZARDS);
+        op.run = if plain && quiet { light as Handler } else { before };
         op.imm = std::ptr::from_ref::<Checked>(checked) as u64;
         op.imm2 = checked.pc;
         op.dst = steps.length.into();
         op.sdst = bit(number == 0, OPENS)
             | bit(steps.vector, VECTOR)
             | bit(steps.transcendental, TRANSCENDENTAL)
-            | bit(looks, FRESH);
+            | bit(has_fresh, FRESH);
     }
+}
+
+/// Whether strict mode has nothing to do before an instruction: it computes, and what it computes with does not matter to
+/// the findings that are wanted.
+pub fn has_nothing_to_do(inst: &Inst, checked: &Checked, looks: Looks) -> bool {
+    let computes = checked.hazards.steps().vector || matches!(inst.info().format, Format::Sop2 | Format::Sopc);
+    computes
+        && !looks.at_all()
+        && checked.wait.is_none()
+        && checked.counters == 0
+        && checked.cache.is_none()
+        && checked.unallocated.is_none()
 }
 
 /// What a micro-op is to check.
@@ -315,8 +343,10 @@ fn light(w: &mut Wave, op: &Op) -> Flow {
     if op.sdst & FRESH != 0 {
         // SAFETY: `set_up` has made this op.
         let checked = unsafe { checked_of(op) };
-        let Some(quick) = &checked.quick else { return before(w, op) };
-        if !strict.waits.are_free(&checked.fresh) || !strict.shadow.passes(quick, true, exec, all) {
+        let quick = checked.quick.as_ref();
+        if !strict.waits.are_free(&checked.fresh)
+            || quick.is_some_and(|quick| !strict.shadow.passes(quick, true, exec, all))
+        {
             return before(w, op);
         }
     }
@@ -344,14 +374,20 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     }
     let clean = strict.clean | (op.sdst & OPENS != 0);
     let free = strict.waits.check(checked, clean, w.s[usize::from(scalar::M0)], &mut strict.log);
+    let free = free || !strict.looks.contains(Looks::PENDING);
     strict.settle();
     if strict.waits.has_done() {
         strict.note_done();
     }
     let (wave, log) = (strict.wave, &mut strict.log);
     let pc = log.pc;
-    strict.hazards.check(&checked.hazards, pc, |missing| log.hazard(missing, wave));
-    let passes = checked.quick.as_ref().map(|quick| strict.shadow.passes(quick, clean, exec, all));
+    if strict.looks.contains(Looks::HAZARDS) {
+        strict.hazards.check(&checked.hazards, pc, |missing| log.hazard(missing, wave));
+    }
+    let passes = match &checked.quick {
+        _ if !strict.looks.contains(Looks::VALUES) => Some(true),
+        quick => quick.as_ref().map(|quick| strict.shadow.passes(quick, clean, exec, all)),
+    };
     // Of others nothing is known.
     let settles = checked.quick.as_ref().is_some_and(|quick| quick.settles());
     strict.clean = clean && free && !(settles && passes == Some(false));

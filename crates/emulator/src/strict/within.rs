@@ -189,7 +189,7 @@ mod tests {
             let mut checked: Vec<_> =
                 block.iter().enumerate().map(|(k, i)| Box::new(Checked::new(i, 8 * (at + k) as u64))).collect();
             let mut ops = vec![Op::NOTHING; length];
-            set_up(&mut checked, ops.iter_mut());
+            set_up(&mut checked, ops.iter_mut(), super::super::Looks::all());
             blocks.push((checked, ops));
             at += length;
         }

@@ -1,0 +1,41 @@
+//! What strict mode has to look at for the findings that are wanted: one kind costs what that kind costs.
+
+use crate::report::{FindingKind, Kinds};
+
+bitflags::bitflags! {
+    /// Parts of strict mode that take time with every instruction, or every access to memory.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub struct Looks: u8 {
+        /// Which bits of registers, LDS and scratch memory are defined.
+        const VALUES = 1;
+        /// Registers that a load in flight may write.
+        const PENDING = 2;
+        const HAZARDS = 4;
+        /// Who touched each byte of LDS last.
+        const TOUCHES = 8;
+        /// What orders the waves of a workgroup, in LDS.
+        const ORDER = 16;
+    }
+}
+
+impl Looks {
+    pub fn of(wanted: Kinds) -> Looks {
+        use FindingKind::{
+            Hazard, LdsRace, MemoryRace, MissingWait, UndefinedLds, UndefinedLdsRead, UndefinedRegister,
+        };
+        let needs: [(Looks, &[FindingKind]); 5] = [
+            (Looks::VALUES, &[UndefinedRegister, UndefinedLds, UndefinedLdsRead]),
+            (Looks::PENDING, &[MissingWait]),
+            (Looks::HAZARDS, &[Hazard]),
+            (Looks::TOUCHES, &[LdsRace, MissingWait]),
+            (Looks::ORDER, &[LdsRace, MissingWait, MemoryRace]),
+        ];
+        let asks = |kinds: &[FindingKind]| kinds.iter().any(|&kind| wanted.contains(kind.into()));
+        needs.into_iter().filter(|(_, kinds)| asks(kinds)).fold(Looks::empty(), |all, (look, _)| all | look)
+    }
+
+    /// Whether something is looked at with every instruction, whatever it does.
+    pub fn at_all(self) -> bool {
+        self.intersects(Looks::VALUES | Looks::PENDING | Looks::HAZARDS)
+    }
+}
