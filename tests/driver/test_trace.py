@@ -48,6 +48,7 @@ def test_options_become_variables():
         "LUTHIER_MOCK_COPIES=kernels",
     }  # fmt: skip
     assert expected <= set(out)
+    assert any(line.startswith("HSA_TOOLS_LIB=") and line.endswith("luthier/driver/libhsakmt.so.1") for line in out)
     assert any(line.startswith("LD_LIBRARY_PATH=") and "luthier/driver" in line for line in out)
 
 

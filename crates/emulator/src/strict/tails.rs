@@ -84,15 +84,15 @@ impl Strict {
         let (Edge::Start(end) | Edge::End(end)) = edge;
         let is_word = size == 4 && address == word && end > word && matches!(edge, Edge::End(_));
         let verb = match action {
-            Action::Load(_) => "load from",
-            Action::Store(_) => "store to",
-            Action::Atomic(..) => "atomic on",
+            Action::Load(_) => "a load from",
+            Action::Store(_) => "a store to",
+            Action::Atomic(..) => "an atomic on",
         };
         let message = match w.memory.red_zone(address, size) {
-            Some(_) => format!("a {verb} {address:#x} of {size} bytes, outside of the tool's variables"),
+            Some(_) => format!("{verb} {address:#x} of {size} bytes, outside of the tool's variables"),
             None => {
                 let edge = if matches!(edge, Edge::Start(_)) { "begins" } else { "ends" };
-                format!("a {verb} {address:#x} of {size} bytes, of an allocation that {edge} at {end:#x}")
+                format!("{verb} {address:#x} of {size} bytes, of an allocation that {edge} at {end:#x}")
             }
         };
         let lane_number = lane.map(|lane| lane as u32);
