@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -169,3 +170,12 @@ def test_a_runtime_without_a_way_in_is_refused_by_name(tmp_path):
     (tmp_path / "lib/libhsa-runtime64.so.1").write_bytes(b"\x7fELF a thunk inside")
     done = rocm.mock("true", target="gfx942", options=("--rocm", str(tmp_path)))
     assert done.returncode == 2 and "its thunk is inside" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_random_work_on_streams_has_right_results():
+    # LUTHIER_DRIVER_STRESS=600 is a deep run.
+    seconds = os.environ.get("LUTHIER_DRIVER_STRESS", "4")
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--", str(rocm.hip7("stress", alone=True)), "run"]
+    environment = {**rocm.ENVIRONMENT, "SECONDS": seconds}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=float(seconds) * 3 + 240)
+    assert done.returncode == 0 and "run: passed" in done.stdout, (done.stdout, done.stderr)
