@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..device.results import RunResult
+    from .comparison import Comparison, compare
     from .setup import attach, capture, detach, install, uninstall
     from .tensors import Tensor, tensor
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     last: RunResult | None
 
 _HOME = {
+    "Comparison": "comparison", "compare": "comparison",
     "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "uninstall": "setup", "Tensor": "tensors", "tensor": "tensors",
 }  # fmt: skip
-__all__ = ["Tensor", "attach", "capture", "detach", "install", "last", "tensor", "uninstall"]
+__all__ = ["Comparison", "Tensor", "attach", "capture", "compare", "detach", "install", "last", "tensor", "uninstall"]
 
 
 def __getattr__(name: str) -> Any:

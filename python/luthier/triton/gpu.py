@@ -173,6 +173,12 @@ _attachments: list[Attachment] = []
 _version = 0
 
 
+def forget_last() -> None:
+    """There has been no launch."""
+    global _last
+    _last = None
+
+
 def attach(made: list[Attachment]) -> None:
     """Takes these in."""
     global _version
