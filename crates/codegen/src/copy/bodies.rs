@@ -208,8 +208,8 @@ impl<'a> Inserter<'a> {
     ) -> Result<(), Refusal> {
         let (start, spans, literals) = (self.splice.insts.len(), self.splice.spans.len(), self.splice.literals.len());
         emit(self.env, site, demands, allocation, &mut self.renamed, &mut self.seam, &mut self.splice)?;
-        let made: Vec<HookId> = allocation.hooks.iter().map(|hook| demands[hook.demand].id).collect();
         self.check_with(at.address, |inserter| {
+            let made: Vec<HookId> = allocation.hooks.iter().map(|hook| demands[hook.demand].id).collect();
             prove(&check::Question {
                 env: inserter.env,
                 site,
@@ -248,7 +248,7 @@ impl<'a> Inserter<'a> {
         }
         self.place(at, &site, &demands, &allocation, check::ending)?;
         // The wave's last instruction waits for nothing.
-        self.append(&[])
+        self.append_uncounted()
     }
 
     /// What the wave begins with. `inputs`: what its scratch is found by, where it has to be found. `alone`: what follows
@@ -288,7 +288,15 @@ impl<'a> Inserter<'a> {
                 inputs.is_some().then_some(&insts[..finds]),
             )
         });
-        self.append(&[])
+        self.append_uncounted()
+    }
+
+    /// Puts what waves begin or end with into the chunk, which is not counted among what was inserted for the plan's hooks.
+    fn append_uncounted(&mut self) -> Result<(), Refusal> {
+        let inserted = self.out.inserted;
+        self.append(&[])?;
+        self.out.inserted = inserted;
+        Ok(())
     }
 
     /// Puts the splice into the chunk. `made` are the insertions that were made in it.
