@@ -28,7 +28,8 @@ fn counter(mode: Mode) -> Option<Template> {
         clobbers: touched,
         live_in: [low, high].into_iter().collect(),
         writes_inactive_lanes: RegSet::EMPTY,
-        scratch_bytes: 0,
+        data: Vec::new(),
+        stack: None,
         uses_fp_mode: false,
     })
 }

@@ -62,6 +62,6 @@ pub use plan::{
     Rejected, Rejection, Report, Slot, Variable, Where,
 };
 pub use template::{
-    AddressShape, ArgPlace, ArgSpec, HookError, RegGroup, RelocKind, RelocTarget, Template, TemplateReloc,
-    TemplateSource,
+    AddressShape, ArgPlace, ArgSpec, Blob, BlobReloc, HookError, RegGroup, RelocKind, RelocTarget, Stack, Template,
+    TemplateReloc, TemplateSource,
 };

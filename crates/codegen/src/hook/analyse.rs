@@ -2,8 +2,8 @@
 
 use luthier_isa::{Access, Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, op::Op};
 
-use super::{guard, object::Code, stale, widen};
-use crate::template::{ArgPlace, ArgSpec, RegGroup, Template};
+use super::{guard, lower::entry::Entry, object::Code, stale, widen};
+use crate::template::{ArgPlace, ArgSpec, RegGroup, Stack, Template};
 
 /// What EXEC is, compared with the entry's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,27 +21,28 @@ pub fn results<'a>(places: &'a [Vec<RegRange>], args: &'a [ArgSpec]) -> impl Ite
     places.iter().zip(args).filter(|(_, a)| a.is_written()).flat_map(|(p, _)| p.iter().copied())
 }
 
-/// Turns code into a template. `places` are the arguments', as the entry laid them out.
+/// Turns code into a template, whose arguments are where the entry has put them.
 pub fn template(
     name: &str,
     mode: Mode,
     mut code: Code,
-    places: &[Vec<RegRange>],
+    entry: &Entry,
     args: &[ArgSpec],
 ) -> Result<Template, String> {
+    let places = entry.places.as_slice();
     drop_last_wait(&mut code);
     refuse_indexing(&code.insts)?;
     let at_end: RegSet = results(places, args).flat_map(RegRange::units).collect();
     let exec = exec_states(&code.insts, &code.offsets);
     let mut undefined = live_in(&code.insts, &code.offsets, &exec, &at_end);
-    places.iter().flatten().flat_map(|p| p.units()).for_each(|u| undefined.remove(u));
+    places.iter().flatten().chain([&entry.stack]).flat_map(|p| p.units()).for_each(|u| undefined.remove(u));
     guard::zero_undefined(&mut code, mode, &undefined)?;
     if !guard::acts_for_the_wave(&code, results(places, args)) {
         guard::skip_without_lanes(&mut code, mode)?;
     }
     widen::widen(&mut code)?;
     stale::wait(&mut code)?;
-    let Code { insts, offsets, relocs, rows, lines } = code;
+    let Code { insts, offsets, relocs, data, stack, rows, lines } = code;
     let exec = exec_states(&insts, &offsets);
     let (mut clobbers, mut writes_inactive_lanes) = (RegSet::EMPTY, RegSet::EMPTY);
     for (inst, exec) in insts.iter().zip(&exec) {
@@ -67,12 +68,14 @@ pub fn template(
     let placed = places.iter().zip(args);
     let args: Vec<Vec<_>> =
         placed.map(|(ranges, arg)| ranges.iter().map(|r| place(*r, arg.is_written())).collect()).collect();
-    let given: RegSet = args.iter().flatten().flatten().flat_map(|a| a.range.units()).collect();
+    let stack = (stack > 0).then(|| Stack { bytes: stack, base: place(entry.stack, false) });
+    let base = stack.and_then(|stack| stack.base);
+    let given: RegSet = args.iter().flatten().flatten().chain(&base).flat_map(|a| a.range.units()).collect();
     let live_in = live.iter().filter(|r| given.contains(*r) || !is_renamable(*r)).collect();
 
     Ok(Template {
         name: name.to_owned(),
-        groups: groups(&insts, &args),
+        groups: groups(&insts, args.iter().flatten().flatten().chain(&base)),
         uses_fp_mode: insts.iter().any(|i| i.info().flags.contains(Flags::FP_MODE)),
         insts,
         relocs,
@@ -81,7 +84,8 @@ pub fn template(
         clobbers,
         live_in,
         writes_inactive_lanes,
-        scratch_bytes: 0,
+        data,
+        stack,
     })
 }
 
@@ -221,7 +225,7 @@ fn live_in(insts: &[Inst], offsets: &[u32], exec: &[Exec], at_end: &RegSet) -> R
 }
 
 /// Joins the operands of several units that overlap.
-fn groups(insts: &[Inst], args: &[Vec<Option<ArgPlace>>]) -> Vec<RegGroup> {
+fn groups<'a>(insts: &[Inst], args: impl Iterator<Item = &'a ArgPlace>) -> Vec<RegGroup> {
     let mut found: Vec<RegGroup> = Vec::new();
     let mut add = |range: RegRange, align: u8| {
         if !range.units().all(is_renamable) {
@@ -251,7 +255,7 @@ fn groups(insts: &[Inst], args: &[Vec<Option<ArgPlace>>]) -> Vec<RegGroup> {
         // Units that no operand names, should there be any.
         inst.for_each_access(|a| add(RegRange::new(a.reg, 1), 1));
     }
-    args.iter().flatten().flatten().for_each(|a| add(a.range, 1));
+    args.for_each(|a| add(a.range, 1));
     found.sort_by_key(|g| g.range.first);
     found
 }

@@ -192,6 +192,8 @@ pub enum Space {
     Lds,
     Scratch,
     Const,
+    /// Any of them, as the address says.
+    Flat,
 }
 
 #[derive(Clone, Debug, Deserialize)]

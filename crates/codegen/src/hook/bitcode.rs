@@ -1,9 +1,13 @@
 //! Hooks that are LLVM IR already: a function in a module of text or bitcode.
 
+use std::collections::BTreeMap;
+
 use inkwell::{
+    attributes::{Attribute, AttributeLoc},
     context::Context,
     memory_buffer::MemoryBuffer,
     types::{AsTypeRef, BasicMetadataTypeEnum, PointerType},
+    values::FunctionValue,
 };
 use llvm_sys::core::LLVMGetPointerAddressSpace;
 use luthier_isa::{Mode, Part};
@@ -12,7 +16,7 @@ use super::{
     analyse,
     ast::{At, Scalar, Space, Type},
     compile::{self as pipeline, Library},
-    llvm,
+    library, llvm,
     lower::{
         entry::{self, Formal},
         ll,
@@ -20,11 +24,18 @@ use super::{
 };
 use crate::template::{ArgSpec, HookError, Template};
 
-/// Compiles the function `function` of a module in IR text or bitcode.
-pub fn compile(bytes: &[u8], function: &str, mode: Mode, args: &[ArgSpec]) -> Result<Template, HookError> {
+/// Compiles the function `function` of a module in IR text or bitcode. `symbols` are other names of what the module refers
+/// to.
+pub fn compile(
+    bytes: &[u8],
+    function: &str,
+    symbols: &BTreeMap<String, String>,
+    mode: Mode,
+    args: &[ArgSpec],
+) -> Result<Template, HookError> {
     let at: At = (0, 0);
     let fail = |message| HookError::new(function, at, message);
-    let library = Library { bytes: bytes.to_vec(), function: function.to_owned() };
+    let library = Library { bytes: bytes.to_vec(), function: function.to_owned(), symbols: symbols.clone() };
     let first = pipeline::first_argument(mode).map_err(fail)?;
     let formals = formals(library.clone(), args.to_vec()).map_err(fail)?;
     let part = entry::Part { file: function, at, callee: "luthier.hook", is_located: false, first, mode };
@@ -43,9 +54,9 @@ pub fn compile(bytes: &[u8], function: &str, mode: Mode, args: &[ArgSpec]) -> Re
     let calls: String = entry.calls.iter().map(|(_, signature)| format!("{signature}\n")).collect();
     let text =
         format!("{globals}{calls}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
-    let input = pipeline::Input { text, library: Some(library), variables: entry.variables, lines: Vec::new() };
+    let input = pipeline::Input { text, library: Some(library), variables: entry.variables.clone(), lines: Vec::new() };
     let code = pipeline::compile(input, mode).map_err(fail)?;
-    analyse::template(function, mode, code, &entry.places, args).map_err(fail)
+    analyse::template(function, mode, code, &entry, args).map_err(fail)
 }
 
 /// The parameters of a function in IR. A `ptr addrspace(5)` is what its argument makes it.
@@ -57,41 +68,66 @@ fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Vec<Fo
     let cx = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, function);
     let module = cx.create_module_from_ir(buffer).map_err(|e| e.to_string())?;
-    let hook = module.get_function(function).ok_or_else(|| format!("the module has no function {function}"))?;
+    let hook = module.get_function(function).ok_or_else(|| library::no_function(&module, function))?;
     if hook.get_type().get_return_type().is_some() {
         return Err(format!("{function} returns a value: a hook returns nothing"));
     }
     let params = hook.get_type().get_param_types().into_iter().enumerate();
     params
         .map(|(i, ty)| {
-            let ty = match ty {
-                BasicMetadataTypeEnum::IntType(t) if t.get_bit_width() == 64 => Type::U64,
-                BasicMetadataTypeEnum::IntType(t) if t.get_bit_width() == 32 => Type::U32,
-                BasicMetadataTypeEnum::IntType(t) if t.get_bit_width() == 16 => Type::U16,
-                BasicMetadataTypeEnum::IntType(t) if t.get_bit_width() == 8 => Type::U8,
-                BasicMetadataTypeEnum::IntType(t) if t.get_bit_width() == 1 => Type::Bool,
-                BasicMetadataTypeEnum::FloatType(t) => match t.get_bit_width() {
-                    16 => Type::F16,
-                    32 => Type::F32,
-                    _ => Type::F64,
-                },
-                BasicMetadataTypeEnum::PointerType(t) => match address_space(t) {
-                    1 => Type::Ptr { to: Scalar::U8, space: Space::Global },
-                    3 => Type::Ptr { to: Scalar::U8, space: Space::Lds },
-                    4 => Type::Ptr { to: Scalar::U8, space: Space::Const },
-                    5 => match args.get(i) {
-                        Some(ArgSpec::Value { part: Part::Low | Part::High, .. }) => Type::InOut(Scalar::U16),
-                        Some(ArgSpec::Value { units: 1, .. }) => Type::InOut(Scalar::U32),
-                        Some(ArgSpec::Value { .. }) => Type::InOut(Scalar::U64),
-                        _ => Type::Counter,
-                    },
-                    n => return Err(format!("{function}: parameter {i} points to address space {n}")),
-                },
-                other => return Err(format!("{function}: parameter {i} has type {other}, which no argument has")),
-            };
-            Ok(Formal { name: format!("parameter {i}"), ty, at: (0, 0) })
+            let what = |problem: String| format!("{function}: parameter {} {problem}", i + 1);
+            if is_by_value(hook, i) {
+                return Err(what("is passed in memory".to_owned()));
+            }
+            let ty = parameter(ty, args.get(i)).ok_or_else(|| {
+                let text = ty.to_string();
+                what(format!("has type {}, which no argument has", text.trim_matches('"')))
+            })?;
+            Ok(Formal { name: format!("parameter {}", i + 1), ty, at: (0, 0) })
         })
         .collect()
+}
+
+/// A parameter's type. A pointer to scratch is what its argument makes it.
+pub fn parameter(ty: BasicMetadataTypeEnum<'_>, arg: Option<&ArgSpec>) -> Option<Type> {
+    Some(match ty {
+        BasicMetadataTypeEnum::IntType(t) => match t.get_bit_width() {
+            64 => Type::U64,
+            32 => Type::U32,
+            16 => Type::U16,
+            8 => Type::U8,
+            1 => Type::Bool,
+            _ => return None,
+        },
+        BasicMetadataTypeEnum::FloatType(t) => match ty.to_string().trim_matches('"') {
+            "half" => Type::F16,
+            _ if t.get_bit_width() == 32 => Type::F32,
+            _ if t.get_bit_width() == 64 => Type::F64,
+            _ => return None,
+        },
+        BasicMetadataTypeEnum::PointerType(t) => match address_space(t) {
+            0 => Type::Ptr { to: Scalar::U8, space: Space::Flat },
+            1 => Type::Ptr { to: Scalar::U8, space: Space::Global },
+            3 => Type::Ptr { to: Scalar::U8, space: Space::Lds },
+            4 => Type::Ptr { to: Scalar::U8, space: Space::Const },
+            5 => match arg {
+                Some(ArgSpec::Value { part: Part::Low | Part::High, .. }) => Type::InOut(Scalar::U16),
+                Some(ArgSpec::Value { units: 1, .. }) => Type::InOut(Scalar::U32),
+                Some(ArgSpec::Value { .. }) => Type::InOut(Scalar::U64),
+                _ => Type::Counter,
+            },
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// The parameter is a structure that the caller has put into memory, or a place for the result.
+pub fn is_by_value(function: FunctionValue<'_>, index: usize) -> bool {
+    ["byval", "byref", "sret", "inalloca", "preallocated"].iter().any(|name| {
+        let kind = Attribute::get_named_enum_kind_id(name);
+        function.get_enum_attribute(AttributeLoc::Param(index as u32), kind).is_some()
+    })
 }
 
 fn address_space(ty: PointerType<'_>) -> u32 {

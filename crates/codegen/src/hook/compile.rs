@@ -1,6 +1,6 @@
 //! From IR to a template's code: LLVM's passes, its code generator, and what comes out of them.
 
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use inkwell::{
     context::Context,
@@ -13,14 +13,14 @@ use luthier_isa::{Mode, Operand};
 use luthier_loader::HookLine;
 
 use super::{
-    kept, library,
+    globals, kept, library,
     llvm::{self, TRIPLE},
     lower::{
         WAVE_ADD,
         entry::{ENTRY, variable_name},
     },
     object::{self, Code},
-    offsets, processor, signs, tables,
+    offsets, processor, signs, stack, tables,
     wave_add::{self, From},
 };
 use crate::template::RelocTarget;
@@ -43,11 +43,15 @@ pub struct Input {
 pub struct Library {
     pub bytes: Vec<u8>,
     pub function: String,
+    /// Other names of what it refers to.
+    pub symbols: BTreeMap<String, String>,
 }
 
 /// Compiles the part. An error is a sentence about the hook.
 pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
     let (variables, lines) = (input.variables.clone(), input.lines.clone());
+    let none = BTreeMap::new();
+    let symbols = input.library.as_ref().map_or(&none, |library| &library.symbols);
     let object = |from| {
         let (name, features) = (mode.target().name(), processor::features(mode));
         let library = input.library.as_ref();
@@ -63,12 +67,12 @@ pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
                 build(&cx, &work, machine, mode, from)
             })
         })?;
-        object::read(&object, mode, lines.clone(), |name| refers(name, &variables))
+        object::read(&object, mode, lines.clone(), |name| refers(name, &variables, symbols))
     };
     let code = object(From::Scalars);
     // The assembler takes no VGPR as an address: that is an error.
     let fits = code.as_ref().is_ok_and(|code| !wave_add::reads_what_changes(&code.insts));
-    if fits || !input.text.contains(WAVE_ADD) { code } else { object(From::FirstLane) }
+    if fits || !(input.text.contains(WAVE_ADD) || input.library.is_some()) { code } else { object(From::FirstLane) }
 }
 
 /// The first SGPR that LLVM passes an argument in, after those it keeps for itself. The first call for a processor has LLVM
@@ -103,11 +107,14 @@ fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from:
     let text = MemoryBuffer::create_from_memory_range_copy(input.text.as_bytes(), "hook");
     let module = cx.create_module_from_ir(text).map_err(|e| e.to_string())?;
     prepare(&module, machine);
-    if let Some(Library { bytes, function }) = &input.library {
+    if let Some(Library { bytes, function, .. }) = &input.library {
         let library = MemoryBuffer::create_from_memory_range_copy(bytes, "library");
         let library = cx.create_module_from_ir(library).map_err(|e| e.to_string())?;
         prepare(&library, machine);
         library::check(&library, function, mode)?;
+        globals::forget_uses(&library);
+        globals::settle_managed(&library);
+        globals::declare_variables(&library);
         module.link_in_module(library).map_err(|e| e.to_string())?;
         // Linking has put a handler of its own in the place of ours, which writes to where its caller was.
         llvm::stop_at_errors(cx);
@@ -122,21 +129,22 @@ fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from:
     signs::keep(cx, &module).map_err(|e| e.to_string())?;
     wave_add::expand(cx, &module, mode, from).map_err(|e| e.to_string())?;
     offsets::fold(&module);
+    stack::lower(cx, &module, &machine.get_target_data())?;
     module.verify().map_err(|e| e.to_string())?;
     let object = machine.write_to_memory_buffer(&module, FileType::Object).map_err(|e| e.to_string())?;
     Ok(object.as_slice().to_vec())
 }
 
-fn prepare(module: &Module<'_>, machine: &TargetMachine) {
+pub fn prepare(module: &Module<'_>, machine: &TargetMachine) {
     module.set_triple(&TargetTriple::create(TRIPLE));
     module.set_data_layout(&machine.get_target_data().get_data_layout());
 }
 
 /// What a name in the IR stands for, and the offset in it.
-fn refers(name: &str, variables: &[usize]) -> (RelocTarget, i64) {
+fn refers(name: &str, variables: &[usize], symbols: &BTreeMap<String, String>) -> (RelocTarget, i64) {
     let (base, offset) = offsets::split(name);
     match (0..variables.len()).find(|i| variable_name(*i) == base) {
         Some(index) => (RelocTarget::Arg(variables[index]), offset),
-        None => (RelocTarget::Symbol(base.to_owned()), offset),
+        None => (RelocTarget::Symbol(symbols.get(base).map_or(base, String::as_str).to_owned()), offset),
     }
 }

@@ -1,26 +1,31 @@
 //! What a module that a user brings may hold: nothing that needs what a hook does not get.
 //!
-//! A hook is not a kernel and not a function that one calls: it has its arguments, EXEC and the memory that these point
-//! to. Whatever else it asks for (ids, the kernel's arguments, the packet, LDS of its own, a stack, registers by number) is
-//! refused by name.
+//! A hook is not a kernel and not a function that one calls: it has its arguments, EXEC, a stack, its library's variables
+//! and constants, and the memory that these point to. Whatever else it asks for (ids, the kernel's arguments, the packet,
+//! LDS of its own, registers by number) is refused by name.
+
+use std::collections::HashSet;
 
 use inkwell::{
-    GlobalVisibility,
     attributes::{Attribute, AttributeLoc},
     context::Context,
     module::{Linkage, Module},
-    values::{AsValueRef, GlobalValue, InstructionOpcode, InstructionValue},
+    values::{AsValueRef, FunctionValue, InstructionOpcode, InstructionValue},
 };
 use llvm_sys::core::{
     LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm,
-    LLVMGetPointerAddressSpace, LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm, LLVMTypeOf,
+    LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
 };
 use luthier_isa::{Mode, Wave};
 
-use super::{inline_asm, lower::entry::ENTRY};
+use super::{
+    globals::{self, LDS, name_of},
+    inline_asm,
+    lower::{WAVE_ADD, entry::ENTRY},
+};
 
-const LDS: u32 = 3;
-const C_CALL: u32 = 0;
+/// How plain functions are called.
+pub const C_CALL: u32 = 0;
 
 /// Intrinsics by the start of their names, and what they ask for.
 const REFUSED: &[(&str, &str)] = &[
@@ -76,7 +81,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("llvm.ubsantrap", "the end of the wave"),
 ];
 
-/// Looks at the module as it is brought. An error is a sentence about the hook.
+/// Looks at the hook and what it calls as they are brought. An error is a sentence about the hook.
 pub fn check(module: &Module<'_>, function: &str, mode: Mode) -> Result<(), String> {
     let mut len = 0;
     // SAFETY: the module is alive.
@@ -85,50 +90,89 @@ pub fn check(module: &Module<'_>, function: &str, mode: Mode) -> Result<(), Stri
         return Err("the module has assembly outside all functions".to_owned());
     }
     let hook = module.get_function(function).filter(|f| f.count_basic_blocks() > 0);
-    let hook = hook.ok_or_else(|| format!("the module has no function {function}"))?;
+    let hook = hook.ok_or_else(|| no_function(module, function))?;
     if hook.get_call_conventions() != C_CALL {
         return Err(format!("{function} is a kernel or a shader, or is called like one: a hook is a plain function"));
     }
-    for global in module.get_globals() {
-        let name = global.get_name().to_string_lossy().into_owned();
-        if address_space(global) == LDS {
+    let reached = reached(module, hook);
+    let names: HashSet<String> = reached.iter().map(|f| name_of(f.as_global_value())).collect();
+    for global in module.get_globals().filter(|global| globals::is_used_by(*global, &names)) {
+        let name = name_of(global);
+        if globals::address_space(global) == LDS {
             return Err(format!("the module has the LDS variable {name}: LDS is the application's"));
         }
         if global.is_thread_local() {
             return Err(format!("the module has the thread-local variable {name}"));
         }
     }
-    for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
-        let name = function.get_name().to_string_lossy();
-        let value = |key| {
-            let attribute = function.get_string_attribute(AttributeLoc::Function, key);
-            attribute.map(|a| a.get_string_value().to_string_lossy().into_owned()).unwrap_or_default()
-        };
-        let (cpu, features) = (value("target-cpu"), value("target-features"));
-        if !cpu.is_empty() && cpu != mode.target().name() {
-            return Err(format!("{name} is compiled for {cpu}, not for {}", mode.target().name()));
-        }
-        let wave = features.split(',').find_map(|f| match f {
-            "+wavefrontsize32" => Some(Wave::W32),
-            "+wavefrontsize64" => Some(Wave::W64),
-            _ => None,
-        });
-        if let Some(wave) = wave.filter(|w| *w != mode.wave()) {
-            let (is, wanted) = (wave.lanes(), mode.wave().lanes());
-            return Err(format!("{name} is compiled for waves of {is} lanes, not of {wanted}"));
+    for function in reached {
+        is_for(function, mode)?;
+        instructions(function).try_for_each(look)?;
+    }
+    Ok(())
+}
+
+/// The hook and the functions that it calls by name, with bodies.
+fn reached<'c>(module: &Module<'c>, hook: FunctionValue<'c>) -> Vec<FunctionValue<'c>> {
+    let mut found = vec![hook];
+    let mut next = 0;
+    while let Some(function) = found.get(next).copied() {
+        next += 1;
+        for call in instructions(function).filter(|i| i.get_opcode() == InstructionOpcode::Call) {
+            let Callee::Function(name) = callee(call) else { continue };
+            let called = module.get_function(&name).filter(|f| f.count_basic_blocks() > 0 && !found.contains(f));
+            found.extend(called);
         }
     }
-    instructions(module).try_for_each(look)
+    found
+}
+
+/// Refuses what is compiled for another processor.
+fn is_for(function: FunctionValue<'_>, mode: Mode) -> Result<(), String> {
+    let name = function.get_name().to_string_lossy();
+    let value = |key| {
+        let attribute = function.get_string_attribute(AttributeLoc::Function, key);
+        attribute.map(|a| a.get_string_value().to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let (cpu, features) = (value("target-cpu"), value("target-features"));
+    if !cpu.is_empty() && cpu != mode.target().name() {
+        return Err(format!("{name} is compiled for {cpu}, not for {}", mode.target().name()));
+    }
+    let wave = features.split(',').find_map(|f| match f {
+        "+wavefrontsize32" => Some(Wave::W32),
+        "+wavefrontsize64" => Some(Wave::W64),
+        _ => None,
+    });
+    if let Some(wave) = wave.filter(|w| *w != mode.wave()) {
+        let (is, wanted) = (wave.lanes(), mode.wave().lanes());
+        return Err(format!("{name} is compiled for waves of {is} lanes, not of {wanted}"));
+    }
+    Ok(())
+}
+
+/// Says which functions there are instead.
+pub fn no_function(module: &Module<'_>, name: &str) -> String {
+    const MOST: usize = 8;
+    let known = module.get_functions().filter(|f| f.count_basic_blocks() > 0 && f.get_call_conventions() == C_CALL);
+    let known: Vec<String> = known.map(|f| name_of(f.as_global_value())).collect();
+    let some = known.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match known.len() {
+        0 => format!("the module has no function {name}, nor any other"),
+        1..=MOST => format!("the module has no function {name}: it has {some}"),
+        n => format!("the module has no function {name}: it has {some} and {} more", n - MOST),
+    }
 }
 
 /// Looks at what is left when everything is inlined.
 pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
-    for call in instructions(module).filter(|i| i.get_opcode() == InstructionOpcode::Call) {
+    let calls = module.get_functions().flat_map(instructions).filter(|i| i.get_opcode() == InstructionOpcode::Call);
+    for call in calls {
         if let Callee::Function(name) = callee(call)
             && !name.starts_with("llvm.")
+            && !name.starts_with(WAVE_ADD)
         {
             return Err(match module.get_function(&name).is_some_and(|f| f.count_basic_blocks() > 0) {
-                true => format!("the hook calls {name}, which calls itself: a hook has no stack"),
+                true => format!("the hook calls {name}, which calls itself: all that a hook calls becomes part of it"),
                 false => format!("the hook calls {name}, which is not in the module"),
             });
         }
@@ -153,19 +197,14 @@ pub fn inline(cx: &Context, module: &Module<'_>) {
         }
         function.add_attribute(AttributeLoc::Function, cx.create_enum_attribute(inline, 0));
     }
-    for global in module.get_globals().filter(|g| g.get_initializer().is_none()) {
-        // What it names lies in the object that the hook is placed in.
-        global.set_visibility(GlobalVisibility::Hidden);
+    for global in module.get_globals().filter(|g| !g.is_declaration()) {
+        global.set_linkage(Linkage::Internal);
     }
+    globals::hide_declarations(module);
 }
 
-fn address_space(global: GlobalValue<'_>) -> u32 {
-    // SAFETY: a global of a live module has a pointer type.
-    unsafe { LLVMGetPointerAddressSpace(LLVMTypeOf(global.as_value_ref())) }
-}
-
-fn instructions<'m, 'c>(module: &'m Module<'c>) -> impl Iterator<Item = InstructionValue<'c>> + use<'m, 'c> {
-    let blocks = module.get_functions().flat_map(|f| f.get_basic_block_iter());
+fn instructions(function: FunctionValue<'_>) -> impl Iterator<Item = InstructionValue<'_>> {
+    let blocks = function.get_basic_block_iter();
     blocks.flat_map(|block| std::iter::successors(block.get_first_instruction(), |i| i.get_next_instruction()))
 }
 

@@ -14,6 +14,8 @@
 //! | `signs` | zeros keep their signs |
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
+//! | `globals`, [`contents`] | a module's variables and constants; what it has |
+//! | `stack` | memory of each lane |
 //! | `llvm`, `compile` | LLVM: IR to object |
 //! | `jobs` | what LLVM is at work on when the process ends |
 //! | `kept` | objects that LLVM has made, in files |
@@ -30,7 +32,10 @@ mod assemble;
 pub mod ast;
 mod bitcode;
 mod compile;
+mod constants;
+mod contents;
 mod edit;
+mod globals;
 mod guard;
 mod inline_asm;
 mod jobs;
@@ -42,6 +47,7 @@ mod object;
 mod offsets;
 mod processor;
 mod signs;
+mod stack;
 mod stale;
 mod tables;
 #[cfg(test)]
@@ -51,7 +57,7 @@ mod wave_add;
 mod widen;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
@@ -59,6 +65,7 @@ use luthier_isa::Mode;
 
 pub use assemble::assemble;
 pub use compile::first_argument as warm_up;
+pub use contents::{Contents, LibraryVariable, Signature, contents};
 pub use jobs::finish;
 pub use kept::keep_in;
 
@@ -78,8 +85,9 @@ pub enum HookSource {
     Tree(String),
     /// LLVM IR, as text or bitcode, and the function in it that is the hook: it returns nothing and takes integers,
     /// floats and pointers. A `ptr addrspace(5)` parameter is a place of a counter, or of a register, which the function
-    /// reads and writes. It may use nothing but its arguments, EXEC and what they point to.
-    Bitcode { bytes: Vec<u8>, function: String },
+    /// reads and writes. It may use its arguments, EXEC, what they point to, a stack, constants of its module, and the
+    /// module's variables, which `symbols` gives other names.
+    Bitcode { bytes: Vec<u8>, function: String, symbols: BTreeMap<String, String> },
 }
 
 /// A hook, ready to be compiled for any shape of arguments. Each shape is compiled once, different ones side by side.
@@ -100,7 +108,7 @@ type Compiled = OnceLock<Result<Arc<Template>, HookError>>;
 #[derive(Debug)]
 enum Parsed {
     Tree(Unit),
-    Bitcode { bytes: Vec<u8>, function: String },
+    Bitcode { bytes: Vec<u8>, function: String, symbols: BTreeMap<String, String> },
 }
 
 impl HookModule {
@@ -120,8 +128,8 @@ impl HookModule {
                 }
                 Parsed::Tree(unit)
             }
-            HookSource::Bitcode { bytes, function } => {
-                Parsed::Bitcode { bytes: bytes.clone(), function: function.clone() }
+            HookSource::Bitcode { bytes, function, symbols } => {
+                Parsed::Bitcode { bytes: bytes.clone(), function: function.clone(), symbols: symbols.clone() }
             }
         };
         Ok(HookModule { source, compiled: Mutex::default() })
@@ -147,7 +155,7 @@ impl TemplateSource for HookModule {
         };
         let compile = || match &self.source {
             Parsed::Tree(unit) => compile_tree(unit, mode, args),
-            Parsed::Bitcode { bytes, function } => bitcode::compile(bytes, function, mode, args),
+            Parsed::Bitcode { bytes, function, symbols } => bitcode::compile(bytes, function, symbols, mode, args),
         };
         known.get_or_init(|| compile().map(Arc::new)).clone()
     }
@@ -177,5 +185,5 @@ fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, H
             guard::one_lane(&mut code, mode, exec).map_err(fail)?;
         }
     }
-    analyse::template(&unit.name, mode, code, &entry.places, args).map_err(fail)
+    analyse::template(&unit.name, mode, code, &entry, args).map_err(fail)
 }

@@ -5,8 +5,8 @@ use goblin::elf::Elf;
 use luthier_isa::{Flags, Inst, Mode};
 use luthier_loader::HookLine;
 
-use super::{lower::entry::ENTRY, processor};
-use crate::template::{RelocKind, RelocTarget, TemplateReloc};
+use super::{constants::Constants, lower::entry::ENTRY, processor, stack};
+use crate::template::{Blob, RelocKind, RelocTarget, TemplateReloc};
 
 /// A part's code, before its registers are looked at.
 pub struct Code {
@@ -14,6 +14,10 @@ pub struct Code {
     /// The byte offset of each instruction.
     pub offsets: Vec<u32>,
     pub relocs: Vec<TemplateReloc>,
+    /// What it refers to besides.
+    pub data: Vec<Blob>,
+    /// Bytes of its stack.
+    pub stack: u32,
     /// For each instruction the number of its line, from 1; 0 for none.
     pub rows: Vec<u32>,
     /// The lines.
@@ -37,14 +41,14 @@ pub fn read(
     let text = text.ok_or("LLVM's object is cut off")?;
     if needs_scratch(&elf, bytes) {
         return Err(
-            "the hook needs scratch memory, which a hook does not have: an array is too large for registers, or \
-                    its address is taken"
+            "the hook needs more registers than there are: LLVM would keep some of them in scratch, which a hook cannot"
                 .to_owned(),
         );
     }
     let (insts, offsets) = decode(text, mode)?;
 
     let mut relocs = Vec::new();
+    let mut constants = Constants::new(&elf, bytes);
     for (_, list) in elf.shdr_relocs.iter().filter(|(i, _)| applies_to(&elf, *i, entry.st_shndx)) {
         for reloc in list.iter() {
             let Some(at) = reloc.r_offset.checked_sub(entry.st_value).filter(|at| *at < entry.st_size) else {
@@ -52,18 +56,8 @@ pub fn read(
             };
             let symbol = elf.syms.get(reloc.r_sym).ok_or("a relocation names no symbol")?;
             let name = elf.strtab.get_at(symbol.st_name).unwrap_or_default();
-            if symbol.st_shndx != 0 {
-                return Err("the hook needs a table of constants in memory, which a template does not carry".to_owned());
-            }
-            let (kind, size) = match reloc.r_type {
-                1 | 6 => (RelocKind::Abs32Lo, 4),
-                2 => (RelocKind::Abs32Hi, 4),
-                3 => (RelocKind::Abs64, 8),
-                4 | 10 => (RelocKind::Rel32Lo, 4),
-                5 => (RelocKind::Rel64, 8),
-                11 => (RelocKind::Rel32Hi, 4),
-                other => return Err(format!("relocation type {other} against {name} has no place in a template")),
-            };
+            let (kind, size) = kind(reloc.r_type)
+                .ok_or_else(|| format!("relocation type {} against {name} has no place in a template", reloc.r_type))?;
             let at = at as usize;
             let inst = offsets.partition_point(|o| *o as usize <= at) - 1;
             if offsets[inst] as usize + insts[inst].size() != at + size {
@@ -71,17 +65,41 @@ pub fn read(
             }
             let stored = text.get(at..at + 4).map(|w| i32::from_le_bytes([w[0], w[1], w[2], w[3]]));
             let addend = reloc.r_addend.or(stored.map(i64::from)).unwrap_or(0);
-            let (target, offset) = refers(name);
+            let (target, offset) = match symbol.st_shndx {
+                0 => refers(name),
+                section => (RelocTarget::Symbol(constants.take(section)?), symbol.st_value as i64),
+            };
             relocs.push(TemplateReloc { inst, target, kind, addend: addend + offset });
         }
     }
     relocs.sort_by_key(|r| r.inst);
     let rows = if lines.is_empty() { vec![0; insts.len()] } else { rows(&elf, bytes, entry.st_value, &offsets) };
-    let mut code = Code { insts, offsets, relocs, rows, lines };
+    let data = constants.finish()?;
+    let mut code = Code { insts, offsets, relocs, data, stack: stack_size(&elf, bytes), rows, lines };
     if code.insts.first().is_some_and(processor::begins_wave) {
         drop_first(&mut code);
     }
     Ok(code)
+}
+
+/// What a relocation type means, and the bytes that it fills in.
+pub fn kind(r_type: u32) -> Option<(RelocKind, usize)> {
+    Some(match r_type {
+        1 | 6 => (RelocKind::Abs32Lo, 4),
+        2 => (RelocKind::Abs32Hi, 4),
+        3 => (RelocKind::Abs64, 8),
+        4 | 10 => (RelocKind::Rel32Lo, 4),
+        5 => (RelocKind::Rel64, 8),
+        11 => (RelocKind::Rel32Hi, 4),
+        _ => return None,
+    })
+}
+
+/// What [`stack::lower`] has noted.
+fn stack_size(elf: &Elf<'_>, bytes: &[u8]) -> u32 {
+    let section = elf.section_headers.iter().find(|h| elf.shdr_strtab.get_at(h.sh_name) == Some(stack::SECTION));
+    let noted = section.and_then(|h| bytes.get(h.file_range()?)?.first_chunk().copied());
+    noted.map_or(0, u32::from_le_bytes)
 }
 
 fn drop_first(code: &mut Code) {

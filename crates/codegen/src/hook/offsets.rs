@@ -18,11 +18,13 @@ use llvm_sys::{
     prelude::LLVMValueRef,
 };
 
+use super::globals::address_space;
+
 const MARK: &str = "+";
 
 /// Renames every variable that is used at one constant offset only.
 pub fn fold(module: &Module<'_>) {
-    for global in module.get_globals().collect::<Vec<_>>() {
+    for global in module.get_globals().filter(|g| g.is_declaration()).collect::<Vec<_>>() {
         let BasicValueEnum::PointerValue(pointer) = global.as_pointer_value().into() else { continue };
         if let Some((expr, offset)) = only_use(pointer.as_value_ref()) {
             let name = format!("{}{MARK}{offset}", global.get_name().to_string_lossy());
@@ -42,8 +44,8 @@ pub fn split(name: &str) -> (&str, i64) {
 }
 
 fn declare_like<'c>(module: &Module<'c>, global: GlobalValue<'c>, name: &str) -> GlobalValue<'c> {
-    let moved =
-        module.add_global(module.get_context().i8_type().array_type(0), Some(inkwell::AddressSpace::from(1)), name);
+    let space = inkwell::AddressSpace::from(address_space(global) as u16);
+    let moved = module.add_global(module.get_context().i8_type().array_type(0), Some(space), name);
     moved.set_linkage(global.get_linkage());
     moved.set_visibility(global.get_visibility());
     moved

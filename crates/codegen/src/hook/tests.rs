@@ -84,7 +84,6 @@ fn check(t: &Template) {
     }
     assert!(!t.clobbers.contains(Reg::EXEC_LO));
     assert!(!t.clobbers.contains(Reg::MODE) && !t.clobbers.contains(Reg::GPR_IDX), "{:?}", t.insts);
-    assert_eq!(t.scratch_bytes, 0);
     for reloc in &t.relocs {
         let wide = t.insts[reloc.inst].literal64().is_some();
         assert_eq!(wide, matches!(reloc.kind, RelocKind::Rel64 | RelocKind::Abs64), "{}", t.insts[reloc.inst]);

@@ -111,7 +111,7 @@ pub enum RelocKind {
 pub enum RelocTarget {
     /// The variable that is bound to the argument of this index.
     Arg(usize),
-    /// A symbol by name.
+    /// A symbol by name, or a blob of the template's data.
     Symbol(String),
 }
 
@@ -135,6 +135,37 @@ pub struct RegGroup {
     pub limit: u16,
 }
 
+/// Constants that a template refers to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Blob {
+    /// Equal names are equal blobs.
+    pub name: String,
+    pub bytes: Vec<u8>,
+    /// Of its address; a power of two.
+    pub align: u64,
+    pub relocs: Vec<BlobReloc>,
+}
+
+/// Bytes of a blob that say how far it is to another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BlobReloc {
+    pub at: u64,
+    /// The other's name.
+    pub to: String,
+    /// Relative to the bytes themselves.
+    pub kind: RelocKind,
+    pub addend: i64,
+}
+
+/// Memory of each lane that a template works with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// A multiple of 16, as is where it begins.
+    pub bytes: u32,
+    /// Where the template finds where it begins: the offset in the lane's scratch.
+    pub base: Option<ArgPlace>,
+}
+
 /// A compiled hook. Register names in all fields are the template's own, before renaming.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -155,8 +186,10 @@ pub struct Template {
     pub live_in: RegSet,
     /// Vector units of which lanes that are inactive at entry may change as well. Elsewhere these lanes are kept.
     pub writes_inactive_lanes: RegSet,
-    /// Scratch bytes per lane; 0 for nearly every hook.
-    pub scratch_bytes: u32,
+    /// Constants, which its relocations refer to by name.
+    pub data: Vec<Blob>,
+    /// Nearly every hook has none.
+    pub stack: Option<Stack>,
     /// A result depends on MODE's rounding or denormal bits: it means what Python's does with all denormals kept and
     /// rounding to nearest.
     pub uses_fp_mode: bool,

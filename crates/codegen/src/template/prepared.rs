@@ -6,7 +6,7 @@ use luthier_loader::HookLine;
 use crate::machine::File;
 use crate::machine::special::Special;
 use crate::plan::Rejection;
-use crate::{RelocKind, RelocTarget, Template};
+use crate::{ArgPlace, Blob, RelocKind, RelocTarget, Template};
 
 /// An operand that names renamable registers.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,15 @@ pub struct Input {
     pub clobbered: bool,
 }
 
+/// A template's stack.
+#[derive(Clone, Copy, Debug)]
+pub struct OfStack {
+    /// For each lane.
+    pub bytes: u32,
+    /// Where the template has the offset at which it begins.
+    pub base: Option<Input>,
+}
+
 /// A relocated literal.
 #[derive(Clone, Debug)]
 pub struct Reloc {
@@ -65,6 +74,10 @@ pub struct Prepared {
     pub groups: Vec<Group>,
     /// By argument, the inputs in order; `None` for those that the template never looks at.
     pub inputs: Vec<Vec<Option<Input>>>,
+    /// Constants that its relocations refer to.
+    pub data: Vec<Blob>,
+    /// Memory of each lane that it works with.
+    pub stack: Option<OfStack>,
     /// State that the template changes.
     pub changes: Vec<Special>,
     /// It computes with the default rounding and denormal modes.
@@ -126,40 +139,36 @@ impl Prepared {
                 }
             }
         }
-        let mut inputs = Vec::with_capacity(template.args.len());
-        for (arg, places) in template.args.iter().enumerate() {
-            let mut list = Vec::with_capacity(places.len());
-            for place in places {
-                let Some(place) = *place else {
-                    list.push(None);
-                    continue;
-                };
-                let Some(group) = find(place.range) else {
-                    refused = Some(refuse(format!("has an argument in {}, which is in no group", place.range)));
-                    list.push(None);
-                    continue;
-                };
-                list.push(Some(Input {
-                    arg,
-                    group,
-                    delta: delta(place.range, group),
-                    count: place.range.count,
-                    alone: place.range == groups[group].range,
-                    read: place.read,
-                    written: place.written,
-                    clobbered: place.clobbered,
-                }));
-            }
-            inputs.push(list);
+        let mut lost = None;
+        let mut input = |arg: usize, place: ArgPlace| {
+            let Some(group) = find(place.range) else {
+                lost = Some(format!("has an argument in {}, which is in no group", place.range));
+                return None;
+            };
+            Some(Input {
+                arg,
+                group,
+                delta: delta(place.range, group),
+                count: place.range.count,
+                alone: place.range == groups[group].range,
+                read: place.read,
+                written: place.written,
+                clobbered: place.clobbered,
+            })
+        };
+        let places = template.args.iter().enumerate();
+        let inputs: Vec<Vec<Option<Input>>> =
+            places.map(|(arg, places)| places.iter().map(|place| input(arg, (*place)?)).collect()).collect();
+        // It is fed as if it were one more argument.
+        let stack = template.stack.map(|stack| OfStack {
+            bytes: stack.bytes,
+            base: stack.base.and_then(|base| input(template.args.len(), base)),
+        });
+        if let Some(what) = lost {
+            refused = Some(refuse(what));
         }
         if groups.len() > 255 {
             refused = Some(refuse(format!("has {} register groups", groups.len())));
-        }
-        if template.scratch_bytes > 0 {
-            refused = Some(refuse(format!(
-                "needs {} bytes of stack for each lane, and hooks with a stack are not supported",
-                template.scratch_bytes
-            )));
         }
         let mut changes = Vec::new();
         for reg in template.clobbers.iter().filter(|r| File::of(*r).is_none() && !is_exec(*r)) {
@@ -186,6 +195,8 @@ impl Prepared {
             name: template.name.clone(),
             sites,
             inputs,
+            data: template.data.clone(),
+            stack,
             changes,
             needs_fp_mode: template.uses_fp_mode,
             touches_vgprs: groups.iter().any(|g| g.file != File::Sgpr),

@@ -162,7 +162,8 @@ impl Maker<'_> {
             clobbers,
             live_in,
             writes_inactive_lanes: self.whole,
-            scratch_bytes: 0,
+            data: Vec::new(),
+        stack: None,
             uses_fp_mode: false,
         }))
     }

@@ -18,6 +18,9 @@ use crate::template::{AddressPart, ArgSpec, HookError};
 const MAX_SGPRS: u16 = 40;
 const MAX_VGPRS: u16 = 136;
 
+/// The IR name of the argument that says where the hook's stack begins in the lane's scratch.
+pub const STACK: &str = "stack";
+
 /// The symbol of the shader part.
 pub const ENTRY: &str = "luthier.part";
 
@@ -44,6 +47,8 @@ pub struct Entry {
     pub calls: Vec<(&'static str, &'static str)>,
     /// Where the EXEC of the beginning is, all the time; only if that was asked for.
     pub exec: Option<RegRange>,
+    /// Where the number is that says where the hook's stack begins; read only if it has one.
+    pub stack: RegRange,
 }
 
 /// What the entry is made for.
@@ -111,16 +116,19 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
     for (index, (formal, arg)) in formals.iter().zip(&args).enumerate() {
         slots.extend(travel(index, formal, arg).map_err(|message| error(formal.at, message))?);
     }
+    // Nothing is asked of it by a hook without a stack.
+    let stack = formals.len();
+    slots.push(Slot { arg: stack, input: 0, units: 1, per_lane: false, written: false });
     // Written ones first, then the wide before the narrow so that pairs start even.
     slots.sort_by_key(|s| (!s.written, std::cmp::Reverse(s.units)));
 
-    let mut places: Vec<Vec<RegRange>> = vec![Vec::new(); args.len()];
+    let mut places: Vec<Vec<RegRange>> = vec![Vec::new(); args.len() + 1];
     let mut params = Vec::new();
     let (mut sgpr, mut vgpr) = (part.first, 0);
     for per_lane in [false, true] {
         for slot in slots.iter().filter(|s| s.per_lane == per_lane) {
             let next = if per_lane { &mut vgpr } else { &mut sgpr };
-            if *next + slot.units > if per_lane { MAX_VGPRS } else { MAX_SGPRS } {
+            if slot.arg != stack && *next + slot.units > if per_lane { MAX_VGPRS } else { MAX_SGPRS } {
                 return Err(error(part.at, "the hook has more arguments than registers can hold".to_owned()));
             }
             let reg = if per_lane { Reg::vgpr(*next) } else { Reg::sgpr(*next) };
@@ -130,7 +138,8 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
             }
             places[slot.arg][slot.input] = range;
             *next += slot.units;
-            params.push(format!("{}{} {}", slot.ty(), if per_lane { "" } else { " inreg" }, slot.name()));
+            let name = if slot.arg == stack { format!("%{STACK}") } else { slot.name() };
+            params.push(format!("{}{} {}", slot.ty(), if per_lane { "" } else { " inreg" }, name));
         }
     }
 
@@ -157,6 +166,9 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
                 match formal.ty {
                     Type::Ptr { space: super::Space::Const, .. } => {
                         format!("addrspacecast (ptr addrspace(1) {global} to ptr addrspace(4))")
+                    }
+                    Type::Ptr { space: super::Space::Flat, .. } => {
+                        format!("addrspacecast (ptr addrspace(1) {global} to ptr)")
                     }
                     Type::Ptr { .. } => global,
                     _ => format!("ptrtoint (ptr addrspace(1) {global} to i64)"),
@@ -204,10 +216,11 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
     let results = Results { formals: &formals, args: &args, first: part.first, exec: keep_exec.then_some(exec) };
     let returns = results.of(&mut body, &slots);
     let text = format!("define amdgpu_cs {returns} @{ENTRY}({}) #1{own} {{\n{body}}}\n", params.join(", "));
+    let stack = places.pop().and_then(|p| p.first().copied()).unwrap_or(RegRange::new(Reg::sgpr(part.first), 1));
     let exec = if keep_exec { places.pop().and_then(|p| p.first().copied()) } else { None };
     let has_address = args.iter().any(|a| matches!(a, ArgSpec::Address(_) | ArgSpec::InRange(_)));
     let calls = if has_address { address::DECLARATIONS.to_vec() } else { Vec::new() };
-    Ok(Entry { text, places, variables, calls, exec })
+    Ok(Entry { text, places, variables, calls, exec, stack })
 }
 
 /// How the argument travels: one slot for each input, none if it is known at compile time. An error is a sentence about
@@ -235,7 +248,9 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
         ArgSpec::Const(_) => Ok(Vec::new()),
         ArgSpec::Literal => Ok(one(need, false, false)),
         ArgSpec::Variable { .. } => match formal.ty {
-            Type::Ptr { space: super::Space::Global | super::Space::Const, .. } | Type::U64 | Type::I64 => {
+            Type::Ptr { space: super::Space::Global | super::Space::Const | super::Space::Flat, .. }
+            | Type::U64
+            | Type::I64 => {
                 Ok(Vec::new())
             }
             _ => Err(format!("{name} cannot hold the address of a device variable: declare it lt.ptr[...]")),
@@ -254,7 +269,9 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
         }
         ArgSpec::Value { per_lane, .. } => Ok(one(need, *per_lane, written)),
         ArgSpec::Address(shape) => match formal.ty {
-            Type::Ptr { space: super::Space::Global | super::Space::Const, .. } | Type::U64 | Type::I64 => {
+            Type::Ptr { space: super::Space::Global | super::Space::Const | super::Space::Flat, .. }
+            | Type::U64
+            | Type::I64 => {
                 Ok(computed(arg, &shape.parts))
             }
             _ => Err(format!("{name} cannot hold an address: declare it lt.u64")),

@@ -243,7 +243,7 @@ impl<'u> Body<'_, 'u> {
         };
         let wide = match space {
             Space::Lds | Space::Scratch => Type::I32,
-            Space::Global | Space::Const => Type::I64,
+            Space::Global | Space::Const | Space::Flat => Type::I64,
         };
         // The bits are what counts: the index is extended by its own sign.
         let index = self.cast(index, wide, at)?;

@@ -141,6 +141,7 @@ fn ll_pointer(space: Space) -> &'static str {
         Space::Lds => "ptr addrspace(3)",
         Space::Scratch => "ptr addrspace(5)",
         Space::Const => "ptr addrspace(4)",
+        Space::Flat => "ptr",
     }
 }
 
