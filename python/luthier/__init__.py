@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         Reg,
         Symbol,
     )
+    from .instrumenting.library import HookLibrary
     from .instrumenting.planning import instrument
     from .instrumenting.tool import Tool
     from .instrumenting.values import Counter, DeviceArray, LaneState, WaveState
@@ -96,6 +97,7 @@ _HOME = {
     "Counter": "instrumenting.values",
     "Device": "device.mock_device",
     "DeviceArray": "instrumenting.values",
+    "HookLibrary": "instrumenting.library",
     "finding_kinds": "device.mock_device",
     "flag_bits": "_core",
     "Frame": "_core",
@@ -174,7 +176,7 @@ _HOME = {
 # In full, for type checkers.
 __all__ = [
     "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "CodeObject",
-    "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "Imm",
+    "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "HookLibrary", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "LaneState", "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",

@@ -877,12 +877,40 @@ def decompress(frame: bytes, size: int) -> bytes:
 def warm_up(processor: str) -> None:
     """Does for a processor what compiling the first hook has to wait for."""
 
+@final
+class HookModule:
+    """A module of LLVM IR, text or bitcode, that was read and verified. ``ArgumentError`` if that cannot be."""
+
+    def __new__(cls, bytes: bytes) -> HookModule: ...
+    @property
+    def functions(self) -> list[tuple[str, list[tuple[str, str]], str | None]]:
+        """Its functions: names, parameters (name, and type in LLVM's words), and why a function cannot be a hook."""
+    @property
+    def variables(self) -> list[tuple[str, str, int, int, bytes, str, int, bool]]:
+        """Its variables: symbol, name in the source, bytes, alignment, first bytes, type of elements in LLVM's words, how
+        many, and whether it is a managed one."""
+    @property
+    def with_addresses(self) -> list[str]:
+        """Variables that begin with addresses, which nothing fills in."""
+    @property
+    def externals(self) -> list[str]:
+        """Variables that it uses and does not define."""
+    @property
+    def identity(self) -> str | None:
+        """What the compiler has marked it with, the same for all builds of one source."""
+    def hook(self, function: str, symbols: dict[str, str]) -> LibraryHook:
+        """One of its functions, with other names for the variables that it refers to."""
+
+@final
+class LibraryHook:
+    """A function of a library, as :func:`instrument` takes it."""
+
 def assemble(program: Program, text: str) -> list[str]:
     """The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text."""
 
 def instrument(
     program: Program,
-    hooks: Sequence[tuple[str, str]],
+    hooks: Sequence[tuple[str, str] | LibraryHook],
     arguments: str,
     assembly: Sequence[str],
     variables: Sequence[tuple[str, int, int, bytes]],
@@ -895,7 +923,7 @@ def instrument(
 ) -> tuple[bytes, dict[str, Any]]:
     """Compiles hooks, places them, and gives the new code object with a report.
 
-    - ``hooks``: tree (JSON) and source file. ``assembly``: texts to insert.
+    - ``hooks``: tree (JSON) and source file, or a function of a library. ``assembly``: texts to insert.
     - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
       ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
       ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,

@@ -152,3 +152,21 @@ def test_debugging_session():
     assert done.returncode == 0, done.stderr
     assert "c[0:4] before: [0. 0. 0. 0.]" in done.stdout and "c[0:4] after:  [1. 2. 3. 4.]" in done.stdout
     assert ": 1, 2, 3, 4, ..." in done.stdout
+
+
+def test_instruction_counter():
+    told = json.loads(
+        succeeds(
+            "run",
+            compiled.code_object("vecadd"),
+            "--kernel",
+            "vecadd",
+            *GRID,
+            *VECADD,
+            "--json",
+            "-",
+            "--tool",
+            EXAMPLES / "instruction_counter.py",
+        )  # fmt: skip
+    )
+    assert told["tools"]["instruction_counter"] == {"instructions": told["emulator"]["app_instructions"]}

@@ -22,10 +22,28 @@ use serde_json::{Value, json};
 use crate::background::in_background;
 use crate::error::{Class, guard};
 use crate::json::to_python;
+use crate::library::PyLibraryHook;
 use crate::program::PyProgram;
 
 /// A hook: its tree as JSON, and the file that it stands in.
 type Source = (String, String);
+
+/// What a hook is given as.
+#[derive(FromPyObject)]
+pub enum Given {
+    Tree(Source),
+    Library(Py<PyLibraryHook>),
+}
+
+impl Given {
+    /// A tree's source, and the module of a library's.
+    fn parts(self) -> (Option<Source>, Option<Arc<HookModule>>) {
+        match self {
+            Given::Tree(source) => (Some(source), None),
+            Given::Library(hook) => (None, Some(hook.get().module.clone())),
+        }
+    }
+}
 
 /// Why a plan is refused. It becomes an exception on the thread that asked: the one that works must not need Python.
 enum Refused {
@@ -55,7 +73,7 @@ pub fn can_instrument(processor: &str) -> bool {
 
 /// Compiles hooks, places them, and gives the new code object with a report.
 ///
-/// - ``hooks``: tree (JSON) and source file. ``assembly``: texts to insert.
+/// - ``hooks``: tree (JSON) and source file, or a function of a library (:class:`LibraryHook`). ``assembly``: texts to insert.
 /// - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
 ///   ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
 ///   ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
@@ -74,7 +92,7 @@ pub fn can_instrument(processor: &str) -> bool {
 pub fn instrument<'py>(
     py: Python<'py>,
     program: &PyProgram,
-    hooks: Vec<Source>,
+    hooks: Vec<Given>,
     arguments: &str,
     assembly: Vec<String>,
     variables: Vec<(String, u64, u64, Vec<u8>)>,
@@ -88,6 +106,7 @@ pub fn instrument<'py>(
     let lifted = program.inner.clone();
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
     let (arguments, insertions) = (arguments.to_owned(), insertions.to_owned());
+    let hooks: Vec<_> = hooks.into_iter().map(Given::parts).collect();
     let result = in_background::<_, Refused>(py, move || {
         let mode = lifted.program.mode();
         let raw: Vec<Arc<[Inst]>> = assembly.iter().map(|text| assembled(mode, text)).collect::<Result<_, _>>()?;
@@ -114,7 +133,9 @@ pub fn instrument<'py>(
         let made =
             luthier_codegen::instrument_lifted(&lifted.object, &lifted.program, &plan).map_err(
                 |error| match error {
-                    CodegenError::Hook { index, error } => Refused::Hook(error, hooks.get(index).cloned()),
+                    CodegenError::Hook { index, error } => {
+                        Refused::Hook(error, hooks.get(index).and_then(|hook| hook.0.clone()))
+                    }
                     other => Refused::Instrument(other),
                 },
             )?;
@@ -167,7 +188,17 @@ pub fn warm_up(py: Python<'_>, processor: String) -> PyResult<()> {
 static MODULES: OnceLock<Mutex<HashMap<String, Arc<HookModule>>>> = OnceLock::new();
 const MOST_MODULES: usize = 256;
 
-fn template_source((tree, file): &Source) -> Result<Arc<dyn TemplateSource>, Refused> {
+fn template_source(
+    (source, module): &(Option<Source>, Option<Arc<HookModule>>),
+) -> Result<Arc<dyn TemplateSource>, Refused> {
+    match (source, module) {
+        (_, Some(module)) => Ok(module.clone()),
+        (Some(source), None) => of_tree(source),
+        (None, None) => Err(Refused::Argument("a hook is a tree or a function of a library".to_owned())),
+    }
+}
+
+fn of_tree((tree, file): &Source) -> Result<Arc<dyn TemplateSource>, Refused> {
     let mut modules = MODULES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = modules.get(tree) {
         return Ok(known.clone());
@@ -275,11 +306,15 @@ static HOOK_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// A `luthier.lang.HookError` at a place in a source file.
 fn hook_error(error: &HookError, hook: Option<&Source>) -> PyErr {
+    let message = match hook {
+        None => format!("the hook {}: {}", error.file, error.message),
+        Some(_) => error.message.clone(),
+    };
     let file = hook.filter(|_| error.line == 0).map_or(error.file.as_str(), |(_, file)| file);
     Python::attach(|py| {
         let made = HOOK_ERROR
             .get_or_try_init(py, || Ok::<_, PyErr>(py.import("luthier.lang")?.getattr("HookError")?.unbind()))
-            .and_then(|class| class.bind(py).call_method1("at", (&error.message, file, error.line, error.col)));
+            .and_then(|class| class.bind(py).call_method1("at", (message, file, error.line, error.col)));
         match made {
             Ok(value) => PyErr::from_value(value),
             Err(error) => error,

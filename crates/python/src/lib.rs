@@ -19,6 +19,7 @@
 //! | `object` | containers and code objects |
 //! | `inspect` | what `luthier inspect` shows, as data |
 //! | `instrument` | hooks and points to an instrumented code object |
+//! | `library` | hooks that are LLVM IR |
 //! | `link` | the mock loader |
 //! | `program` | lifted code: functions, blocks, instructions |
 //! | `text` | annotated assembly |
@@ -34,6 +35,8 @@ mod inspect;
 #[cfg_attr(not(feature = "llvm"), path = "instrument_refused.rs")]
 mod instrument;
 mod json;
+#[cfg(feature = "llvm")]
+mod library;
 mod link;
 mod object;
 mod observe;
@@ -52,6 +55,9 @@ mod core {
     use crate::frames::{compress, decompress};
     #[pymodule_export]
     use crate::instrument::{assemble_text, can_instrument, instrument, keep_hooks, warm_up};
+    #[cfg(feature = "llvm")]
+    #[pymodule_export]
+    use crate::library::{PyHookModule, PyLibraryHook};
     #[pymodule_export]
     use crate::link::PyMockLoader;
     #[pymodule_export]

@@ -118,7 +118,7 @@ class Binder:
             advice = f': lt.Reg("{arg}") passes what the register holds' if given.is_register(arg) else ""
             return self._error(f"hook {hook.name}, argument {param.name}: {param.type} needs {needs}, not {arg!r}{advice}")
 
-        kind = param.type
+        kind = param.given(arg)
         if isinstance(kind, lang.Counter):
             if not isinstance(arg, Counter):
                 raise wrong("an lt.Counter")

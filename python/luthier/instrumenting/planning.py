@@ -18,6 +18,7 @@ from ..objects.kernel import Kernel
 from ..objects.places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, ORDER, RECORD, Place
 from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
 from .kept import keep_hooks
+from .library import BoundHook, LibraryHook
 from .tool import Tool, instances
 from .values import Counter, State, Variable
 
@@ -114,6 +115,7 @@ class Planner:
         #: What each wave carries, counters and elements of states, with their numbers.
         self._slots: dict[tuple[Counter | State, int | None], tuple[int, tuple[str, int, bool, str | None]]] = {}
         self._hooks: dict[Any, int] = {}
+        self._bound: dict[tuple[LibraryHook, int], BoundHook] = {}
         self._assembly: dict[str, int] = {}
         self._distinct: dict[tuple[int, str], Arguments] = {}
         self._prepared: dict[Any, Arguments] = {}
@@ -137,7 +139,7 @@ class Planner:
 
     def insert(self, tool: Tool, kernel: str, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
         """One hook at one place; gives the point's number."""
-        if not isinstance(hook, Hook):
+        if not isinstance(hook, (Hook, LibraryHook)):
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
         # Tools pass the same few arguments at many points.
         behind = place.address if place.where in (AFTER, EDGE) else None
@@ -190,6 +192,11 @@ class Planner:
                 made = (symbol, 2, False, symbol)
             return self._slots.setdefault((carried, element), (len(self._slots), made))[0]
 
+        if isinstance(hook, LibraryHook):
+            of = (hook, id(tool))
+            if of not in self._bound:
+                self._bound[of] = hook.bound(self.code_object, tool, lambda variable: self._symbol(tool, variable))
+            hook = self._bound[of]
         binder = Binder(self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), slot)
         bound = binder.bind(hook, args, behind)
         if hook not in self._hooks:
@@ -234,7 +241,7 @@ class Planner:
         settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
             self.code_object.program,
-            [(hook.json, hook.source.file) for hook in self._hooks],
+            [hook.core if isinstance(hook, BoundHook) else (hook.json, hook.source.file) for hook in self._hooks],
             f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
             list(self._assembly),
             [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],

@@ -41,6 +41,8 @@ class HookError(LuthierError):
         self.file = span.file if span else None
         self.line = span.line if span else None
         self.col = span.col + 1 if span else None
+        #: All that the compiler says, of a hook that is not written in Python.
+        self.diagnostics: str | None = None
 
     @classmethod
     def at(cls, message: str, file: str, line: int, col: int) -> HookError:

@@ -37,6 +37,10 @@ class Param:
             return [(tables.element(self.name, n), InOut(self.type.of)) for n in range(self.type.length)]
         return [(self.name, self.type)]
 
+    def given(self, argument: object) -> Any:
+        """The parameter's type, whatever it is given."""
+        return self.type
+
     def raw_bits(self, value: Any) -> int:
         """The bits of a Python number passed for this parameter; raises HookError at the parameter if it cannot be."""
         try:

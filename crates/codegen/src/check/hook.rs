@@ -129,7 +129,26 @@ impl Checker<'_> {
                 }
             }
         }
+        self.stack(prepared, renaming);
         results
+    }
+
+    /// A hook with a stack is told where it begins, and all of it is scratch that the kernel is given.
+    fn stack(&mut self, prepared: &Prepared, renaming: &Renaming) {
+        let Some(stack) = prepared.stack else { return };
+        let own = self.q.env.scratch;
+        let base = own.map_or(u32::MAX, |own| own.start - own.stack);
+        let hook = || prepared.name.clone();
+        let given = own.filter(|_| self.q.scratch > 0).map_or(0, |own| own.stack);
+        if stack.bytes > given {
+            self.wrong(Wrong::Stack { hook: hook(), bytes: stack.bytes, given });
+        }
+        let Some(input) = stack.base.filter(|input| input.read) else { return };
+        let Some(at) = renaming.placed(input.group, input.delta.into()) else { return };
+        let (holds, wanted) = (self.state.get(at), Value::Number(base));
+        if holds != wanted {
+            self.wrong(Wrong::Argument { hook: hook(), arg: input.arg, unit: 0, reg: at, holds, wanted });
+        }
     }
 
     /// What the units of an input are to hold; `None` if the argument has nothing for it.

@@ -29,6 +29,8 @@ pub enum Wrong {
     ModeBits { bits: u32 },
     #[error("unit {unit} of argument {arg} of {hook} is to be {wanted}, but {reg} holds {holds}")]
     Argument { hook: String, arg: usize, unit: usize, reg: Reg, holds: Value, wanted: Value },
+    #[error("{hook} needs a stack of {bytes} bytes, and the kernel is given {given} for it")]
+    Stack { hook: String, bytes: u32, given: u32 },
     #[error("argument {arg} of {hook} has no value at this place")]
     NoArgument { hook: String, arg: usize },
     #[error(

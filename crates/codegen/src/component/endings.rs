@@ -70,7 +70,8 @@ fn template(machine: &Machine, to: &[(&str, u64)]) -> Result<Template, EncodeErr
         live_in: arguments().flat_map(|range| range.units()).chain(machine.exec().units()).collect(),
         // The one lane that adds may be one that is off.
         writes_inactive_lanes: changed().filter(|reg| reg.is_vgpr()).collect(),
-        scratch_bytes: 0,
+        data: Vec::new(),
+        stack: None,
         uses_fp_mode: false,
     })
 }

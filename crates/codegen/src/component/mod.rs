@@ -114,8 +114,9 @@ impl<'a> Component<'a> {
             None => None,
         };
         let room = base.plan.placement.room();
+        let stack = base.templates.iter().filter_map(|t| Some(t.stack?.bytes)).max().unwrap_or(0);
         let own = |room: u32| {
-            let own = scratch::own(machine, program, (&functions, &written), &kernels, room);
+            let own = scratch::own(machine, program, (&functions, &written), &kernels, (stack, room));
             own.filter(|_| !wishes.moves_scratch)
         };
         let slots = if none.is_some() {

@@ -15,14 +15,14 @@ use crate::machine::operations::HwReg;
 use crate::machine::scratch::{OwnScratch, ScratchInputs};
 use crate::machine::special::Special;
 
-/// Scratch of our own for a component of these functions, which write these registers: so many bytes a lane. `None` where
+/// Scratch of our own for a component of these functions, which write these registers: so many bytes a lane for stacks and for registers. `None` where
 /// it cannot be had.
 pub fn own(
     machine: &Machine,
     program: &Program,
     (functions, written): (&[FuncId], &RegSet),
     kernels: &[&Kernel],
-    room: u32,
+    room: (u32, u32),
 ) -> Option<OwnScratch> {
     // Whoever decides as it runs how large the stack is puts it where ours would be.
     let dynamic = kernels.iter().any(|k| {

@@ -22,13 +22,7 @@ pub fn results<'a>(places: &'a [Vec<RegRange>], args: &'a [ArgSpec]) -> impl Ite
 }
 
 /// Turns code into a template, whose arguments are where the entry has put them.
-pub fn template(
-    name: &str,
-    mode: Mode,
-    mut code: Code,
-    entry: &Entry,
-    args: &[ArgSpec],
-) -> Result<Template, String> {
+pub fn template(name: &str, mode: Mode, mut code: Code, entry: &Entry, args: &[ArgSpec]) -> Result<Template, String> {
     let places = entry.places.as_slice();
     drop_last_wait(&mut code);
     refuse_indexing(&code.insts)?;

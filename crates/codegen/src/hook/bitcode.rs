@@ -56,6 +56,7 @@ pub fn compile(
         format!("{globals}{calls}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
     let input = pipeline::Input { text, library: Some(library), variables: entry.variables.clone(), lines: Vec::new() };
     let code = pipeline::compile(input, mode).map_err(fail)?;
+    library::check_code(&code.insts).map_err(fail)?;
     analyse::template(function, mode, code, &entry, args).map_err(fail)
 }
 

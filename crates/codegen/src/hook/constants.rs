@@ -59,7 +59,8 @@ impl<'a> Constants<'a> {
         let mut blobs = Vec::new();
         while let Some(section) = self.sections.get(blobs.len()).copied() {
             let header = &self.elf.section_headers[section];
-            let bytes = header.file_range().and_then(|range| self.bytes.get(range)).ok_or("LLVM's object is cut off")?;
+            let bytes =
+                header.file_range().and_then(|range| self.bytes.get(range)).ok_or("LLVM's object is cut off")?;
             let relocs = self.relocs(section)?;
             let name = self.name(blobs.len());
             blobs.push(Blob { name, bytes: bytes.to_vec(), align: header.sh_addralign.max(1), relocs });
@@ -70,9 +71,10 @@ impl<'a> Constants<'a> {
     fn relocs(&mut self, section: usize) -> Result<Vec<BlobReloc>, String> {
         let elf = self.elf;
         let mut found = Vec::new();
-        let lists = elf.shdr_relocs.iter().filter(|(i, _)| {
-            elf.section_headers.get(*i).is_some_and(|header| header.sh_info as usize == section)
-        });
+        let lists = elf
+            .shdr_relocs
+            .iter()
+            .filter(|(i, _)| elf.section_headers.get(*i).is_some_and(|header| header.sh_info as usize == section));
         for reloc in lists.flat_map(|(_, list)| list.iter()) {
             let symbol = elf.syms.get(reloc.r_sym).ok_or("a relocation names no symbol")?;
             let name = elf.strtab.get_at(symbol.st_name).unwrap_or_default();

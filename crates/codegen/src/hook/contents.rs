@@ -206,8 +206,7 @@ fn first_values(module: &Module<'_>, machine: &TargetMachine, all: &mut [Library
     let object = machine.write_to_memory_buffer(module, FileType::Object).map_err(|e| e.to_string())?;
     let bytes = object.as_slice();
     let elf = Elf::parse(bytes).map_err(|e| format!("LLVM's object cannot be read: {e}"))?;
-    let symbols: HashMap<&str, _> =
-        elf.syms.iter().filter_map(|s| Some((elf.strtab.get_at(s.st_name)?, s))).collect();
+    let symbols: HashMap<&str, _> = elf.syms.iter().filter_map(|s| Some((elf.strtab.get_at(s.st_name)?, s))).collect();
     for variable in all {
         let Some(symbol) = symbols.get(variable.name.as_str()) else { continue };
         let Some(section) = elf.section_headers.get(symbol.st_shndx) else { continue };

@@ -16,7 +16,7 @@ use llvm_sys::core::{
     LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm,
     LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
 };
-use luthier_isa::{Mode, Wave};
+use luthier_isa::{Flags, Inst, Mode, Wave};
 
 use super::{
     globals::{self, LDS, name_of},
@@ -40,6 +40,17 @@ const REFUSED: &[(&str, &str)] = &[
     ("llvm.amdgcn.lds.kernel.id", "the kernel's number"),
     ("llvm.amdgcn.groupstaticsize", "the size of the kernel's LDS"),
     ("llvm.amdgcn.s.barrier", "a barrier, which not all waves need come to"),
+    ("llvm.amdgcn.s.wakeup.barrier", "a barrier, which not all waves need come to"),
+    ("llvm.amdgcn.s.cluster.barrier", "a barrier, which not all waves need come to"),
+    ("llvm.amdgcn.ds.atomic.", "a barrier in LDS, which is the application's"),
+    ("llvm.amdgcn.ds.ordered.", "the order of waves"),
+    ("llvm.amdgcn.ds.add.gs.", "a graphics shader"),
+    ("llvm.amdgcn.ds.sub.gs.", "a graphics shader"),
+    ("llvm.amdgcn.pops.", "a pixel shader"),
+    ("llvm.amdgcn.s.alloc.vgpr", "another number of VGPRs"),
+    ("llvm.amdgcn.s.sethalt", "the end of the wave"),
+    ("llvm.amdgcn.s.setprio", "another priority of the wave, which it would keep"),
+    ("llvm.debugtrap", "the end of the wave"),
     ("llvm.amdgcn.init.", "another EXEC"),
     ("llvm.amdgcn.set.inactive", "lanes that are not active"),
     ("llvm.amdgcn.strict.", "lanes that are not active"),
@@ -179,6 +190,27 @@ pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
         look(call)?;
     }
     Ok(())
+}
+
+/// Looks at what came of it, assembly included: nothing that concerns more than the lanes' values. An error is a sentence
+/// about the hook.
+pub fn check_code(insts: &[Inst]) -> Result<(), String> {
+    let others = |inst: &&Inst| {
+        let info = inst.info();
+        let op = info.op();
+        let name = op.name();
+        info.flags.intersects(Flags::BARRIER | Flags::EXPORT | Flags::TRAP)
+            || op.is_gws()
+            || ["s_barrier", "s_sethalt", "s_setkill", "s_setprio", "s_alloc_vgpr", "s_rfe", "s_cbranch_g", "ds_ordered"]
+                .iter()
+                .any(|start| name.starts_with(start))
+            // A message that is answered is no more than a question.
+            || name.starts_with("s_sendmsg") && !name.starts_with("s_sendmsg_rtn")
+    };
+    match insts.iter().find(others) {
+        Some(inst) => Err(format!("the hook has {inst}, which concerns all of the wave, or others")),
+        None => Ok(()),
+    }
 }
 
 /// Makes everything but the part internal to the module, and inlined into it.

@@ -15,7 +15,7 @@
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
 //! | `globals`, [`contents`] | a module's variables and constants; what it has |
-//! | `stack` | memory of each lane |
+//! | `stack`, `constants`, `scratch_base` | memory of each lane, and read-only memory |
 //! | `llvm`, `compile` | LLVM: IR to object |
 //! | `jobs` | what LLVM is at work on when the process ends |
 //! | `kept` | objects that LLVM has made, in files |
@@ -46,6 +46,7 @@ mod lower;
 mod object;
 mod offsets;
 mod processor;
+mod scratch_base;
 mod signs;
 mod stack;
 mod stale;

@@ -5,7 +5,7 @@ use goblin::elf::Elf;
 use luthier_isa::{Flags, Inst, Mode};
 use luthier_loader::HookLine;
 
-use super::{constants::Constants, lower::entry::ENTRY, processor, stack};
+use super::{constants::Constants, lower::entry::ENTRY, processor, scratch_base, stack};
 use crate::template::{Blob, RelocKind, RelocTarget, TemplateReloc};
 
 /// A part's code, before its registers are looked at.
@@ -22,6 +22,17 @@ pub struct Code {
     pub rows: Vec<u32>,
     /// The lines.
     pub lines: Vec<HookLine>,
+}
+
+impl Code {
+    /// Takes the first instruction out.
+    pub fn drop_first(&mut self) {
+        let bytes = self.insts.remove(0).size() as u32;
+        self.offsets.remove(0);
+        self.rows.remove(0);
+        self.offsets.iter_mut().for_each(|o| *o -= bytes);
+        self.relocs.iter_mut().for_each(|r| r.inst -= 1);
+    }
 }
 
 /// Takes the part out of the object. `lines` are those of its debug information, `refers` tells what a name in the IR
@@ -77,7 +88,10 @@ pub fn read(
     let data = constants.finish()?;
     let mut code = Code { insts, offsets, relocs, data, stack: stack_size(&elf, bytes), rows, lines };
     if code.insts.first().is_some_and(processor::begins_wave) {
-        drop_first(&mut code);
+        code.drop_first();
+    }
+    if code.stack > 0 {
+        scratch_base::leave_as_it_is(&mut code)?;
     }
     Ok(code)
 }
@@ -100,14 +114,6 @@ fn stack_size(elf: &Elf<'_>, bytes: &[u8]) -> u32 {
     let section = elf.section_headers.iter().find(|h| elf.shdr_strtab.get_at(h.sh_name) == Some(stack::SECTION));
     let noted = section.and_then(|h| bytes.get(h.file_range()?)?.first_chunk().copied());
     noted.map_or(0, u32::from_le_bytes)
-}
-
-fn drop_first(code: &mut Code) {
-    let bytes = code.insts.remove(0).size() as u32;
-    code.offsets.remove(0);
-    code.rows.remove(0);
-    code.offsets.iter_mut().for_each(|o| *o -= bytes);
-    code.relocs.iter_mut().for_each(|r| r.inst -= 1);
 }
 
 fn applies_to(elf: &Elf<'_>, relocs: usize, section: usize) -> bool {

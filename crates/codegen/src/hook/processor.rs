@@ -80,6 +80,11 @@ pub fn before_exec(mode: Mode) -> Option<i64> {
     }
 }
 
+/// FLAT_SCRATCH is a pair of SGPRs that instructions name.
+pub fn names_scratch_base(mode: Mode) -> bool {
+    matches!(mode.target().generation(), Generation::Gfx9 | Generation::Gfx90a)
+}
+
 /// What LLVM puts in front of a shader for the wave's sake: a part is none, and the application has done it.
 pub fn begins_wave(inst: &Inst) -> bool {
     // The mode in which an access that fails is repeated: bit 25 of MODE.

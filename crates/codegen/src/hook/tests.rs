@@ -11,6 +11,7 @@ use super::{HookModule, HookSource};
 use crate::template::{ArgSpec, HookError, RelocKind, RelocTarget, Template, TemplateSource};
 
 mod bitcode;
+mod intrinsics;
 
 macro_rules! fixture {
     ($name:literal) => {

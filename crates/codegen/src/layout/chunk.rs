@@ -23,6 +23,10 @@ pub enum Place {
         index: u32,
         offset: i64,
     },
+    /// A byte of the hooks' constants.
+    Constant {
+        offset: u64,
+    },
 }
 
 /// A position branches may aim at. Between a label and the word before it, islands may be put.

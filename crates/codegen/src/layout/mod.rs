@@ -13,6 +13,7 @@ mod emit;
 use luthier_isa::EncodeError;
 
 use crate::machine::Operations;
+use crate::write::PAGE;
 use chunk::{Chunk, ChunkId, Fixup, Place};
 
 /// Bytes between pools.
@@ -116,6 +117,11 @@ impl Layout {
         self.end
     }
 
+    /// Where the hooks' constants begin: on the next page.
+    pub fn constants(&self) -> u64 {
+        self.end.next_multiple_of(PAGE)
+    }
+
     /// Addresses from sizes.
     fn assign(&mut self, chunks: &[Chunk]) {
         let mut at = self.start;
@@ -177,6 +183,7 @@ impl Layout {
                 self.address(c as usize, word)
             }
             Place::Original(vaddr) => vaddr,
+            Place::Constant { offset } => self.constants() + offset,
             Place::Variable { index, offset } => variables[index as usize].wrapping_add_signed(offset),
         }
     }

@@ -20,8 +20,10 @@ const MAX_OFFSET: u32 = 4095;
 /// Scratch of our own in the kernels of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwnScratch {
-    /// Where it begins in each lane's.
+    /// Where registers are kept, in each lane's: behind the hooks' stacks.
     pub start: u32,
+    /// Bytes of the deepest stack, all of which begin at the same place.
+    pub stack: u32,
     /// Bytes of a lane's that hooks may take; an offset reaches as far on every processor.
     pub room: u32,
     /// An access needs an SGPR that holds that.
@@ -53,18 +55,27 @@ impl ScratchInputs {
     }
 }
 
+impl OwnScratch {
+    /// Where the stacks begin, and with them all of it.
+    pub fn base(&self) -> u32 {
+        self.start - self.stack
+    }
+}
+
 impl Machine {
     /// The hardware adds the base of the wave's scratch itself.
     pub fn has_architected_scratch(&self) -> bool {
         !matches!(self.mode.target().generation(), Generation::Gfx9 | Generation::Gfx90a | Generation::Gfx10)
     }
 
-    /// Scratch of our own for kernels with this much of their own; `None` where there is no room for it.
-    pub fn own_scratch(&self, private_segment: u32, room: u32) -> Option<OwnScratch> {
-        let start = private_segment.checked_next_multiple_of(16).filter(|start| start + room <= MOST)?;
+    /// Scratch of our own for kernels with this much of their own: for stacks and for registers. `None` where there is no
+    /// room for it.
+    pub fn own_scratch(&self, private_segment: u32, (stack, room): (u32, u32)) -> Option<OwnScratch> {
+        let start = private_segment.checked_next_multiple_of(16)?.checked_add(stack)?;
+        let start = Some(start).filter(|start| start.saturating_add(room) <= MOST)?;
         let architected = self.has_architected_scratch();
         let by_register = !architected || start + room > MAX_OFFSET;
-        Some(OwnScratch { start, room, by_register, set_at_entry: !architected })
+        Some(OwnScratch { start, stack, room, by_register, set_at_entry: !architected })
     }
 
     /// Gives the kernel scratch up to `end` bytes a lane.

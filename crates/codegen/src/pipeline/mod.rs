@@ -1,5 +1,6 @@
 //! From an object and a plan to an instrumented object: lift, compile, components, copies, layout, write.
 
+mod constants;
 mod copies;
 mod originals;
 mod outcome;
@@ -18,6 +19,7 @@ use crate::machine::Machine;
 use crate::plan::{Instrumented, Plan, Report};
 use crate::write::{self, Additions, ORIGIN_SECTION, PAGE, Variables};
 
+use constants::Constants;
 use copies::{Copies, number, refuse, settle};
 use originals::{Unredirected, redirect};
 use outcome::{code_symbols, describe, finish, hooks, origins};
@@ -45,12 +47,14 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
             return Err(CodegenError::Slot { name: slot.name.clone(), reason });
         }
     }
-    let symbols = symbols(object, plan);
+    let mut symbols = symbols(object, plan);
     let mut report = Report::default();
     let mut spots = spots(program, plan, &mut report);
     let selection = Selection::of(object, program, plan);
     leave_unselected(program, &selection, &mut spots, &mut report);
     let Compiled { templates, template_of } = compile(program, plan, &mut spots, &mut report)?;
+    let constants = Constants::of(&templates);
+    symbols.extend(constants.places);
 
     let base = Base {
         object,
@@ -92,7 +96,7 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         }
     };
 
-    let data_vaddr = layout.end().next_multiple_of(PAGE);
+    let data_vaddr = (layout.constants() + constants.bytes.len() as u64).next_multiple_of(PAGE);
     let placed = if own { variables.place(data_vaddr) } else { Vec::new() };
     let addresses: Vec<u64> = placed.iter().map(|v| v.vaddr).collect();
     let text = layout.emit(&chunks, &addresses);
@@ -105,6 +109,8 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     });
     let mut new = Additions {
         text_vaddr,
+        constants_vaddr: layout.constants(),
+        constants: constants.bytes,
         data_vaddr,
         data: if own { variables.filled() } else { Vec::new() },
         bss_size: if own { variables.zero_size() } else { 0 },

@@ -117,7 +117,7 @@ impl Plan {
             Place::Variable { index, offset } => {
                 beside.variables.get(index as usize).map(|address| address.wrapping_add_signed(offset))
             }
-            Place::Label { .. } => None,
+            Place::Label { .. } | Place::Constant { .. } => None,
         }
     }
 }

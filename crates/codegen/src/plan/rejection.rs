@@ -77,6 +77,11 @@ pub enum Rejection {
          given any"
     )]
     NoScratch { hook: String },
+    #[error(
+        "the hook {hook} needs a stack of {bytes} bytes for each lane, and the kernel cannot be given so much scratch: it has \
+         none left, its own stack has no bound, or it is not known where its waves' scratch is"
+    )]
+    NoStack { hook: String, bytes: u32 },
     #[error("no {file} is free over {inst} to keep the value that {range} had before it")]
     OldValue { inst: String, range: RegRange, file: File },
     #[error("nothing keeps the value that {range} had before {inst}: a function that is called may use every register")]
@@ -142,6 +147,7 @@ impl Rejection {
             Rejection::Registers { .. } => "registers",
             Rejection::NoHome { .. } => "no_home",
             Rejection::NoScratch { .. } => "no_scratch",
+            Rejection::NoStack { .. } => "no_stack",
             Rejection::OldValue { .. } => "old_value",
             Rejection::OldOverCall { .. } => "old_over_call",
             Rejection::NothingFollows { .. } => "nothing_follows",

@@ -101,6 +101,11 @@ impl<'a> Demand<'a> {
             let ask = Ask { env, site, inst, number, prepared, index, behind };
             ask.feeds(arg, inputs, olds, &mut feeds)?;
         }
+        if let Some(stack) = prepared.stack {
+            let own = env.scratch.ok_or_else(|| Rejection::NoStack { hook: hook(), bytes: stack.bytes })?;
+            let source = Source::Number(own.base().into());
+            feeds.extend(stack.base.map(|input| Feed { input, source }));
+        }
         for reloc in &prepared.relocs {
             if let Some(symbol) = missing(env, args, &reloc.target) {
                 return Err(Rejection::NoSymbol { hook: hook(), symbol });

@@ -73,7 +73,9 @@ pub fn emit(
         return Ok(());
     }
     out.highest.merge(&allocation.highest);
-    out.scratch = out.scratch.max(allocation.scratch);
+    // The kernel is given what lies in front of a cell: a stack.
+    let has_stack = allocation.hooks.iter().any(|assigned| demands[assigned.demand].prepared.stack.is_some());
+    out.scratch = out.scratch.max(allocation.scratch).max(if has_stack { 4 } else { 0 });
     let mut emitter = Emitter { env, site, demands, allocation, seam, out, holds: None };
     emitter.begin()?;
     for assigned in &allocation.hooks {

@@ -1,9 +1,10 @@
-//! Writing the instrumented object: the original segments where they were, with a few words patched, and three new
+//! Writing the instrumented object: the original segments where they were, with a few words patched, and up to four new
 //! segments behind them.
 //!
 //! | segment | what is in it |
 //! |---|---|
 //! | code | `.luthier.text`: preambles, instrumented copies, islands |
+//! | constants | `.luthier.rodata`: the hooks' constants |
 //! | data | `.luthier.data` and `.luthier.bss`: the tools' variables |
 //! | headers | the program header table, and whatever of `.note`, `.dynsym`, `.hash`, `.gnu.hash`, `.dynstr` has grown |
 //!
@@ -77,6 +78,10 @@ pub struct Additions {
     pub text_vaddr: u64,
     pub text: Vec<u8>,
     /// On the first page after the text.
+    pub constants_vaddr: u64,
+    /// What hooks read and nothing changes.
+    pub constants: Vec<u8>,
+    /// On the first page after that.
     pub data_vaddr: u64,
     pub data: Vec<u8>,
     /// Zero bytes after `data`.

@@ -27,6 +27,14 @@ pub fn code_and_data(file: &mut File, new: &Additions) -> NewSections {
         let section = Section::new(TEXT_SECTION, SHT_PROGBITS, 256);
         sections.text = loaded(file, section, SHF_EXECINSTR, offset, new.text_vaddr, size);
     }
+    if !new.constants.is_empty() {
+        let offset = file.align_for(new.constants_vaddr);
+        let size = new.constants.len() as u64;
+        file.bytes.extend_from_slice(&new.constants);
+        file.add_load(PF_R, offset, new.constants_vaddr, size, size);
+        let section = Section::new(".luthier.rodata", SHT_PROGBITS, 16);
+        loaded(file, section, SectionFlags::default(), offset, new.constants_vaddr, size);
+    }
     if !new.variables.is_empty() {
         let offset = file.align_for(new.data_vaddr);
         let filled = new.data.len() as u64;

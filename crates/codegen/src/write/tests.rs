@@ -15,6 +15,8 @@ fn additions(object: &CodeObject) -> Additions {
     Additions {
         text_vaddr,
         text: 0xbf81_0000u32.to_le_bytes().repeat(3),
+        constants_vaddr: data_vaddr,
+        constants: Vec::new(),
         data_vaddr,
         data: vec![7; 16],
         bss_size: 4096,

@@ -163,7 +163,7 @@ impl Maker<'_> {
             live_in,
             writes_inactive_lanes: self.whole,
             data: Vec::new(),
-        stack: None,
+            stack: None,
             uses_fp_mode: false,
         }))
     }

@@ -250,9 +250,7 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
         ArgSpec::Variable { .. } => match formal.ty {
             Type::Ptr { space: super::Space::Global | super::Space::Const | super::Space::Flat, .. }
             | Type::U64
-            | Type::I64 => {
-                Ok(Vec::new())
-            }
+            | Type::I64 => Ok(Vec::new()),
             _ => Err(format!("{name} cannot hold the address of a device variable: declare it lt.ptr[...]")),
         },
         ArgSpec::Value { written: false, .. } if written => {
@@ -271,9 +269,7 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
         ArgSpec::Address(shape) => match formal.ty {
             Type::Ptr { space: super::Space::Global | super::Space::Const | super::Space::Flat, .. }
             | Type::U64
-            | Type::I64 => {
-                Ok(computed(arg, &shape.parts))
-            }
+            | Type::I64 => Ok(computed(arg, &shape.parts)),
             _ => Err(format!("{name} cannot hold an address: declare it lt.u64")),
         },
         ArgSpec::InRange(shape) => match formal.ty {

@@ -1,9 +1,11 @@
 //! Hooks in LLVM IR: what they may hold, and what is refused by name.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 fn ir(text: &str) -> HookSource {
-    HookSource::Bitcode { bytes: text.as_bytes().to_vec(), function: "f".to_owned() }
+    HookSource::Bitcode { bytes: text.as_bytes().to_vec(), function: "f".to_owned(), symbols: BTreeMap::new() }
 }
 
 /// A hook without parameters with this body, and these declarations in front of it.
@@ -25,7 +27,7 @@ fn hooks_in_llvm_ir() {
           ret void
         }
     "#;
-    let source = HookSource::Bitcode { bytes: text.to_vec(), function: "my hook".to_owned() };
+    let source = HookSource::Bitcode { bytes: text.to_vec(), function: "my hook".to_owned(), symbols: BTreeMap::new() };
     for mode in modes() {
         let t = compile_for(&source, mode, &[ArgSpec::Slot { per_lane: false, units: 2 }, variable(), lanes(1)])
             .unwrap_or_else(|e| panic!("{e}"));
@@ -33,9 +35,10 @@ fn hooks_in_llvm_ir() {
         assert!(t.args[0][0].is_some_and(|a| a.written) && t.args[2][0].is_some_and(|a| a.read));
         assert!(t.relocs.iter().all(|r| r.target == RelocTarget::Arg(1)) && !t.relocs.is_empty());
     }
-    let missing = HookSource::Bitcode { bytes: text.to_vec(), function: "other".to_owned() };
+    let missing = HookSource::Bitcode { bytes: text.to_vec(), function: "other".to_owned(), symbols: BTreeMap::new() };
     assert!(refused(&missing, &[]).message.contains("no function other"));
-    let garbage = HookSource::Bitcode { bytes: b"garbage".to_vec(), function: "x".to_owned() };
+    let garbage =
+        HookSource::Bitcode { bytes: b"garbage".to_vec(), function: "x".to_owned(), symbols: BTreeMap::new() };
     assert!(!refused(&garbage, &[]).message.is_empty());
 }
 
@@ -117,18 +120,26 @@ fn what_a_module_may_not_hold_is_refused() {
         (
             body(
                 "",
-                "  %a = alloca [4096 x i32], addrspace(5)\n  call void asm sideeffect \"; $0\", \"v\"(ptr addrspace(5) %a)",
+                "  %a = alloca [32769 x i32], addrspace(5)\n  call void asm sideeffect \"; $0\", \"v\"(ptr addrspace(5) %a)",
             ),
-            "scratch",
+            "stack of more than 131072 bytes",
         ),
         (
             body(
-                "@c = internal addrspace(4) constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]",
-                "  %x = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)\n  %p = getelementptr i32, ptr addrspace(4) @c, i32 %x\n\
-                 %v = load i32, ptr addrspace(4) %p\n  store i32 %v, ptr addrspace(1) null\n  ret void\n}\n\
-                 declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)\ndefine internal void @g() {",
+                "@p = external addrspace(1) global i32",
+                "  %n = load volatile i32, ptr addrspace(1) @p\n  %a = alloca i32, i32 %n, addrspace(5)\n  \
+                 call void asm sideeffect \"; $0\", \"v\"(ptr addrspace(5) %a)",
             ),
-            "table of constants",
+            "known only as it runs",
+        ),
+        (
+            body(
+                "@a = internal addrspace(4) constant i32 1\n@b = internal addrspace(4) constant [2 x ptr addrspace(4)] \
+                 [ptr addrspace(4) @a, ptr addrspace(4) @b]\n@p = external addrspace(1) global i32",
+                "  %n = load volatile i32, ptr addrspace(1) @p\n  %at = getelementptr ptr addrspace(4), ptr addrspace(4) @b, i32 %n\n  \
+                 %v = load volatile ptr addrspace(4), ptr addrspace(4) %at\n  store ptr addrspace(4) %v, ptr addrspace(1) null",
+            ),
+            "holds addresses",
         ),
     ];
     for (n, (source, what)) in cases.iter().enumerate() {
@@ -180,4 +191,63 @@ fn what_a_processor_cannot_do_does_not_end_the_process() {
     assert!(!error.expect_err("there is no such operation").message.is_empty());
     // LLVM still works.
     check(&compile(&fixture!("bump"), &[variable(), ArgSpec::Literal]));
+}
+
+/// A table that is indexed by the lane.
+const TABLE: &str = "@c = internal addrspace(4) constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]\n\
+                     declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)";
+const LOOK: &str = "  %x = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)\n  %p = getelementptr i32, ptr addrspace(4) @c, i32 %x\n  \
+                    %v = load i32, ptr addrspace(4) %p\n  store i32 %v, ptr addrspace(1) null";
+
+#[test]
+fn a_table_travels_with_its_hook() {
+    for mode in modes() {
+        let t = compile_for(&body(TABLE, LOOK), mode, &[]).unwrap_or_else(|e| panic!("{e}"));
+        check(&t);
+        let [table] = t.data.as_slice() else { panic!("{:?}", t.data) };
+        let numbers: Vec<u32> = table.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        let target = RelocTarget::Symbol(table.name.clone());
+        assert!(!t.relocs.is_empty() && t.relocs.iter().all(|r| r.target == target), "{:?}", t.relocs);
+    }
+}
+
+#[test]
+fn what_no_register_holds_lies_on_the_stack() {
+    let allocate = "  %a = alloca [100 x i32], addrspace(5)\n  %x = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)\n  \
+                    %p = getelementptr i32, ptr addrspace(5) %a, i32 %x\n  store volatile i32 %x, ptr addrspace(5) %p\n  \
+                    %v = load volatile i32, ptr addrspace(5) %a\n  store i32 %v, ptr addrspace(1) null";
+    for mode in modes() {
+        let t = compile_for(&body("declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)", allocate), mode, &[]);
+        let t = t.unwrap_or_else(|e| panic!("{e}"));
+        check(&t);
+        let stack = t.stack.expect("it has one");
+        assert_eq!(stack.bytes, 400);
+        assert!(stack.base.is_some_and(|base| base.read && t.live_in.contains(base.range.first)));
+        assert!(t.insts.iter().any(|i| i.info().flags.contains(Flags::SCRATCH)), "{:?}", t.insts);
+    }
+}
+
+#[test]
+fn variables_are_declared_and_have_the_names_that_they_are_given() {
+    let outside = "@count = addrspace(1) externally_initialized global i64 5\n\
+                   @m.managed = addrspace(1) externally_initialized global i32 7\n\
+                   @m = addrspace(1) externally_initialized global ptr addrspace(1) null\n\
+                   @llvm.used = appending addrspace(1) global [1 x ptr] [ptr @f], section \"llvm.metadata\"";
+    let used = "  %o = atomicrmw add ptr addrspace(1) @count, i64 1 syncscope(\"agent\") monotonic\n  \
+                %p = load ptr addrspace(1), ptr addrspace(1) @m\n  \
+                %n = atomicrmw add ptr addrspace(1) %p, i32 1 syncscope(\"agent\") monotonic";
+    let HookSource::Bitcode { bytes, function, .. } = body(outside, used) else { panic!() };
+    let symbols = BTreeMap::from([("count".to_owned(), "tool.count".to_owned())]);
+    let found = super::super::contents(&bytes).unwrap();
+    let names: Vec<_> = found.variables.iter().map(|v| (v.name.as_str(), v.spoken.as_str(), v.size)).collect();
+    assert_eq!(names, [("count", "count", 8), ("m.managed", "m", 4)]);
+    assert_eq!((found.variables[0].init.as_slice(), found.variables[1].is_managed), (&5u64.to_le_bytes()[..], true));
+    let source = HookSource::Bitcode { bytes, function, symbols };
+    for mode in modes() {
+        let t = compile_for(&source, mode, &[]).unwrap_or_else(|e| panic!("{e}"));
+        check(&t);
+        let named = |name: &str| t.relocs.iter().any(|r| r.target == RelocTarget::Symbol(name.to_owned()));
+        assert!(named("tool.count") && named("m.managed") && !named("m") && t.data.is_empty(), "{:?}", t.relocs);
+    }
 }
