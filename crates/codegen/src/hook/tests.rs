@@ -91,7 +91,8 @@ fn check(t: &Template) {
         assert!(wide || t.insts[reloc.inst].literal().is_some(), "{}", t.insts[reloc.inst]);
     }
     // What no argument brings is not read before it is set.
-    let places: RegSet = t.args.iter().flatten().flatten().flat_map(|a| a.range.units()).collect();
+    let stack = t.stack.and_then(|stack| stack.base);
+    let places: RegSet = t.args.iter().flatten().flatten().chain(&stack).flat_map(|a| a.range.units()).collect();
     assert!(t.live_in.iter().all(|r| places.contains(r) || !r.is_sgpr()), "{:?}", t.live_in);
     rename(t);
     keeps_apart(t);

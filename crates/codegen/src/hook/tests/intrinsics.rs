@@ -28,6 +28,7 @@ fn every_intrinsic_works_or_is_refused_with_a_sentence() {
         }
         let Some(text) = hook_of(name) else { continue };
         tried += 1;
+        eprintln!("{name}");
         for mode in modes().filter(|mode| all || mode.target() == Target::Gfx90a || mode.target() == Target::Gfx1250) {
             let source = HookSource::Bitcode {
                 bytes: text.clone().into_bytes(),
@@ -116,7 +117,8 @@ fn call(module: &Module<'_>, callee: FunctionValue<'_>) -> Option<String> {
         }
     }
     let declaration = module.print_to_string().to_string();
-    let declaration: String = declaration.lines().filter(|line| line.starts_with("declare")).collect::<Vec<_>>().join("\n");
+    let declaration: String =
+        declaration.lines().filter(|line| line.starts_with("declare")).collect::<Vec<_>>().join("\n");
     let declaration = declaration.split(" #").next()?.to_owned();
     Some(format!(
         "target triple = \"amdgcn-amd-amdhsa\"\n@p = external addrspace(1) global i64\n{declaration}\ndefine void @f() \
