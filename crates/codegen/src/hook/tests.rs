@@ -11,7 +11,6 @@ use super::{HookModule, HookSource};
 use crate::template::{ArgSpec, HookError, RelocKind, RelocTarget, Template, TemplateSource};
 
 mod bitcode;
-mod intrinsics;
 
 macro_rules! fixture {
     ($name:literal) => {
