@@ -260,7 +260,7 @@ def test_bitcode_that_hip_has_embedded_is_found(tmp_path):
     include = Path(lt.__file__).parent / "include"
     subprocess.run(
         ["clang-22", "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpuinc", "-nogpulib", f"-I{include}",
-         "-DLUTHIER_WAVE_SIZE=64", "-Xclang", "-fembed-bitcode=all", "--no-gpu-bundle-output", source, "-o", made],
+         "-DLT_WAVE_SIZE=64", "-Xclang", "-fembed-bitcode=all", "--no-gpu-bundle-output", source, "-o", made],
         check=True,
     )  # fmt: skip
     library = lt.HookLibrary.from_code_object(made)

@@ -7,8 +7,8 @@
 #if !defined(__HIP__)
 #error "luthier/hooks.h is for HIP: language=\"hip\""
 #endif
-#ifndef LUTHIER_WAVE_SIZE
-#error "luthier/hooks.h is for lt.HookLibrary, which defines LUTHIER_WAVE_SIZE"
+#ifndef LT_WAVE_SIZE
+#error "luthier/hooks.h is for lt.HookLibrary, which defines LT_WAVE_SIZE"
 #endif
 
 // A function that can be inserted: it keeps its name, and the compiler keeps it.
@@ -32,13 +32,13 @@ typedef __INT32_TYPE__ int32_t;
 typedef __INT64_TYPE__ int64_t;
 typedef __SIZE_TYPE__ size_t;
 
-static constexpr int warpSize = LUTHIER_WAVE_SIZE;
+static constexpr int warpSize = LT_WAVE_SIZE;
 
 static __device__ __forceinline__ unsigned __lane_id() {
   return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
 }
 static __device__ __forceinline__ unsigned long long __ballot(int condition) {
-#if LUTHIER_WAVE_SIZE == 32
+#if LT_WAVE_SIZE == 32
   return __builtin_amdgcn_ballot_w32(condition != 0);
 #else
   return __builtin_amdgcn_ballot_w64(condition != 0);
@@ -105,7 +105,7 @@ template <typename T> using inout = __attribute__((address_space(5))) T *;
 using counter = inout<unsigned long long>;
 
 static __attribute__((device)) inline __attribute__((always_inline)) unsigned long long exec_mask() {
-#if LUTHIER_WAVE_SIZE == 32
+#if LT_WAVE_SIZE == 32
   return __builtin_amdgcn_ballot_w32(true);
 #else
   return __builtin_amdgcn_ballot_w64(true);
