@@ -172,6 +172,11 @@ def test_a_runtime_without_a_way_in_is_refused_by_name(tmp_path):
     assert done.returncode == 2 and "its thunk is inside" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_an_apu_is_refused_by_name():
+    done = rocm.mock(program("kernels"), "lds", options=("--apu",))
+    assert done.returncode == 2 and "an APU is not modelled for ROCm 7" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_random_work_on_streams_has_right_results():
     # LUTHIER_DRIVER_STRESS=600 is a deep run.
     seconds = os.environ.get("LUTHIER_DRIVER_STRESS", "4")

@@ -62,6 +62,8 @@ def main(args: Any) -> int:
     if rocm is not None and args.serve is not None and rocm.loader is not None:
         raise ArgumentError(f"--serve: programs on {rocm.folder} are started by its own loader, which a shell cannot be told")
     words = args.app
+    if polls and args.apu:
+        raise ArgumentError("--apu: an APU is not modelled for ROCm 7, whose runtime wants memory that only GPUs have")
     if polls:
         sleep_instead_of_polling(environment)
     if rocm is not None:
