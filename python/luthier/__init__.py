@@ -25,6 +25,8 @@ Names are imported when they are first used, so that ``import luthier`` is quick
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         TargetId,
         flag_bits,
     )
+    from .agent.selection import Select
     from .captured import capture
     from .device.launching import Launch, LaunchKeywords, Strict
     from .device.linked import Linked
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from .device.properties import Properties
     from .device.results import RunResult
     from .errors import *  # noqa: F403
+    from .instrumenting.channels import Channel
     from .instrumenting.container import InstrumentedFile, instrument_file
     from .instrumenting.given import (
         AccessCount,
@@ -133,6 +137,7 @@ _HOME = {
     "Properties": "device.properties",
     "Report": "reports.report",
     "RunResult": "device.results",
+    "Select": "agent.selection",
     "Session": "device.observe",
     "Snapshot": "device.observe",
     "Strict": "device.launching",
@@ -142,6 +147,7 @@ _HOME = {
     "Trace": "device.observe",
     "capture": "captured",
     "Case": "replay.case",
+    "Channel": "instrumenting.channels",
     "trace": "traced",
     "TracedProgram": "traced",
     "TraceProgress": "traced",
@@ -175,15 +181,15 @@ _HOME = {
 
 # In full, for type checkers.
 __all__ = [
-    "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "CodeObject",
+    "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "Channel", "CodeObject",
     "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "HookLibrary", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "LaneState", "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
     "Reg",
-    "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Session",
-    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "WaveState", "finding_kinds",
-    "capture", "flag_bits", "instrument", "instrument_file", "judge", "trace", "__version__",
+    "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Select", "Session",
+    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "WaveState", "capture",
+    "finding_kinds", "flag_bits", "instrument", "instrument_file", "judge", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:
     from . import lang
@@ -206,6 +212,20 @@ def _find(name: str) -> Any:
     globals()[name] = value
     return value
 
+
+class _Package(types.ModuleType):
+    """``lt.device`` marks functions, whether the room of that name has been imported or not."""
+
+    @property
+    def device(self) -> Any:
+        return importlib.import_module(".lang", __name__).device
+
+    @device.setter
+    def device(self, room: types.ModuleType) -> None:
+        """The import system's, when the room is imported."""
+
+
+sys.modules[__name__].__class__ = _Package
 
 if not TYPE_CHECKING:  # checkers see the imports above, and what is not among them is a mistake
     __getattr__ = _find

@@ -783,6 +783,8 @@ class Device:
         whether they may write them."""
     def free(self, address: int) -> None:
         """Gives back what :meth:`alloc`, :meth:`share` or :meth:`share_in_place` has taken in."""
+    def host_takes_part(self, address: int, size: int) -> None:
+        """Says that the host takes part in what kernels do with these bytes: strict mode looks for no races there."""
     def write(self, address: int, data: bytes) -> None:
         """Copies bytes to the device."""
     def read(self, address: int, size: int) -> bytes:

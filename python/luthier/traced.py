@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from .agent.account import Account
 from .agent.controller import Controller
-from .agent.selection import parse
+from .agent.selection import Select, parse
 from .device.launching import Strict
 from .errors import ArgumentError, ToolError
-from .instrumenting.tool import Tool
+from .instrumenting.tool import AnyTool, Tool, maker
 from .reports.findings import Finding
 
 #: Seconds between two looks at how far a program is.
@@ -80,12 +80,12 @@ class TracedProgram:
 
 def trace(
     command: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    tools: Sequence[str | Callable[[], Tool]] = (),
+    tools: Sequence[AnyTool] = (),
     *,
     mock: str | None = None,
     rocm: str | os.PathLike[str] | None = None,
     strict: Strict = False,
-    select: Sequence[str] = (),
+    select: Sequence[str | Select] = (),
     wait: bool = True,
     follow: bool = True,
     check: bool | None = None,
@@ -112,7 +112,6 @@ def trace(
     """
     from .cli import trace as cli
     from .cli.rocm import choose, find
-    from .tools import load
 
     given = [command] if isinstance(command, (str, os.PathLike)) else command
     words = [os.fspath(word) for word in given]
@@ -122,7 +121,7 @@ def trace(
     if program is None:
         how = ": arguments are given in a list" if isinstance(command, str) and len(command.split()) > 1 else ""
         raise ArgumentError(f"{words[0]}: there is no such program{how}" if words else "the command is empty")
-    makers = [_maker(tool, load) for tool in _listed(tools)]
+    makers = [_maker(tool) for tool in _listed(tools)]
     kinds = _kinds(strict)
     if not makers and kinds is None:
         raise ArgumentError("tools=[]: expected a tool at least, or strict=True")
@@ -152,7 +151,10 @@ def trace(
             status = _run(program, started, environment, files)
         else:
             with Controller(
-                lambda: [make() for make in makers], [parse(text) for text in select], wait, check=check
+                lambda: [make() for make in makers],
+                [one if isinstance(one, Select) else parse(one) for one in select],
+                wait,
+                check=check,
             ) as controller:
                 with _Watch(controller, progress):
                     status = controller.run(program, started, environment, follow, files)
@@ -206,19 +208,10 @@ def _kinds(strict: Strict) -> str | None:
     return text
 
 
-def _maker(tool: Any, load: Callable[[str], Tool]) -> Callable[[], Tool]:
-    if isinstance(tool, str):
-        return lambda: load(tool)
-    if isinstance(tool, Tool) or not callable(tool):
-        raise ToolError(f"tools: {tool!r}: expected a class or a function that makes a tool: each kernel has one of its own")
-
-    def make() -> Tool:
-        made = tool()
-        if not isinstance(made, Tool):
-            raise ToolError(f"tools: {tool!r} makes {made!r}, and no tool")
-        return made
-
-    return make
+def _maker(tool: AnyTool) -> Callable[[], Tool]:
+    if isinstance(tool, Tool):
+        raise ToolError(f"tools: {tool!r} is one tool, and each kernel has one of its own: give its class, or what makes one")
+    return maker(tool)
 
 
 class _Output:

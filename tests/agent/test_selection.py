@@ -9,7 +9,7 @@ import rocm
 from places import ROOT
 
 import luthier as lt
-from luthier.agent.selection import Selection, parse
+from luthier.agent.selection import Select, parse
 
 TOOL = '''
 import luthier as lt
@@ -67,9 +67,9 @@ class Slow(lt.Tool):
 @pytest.mark.parametrize(
     "text, selection",
     [
-        ("k*", Selection("k*")),
-        ("f(int, int),grid=64x2,first=3,every=2", Selection("f(int, int)", (64, 2, 0), 3, 2)),
-        ("*,process=app*", Selection("*", process="app*")),
+        ("k*", Select("k*")),
+        ("f(int, int),grid=64x2,first=3,every=2", Select("f(int, int)", (64, 2, 0), 3, 2)),
+        ("*,process=app*", Select("*", process="app*")),
     ],
 )
 def test_a_selection_is_read_from_text(text, selection):

@@ -46,7 +46,7 @@ def test_an_exception_of_a_tool_is_raised(program):
 
 
 def test_wrong_arguments_are_told_before_anything_runs(program):
-    with pytest.raises(lt.ToolError, match="expected a class"):
+    with pytest.raises(lt.ToolError, match="is one tool, and each kernel has one of its own"):
         lt.trace(program, [Waves()], mock="gfx90a")
     with pytest.raises(lt.ArgumentError, match="no such program"):
         lt.trace(["/does/not/exist"], [Waves])

@@ -53,6 +53,19 @@ def test_block_counts(kernels):
     assert any(line.endswith("vecadd.hip:5") for line in result["lines"])
 
 
+def test_access_trace(kernels, tmp_path):
+    out = tmp_path / "accesses.npy"
+    tool = lt.tools.load(f"{EXAMPLES / 'access_trace.py'}:out={out}")
+    numbers, results = np.zeros(4096, np.uint32), np.zeros(256, np.uint32)
+    result = lt.Device("gfx90a").run(kernels, "stride", blocks=2, block=128, args=[numbers, results, np.uint32(16)], tools=[tool])
+    told = result.tools["access_trace"]
+    records = np.load(out)
+    assert told["records"] == len(records) == 512
+    load, store = (records["address"][records["pc"] == int(pc, 16)] for pc in told["instructions"])
+    assert (np.diff(np.sort(load)) == 64).all() and (np.diff(np.sort(store)) == 4).all()
+    assert [one["lines"] for one in told["instructions"].values()] == [256, 16]
+
+
 def test_divergence(kernels):
     tool = _tool("divergence")
     numbers = np.zeros(128, np.uint32)

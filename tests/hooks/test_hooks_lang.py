@@ -182,7 +182,7 @@ REFUSED = [
     ("x = a ** a", "** needs constants"),
     ("x = print(a)", "print cannot be called on the GPU"),
     ("x = int(a)", "int() has no width"),
-    ("x = lt.workgroup_id_x()", "workgroup_id_x needs the state value array, which this version does not have"),
+    ("x = lt.memory_address()", "lt has no memory_address"),
     ("x = lt.popcount(f)", "popcount needs an integer, not f32"),
     ("x = lt.popcount(a, a)", "takes 1 arguments, 2 given"),
     ("lt.atomic_add(a, 1)", "needs a pointer"),

@@ -59,7 +59,7 @@ def reading_self(i: lt.u32):
     [
         (with_self, "a hook has no self, as it runs on the GPU: leave the parameter out"),
         (square_root, "math.sqrt is Python's and runs on the host: lt.sqrt is the hook language's"),
-        (printing, "print cannot be called on the GPU: store into a DeviceArray, and print it in on_exit"),
+        (printing, 'print cannot be called on the GPU: lt.printf("%d", x) can'),
         (reading_an_array, "pass a parameter lt.ptr[...] and insert the hook with a DeviceArray of the tool"),
         (reading_a_list, "NAMES is a list of the host's"),
         (reading_self, "give it a parameter counts, and pass self.counts where it is inserted"),
@@ -103,9 +103,9 @@ def test_a_register_where_a_number_is_meant(vecadd):
 @pytest.mark.parametrize(
     "tools, said",
     [
-        (["instr_count"], "'instr_count' is a name: lt.tools.load('instr_count') makes the tool"),
-        ([Takes], "Takes is a class: Takes() makes a tool of it"),
-        ([3], "3 is not a tool: its class has to derive from lt.Tool"),
+        (["instr_counts"], "there is no tool 'instr_counts'"),
+        ([dict], "makes {}, and no tool: its class has to derive from lt.Tool"),
+        ([3], "3 is not a tool, nor a name, a class or a function that makes one"),
         ("instr_count", "expected a list of tools"),
         (Takes(1), "expected a list of tools"),
     ],

@@ -47,5 +47,9 @@ def test_the_stub_of_the_language_has_what_the_language_has():
     stub = ast.parse(Path(lang.__file__).with_suffix(".pyi").read_text())
     (declared,) = (node.value for node in stub.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
     names = set(ast.literal_eval(declared))
-    available = {*lang.__all__, "abs", "min", "max"} - set(lang.intrinsics.UNAVAILABLE)
+    available = {*lang.__all__, "abs", "min", "max"}
     assert names - {"ElementType"} == available
+
+
+def test_device_marks_functions_when_the_room_of_that_name_has_been_imported():
+    assert lt.Device is not None and lt.device is lang.device

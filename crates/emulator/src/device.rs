@@ -437,6 +437,12 @@ impl Device {
         lock(&self.state).memory.write(address, bytes).map_err(EmuError::Address)
     }
 
+    /// The host reads and writes these bytes while kernels run, as a partner of theirs in a protocol: strict mode looks for no
+    /// races there.
+    pub fn host_takes_part(&self, address: u64, size: u64) {
+        lock(&self.state).memory.add_ring(address..address.saturating_add(size));
+    }
+
     pub(crate) fn workers(&self) -> Result<usize, EmuError> {
         let cores = pool()?.current_num_threads();
         Ok(if self.config.threads == 0 { cores } else { self.config.threads.min(cores) })

@@ -296,7 +296,7 @@ impl Device {
         let slots = own_slots as u64 + more;
         let total = scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))?;
         let scratch = if scratch_slot == 0 { 0 } else { allocate(&[], total, true)? };
-        let races = sched::races(&dispatch, strict, self.workers_for(clusters, launch.schedule)?);
+        let races = sched::races(&dispatch, strict, self.workers_for(clusters, launch.schedule)?, &memory);
         Ok(Shared {
             dispatch,
             memory: Arc::new(memory),

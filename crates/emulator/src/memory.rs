@@ -70,6 +70,8 @@ pub struct Memory {
     has_tails: bool,
     /// Bytes within allocations that are nobody's, by address.
     red_zones: Arc<[Range<u64>]>,
+    /// Where the host takes part while kernels run, so that it, and nothing that kernels do, orders their accesses.
+    rings: Arc<[Range<u64>]>,
     /// Start and length, the latest last.
     freed: Arc<Mutex<VecDeque<(u64, u64)>>>,
     host: Option<Hosted>,
@@ -297,6 +299,17 @@ impl Memory {
     pub fn has_tails(&self) -> bool {
         self.has_tails || self.host.is_some()
     }
+    /// Takes accesses there for ordered by the host.
+    pub fn add_ring(&mut self, ring: Range<u64>) {
+        // What is at the same addresses now has taken the place of what was there.
+        let others = self.rings.iter().filter(|known| known.end <= ring.start || ring.end <= known.start);
+        self.rings = others.cloned().chain([ring.clone()]).collect();
+    }
+
+    pub fn rings(&self) -> &Arc<[Range<u64>]> {
+        &self.rings
+    }
+
     /// These bytes are nobody's, although they lie in allocations: strict mode has findings for who accesses them.
     pub fn add_red_zones(&mut self, zones: impl IntoIterator<Item = Range<u64>>) {
         let mut all = self.red_zones.to_vec();

@@ -218,7 +218,7 @@ impl Device {
             _ => memory.allocate(total, true).ok_or(EmuError::OutOfMemory(total))?,
         };
         let cooperative = packet.cooperative.then(|| (clusters, dispatch.all_waves()));
-        let races = sched::races(&dispatch, packet.strict.kinds(), workers);
+        let races = sched::races(&dispatch, packet.strict.kinds(), workers, &memory);
         Ok(Shared {
             prints: None,
             dispatch,

@@ -89,14 +89,15 @@ impl Shared {
 }
 
 /// What a launch on so many threads needs to look for races in device memory, if it is to.
-pub fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize) -> Option<Arc<Races>> {
+pub fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize, memory: &Memory) -> Option<Arc<Races>> {
     let (generation, descriptor) = (dispatch.facts.generation(), &dispatch.descriptor);
     let within = Within::of(generation, descriptor.wgp_mode(), descriptor.tg_split());
     let waves = dispatch.waves(dispatch.workgroup.iter().product());
     let asks = |kind: FindingKind| strict.is_some_and(|kinds| kinds.contains(kind.into()));
     let wanted = asks(FindingKind::MemoryRace) || within.waits && waves > 1 && asks(FindingKind::MissingWait);
     (wanted && dispatch.all_waves() > 1)
-        .then(|| Arc::new(Races::new(dispatch.groups(), waves, writes_back(generation), within, workers)))
+        .then(|| Races::new(dispatch.groups(), waves, writes_back(generation), within, workers))
+        .map(|races| Arc::new(races.but_for(memory.rings())))
 }
 
 /// Numbers of pieces of scratch memory.

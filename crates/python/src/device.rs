@@ -136,6 +136,14 @@ impl PyDevice {
         guard(py, || self.inner.free(address).map_err(device_error))
     }
 
+    /// Says that the host takes part in what kernels do with these bytes: strict mode looks for no races there.
+    fn host_takes_part(&self, py: Python<'_>, address: u64, size: u64) -> PyResult<()> {
+        guard(py, || {
+            self.inner.host_takes_part(address, size);
+            Ok(())
+        })
+    }
+
     /// Copies bytes to the device.
     fn write(&self, py: Python<'_>, address: u64, data: &[u8]) -> PyResult<()> {
         guard(py, || self.inner.write(address, data).map_err(device_error))

@@ -24,7 +24,7 @@ from .stuck import Stuck
 if TYPE_CHECKING:
     from ..instrumenting.tool import Tool
     from .process import Process
-    from .selection import Selection
+    from .selection import Select
     from .wishes import Wishes
 
 #: What ROCr loads.
@@ -55,7 +55,7 @@ class Controller:
     def __init__(
         self,
         make_tools: Callable[[], list[Tool]],
-        select: Sequence[Selection] = (),
+        select: Sequence[Select] = (),
         wait: bool = True,
         are_ours: bool = False,
         check: bool | None = None,

@@ -93,7 +93,7 @@ class Watched:
     known_over: int = 0
     #: The tools hear of its launches, although the original runs.
     hears: bool = False
-    #: Which launches the tools are about, as :class:`~luthier.agent.selection.Selection` has it; none for all.
+    #: Which launches the tools are about, as :class:`~luthier.agent.selection.Select` has it; none for all.
     rules: list[dict[str, Any]] = field(default_factory=list)
     _reports: list[Report] | None = None
 
@@ -152,6 +152,7 @@ class Watched:
         """Every tool's report, as of when it is first asked for; none if the original runs and they do not hear of it."""
         # Not cached by a lock: a tool that does not come back would keep it.
         if self._reports is None:
+            self.object.process.read_rest(self.tools)
             self._reports = self.object.process.reports_of(self.tools if self.why is None or self.hears else [])
         return self._reports
 
@@ -361,6 +362,7 @@ class Loaded:
             watched.why = did["rejected"][0]["reason"] if did["rejected"] else INSERT_NOTHING
             watched.hears = self.process.hears_launches
             return None
+        self.process.reads(watched.tools)
         symbol: Any = result.core.symbol(f"{name}.kd")
         before, after = registers["scratch"]
         return Made(result.data, symbol["address"], after - before, variables.signal(start), self.selected[name])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.failures import told
 from ..base.signals import raise_again
 from ..errors import ToolError
+from ..instrumenting.channels import Reader, channels_of
 from ..reports.as_json import plain
 from ..reports.report import Report
 from .app import App, read_memory
@@ -64,6 +65,8 @@ class Process:
         self._waiting = _Waiting(self)
         self._starting = False
         self._reports: list[Report] | None = None
+        #: Reads tools' channels while kernels run, under the lock.
+        self._reader = Reader([], self._in_turn)
 
     def serve(self, tools: threading.Lock, refused: OSError | None = None) -> None:
         """Answers until the end, or only refuses. Tools' code runs under the lock: they know nothing of threads."""
@@ -85,6 +88,7 @@ class Process:
             self.failed(error)
         finally:
             self._wire.close()
+            self._reader.close()
 
     def has_ended(self, seconds: float) -> bool:
         """Whether the process has ended, or does in so many seconds. What it has said may not all be heard then."""
@@ -194,6 +198,16 @@ class Process:
         self.objects[number] = loaded
         assert self.app is not None
         self.app._happenings.executable(said["executable"]).objects.append(loaded)
+
+    def reads(self, tools: list[Tool]) -> None:
+        """The kernel that these tools watch is going to run."""
+        self._reader.add(channels_of(tools))
+
+    def read_rest(self, tools: list[Tool]) -> None:
+        """The kernel that these tools watch does not run any more, or is not heard of."""
+        self._reader.finish(tools)
+        if self._reader.error is not None:
+            self.failed(self._reader.error)
 
     def _hear_unloaded(self, said: dict[str, Any]) -> None:
         loaded = self.objects.get(said["object"])

@@ -18,22 +18,37 @@ _RUNTIMES_OWN = "__amd_rocclr_*"
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Launches of some kernels: ``KERNEL[,grid=X[xYxZ]][,first=N][,every=N][,process=P]``."""
+class Select:
+    """Launches of some kernels: ``KERNEL[,grid=X[xYxZ]][,first=N][,every=N][,process=P]`` on the command line,
+    ``lt.Select("reduce*", grid=4096, every=100)`` in Python."""
 
-    kernel: str
-    #: Work-items; 0 for any number.
-    grid: tuple[int, int, int] = (0, 0, 0)
+    #: A name or a pattern, mangled or not; "" for all but HIP's own for fills and copies.
+    kernel: str = ""
+    #: Work-items, a number or up to three; 0 for any number.
+    grid: int | tuple[int, ...] = (0, 0, 0)
     #: How many; 0 for all.
     first: int = 0
     every: int = 1
     #: A process's number, or a pattern of its program's name or path.
     process: str | None = None
 
+    def __post_init__(self) -> None:
+        sizes = (self.grid,) if isinstance(self.grid, int) else tuple(self.grid)
+        whole = [self.first, self.every, *sizes]
+        if not isinstance(self.kernel, str) or len(sizes) > 3 or not all(isinstance(n, int) and 0 <= n < 1 << 63 for n in whole):
+            raise ArgumentError(f"{self!r}: a kernel's name or pattern, and numbers from 1")
+        if self.every == 0:
+            raise ArgumentError(f"{self!r}: every= is a number from 1")
+        object.__setattr__(self, "grid", (*sizes, 0, 0)[:3])
+
     @property
     def rule(self) -> dict[str, Any]:
         """As the agent gets it."""
-        return {"grid": list(self.grid), "first": self.first, "every": self.every}
+        return {
+            "grid": list(self.grid) if isinstance(self.grid, tuple) else [self.grid, 0, 0],
+            "first": self.first,
+            "every": self.every,
+        }
 
     def is_for(self, pid: int, program: str) -> bool:
         """Whether it is about a process."""
@@ -54,7 +69,7 @@ class Selection:
 _OPTION = re.compile(r",(grid|first|every|process)=([^,]*)$")
 
 
-def parse(text: str) -> Selection:
+def parse(text: str) -> Select:
     """A selection, from the command line's words. A kernel's name may have commas."""
     rest, found = text, {}
     while (match := _OPTION.search(rest)) is not None:
@@ -82,18 +97,18 @@ def parse(text: str) -> Selection:
     if found.get("process") == "":
         raise ArgumentError(f"--select {text}: process= is a process's number, or its program's name or a pattern of it")
     x, y, z = grid
-    return Selection(rest, (x, y, z), number("first", 0), number("every", 1), found.get("process"))
+    return Select(rest, (x, y, z), number("first", 0), number("every", 1), found.get("process"))
 
 
-def rules(selections: tuple[Selection, ...], core: _core.CodeObject, pid: int, program: str) -> dict[str, list[dict[str, Any]]]:
+def rules(selections: tuple[Select, ...], core: _core.CodeObject, pid: int, program: str) -> dict[str, list[dict[str, Any]]]:
     """For each kernel of a code object that is to be instrumented, the rules for its launches; none for all launches."""
     found: dict[str, list[dict[str, Any]]] = {}
     free: set[str] = set()
-    for selection in selections or (Selection(""),):
+    for selection in selections or (Select(""),):
         if not selection.is_for(pid, program):
             continue
         for name in selection.kernels(core):
             found.setdefault(name, []).append(selection.rule)
-            if selection.rule == Selection("").rule:
+            if selection.rule == Select("").rule:
                 free.add(name)
     return {name: [] if name in free else some for name, some in found.items()}

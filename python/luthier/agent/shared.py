@@ -96,6 +96,12 @@ class Variables:
         offset = self._offsets[symbol] + start
         return self._contents[offset : offset + min(size, self._known[symbol].size - start)]
 
+    def write_symbol_part(self, symbol: str, start: int, data: bytes) -> None:
+        """New contents of some bytes of a variable, as long as it is there."""
+        offset, contents = self._offsets[symbol] + start, self._contents
+        if not isinstance(contents, bytes) and not self._is_kept:
+            contents[offset : offset + len(data)] = data
+
     def write_symbol_bytes(self, symbol: str, data: bytes) -> None:
         """New contents of a variable."""
         offset, size = self._offsets[symbol], self._known[symbol].size

@@ -41,6 +41,6 @@ def warm_up(tools: Iterable[Tool], processors: Iterable[str]) -> None:
     with contextlib.suppress(LuthierError):
         keep_hooks()
         for hook in {v for tool in tools for base in type(tool).__mro__ for v in vars(base).values() if isinstance(v, Hook)}:
-            _ = hook.json
+            hook.check()
         for processor in processors:
             _core.warm_up(processor)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..instrumenting.tool import Tool
-from .selection import Selection
+from .selection import Select
 
 
 def overrides(tool: Tool, name: str) -> bool:
@@ -21,7 +21,7 @@ class Wishes:
     make_tools: Callable[[], list[Tool]]
     #: Some that were made, to see what they are like.
     tools: list[Tool]
-    select: tuple[Selection, ...]
+    select: tuple[Select, ...]
     every_launch: bool
     decide: bool
     complete: bool
@@ -39,7 +39,7 @@ class Wishes:
         cls,
         make_tools: Callable[[], list[Tool]],
         tools: list[Tool],
-        select: tuple[Selection, ...],
+        select: tuple[Select, ...],
         wait: bool,
         check: bool | None,
     ) -> Wishes:

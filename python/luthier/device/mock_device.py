@@ -9,7 +9,7 @@ from .. import _core
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, DeviceError
 from ..instrumenting.planning import OnRejected
-from ..instrumenting.tool import Tool
+from ..instrumenting.tool import AnyTool
 from ..objects.code_object import CodeObject
 from ..objects.loader import MockLoader
 from .launching import LaunchKeywords, launches
@@ -128,7 +128,7 @@ class Device:
         self,
         source: Any,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[AnyTool] = (),
         kernels: Sequence[str | Kernel] | None = None,
         check: bool | None = None,
         on_rejected: OnRejected = "warn",
@@ -139,7 +139,7 @@ class Device:
         self,
         source: Any,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[AnyTool] = (),
         kernels: Sequence[str | Kernel] | None = None,
         check: bool | None = None,
         on_rejected: OnRejected = "warn",
@@ -164,7 +164,7 @@ class Device:
         source: Any,
         kernel: str,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[AnyTool] = (),
         check: bool | None = None,
         on_rejected: OnRejected = "warn",
         **launch: Unpack[LaunchKeywords],
@@ -190,7 +190,7 @@ class Device:
         source: Any,
         kernel: str,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[AnyTool] = (),
         check: bool | None = None,
         on_rejected: OnRejected = "warn",
         events: Sequence[str] = (),
@@ -216,7 +216,7 @@ class Device:
         source: Any,
         kernel: str,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[AnyTool] = (),
         check: bool | None = None,
         on_rejected: OnRejected = "warn",
         **launch: Unpack[LaunchKeywords],
@@ -230,11 +230,17 @@ class Device:
         """
         return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
 
-    def _module(self, source: Any, kernel: str, tools: Sequence[Tool], check: bool | None, on_rejected: OnRejected) -> Module:
+    def _module(self, source: Any, kernel: str, tools: Sequence[AnyTool], check: bool | None, on_rejected: OnRejected) -> Module:
         if not isinstance(source, CodeObject):
             code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
             return self.load_alone(code_object, kernel, tools, check, on_rejected)
-        key = (on_rejected, check, (kernel,) if tools else None, id(source), *map(id, tools))
+        key = (
+            on_rejected,
+            check,
+            (kernel,) if tools else None,
+            id(source),
+            *(tool if isinstance(tool, str) else id(tool) for tool in tools),
+        )
         if key not in self._modules:
             self._modules[key] = self.load_alone(source, kernel, tools, check, on_rejected), (source, tuple(tools))
         return self._modules[key][0]
@@ -243,7 +249,7 @@ class Device:
         self,
         code_object: CodeObject,
         kernel: str,
-        tools: Sequence[Tool],
+        tools: Sequence[AnyTool],
         check: bool | None = None,
         on_rejected: OnRejected = "warn",
         calling_convention: bool = False,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, DeviceError
+from ..instrumenting.channels import Reader, channels_of
 from ..instrumenting.planning import OnRejected, Planner, _distinct_names, check_on_rejected
-from ..instrumenting.tool import Tool, check_sizes, instances
+from ..instrumenting.tool import AnyTool, check_sizes, instances
 from ..objects.code_object import CodeObject, no_kernel
 from ..reports import spool
 from ..reports.findings import Finding
@@ -50,7 +51,7 @@ class Module:
         self,
         device: Device,
         code_object: CodeObject,
-        tools: Sequence[Tool],
+        tools: Sequence[AnyTool],
         kernels: Sequence[str | Kernel] | None,
         check: bool | None,
         loaded_as: int | None = None,
@@ -80,6 +81,8 @@ class Module:
         self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as
         if planner is not None:
             planner.bind(self)
+        for _, channel in channels_of(self.tools):
+            device.core.host_takes_part(*self._symbol(channel.symbol or ""))
 
     @shortened
     @launches
@@ -129,6 +132,8 @@ class Module:
             raise ArgumentError("a session is not judged: strict= is for run and trace")
         if told.schedule is not None:
             raise ArgumentError("a session has no schedule, whoever steps says whose turn it is: schedule= is for run and trace")
+        if channels_of(self.tools):
+            raise ArgumentError("a session has nobody who reads a tool's channels: they are for run and trace")
         packed = self._prepare(kernel, told)
         packed.kept = self.device.memory.kept(anyhow=True)
         try:
@@ -183,6 +188,8 @@ class Module:
         printer = self.device.printer if self._may_print(kernel) else None
         kept = self.device.memory.kept(anyhow=printer is not None or self.device.progress is not None)
         try:
+            reader = Reader(channels_of(self.tools))
+            reader.start()
             try:
                 report = core.launch(
                     self._id,
@@ -202,6 +209,10 @@ class Module:
             finally:
                 if printer is not None:
                     printer.flush()
+                reader.stop()
+                reader.read(True)
+            if reader.error is not None:
+                raise reader.error
             packed.fetch(core)
         except DeviceError as error:
             told = explained(error, [*(places or places_of()), *self._tools_places()])
@@ -274,6 +285,10 @@ class Module:
         if len(data) != size:
             raise ArgumentError(f"symbol {name} has {size} bytes, not {len(data)}")
         self.device.core.write(address, data)
+
+    def write_symbol_part(self, name: str, start: int, data: bytes) -> None:
+        """New contents for some of its bytes, from ``start`` on."""
+        self.device.core.write(self._symbol(name)[0] + start, data)
 
     def _symbol(self, name: str) -> tuple[int, int]:
         found = self.device.core.symbol(self._id, name)

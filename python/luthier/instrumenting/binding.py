@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._core import Operand, Register
 from ..errors import ToolError
 from . import given
+from .channels import Channel
 from .values import Counter, DeviceArray, Element, State
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Number:
 
 def is_the_same_everywhere(arg: Any) -> bool:
     """Whether an argument means the same in every kernel, as numbers and a tool's variables do."""
-    return isinstance(arg, (int, float, given.Imm, given.Literal, Counter, DeviceArray, Element, State))
+    return isinstance(arg, (int, float, given.Imm, given.Literal, Channel, Counter, DeviceArray, Element, State))
 
 
 def told_apart(arg: Any) -> Any:
@@ -127,7 +128,12 @@ class Binder:
             if bound in before:
                 raise self._error(f"hook {hook.name} gets {arg.name} twice: pass it once and add to it there")
             return bound
-
+        if isinstance(kind, lang.types.ChannelType):
+            if not isinstance(arg, Channel):
+                raise wrong("an lt.Channel")
+            return self._variable(hook, self._symbol(arg), 0, before)
+        if isinstance(arg, Channel):
+            raise wrong("something else than a channel: declare it lt.channel")
         if isinstance(arg, (DeviceArray, Element, Counter)):
             array, offset = (arg.array, arg.offset) if isinstance(arg, Element) else (arg, 0)
             dtype = lang.u64 if isinstance(array, Counter) else array.dtype

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, InstrumentError, LiftError
 from ..objects.code_object import CodeObject, open_container
 from ..objects.kernel import Kernel
 from .planning import OnRejected, instrument, kernel_names
-from .tool import Tool
+from .tool import AnyTool, Tool, instances
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class InstrumentedFile:
 @shortened
 def instrument_file(
     source: Any,
-    make_tools: Callable[[], Sequence[Tool]],
+    tools: Sequence[AnyTool] | Callable[[], Sequence[AnyTool]],
     *,
     target: str | None = None,
     entries: Iterable[int] | None = None,
@@ -58,12 +58,13 @@ def instrument_file(
     on_rejected: OnRejected = "warn",
     calling_convention: bool = False,
 ) -> InstrumentedFile:
-    """The whole file again, with the hooks of ``make_tools()`` in its code objects; everything else in it stays.
+    """The whole file again, with the hooks of tools in its code objects; everything else in it stays. ``tools`` are names,
+    classes or functions that make a tool, each called once for each code object; or a function that gives all tools of one.
 
     ``entries`` (numbers) or ``target`` select code objects, the latter by the rules of the runtime: of each bundle the
     one that suits it best. What is selected must be instrumented, or it is an :class:`~luthier.InstrumentError`. With
     neither, all code objects are, but for those of processors for which it cannot be done: they stay as they are, and
-    say so in :attr:`Entry.left`. The other keywords are those of :func:`luthier.instrument`; a kernel need not be in every code object. ``make_tools`` is called once for each code object.
+    say so in :attr:`Entry.left`. The other keywords are those of :func:`luthier.instrument`; a kernel need not be in every code object.
     """
     container, path = open_container(source)
     name = path or "the bytes"
@@ -72,7 +73,7 @@ def instrument_file(
     explicit = entries is not None or target is not None
     options: dict[str, Any] = {"check": check, "on_rejected": on_rejected, "calling_convention": calling_convention}
     done = [
-        _one(container, name, listed[index], make_tools, wanted, explicit, options)
+        _one(container, name, listed[index], _maker_of(tools), wanted, explicit, options)
         for index in _chosen(container, name, target, entries)
     ]
     changed = {e.index: e.instrumented.data for e in done if e.instrumented is not None}
@@ -83,6 +84,14 @@ def instrument_file(
         raise InstrumentError(f"{name}: nothing in it can be instrumented: {'; '.join(reasons)}")
     _all_found(name, wanted, done)
     return InstrumentedFile(container.with_entries(changed), done)
+
+
+def _maker_of(tools: Any) -> Callable[[], Sequence[Tool]]:
+    """What makes the tools of a code object."""
+    make: Any = tools
+    if callable(tools) and not isinstance(tools, (type, Tool)):
+        return lambda: instances(make())
+    return lambda: instances(make)
 
 
 _NO_KERNEL = "it has none of the kernels"

@@ -13,13 +13,15 @@ from ..base.callers import callers_level
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, NothingInsertedError, RejectedError, RejectedWarning, ToolError
 from ..lang import Hook
+from ..lang.functions import GivenHook
 from ..objects.code_object import CodeObject, no_kernel
 from ..objects.kernel import Kernel
 from ..objects.places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, ORDER, RECORD, Place
 from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
+from .channels import Channel, Printing
 from .kept import keep_hooks
 from .library import BoundHook, LibraryHook
-from .tool import Tool, instances
+from .tool import AnyTool, Tool, instances
 from .values import Counter, State, Variable
 
 #: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
@@ -29,7 +31,7 @@ OnRejected = Literal["raise", "warn", "report"]
 @shortened
 def instrument(
     source: Any,
-    tools: Sequence[Tool],
+    tools: Sequence[AnyTool],
     *,
     kernels: Iterable[str | Kernel] | None = None,
     check: bool | None = None,
@@ -60,6 +62,11 @@ def instrument(
     original = CodeObject.of(source)
     planner = Planner(original, instances(tools))
     planner.ask(kernels)
+    if found := [one for one in planner.variables.values() if isinstance(one, Channel)]:
+        raise ToolError(
+            f"{found[0].symbol} is a channel{' (of lt.printf)' if isinstance(found[0], Printing) else ''}, which nothing reads in "
+            f"a code object by itself: load it with its tools (Device.load, Device.run, luthier run, luthier trace)"
+        )
     return planner.finish(check, on_rejected, calling_convention=calling_convention)
 
 
@@ -199,11 +206,16 @@ class Planner:
             hook = self._bound[of]
         binder = Binder(self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), slot)
         bound = binder.bind(hook, args, behind)
-        if hook not in self._hooks:
+        made: BoundHook | GivenHook = hook
+        if isinstance(hook, BoundHook) and hook not in self._hooks:
             hook.check()
+        if isinstance(hook, Hook):
+            made = hook.given({p.name: arg.shape for p, arg in zip(hook.params, args, strict=True) if isinstance(arg, Channel)})
         if hook.wants_range:
             bound.append("in_range")
-        number = self._hooks.setdefault(hook, len(self._hooks))
+        if isinstance(made, GivenHook) and made.prints:
+            bound.append({"variable": {"symbol": self._symbol(tool, Printing.of(tool, made.texts)), "offset": 0}})
+        number = self._hooks.setdefault(made, len(self._hooks))
         # The same for another kernel is the same: an insertion in a function that they share is made once.
         key = (number, text_of(bound))
         if key not in self._distinct:
@@ -241,7 +253,7 @@ class Planner:
         settle_numbers(list(self._distinct.values()))
         data, report = _core.instrument(
             self.code_object.program,
-            [hook.core if isinstance(hook, BoundHook) else (hook.json, hook.source.file) for hook in self._hooks],
+            [made.core if isinstance(made, BoundHook) else (made.json, made.hook.file) for made in self._hooks],
             f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
             list(self._assembly),
             [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..errors import ToolError
 from .values import Variable
 
 if TYPE_CHECKING:
+    import numpy
+
     from ..agent.app import App
     from ..agent.calls import Call
     from ..agent.events import Allocation, Executable, Queue
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from ..device.launching import Launch
     from ..objects.kernel import Kernel
     from ..reports.report import Report
+    from .channels import Channel
 
 
 class Tool:
@@ -94,6 +98,11 @@ class Tool:
     def on_complete(self, launch: AppLaunch) -> None:
         """Called when an instrumented launch of a program's is over, with ``launch.start`` and ``launch.end``."""
 
+    def on_records(self, channel: Channel, records: numpy.ndarray) -> None:
+        """Called with records that hooks have put into one of the tool's channels, many at a time, while kernels run and when
+        they are over: a structured array that has a field for each of the channel's. It must not be changed. Another thread
+        than the one that launches calls this, never two at a time."""
+
     def on_exit(self, report: Report) -> None:
         """Called when the results are wanted: set ``report.result``, add tables."""
 
@@ -126,16 +135,31 @@ def check_sizes(tool: Tool) -> None:
         )
 
 
-def instances(tools: Iterable[Any]) -> list[Tool]:
-    """The tools that a user gives, each an instance of its class."""
-    if isinstance(tools, (str, Tool, type)):
+#: A tool as a user gives it: a name as for ``--tool``, an instance, or a class or another thing to call that makes one.
+AnyTool: TypeAlias = "str | Tool | Callable[[], Tool]"
+
+
+def maker(tool: Any) -> Callable[[], Tool]:
+    """What makes a tool that a user gives. An instance makes itself."""
+    if isinstance(tool, Tool):
+        return lambda: tool
+    if isinstance(tool, str):
+        # The room of the tools that come along is above this one: they are found by their names.
+        return lambda: cast(Tool, importlib.import_module("luthier.tools").load(tool))
+    if not callable(tool):
+        raise ToolError(f"tools: {tool!r} is not a tool, nor a name, a class or a function that makes one")
+
+    def make() -> Tool:
+        made = tool()
+        if not isinstance(made, Tool):
+            raise ToolError(f"tools: {tool!r} makes {made!r}, and no tool: its class has to derive from lt.Tool")
+        return made
+
+    return make
+
+
+def instances(tools: Iterable[AnyTool]) -> list[Tool]:
+    """The tools that a user gives, an instance of each."""
+    if isinstance(tools, (str, Tool, type)) or not isinstance(tools, Iterable):
         raise ToolError(f"tools={tools!r}: expected a list of tools")
-    found = list(tools)
-    for tool in found:
-        if isinstance(tool, str):
-            raise ToolError(f"tools: {tool!r} is a name: lt.tools.load({tool!r}) makes the tool")
-        if isinstance(tool, type) and issubclass(tool, Tool):
-            raise ToolError(f"tools: {tool.__name__} is a class: {tool.__name__}() makes a tool of it")
-        if not isinstance(tool, Tool):
-            raise ToolError(f"tools: {tool!r} is not a tool: its class has to derive from lt.Tool")
-    return found
+    return [maker(tool)() for tool in tools]

@@ -45,6 +45,10 @@ class Variable:
         tool.__dict__[self._attribute] = mine  # found before this descriptor from now on
         return mine
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process has what is in it now, and no device.
+        return {**vars(self), "init": self._bytes() if self._module is not None else self.init, "symbol": None, "_module": None}
+
     def _fresh(self) -> Variable:
         raise NotImplementedError
 

@@ -29,6 +29,7 @@ module          one idea
 ``scope``       what a name stands for
 ``values``      conversions
 ``expressions`` types of expressions
+``records``     what goes into channels
 ``statements``  control flow and assignment
 ``errors``      HookError
 ==============  ====================================================
@@ -36,7 +37,7 @@ module          one idea
 
 from .errors import HookError, Span
 from .functions import DeviceFunction, Hook, Param, device, hook
-from .intrinsics import INTRINSICS, UNAVAILABLE, bitcast
+from .intrinsics import INTRINSICS, bitcast, printf, record
 from .types import (
     Array,
     Counter,  # noqa: F401  # reached as lang.Counter: lt.Counter is the variable
@@ -47,6 +48,7 @@ from .types import (
     Type,
     array,
     bool_,
+    channel,
     counter,
     f16,
     f32,
@@ -64,11 +66,11 @@ from .types import (
 )
 
 #: The intrinsics by name. ``abs``, ``min`` and ``max`` are Python's own in a hook, and ``lt.min`` means the same.
-NAMES = {**INTRINSICS, **UNAVAILABLE}
+NAMES = dict(INTRINSICS)
 globals().update(NAMES)
 
 __all__ = [
-    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "Array", "InOut", "Pointer", "Scalar",
-    "Type", "array", "bool_", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr", "u8", "u16", "u32", "u64",
+    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "record", "printf", "Array", "InOut", "Pointer", "Scalar",
+    "Type", "array", "bool_", "channel", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr", "u8", "u16", "u32", "u64",
     *(name for name in NAMES if name not in ("abs", "min", "max")),
 ]  # fmt: skip

@@ -24,12 +24,14 @@ from .types import Table as Table
 from .types import Type as Type
 
 __all__ = [
-    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "Array", "InOut", "Pointer", "Scalar",
-    "Type", "ElementType", "array", "bool_", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr",
+    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "record", "printf", "Array", "InOut", "Pointer", "Scalar",
+    "Type", "ElementType", "array", "bool_", "channel", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr",
     "u8", "u16", "u32", "u64", "exec_mask", "active_lanes", "lane_id", "clock", "realtime", "access_in_range", "trap",
     "popcount", "ctz",
     "clz", "ballot", "readfirstlane", "readlane", "sqrt", "floor", "fma", "abs", "min", "max", "atomic_add", "atomic_and",
-    "atomic_or", "atomic_xor", "atomic_min", "atomic_max", "atomic_exchange", "atomic_cas", "wave_atomic_add",
+    "atomic_or", "atomic_xor", "atomic_min", "atomic_max", "atomic_exchange", "atomic_cas", "wave_atomic_add", "exp2", "log2",
+    "rsqrt", "add_sat", "sub_sat", "wave_sum", "wave_min", "wave_max", "prefix_sum", "wave_any", "wave_all", "match_any", "shuffle",
+    "shuffle_xor", "shuffle_up", "shuffle_down",
 ]  # fmt: skip
 
 u8: TypeAlias = int
@@ -63,6 +65,9 @@ class ptr(Generic[_T, _S]):
 
 class counter(int):
     """A 64-bit count of the wave's own, kept in registers: ``count += n``."""
+
+class channel:
+    """A channel of the tool's, for :func:`record`."""
 
 class inout(Generic[_T, _S]):
     """An application register, or a value that waves or lanes carry, which the hook may also change. Of a table with ``n``
@@ -159,5 +164,60 @@ def atomic_exchange(p: ptr[_T, Any], x: _T) -> _T:
 def atomic_cas(p: ptr[_T, Any], expected: _T, x: _T) -> _T:
     """Each active lane stores x to *p if expected is there; gives what was there."""
 
-def wave_atomic_add(p: ptr[int], x: int) -> None:
-    """The wave adds x to *p once, however many lanes are active, none included. p and x must be the same in all lanes."""
+def wave_atomic_add(p: ptr[int], x: int) -> int:
+    """The wave adds x to *p once, however many lanes are active, none included; gives what was there before. p and x must be the
+    same in all lanes."""
+
+def record(channel: channel, *values: Any, per_wave: bool = False) -> None:
+    """Puts a record of these values into a channel, for each active lane, or one for the wave, of values that all lanes share."""
+
+def printf(text: str, *values: Any, per_wave: bool = False) -> None:
+    """Prints a text with up to six values in it (%d, %u, %x, %o, %c, %e, %f, %g), for each active lane, or once for the wave."""
+
+def exp2(x: float) -> float:
+    """2 to the power of a float of 16 or 32 bits, as exactly as the hardware has it."""
+
+def log2(x: float) -> float:
+    """The binary logarithm of a float of 16 or 32 bits, as exactly as the hardware has it."""
+
+def rsqrt(x: float) -> float:
+    """1 divided by the square root of a float, both rounded."""
+
+def add_sat(a: int, b: int) -> int:
+    """The sum of two integers, or the value of their type that is nearest to it."""
+
+def sub_sat(a: int, b: int) -> int:
+    """a - b of integers, or the value of their type that is nearest to it."""
+
+def wave_sum(x: _T) -> _T:
+    """The sum over the active lanes, the same in all: floats are added in the order of the lanes."""
+
+def wave_min(x: _T) -> _T:
+    """The smallest that an active lane has, the same in all; NaNs are left out."""
+
+def wave_max(x: _T) -> _T:
+    """The largest that an active lane has, the same in all; NaNs are left out."""
+
+def prefix_sum(x: _T) -> _T:
+    """The sum of what the active lanes below this one have; floats in their order."""
+
+def wave_any(condition: Any) -> bool:
+    """Whether it is true in any active lane."""
+
+def wave_all(condition: Any) -> bool:
+    """Whether it is true in all active lanes."""
+
+def match_any(x: Any) -> int:
+    """One bit for each active lane that has the same bits as this one, itself among them."""
+
+def shuffle(x: _T, lane: int) -> _T:
+    """What another lane has, each lane its own choice; 0 if that lane is not active."""
+
+def shuffle_xor(x: _T, mask: int) -> _T:
+    """What the lane has whose number is this one's xor mask; 0 if it is not active."""
+
+def shuffle_up(x: _T, n: int) -> _T:
+    """What the lane n below has; 0 if there is none, or it is not active."""
+
+def shuffle_down(x: _T, n: int) -> _T:
+    """What the lane n above has; 0 if there is none, or it is not active."""

@@ -8,9 +8,9 @@ import operator
 import types as pytypes
 from typing import Any
 
-from . import intrinsics, tables, types
+from . import intrinsics, records, tables, types
 from .errors import HookError, Node, Span
-from .intrinsics import INTRINSICS, Intrinsic, Unavailable
+from .intrinsics import INTRINSICS, Intrinsic
 from .scope import MISSING, Scope
 from .types import Array, Counter, InOut, Pointer, Scalar, Table, Type, bool_, f64, i64, u64
 from .values import MOST_BITS, Value, as_type, constant, settle, spelling, too_large, truth, unify
@@ -74,6 +74,12 @@ class Expressions:
         raise NotImplementedError
 
     def access_in_range(self, span: Span) -> Value:
+        raise NotImplementedError
+
+    def put(self, span: Span, channel: Value, args: list[Value], per_wave: bool, name: str = "record") -> Value:
+        raise NotImplementedError
+
+    def printed(self, text: records.Printed, span: Span) -> Value:
         raise NotImplementedError
 
     def expr(self, node: ast.expr) -> Value:
@@ -298,7 +304,7 @@ class Expressions:
 
     def _call(self, node: ast.Call) -> Value:
         span = self.span(node)
-        if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        if any(isinstance(a, ast.Starred) for a in node.args):
             raise HookError("calls in a hook take positional arguments only", span)
         name = ast.unparse(node.func)
         if isinstance(node.func, ast.Subscript):  # lt.ptr[lt.u32](address)
@@ -316,8 +322,11 @@ class Expressions:
         """A call of the Python object ``target``, which the source calls ``name``."""
         from .functions import Function
 
-        if isinstance(target, Unavailable):
-            raise HookError(f"{target.name} {target.reason}", span)
+        if target is intrinsics.record or target is intrinsics.printf:
+            per_wave = self._per_wave(node, span)
+            return (self._record if target is intrinsics.record else self._printf)(node, span, per_wave)
+        if node.keywords:
+            raise HookError("calls in a hook take positional arguments only", span)
         if target is intrinsics.bitcast:
             return self._bitcast(node, span)
         if target is types.array:
@@ -331,7 +340,7 @@ class Expressions:
         if isinstance(target, Intrinsic):
             if target.name in ("min", "max", "abs") and len(args) == target.count and all(a.untyped for a in args):
                 return Value(span, None, None, getattr(builtins, target.name)(*(a.const for a in args)))
-            applied = target.apply(span, args)
+            applied = self.applied(target, span, args)
             return self.access_in_range(span) if target is intrinsics.access_in_range else applied
         if isinstance(target, (Scalar, Pointer)):
             if len(args) != 1:
@@ -342,6 +351,31 @@ class Expressions:
         if target in (int, float):
             raise HookError(f"{name}() has no width: use lt.{'i32' if target is int else 'f32'}(...)", span)
         raise HookError(_not_callable(name, target), span)
+
+    def applied(self, target: Intrinsic, span: Span, args: list[Value]) -> Value:
+        """A call of an intrinsic."""
+        return target.apply(span, args)
+
+    def _per_wave(self, node: ast.Call, span: Span) -> bool:
+        told = [keyword for keyword in node.keywords if keyword.arg == "per_wave"]
+        if len(told) != len(node.keywords):
+            raise HookError("only per_wave=True is said by name here", span)
+        if told and not (isinstance(told[0].value, ast.Constant) and isinstance(told[0].value.value, bool)):
+            raise HookError("per_wave is True or False", span)
+        return bool(told) and bool(told[0].value.value)  # type: ignore[attr-defined]
+
+    def _record(self, node: ast.Call, span: Span, per_wave: bool) -> Value:
+        if not node.args:
+            raise HookError("record needs a channel, and the values of a record", span)
+        channel, *args = [self.expr(a) for a in node.args]
+        return self.put(span, channel, args, per_wave)
+
+    def _printf(self, node: ast.Call, span: Span, per_wave: bool) -> Value:
+        if not node.args:
+            raise HookError("printf needs a text in quotes first", span)
+        found = records.text_of(node.args[0], lambda name: self.scope.resolve(name, self.span(name)))
+        text, args = records.printed(found, self.span(node.args[0]), [self.expr(a) for a in node.args[1:]])
+        return self.put(span, self.printed(text, span), args, per_wave, "printf")
 
     def convert(self, span: Span, value: Value, to: Scalar | Pointer) -> Value:
         """``lt.u32(x)``: cuts off or extends integers, rounds floats toward zero and clamps them to the range."""
@@ -386,7 +420,7 @@ class Expressions:
 
 def is_of_language(thing: Any) -> bool:
     """Whether a Python object is a word of the hook language: an intrinsic, a type, ``range`` and the like."""
-    if isinstance(thing, (Intrinsic, Unavailable, Type)):
+    if isinstance(thing, (Intrinsic, Type)):
         return True
     words = (range, len, bool, int, float, types.array, types.ptr, types.inout, *_BUILTINS)
     return any(thing is word for word in words)
@@ -408,7 +442,7 @@ def _a(word: str) -> str:
 def _not_callable(name: str, target: Any) -> str:
     """Why a Python object cannot be called, and what can be instead."""
     if target is print:
-        return "print cannot be called on the GPU: store into a DeviceArray, and print it in on_exit"
+        return 'print cannot be called on the GPU: lt.printf("%d", x) can'
     own = getattr(target, "__name__", "")
     if own in INTRINSICS and not isinstance(target, pytypes.FunctionType):
         return f"{name} is Python's and runs on the host: lt.{own} is the hook language's"

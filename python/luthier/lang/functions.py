@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import linecache
+import re
 import textwrap
 import types as pytypes
 from collections.abc import Callable
@@ -14,9 +16,10 @@ from typing import Any
 
 from . import tables
 from .errors import HookError, Node, Span
+from .records import Printed, RecordShape
 from .scope import Scope
-from .statements import IN_RANGE, FunctionChecker
-from .types import Counter, InOut, Pointer, Scalar, Table, Type, bool_
+from .statements import IN_RANGE, PRINTING, FunctionChecker
+from .types import ChannelType, Counter, InOut, Pointer, Scalar, Table, Type, bool_
 
 #: Version of the tree's schema (crates/codegen/src/hook/ast.rs describes it).
 SCHEMA = 1
@@ -56,15 +59,8 @@ class Param:
 class Source:
     """A function's tree, with positions in its file."""
 
-    def __init__(self, function: pytypes.FunctionType):
-        self.file = inspect.getsourcefile(function) or function.__code__.co_filename
-        try:
-            lines, first = inspect.getsourcelines(function)
-        except (OSError, TypeError):
-            raise HookError(
-                f"the source of {function.__name__} cannot be read: a hook has to be written in a file",
-                Span(self.file, function.__code__.co_firstlineno, 0),
-            ) from None
+    def __init__(self, file: str, lines: list[str], first: int, scope: Scope):
+        self.file, self.lines, self.first = file, lines, first
         self._first = first - 1
         text = "".join(lines)
         dedented = textwrap.dedent(text)
@@ -74,7 +70,30 @@ class Source:
         if not isinstance(tree, ast.FunctionDef):
             raise HookError("a hook is a plain function: def name(...)", self.span(tree))
         self.tree = tree
-        self.scope = Scope(function)
+        self.scope = scope
+
+    @classmethod
+    def of(cls, function: pytypes.FunctionType) -> Source:
+        """A Python function's."""
+        file = inspect.getsourcefile(function) or function.__code__.co_filename
+        try:
+            lines, first = inspect.getsourcelines(function)
+        except (OSError, TypeError):
+            raise HookError(
+                f"the source of {function.__name__} cannot be read: a hook has to be written in a file",
+                Span(file, function.__code__.co_firstlineno, 0),
+            ) from None
+        return cls(file, lines, first, Scope.of(function))
+
+    def names(self) -> set[str]:
+        """What the function may look up: names in it, and words of types in quotes."""
+        nodes = list(ast.walk(self.tree))
+        quoted = " ".join(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+        return {n.id for n in nodes if isinstance(n, ast.Name)} | set(re.findall(r"[A-Za-z_]\w*", quoted))
+
+    def for_another_process(self) -> tuple[Any, ...]:
+        """All that makes it again there."""
+        return self.file, self.lines, self.first, self.scope.only(self.names())
 
     def span(self, node: Node) -> Span:
         line = self._lines[node.lineno - 1] if node.lineno <= len(self._lines) else ""
@@ -107,7 +126,24 @@ class Function:
 
     @cached_property
     def source(self) -> Source:
-        return Source(self.__wrapped__)
+        return Source.of(self.__wrapped__)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process has the function's source from here, and of what it sees that which it looks up.
+        kept = ("name", "unique_name", "__name__", "__doc__", "__module__")
+        return {**{name: vars(self)[name] for name in kept}, "source": self.source.for_another_process()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        file, lines, first, names = state["source"]
+        self.__dict__["source"] = Source(file, lines, first, Scope(names, {}))
+        if not linecache.getline(file, first):  # errors show the line all the same
+            linecache.cache[file] = (0, None, [""] * (first - 1) + lines, file)
+
+    @property
+    def file(self) -> str:
+        """Where its source is."""
+        return self.source.file
 
     @cached_property
     def span(self) -> Span:
@@ -133,7 +169,7 @@ class Function:
             if arg.annotation is None:
                 raise HookError(f"parameter {arg.arg} has no type: write {arg.arg}: lt.u32", span)
             kind = type_of(self.source.scope, arg.annotation, self.source.span(arg.annotation))
-            if isinstance(kind, (Counter, InOut, Table)) and not self.is_hook:
+            if isinstance(kind, (Counter, InOut, Table, ChannelType)) and not self.is_hook:
                 raise HookError(f"a device function cannot have a {kind} parameter", span)
             found.append(Param(arg.arg, kind, span))
         return found
@@ -163,15 +199,31 @@ class Hook(Function):
 
     @cached_property
     def tree(self) -> dict[str, Any]:
-        """The checked hook and the device functions that it calls, as the compiler takes them. Raises HookError."""
-        unit = Unit()
-        unit.require(self, self.span)
-        return {"schema": SCHEMA, "name": self.name, "functions": unit.functions}
+        """The checked hook and the device functions that it calls, as the compiler takes them, before it is known which
+        channels it is given. Raises HookError."""
+        return self.given({}).tree
 
-    @cached_property
+    @property
     def json(self) -> str:
         """:attr:`tree` as JSON text."""
-        return json.dumps(self.tree, separators=(",", ":"))
+        return self.given({}).json
+
+    def _unit(self, channels: dict[str, RecordShape]) -> tuple[dict[str, Any], dict[int, Printed]]:
+        unit = Unit(channels)
+        unit.require(self, self.span)
+        tree = {"schema": SCHEMA, "name": self.name, "functions": unit.functions}
+        return {**tree, "needs_a_lane": True} if unit.needs_a_lane else tree, unit.texts
+
+    def given(self, channels: dict[str, RecordShape]) -> GivenHook:
+        """The hook with these channels for its parameters. Raises HookError where it records something else."""
+        key = tuple(channels.items())
+        if key not in self._given:
+            self._given[key] = GivenHook(self, *self._unit(channels))
+        return self._given[key]
+
+    @cached_property
+    def _given(self) -> dict[Any, GivenHook]:
+        return {}
 
     def check(self) -> None:
         """Raises HookError if the hook is not well typed."""
@@ -183,10 +235,30 @@ class Hook(Function):
         return any(param["name"] == IN_RANGE for param in self.tree["functions"][0]["params"])
 
 
+class GivenHook:
+    """A hook for which it is known what channels it is given."""
+
+    def __init__(self, hook: Hook, tree: dict[str, Any], texts: dict[int, Printed]):
+        self.hook, self.tree = hook, tree
+        #: As the compiler takes it, as JSON text.
+        self.json = json.dumps(tree, separators=(",", ":"))
+        #: What it prints, by the numbers that its records have.
+        self.texts = texts
+        #: It prints, be it in a function that it calls: then it takes the tool's channel for that behind its arguments.
+        self.prints = any(param["name"] == PRINTING for param in tree["functions"][0]["params"])
+
+
 class Unit:
     """The functions that are compiled together; the hook is the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, channels: dict[str, RecordShape]) -> None:
+        #: Of the hook's parameters, as far as is known.
+        self.channels = channels
+        #: Functions that print, or call one that does, and what.
+        self.prints: set[Function] = set()
+        self.texts: dict[int, Printed] = {}
+        #: Something is done for the wave that takes a lane.
+        self.needs_a_lane = False
         self.functions: list[dict[str, Any]] = []
         self._names: dict[Function, str] = {}
         self._open: list[Function] = []

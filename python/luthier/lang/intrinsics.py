@@ -30,6 +30,9 @@ class Intrinsic:
     def __repr__(self) -> str:
         return f"lt.{self.name}"
 
+    def __reduce__(self) -> Any:
+        return _by_name, (self.name,)  # there is one of each
+
     def apply(self, span: Span, args: list[Value]) -> Value:
         """The checked call."""
         if len(args) != self.count:
@@ -37,16 +40,8 @@ class Intrinsic:
         return self.check(self.name, span, args)
 
 
-class Unavailable:
-    """A function of the language that this version cannot compile, and why."""
-
-    def __init__(self, name: str, reason: str):
-        self.name, self.reason = name, reason
-        self.__name__ = name
-        self.__doc__ = f"Not available yet: {name} {reason}."
-
-    def __call__(self, *args: Any) -> Any:
-        raise TypeError(f"{self.name} {self.reason}")
+def _by_name(name: str) -> Intrinsic:
+    return {**INTRINSICS, "bitcast": bitcast, "record": record, "printf": printf}[name]
 
 
 def _call(name: str, span: Span, type: Type | None, args: list[Value]) -> Value:
@@ -100,8 +95,9 @@ def _atomic(kinds: tuple[str, ...]) -> Check:
             raise HookError(f"{name} has no form for {pointer.type}", pointer.span)
         if name == "wave_atomic_add" and pointer.type.space != "global":
             raise HookError(f"{name} adds to global memory, not {pointer.type.space}", pointer.span)
-        result = None if name == "wave_atomic_add" else to
-        return _call(name, span, result, [pointer, *(as_type(a, to) for a in args[1:])])
+        # What gives the old value; where nothing asks for it, the statement takes it back.
+        name = "wave_fetch_add" if name == "wave_atomic_add" else name
+        return _call(name, span, to, [pointer, *(as_type(a, to) for a in args[1:])])
 
     return check
 
@@ -152,6 +148,73 @@ readfirstlane = _define(
 )
 readlane = _define("readlane", "(x, lane)", _uniform, "The value that one lane has, active or not; lane must be uniform.")
 sqrt = _define("sqrt", "(x)", _float, "The square root of a float.")
+
+
+def _narrow_float(name: str, span: Span, args: list[Value]) -> Value:
+    value = _scalar(args[0], ("float",), name, (16, 32))
+    return _call(name, span, value.type, [value])
+
+
+def _integers(name: str, span: Span, args: list[Value]) -> Value:
+    args = [_scalar(a, ("int",), name) for a in unify(args, name)]
+    return _call(name, span, args[0].type, args)
+
+
+def _across(name: str, span: Span, args: list[Value]) -> Value:
+    value = _scalar(args[0], ("int", "float"), name, (32, 64))
+    return _call(name, span, value.type, [value])
+
+
+def _shuffle(name: str, span: Span, args: list[Value]) -> Value:
+    value, lane = _scalar(args[0], ("int", "float"), name, (32, 64)), as_type(args[1], u32)
+    if name != "shuffle":
+        this = _call("lane_id", span, u32, [])
+        op = {"shuffle_xor": "xor", "shuffle_up": "sub", "shuffle_down": "add"}[name]
+        lane = Value(span, u32, {"binary": {"op": op, "left": this.to_json(), "right": lane.to_json()}})
+    return _call("shuffle", span, value.type, [value, lane])
+
+
+def _match(name: str, span: Span, args: list[Value]) -> Value:
+    return _call(name, span, u64, [_scalar(args[0], ("int", "float"), name, (32, 64))])
+
+
+exp2 = _define("exp2", "(x)", _narrow_float, "2 to the power of a float of 16 or 32 bits, as exactly as the hardware has it.")
+log2 = _define(
+    "log2", "(x)", _narrow_float, "The binary logarithm of a float of 16 or 32 bits, as exactly as the hardware has it."
+)
+rsqrt = _define("rsqrt", "(x)", _float, "1 divided by the square root of a float, both rounded.")
+add_sat = _define("add_sat", "(a, b)", _integers, "The sum of two integers, or the value of their type that is nearest to it.")
+sub_sat = _define("sub_sat", "(a, b)", _integers, "a - b of integers, or the value of their type that is nearest to it.")
+wave_sum = _define(
+    "wave_sum",
+    "(x)",
+    _across,
+    "The sum over the active lanes, the same in all: floats are added in the order of the lanes. As the four below, of numbers of\n"
+    "32 or 64 bits, and 0 in a wave without active lanes.",
+)
+wave_min = _define("wave_min", "(x)", _across, "The smallest that an active lane has, the same in all; NaNs are left out.")
+wave_max = _define("wave_max", "(x)", _across, "The largest that an active lane has, the same in all; NaNs are left out.")
+prefix_sum = _define("prefix_sum", "(x)", _across, "The sum of what the active lanes below this one have; floats in their order.")
+wave_any = _define(
+    "wave_any", "(condition) -> bool", lambda n, s, a: _call(n, s, bool_, [truth(a[0])]), "Whether it is true in any active lane."
+)
+wave_all = _define(
+    "wave_all",
+    "(condition) -> bool",
+    lambda n, s, a: _call(n, s, bool_, [truth(a[0])]),
+    "Whether it is true in all active lanes.",
+)
+match_any = _define(
+    "match_any", "(x) -> u64", _match, "One bit for each active lane that has the same bits as this one, itself among them."
+)
+shuffle = _define(
+    "shuffle", "(x, lane)", _shuffle, "What another lane has, each lane its own choice; 0 if that lane is not active."
+)
+shuffle_xor = _define(
+    "shuffle_xor", "(x, mask)", _shuffle, "What the lane has whose number is this one's xor mask; 0 if it is not active."
+)
+shuffle_up = _define("shuffle_up", "(x, n)", _shuffle, "What the lane n below has; 0 if there is none, or it is not active.")
+shuffle_down = _define("shuffle_down", "(x, n)", _shuffle, "What the lane n above has; 0 if there is none, or it is not active.")
 floor = _define("floor", "(x)", _float, "The largest whole float that is not above x.")
 fma = _define("fma", "(x, y, z)", _float, "x * y + z, rounded once.")
 abs_ = _define("abs", "(x)", _number, "The absolute value (Python's abs); the most negative integer stays itself.")
@@ -182,24 +245,27 @@ wave_atomic_add = _define(
     "wave_atomic_add",
     "(p, x)",
     _atomic(("int",)),
-    "The wave adds x to *p once, however many lanes are active, none included. p and x must be the same in all lanes.\n"
+    "The wave adds x to *p once, however many lanes are active, none included; gives what was there before, the same in all\n"
+    "lanes. p and x must be the same in all lanes.\n"
     "Inside an `if` on a per-lane condition it happens when at least one lane takes the branch.",
 )
 
 #: Type conversions that need the bits and not the value: ``lt.bitcast(lt.u32, x)``.
 bitcast = Intrinsic("bitcast", "(type, x)", "The same bits as another type of the same size.", _bitcast, 2)
 
-_SVA = "needs the state value array, which this version does not have"
-UNAVAILABLE: dict[str, Unavailable] = {
-    name: Unavailable(name, reason)
-    for names, reason in (
-        ("workgroup_id_x workgroup_id_y workgroup_id_z", _SVA),
-        ("workgroup_size_x workgroup_size_y workgroup_size_z", _SVA),
-        ("grid_size_x grid_size_y grid_size_z", _SVA),
-        ("work_item_id_x work_item_id_y work_item_id_z", _SVA),
-        ("kernarg_ptr dispatch_ptr queue_ptr implicit_args dispatch_id", _SVA),
-        ("memory_address", "needs the instrumented instruction's address operands, which this version does not pass on"),
-        ("record", "needs a channel to the host, which this version does not have"),
-    )
-    for name in names.split()
-}
+#: Records for the host, checked by :mod:`luthier.lang.records`.
+record = Intrinsic(
+    "record",
+    "(channel, ..., per_wave=False)",
+    "Puts a record of these values into a channel, for each active lane, or with ``per_wave=True`` one for the wave (none active\n"
+    "included), of values that all lanes share. The tool's on_records gets it.",
+    _bitcast,
+    0,
+)
+printf = Intrinsic(
+    "printf",
+    "(text, ..., per_wave=False)",
+    "Prints a text in quotes with up to six values in it (%d, %u, %x, %o, %c, %e, %f, %g), for each active lane, or once for the wave.",
+    _bitcast,
+    0,
+)

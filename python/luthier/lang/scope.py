@@ -4,20 +4,50 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
+import pickle
 import types as pytypes
+from dataclasses import dataclass
 from typing import Any
 
 from .errors import HookError, Span
+from .types import Type
 
 MISSING = object()
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A module, which another process imports."""
+
+    module: str
+
+
+def _is_sent(value: Any) -> bool:
+    if isinstance(value, (bool, int, float, pytypes.ModuleType, Type)) or type(value).__module__ == "numpy":
+        return getattr(value, "shape", ()) == ()
+    try:  # functions of the language, enumerations
+        pickle.dumps(value)
+    except Exception:
+        return False
+    return value is not MISSING and not isinstance(value, pytypes.BuiltinFunctionType)
 
 
 class Scope:
     """The closure, the globals and the builtins that a function sees."""
 
-    def __init__(self, function: pytypes.FunctionType):
-        self._globals = function.__globals__
-        self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    def __init__(self, names: dict[str, Any], cells: dict[str, pytypes.CellType]):
+        self._globals, self._cells = names, cells
+
+    @classmethod
+    def of(cls, function: pytypes.FunctionType) -> Scope:
+        """What a Python function sees, as of when it is looked up."""
+        return cls(function.__globals__, dict(zip(function.__code__.co_freevars, function.__closure__ or ())))
+
+    def only(self, names: set[str]) -> dict[str, Any]:
+        """Of what these names stand for that which hooks can use and another process can be sent."""
+        found = {name: self.lookup(name) for name in sorted(names)}
+        return {name: _Named(v.__name__) if isinstance(v, pytypes.ModuleType) else v for name, v in found.items() if _is_sent(v)}
 
     def lookup(self, name: str) -> Any:
         """The object called ``name``, or MISSING."""
@@ -27,7 +57,8 @@ class Scope:
             except ValueError:  # not assigned yet
                 return MISSING
         if name in self._globals:
-            return self._globals[name]
+            found = self._globals[name]
+            return importlib.import_module(found.module) if isinstance(found, _Named) else found
         return getattr(builtins, name, MISSING)
 
     def resolve(self, node: ast.expr, span: Span) -> Any:

@@ -11,12 +11,16 @@ from typing import Any
 from . import tables, types
 from .errors import HookError, Node, Span
 from .expressions import Expressions, is_of_language, spelling
+from .intrinsics import Intrinsic
+from .records import PRINTED, Printed, check_record
 from .scope import MISSING
-from .types import Array, Counter, InOut, Pointer, Scalar, Table, Type, bool_, u64
+from .types import Array, ChannelType, Counter, InOut, Pointer, Scalar, Table, Type, bool_, channel, u64
 from .values import Value, as_type, constant, settle, truth, unify
 
 #: The parameter with which functions that ask whether an access is in range are told; no name that Python could have.
 IN_RANGE = "lt.access_in_range"
+#: The parameter with which functions that print are given the tool's channel for that.
+PRINTING = "lt.printf"
 
 
 class FunctionChecker(Expressions):
@@ -90,6 +94,10 @@ class FunctionChecker(Expressions):
             params.append(
                 {"name": IN_RANGE, "type": bool_.to_json(), "at": [self.function.span.line, self.function.span.col + 1]}
             )
+        if self.function in self.unit.prints:
+            params.append(
+                {"name": PRINTING, "type": channel.to_json(), "at": [self.function.span.line, self.function.span.col + 1]}
+            )
         locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters]
         return {
             "name": self.unit.name(self.function),
@@ -125,6 +133,8 @@ class FunctionChecker(Expressions):
         if isinstance(kind, (Array, Table)):
             what = "an array" if isinstance(kind, Array) else "a table"
             raise HookError(f"{name} is {what}: assign its elements", span)
+        if isinstance(kind, ChannelType):
+            raise HookError(f"{name} is a channel: it is used under the name of its parameter", span)
         target = u64 if isinstance(kind, Counter) else kind.of if isinstance(kind, InOut) else kind
         try:
             value = as_type(value, target)
@@ -155,7 +165,12 @@ class FunctionChecker(Expressions):
     def _expr_stmt(self, node: ast.Expr) -> Iterator[dict[str, Any]]:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return  # a docstring
+        needed_a_lane = self.unit.needs_a_lane
         value = self.expr_or_void(node.value)
+        if isinstance(value.kind, dict) and value.kind.get("intrinsic", {}).get("name") == "wave_fetch_add":
+            # Nothing asks for the old value: an add alone is shorter.
+            self.unit.needs_a_lane = needed_a_lane
+            value = Value(value.span, None, {"intrinsic": {**value.kind["intrinsic"], "name": "wave_atomic_add"}})
         if value.kind is not None:
             yield self.node(value.span, {"expr": value.to_json()})
 
@@ -352,6 +367,27 @@ class FunctionChecker(Expressions):
         self.unit.asks_range.add(self.function)
         return Value(span, bool_, {"local": IN_RANGE})
 
+    def printed(self, text: Printed, span: Span) -> Value:
+        self.unit.prints.add(self.function)
+        if self.unit.texts.setdefault(text.number, text) != text:
+            raise HookError("two texts have the same number: change one of them", span)
+        return Value(span, channel, {"local": PRINTING})
+
+    def put(self, span: Span, channel: Value, args: list[Value], per_wave: bool, name: str = "record") -> Value:
+        shape = None
+        if name == "printf":
+            shape = PRINTED
+        elif isinstance(channel.kind, dict) and self.function.is_hook:
+            shape = self.unit.channels.get(channel.kind.get("local"))
+        self.unit.needs_a_lane |= per_wave
+        return check_record(channel, span, args, per_wave, shape, name)
+
+    def applied(self, target: Intrinsic, span: Span, args: list[Value]) -> Value:
+        value = target.apply(span, args)
+        if isinstance(value.kind, dict) and value.kind.get("intrinsic", {}).get("name") == "wave_fetch_add":
+            self.unit.needs_a_lane = True
+        return value
+
     # Calls of other functions
 
     def call_device(self, function: Any, span: Span, args: list[Value]) -> Value:
@@ -360,11 +396,14 @@ class FunctionChecker(Expressions):
             raise HookError(f"{function.name} takes {len(function.params)} arguments, {len(args)} given", span)
         checked = []
         for value, parameter in zip(args, function.params):
-            if isinstance(parameter.type, (Counter, InOut, Table)):
+            if isinstance(parameter.type, (Counter, InOut, Table, ChannelType)):
                 raise HookError(f"{function.name} has a {parameter.type} parameter: it can be inserted, not called", span)
             checked.append(as_type(value, parameter.type).to_json())
         if function in self.unit.asks_range:
             checked.append(self.access_in_range(span).to_json())
+        if function in self.unit.prints:
+            self.unit.prints.add(self.function)
+            checked.append({"at": [span.line, span.col + 1], "type": channel.to_json(), "kind": {"local": PRINTING}})
         return Value(span, function.returns, {"call": {"function": self.unit.name(function), "args": checked}})
 
 

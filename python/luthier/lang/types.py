@@ -10,6 +10,7 @@
 ``counter``            a 64-bit count of the wave's own, kept in registers: ``count += n``
 ``inout[T]``           an application register, or a value that waves or lanes carry, which the hook may change
 ``inout[T, n]``        a table of ``n`` values that waves or lanes carry: ``last[0] = x``
+``channel``            an ``lt.Channel`` of the tool, for ``lt.record``
 =====================  =====================================================================================
 """
 
@@ -161,6 +162,16 @@ class Table(Type):
 MOST_ELEMENTS = 16
 
 
+@dataclass(frozen=True, repr=False)
+class ChannelType(Type):
+    """A channel of the tool's, for ``lt.record``. A hook is compiled for the channel that it is given first."""
+
+    name: str = "channel"
+
+    def to_json(self) -> Any:
+        return {"ptr": {"to": "u32", "space": "global"}}
+
+
 class _PointerMaker:
     def __getitem__(self, key) -> Pointer:
         to, space = key if isinstance(key, tuple) else (key, "global")
@@ -190,6 +201,7 @@ i8, i16, i32, i64 = (Scalar(f"i{n}", "int", n, True) for n in (8, 16, 32, 64))
 f16, f32, f64 = (Scalar(f"f{n}", "float", n, True) for n in (16, 32, 64))
 bool_ = Scalar("bool", "bool", 1)
 counter = Counter()
+channel = ChannelType()
 ptr = _PointerMaker()
 inout = _InOutMaker()
 

@@ -20,7 +20,7 @@ from ..device.mock_device import Device
 from ..device.module import Module
 from ..device.results import RunResult
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
-from ..instrumenting.tool import Tool, instances
+from ..instrumenting.tool import Tool, maker
 from ..objects.code_object import CodeObject
 from ..verdict import Policy, Standing
 
@@ -37,7 +37,7 @@ class Attachment:
     def tool_for(self, function: Function) -> Tool:
         """The tool of a code object."""
         if not isinstance(self.tool, Tool):
-            return instances([self.tool()])[0]
+            return maker(self.tool)()
         if self.serves not in (None, function):
             raise ToolError(
                 f"tool {self.tool.name} watches one compilation of {self.serves.name} already, and a tool serves only one "

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from ..device.launching import Strict
 from ..errors import ArgumentError
-from ..instrumenting.tool import instances
+from ..instrumenting.tool import maker
 from ..replay.case import LIMIT
 from ..replay.recorder import Recording
 from ..verdict import Policy
@@ -92,11 +92,10 @@ def uninstall() -> None:
 
 def attach(*tools: Any, kernels: str = "*") -> None:
     """Has tools watch kernels of these names (``*`` and ``?`` stand for any letters) from their next launches on; the results
-    are in ``luthier.triton.last.tools``. A tool's class, or whatever else makes a tool when it is called, makes one for each
+    are in ``luthier.triton.last.tools``. A name as for ``--tool``, a tool's class, or whatever else makes a tool when it is called, makes one for each
     code object: Triton compiles a kernel anew for other types and constants. A tool itself serves one code object only."""
     for tool in tools:
-        if not callable(tool):
-            instances([tool])
+        maker(tool)
     gpu.attach([gpu.Attachment(tool, kernels) for tool in tools])
 
 

@@ -58,6 +58,9 @@ pub struct Unit {
     pub schema: u32,
     pub name: String,
     pub functions: Vec<Function>,
+    /// It does something for the wave that takes a lane, so that a wave without active lanes has to lend it one.
+    #[serde(default)]
+    pub needs_a_lane: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -307,6 +310,37 @@ pub enum ExprKind {
         name: String,
         args: Vec<Expr>,
     },
+    Record(Record),
+}
+
+/// Records that are put into a channel's ring (see `lower::record`).
+#[derive(Clone, Debug, Deserialize)]
+pub struct Record {
+    /// Where the ring is, in global memory.
+    pub ring: Box<Expr>,
+    /// In records: a power of two, at least 64.
+    pub capacity: u32,
+    pub when_full: WhenFull,
+    /// One record for the wave, of values that all lanes share, instead of one for each lane.
+    pub per_wave: bool,
+    /// Bytes of a record.
+    pub size: u32,
+    /// Where in a record its stamp is.
+    pub stamp: u32,
+    /// Where its values are.
+    pub fields: Vec<(u32, Expr)>,
+}
+
+/// What becomes of records that find no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenFull {
+    /// They wait until the host has read.
+    Wait,
+    /// They are counted.
+    Drop,
+    /// They take the place of the oldest.
+    Overwrite,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

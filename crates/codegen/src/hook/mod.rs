@@ -177,14 +177,26 @@ fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, H
         Ok::<_, HookError>((entry, code))
     };
     // First: that a hook gets arguments of the wrong kind says more than what it does with them.
-    let (mut entry, mut code) = lower(NoLanes::AsItComes)?;
+    let as_it_comes = if unit.needs_a_lane {
+        entry::entry(&part, &formals, args, true)?;
+        None
+    } else {
+        Some(lower(NoLanes::AsItComes)?)
+    };
     let loads = uniform::check(unit, args)?;
     // What a wave without lanes does is right while nothing but scalar instructions decides it; else it needs a lane.
-    if guard::acts_for_the_wave(&code, analyse::results(&entry.places, args)) && analyse::vectors_set_scalars(&code) {
-        (entry, code) = lower(NoLanes::OneLane(&loads))?;
-        if let Some(exec) = entry.exec {
-            guard::one_lane(&mut code, mode, exec).map_err(fail)?;
+    let is_right = |(entry, code): &(entry::Entry, object::Code)| {
+        !guard::acts_for_the_wave(code, analyse::results(&entry.places, args)) || !analyse::vectors_set_scalars(code)
+    };
+    let (entry, code) = match as_it_comes.filter(is_right) {
+        Some(right) => right,
+        None => {
+            let (entry, mut code) = lower(NoLanes::OneLane(&loads))?;
+            if let Some(exec) = entry.exec {
+                guard::one_lane(&mut code, mode, exec).map_err(fail)?;
+            }
+            (entry, code)
         }
-    }
+    };
     analyse::template(&unit.name, mode, code, &entry, args).map_err(fail)
 }

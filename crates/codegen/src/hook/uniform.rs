@@ -7,7 +7,7 @@
 
 use std::{cell::RefCell, collections::HashSet};
 
-use super::ast::{Expr, ExprKind, Function, Space, Stmt, StmtKind, Type, Unit};
+use super::ast::{Expr, ExprKind, Function, Record, Space, Stmt, StmtKind, Type, Unit};
 use crate::template::{ArgSpec, HookError};
 
 /// What lanes do, each by itself, and nobody does in a wave without active lanes: by the address in the unit.
@@ -261,10 +261,15 @@ impl<'a> Walk<'a> {
                 self.call(expr, function, args)?
             }
             ExprKind::Intrinsic { name, args } => {
-                if matches!(name.as_str(), "wave_atomic_add" | "trap") {
+                if matches!(name.as_str(), "wave_atomic_add" | "wave_fetch_add" | "trap") {
                     self.acts(expr);
                 }
                 self.intrinsic(name, args)?
+            }
+            ExprKind::Record(record) => {
+                self.acts(expr);
+                self.record(record)?;
+                false
             }
         })
     }
@@ -289,15 +294,30 @@ impl<'a> Walk<'a> {
         Walk::new(self.unit, self.found, callee, &differ, self.here(), HashSet::new()).run()
     }
 
+    /// What a wave records, all its lanes have to share; the channel is one in any case.
+    fn record(&mut self, record: &'a Record) -> Result<(), HookError> {
+        self.expr(&record.ring)?;
+        for (_, value) in &record.fields {
+            if self.expr(value)? && record.per_wave {
+                let what = "a wave's record needs values that all lanes share, this one can differ between lanes";
+                return self.error(value.at, format!("{what}; lt.record makes a record for each lane"));
+            }
+        }
+        Ok(())
+    }
+
     fn intrinsic(&mut self, name: &str, args: &'a [Expr]) -> Result<bool, HookError> {
         let differ = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
         let uniform: &[usize] = match name {
-            "wave_atomic_add" => &[0, 1],
+            "wave_atomic_add" | "wave_fetch_add" => &[0, 1],
             "readlane" => &[1],
             _ => &[],
         };
         if let Some(&i) = uniform.iter().find(|i| differ.get(**i) == Some(&true)) {
-            let hint = if name == "wave_atomic_add" { "; lt.atomic_add adds for each lane" } else { "" };
+            let (name, hint) = match name {
+                "wave_atomic_add" | "wave_fetch_add" => ("wave_atomic_add", "; lt.atomic_add adds for each lane"),
+                _ => (name, ""),
+            };
             return self.error(
                 args[i].at,
                 format!("{name} needs a value that all lanes share, this one can differ between lanes{hint}"),
@@ -305,7 +325,8 @@ impl<'a> Walk<'a> {
         }
         Ok(match name {
             "exec_mask" | "active_lanes" | "clock" | "realtime" | "ballot" | "readfirstlane" | "readlane" => false,
-            "lane_id" => true,
+            "wave_sum" | "wave_min" | "wave_max" | "wave_any" | "wave_all" | "wave_fetch_add" => false,
+            "lane_id" | "prefix_sum" | "match_any" | "shuffle" => true,
             atomic if atomic.starts_with("atomic_") => true,
             _ => differ.contains(&true),
         })

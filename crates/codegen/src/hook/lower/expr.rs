@@ -21,6 +21,9 @@ impl<'u> Body<'_, 'u> {
         if let ExprKind::Intrinsic { name, args } = &expr.kind {
             return self.intrinsic(expr, name, args);
         }
+        if let ExprKind::Record(record) = &expr.kind {
+            return self.record(expr, record);
+        }
         let Some(ty) = expr.ty else {
             return self.fail(expr.at, "this has no type");
         };
@@ -85,7 +88,9 @@ impl<'u> Body<'_, 'u> {
                 let (ptr, index) = (self.expr(ptr)?, self.expr(index)?);
                 self.offset(&ptr, index, expr.at)?
             }
-            ExprKind::Call { .. } | ExprKind::Intrinsic { .. } => unreachable!("handled above"),
+            ExprKind::Call { .. } | ExprKind::Intrinsic { .. } | ExprKind::Record(_) => {
+                unreachable!("handled above")
+            }
         };
         Ok(Some(Val { ty, text }))
     }
@@ -294,7 +299,7 @@ impl Effects for Expr {
             ExprKind::Chain { first, links } => first.matters() || links.iter().any(|(_, v)| v.matters()),
             ExprKind::Logical { values, .. } => values.iter().any(Effects::matters),
             ExprKind::Select { cond, then, otherwise } => cond.matters() || then.matters() || otherwise.matters(),
-            ExprKind::Load(_) | ExprKind::Call { .. } => true,
+            ExprKind::Load(_) | ExprKind::Call { .. } | ExprKind::Record(_) => true,
             ExprKind::Intrinsic { name, args } => {
                 let pure =
                     matches!(name.as_str(), "lane_id" | "popcount" | "ctz" | "clz" | "abs" | "min" | "max" | "floor");

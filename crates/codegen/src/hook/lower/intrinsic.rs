@@ -11,7 +11,7 @@ use super::{
 use crate::template::HookError;
 
 /// Atomics are seen by the whole device; the host reads when the kernel is done.
-const ATOMIC: &str = "syncscope(\"agent-one-as\") monotonic";
+pub(super) const ATOMIC: &str = "syncscope(\"agent-one-as\") monotonic";
 
 impl<'u> Body<'_, 'u> {
     pub(super) fn intrinsic(&mut self, expr: &'u Expr, name: &str, args: &'u [Expr]) -> Result<Option<Val>, HookError> {
@@ -19,6 +19,8 @@ impl<'u> Body<'_, 'u> {
         let wanted = match name {
             "exec_mask" | "active_lanes" | "lane_id" | "clock" | "realtime" | "trap" => 0,
             "popcount" | "ctz" | "clz" | "ballot" | "readfirstlane" | "sqrt" | "floor" | "abs" => 1,
+            "exp2" | "log2" | "rsqrt" | "wave_any" | "wave_all" | "match_any" => 1,
+            "wave_sum" | "wave_min" | "wave_max" | "prefix_sum" => 1,
             "fma" | "atomic_cas" => 3,
             _ => 2,
         };
@@ -37,16 +39,24 @@ impl<'u> Body<'_, 'u> {
             };
             return if of_lanes { self.with_lanes(act) } else { act(self) };
         }
+        if name == "wave_fetch_add" {
+            let of_lanes = self.is_of_lanes(|found| found.acts.contains(&std::ptr::from_ref(expr)));
+            let act = |body: &mut Self| Ok(Some(Val { ty, text: body.wave_fetch_add(&args[0], &args[1]) }));
+            return if of_lanes { self.with_lanes(act) } else { act(self) };
+        }
+        if matches!(name, "wave_sum" | "wave_min" | "wave_max" | "prefix_sum") {
+            return self.with_lanes(|body| {
+                let text = if name == "prefix_sum" { body.prefix_sum(&args[0]) } else { body.reduce(name, &args[0]) };
+                Ok(Some(Val { ty, text }))
+            });
+        }
         let text = match name {
             "exec_mask" => self.exec_mask(),
             "active_lanes" => {
                 let mask = Val { ty: Type::U64, text: self.exec_mask() };
                 self.count_bits("ctpop", "", &mask)
             }
-            "lane_id" => {
-                let low = self.target("llvm.amdgcn.mbcnt.lo", "i32", &["i32 -1".to_owned(), "i32 0".to_owned()]);
-                self.target("llvm.amdgcn.mbcnt.hi", "i32", &["i32 -1".to_owned(), format!("i32 {low}")])
-            }
+            "lane_id" => self.lane_id(),
             "clock" => {
                 let (counter, factor) = processor::clock(self.module.mode);
                 let count = self.target(counter, "i64", &[]);
@@ -74,7 +84,26 @@ impl<'u> Body<'_, 'u> {
                 let name = format!("llvm.amdgcn.readlane.{}", suffix(ty));
                 self.target(&name, ll(ty), &[args[0].typed(), args[1].typed()])
             }
-            "sqrt" | "floor" | "fma" => {
+            "wave_any" | "wave_all" => {
+                let wanted = if name == "wave_any" { "false" } else { "true" };
+                let odd = self.op(format!("xor i1 {}, {wanted}", args[0].text));
+                let mask = self.target("llvm.amdgcn.ballot.i64", "i64", &[format!("i1 {odd}")]);
+                let mask = self.of_the_entry(mask);
+                self.op(format!("icmp {} i64 {mask}, 0", if name == "wave_any" { "ne" } else { "eq" }))
+            }
+            "match_any" => self.match_any(&args[0]),
+            "shuffle" => self.shuffle(&args[0], &args[1].text),
+            "add_sat" | "sub_sat" => {
+                let kind = if ty.is_signed() { "s" } else { "u" };
+                let list: Vec<_> = args.iter().map(Val::typed).collect();
+                let name = format!("llvm.{kind}{}.sat.{}", &name[..3], suffix(ty));
+                self.target(&name, ll(ty), &list)
+            }
+            "rsqrt" => {
+                let root = self.target(&format!("llvm.sqrt.{}", suffix(ty)), ll(ty), &[args[0].typed()]);
+                self.op(format!("fdiv {} 1.0, {root}", ll(ty)))
+            }
+            "sqrt" | "floor" | "fma" | "exp2" | "log2" => {
                 let list: Vec<_> = args.iter().map(Val::typed).collect();
                 self.target(&format!("llvm.{name}.{}", suffix(ty)), ll(ty), &list)
             }
@@ -95,6 +124,11 @@ impl<'u> Body<'_, 'u> {
         Ok(Some(Val { ty, text }))
     }
 
+    pub(super) fn lane_id(&mut self) -> String {
+        let low = self.target("llvm.amdgcn.mbcnt.lo", "i32", &["i32 -1".to_owned(), "i32 0".to_owned()]);
+        self.target("llvm.amdgcn.mbcnt.hi", "i32", &["i32 -1".to_owned(), format!("i32 {low}")])
+    }
+
     /// What is done for the wave.
     fn act(&mut self, name: &str, args: &[Val]) {
         if name == "trap" {
@@ -108,7 +142,7 @@ impl<'u> Body<'_, 'u> {
     }
 
     /// EXEC itself: a ballot of all would do, but LLVM believes that one is never empty.
-    fn exec_mask(&mut self) -> String {
+    pub(super) fn exec_mask(&mut self) -> String {
         let (_, bits) = processor::exec(self.module.mode);
         let name = format!("llvm.read_volatile_register.i{bits}");
         self.module.declare(&name, format!("declare i{bits} @{name}(metadata)"));
@@ -120,7 +154,7 @@ impl<'u> Body<'_, 'u> {
     }
 
     /// A mask of lanes, without the one that runs for a wave that has none.
-    fn of_the_entry(&mut self, mask: String) -> String {
+    pub(super) fn of_the_entry(&mut self, mask: String) -> String {
         match self.module.no_lanes {
             NoLanes::AsItComes => mask,
             NoLanes::OneLane(_) => self.op(format!("and i64 {mask}, %exec")),
@@ -155,14 +189,14 @@ impl<'u> Body<'_, 'u> {
         Ok(Val { ty, text })
     }
 
-    fn target(&mut self, name: &str, returns: &str, args: &[String]) -> String {
+    pub(super) fn target(&mut self, name: &str, returns: &str, args: &[String]) -> String {
         let types: Vec<&str> = args.iter().map(|a| a.rsplit_once(' ').map_or(a.as_str(), |(t, _)| t)).collect();
         self.module.declare(name, format!("declare {returns} @{name}({})", types.join(", ")));
         self.op(format!("call {returns} @{name}({})", args.join(", ")))
     }
 
     /// A bit-counting intrinsic, whose result becomes a u32.
-    fn count_bits(&mut self, what: &str, flag: &str, value: &Val) -> String {
+    pub(super) fn count_bits(&mut self, what: &str, flag: &str, value: &Val) -> String {
         let int = ll(value.ty);
         let name = format!("llvm.{what}.{int}");
         let signature = if flag.is_empty() { int.to_owned() } else { format!("{int}, i1") };
@@ -177,6 +211,6 @@ impl<'u> Body<'_, 'u> {
 }
 
 /// How the type is spelled at the end of an overloaded intrinsic's name.
-fn suffix(ty: Type) -> String {
+pub(super) fn suffix(ty: Type) -> String {
     if ty.is_float() { format!("f{}", ty.bits()) } else { format!("i{}", ty.bits()) }
 }

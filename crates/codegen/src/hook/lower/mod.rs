@@ -10,16 +10,20 @@
 //! | [`expr`] | values |
 //! | [`arith`] | Python's arithmetic on fixed widths |
 //! | [`intrinsic`] | what a hook asks of the machine |
+//! | [`across`] | values across the lanes of a wave |
+//! | [`record`] | records for the host |
 //! | [`entry`] | the shader part around the hook, and where its arguments are |
 //! | [`address`] | the address that an instruction accesses |
 //! | [`locations`] | where each instruction comes from |
 
+mod across;
 mod address;
 mod arith;
 pub(super) mod entry;
 mod expr;
 mod intrinsic;
 mod locations;
+mod record;
 mod stmt;
 
 use std::{collections::BTreeMap, fmt::Write};

@@ -111,6 +111,11 @@ impl Watched {
         Passage::enter(&self.races, addresses, size)
     }
 
+    /// Whether the host orders accesses there.
+    pub fn is_in_ring(&self, address: u64) -> bool {
+        self.races.rings.iter().any(|ring| ring.contains(&address))
+    }
+
     pub(super) fn who(&self, wave: u16) -> u32 {
         self.first.wrapping_add(wave.into())
     }

@@ -22,6 +22,7 @@ pub(super) mod wave;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +56,8 @@ pub struct Races {
     waves: u32,
     writes_back: bool,
     within: Within,
+    /// Where the host orders accesses.
+    rings: Arc<[Range<u64>]>,
 }
 
 #[derive(Default)]
@@ -126,7 +129,13 @@ impl Races {
             waves: waves.max(1),
             writes_back,
             within,
+            rings: Arc::default(),
         }
+    }
+
+    /// The same, but for memory in which the host orders accesses.
+    pub fn but_for(self, rings: &Arc<[Range<u64>]>) -> Races {
+        Races { rings: Arc::clone(rings), ..self }
     }
 
     fn shard(&self, page: u64) -> MutexGuard<'_, Shard> {

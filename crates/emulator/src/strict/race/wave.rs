@@ -105,7 +105,8 @@ impl Strict {
         let stream = self.waits.number(seq);
         let (scope, marked) = self.scope;
         let access = Access { wave: self.wave, pc: self.log.pc, writes, atomic, scope, size, marked, seq, stream };
-        let race = races.touch(order, &access, places, told.as_ref(), done, same);
+        let in_ring = races.is_in_ring(places[0].1);
+        let race = if in_ring { None } else { races.touch(order, &access, places, told.as_ref(), done, same) };
         drop(group);
         match race {
             Some(race) if race.may_compare => {

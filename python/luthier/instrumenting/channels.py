@@ -1,0 +1,253 @@
+"""Channels: records that hooks make, and that the host reads while the kernel runs."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ToolError
+from ..lang.records import CLOSED, DROPPED, HEAD, LEAST, PRINTED, RECORDS, TAIL, WHEN_FULL, Printed, RecordShape, is_name
+from ..lang.types import SCALARS, Scalar, bool_
+from .values import Variable
+
+if TYPE_CHECKING:
+    import numpy
+
+    from .tool import Tool
+
+#: Records that are read at a time.
+_PIECE = 1 << 16
+#: Positions come round after so many.
+_ROUND = 1 << 32
+#: Seconds between two looks at a channel in which nothing was.
+_SHORTEST, _LONGEST = 0.0002, 0.005
+
+
+class Channel(Variable):
+    """A way for records from hooks to the host: ``lt.Channel(1 << 16, when_full="wait", address=lt.u64, lane=lt.u32)``.
+
+    A hook has a parameter of type ``lt.channel`` for it, and puts records in with ``lt.record(channel, ...)``, whose values are
+    those of the fields, in their order. :meth:`luthier.Tool.on_records` gets them while the kernel runs. ``capacity`` is the
+    room for records that have not been read, in records; it is rounded up to a power of two. ``when_full`` says what becomes of
+    records that find no room: with ``"wait"`` the wave waits for the host and none is lost; with ``"drop"`` they are left out,
+    and counted in :attr:`dropped`; with ``"overwrite"`` they take the place of the oldest, and the host reads when the kernel is
+    over: the last ``capacity`` records.
+    """
+
+    def __init__(self, capacity: int, when_full: str = "wait", *, name: str | None = None, **fields: Any):
+        if not hasattr(capacity, "__index__") or not 0 < capacity.__index__() <= 1 << 31:
+            raise ToolError(f"a Channel with room for {capacity!r} records: it is a number from 1")
+        if when_full not in WHEN_FULL:
+            raise ToolError(f"a Channel's when_full={when_full!r}: one of {', '.join(WHEN_FULL)}")
+        if not fields:
+            raise ToolError("a Channel needs the fields of its records: lt.Channel(1024, address=lt.u64)")
+        if name is not None and not isinstance(name, str):
+            raise ToolError("a Channel's field cannot be called name")
+        kinds = {field: bool_ if kind is bool else kind for field, kind in fields.items()}
+        for field, kind in kinds.items():
+            if not is_name(field):
+                raise ToolError(f"a Channel's field {field!r}: a name without an underscore in front")
+            if not isinstance(kind, Scalar) or kind not in (*SCALARS, bool_):
+                raise ToolError(f"a Channel's field {field}={kind!r}: its type is one of lt.u8 to lt.f64, or bool")
+        room = 1 << (max(capacity.__index__(), LEAST) - 1).bit_length()
+        self.shape = RecordShape(tuple(kinds.items()), room, when_full)
+        if self.shape.size >= 1 << 32:
+            raise ToolError(f"a Channel of {room:,} records has {self.shape.size:,} bytes: at most {_ROUND - 1:,} are possible")
+        super().__init__(self.shape.size, 64, None, name)
+        #: Up to which position the host has read, and how many positions were reserved, as of its last look.
+        self._head = self._tail = 0
+        #: Records that the host has read, ...
+        self.received = 0
+        #: ... that others have taken the place of before that, ...
+        self._overwritten = 0
+        #: ... and that were begun and never finished, as the program was killed.
+        self.unfinished = 0
+
+    @property
+    def capacity(self) -> int:
+        """Room, in records."""
+        return self.shape.capacity
+
+    @property
+    def dropped(self) -> int:
+        """How many records were lost: dropped by hooks, or overwritten before they were read."""
+        return struct.unpack("<Q", self._part(DROPPED, 8))[0] + self._overwritten
+
+    def _fresh(self) -> Channel:
+        return Channel(self.capacity, self.shape.when_full, name=self.name, **dict(self.shape.fields))
+
+    def take(self, at_end: bool) -> Iterator[numpy.ndarray]:
+        """The records that are there and were not read yet, in the order in which their room was reserved. ``at_end``: no
+        kernel runs; what was reserved and is not there will not come."""
+        now = struct.unpack("<I", self._part(TAIL, 4))[0]
+        self._tail += (now - self._tail) % _ROUND
+        if self.shape.when_full == "overwrite":
+            if not at_end:
+                return
+            self._overwritten += max(self._tail - self._head - self.capacity, 0)
+            self._head = max(self._head, self._tail - self.capacity)
+        last = min(self._tail, self._head + self.capacity)
+        while self._head < last:
+            first = self._head % self.capacity
+            count = min(last - self._head, self.capacity - first, _PIECE)
+            records, done = self._piece(first, count, at_end)
+            self._head += done
+            self._module.write_symbol_part(self.symbol, HEAD, struct.pack("<I", self._head % _ROUND))
+            self.received += len(records)
+            if len(records):
+                yield records
+            if done < count:
+                return
+
+    def close(self) -> None:
+        """Nobody reads any more: waves that wait go on, and what they record is lost."""
+        self._module.write_symbol_part(self.symbol, CLOSED, struct.pack("<I", 1))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Not the ring, which is read, but that nothing was lost that was.
+        return {**vars(self), "init": None, "symbol": None, "_module": None, "_head": 0, "_tail": 0}
+
+    def _piece(self, first: int, count: int, at_end: bool) -> tuple[numpy.ndarray, int]:
+        """Records of slots in a row, and how many slots are done with."""
+        import numpy
+
+        _, stamp, size = self.shape.places
+        expected = (self._head // self.capacity + 1) * self.capacity % _ROUND
+        place = RECORDS + first * size
+
+        def stamps(data: bytes) -> numpy.ndarray:
+            kind = numpy.dtype({"names": ["stamp"], "formats": ["<u4"], "offsets": [stamp], "itemsize": size})
+            return numpy.frombuffer(data, kind)["stamp"] == expected
+
+        there = stamps(self._part(place, count * size))
+        if not at_end:
+            count = count if there.all() else int(there.argmin())
+        # What has a stamp is all there, and so is read behind it.
+        data = self._part(place, count * size)
+        records = numpy.frombuffer(data, self.shape.dtype)
+        if at_end and not there.all():
+            records = records[there]
+            self.unfinished += count - len(records)
+        return records, count
+
+    def __repr__(self) -> str:
+        return f"<Channel {self.name}: {self.shape}>"
+
+
+class Printing(Channel):
+    """The channel of ``lt.printf``."""
+
+    def __init__(self) -> None:
+        super().__init__(PRINTED.capacity, PRINTED.when_full, name="printf", **dict(PRINTED.fields))
+        #: By the numbers that records have.
+        self.texts: dict[int, Printed] = {}
+
+    @classmethod
+    def of(cls, tool: Tool, texts: dict[int, Printed]) -> Printing:
+        """The tool's; from now on it knows these texts."""
+        found: Printing = vars(tool).get("_printing") or cls()
+        tool.__dict__["_printing"] = found
+        for number, text in texts.items():
+            if found.texts.setdefault(number, text) != text:
+                raise ToolError(f"{tool.name}: two texts of lt.printf have the same number: change one of them")
+        return found
+
+    def show(self, records: numpy.ndarray) -> None:
+        """Writes what they say to standard output."""
+        values = [records[name].tolist() for name, _ in PRINTED.fields]
+        out = [self.texts[number].show(tuple(bits)) for number, *bits in zip(*values, strict=True)]
+        sys.stdout.write("".join(out))
+        sys.stdout.flush()
+
+
+def channels_of(tools: Iterable[Tool]) -> list[tuple[Tool, Channel]]:
+    """The channels of tools that are in use."""
+    found = [(tool, one) for tool in tools for one in tool.variables() if isinstance(one, Channel)]
+    return [(tool, one) for tool, one in found if one._module is not None]
+
+
+class Reader:
+    """Reads channels, while kernels run from a thread of its own, so that no kernel waits for the one that has launched it.
+
+    The thread looks at the channels within ``run``, so that others who hold what that takes can :meth:`read`, too. What a tool raises is raised by :meth:`end`; its records are read and thrown away from then on.
+    """
+
+    def __init__(self, channels: Sequence[tuple[Tool, Channel]], run: Callable[[Callable[[], None]], None] | None = None):
+        self._channels = list(channels)
+        self._run = run or (lambda work: work())
+        self._ends = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._look, name="luthier channels", daemon=True)
+        self._started = False
+
+    def add(self, channels: Sequence[tuple[Tool, Channel]]) -> None:
+        """Reads these, too."""
+        self._channels += channels
+        self.start()
+
+    def start(self) -> None:
+        """Begins, if there are channels."""
+        if self._channels and not self._started:
+            self._started = True
+            self._thread.start()
+
+    def read(self, at_end: bool) -> int:
+        """Reads what is there; how many records that was."""
+        return sum(self._read(tool, channel, at_end) for tool, channel in list(self._channels))
+
+    def finish(self, tools: Iterable[Tool]) -> None:
+        """No kernel with these tools runs any more: reads the rest of their channels, and then no more of them."""
+        known = {id(tool) for tool in tools}
+        done = [(tool, channel) for tool, channel in self._channels if id(tool) in known]
+        self._channels = [(tool, channel) for tool, channel in self._channels if id(tool) not in known]
+        for tool, channel in done:
+            self._read(tool, channel, True)
+
+    def _read(self, tool: Tool, channel: Channel, at_end: bool) -> int:
+        number = 0
+        for records in channel.take(at_end):
+            number += len(records)
+            self._deliver(tool, channel, records)
+        return number
+
+    def close(self) -> None:
+        """Ends the thread; kernels that go on wait for nobody."""
+        self.stop()
+        for _, channel in self._channels:
+            channel.close()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._ends.set()
+        if self._started and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    @property
+    def error(self) -> BaseException | None:
+        """What a tool has raised."""
+        return self._error
+
+    def _look(self) -> None:
+        wait = _SHORTEST
+        while not self._ends.wait(wait):
+            try:
+                found: list[int] = []
+                self._run(lambda: found.append(self.read(False)))  # noqa: B023  # it is called here
+                wait = _SHORTEST if any(found) else min(wait * 2, _LONGEST)
+            except BaseException as error:  # of the memory's: nothing can be read any more
+                self._error = self._error or error
+                return
+
+    def _deliver(self, tool: Tool, channel: Channel, records: numpy.ndarray) -> None:
+        if self._error is not None:
+            return
+        try:
+            if isinstance(channel, Printing):
+                channel.show(records)
+            else:
+                tool.on_records(channel, records)
+        except BaseException as error:
+            self._error = error
