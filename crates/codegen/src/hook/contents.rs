@@ -137,13 +137,12 @@ fn signature(function: FunctionValue<'_>) -> Signature {
 }
 
 fn parameter_name(value: BasicValueEnum<'_>) -> String {
-    let name = match value {
+    match value {
         BasicValueEnum::IntValue(v) => v.get_name().to_string_lossy().into_owned(),
         BasicValueEnum::FloatValue(v) => v.get_name().to_string_lossy().into_owned(),
         BasicValueEnum::PointerValue(v) => v.get_name().to_string_lossy().into_owned(),
         _ => String::new(),
-    };
-    name
+    }
 }
 
 /// The number type that all of it is made of, and of how many.
