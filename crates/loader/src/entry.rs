@@ -50,6 +50,16 @@ pub enum EntryValue {
 }
 
 impl EntryValue {
+    /// It is in user SGPRs, which the packet processor fills; everything else differs from wave to wave.
+    pub fn is_user(self) -> bool {
+        use EntryValue::*;
+        match self {
+            PrivateSegmentBuffer | DispatchPtr | QueuePtr | KernargPtr | DispatchId => true,
+            FlatScratchInit | PrivateSegmentSize | Argument(_) => true,
+            WorkgroupId(_) | WorkgroupInfo | ScratchOffset | WorkitemId(_) | WaveInGroup | PlaceInCluster => false,
+        }
+    }
+
     /// Registers of the value.
     pub fn dwords(self) -> u16 {
         use EntryValue::*;

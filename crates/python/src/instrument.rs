@@ -77,7 +77,9 @@ pub fn can_instrument(processor: &str) -> bool {
 /// - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
 ///   ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
 ///   ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
-///   ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
+///   ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``,
+///   ``{"entry": value}``, ``"implicit_offset"``, ``{"kernel_argument": {"name": name, "size": bytes}}``,
+///   ``"has_clusters"``, ``"wave_size"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
 /// - ``variables``: symbol, size, alignment, first bytes. ``slots``: what each wave carries: name, units of
 ///   32 bits, whether each lane has its own, and the symbol that it is added to at the end, if any.
 /// - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
@@ -119,7 +121,10 @@ pub fn instrument<'py>(
                 .into_iter()
                 .map(|(name, size, align, init)| Variable { name, size, align, init })
                 .collect(),
-            slots: slots.into_iter().map(slot).collect(),
+            slots: {
+                let entry = Slot::for_arguments(args.iter().flat_map(|list| list.iter()));
+                slots.into_iter().map(slot).chain(entry).collect()
+            },
             insertions: tables.insertions(&insertions)?,
             kernels,
             placement: if calling_convention { Placement::CallingConvention } else { Placement::default() },

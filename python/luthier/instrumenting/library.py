@@ -91,7 +91,7 @@ def _type(text: str) -> Any:
 class BoundHook:
     """A function of a library for a code object and a tool, as placement takes it."""
 
-    wants_range = False
+    facts: tuple[()] = ()
 
     def __init__(self, name: str, params: list[LibraryParam], core: _core.LibraryHook):
         self.name, self.params, self.core = name, params, core

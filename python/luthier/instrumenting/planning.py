@@ -211,8 +211,7 @@ class Planner:
             hook.check()
         if isinstance(hook, Hook):
             made = hook.given({p.name: arg.shape for p, arg in zip(hook.params, args, strict=True) if isinstance(arg, Channel)})
-        if hook.wants_range:
-            bound.append("in_range")
+        bound += [fact.argument for fact in hook.facts]
         if isinstance(made, GivenHook) and made.prints:
             bound.append({"variable": {"symbol": self._symbol(tool, Printing.of(tool, made.texts)), "offset": 0}})
         number = self._hooks.setdefault(made, len(self._hooks))

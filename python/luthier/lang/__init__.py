@@ -25,6 +25,8 @@ module          one idea
 ==============  ====================================================
 ``types``       the types
 ``intrinsics``  what a hook can ask of the machine
+``facts``       what hooks are given because they ask for it
+``where``       where a wave is
 ``functions``   the decorators
 ``scope``       what a name stands for
 ``values``      conversions
@@ -37,7 +39,7 @@ module          one idea
 
 from .errors import HookError, Span
 from .functions import DeviceFunction, Hook, Param, device, hook
-from .intrinsics import INTRINSICS, bitcast, printf, record
+from .intrinsics import INTRINSICS, bitcast, kernel_arg, printf, record
 from .types import (
     Array,
     Counter,  # noqa: F401  # reached as lang.Counter: lt.Counter is the variable
@@ -70,7 +72,7 @@ NAMES = dict(INTRINSICS)
 globals().update(NAMES)
 
 __all__ = [
-    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "record", "printf", "Array", "InOut", "Pointer", "Scalar",
+    "HookError", "Span", "DeviceFunction", "Hook", "Param", "device", "hook", "bitcast", "kernel_arg", "record", "printf", "Array", "InOut", "Pointer", "Scalar",
     "Type", "array", "bool_", "channel", "counter", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "inout", "ptr", "u8", "u16", "u32", "u64",
     *(name for name in NAMES if name not in ("abs", "min", "max")),
 ]  # fmt: skip

@@ -32,6 +32,12 @@ __all__ = [
     "atomic_or", "atomic_xor", "atomic_min", "atomic_max", "atomic_exchange", "atomic_cas", "wave_atomic_add", "exp2", "log2",
     "rsqrt", "add_sat", "sub_sat", "wave_sum", "wave_min", "wave_max", "prefix_sum", "wave_any", "wave_all", "match_any", "shuffle",
     "shuffle_xor", "shuffle_up", "shuffle_down",
+    "workgroup_id_x", "workgroup_id_y", "workgroup_id_z", "workitem_id_x", "workitem_id_y", "workitem_id_z",
+    "workgroup_size_x", "workgroup_size_y", "workgroup_size_z", "grid_size_x", "grid_size_y", "grid_size_z",
+    "num_workgroups_x", "num_workgroups_y", "num_workgroups_z", "cluster_id_x", "cluster_id_y", "cluster_id_z",
+    "cluster_size_x", "cluster_size_y", "cluster_size_z", "workgroup_id_in_cluster_x", "workgroup_id_in_cluster_y",
+    "workgroup_id_in_cluster_z", "wave_in_group", "wave_id", "wave_size", "dispatch_ptr", "queue_ptr", "kernarg_ptr",
+    "implicitarg_ptr", "dispatch_id", "kernel_arg",
 ]  # fmt: skip
 
 u8: TypeAlias = int
@@ -221,3 +227,102 @@ def shuffle_up(x: _T, n: int) -> _T:
 
 def shuffle_down(x: _T, n: int) -> _T:
     """What the lane n above has; 0 if there is none, or it is not active."""
+
+def workgroup_id_x() -> int:
+    """The workgroup's place in the grid, first dimension, from 0."""
+
+def workgroup_id_y() -> int:
+    """The workgroup's place in the grid, second dimension, from 0."""
+
+def workgroup_id_z() -> int:
+    """The workgroup's place in the grid, third dimension, from 0."""
+
+def workitem_id_x() -> int:
+    """The lane's place in its workgroup, first dimension, from 0."""
+
+def workitem_id_y() -> int:
+    """The lane's place in its workgroup, second dimension, from 0."""
+
+def workitem_id_z() -> int:
+    """The lane's place in its workgroup, third dimension, from 0."""
+
+def workgroup_size_x() -> int:
+    """Work-items of a workgroup, first dimension, as launched (at the grid's edges it has fewer)."""
+
+def workgroup_size_y() -> int:
+    """Work-items of a workgroup, second dimension, as launched (at the grid's edges it has fewer)."""
+
+def workgroup_size_z() -> int:
+    """Work-items of a workgroup, third dimension, as launched (at the grid's edges it has fewer)."""
+
+def grid_size_x() -> int:
+    """Work-items in all, first dimension."""
+
+def grid_size_y() -> int:
+    """Work-items in all, second dimension."""
+
+def grid_size_z() -> int:
+    """Work-items in all, third dimension."""
+
+def num_workgroups_x() -> int:
+    """Workgroups in all, first dimension, one that is not whole among them."""
+
+def num_workgroups_y() -> int:
+    """Workgroups in all, second dimension, one that is not whole among them."""
+
+def num_workgroups_z() -> int:
+    """Workgroups in all, third dimension, one that is not whole among them."""
+
+def cluster_id_x() -> int:
+    """The cluster's place in the grid, first dimension; without clusters, the workgroup's."""
+
+def cluster_id_y() -> int:
+    """The cluster's place in the grid, second dimension; without clusters, the workgroup's."""
+
+def cluster_id_z() -> int:
+    """The cluster's place in the grid, third dimension; without clusters, the workgroup's."""
+
+def cluster_size_x() -> int:
+    """Workgroups of a cluster, first dimension; 1 without clusters."""
+
+def cluster_size_y() -> int:
+    """Workgroups of a cluster, second dimension; 1 without clusters."""
+
+def cluster_size_z() -> int:
+    """Workgroups of a cluster, third dimension; 1 without clusters."""
+
+def workgroup_id_in_cluster_x() -> int:
+    """The workgroup's place in its cluster, first dimension."""
+
+def workgroup_id_in_cluster_y() -> int:
+    """The workgroup's place in its cluster, second dimension."""
+
+def workgroup_id_in_cluster_z() -> int:
+    """The workgroup's place in its cluster, third dimension."""
+
+def wave_in_group() -> int:
+    """The wave's number in its workgroup, from 0."""
+
+def wave_id() -> int:
+    """A number that no other wave of the dispatch has: workgroups in order, x fastest, and their waves."""
+
+def wave_size() -> int:
+    """Lanes of a wave: 32 or 64."""
+
+def dispatch_ptr() -> int:
+    """The address of the dispatch packet."""
+
+def queue_ptr() -> int:
+    """The address of the queue (amd_queue_t)."""
+
+def kernarg_ptr() -> int:
+    """The address of the kernel's arguments."""
+
+def implicitarg_ptr() -> int:
+    """The address of the kernel's hidden arguments."""
+
+def dispatch_id() -> int:
+    """The dispatch's number in its queue."""
+
+def kernel_arg(name: str, type: type[_T], /) -> _T:
+    """An argument of the kernel by name, as it was when the kernel was launched: ``lt.kernel_arg("n", lt.u32)``."""

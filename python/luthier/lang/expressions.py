@@ -10,7 +10,8 @@ from typing import Any
 
 from . import intrinsics, records, tables, types
 from .errors import HookError, Node, Span
-from .intrinsics import INTRINSICS, Intrinsic
+from .facts import KERNARG_PTR, Fact, kernel_argument
+from .intrinsics import INTRINSICS, Derived, Intrinsic
 from .scope import MISSING, Scope
 from .types import Array, Counter, InOut, Pointer, Scalar, Table, Type, bool_, f64, i64, u64
 from .values import MOST_BITS, Value, as_type, constant, settle, spelling, too_large, truth, unify
@@ -53,7 +54,7 @@ class Expressions:
     """The expression half of the checker; :class:`~.statements.FunctionChecker` adds the statements.
 
     Subclasses provide ``file``, ``scope``, ``span(node)``, ``variable(name, span)``, ``call_device(function, ...)`` and
-    ``access_in_range(span)``.
+    ``fact(fact, span)``.
     """
 
     file: str
@@ -73,7 +74,8 @@ class Expressions:
     def call_device(self, function: Any, span: Span, args: list[Value]) -> Value:
         raise NotImplementedError
 
-    def access_in_range(self, span: Span) -> Value:
+    def fact(self, fact: Fact, span: Span) -> Value:
+        """What the hook is given because it asks for it."""
         raise NotImplementedError
 
     def put(self, span: Span, channel: Value, args: list[Value], per_wave: bool, name: str = "record") -> Value:
@@ -329,6 +331,8 @@ class Expressions:
             raise HookError("calls in a hook take positional arguments only", span)
         if target is intrinsics.bitcast:
             return self._bitcast(node, span)
+        if target is intrinsics.kernel_arg:
+            return self._kernel_arg(node, span)
         if target is types.array:
             raise HookError("a local array is declared by itself: a = lt.array(lt.u32, 8)", span)
         if target is bool or target is bool_:
@@ -341,7 +345,13 @@ class Expressions:
             if target.name in ("min", "max", "abs") and len(args) == target.count and all(a.untyped for a in args):
                 return Value(span, None, None, getattr(builtins, target.name)(*(a.const for a in args)))
             applied = self.applied(target, span, args)
-            return self.access_in_range(span) if target is intrinsics.access_in_range else applied
+            if isinstance(target.stands_for, Fact):
+                return self.fact(target.stands_for, span)
+            if isinstance(target.stands_for, Derived):
+                from .where import FUNCTIONS
+
+                return self.call_device(FUNCTIONS[target.name], span, [])
+            return applied
         if isinstance(target, (Scalar, Pointer)):
             if len(args) != 1:
                 raise HookError(f"{name}(x) converts one value", span)
@@ -410,6 +420,24 @@ class Expressions:
         ):
             raise HookError(f"bitcast needs types of one size, not {value.type} and {to}", span)
         return Value(span, to, {"bitcast": value.to_json()})
+
+    def _kernel_arg(self, node: ast.Call, span: Span) -> Value:
+        """``lt.kernel_arg("n", lt.u32)``: loaded from where the kernel finds it."""
+        if len(node.args) != 2:
+            raise HookError('kernel_arg("name", type) takes 2 arguments', span)
+        name, to = node.args[0], self.scope.type_object(node.args[1], self.span(node.args[1]))
+        to = bool_ if to is bool else to
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+            raise HookError("kernel_arg takes the argument's name as text", self.span(name))
+        if not isinstance(to, (Scalar, Pointer)) or isinstance(to, Pointer) and to.space not in ("global", "const"):
+            raise HookError(f"a kernel has no argument of type {to}", self.span(node.args[1]))
+        held = u64 if isinstance(to, Pointer) else to
+        offset = self.fact(kernel_argument(name.value, held.size), span)
+        base, wide = self.fact(KERNARG_PTR, span), Value(span, u64, {"cast": offset.to_json()})
+        address = Value(span, u64, {"binary": {"op": "add", "left": base.to_json(), "right": wide.to_json()}})
+        place = Value(span, Pointer(held, "const"), {"cast": address.to_json()})
+        value = Value(span, held, {"load": place.to_json()})
+        return Value(span, to, {"cast": value.to_json()}) if isinstance(to, Pointer) else value
 
     def _len(self, node: ast.Call, span: Span) -> Value:
         local = self.variable(node.args[0].id, span) if len(node.args) == 1 and isinstance(node.args[0], ast.Name) else None

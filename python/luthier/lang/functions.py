@@ -16,9 +16,10 @@ from typing import Any
 
 from . import tables
 from .errors import HookError, Node, Span
+from .facts import Fact
 from .records import Printed, RecordShape
 from .scope import Scope
-from .statements import IN_RANGE, PRINTING, FunctionChecker
+from .statements import PRINTING, FunctionChecker
 from .types import ChannelType, Counter, InOut, Pointer, Scalar, Table, Type, bool_
 
 #: Version of the tree's schema (crates/codegen/src/hook/ast.rs describes it).
@@ -208,11 +209,11 @@ class Hook(Function):
         """:attr:`tree` as JSON text."""
         return self.given({}).json
 
-    def _unit(self, channels: dict[str, RecordShape]) -> tuple[dict[str, Any], dict[int, Printed]]:
+    def _unit(self, channels: dict[str, RecordShape]) -> tuple[dict[str, Any], dict[int, Printed], list[Fact]]:
         unit = Unit(channels)
         unit.require(self, self.span)
         tree = {"schema": SCHEMA, "name": self.name, "functions": unit.functions}
-        return {**tree, "needs_a_lane": True} if unit.needs_a_lane else tree, unit.texts
+        return {**tree, "needs_a_lane": True} if unit.needs_a_lane else tree, unit.texts, unit.facts(self)
 
     def given(self, channels: dict[str, RecordShape]) -> GivenHook:
         """The hook with these channels for its parameters. Raises HookError where it records something else."""
@@ -229,22 +230,24 @@ class Hook(Function):
         """Raises HookError if the hook is not well typed."""
         _ = self.tree
 
-    @cached_property
-    def wants_range(self) -> bool:
-        """It asks ``lt.access_in_range()``, be it in a function that it calls: then it takes the answer behind its arguments."""
-        return any(param["name"] == IN_RANGE for param in self.tree["functions"][0]["params"])
+    @property
+    def facts(self) -> list[Fact]:
+        """What it asks for, be it in a function that it calls, and is given behind its arguments."""
+        return self.given({}).facts
 
 
 class GivenHook:
     """A hook for which it is known what channels it is given."""
 
-    def __init__(self, hook: Hook, tree: dict[str, Any], texts: dict[int, Printed]):
+    def __init__(self, hook: Hook, tree: dict[str, Any], texts: dict[int, Printed], facts: list[Fact]):
         self.hook, self.tree = hook, tree
+        #: What it asks for, and is given behind its arguments.
+        self.facts = facts
         #: As the compiler takes it, as JSON text.
         self.json = json.dumps(tree, separators=(",", ":"))
         #: What it prints, by the numbers that its records have.
         self.texts = texts
-        #: It prints, be it in a function that it calls: then it takes the tool's channel for that behind its arguments.
+        #: It prints, be it in a function that it calls: then it takes the tool's channel for that behind all else.
         self.prints = any(param["name"] == PRINTING for param in tree["functions"][0]["params"])
 
 
@@ -262,14 +265,22 @@ class Unit:
         self.functions: list[dict[str, Any]] = []
         self._names: dict[Function, str] = {}
         self._open: list[Function] = []
-        #: Functions that ask, or call one that asks, whether an access is in range.
-        self.asks_range: set[Function] = set()
+        #: What functions ask for, or functions that they call.
+        self._asked: dict[Function, dict[str, Fact]] = {}
 
     type_of = staticmethod(lambda scope, node, span: type_of(scope, node, span))
 
     def name(self, function: Function) -> str:
         """What the compiler calls a required function."""
         return self._names[function]
+
+    def ask(self, function: Function, fact: Fact) -> None:
+        """Notes what a function asks for."""
+        self._asked.setdefault(function, {})[fact.name] = fact
+
+    def facts(self, function: Function) -> list[Fact]:
+        """What a required function has to be given besides its parameters, in order."""
+        return list(self._asked.get(function, {}).values())
 
     def require(self, function: Function, span: Span) -> None:
         """Checks ``function``, once, for a call at ``span``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import facts
 from .errors import HookError, Span
 from .types import Pointer, Scalar, Type, bool_, f64, u32, u64
 from .values import Value, as_type, settle, truth, unify
@@ -16,13 +17,27 @@ from .values import Value, as_type, settle, truth, unify
 Check = Callable[[str, Span, list[Value]], Value]
 
 
+class Derived:
+    """What :mod:`.where` has a function for."""
+
+
 class Intrinsic:
     """A function that only hooks can call."""
 
-    def __init__(self, name: str, signature: str, doc: str, check: Check, count: int):
+    def __init__(
+        self, name: str, signature: str, doc: str, check: Check, count: int, stands_for: Derived | facts.Fact | None = None
+    ):
         self.name, self.signature, self.check, self.count = name, signature, check, count
+        #: Not an operation of the compiler's, but one of these.
+        self.stands_for = stands_for
         self.__name__ = name
         self.__doc__ = f"{name}{signature}\n\n{doc}"
+
+    @staticmethod
+    def of_fact(name: str) -> Intrinsic:
+        """A fact by its name in :mod:`.facts`, which has no name in the language."""
+        fact: facts.Fact = getattr(facts, name)
+        return Intrinsic(fact.name, "()", "", _gives(fact.type), 0, fact)
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"lt.{self.name} runs on the GPU: it can only be called inside a hook")
@@ -126,12 +141,14 @@ clock = _define(
 realtime = _define(
     "realtime", "() -> u64", _gives(u64), "A count of 64 bits whose frequency never changes: 100 MHz, on CDNA2 25 MHz."
 )
-access_in_range = _define(
+access_in_range = INTRINSICS["access_in_range"] = Intrinsic(
     "access_in_range",
     "() -> bool",
-    _gives(bool_),
     "Whether the instruction's access is made: false in lanes that are outside of their buffer, in whole or in part, where\n"
     "hardware reads zero and writes nothing. True where nothing bounds the access but the memory itself.",
+    _gives(facts.IN_RANGE.type),
+    0,
+    facts.IN_RANGE,
 )
 trap = _define("trap", "()", _gives(None), "Stops the wave (s_trap 2): the dispatch fails.")
 popcount = _define("popcount", "(x) -> u32", _bits, "How many bits of an integer are set.")
@@ -269,3 +286,42 @@ printf = Intrinsic(
     _bitcast,
     0,
 )
+
+
+def _where(name: str, type: Type, doc: str) -> None:
+    INTRINSICS[name] = Intrinsic(name, f"() -> {type}", doc, _gives(type), 0, Derived())
+
+
+def _fact(name: str, fact: facts.Fact, doc: str) -> None:
+    INTRINSICS[name] = Intrinsic(name, f"() -> {fact.type}", doc, _gives(fact.type), 0, fact)
+
+
+for _axis, _which in zip("xyz", ("first", "second", "third")):
+    _where(f"workgroup_id_{_axis}", u32, f"The workgroup's place in the grid, {_which} dimension, from 0.")
+    _where(f"workitem_id_{_axis}", u32, f"The lane's place in its workgroup, {_which} dimension, from 0.")
+    _where(
+        f"workgroup_size_{_axis}",
+        u32,
+        f"Work-items of a workgroup, {_which} dimension, as launched (at the grid's edges it has fewer).",
+    )
+    _where(f"grid_size_{_axis}", u32, f"Work-items in all, {_which} dimension.")
+    _where(f"num_workgroups_{_axis}", u32, f"Workgroups in all, {_which} dimension, one that is not whole among them.")
+    _where(f"cluster_id_{_axis}", u32, f"The cluster's place in the grid, {_which} dimension; without clusters, the workgroup's.")
+    _where(f"cluster_size_{_axis}", u32, f"Workgroups of a cluster, {_which} dimension; 1 without clusters.")
+    _where(f"workgroup_id_in_cluster_{_axis}", u32, f"The workgroup's place in its cluster, {_which} dimension.")
+_where("wave_in_group", u32, "The wave's number in its workgroup, from 0.")
+_where("wave_id", u64, "A number that no other wave of the dispatch has: workgroups in order, x fastest, and their waves.")
+_where("implicitarg_ptr", u64, "The address of the kernel's hidden arguments.")
+_fact("dispatch_ptr", facts.DISPATCH_PTR, "The address of the dispatch packet.")
+_fact("queue_ptr", facts.QUEUE_PTR, "The address of the queue (amd_queue_t).")
+_fact("kernarg_ptr", facts.KERNARG_PTR, "The address of the kernel's arguments.")
+_fact("dispatch_id", facts.DISPATCH_ID, "The dispatch's number in its queue.")
+_fact("wave_size", facts.WAVE_SIZE, "Lanes of a wave: 32 or 64.")
+
+
+def _kernel_arg(name: str, span: Span, args: list[Value]) -> Value:
+    raise AssertionError("kernel_arg takes a name and a type and is checked with the casts")
+
+
+#: An argument of the kernel by name, as it was when the kernel was launched: ``lt.kernel_arg("n", lt.u32)``.
+kernel_arg = Intrinsic("kernel_arg", '("name", type)', "A kernel's argument by name.", _kernel_arg, 2)

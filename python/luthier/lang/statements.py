@@ -11,15 +11,14 @@ from typing import Any
 from . import tables, types
 from .errors import HookError, Node, Span
 from .expressions import Expressions, is_of_language, spelling
+from .facts import Fact
 from .intrinsics import Intrinsic
 from .records import PRINTED, Printed, check_record
 from .scope import MISSING
 from .types import Array, ChannelType, Counter, InOut, Pointer, Scalar, Table, Type, bool_, channel, u64
 from .values import Value, as_type, constant, settle, truth, unify
 
-#: The parameter with which functions that ask whether an access is in range are told; no name that Python could have.
-IN_RANGE = "lt.access_in_range"
-#: The parameter with which functions that print are given the tool's channel for that.
+#: The parameter with which functions that print are given the tool's channel for that; no name that Python could have.
 PRINTING = "lt.printf"
 
 
@@ -90,14 +89,10 @@ class FunctionChecker(Expressions):
             for p in self.function.params
             for name, kind in p.parts
         ]
-        if self.function in self.unit.asks_range:
-            params.append(
-                {"name": IN_RANGE, "type": bool_.to_json(), "at": [self.function.span.line, self.function.span.col + 1]}
-            )
+        at = [self.function.span.line, self.function.span.col + 1]
+        params += [{"name": f.name, "type": f.type.to_json(), "at": at} for f in self.unit.facts(self.function)]
         if self.function in self.unit.prints:
-            params.append(
-                {"name": PRINTING, "type": channel.to_json(), "at": [self.function.span.line, self.function.span.col + 1]}
-            )
+            params.append({"name": PRINTING, "type": channel.to_json(), "at": at})
         locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters]
         return {
             "name": self.unit.name(self.function),
@@ -363,9 +358,9 @@ class FunctionChecker(Expressions):
 
     # What is passed on
 
-    def access_in_range(self, span: Span) -> Value:
-        self.unit.asks_range.add(self.function)
-        return Value(span, bool_, {"local": IN_RANGE})
+    def fact(self, fact: Fact, span: Span) -> Value:
+        self.unit.ask(self.function, fact)
+        return Value(span, fact.type, {"local": fact.name})
 
     def printed(self, text: Printed, span: Span) -> Value:
         self.unit.prints.add(self.function)
@@ -399,8 +394,7 @@ class FunctionChecker(Expressions):
             if isinstance(parameter.type, (Counter, InOut, Table, ChannelType)):
                 raise HookError(f"{function.name} has a {parameter.type} parameter: it can be inserted, not called", span)
             checked.append(as_type(value, parameter.type).to_json())
-        if function in self.unit.asks_range:
-            checked.append(self.access_in_range(span).to_json())
+        checked += [self.fact(fact, span).to_json() for fact in self.unit.facts(function)]
         if function in self.unit.prints:
             self.unit.prints.add(self.function)
             checked.append({"at": [span.line, span.col + 1], "type": channel.to_json(), "kind": {"local": PRINTING}})

@@ -57,7 +57,8 @@ pub fn scratch_base(env: &Env, address: u64, insts: &[Inst], entry: &[RegRange])
     let mut some = false;
     for kernel in kernels {
         some = true;
-        if wanted(&kernel.descriptor) != Some([get(base[0]), get(base[1])]) {
+        let asking = env.asked.begins(kernel.entry).map_or(kernel.descriptor, |begins| begins.descriptor);
+        if wanted(&asking) != Some([get(base[0]), get(base[1])]) {
             wrong(Wrong::ScratchBase { kernel: kernel.name.clone() });
         }
     }

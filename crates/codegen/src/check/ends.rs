@@ -4,6 +4,7 @@
 use luthier_isa::{Field, Inst, Op, Operand, Reg, RegRange, VgprMsb};
 
 use super::base::scratch_base;
+use super::entry::Layout;
 use super::mode::ModeBits;
 use super::state::{Both, Mask, State};
 use super::step;
@@ -21,17 +22,27 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     let (env, address) = (question.env, question.site.address);
     let mut checker = Checker::new(question);
     let start = checker.own_scratch();
-    let mut entry: Vec<RegRange> = Vec::new();
+    let generation = env.machine.mode.target().generation();
+    let kernel =
+        env.kernels.iter().find(|k| [Some(k.entry), k.entry.checked_add(PRELOAD_ENTRY)].contains(&Some(address)));
+    let Some(kernel) = kernel else { return vec![Violation { address, kind: Wrong::NoKernel { address } }] };
+    let asked = entry_values(env);
+    let before = Layout::of(&kernel.descriptor, generation);
+    let after = before.with(asked.iter().copied());
+    for (here, there) in before.in_other(&after) {
+        checker.promised.set(here, Value::Own(there));
+    }
+    if let Some(masked) = after.masked(&before) {
+        checker.promised.set(Reg::vgpr(0), masked);
+    }
+    let entry = [after.registers()];
     for (index, home) in env.slots.used() {
         let Some(slot) = env.plan.slots.get(index) else { continue };
         // The n-th unit.
         let value = |n: u16| match slot.init {
             Init::Zero => Value::Number(0),
-            Init::Entry(EntryValue::Registers(range)) => Value::Own(range.first.offset(n)),
+            Init::Entry(value) => after.value(value, &before, n),
         };
-        if let Init::Entry(EntryValue::Registers(range)) = slot.init {
-            entry.push(range);
-        }
         match home {
             SlotHome::Registers(range) => {
                 for (n, reg) in range.units().enumerate() {
@@ -54,6 +65,14 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     violations.extend(finds.into_iter().flat_map(|insts| scratch_base(env, address, insts, &entry)));
     violations
 }
+
+/// What the waves are to be given.
+fn entry_values(env: &Env) -> Vec<EntryValue> {
+    env.asked.all().next().map(|begins| begins.values.clone()).unwrap_or_default()
+}
+
+/// From a kernel's entry to the one where its arguments are preloaded.
+const PRELOAD_ENTRY: u64 = 256;
 
 /// All that is wrong where a wave ends.
 pub fn ending(question: &Question) -> Vec<Violation> {

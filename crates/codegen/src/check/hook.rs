@@ -3,13 +3,15 @@
 
 use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::{Field, Flags, Inst, Op, Reg, RegRange, RegSet, VgprMsb};
+use luthier_loader::{ArgMetadata, Kernel};
 
 use super::Checker;
+use super::entry;
 use super::renaming::Renaming;
 use super::state::{Both, Held, Mask, is_vector};
 use super::value::Value;
 use super::wrong::Wrong;
-use crate::plan::{Arg, Where};
+use crate::plan::{Arg, Init, Where};
 use crate::splice::HookId;
 use crate::splice::emit::Span;
 use crate::splice::slots::{Cell, SlotHome};
@@ -172,6 +174,15 @@ impl Checker<'_> {
             Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
                 number(arg.access(q.inst).ok()?)
             }
+            Arg::HasClusters | Arg::WaveSize => None,
+            Arg::ImplicitOffset | Arg::KernelArgument { .. } => number(self.argument(arg)?),
+            Arg::Entry(value) => match entry::kept(*value, q.env.machine.mode.target().generation()) {
+                Some(reg) => registers(RegRange::new(reg, 1), false),
+                None => {
+                    let slot = q.env.plan.slots.iter().position(|slot| slot.init == Init::Entry(*value))?;
+                    self.wanted(&Arg::Slot(slot), part, input, span)
+                }
+            },
             Arg::Slot(index) => match q.env.slots.home(*index)? {
                 SlotHome::Registers(range) => registers(range, true),
                 SlotHome::Lanes { cell, lane: first, count: units } => {
@@ -196,6 +207,29 @@ impl Checker<'_> {
             Arg::Address(which) => self.input(AddressShape::of(q.inst, *which).ok()?.1.get(part)?, span, count),
             Arg::InRange => self.input(RangeShape::of(q.inst).ok()??.1.get(part)?, span, count),
         }
+    }
+
+    /// Where all kernels have one of their arguments.
+    fn argument(&self, arg: &Arg) -> Option<u64> {
+        let env = self.q.env;
+        let of = |kernel: &&Kernel| {
+            let args = &kernel.metadata()?.args;
+            match arg {
+                // Which one it is if the metadata have no names, only DWARF tells.
+                Arg::KernelArgument { .. } if args.iter().all(|a| a.name.is_none()) => env.asked.argument(arg).ok(),
+                Arg::KernelArgument { name, size } => {
+                    let is = |a: &&ArgMetadata| a.name.as_ref() == Some(name) && a.size == Some((*size).into());
+                    args.iter().find(is)?.offset
+                }
+                _ => args.iter().find_map(|a| {
+                    let hidden = luthier_loader::entry::Hidden::of(a.value_kind.as_deref()?)?;
+                    Some(a.offset? - u64::from(hidden.place(env.version)?.0))
+                }),
+            }
+        };
+        let all: Option<Vec<u64>> = env.kernels.iter().map(of).collect();
+        let all = all?;
+        all.iter().all(|offset| Some(offset) == all.first()).then(|| all.first().copied())?
     }
 
     /// What the instruction's address, or the like, is computed from.

@@ -21,6 +21,7 @@
 //! | `placed` | the instructions of a finished copy |
 //! | `seams` | wait states and the like where inserted code meets other code |
 //! | `ends` | where a wave begins and ends |
+//! | `entry` | what it starts with |
 //! | `base` | the wave's scratch, where code has to find it |
 //! | `keep` | values from before an instruction, kept for hooks behind it |
 //! | `looked` | what hooks look at that the application does not need any more |
@@ -28,6 +29,7 @@
 mod arrivals;
 mod base;
 mod ends;
+mod entry;
 mod flight;
 mod hook;
 mod keep;

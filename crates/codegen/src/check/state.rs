@@ -60,6 +60,10 @@ pub struct Held {
 }
 
 impl Held {
+    pub fn of(both: Both) -> Held {
+        Held { both, lanes: Vec::new() }
+    }
+
     pub fn same(value: Value) -> Held {
         Held { both: Both::same(value), lanes: Vec::new() }
     }

@@ -3,7 +3,7 @@
 use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::{Access, Field, Format, Generation, Inst, Op, Operand, Reg, RegRange, VgprMsb};
 
-use super::state::{Held, State, is_vector};
+use super::state::{Both, Held, State, is_vector};
 use super::value::Value;
 use super::wrong::Wrong;
 
@@ -43,6 +43,25 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
         (Op::VMovB32, [Operand::Reg(to), from]) if info.format == Format::Vop1 && is_whole(to) => {
             let value = held(state, *from).ok_or_else(unknown)?;
             state.set_vector(to.first, value);
+        }
+        (Op::VAndB32, [Operand::Reg(to), Operand::Literal(mask), Operand::Reg(from)]) if is_whole(to) => {
+            let value = match state.held(from.first).whole().active {
+                Value::Own(of) => Value::Bits { of, mask: *mask },
+                _ => Value::Unknown,
+            };
+            state.set_vector(to.first, Held::same(value));
+        }
+        (Op::VLshlOrB32, [Operand::Reg(to), Operand::Reg(from), shift, Operand::Reg(with)]) if is_whole(to) => {
+            let (own, shift) = (Value::Own, shift.bits(luthier_isa::DataType::B32));
+            let (from, with) = (state.both(from.first), state.both(with.first));
+            let packed =
+                |from: Value, with: Value| match (from == own(Reg::vgpr(1)), from == own(Reg::vgpr(2)), shift, with) {
+                    (true, _, Some(10), with) if with == own(Reg::vgpr(0)) => Value::Packed(2),
+                    (_, true, Some(20), Value::Packed(2)) => Value::Packed(3),
+                    _ => Value::Unknown,
+                };
+            let (active, inactive) = (packed(from.active, with.active), packed(from.inactive, with.inactive));
+            state.set_vector(to.first, Held::of(Both { active, inactive }));
         }
         (Op::VAccvgprReadB32 | Op::VAccvgprWriteB32 | Op::VAccvgprMovB32, [Operand::Reg(to), from]) if is_whole(to) => {
             let value = held(state, *from).ok_or_else(unknown)?;

@@ -21,6 +21,13 @@ pub enum Value {
     Stored(u32),
     StoredLane(u32, u8),
     Number(u32),
+    /// Some bits of what this unit held, the others zero.
+    Bits {
+        of: Reg,
+        mask: u32,
+    },
+    /// v0, v1 and so on as they were, so many of them, ten bits each.
+    Packed(u8),
     /// A unit of an argument, as a hook left it.
     Result {
         hook: u16,
@@ -64,6 +71,8 @@ impl Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Value::Bits { of, mask } => write!(f, "the bits {mask:#x} of {of}'s old value"),
+            Value::Packed(count) => write!(f, "the old values of the first {count} VGPRs, packed"),
             Value::Own(reg) => write!(f, "{reg}'s old value"),
             Value::Before(reg) => write!(f, "what {reg} held before the instruction"),
             Value::Lane(reg, lane) => write!(f, "lane {lane} of {reg}'s old value"),

@@ -17,6 +17,8 @@ pub struct Violation {
 /// In what way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
+    #[error("no kernel begins at {address:#x}")]
+    NoKernel { address: u64 },
     #[error("{reg} is live after the inserted code and holds {holds} instead of {wanted}")]
     Value { reg: Reg, holds: Value, wanted: Value },
     #[error("{reg} is live in inactive lanes, where it holds {holds} instead of {wanted}")]

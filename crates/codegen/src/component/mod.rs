@@ -1,6 +1,8 @@
 //! Call-graph components: kernels and device functions that may run in one wave, and what all their places have in
 //! common.
 
+mod arguments;
+pub mod asked;
 mod base;
 pub mod describe;
 mod endings;
@@ -15,12 +17,13 @@ use luthier_lifter::{FuncId, Liveness, RegisterCounts};
 use luthier_loader::Kernel;
 use rayon::prelude::*;
 
+use self::asked::Asked;
 use self::slots::{MOST_SCRATCH, Room};
 use crate::check::Looked;
 use crate::copy::Spot;
 use crate::machine::registers::Counts;
 use crate::pipeline::selection;
-use crate::plan::{Arg, Body, Rejection, Where};
+use crate::plan::{Arg, Body, EntryValue, Init, Rejection, Where};
 use crate::splice::Env;
 use crate::splice::slots::Slots;
 
@@ -42,6 +45,10 @@ pub struct Component<'a> {
 #[derive(Default)]
 struct Wishes {
     slots: Vec<usize>,
+    /// What waves are to start with.
+    entry: Vec<EntryValue>,
+    /// The kernel's arguments that hooks look for.
+    arguments: Vec<Arg>,
     /// Application registers that hooks look at where the application does not need them any more, or that the plan's
     /// own instructions touch.
     watched: RegSet,
@@ -113,6 +120,10 @@ impl<'a> Component<'a> {
             Some(f) => Some(Rejection::EndsAsItIs { function: program.function(f).name.clone() }),
             None => None,
         };
+        let asked = Asked::of(base, &kernels, &wishes.entry, &wishes.arguments);
+        // Where waves start, these hold something for a while.
+        let mut taken = touched.clone();
+        asked.all().for_each(|begins| taken.union_with(&begins.registers()));
         let room = base.plan.placement.room();
         let stack = base.templates.iter().filter_map(|t| Some(t.stack?.bytes)).max().unwrap_or(0);
         let own = |room: u32| {
@@ -124,8 +135,13 @@ impl<'a> Component<'a> {
         } else {
             let (vgprs, agprs) = (machine.most_vgprs(&kernels), machine.most_agprs(&kernels, &used));
             let scratch = if own(room + MOST_SCRATCH).is_some() { MOST_SCRATCH } else { 0 };
-            let room = Room { machine, touched: &touched, limits, vgprs, agprs, scratch };
-            let mut slots = slots::homes(&room, &base.plan.slots, &wishes.slots);
+            let room = Room { machine, touched: &taken, limits, vgprs, agprs, scratch };
+            let refused = |slot: &usize| match base.plan.slots.get(*slot).map(|slot| slot.init) {
+                Some(Init::Entry(value)) => asked.refused(value).is_some(),
+                _ => false,
+            };
+            let wanted: Vec<usize> = wishes.slots.iter().copied().filter(|slot| !refused(slot)).collect();
+            let mut slots = slots::homes(&room, &base.plan.slots, &wanted);
             slots.endings = endings::endings(machine, &base.plan.slots, &slots)?;
             slots
         };
@@ -145,6 +161,8 @@ impl<'a> Component<'a> {
             symbols: base.symbols,
             selection: base.selection,
             slots,
+            version: base.object.version().into(),
+            asked,
             reserved,
             watched_state: wishes.watched_state,
             unread,
@@ -192,7 +210,18 @@ impl Wishes {
             let inst = program.inst(spot.instr);
             match &base.plan.insertions[spot.insertion as usize].body {
                 Body::Hook { args, .. } => {
-                    for arg in args.iter() {
+                    let prepared = base.template_of[spot.insertion as usize].map(|t| &base.templates[t as usize]);
+                    for (n, arg) in args.iter().enumerate() {
+                        let input = prepared.and_then(|p| p.inputs.get(n)).and_then(|inputs| inputs.first());
+                        if input.copied().flatten().is_some_and(|input| input.read) {
+                            match arg {
+                                Arg::Entry(value) => self.ask(base, *value),
+                                Arg::ImplicitOffset | Arg::KernelArgument { .. } if !self.arguments.contains(arg) => {
+                                    self.arguments.push(arg.clone());
+                                }
+                                _ => {}
+                            }
+                        }
                         if let Arg::InOut(range) = arg {
                             self.moves_scratch |= range.units().any(|reg| scratch::is_base(base.machine, reg));
                         }
@@ -237,6 +266,17 @@ impl Wishes {
             let live = if behind { point.after } else { point.before };
             range.units().filter(|u| !live.active.contains(*u)).for_each(|u| self.watch(u));
         }
+    }
+
+    /// Has waves keep what they start with.
+    fn ask(&mut self, base: &Base, value: EntryValue) {
+        if self.entry.contains(&value) {
+            return;
+        }
+        self.entry.push(value);
+        let slot = base.plan.slots.iter().position(|slot| slot.init == Init::Entry(value));
+        let stays = value.stays(base.machine.mode.target().generation());
+        self.slots.extend(slot.filter(|slot| !stays && !self.slots.contains(slot)));
     }
 
     fn watch(&mut self, reg: Reg) {

@@ -44,7 +44,7 @@ pub fn is_per_lane(arg: &ArgSpec) -> bool {
         ArgSpec::Value { per_lane, .. } | ArgSpec::Slot { per_lane, .. } => *per_lane,
         ArgSpec::Address(shape) => shape.is_per_lane(),
         ArgSpec::InRange(shape) => shape.is_per_lane(),
-        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } => false,
+        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Bits { .. } => false,
     }
 }
 

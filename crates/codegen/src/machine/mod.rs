@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`convention`] | what a called function may change |
 //! | [`cures`] | what waits for what hazards ask for |
+//! | [`entry`] | kernels that ask for more than their code does |
 //! | [`file`] | register files |
 //! | `initial` | what a wave finds in its registers |
 //! | [`known`] | instructions that were built lately, and what hazards make of them |
@@ -19,6 +20,7 @@
 
 pub mod convention;
 pub mod cures;
+pub mod entry;
 pub mod file;
 mod initial;
 mod issued;

@@ -48,10 +48,12 @@ operations! {
     s_setreg_b32 "S_SETREG_B32",
     s_setreg_imm32_b32 "S_SETREG_IMM32_B32",
     v_mov_b32 "V_MOV_B32_e32",
+    v_and_b32 "V_AND_B32_e32",
     v_readlane_b32 "V_READLANE_B32",
     v_writelane_b32 "V_WRITELANE_B32",
     global_atomic_add_x2 "GLOBAL_ATOMIC_ADD_X2_SADDR",
     ;
+    v_lshl_or_b32 "V_LSHL_OR_B32_e64",
     s_call_b64 "S_CALL_B64",
     s_set_vgpr_msb "S_SET_VGPR_MSB",
     v_accvgpr_read_b32 "V_ACCVGPR_READ_B32_e64",

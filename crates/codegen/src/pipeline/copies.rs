@@ -106,8 +106,9 @@ impl<'a> Copies<'a> {
             let kernel = self.kernels(n).next().filter(|_| wanted(c))?;
             let Ok(copied) = copied else { return None };
             let own = self.components[c].env.scratch.filter(|own| own.set_at_entry && finds(c));
-            let mode = self.components[c].env.machine.mode;
-            let inputs = own.and_then(|_| ScratchInputs::of(&kernel.descriptor, mode));
+            let env = &self.components[c].env;
+            let begins = own.and_then(|_| env.asked.begins(kernel.entry));
+            let inputs = begins.and_then(|begins| ScratchInputs::of(&begins.descriptor, env.machine.mode));
             let (task, spots) = self.task(n);
             Some(prologue::front(&task, spots, &copied.starts, inputs))
         };

@@ -3,10 +3,11 @@
 //! [`Arg::spec`] gives what the hook compiler has to know of it ([`ArgSpec`]); everything else (which register, which
 //! number) is bound when the template is placed, so that a hook is compiled once for all places of the same shape.
 
-use luthier_isa::{Flags, Inst, MemoryAccess, Reg, RegRange, Space};
+use luthier_isa::{Flags, Generation, Inst, MemoryAccess, Part, Reg, RegRange, Space};
 use serde::Deserialize;
 
-use crate::plan::{Rejection, Slot};
+use crate::plan::entry_value::Axis;
+use crate::plan::{EntryValue, Rejection, Slot};
 use crate::template::{AddressInput, AddressShape, ArgSpec, RangeShape};
 
 /// The value of one parameter of a hook at one place.
@@ -46,6 +47,16 @@ pub enum Arg {
     Pc,
     /// The insertion's index in the plan.
     PointId,
+    /// What the wave started with. The plan has a slot for it ([`Slot::entry`]), unless the hardware keeps it.
+    Entry(EntryValue),
+    /// Bytes from the kernel's arguments to its hidden ones.
+    ImplicitOffset,
+    /// Bytes to the kernel's argument of this name, which has so many.
+    KernelArgument { name: String, size: u32 },
+    /// Whether the processor launches clusters of workgroups.
+    HasClusters,
+    /// Lanes of a wave.
+    WaveSize,
 }
 
 impl Arg {
@@ -68,6 +79,10 @@ impl Arg {
             Arg::Reg(range) | Arg::Old(range) | Arg::Source(range) => ArgSpec::value(*range, false),
             Arg::InOut(range) => ArgSpec::value(*range, true),
             Arg::Literal(_) | Arg::Pc | Arg::PointId => ArgSpec::Literal,
+            Arg::ImplicitOffset | Arg::KernelArgument { .. } => ArgSpec::Literal,
+            Arg::HasClusters => ArgSpec::Const((inst.info().mode.target().generation() == Generation::Gfx1250).into()),
+            Arg::WaveSize => ArgSpec::Const(inst.info().mode.wave().lanes().into()),
+            Arg::Entry(value) => entry_spec(*value, inst.info().mode.target().generation()),
             Arg::AccessCount | Arg::AccessWidth(_) | Arg::AccessKind(_) | Arg::AccessDirection(_) => {
                 self.access(inst)?;
                 ArgSpec::Literal
@@ -87,6 +102,9 @@ impl Arg {
             Arg::Address(_) | Arg::InRange => true,
             Arg::Const(_) | Arg::Literal(_) | Arg::Variable { .. } | Arg::Slot(_) | Arg::Reg(_) => false,
             Arg::InOut(_) | Arg::Old(_) | Arg::Source(_) | Arg::Pc | Arg::PointId => false,
+            Arg::Entry(_) | Arg::ImplicitOffset | Arg::KernelArgument { .. } | Arg::HasClusters | Arg::WaveSize => {
+                false
+            }
         }
     }
 
@@ -141,6 +159,16 @@ impl Arg {
             Arg::InRange => RangeShape::of(inst).ok().flatten().map(|(_, inputs)| inputs).unwrap_or_default(),
             _ => Vec::new(),
         }
+    }
+}
+
+/// What the wave started with, as a hook is given it: of registers that share their bits, those of the value.
+fn entry_spec(value: EntryValue, generation: Generation) -> ArgSpec {
+    match value {
+        EntryValue::WorkgroupId(axis) if value.stays(generation) && axis != Axis::X => {
+            ArgSpec::Bits { shift: if axis == Axis::Y { 0 } else { 16 }, bits: 16 }
+        }
+        _ => ArgSpec::Value { per_lane: value.is_per_lane(), units: value.units(), part: Part::Whole, written: false },
     }
 }
 

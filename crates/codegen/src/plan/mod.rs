@@ -16,7 +16,7 @@ use luthier_isa::Inst;
 pub use argument::Arg;
 pub(crate) use argument::{overwrites, place};
 pub use checking::{Checked, Checking};
-pub use entry_value::EntryValue;
+pub use entry_value::{Axis, EntryValue};
 pub use placement::Placement;
 pub use rejection::Rejection;
 pub use report::{Instrumented, KernelRegisters, Rejected, Report};

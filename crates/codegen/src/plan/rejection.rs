@@ -2,6 +2,7 @@
 
 use luthier_isa::{Reg, RegRange, RegSet};
 
+use super::EntryValue;
 use crate::machine::File;
 
 /// The reason, with its numbers. Its text is one sentence for the user.
@@ -51,6 +52,18 @@ pub enum Rejection {
     NoSuchSlot { index: usize, count: usize },
     #[error("argument {index} of the hook {hook} has {wanted} units, {slot} has {units}")]
     SlotUnits { hook: String, index: usize, wanted: u8, slot: String, units: u8 },
+    #[error("{processor} has no {value:?}")]
+    NoEntryValue { value: EntryValue, processor: &'static str },
+    #[error("the kernel would have {wanted} user SGPRs with {value:?}, and the hardware gives {most} at most")]
+    UserSgprs { value: EntryValue, wanted: u32, most: u32 },
+    #[error("the kernels that begin at one address start with different registers")]
+    EntriesDiffer,
+    #[error("{kernel} has no metadata that says where its hidden arguments are")]
+    NoHidden { kernel: String },
+    #[error("{kernel} has no argument {name} of {size} bytes")]
+    NoKernelArgument { kernel: String, name: String, size: u32 },
+    #[error("the kernels that run this have {what} at different places")]
+    ArgumentsDiffer { what: String },
     #[error("no kernel of the object calls this function, so that nothing starts and ends what its waves carry")]
     SlotWithoutKernel,
     #[error("there is no room for {slot}: the application uses all registers, and {scratch}")]
@@ -138,6 +151,12 @@ impl Rejection {
             Rejection::NotAllocated { .. } => "not_allocated",
             Rejection::NoSuchSlot { .. } => "no_such_slot",
             Rejection::SlotUnits { .. } => "slot_units",
+            Rejection::NoEntryValue { .. } => "no_entry_value",
+            Rejection::UserSgprs { .. } => "user_sgprs",
+            Rejection::EntriesDiffer => "entries_differ",
+            Rejection::NoHidden { .. } => "no_hidden",
+            Rejection::NoKernelArgument { .. } => "no_kernel_argument",
+            Rejection::ArgumentsDiffer { .. } => "arguments_differ",
             Rejection::SlotWithoutKernel => "slot_without_kernel",
             Rejection::SlotsDoNotFit { .. } => "slots_do_not_fit",
             Rejection::Indexed { .. } => "indexed",

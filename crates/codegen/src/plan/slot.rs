@@ -1,7 +1,7 @@
 //! State of a wave's own: values that live from the wave's start to its end, in registers that the application does not
 //! use or in scratch above its own.
 
-use super::{EntryValue, Variable};
+use super::{Arg, EntryValue, Variable};
 
 /// One value that each wave carries, or each of its lanes.
 ///
@@ -56,6 +56,24 @@ impl Slot {
         let inside = |v: &Variable| v.name == *symbol && offset.checked_add(8).is_some_and(|end| end <= v.size);
         let where_to = || format!("{symbol}+{offset:#x}, which it is added to, is not inside a variable of the plan");
         (!variables.iter().any(inside)).then(where_to)
+    }
+
+    /// What a wave started with, kept for hooks that ask for it ([`crate::Arg::Entry`]).
+    pub fn entry(value: EntryValue) -> Slot {
+        let (units, per_lane, init) = (value.units(), value.is_per_lane(), Init::Entry(value));
+        Slot { name: format!("{value:?}"), units, per_lane, init, end: End::Nothing }
+    }
+
+    /// One for each value that one of these arguments asks for.
+    pub fn for_arguments<'a>(args: impl IntoIterator<Item = &'a Arg>) -> Vec<Slot> {
+        let mut values: Vec<EntryValue> = Vec::new();
+        for arg in args {
+            match arg {
+                Arg::Entry(value) if !values.contains(value) => values.push(*value),
+                _ => {}
+            }
+        }
+        values.into_iter().map(Slot::entry).collect()
     }
 
     /// A hook is given all of a slot in registers.

@@ -8,8 +8,9 @@ use super::site::Site;
 use super::slots::{Cell, SlotHome};
 use crate::RelocTarget;
 use crate::machine::File;
+use crate::machine::entry::Found;
 use crate::machine::special::Special;
-use crate::plan::{Arg, Rejection, Slot, overwrites};
+use crate::plan::{Arg, EntryValue, Init, Rejection, Slot, overwrites};
 use crate::template::prepared::{Input, Prepared};
 use crate::template::{AddressInput, AddressShape, RangeShape};
 
@@ -234,6 +235,17 @@ impl Ask<'_> {
                 push(one(), Source::Number(arg.access(self.inst)?));
             }
             Arg::PointId => push(one(), Source::Number(self.number.into())),
+            Arg::HasClusters | Arg::WaveSize => {}
+            Arg::ImplicitOffset | Arg::KernelArgument { .. } => {
+                if let Some(input) = one() {
+                    push(Some(input), Source::Number(self.env.asked.argument(arg)?));
+                }
+            }
+            Arg::Entry(value) => {
+                if let Some(input) = one() {
+                    push(Some(input), self.entry(*value, input)?);
+                }
+            }
             Arg::Slot(index) => {
                 let Some(input) = one() else { return Ok(()) };
                 push(Some(input), self.slot(*index, input)?);
@@ -293,6 +305,26 @@ impl Ask<'_> {
             Rejection::OldValue { inst: self.inst.to_string(), range, file }
         })?;
         Ok(Source::Registers { range, back: false })
+    }
+
+    /// What the wave started with: where the hardware keeps it, or in a slot.
+    fn entry(&self, value: EntryValue, input: Input) -> Result<Source, Rejection> {
+        let env = self.env;
+        if let Some(refused) = env.asked.refused(value) {
+            return Err(refused.clone());
+        }
+        if value.stays(env.machine.mode.target().generation()) {
+            let found = env.asked.all().next().and_then(|begins| begins.find(value));
+            let Some(Found::Registers(range)) = found else { return Err(Rejection::SlotWithoutKernel) };
+            return Ok(Source::Registers { range, back: false });
+        }
+        let slots = &env.plan.slots;
+        let slot = slots.iter().position(|slot| slot.init == Init::Entry(value));
+        let source = self.slot(slot.unwrap_or(slots.len()), input)?;
+        Ok(match source {
+            Source::Registers { range, .. } => Source::Registers { range, back: false },
+            other => other,
+        })
     }
 
     fn slot(&self, index: usize, input: Input) -> Result<Source, Rejection> {

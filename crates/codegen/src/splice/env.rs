@@ -9,8 +9,10 @@ use luthier_loader::Kernel;
 use super::slots::Slots;
 use crate::Plan;
 use crate::check::looked::Looked;
+use crate::component::asked::Asked;
 use crate::layout::chunk::Place;
 use crate::machine::Machine;
+use crate::machine::entry::Begins;
 use crate::machine::registers::Counts;
 use crate::machine::scratch::OwnScratch;
 use crate::pipeline::selection::Selection;
@@ -41,6 +43,10 @@ pub struct Env<'a> {
     pub selection: &'a Selection,
     /// What each wave carries, and where.
     pub slots: Slots,
+    /// Of the code object.
+    pub version: u32,
+    /// How each kernel's waves begin.
+    pub asked: Asked,
     /// Registers that hold values between places: the slots, and what hooks look at although the application does
     /// not need it any more.
     pub reserved: RegSet,
@@ -69,6 +75,12 @@ pub struct Env<'a> {
 }
 
 impl Env<'_> {
+    /// How the kernel begins one of whose entries is at this address.
+    pub fn begins(&self, address: u64) -> Option<&Begins> {
+        let program = self.program;
+        let function = program.func_of(program.instr_at(address)?);
+        self.asked.begins(program.function(function).vaddr)
+    }
     /// The registers that a wave has which runs the instruction at this address.
     pub fn allocated_at(&self, address: u64) -> Counts {
         let func = self.program.instr_at(address).map(|i| self.program.func_of(i));

@@ -1,7 +1,7 @@
 //! What a wave does before anything else: it finds its scratch where only code can, and what it carries gets its initial
 //! values. The application's registers stay as the hardware has set them up.
 
-use luthier_isa::{EncodeError, Operand, Reg, RegRange, RegSet};
+use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange};
 
 use super::allocation::Allocation;
 use super::emit::{Emitter, Splice};
@@ -10,11 +10,12 @@ use super::pool::{Pool, Want};
 use super::site::Site;
 use super::slots::{Cell, SlotHome};
 use crate::machine::File;
-use crate::machine::operations::small;
+use crate::machine::entry::{Begins, Found};
+use crate::machine::operations::{one, pair, small};
 use crate::machine::scratch::ScratchInputs;
 use crate::machine::seams::Seam;
 use crate::machine::special::Special;
-use crate::plan::{EntryValue, Init};
+use crate::plan::Init;
 
 /// What a slot holds first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +23,8 @@ pub enum Initial {
     Zero,
     /// What the hardware has put into these registers.
     Registers(RegRange),
+    /// The work-item's ids, out of this VGPR and the next two.
+    Packed(Reg),
 }
 
 /// A slot's home and its initial value.
@@ -34,20 +37,27 @@ pub struct Set {
 /// All that a wave begins with.
 #[derive(Debug, Default)]
 pub struct Prologue {
+    /// What is put back to where the code expects it: registers, in this order, and the bits of v0 that it expects.
+    moves: Vec<(RegRange, RegRange)>,
+    mask: Option<u32>,
     /// What the wave's scratch is found by, and the pair that its address is made in.
     base: Option<(ScratchInputs, Reg)>,
     pub sets: Vec<Set>,
     allocation: Allocation,
 }
 
-/// The initial values of all that a component's waves carry.
-pub fn sets(env: &Env) -> Vec<Set> {
+/// The initial values of all that a component's waves carry, in a kernel that begins so.
+fn sets(env: &Env, begins: Option<&Begins>) -> Result<Vec<Set>, &'static str> {
     let set = |(index, home): (usize, SlotHome)| {
         let value = match env.plan.slots[index].init {
             Init::Zero => Initial::Zero,
-            Init::Entry(EntryValue::Registers(range)) => Initial::Registers(range),
+            Init::Entry(value) => match begins.and_then(|begins| begins.find(value)) {
+                Some(Found::Registers(range)) => Initial::Registers(range),
+                Some(Found::Apart(first)) => Initial::Packed(first),
+                None => return Err("what they start with"),
+            },
         };
-        Set { home, value }
+        Ok(Set { home, value })
     };
     env.slots.used().map(set).collect()
 }
@@ -65,9 +75,9 @@ impl Set {
     /// It is made in a VGPR of its own first.
     fn needs_vgpr(&self) -> bool {
         match self.home {
-            SlotHome::Registers(_) => false,
+            SlotHome::Registers(range) => range.first.is_agpr() && matches!(self.value, Initial::Packed(_)),
             SlotHome::Lanes { cell, .. } => cell.vgpr().is_none(),
-            SlotHome::Scratch { .. } => self.value == Initial::Zero,
+            SlotHome::Scratch { .. } => !matches!(self.value, Initial::Registers(_)),
         }
     }
 }
@@ -78,16 +88,20 @@ impl Prologue {
     /// # Errors
     /// What no register is free for.
     pub fn of(env: &Env, site: &Site, inputs: Option<ScratchInputs>) -> Result<Prologue, &'static str> {
-        let sets = sets(env);
-        let mut without = RegSet::EMPTY;
+        let begins = env.begins(site.address);
+        let sets = sets(env, begins)?;
+        let mut without = begins.map(Begins::registers).unwrap_or_default();
+        let (moves, mask) = begins.map(|begins| (begins.moves(), begins.mask())).unwrap_or_default();
         if let Some(inputs) = inputs {
             [RegRange::new(inputs.base, 2), RegRange::new(inputs.offset, 1)]
                 .into_iter()
                 .for_each(|range| without.insert_range(range));
         }
         for set in &sets {
-            if let Initial::Registers(range) = set.value {
-                without.insert_range(range);
+            match set.value {
+                Initial::Zero => {}
+                Initial::Registers(range) => without.insert_range(range),
+                Initial::Packed(first) => without.insert_range(RegRange::new(first, 3)),
             }
         }
         let mut pool = site.pool(env, &without, false);
@@ -119,7 +133,7 @@ impl Prologue {
             false => None,
         };
         let allocation = Allocation { exec, address, fetched, scratch: env.slots.scratch, ..out };
-        Ok(Prologue { base, sets, allocation })
+        Ok(Prologue { moves, mask, base, sets, allocation })
     }
 
     /// Appends its code. Gives how many of its instructions find the wave's scratch.
@@ -131,13 +145,20 @@ impl Prologue {
             emitter.all(env.machine.set_scratch_base(inputs, *sum)?)?;
         }
         let finds = emitter.out.insts.len();
-        if self.sets.is_empty() {
+        if self.sets.is_empty() && self.moves.is_empty() && self.mask.is_none() {
             return Ok(finds);
         }
         emitter.begin()?;
         self.sets.iter().filter(|set| !set.is_vector()).try_for_each(|set| emitter.set_scalar(set))?;
         if self.sets.iter().any(Set::is_vector) {
             emitter.in_all_lanes(self.allocation.exec, |emitter| emitter.set_vectors(&self.sets))?;
+        }
+        for (to, from) in &self.moves {
+            emitter.move_down(*to, *from)?;
+        }
+        if let Some(mask) = self.mask {
+            let (v0, and) = (one(Reg::vgpr(0)), env.machine.ops.v_and_b32);
+            emitter.push(Inst::build(and, &[v0, Operand::Literal(mask), v0])?)?;
         }
         emitter.end()?;
         Ok(finds)
@@ -151,8 +172,33 @@ impl Emitter<'_, '_> {
             (SlotHome::Registers(to), Initial::Registers(from)) => self.copy(to, from),
             (SlotHome::Registers(to), Initial::Zero) => self.zeros(to),
             (SlotHome::Lanes { cell, lane, count }, value) => self.write_lanes(cell, lane, &values(value, count)),
-            (SlotHome::Scratch { .. }, _) => Ok(()),
+            (SlotHome::Scratch { .. }, _) | (SlotHome::Registers(_), Initial::Packed(_)) => Ok(()),
         }
+    }
+
+    /// SGPRs to lower ones, the lowest first: what is overwritten has been moved before.
+    fn move_down(&mut self, to: RegRange, from: RegRange) -> Result<(), EncodeError> {
+        let ops = self.env.machine.ops;
+        let even = |reg: Reg| reg.number().is_multiple_of(2);
+        let mut at = 0;
+        while at < u16::from(to.count) {
+            let (to_reg, from_reg) = (to.first.offset(at), from.first.offset(at));
+            let two = at + 1 < to.count.into() && even(to_reg) && even(from_reg);
+            let inst = if two { ops.mov64(to_reg, pair(from_reg))? } else { ops.mov32(to_reg, one(from_reg))? };
+            self.push(inst)?;
+            at += if two { 2 } else { 1 };
+        }
+        Ok(())
+    }
+
+    /// A cell = three VGPRs, ten bits each. `own` is one that may be overwritten.
+    fn pack(&mut self, cell: Cell, first: Reg, own: Reg) -> Result<(), EncodeError> {
+        let missing = EncodeError::NoOperand { mnemonic: "v_lshl_or_b32", has: 0, index: 0 };
+        let info = self.env.machine.ops.v_lshl_or_b32.ok_or(missing)?;
+        let to = cell.vgpr().unwrap_or(own);
+        self.push(Inst::build(info, &[one(to), one(first.offset(1)), small(10), one(first)])?)?;
+        self.push(Inst::build(info, &[one(to), one(first.offset(2)), small(20), one(to)])?)?;
+        if cell.vgpr().is_some() { Ok(()) } else { self.store(cell, own) }
     }
 
     fn zeros(&mut self, to: RegRange) -> Result<(), EncodeError> {
@@ -172,12 +218,16 @@ impl Emitter<'_, '_> {
         if sets.iter().any(|set| matches!(set.home, SlotHome::Scratch { .. }) && set.value == Initial::Zero) {
             self.vector_zero(own)?;
         }
-        for set in sets {
+        // What is put together in it comes last.
+        let (packed, others): (Vec<&Set>, Vec<&Set>) =
+            sets.iter().partition(|set| matches!(set.value, Initial::Packed(_)));
+        for set in others.into_iter().chain(packed) {
             for (n, cell) in set.home.cells().into_iter().enumerate() {
                 match (cell, set.value) {
                     (Cell::Register(to), Initial::Zero) => self.vector_zero(to)?,
                     (Cell::Scratch(_), Initial::Zero) => self.store(cell, own)?,
                     (cell, Initial::Registers(from)) => self.store(cell, from.first.offset(n as u16))?,
+                    (cell, Initial::Packed(first)) => self.pack(cell, first, own)?,
                 }
             }
             let SlotHome::Lanes { cell, .. } = set.home else { continue };
@@ -207,5 +257,7 @@ fn values(value: Initial, count: u8) -> Vec<Operand> {
     match value {
         Initial::Zero => vec![small(0); count.into()],
         Initial::Registers(from) => Emitter::operands(from.first, count),
+        // Of each lane, and never of the wave.
+        Initial::Packed(first) => Emitter::operands(first, count),
     }
 }

@@ -56,6 +56,8 @@ pub enum ArgSpec {
         /// The hook's final value of the parameter is written back.
         written: bool,
     },
+    /// Some bits of a register that is the same in all lanes, as a number.
+    Bits { shift: u8, bits: u8 },
     /// The address that an instruction accesses, 64 bits, computed in the template from its parts.
     Address(AddressShape),
     /// Whether the access is in its buffer, computed in the same way.

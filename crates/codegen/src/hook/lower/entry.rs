@@ -191,6 +191,11 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
                 continue;
             }
             ArgSpec::Literal => from_raw(&mut body, index, formal.ty, &own, wide),
+            ArgSpec::Bits { shift, bits } => {
+                let _ = writeln!(body, "  %d{index} = lshr i32 {own}, {shift}");
+                let _ = writeln!(body, "  %q{index} = and i32 %d{index}, {}", u32::MAX >> (32 - bits));
+                from_raw(&mut body, index, formal.ty, &format!("%q{index}"), wide)
+            }
             ArgSpec::Value { .. } => {
                 let own = half(&mut body, index, arg, own);
                 from_raw(&mut body, index, formal.ty, &own, wide)
@@ -240,13 +245,20 @@ fn travel(arg: usize, formal: &Formal, spec: &ArgSpec) -> Result<Vec<Slot>, Stri
             Err(format!("{name} takes {need} register(s), it is given {units}"))
         }
         ArgSpec::Slot { per_lane, .. } => Ok(one(need, *per_lane, true)),
-        ArgSpec::Const(_) | ArgSpec::Literal | ArgSpec::Variable { .. } | ArgSpec::Address(_) | ArgSpec::InRange(_)
+        ArgSpec::Const(_)
+        | ArgSpec::Literal
+        | ArgSpec::Bits { .. }
+        | ArgSpec::Variable { .. }
+        | ArgSpec::Address(_)
+        | ArgSpec::InRange(_)
             if written =>
         {
             Err(format!("{name} is written back: it needs a register"))
         }
         ArgSpec::Const(_) => Ok(Vec::new()),
         ArgSpec::Literal => Ok(one(need, false, false)),
+        ArgSpec::Bits { .. } if bits != 32 => Err(format!("{name} has {bits} bits, the number has 32")),
+        ArgSpec::Bits { .. } => Ok(one(1, false, false)),
         ArgSpec::Variable { .. } => match formal.ty {
             Type::Ptr { space: super::Space::Global | super::Space::Const | super::Space::Flat, .. }
             | Type::U64
