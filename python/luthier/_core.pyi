@@ -883,16 +883,15 @@ def warm_up(processor: str) -> None:
 
 @final
 class HookModule:
-    """A module of LLVM IR, text or bitcode, that was read and verified. ``ArgumentError`` if that cannot be."""
+    """A module of LLVM IR, text or bitcode, that was read and verified."""
 
     def __new__(cls, bytes: bytes) -> HookModule: ...
     @property
     def functions(self) -> list[tuple[str, list[tuple[str, str]], str | None]]:
-        """Its functions: names, parameters (name, and type in LLVM's words), and why a function cannot be a hook."""
+        """Its functions that can be hooks: names, parameters, and why a function cannot be a hook after all."""
     @property
     def variables(self) -> list[tuple[str, str, int, int, bytes, str, int, bool]]:
-        """Its variables: symbol, name in the source, bytes, alignment, first bytes, type of elements in LLVM's words, how
-        many, and whether it is a managed one."""
+        """Its variables; those that begin with addresses are named in ``with_addresses``."""
     @property
     def with_addresses(self) -> list[str]:
         """Variables that begin with addresses, which nothing fills in."""
@@ -927,11 +926,13 @@ def instrument(
 ) -> tuple[bytes, dict[str, Any]]:
     """Compiles hooks, places them, and gives the new code object with a report.
 
-    - ``hooks``: tree (JSON) and source file, or a function of a library. ``assembly``: texts to insert.
+    - ``hooks``: tree (JSON) and source file, or a function of a library (:class:`LibraryHook`). ``assembly``: texts to insert.
     - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
       ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
       ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
-      ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
+      ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``,
+      ``{"entry": value}``, ``"implicit_offset"``, ``{"kernel_argument": {"name": name, "size": bytes}}``,
+      ``"has_clusters"``, ``"wave_size"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
     - ``variables``: symbol, size, alignment, first bytes. ``slots``: what each wave carries: name, units of
       32 bits, whether each lane has its own, and the symbol that it is added to at the end, if any.
     - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
@@ -939,5 +940,4 @@ def instrument(
       beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
     - ``check``: the splice checker proves every placement, none, or, if None, a sample. InternalError for a wrong one.
     - ``calling_convention``: hooks are placed as calls by the C calling convention.
-    - ``kernels``: those that the insertions are for; others run the code that they ran. None for all.
-    """
+    - ``kernels``: those that the insertions are for; others run the code that they ran. None for all."""

@@ -258,7 +258,8 @@ class HookLibrary:
                 kind: Any = _element(element)
                 variable = DeviceArray(kind, max(count if kind is not u8 else size, 1), name=spoken)
                 variable.align = max(variable.align, align)
-                variable.init = bytes(init) or None
+                contents: Any = bytes(init) or None
+                variable.init = contents
                 self._variables[spoken] = variable
         return self._variables
 

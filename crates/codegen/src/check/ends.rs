@@ -35,7 +35,8 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     if let Some(masked) = after.masked(&before) {
         checker.promised.set(Reg::vgpr(0), masked);
     }
-    let entry = [after.registers()];
+    // Where waves start as they did, nothing but the application reads what they start with.
+    let entry: Vec<RegRange> = if asked.is_empty() { Vec::new() } else { vec![after.registers()] };
     for (index, home) in env.slots.used() {
         let Some(slot) = env.plan.slots.get(index) else { continue };
         // The n-th unit.
