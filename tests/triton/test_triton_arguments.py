@@ -147,7 +147,7 @@ def test_a_warning_of_a_finding_points_at_the_launch(on_gpu):
 
 @pytest.mark.parametrize("strict", ["lds-race", ["lds"], 5, None])
 def test_kinds_of_findings_are_looked_at_before_anything_is_installed(strict):
-    with pytest.raises(lt.ArgumentError, match=r"^strict=.*: expected True, False or a list of out-of-bounds, "):
+    with pytest.raises(lt.ArgumentError, match=r"^strict=.*: expected True, False, \['all'\] or a list of out-of-bounds, "):
         luthier.triton.install("gfx942", strict=strict)
     assert not luthier.triton.gpu.is_chosen()
 

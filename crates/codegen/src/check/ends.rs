@@ -29,7 +29,8 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     let asked = entry_values(env);
     let before = Layout::of(&kernel.descriptor, generation);
     let after = before.with(asked.iter().copied());
-    for (here, there) in before.in_other(&after) {
+    // What does not move is held to its own value where it is live, as everywhere.
+    for (here, there) in before.in_other(&after).into_iter().filter(|(here, there)| here != there) {
         checker.promised.set(here, Value::Own(there));
     }
     if let Some(masked) = after.masked(&before) {

@@ -186,7 +186,7 @@ mod tests {
         let layout = Layout::of(&d, target.generation());
         let user: u32 = layout.user.iter().map(|n| u32::from(*n)).sum();
         // Some compilers ask for more than there are values.
-        let user = if bits % 7 == 0 { user.max(15) } else { user };
+        let user = if bits.is_multiple_of(7) { user.max(15) } else { user };
         let set = match target.generation() {
             Generation::Gfx1250 => d.set_user_sgpr_count_gfx125(user),
             _ => d.set_user_sgpr_count(user),
@@ -214,7 +214,7 @@ mod tests {
                 let values: Vec<EntryValue> = VALUES
                     .into_iter()
                     .enumerate()
-                    .filter(|(n, _)| (bits * 0x9e37 >> 3) >> n & 1 != 0)
+                    .filter(|(n, _)| ((bits * 0x9e37) >> 3) >> n & 1 != 0)
                     .map(|(_, v)| v)
                     .collect();
                 let Ok(begins) = Begins::of(&d, Mode::from(target), values.iter().copied()) else {

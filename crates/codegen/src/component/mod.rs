@@ -122,7 +122,7 @@ impl<'a> Component<'a> {
         };
         let asked = Asked::of(base, &kernels, &wishes.entry, &wishes.arguments);
         // Where waves start, these hold something for a while.
-        let mut taken = touched.clone();
+        let mut taken = touched;
         asked.all().for_each(|begins| taken.union_with(&begins.registers()));
         let room = base.plan.placement.room();
         let stack = base.templates.iter().filter_map(|t| Some(t.stack?.bytes)).max().unwrap_or(0);
