@@ -123,7 +123,7 @@ pub struct ClusterDispatch {
 pub struct Barrier {
     pub header: u16,
     pub reserved0: [u16; 3],
-    /// All of which, or one of which, must be zero; 0 for none.
+    /// Signals that the packet waits for: an AND barrier until all are zero, an OR barrier until one is; 0 for none.
     pub signals: [u64; 5],
     pub reserved2: u64,
     pub completion_signal: u64,

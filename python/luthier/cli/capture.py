@@ -54,5 +54,5 @@ def main(args: Any) -> int:
         case = wanted.recorded()
         out.write(case.to_bytes())
         outputs.commit()
-    print(printable(f"luthier: {args.output}: {case!r}"[:-1].replace(": <", ": ", 1)), file=sys.stderr)
+    print(printable(f"luthier: {args.output}: {repr(case).strip('<>')}"), file=sys.stderr)
     return status if status >= 0 else 128 - status

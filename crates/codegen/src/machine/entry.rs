@@ -53,7 +53,7 @@ impl Begins {
             }
             all.push(value);
             used += value.ask(&mut asking);
-            // Some compilers ask for more than there are values; so many stay.
+            // Some compilers ask for more user SGPRs than there are values: their count stays.
             let count = used.max(before.user_sgprs);
             let most = most_user_sgprs(generation);
             let set = match generation {
