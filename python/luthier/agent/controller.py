@@ -11,7 +11,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -70,6 +69,8 @@ class Controller:
                 f"luthier may have {most} files open, and needs {_FEWEST_FILES} at least: ulimit -n says how many"
             )
         self._make_tools, self._select, self._wait, self._check = make_tools, tuple(select), wait, check
+        self._wanting = threading.RLock()
+        self._wants: Wishes | None = None
         self._hears_hip = not are_ours and self.wants.hip
         self.processes: list[Process] = []
         #: Why no process can be listened to.
@@ -83,10 +84,21 @@ class Controller:
         self._exit = contextlib.ExitStack()
         self._stuck = Stuck(self._served)
 
-    @cached_property
+    @property
     def wants(self) -> Wishes:
-        """What the tools want."""
+        """What the tools want, worked out by the first thread that asks.
+
+        Python lets two threads that import one package at a time see half of a module: all that serves processes is imported
+        here, by one thread, and no other thread imports any of it before.
+        """
+        with self._wanting:
+            if self._wants is None:
+                self._wants = self._ask_tools()
+            return self._wants
+
+    def _ask_tools(self) -> Wishes:
         from ..instrumenting.tool import check_hooks, check_sizes
+        from . import process  # noqa: F401
         from .functions import named
         from .wishes import Wishes
 
@@ -136,10 +148,10 @@ class Controller:
 
     def _serve(self) -> None:
         # What takes its time to be imported is, while the program starts.
+        wants = self.wants
         from .process import Process
         from .wire import Wire
 
-        wants = self.wants
         for connection, full in self._connections():
             process = Process(Wire(connection), wants, self.warm_up)
             thread = threading.Thread(target=process.serve, args=(self._tools, full), daemon=True)

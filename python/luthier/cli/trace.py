@@ -270,10 +270,11 @@ def _under_tools(
 def _say_if_nothing(controller: Controller, rows: list[Row]) -> None:
     """Why tools have nothing to say of kernels that ran, if that is so and nobody has asked for it. ``rows`` are the
     processes that the mock driver knows."""
+    wants = controller.wants  # imports what follows, which another thread may be about to
     from ..agent.loaded import CALLBACKS, NOT_SELECTED
     from ..agent.wishes import overrides
 
-    if not any(overrides(tool, name) for tool in controller.wants.tools for name in CALLBACKS):
+    if not any(overrides(tool, name) for tool in wants.tools for name in CALLBACKS):
         return
     known = {process.pid for process in controller.processes}
     missed = [row for row in rows if row.pid not in known and row.launches]
