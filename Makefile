@@ -7,7 +7,7 @@
 # make driver  python/luthier/driver: the libraries that put ROCm on mock GPUs, and tools over programs
 # make docs    target/site: the documentation as a site
 # make bench   how fast things are, beside LLVM on the same input
-# make wheel   dist/*.whl, LLVM inside
+# make wheel   dist/*.whl, LLVM inside, for glibc 2.28 and later
 # make lint    formatting, clippy, ruff, type checkers (mypy with its stubtest, pyright)
 # make clean   forget it all
 
@@ -95,7 +95,7 @@ bench: setup
 
 wheel: setup
 	rm -rf dist
-	$(BIN)/maturin build --release --quiet --out dist
+	$(BIN)/python tools/wheel dist
 	ls -l dist
 
 lint: setup
