@@ -7,13 +7,13 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
 from .. import _core
 from ..base.callers import callers_level
 from ..errors import ArgumentError, LaunchWarning
-from .arguments import dimensions
+from .arguments import Place, dimensions
 
 if TYPE_CHECKING:
     from typing_extensions import Required
@@ -74,6 +74,8 @@ class Launch:
     cooperative: bool = False
     cluster: tuple[int, int, int] | None = None
     schedule: str | None = None
+    #: Where on the device the arguments' arrays are, asked when it is about to run.
+    places: Callable[[], Sequence[Place]] = field(default=tuple, repr=False, compare=False)
 
     @property
     def kinds(self) -> list[str] | None:
@@ -83,7 +85,7 @@ class Launch:
         return [str(kind) for kind in self.strict]
 
 
-_NAMES = ("grid", "blocks", *(f.name for f in fields(Launch) if f.name not in ("kernel", "grid")))
+_NAMES = ("grid", "blocks", *(f.name for f in fields(Launch) if f.name not in ("kernel", "grid", "places")))
 
 
 def launch_of(kernel: str, keywords: LaunchKeywords) -> Launch:

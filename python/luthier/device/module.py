@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.tracebacks import shortened
@@ -157,8 +158,9 @@ class Module:
         self.device.memory.sweep()
         packed = signature.pack(list(launch.args), self.device.core, self.device.memory)
         try:
+            told = replace(launch, places=lambda: packed.places)
             for tool in self.tools:
-                tool.on_launch(launch)
+                tool.on_launch(told)
         except BaseException:
             packed.free(self.device.core)
             raise
@@ -174,8 +176,9 @@ class Module:
     def run_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]]) -> RunResult:
         """Runs a kernel whose arguments are bytes already, as a launcher other than ours has packed them. ``places`` says
         what is where in memory, should it be asked."""
+        told = replace(launch, places=places)
         for tool in self.tools:
-            tool.on_launch(launch)
+            tool.on_launch(told)
         return self._run(launch.kernel, launch, Packed(kernarg), None, places)[0]
 
     def _run(

@@ -28,6 +28,17 @@ def needed() -> Any:
     return pyarrow
 
 
+def parquet_bytes(table: Any) -> bytes:
+    """A ``pyarrow.Table`` as the contents of a Parquet file."""
+    import io
+
+    import pyarrow.parquet  # type: ignore[import-untyped]
+
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(table, stream)
+    return stream.getvalue()
+
+
 def _array(pyarrow: Any, values: list[Any]) -> Any:
     try:
         return pyarrow.array(values)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from ..base.outputs import Outputs
 from ..errors import ArgumentError
-from .as_arrow import needed
+from .as_arrow import needed, parquet_bytes
 from .as_json import plain
 from .report import Report
 
 if TYPE_CHECKING:
-    from .report import Table
+    from .report import Records, Table
 
 FORMATS = ("parquet", "csv", "json")
 
@@ -54,15 +54,11 @@ def _name(text: str) -> str:
     return re.sub(r"[^\w.-]+", "-", text).strip("-.") or "table"
 
 
-def _parquet(table: Table) -> bytes:
-    import pyarrow.parquet  # type: ignore[import-untyped]
-
-    stream = io.BytesIO()
-    pyarrow.parquet.write_table(table.to_arrow(), stream)
-    return stream.getvalue()
+def _parquet(table: Table | Records) -> bytes:
+    return parquet_bytes(table.to_arrow())
 
 
-def _csv(table: Table) -> bytes:
+def _csv(table: Table | Records) -> bytes:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     if table.headers:
@@ -71,7 +67,7 @@ def _csv(table: Table) -> bytes:
     return stream.getvalue().encode()
 
 
-def _json(table: Table) -> bytes:
+def _json(table: Table | Records) -> bytes:
     rows = [dict(zip(table.headers, plain(row))) if table.headers else plain(row) for row in table.rows]
     return (json.dumps(rows, indent=1) + "\n").encode()
 

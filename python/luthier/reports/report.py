@@ -25,6 +25,38 @@ class Table:
         return arrow_table(self)
 
 
+class Records:
+    """Many rows as arrays, one for each column: files and Arrow have all of them, people are shown tables instead."""
+
+    def __init__(self, title: str, columns: Mapping[str, Any]):
+        self.title = title
+        #: A NumPy array, a pyarrow array, or a list for each column, all of one length.
+        self.columns = dict(columns)
+
+    @property
+    def headers(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.columns)
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """All rows, as a table has them; made when they are asked for."""
+        lists = [values.tolist() if hasattr(values, "tolist") else list(values) for values in self.columns.values()]
+        return list(zip(*lists, strict=True))
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table``."""
+        from .as_arrow import needed
+
+        return needed().table(self.columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __repr__(self) -> str:
+        return f"<Records {self.title}: {len(self):,} rows of {', '.join(self.columns)}>"
+
+
 @dataclass
 class Column:
     """A number for each of some instructions: what ``luthier annotate`` shows beside the assembly."""
@@ -56,6 +88,8 @@ class Report:
         self.tables: list[Table] = []
         self.columns: list[Column] = []
         self.plots: list[Plot] = []
+        #: What is too long to be read: only files and Arrow have it.
+        self.data: list[Records] = []
         self._result: Any = None
 
     def table(self, title: str, rows: Mapping[Any, Any] | Iterable[Any], headers: Sequence[str] = ()) -> None:
@@ -85,6 +119,14 @@ class Report:
             raise ValueError(f"column {title!r}: combine={combine!r}: sum or max")
         self.columns.append(Column(title, {int(address): value for address, value in values.items()}, unit, combine, about))
 
+    def records(self, title: str, columns: Mapping[str, Any]) -> None:
+        """Adds rows by the thousand, as an array for each column (of NumPy or pyarrow, or a list): ``--out`` and
+        :meth:`to_arrow` have them, terminals and pages do not."""
+        lengths = {name: len(values) for name, values in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"records {title!r}: columns of different lengths: {lengths}")
+        self.data.append(Records(title, columns))
+
     def plot(self, title: str, spec: Mapping[str, Any]) -> None:
         """Adds a picture: a specification of Vega-Lite with its data in it. Nothing is drawn before somebody looks."""
         self.plots.append(Plot(title, dict(plain(spec))))
@@ -97,16 +139,16 @@ class Report:
         return "".join(html_table(t.title, t.headers, t.rows) for t in self.tables)
 
     def to_arrow(self) -> dict[str, Any]:
-        """Each table, and all columns as one, as a ``pyarrow.Table``, by title. It needs pyarrow."""
+        """Each table, all records, and all columns as one, as a ``pyarrow.Table``, by title. It needs pyarrow."""
         return {table.title: table.to_arrow() for table in self.all_tables()}
 
-    def all_tables(self) -> list[Table]:
-        """The tables, and one with all columns by address if there are any."""
+    def all_tables(self) -> list[Table | Records]:
+        """The tables, the records, and one table with all columns by address if there are any."""
         if not self.columns:
-            return list(self.tables)
+            return [*self.tables, *self.data]
         addresses = sorted({address for column in self.columns for address in column.values})
         rows = [(address, *(column.values.get(address) for column in self.columns)) for address in addresses]
-        return [*self.tables, Table("by instruction", ["address", *(column.title for column in self.columns)], rows)]
+        return [*self.tables, *self.data, Table("by instruction", ["address", *(column.title for column in self.columns)], rows)]
 
     @property
     def result(self) -> Any:

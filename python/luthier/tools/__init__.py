@@ -20,6 +20,7 @@ BUILTIN = {
     "instr_count": "InstrCount",
     "kernel_args": "KernelArgs",
     "launches": "Launches",
+    "mem_trace": "MemTrace",
     "lds_conflicts": "LdsConflicts",
     "nan_check": "NanCheck",
     "opcode_hist": "OpcodeHist",

@@ -1,0 +1,48 @@
+"""Which wave is this: what tools that make records put into each. It is found out once, when the wave begins."""
+
+from __future__ import annotations
+
+import luthier as lt
+from luthier.tools.lanes import wave_size
+
+
+class WaveTool(lt.Tool):
+    """A tool whose hooks are given :attr:`here`. It is set in each kernel by :meth:`begin_waves`."""
+
+    #: The workgroup's place in the grid, x and then y and z << 16, and the wave's number in the workgroup << 6.
+    here = lt.WaveState(lt.u32, 3)
+
+    def __init__(self) -> None:
+        #: Kernels of which it is taken that their workgroups have one dimension: there is no way to the packet.
+        self.flat: set[str] = set()
+
+    @lt.hook
+    def begins(here: lt.inout[lt.u32, 3]):
+        here[0] = lt.workgroup_id_x()
+        here[1] = lt.workgroup_id_y() | lt.workgroup_id_z() << 16
+        here[2] = lt.wave_in_group() << 6
+
+    @lt.hook
+    def begins_flat(here: lt.inout[lt.u32, 3], shift: lt.u32):
+        here[0] = lt.workgroup_id_x()
+        here[1] = lt.workgroup_id_y() | lt.workgroup_id_z() << 16
+        here[2] = lt.readfirstlane(lt.workitem_id_x() >> shift) << 6
+
+    def begin_waves(self, kernel: lt.Kernel) -> None:
+        """Has each wave of the kernel find out which it is."""
+        fields = kernel.code_object.descriptor(kernel.name).fields
+        is_full = fields.get("user_sgpr_count", 0) > 14 and not fields.get("enable_sgpr_dispatch_ptr")
+        if is_full and kernel.code_object.processor.startswith(("gfx9", "gfx10", "gfx11")):
+            self.flat.add(kernel.name)
+            kernel.insert_at_entry(self.begins_flat, self.here, wave_size(kernel).bit_length() - 1)
+        else:
+            kernel.insert_at_entry(self.begins, self.here)
+
+    def on_launch(self, launch: lt.Launch) -> None:
+        if any(-(-launch.grid[d] // launch.block[d]) > 1 << 16 for d in (1, 2)):
+            raise lt.ToolError(f"{self.name}: a grid of more than 65,536 workgroups in y or z cannot be followed")
+        if launch.kernel in self.flat and tuple(launch.block[1:]) != (1, 1):
+            raise lt.ToolError(
+                f"{self.name}: kernel {launch.kernel} has all user SGPRs in use, so that waves of workgroups of several dimensions "
+                f"cannot be told apart: {launch.block[0]} x {launch.block[1]} x {launch.block[2]}"
+            )
