@@ -30,6 +30,7 @@ class Seen:
         for pc, mask in zip(trace.instructions["pc"].tolist(), trace.instructions["exec"].tolist()):
             self.lanes[pc] += mask.bit_count()
         self.instructions = trace.instructions
+        self.waves = len(trace.waves)
         self.arguments = trace.memory_arguments()
 
     def accesses(self, pc: int):

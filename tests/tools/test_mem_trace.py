@@ -6,7 +6,7 @@ import compiled
 import kernel_cases
 import numpy as np
 import pytest
-from tool_runs import TARGETS, every, watched
+from tool_runs import TARGETS, Seen, every, watched
 
 import luthier as lt
 from luthier.tools.accesses import ACTIONS
@@ -40,12 +40,30 @@ def recorded(tool: lt.Tool, table, groups: tuple[int, int]) -> dict[str, np.ndar
     return columns
 
 
+def without_lanes(seen: Seen, kernel: lt.Kernel) -> np.ndarray:
+    """Which events are scalar accesses of waves that have no active lane."""
+    scalar = [i.address for i in kernel.instructions if i.memory_space and i.works_for == "wave"]
+    ran = seen.instructions[np.isin(seen.instructions["pc"], scalar)]
+    events = np.flatnonzero(np.isin(seen.memory["pc"], scalar))
+
+    def by_wave(rows: np.ndarray) -> np.ndarray:
+        return np.lexsort((rows["wave"], rows["workgroup"]))  # which is stable
+
+    ran, events = ran[by_wave(ran)], events[by_wave(seen.memory[events])]
+    np.testing.assert_array_equal(ran["pc"], seen.memory["pc"][events])
+    found = np.zeros(len(seen.memory), bool)
+    found[events] = ran["exec"] == 0
+    return found
+
+
 @every
 def test_accesses_are_those_that_the_device_sees_in_each_waves_order(name, target, tmp_path):
     tool = lt.tools.load(f"mem_trace:out={tmp_path / 'accesses'}")
     told, seen, kernel = watched(name, target, tool)
     table = pq.read_table(tmp_path / "accesses")
-    kept = ~np.isin(seen.memory["pc"], [int(address, 0) for address in told["not seen"]])
+    idle = without_lanes(seen, kernel)
+    assert idle.sum() == told["without lanes"]
+    kept = ~idle & ~np.isin(seen.memory["pc"], [int(address, 0) for address in told["not seen"]])
     events = {n: seen.memory[n][kept] for n in ("workgroup", "wave", "lane", "pc", "address", "size", "kind")}
     events |= {"kind": events["kind"] & 3, **{n: seen.arguments[n][kept] for n in ("argument", "offset")}}
     scratch = [i.address for i in kernel.instructions if i.memory_space == "scratch"]

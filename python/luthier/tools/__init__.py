@@ -25,6 +25,7 @@ BUILTIN = {
     "nan_check": "NanCheck",
     "opcode_hist": "OpcodeHist",
     "roofline": "Roofline",
+    "timeline": "Timeline",
 }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import luthier as lt
-from luthier.tools.waves import WaveTool
+from luthier.tools.waves import WaveTool, is_first
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,7 @@ class Accesses:
     def __len__(self) -> int:
         return len(self.raw)
 
-    @property
+    @cached_property
     def point(self) -> np.ndarray:
         """The number of each record's point."""
         return self.raw["place"] >> (_WAVE_BITS + _LANE_BITS)
@@ -73,6 +74,7 @@ class Accesses:
         kinds = {"pc": "u8", "size": "u2", "action": "u1", "space": "u1", "has_value": "?"}
         return np.array(told, kinds[what])[self.point]
 
+    @cached_property
     def arguments(self) -> np.ndarray | None:
         """Index of the argument in whose array each access is, -1 for none; None where it is not known what is where."""
         import numpy as np
@@ -112,7 +114,7 @@ class Accesses:
             "action": _words(arrow, self.of_points("action"), ACTIONS),
             "space": _words(arrow, self.of_points("space"), SPACES),
         }
-        arguments = self.arguments()
+        arguments = self.arguments
         missing = arguments < 0 if arguments is not None else None
         found["argument"] = arrow.nulls(len(self), "int32") if arguments is None else arrow.array(arguments, mask=missing)
         if "value" in (self.raw.dtype.names or ()):
@@ -151,8 +153,8 @@ class AccessTool(WaveTool):
         #: The launch under way, from 0, and where its arguments' arrays are, if that is known.
         self.launch = -1
         self.places: Sequence[Place] | None = None
-        value = {"value": lt.u64, "value_high": lt.u64} if values else {}
-        self.accesses = lt.Channel(1 << 17, name="accesses", address=lt.u64, **value, x=lt.u32, yz=lt.u32, place=lt.u32)  # fmt: skip
+        fields: dict[str, Any] = {"address": lt.u64, **({"value": lt.u64, "value_high": lt.u64} if values else {})}
+        self.accesses = lt.Channel(1 << 17, name="accesses", **fields, x=lt.u32, yz=lt.u32, place=lt.u32)
 
     @lt.hook
     def lanes(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):
@@ -165,7 +167,8 @@ class AccessTool(WaveTool):
 
     @lt.hook
     def waves(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):
-        lt.record(accesses, address, here[0], here[1], point << 11 | here[2], per_wave=True)
+        if is_first():
+            lt.record(accesses, address, here[0], here[1], point << 11 | here[2])
 
     @lt.hook
     def lanes_valued(
@@ -205,7 +208,8 @@ class AccessTool(WaveTool):
         c: lt.u32,
         d: lt.u32,
     ):
-        lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], point << 11 | here[2], per_wave=True)
+        if is_first():
+            lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], point << 11 | here[2])
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
         functions = [f for f in kernel.functions if f.address not in self.seen]
@@ -242,6 +246,8 @@ class AccessTool(WaveTool):
             point = self._point(Point(instr, number, size, action, SPACES.index(here), words is not None))
             address = lt.Address() if instr.access_count == 1 else lt.Address(number)
             insert(instr, hook, self.accesses, self.here, address, point, *((words or _NO_WORDS) if self.values else ()))
+            if is_scalar:
+                kernel.insert_before(instr, self.idle, self.without_lanes)
 
     def _how(self, kernel: lt.Kernel, instr: lt.Instruction, number: int, space: str) -> tuple[Any, Any, Any]:
         """The words of the value, if there are any; the hook, and how to insert it."""

@@ -29,8 +29,8 @@ _numbers = itertools.count()
 
 class MemTrace(AccessTool):
     """``{"accesses": N, "kept": N, "by instruction": {address: {"accesses", "bytes", "first", "last"}}, "by argument": {argument:
-    {"loads", "stores", "atomics", "bytes"}}, "files": [path], "not seen": [address]}``. ``accesses`` counts lanes, of scalar accesses
-    waves; ``first`` and ``last`` are the lowest and the highest address. The report's records ``accesses`` have the columns
+    {"loads", "stores", "atomics", "bytes"}}, "without lanes": N, "files": [path], "not seen": [address]}``. ``accesses`` counts lanes, of scalar accesses
+    waves; scalar ones of waves without an active lane are ``without lanes``, and not told of otherwise; ``first`` and ``last`` are the lowest and the highest address. The report's records ``accesses`` have the columns
     ``launch`` (from 0, null in programs), ``workgroup_x``, ``_y`` and ``_z``, ``wave`` (in the workgroup), ``lane``, ``pc``, ``address``, ``size`` in bytes,
     ``action`` (load, store, atomic), ``space``, ``argument`` (the index of that in whose array it is) and, as asked for,
     ``value`` and ``value_high``: the first 8 bytes, and the next 8."""
@@ -67,7 +67,7 @@ class MemTrace(AccessTool):
             own = address[point == n]
             count, low, high = self.extents.get(n, (0, 1 << 64, 0))
             self.extents[n] = count + len(own), min(low, int(own.min())), max(high, int(own.max()))
-        arguments = accesses.arguments()
+        arguments = accesses.arguments
         if arguments is not None:
             # One number for each argument and point.
             keys, counts = np.unique(arguments.astype("i8") << 32 | point, return_counts=True)
@@ -122,6 +122,7 @@ class MemTrace(AccessTool):
             "kept": self.counted if self.out else self.held,
             "by instruction": as_json(by_instruction),
             "by argument": arguments,
+            "without lanes": int(self.without_lanes[0]),
             "files": self.files,
             "not seen": [f"{address:#x}" for address in sorted(self.unseen)],
         }

@@ -1,4 +1,7 @@
-"""Which wave is this: what tools that make records put into each. It is found out once, when the wave begins."""
+"""Which wave is this: what tools that make records put into each. It is found out once, when the wave begins.
+
+A record for a wave is made by its first active lane. What waves do without one is counted.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,20 @@ import luthier as lt
 from luthier.tools.lanes import wave_size
 
 
+@lt.device
+def is_first() -> lt.bool_:
+    """Of the active lanes of a wave, the first."""
+    return lt.lane_id() == lt.u32(lt.ctz(lt.exec_mask()))
+
+
 class WaveTool(lt.Tool):
     """A tool whose hooks are given :attr:`here`. It is set in each kernel by :meth:`begin_waves`."""
 
     #: The workgroup's place in the grid, x and then y and z << 16, and the wave's number in the workgroup << 6.
     here = lt.WaveState(lt.u32, 3)
+
+    #: Events of waves without an active lane, of which there are no records.
+    without_lanes = lt.DeviceArray(lt.u64, 1)
 
     def __init__(self) -> None:
         #: Kernels of which it is taken that their workgroups have one dimension: there is no way to the packet.
@@ -27,6 +39,10 @@ class WaveTool(lt.Tool):
         here[0] = lt.workgroup_id_x()
         here[1] = lt.workgroup_id_y() | lt.workgroup_id_z() << 16
         here[2] = lt.readfirstlane(lt.workitem_id_x() >> shift) << 6
+
+    @lt.hook
+    def idle(without_lanes: lt.ptr[lt.u64]):
+        lt.wave_atomic_add(without_lanes, lt.u32(lt.exec_mask() == 0))
 
     def begin_waves(self, kernel: lt.Kernel) -> None:
         """Has each wave of the kernel find out which it is."""

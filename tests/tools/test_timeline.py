@@ -1,0 +1,66 @@
+"""The blocks that the timeline tells of are those that the mock device has seen each wave come to, in order."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from tool_runs import every, watched
+
+import luthier as lt
+
+pytest.importorskip("pyarrow")
+
+
+def waves_of(groups, waves, values) -> dict[tuple[int, int], list]:
+    found: dict[tuple[int, int], list] = {}
+    for group, wave, value in zip(groups.tolist(), waves.tolist(), values):
+        found.setdefault((group, wave), []).append(value)
+    return found
+
+
+@every
+def test_each_wave_comes_to_the_blocks_and_barriers_that_the_device_sees(name, target, tmp_path):
+    tool = lt.tools.load(f"timeline:perfetto={tmp_path / 't.json'}")
+    told, seen, kernel = watched(name, target, tool)
+    report = lt.Report("timeline")
+    tool.on_exit(report)
+    events = {n: np.array(values) for n, values in report.to_arrow()["events"].to_pydict().items()}
+    linear = events["workgroup_x"] + seen.groups[0] * (events["workgroup_y"] + seen.groups[1] * events["workgroup_z"])
+    starts = {block.address for block in kernel.blocks}
+    device = seen.instructions[np.isin(seen.instructions["pc"], list(starts))]
+    barriers = [i.address for i in kernel.instructions if i.is_barrier and i.opcode != "s_barrier_signal"]
+    waiting = seen.instructions[np.isin(seen.instructions["pc"], barriers)]
+    assert told["without lanes"] == (device["exec"] == 0).sum() + (waiting["exec"] == 0).sum()
+    device, waiting = device[device["exec"] != 0], waiting[waiting["exec"] != 0]
+    at = events["kind"] == "block"
+    mine = waves_of(linear[at], events["wave"][at], events["pc"][at].tolist())
+    assert mine == waves_of(device["workgroup"], device["wave"], device["pc"].tolist())
+    # Each wave begins and ends once, and time goes forward.
+    for which in ("begin", "end"):
+        at = events["kind"] == which
+        assert all(len(v) == 1 for v in waves_of(linear[at], events["wave"][at], events["pc"][at].tolist()).values())
+        assert at.sum() == told["waves"] == seen.waves
+    assert all(np.all(np.diff(times) >= 0) for times in waves_of(linear, events["wave"], events["time"]).values())
+    assert {int(a, 0): v["waits"] for a, v in told["barriers"].items()} == Counter(waiting["pc"].tolist())
+    assert {int(a, 0): v["entered"] for a, v in told["blocks"].items()} == Counter(device["pc"].tolist())
+    # A wave's blocks lie within its time, and the last one ends with it.
+    slices = [e for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e["ph"] == "X"]
+    waves, blocks = ([e for e in slices if e["name"].startswith(what)] for what in (kernel.name, "block"))
+    assert len(waves) == told["waves"] and len(blocks) == len(device)
+    for wave in waves:
+        own = [b for b in blocks if (b["pid"], b["tid"]) == (wave["pid"], wave["tid"])]
+        assert min(b["ts"] for b in own) >= wave["ts"]
+        assert max(b["ts"] + b["dur"] for b in own) == pytest.approx(wave["ts"] + wave["dur"])
+
+
+def test_most_bounds_what_is_kept():
+    told, _, _ = watched("collatz", "gfx90a", lt.tools.load("timeline:most=50"))
+    assert told["kept"] == 50 < told["events"]
+
+
+def test_without_blocks_there_are_waves_and_barriers_alone():
+    told, seen, _ = watched("matmul", "gfx1100", lt.tools.load("timeline:blocks=no"))
+    assert told["blocks"] == {} and told["barriers"] and told["waves"] == seen.waves
