@@ -19,9 +19,10 @@ ACTIONS = ("load", "store", "atomic")
 SPACES = ("flat", "global", "scratch", "lds", "gds", "buffer", "scalar")
 #: Of a value's words, in front of them.
 _NO_WORDS = (0, 0, 0, 0)
-#: A record's ``place``: the point's number, the wave's in its workgroup (up to 32), and the lane's.
-_WAVE_BITS, _LANE_BITS = 5, 6
-_MOST_POINTS = 1 << (32 - _WAVE_BITS - _LANE_BITS)
+#: A record's ``place``: from which bit on it has the point's number, whether the lane is the first of its instruction's
+#: execution, the wave's number in its workgroup (up to 32), and the lane's.
+_POINT, _FIRST, _WAVE = 12, 11, 6
+_MOST_POINTS = 1 << (32 - _POINT)
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,24 @@ class Accesses:
     @cached_property
     def point(self) -> np.ndarray:
         """The number of each record's point."""
-        return self.raw["place"] >> (_WAVE_BITS + _LANE_BITS)
+        return self.raw["place"] >> _POINT
 
     @property
     def wave(self) -> np.ndarray:
         """In the workgroup, from 0."""
-        return self.raw["place"] >> _LANE_BITS & ((1 << _WAVE_BITS) - 1)
+        return self.raw["place"] >> _WAVE & 31
 
     @property
     def lane(self) -> np.ndarray:
         """0 for scalar accesses."""
-        return self.raw["place"] & ((1 << _LANE_BITS) - 1)
+        return self.raw["place"] & 63
+
+    @cached_property
+    def execution(self) -> np.ndarray:
+        """A number for each time that a wave has executed an instruction: records of one follow each other."""
+        import numpy as np
+
+        return np.cumsum(self.raw["place"] >> _FIRST & 1)
 
     def of_points(self, what: str) -> np.ndarray:
         """An attribute of each record's point: ``pc``, ``size``, ``action``, ``space``, ``has_value``."""
@@ -129,6 +137,11 @@ def _words(arrow: Any, indices: Any, words: Sequence[str]) -> Any:
 
 
 @lt.device
+def lane_at(point: lt.u32, wave: lt.u32) -> lt.u32:
+    return point << 12 | lt.u32(is_first()) << 11 | wave | lt.lane_id()
+
+
+@lt.device
 def pair(low: lt.u32, high: lt.u32) -> lt.u64:
     return lt.u64(low) | lt.u64(high) << 32
 
@@ -158,17 +171,17 @@ class AccessTool(WaveTool):
 
     @lt.hook
     def lanes(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):
-        lt.record(accesses, address, here[0], here[1], point << 11 | here[2] | lt.lane_id())
+        lt.record(accesses, address, here[0], here[1], lane_at(point, here[2]))
 
     @lt.hook
     def lanes_in_range(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):
         if lt.access_in_range():
-            lt.record(accesses, address, here[0], here[1], point << 11 | here[2] | lt.lane_id())
+            lt.record(accesses, address, here[0], here[1], lane_at(point, here[2]))
 
     @lt.hook
     def waves(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):
         if is_first():
-            lt.record(accesses, address, here[0], here[1], point << 11 | here[2])
+            lt.record(accesses, address, here[0], here[1], point << 12 | 1 << 11 | here[2])
 
     @lt.hook
     def lanes_valued(
@@ -181,7 +194,7 @@ class AccessTool(WaveTool):
         c: lt.u32,
         d: lt.u32,
     ):
-        lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], point << 11 | here[2] | lt.lane_id())
+        lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], lane_at(point, here[2]))
 
     @lt.hook
     def lanes_in_range_valued(
@@ -195,7 +208,7 @@ class AccessTool(WaveTool):
         d: lt.u32,
     ):
         if lt.access_in_range():
-            lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], point << 11 | here[2] | lt.lane_id())
+            lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], lane_at(point, here[2]))
 
     @lt.hook
     def waves_valued(
@@ -209,7 +222,7 @@ class AccessTool(WaveTool):
         d: lt.u32,
     ):
         if is_first():
-            lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], point << 11 | here[2])
+            lt.record(accesses, address, pair(a, b), pair(c, d), here[0], here[1], point << 12 | 1 << 11 | here[2])
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
         functions = [f for f in kernel.functions if f.address not in self.seen]
