@@ -27,6 +27,7 @@ BUILTIN = {
     "reuse": "Reuse",
     "roofline": "Roofline",
     "timeline": "Timeline",
+    "value_profile": "ValueProfile",
 }
 
 

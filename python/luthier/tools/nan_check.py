@@ -10,14 +10,10 @@ from typing import Any
 
 import luthier as lt
 from luthier.tools.lanes import as_json, incomplete, line_of, place_of
+from luthier.tools.results import MATRIX, RESULT_LAST, float_kind
 
-#: Operations whose names say what they give in front of what they take.
-RESULT_FIRST = re.compile(r"v_(?:mfma|smfmac|wmma|swmmac|cvt|dot\w*?|s?dot\d\w*?)_(?:scale_)?(f64|f32|f16|bf16)_")
-#: The others: what they take is what they give.
-RESULT_LAST = re.compile(r"v_(?!cmp|cvt|frexp_exp|mfma|smfmac|wmma|swmmac|dot)\w*_(f64|f32|f16|bf16)")
 FLOATS = re.compile(r"v_(?!cmp).*(?:f32|f64|f16|bf16|fp8|bf8)")
 INTEGERS = re.compile(r"v_(?:cvt_(?:\w+_)?[iu]\d+_|frexp_exp_|cvt_pk_[iu])")
-MATRIX = re.compile(r"v_\w*(mfma|smfmac|wmma|swmmac)")
 
 
 class NanCheck(lt.Tool):
@@ -85,11 +81,11 @@ class NanCheck(lt.Tool):
 
     def checks(self, instr: lt.Instruction, target: str) -> list[tuple[Any, ...]]:
         """The hooks that look at an instruction's result, with their arguments; none if it is no float of a known format."""
-        named = RESULT_FIRST.match(instr.opcode) or RESULT_LAST.fullmatch(instr.opcode)
+        kind = float_kind(instr.opcode)
         vectors = [(o, o.register) for o in instr.operands if o.is_written and o.register and o.register.file in ("vgpr", "agpr")]
-        if not named or len(vectors) != 1 or "mixhi" in instr.opcode or "sdwa" in instr.flags or " :: " in instr.opcode:
+        if kind is None or len(vectors) != 1 or "mixhi" in instr.opcode or "sdwa" in instr.flags or " :: " in instr.opcode:
             return []
-        kind, (result, register) = named[1], vectors[0]
+        result, register = vectors[0]
         file, first, width = register.file[0], register.index or 0, register.width
         if kind == "f64":
             return [(self.double, lt.Reg(f"{file}[{n}:{n + 1}]")) for n in range(first, first + width, 2)]

@@ -1,0 +1,130 @@
+"""The values that value_profile tells of are those in the registers, as snapshots of the mock device have them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import compiled
+import numpy as np
+import pytest
+from tool_runs import TARGETS, TRITON_TARGETS, launches
+
+import luthier as lt
+from luthier.tools.results import Value, results
+from luthier.tools.value_profile import stored
+
+KERNELS = ("vecadd", "half", "double", "reduce")
+FLOATS = {"f32": "f4", "f16": "f2", "f64": "f8"}
+
+
+def numbers(value: Value, registers, lanes: np.ndarray) -> np.ndarray:
+    """What a register holds in these lanes, as numbers of its kind."""
+    words = np.stack([registers.vgprs[value.register.place[1] + n] for n in range(2 if value.kind == "f64" else 1)], axis=1)[
+        lanes
+    ]
+    if value.kind == "bf16":
+        return ((words[:, 0] >> value.shift) << 16).astype("u4").view("f4")
+    if value.kind == "f16":
+        return ((words[:, 0] >> value.shift) & 0xFFFF).astype("u2").view("f2").astype("f4")
+    return np.ascontiguousarray(words).view(FLOATS.get(value.kind, "u4"))[:, 0]
+
+
+def expected(kind: str, parts: list[np.ndarray]) -> dict:
+    """The profile of what several waves had."""
+    values = np.concatenate(parts)
+    bits = [part.view(f"u{part.itemsize}") for part in parts]
+    is_nan = np.isnan(values) if kind != "b32" else np.zeros(len(values), bool)
+    found = {
+        "kind": kind,
+        "waves": len(parts),
+        "values": len(values),
+        "zeros": int((values == 0).sum()),
+        "same": sum(int((b == b[0]).sum()) for b in bits if len(b)),
+        "uniform": sum(bool((b == b[0]).all()) for b in bits if len(b)),
+        "nan": int(is_nan.sum()),
+    }
+    numbers = values[~is_nan]
+    found["least"] = numbers.min().item() if len(numbers) else None
+    found["greatest"] = numbers.max().item() if len(numbers) else None
+    bins: Counter[str] = Counter()
+    for x in values.tolist():
+        if kind == "b32":
+            bins[str(x.bit_length())] += 1
+        elif not np.isfinite(x):
+            bins["special"] += 1
+        else:
+            exponent = int(np.frexp(x)[1]) - 1 if x else -(1 << 20)
+            least = -1022 if kind == "f64" else -126
+            bins["zero" if exponent < least else str(((exponent + 1023) // 8) * 8 - 1023 if kind == "f64" else exponent)] += 1
+    return {**found, "exponents": dict(bins)}
+
+
+def profile_and_snapshots(name: str, target: str):
+    code, make, check = launches(name, target)
+    (launch,) = make()[:1]
+    given = {"grid": launch.grid, "block": launch.block, "lds": getattr(launch, "lds", 0)}
+    kernel = code.kernel(launch.kernel)
+    device = lt.Device(target)
+    tool = lt.tools.load("value_profile")
+    told = device.load_alone(code, launch.kernel, [tool]).run(launch.kernel, args=launch.args, **given)
+    check([launch])
+    seen = device.load(code).trace(
+        launch.kernel, args=make()[0].args, snapshots=[i.address for i in kernel.instructions], **given
+    )
+    return told.tools["value_profile"], seen.snapshots, kernel
+
+
+CASES = [(k, t) for t in TARGETS for k in KERNELS] + [("triton-vadd_f16", t) for t in TRITON_TARGETS if t != "gfx1250"]
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_profiles_are_those_of_the_registers(name, target):
+    told, snapshots, kernel = profile_and_snapshots(name, target)
+    instrs = {i.address: i for i in kernel.instructions}
+    parts: dict[int, list[np.ndarray]] = {}
+    kinds: dict[int, str] = {}
+    for before, after in zip(snapshots, snapshots[1:]):
+        instr = instrs[before.pc]
+        if f"{instr.address:#x}" in told["not seen"] or not (instr.works_for == "lane" or instr.is_matrix) or instr.is_atomic:
+            continue
+        values = stored(instr) if instr.is_store else results(instr) if instr.is_load or instr.is_valu else []
+        lanes = np.array([(before.registers.exec >> n) & 1 for n in range(64)], bool)
+        if not values or not lanes.any():
+            continue
+        kinds[instr.address] = values[0].kind
+        for value in values:
+            parts.setdefault(instr.address, []).append(numbers(value, (before if instr.is_store else after).registers, lanes))
+    assert parts and {int(a, 0) for a in told["instructions"]} == set(parts)
+    for address, seen in parts.items():
+        mine = dict(told["instructions"][f"{address:#x}"])
+        constant = mine.pop("constant")
+        want = expected(kinds[address], seen)
+        if not instrs[address].memory_space and kinds[address] == "b32":
+            for place in ("least", "greatest", "exponents"):  # addresses differ from launch to launch
+                assert mine.pop(place) is not None and want.pop(place) is not None
+        assert mine == want, instrs[address].text
+        if constant and "least" in want:
+            assert want["least"] == want["greatest"] and not want["nan"]
+
+
+SOURCE = """
+KERNEL odd(float *out, const float *a) { u32 i = global_x(); float x = a[i]; out[i] = x * x + 0.0f * x; }
+"""
+
+
+def test_what_is_left_out_is_not_looked_at():
+    code = lt.CodeObject.open(compiled.build(SOURCE, "gfx942"))
+    args = [np.zeros(64, "f4"), np.full(64, np.nan, "f4")]
+    tool = lt.tools.load("value_profile:loads=no,results=no")
+    told = lt.Device("gfx942").run(code, "odd", grid=64, block=64, args=args, tools=[tool]).tools["value_profile"]
+    stores = [f"{i.address:#x}" for i in code.instructions if i.is_store]
+    assert list(told["instructions"]) == stores
+    assert told["instructions"][stores[0]]["kind"] == "b32" and told["instructions"][stores[0]]["uniform"] == 1
+
+
+def test_nans_have_no_place_in_the_range():
+    code = lt.CodeObject.open(compiled.build(SOURCE, "gfx1100"))
+    args = [np.zeros(64, "f4"), np.where(np.arange(64) < 60, np.nan, -2).astype("f4")]
+    told = lt.Device("gfx1100").run(code, "odd", grid=64, block=64, args=args, tools=[lt.tools.load("value_profile")]).tools
+    squares = [t for t in told["value_profile"]["instructions"].values() if t["kind"] == "f32" and t["greatest"] == 4]
+    assert squares and all(t["nan"] == 60 and t["least"] == 4 for t in squares)
