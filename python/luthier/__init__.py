@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         TargetId,
         flag_bits,
     )
-    from .agent.selection import Select
     from .captured import capture
     from .device.launching import Launch, LaunchKeywords, Strict
     from .device.linked import Linked
@@ -72,7 +71,9 @@ if TYPE_CHECKING:
         Symbol,
     )
     from .instrumenting.library import HookLibrary
+    from .instrumenting.options import InstrumentKeywords
     from .instrumenting.planning import instrument
+    from .instrumenting.selection import Select
     from .instrumenting.tool import Tool
     from .instrumenting.values import Counter, DeviceArray, LaneState, WaveState
     from .judging import judge
@@ -110,6 +111,7 @@ _HOME = {
     "Instruction": "_core",
     "Instructions": "_core",
     "instrument": "instrumenting.planning",
+    "InstrumentKeywords": "instrumenting.options",
     "instrument_file": "instrumenting.container",
     "InstrumentedFile": "instrumenting.container",
     "Kernel": "objects.kernel",
@@ -137,7 +139,7 @@ _HOME = {
     "Properties": "device.properties",
     "Report": "reports.report",
     "RunResult": "device.results",
-    "Select": "agent.selection",
+    "Select": "instrumenting.selection",
     "Session": "device.observe",
     "Snapshot": "device.observe",
     "Strict": "device.launching",
@@ -183,7 +185,7 @@ _HOME = {
 __all__ = [
     "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "Channel", "CodeObject",
     "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "HookLibrary", "Imm",
-    "Instruction", "Instructions", "InstrumentError", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
+    "Instruction", "Instructions", "InstrumentError", "InstrumentKeywords", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "LaneState", "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
     "Reg",

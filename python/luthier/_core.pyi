@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final, overload
 
+from .device.launching import Launch as _Launch
+from .instrumenting.options import Plan as _Plan
+
 __all__ = [
     "Block",
     "Blocks",
@@ -792,40 +795,24 @@ class Device:
     def launch(
         self,
         module: int,
-        kernel: str,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
+        told: _Launch,
         kernarg: bytes,
-        lds: int = 0,
-        strict: Sequence[str] | None = None,
+        *,
         watched: tuple[Sequence[str], Sequence[int], Sequence[int], int, Sequence[int]] | None = None,
-        cooperative: bool = False,
-        cluster: tuple[int, int, int] | None = None,
-        schedule: str | None = None,
         progress: Callable[[float, int, int, int], object] | None = None,
         printed: Callable[[list[tuple[bytes, bool]]], object] | None = None,
     ) -> dict[str, Any]:
-        """Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
-        ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
-        findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
+        """Runs a kernel as ``told`` has it. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
+        ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``.
+        ``watched`` are kinds of events, addresses to copy registers at, addresses
         that alone make events (none: all), how many events to keep, and where basic blocks begin; what was seen is in ``seen``.
-        ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
+        ``progress`` is called
         about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
         ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something."""
     def take_printed(self) -> list[tuple[bytes, bool]]:
         """What kernels have printed since it was asked for last: text, and whether it is for standard error."""
-    def session(
-        self,
-        module: int,
-        kernel: str,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        kernarg: bytes,
-        lds: int = 0,
-        cooperative: bool = False,
-        cluster: tuple[int, int, int] | None = None,
-    ) -> Session:
-        """A launch that goes on when told to."""
+    def session(self, module: int, told: _Launch, kernarg: bytes) -> Session:
+        """A launch that goes on when told to. It is not judged, and has no schedule."""
 
 @final
 class Session:
@@ -911,33 +898,6 @@ class LibraryHook:
 def assemble(program: Program, text: str) -> list[str]:
     """The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text."""
 
-def instrument(
-    program: Program,
-    hooks: Sequence[tuple[str, str] | LibraryHook],
-    arguments: str,
-    assembly: Sequence[str],
-    variables: Sequence[tuple[str, int, int, bytes]],
-    slots: Sequence[tuple[str, int, bool, str | None]],
-    insertions: bytes,
-    check: bool | None = None,
-    beside: tuple[int, Sequence[int]] | None = None,
-    calling_convention: bool = False,
-    kernels: Sequence[str] | None = None,
-) -> tuple[bytes, dict[str, Any]]:
-    """Compiles hooks, places them, and gives the new code object with a report.
-
-    - ``hooks``: tree (JSON) and source file, or a function of a library (:class:`LibraryHook`). ``assembly``: texts to insert.
-    - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
-      ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
-      ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
-      ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``,
-      ``{"entry": value}``, ``"implicit_offset"``, ``{"kernel_argument": {"name": name, "size": bytes}}``,
-      ``"has_clusters"``, ``"wave_size"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
-    - ``variables``: symbol, size, alignment, first bytes. ``slots``: what each wave carries: name, units of
-      32 bits, whether each lane has its own, and the symbol that it is added to at the end, if any.
-    - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
-    - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
-      beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
-    - ``check``: the splice checker proves every placement, none, or, if None, a sample. InternalError for a wrong one.
-    - ``calling_convention``: hooks are placed as calls by the C calling convention.
-    - ``kernels``: those that the insertions are for; others run the code that they ran. None for all."""
+def instrument(program: Program, plan: _Plan) -> tuple[bytes, dict[str, Any]]:
+    """Compiles hooks, places them, and gives the new code object with a report. ``plan`` has the attributes of
+    :class:`luthier.instrumenting.options.Plan`."""

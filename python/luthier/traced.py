@@ -17,9 +17,9 @@ from typing import IO, Any
 
 from .agent.account import Account
 from .agent.controller import Controller
-from .agent.selection import Select, parse
 from .device.launching import Strict
 from .errors import ArgumentError, ToolError
+from .instrumenting.selection import Select, listed
 from .instrumenting.tool import AnyTool, Tool, maker
 from .reports.findings import Finding
 
@@ -152,7 +152,7 @@ def trace(
         else:
             with Controller(
                 lambda: [make() for make in makers],
-                [one if isinstance(one, Select) else parse(one) for one in select],
+                listed(select),
                 wait,
                 check=check,
             ) as controller:

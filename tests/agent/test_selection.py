@@ -9,7 +9,7 @@ import rocm
 from places import ROOT
 
 import luthier as lt
-from luthier.agent.selection import Select, parse
+from luthier.instrumenting.selection import Select, parse
 
 TOOL = '''
 import luthier as lt

@@ -115,11 +115,14 @@ def test_counts_add_up_over_the_launches_of_a_module(vecadd):
     assert results[0].module is results[2].module
 
 
-def test_an_instance_serves_one_code_object(vecadd):
-    tool = Marks()
+def test_a_tool_that_goes_by_addresses_serves_one_code_object(vecadd):
+    tool = lt.tools.load("opcode_hist")
     run(vecadd, [tool])
     with pytest.raises(lt.ToolError, match="in use with another code object"):
         run(lt.CodeObject.open(compiled.code_object("vecadd", "O1")), [tool])
+
+
+def test_an_instance_is_given_once_to_a_module(vecadd):
     with pytest.raises(lt.ToolError, match="same instance"):
         run(vecadd, [Marks(), *[Marks()] * 2])
 

@@ -56,8 +56,9 @@ def test_what_is_given_is_a_copy():
 
 def test_only_the_bytes_of_an_element_are_read():
     array = loaded(made(init=VALUES))
-    read, asked = array._module.read_symbol_part, []
-    array._module.read_symbol_part = lambda name, start, size: (asked.append((start, size)), read(name, start, size))[1]
+    [(home, _)] = array._homes
+    read, asked = home.read, []
+    home.read = lambda name, start, size: (asked.append((start, size)), read(name, start, size))[1]
     assert (array[10], array[-1], array[20:30:3].tolist()) == (VALUES[10], VALUES[-1], VALUES[20:30:3].tolist())
     assert asked == [(40, 4), (3996, 4), (80, 40)]
 

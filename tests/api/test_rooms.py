@@ -19,7 +19,9 @@ ROOMS = (
 )  # fmt: skip
 
 #: The base of tools says of what types its callbacks' arguments are.
-TYPES_ONLY = {("instrumenting/tool.py", "agent"), ("instrumenting/tool.py", "device"), ("tools/launches.py", "agent")}
+TYPES_ONLY = {(f"instrumenting/{name}.py", room) for name in ("tool", "toolset") for room in ("agent", "device")} | {
+    ("tools/launches.py", "agent")
+}
 
 
 #: What shows itself imports the view when it is asked to.

@@ -16,8 +16,9 @@ def _stub_parameters(node: ast.FunctionDef, bound: bool) -> list[tuple[str, bool
     """Name and whether there is a default, of each parameter."""
     args = node.args.args[1:] if bound else node.args.args
     defaults = [False] * (len(args) - len(node.args.defaults)) + [True] * len(node.args.defaults)
+    only = [(a.arg, d is not None) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults)]
     keywords = [(node.args.kwarg.arg, False)] if node.args.kwarg else []
-    return [(a.arg, d) for a, d in zip(args, defaults)] + keywords
+    return [(a.arg, d) for a, d in zip(args, defaults)] + only + keywords
 
 
 def _real_parameters(function) -> list[tuple[str, bool]]:

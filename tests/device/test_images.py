@@ -31,6 +31,7 @@ from images import (
 )
 
 import luthier as lt
+from luthier.device.launching import Launch
 
 
 def element(memory: np.ndarray, offset: int, size: int) -> int:
@@ -519,7 +520,7 @@ def test_undefined_registers_are_found(target: str) -> None:
         kernarg = np.array([batch.buffer(b) for b in buffers], np.uint64).tobytes()
         shape = (t.lanes, 1, 1)
         kinds = ["undefined-register", "missing-wait"]
-        report = batch.device.core.launch(batch.module, trials[name].symbol, shape, shape, kernarg, strict=kinds)
+        report = batch.device.core.launch(batch.module, Launch(trials[name].symbol, shape, shape, strict=kinds), kernarg)
         found = [f["message"] for f in report["findings"]]
         usual = found if name == "nothing" else usual  # the kernel around it stores registers that nothing has written
         assert len(found) == len(usual) + (message is not None)

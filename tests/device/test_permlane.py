@@ -11,6 +11,8 @@ from conformance.assembly import SCALARS, Trial, sgpr
 from conformance.device import Batch
 from conformance.targets import TARGETS, Target
 
+from luthier.device.launching import Launch
+
 GFX1250 = TARGETS["gfx1250"]
 LANES = np.arange(32)
 
@@ -172,7 +174,9 @@ def test_strict_mode_knows_the_lanes(line: str, stores: int, found: bool) -> Non
     batch = Batch(GFX1250, [trial])
     buffers = [batch.buffer(a) for a in (_record(), np.zeros(32, np.uint32), np.zeros(16, np.uint32), np.zeros(128, np.uint32))]
     result = batch.device.core.launch(
-        batch.module, trial.symbol, (32, 1, 1), (32, 1, 1), np.array(buffers, np.uint64).tobytes(), strict=["undefined-register"]
+        batch.module,
+        Launch(trial.symbol, (32, 1, 1), (32, 1, 1), strict=["undefined-register"]),
+        np.array(buffers, np.uint64).tobytes(),
     )
     # (Of the scalars that are stored besides, some have nothing.)
     texts = [finding["text"] for finding in result["findings"] if "global_store_b64" not in finding["text"]]

@@ -95,10 +95,14 @@ def test_tools_that_come_along_count_by_kernel(both):
     assert sum(opcodes["kernels"]["twice"].values()) == twice
 
 
-def test_an_instance_for_one_kernel_says_how_to_watch_several(both):
+def test_an_instance_counts_kernels_one_after_the_other_or_says_why_not(both):
     device, code, tool = lt.Device("gfx90a"), lt.CodeObject.open(both), lt.tools.load("instr_count")
-    device.run(code, "sum", tools=[tool], **_launch())
+    first = device.run(code, "sum", tools=[tool], **_launch())
     again = device.run(code, "sum", tools=[tool], **_launch())
     assert again.tools["instr_count"]["instructions"] == 2 * again.app_instructions
+    other = device.run(code, "twice", tools=[tool], **_launch())
+    assert int(tool.count) == 2 * first.app_instructions + other.app_instructions
+    tool = lt.tools.load("opcode_hist")
+    device.run(code, "sum", tools=[tool], **_launch())
     with pytest.raises(lt.ToolError, match="another kernel of it: .* load the object once"):
         device.run(code, "twice", tools=[tool], **_launch())

@@ -14,15 +14,12 @@ from luthier import _core
 
 WRONG = "internal error, please report it: the splice checker found 1 wrong placement (--no-check places hooks unproven)"
 CORE = _core.instrument
-#: The position of the argument.
-CHECK = 7
-
 FAILS = f"""
 import luthier as lt
 from luthier import _core
 
-def wrong(*given):
-    raise lt.InternalError({WRONG!r} + str(given[{CHECK}]))
+def wrong(program, plan):
+    raise lt.InternalError({WRONG!r} + str(plan.check))
 
 _core.instrument = wrong
 
@@ -41,9 +38,9 @@ def asked(monkeypatch):
     """What the core was asked to prove, so far."""
     asked: list = []
 
-    def instrument(*given):
-        asked.append(given[CHECK])
-        return CORE(*given)
+    def instrument(program, plan):
+        asked.append(plan.check)
+        return CORE(program, plan)
 
     monkeypatch.setattr(_core, "instrument", instrument)
     return asked
@@ -102,8 +99,8 @@ def test_a_wrong_placement_under_a_program_is_a_failure_of_the_tool(tmp_path, op
 def test_a_wrong_placement_under_a_program_is_raised_in_python(monkeypatch):
     rocm.need("hipcc")
 
-    def wrong(*given):
-        raise lt.InternalError(f"{WRONG}{given[CHECK]}")
+    def wrong(program, plan):
+        raise lt.InternalError(f"{WRONG}{plan.check}")
 
     monkeypatch.setattr(_core, "instrument", wrong)
     program = (rocm.hip("kernels"), "lds")

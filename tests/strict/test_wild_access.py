@@ -15,6 +15,8 @@ from conformance.memory import SCALAR_BASE, resource
 from conformance.targets import TARGETS, Target
 from places import TESTS
 
+from luthier.device.launching import Launch
+
 PROCESSORS = {"gfx906": 9, "gfx90a": 9, "gfx950": 9, "gfx1010": 10, "gfx1030": 10, "gfx1100": 11, "gfx1201": 12, "gfx1250": 12}
 ADDRESS, SCALAR = "v[4:5]", f"s[{sgpr('S0')}:{sgpr('S0') + 1}]"
 BUFFER = f"s[{SCALAR_BASE}:{SCALAR_BASE + 3}], 0"
@@ -86,12 +88,11 @@ def go(processor: str) -> None:
             rows = np.repeat(words[:, None], target.lanes, axis=1)[None]
             buffers = [batch.buffer(np.ascontiguousarray(a)) for a in (scalars, rows)] + [core.alloc(4096), core.alloc(4096)]
             kernarg = np.array(buffers, np.uint64).tobytes()
-            for strict in (None, ["out-of-bounds", "misaligned", "use-after-free", "lds-bounds"]):
+            for strict in (False, ["out-of-bounds", "misaligned", "use-after-free", "lds-bounds"]):
                 counts = outcomes.setdefault(trial.name, [0, 0, 0])
                 try:
-                    result = core.launch(
-                        batch.module, trial.symbol, (target.lanes, 1, 1), (target.lanes, 1, 1), kernarg, 0, strict
-                    )
+                    told = Launch(trial.symbol, (target.lanes, 1, 1), (target.lanes, 1, 1), strict=strict)
+                    result = core.launch(batch.module, told, kernarg)
                     counts[1 if result["findings"] else 2] += 1
                 except Exception as error:
                     if type(error).__name__ != "DeviceError" or "implement" in str(error) or "modelled" in str(error):

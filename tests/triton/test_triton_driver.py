@@ -80,16 +80,67 @@ def test_a_tools_class_watches_each_compilation(on_gpu):
     assert luthier.triton.last.instructions == luthier.triton.last.app_instructions == counts[-1].app_instructions
 
 
-def test_one_tool_serves_one_compilation(on_gpu):
+def test_one_tool_serves_all_compilations(on_gpu):
     on_gpu("gfx942")
-    luthier.triton.attach(InstrCount())
-    for dtype in (np.float32, np.int16):
+    tool = InstrCount()
+    luthier.triton.attach(tool)
+    counted = 0
+    for dtype in (np.float32, np.int16, np.float32):
         x = np.zeros(512, dtype)
-        if dtype is np.float32:
-            copy_kernel[(1,)](x, x, 512, BLOCK=512)
-        else:
-            with pytest.raises(lt.ToolError, match="attach its class"):
-                copy_kernel[(1,)](x, x, 512, BLOCK=512)
+        copy_kernel[(1,)](x, x, 512, BLOCK=512)
+        counted += luthier.triton.last.app_instructions
+        assert luthier.triton.last.tools["instr_count"]["instructions"] == counted == int(tool.count)
+
+
+class Programs(lt.Tool):
+    """A record of each wave, and a line for each first one of a program."""
+
+    waves = lt.Channel(16, program=lt.u32, lanes=lt.u64)
+
+    @lt.hook
+    def enter(waves: lt.channel):
+        lt.record(waves, lt.workgroup_id_x(), lt.exec_mask(), per_wave=True)
+        if lt.wave_in_group() == 0 and lt.lane_id() == 0:
+            lt.printf("program %u\n", lt.workgroup_id_x())
+
+    def __init__(self):
+        self.got: list[int] = []
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.enter, self.waves)
+
+    def on_records(self, channel, records):
+        self.got += records["program"].tolist()
+
+    def on_exit(self, report):
+        report.result = sorted(set(self.got))
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+def test_channels_and_printf_of_tools_that_are_attached(on_gpu, target, capfd):
+    on_gpu(target)
+    luthier.triton.attach(Programs)
+    x, out = np.arange(40 * 512, dtype=np.float32), np.zeros(40 * 512, np.float32)
+    copy_kernel[(40,)](x, out, len(x), BLOCK=512)
+    np.testing.assert_array_equal(x, out)
+    assert luthier.triton.last.tools == {"programs": list(range(40))}
+    assert sorted(capfd.readouterr().out.splitlines()) == sorted(f"program {n}" for n in range(40))
+
+
+def test_select_says_which_launches_of_an_attached_tool(on_gpu):
+    on_gpu("gfx942")
+    tool = Programs()
+    luthier.triton.attach(tool, select=[lt.Select("copy_*", every=2)])
+    x, out = np.arange(512, dtype=np.float32), np.zeros(512, np.float32)
+    ran = []
+    for _ in range(5):
+        copy_kernel[(1,)](x, out, 512, BLOCK=512)
+        np.testing.assert_array_equal(x, out)
+        ran.append(luthier.triton.last.variant)
+    assert ran == ["full", "original", "full", "original", "full"] and set(tool.got) == {0}
+    luthier.triton.attach(InstrCount, select=["copy_*,first=1"])
+    with pytest.raises(lt.ToolError, match="the tools that are attached select different launches"):
+        copy_kernel[(1,)](x, out, 512, BLOCK=512)
 
 
 def test_a_data_pointer_is_the_address_in_the_process(on_gpu):

@@ -158,41 +158,26 @@ impl PyDevice {
         Ok(PyBytes::new(py, &data))
     }
 
-    /// Runs a kernel. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
-    /// ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``. With ``strict``,
-    /// findings of these kinds are reported. ``watched`` are kinds of events, addresses to copy registers at, addresses
+    /// Runs a kernel as ``told`` has it. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
+    /// ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``.
+    /// ``watched`` are kinds of events, addresses to copy registers at, addresses
     /// that alone make events (none: all), how many events to keep, and where basic blocks begin; what was seen is in ``seen``.
-    /// ``cooperative``: all workgroups are under way together. ``cluster``: workgroups of a cluster. ``progress`` is called
+    /// ``progress`` is called
     /// about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
     /// ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something.
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, strict=None, watched=None, cooperative=false, cluster=None, schedule=None, progress=None, printed=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
+    #[pyo3(signature = (module, told, kernarg, *, watched=None, progress=None, printed=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's own two are among them")]
     fn launch<'py>(
         &self,
         py: Python<'py>,
         module: u32,
-        kernel: String,
-        grid: (u32, u32, u32),
-        block: (u32, u32, u32),
+        told: LaunchOptions,
         kernarg: Vec<u8>,
-        lds: u32,
-        strict: Option<Vec<String>>,
         watched: Option<Request>,
-        cooperative: bool,
-        cluster: Option<(u32, u32, u32)>,
-        schedule: Option<&str>,
         progress: Option<Py<PyAny>>,
         printed: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let schedule = schedule.map_or(Ok(Schedule::Fair), str::parse);
-        let schedule = schedule.map_err(|error: String| Class::Argument.error(format!("schedule: {error}")))?;
-        let strict = strict.map_or(Ok(Strict::Off), |names| kinds(&names))?;
-        let launch = Launch {
-            cooperative,
-            cluster: cluster.map(Into::into),
-            schedule,
-            ..launch(module, kernel, grid, block, kernarg, lds, strict)
-        };
+        let launch = told.launch(module, kernarg)?;
         let is_watched = watched.is_some();
         let watch = watched.map(watch).transpose()?;
         let signals = Signals::default();
@@ -214,23 +199,44 @@ impl PyDevice {
         printed.into_iter().map(|one| (PyBytes::new(py, &one.text), one.is_error)).collect()
     }
 
-    /// A launch that goes on when told to.
-    #[pyo3(signature = (module, kernel, grid, block, kernarg, lds=0, cooperative=false, cluster=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are a launch's, and Python's")]
-    fn session(
-        &self,
-        module: u32,
-        kernel: String,
-        grid: (u32, u32, u32),
-        block: (u32, u32, u32),
-        kernarg: Vec<u8>,
-        lds: u32,
-        cooperative: bool,
-        cluster: Option<(u32, u32, u32)>,
-    ) -> PyResult<PySession> {
-        let cluster = cluster.map(Into::into);
-        let launch = Launch { cooperative, cluster, ..launch(module, kernel, grid, block, kernarg, lds, Strict::Off) };
-        Ok(PySession::new(self.inner.session(&launch).map_err(device_error)?))
+    /// A launch that goes on when told to. It is not judged, and has no schedule.
+    fn session(&self, module: u32, told: LaunchOptions, kernarg: Vec<u8>) -> PyResult<PySession> {
+        let told = LaunchOptions { kinds: None, schedule: None, ..told };
+        Ok(PySession::new(self.inner.session(&told.launch(module, kernarg)?).map_err(device_error)?))
+    }
+}
+
+/// A launch as Python states it: the attributes of :class:`luthier.device.launching.Launch`.
+#[derive(FromPyObject)]
+pub struct LaunchOptions {
+    kernel: String,
+    grid: (u32, u32, u32),
+    block: (u32, u32, u32),
+    lds: u32,
+    /// The findings to look for; None for none.
+    kinds: Option<Vec<String>>,
+    /// All workgroups are under way together.
+    cooperative: bool,
+    /// Workgroups of a cluster.
+    cluster: Option<(u32, u32, u32)>,
+    schedule: Option<String>,
+}
+
+impl LaunchOptions {
+    fn launch(self, module: u32, kernarg: Vec<u8>) -> PyResult<Launch> {
+        let schedule = self.schedule.map_or(Ok(Schedule::Fair), |text| text.parse());
+        Ok(Launch {
+            module: ModuleId(module),
+            kernel: self.kernel,
+            grid: self.grid.into(),
+            workgroup: self.block.into(),
+            kernarg,
+            dynamic_lds: self.lds,
+            strict: self.kinds.map_or(Ok(Strict::Off), |names| kinds(&names))?,
+            cooperative: self.cooperative,
+            cluster: self.cluster.map(Into::into),
+            schedule: schedule.map_err(|error: String| Class::Argument.error(format!("schedule: {error}")))?,
+        })
     }
 }
 
@@ -268,31 +274,6 @@ impl Teller {
         self.told.set(Instant::now());
         let facts = (self.start.elapsed().as_secs_f64(), done.instructions, done.workgroups, done.of);
         signals.ask(|py| self.function.call1(py, facts).map(drop))
-    }
-}
-
-fn launch(
-    module: u32,
-    kernel: String,
-    grid: (u32, u32, u32),
-    block: (u32, u32, u32),
-    kernarg: Vec<u8>,
-    lds: u32,
-    strict: Strict,
-) -> Launch {
-    let (grid, workgroup) = (grid.into(), block.into());
-    let (module, cooperative) = (ModuleId(module), false);
-    Launch {
-        module,
-        kernel,
-        grid,
-        workgroup,
-        kernarg,
-        dynamic_lds: lds,
-        strict,
-        cooperative,
-        cluster: None,
-        schedule: Schedule::Fair,
     }
 }
 

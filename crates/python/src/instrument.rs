@@ -71,43 +71,37 @@ pub fn can_instrument(processor: &str) -> bool {
     Target::from_name(processor).is_some_and(Target::has_tables)
 }
 
-/// Compiles hooks, places them, and gives the new code object with a report.
-///
-/// - ``hooks``: tree (JSON) and source file, or a function of a library (:class:`LibraryHook`). ``assembly``: texts to insert.
-/// - ``arguments``: lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
-///   ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
-///   ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,
-///   ``{"access_kind": ...}``, ``{"access_direction": ...}``, ``"access_count"``, ``"in_range"``, ``"pc"``, ``"point_id"``,
-///   ``{"entry": value}``, ``"implicit_offset"``, ``{"kernel_argument": {"name": name, "size": bytes}}``,
-///   ``"has_clusters"``, ``"wave_size"``. A register is its file, the number of the first, how many, and which half: ``["v", 2, 2, ""]``.
-/// - ``variables``: symbol, size, alignment, first bytes. ``slots``: what each wave carries: name, units of
-///   32 bits, whether each lane has its own, and the symbol that it is added to at the end, if any.
-/// - ``insertions``: records of :data:`luthier.objects.places.RECORD`.
-/// - ``beside``: where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded
-///   beside the original; it has no variables of its own. What calls through pointers cannot be instrumented so.
-/// - ``check``: the splice checker proves every placement, none, or, if None, a sample. InternalError for a wrong one.
-/// - ``calling_convention``: hooks are placed as calls by the C calling convention.
-/// - ``kernels``: those that the insertions are for; others run the code that they ran. None for all.
+/// What is to be placed, and how: the attributes of :class:`luthier.instrumenting.options.Plan`, which says what they are.
+#[derive(FromPyObject)]
+pub struct PlanOptions {
+    hooks: Vec<Given>,
+    /// Lists of arguments, as JSON (`luthier_codegen::Arg`).
+    arguments: String,
+    assembly: Vec<String>,
+    /// Symbol, size, alignment, first bytes.
+    variables: Vec<(String, u64, u64, Vec<u8>)>,
+    slots: Vec<Carried>,
+    /// Records of `luthier.objects.places.RECORD`.
+    insertions: Vec<u8>,
+    kernels: Option<Vec<String>>,
+    check: Option<bool>,
+    /// Where vaddr 0 of the loaded original is, and the addresses of `variables`.
+    beside: Option<(u64, Vec<u64>)>,
+    calling_convention: bool,
+}
+
+/// Compiles hooks, places them, and gives the new code object with a report. ``plan`` has the attributes of
+/// :class:`luthier.instrumenting.options.Plan`.
 #[pyfunction]
-#[pyo3(signature = (program, hooks, arguments, assembly, variables, slots, insertions, check=None, beside=None, calling_convention=false, kernels=None))]
-#[expect(clippy::too_many_arguments, reason = "the parts of a plan, each a table of its own")]
 pub fn instrument<'py>(
     py: Python<'py>,
     program: &PyProgram,
-    hooks: Vec<Given>,
-    arguments: &str,
-    assembly: Vec<String>,
-    variables: Vec<(String, u64, u64, Vec<u8>)>,
-    slots: Vec<Carried>,
-    insertions: &[u8],
-    check: Option<bool>,
-    beside: Option<(u64, Vec<u64>)>,
-    calling_convention: bool,
-    kernels: Option<Vec<String>>,
+    plan: PlanOptions,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
     let lifted = program.inner.clone();
+    let PlanOptions { hooks, arguments, assembly, variables, slots, insertions, .. } = plan;
+    let PlanOptions { kernels, check, beside, calling_convention, .. } = plan;
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
-    let (arguments, insertions) = (arguments.to_owned(), insertions.to_owned());
     let hooks: Vec<_> = hooks.into_iter().map(Given::parts).collect();
     let result = in_background::<_, Refused>(py, move || {
         let mode = lifted.program.mode();

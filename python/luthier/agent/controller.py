@@ -21,9 +21,9 @@ from .stuck import Stuck
 
 # The program is started before much is imported, so that it starts meanwhile.
 if TYPE_CHECKING:
+    from ..instrumenting.selection import Select
     from ..instrumenting.tool import Tool
     from .process import Process
-    from .selection import Select
     from .wishes import Wishes
 
 #: What ROCr loads.

@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, InternalError, LuthierError, ToolError
-from ..instrumenting.tool import Tool, check_sizes
+from ..instrumenting.options import Instrumenting
+from ..instrumenting.tool import Tool
+from ..instrumenting.toolset import Toolset
 from ..lang.errors import HookError
 from ..reports.as_json import plain
 from ..reports.report import Report
@@ -80,7 +82,7 @@ class Watched:
     #: Where the ledger counts its launches.
     slot: int
     object: Loaded
-    tools: list[Tool] = field(default_factory=list)
+    toolset: Toolset = field(default_factory=Toolset)
     instrumentation: dict[str, Any] | None = None
     #: Why the original runs, if it does.
     why: str | None = None
@@ -93,9 +95,14 @@ class Watched:
     known_over: int = 0
     #: The tools hear of its launches, although the original runs.
     hears: bool = False
-    #: Which launches the tools are about, as :class:`~luthier.agent.selection.Select` has it; none for all.
+    #: Which launches the tools are about, as :class:`~luthier.Select` has it; none for all.
     rules: list[dict[str, Any]] = field(default_factory=list)
     _reports: list[Report] | None = None
+
+    @property
+    def tools(self) -> list[Tool]:
+        """Those of the kernel."""
+        return self.toolset.tools
 
     def tell(self, said: dict[str, Any], follow: bool) -> dict[str, Any]:
         """Tells the tools of a launch; gives what it is to run, and its packet if that is changed."""
@@ -116,8 +123,7 @@ class Watched:
             packet=tuple(packet),
             fate=fate,
         )
-        for tool in self.tools:
-            tool.on_launch(launch)
+        self.toolset.launched(launch)
         fate.is_open = False
         if follow:
             self.under_way[launch.number] = launch
@@ -128,8 +134,7 @@ class Watched:
         launch = self.under_way.get(said["number"])
         if launch is None:
             raise WireError(f"the launch {said['number']} begins, and was not told of")
-        for tool in self.tools:
-            tool.on_begin(launch)
+        self.toolset.begins(launch)
 
     def completed(self, said: dict[str, Any]) -> None:
         """Tells the tools that a launch is over."""
@@ -139,8 +144,7 @@ class Watched:
         self.known_over += 1
         known = said["end"] != 0
         launch.fate.start, launch.fate.end = (said["start"], said["end"]) if known else (None, None)
-        for tool in self.tools:
-            tool.on_complete(launch)
+        self.toolset.completed(launch)
 
     def give_up(self) -> None:
         """A tool's code has not come back: a kernel that was being instrumented is not."""
@@ -152,14 +156,16 @@ class Watched:
         """Every tool's report, as of when it is first asked for; none if the original runs and they do not hear of it."""
         # Not cached by a lock: a tool that does not come back would keep it.
         if self._reports is None:
-            self.object.process.read_rest(self.tools)
-            self._reports = self.object.process.reports_of(self.tools if self.why is None or self.hears else [])
+            if self.variables is not None:
+                self.object.process.read_rest(self.variables)
+            said = self.why is None or self.hears
+            self._reports = self.object.process.reports_of(self.toolset if said else Toolset())
         return self._reports
 
     def unload(self) -> None:
         """Keeps what the tools say, and nothing else."""
         _ = self.reports
-        self.tools = []
+        self.toolset = Toolset()
         if self.variables is not None:
             self.variables.keep()
 
@@ -324,13 +330,13 @@ class Loaded:
 
     def _instrument(self, watched: Watched, allocate: Callable[[int], tuple[Memory, int]]) -> Made | None:
         from .. import _core
-        from ..instrumenting.planning import Planner, rejections
+        from ..instrumenting.planning import Beside, Planner, rejections
 
         name, original = watched.name, self.code_object
         if name not in self.selected:
             watched.why = NOT_SELECTED
             return None
-        watched.tools = self._tools()
+        watched.toolset = Toolset(self._tools())
         if not watched.tools:
             watched.why = NOT_FOR_KERNELS
             return None
@@ -344,15 +350,16 @@ class Loaded:
             watched.why = f"code for {original.processor} cannot be instrumented"
             watched.hears = self.process.hears_launches
             return None
-        planner = Planner(original, watched.tools)
+        planner = Planner(original, watched.toolset)
         planner.ask([name])
-        for tool in watched.tools:
-            check_sizes(tool)  # some are made for the kernel
-        variables = Variables(planner.variables)
+        watched.toolset.check_sizes()  # some are made for the kernel
+        variables = Variables(planner.variables, (self, self.gpu))
         memory, start = allocate(variables.size)
         variables.place(memory)
+        planner.bind(variables)
         watched.variables = variables
-        result = planner.finish(self.process.check, "report", (self.base, variables.addresses(start)))
+        how = Instrumenting(self.process.check, "report")
+        result = planner.finish(how, beside=Beside(self.base, variables.addresses(start), self))
         did: Any = result.instrumentation
         watched.instrumentation = did
         watched.warning = rejections(original, did) if did["rejected"] else None
@@ -362,7 +369,7 @@ class Loaded:
             watched.why = did["rejected"][0]["reason"] if did["rejected"] else INSERT_NOTHING
             watched.hears = self.process.hears_launches
             return None
-        self.process.reads(watched.tools)
+        self.process.reads(watched.tools, variables)
         symbol: Any = result.core.symbol(f"{name}.kd")
         before, after = registers["scratch"]
         return Made(result.data, symbol["address"], after - before, variables.signal(start), self.selected[name])

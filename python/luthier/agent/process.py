@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from ..base.failures import told
 from ..base.signals import raise_again
 from ..errors import ToolError
-from ..instrumenting.channels import Reader, channels_of
+from ..instrumenting.channels import Reader, sources_of
+from ..instrumenting.selection import rules
+from ..instrumenting.toolset import Toolset
 from ..reports.as_json import plain
 from ..reports.report import Report
 from .app import App, read_memory
 from .functions import count
 from .loaded import COUNTERS, FAILED, NO_ROOM, Loaded, Made, Watched
-from .selection import rules
-from .shared import Memory
+from .shared import Memory, Variables
 from .wire import RETURN, VERSION, Gone, Wire, WireError, close, too_many_files
 from .wishes import Wishes
 
@@ -199,13 +200,13 @@ class Process:
         assert self.app is not None
         self.app._happenings.executable(said["executable"]).objects.append(loaded)
 
-    def reads(self, tools: list[Tool]) -> None:
-        """The kernel that these tools watch is going to run."""
-        self._reader.add(channels_of(tools))
+    def reads(self, tools: list[Tool], variables: Variables) -> None:
+        """The kernel that these tools watch, whose variables are there, is going to run."""
+        self._reader.add(sources_of(tools, variables))
 
-    def read_rest(self, tools: list[Tool]) -> None:
-        """The kernel that these tools watch does not run any more, or is not heard of."""
-        self._reader.finish(tools)
+    def read_rest(self, variables: Variables) -> None:
+        """The kernel of tools whose variables these are does not run any more, or is not heard of."""
+        self._reader.finish(variables)
         if self._reader.error is not None:
             self.failed(self._reader.error)
 
@@ -380,30 +381,27 @@ class Process:
         if self._reports is None:
             failed = self.trouble == FAILED
             tools = self.app.tools if self.app is not None and not failed else []
-            self._reports = self.reports_of(tools)
+            self._reports = self.reports_of(Toolset(tools))
         return self._reports
 
-    def reports_of(self, tools: list[Tool]) -> list[Report]:
+    def reports_of(self, toolset: Toolset) -> list[Report]:
         """What tools say at the end. One that fails says nothing."""
-        from ..instrumenting.planning import _distinct_names
+        return toolset.reports(self._ask)
 
-        found = []
-        for tool, name in zip(tools, _distinct_names(tools).values(), strict=True):
-            report = Report(name)
-            if tool is self.given_up or _kind(tool) in self._wants.interrupted:
-                continue
-            try:
-                tool.on_exit(report)
-            except BaseException as error:
-                if not isinstance(error, (Exception, SystemExit)):
-                    # Somebody wants it to end. What the others say is still asked for.
-                    self.interrupted = error
-                    self._wants.interrupted.add(_kind(tool))
-                    raise_again(error)
-                self.failed(error)
-                continue
-            found.append(report)
-        return found
+    def _ask(self, report: Report, tool: Tool) -> bool:
+        if tool is self.given_up or _kind(tool) in self._wants.interrupted:
+            return False
+        try:
+            tool.on_exit(report)
+        except BaseException as error:
+            if not isinstance(error, (Exception, SystemExit)):
+                # Somebody wants it to end. What the others say is still asked for.
+                self.interrupted = error
+                self._wants.interrupted.add(_kind(tool))
+                raise_again(error)
+            self.failed(error)
+            return False
+        return True
 
     @property
     def unseen(self) -> int:

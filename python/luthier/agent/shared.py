@@ -9,6 +9,7 @@ import os
 import struct
 
 from ..errors import ToolError
+from ..instrumenting.homes import Home
 from ..instrumenting.values import Variable
 from .wire import WireError, too_many_files
 
@@ -43,12 +44,12 @@ _COPIED = 1 << 20
 _USER = 1
 
 
-class Variables:
-    """Tools' variables, by symbol, in one piece of memory, and a signal that counts launches that are over. It answers for
-    :class:`~luthier.Module` to the variables."""
+class Variables(Home):
+    """Tools' variables, by symbol, in one piece of memory, and a signal that counts launches that are over."""
 
-    def __init__(self, variables: dict[str, Variable]):
+    def __init__(self, variables: dict[str, Variable], of: tuple[object, ...] = ()):
         self._known = variables
+        self.of = of
         self._offsets: dict[str, int] = {}
         self.size = 0
         for symbol, variable in variables.items():
@@ -68,7 +69,6 @@ class Variables:
             offset = self._offsets[symbol]
             if variable.init:
                 memory.map[offset : offset + len(variable.init)] = variable.init
-            variable._module = self
 
     def keep(self) -> None:
         """Keeps what they have now, and gives the memory back."""
@@ -78,9 +78,9 @@ class Variables:
             self._contents = bytes(self._contents)
         self._is_kept = True
 
-    def addresses(self, start: int) -> list[int]:
-        """Where each is, in their order, if the memory begins at an address."""
-        return [start + offset for offset in self._offsets.values()]
+    def addresses(self, start: int) -> dict[str, int]:
+        """Where each is, by symbol, if the memory begins at an address."""
+        return {symbol: start + offset for symbol, offset in self._offsets.items()}
 
     def signal(self, start: int) -> int:
         """Where the signal is, if the memory begins at an address."""
@@ -91,23 +91,14 @@ class Variables:
         """How many launches the signal has counted."""
         return -int(_SIGNAL.unpack_from(self._contents, self._signal)[1])
 
-    def read_symbol_part(self, symbol: str, start: int, size: int) -> bytes:
+    def read(self, symbol: str, start: int, size: int) -> bytes:
         """What is in some bytes of a variable now."""
         offset = self._offsets[symbol] + start
         return self._contents[offset : offset + min(size, self._known[symbol].size - start)]
 
-    def write_symbol_part(self, symbol: str, start: int, data: bytes) -> None:
-        """New contents of some bytes of a variable, as long as it is there."""
+    def write(self, symbol: str, start: int, data: bytes) -> None:
+        """New contents for some of its bytes. ToolError where the kernel is not loaded any more."""
         offset, contents = self._offsets[symbol] + start, self._contents
-        if not isinstance(contents, bytes) and not self._is_kept:
-            contents[offset : offset + len(data)] = data
-
-    def write_symbol_bytes(self, symbol: str, data: bytes) -> None:
-        """New contents of a variable."""
-        offset, size = self._offsets[symbol], self._known[symbol].size
-        if len(data) != size:
-            raise ToolError(f"{symbol} has {size} bytes, not {len(data)}")
-        contents = self._contents
         if isinstance(contents, bytes) or self._is_kept:
             raise ToolError(f"{symbol} cannot be changed any more: the kernel is not loaded")
-        contents[offset : offset + size] = data
+        contents[offset : offset + len(data)] = data

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..instrumenting.selection import Select
 from ..instrumenting.tool import Tool
-from .selection import Select
 
 
 def overrides(tool: Tool, name: str) -> bool:

@@ -161,6 +161,13 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:CLASS][:...]"
     )
+    run.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="K[,grid=X[xYxZ]]",
+        help="the tools are about launches of this kernel, and this size; another launch runs the original (repeatable)",
+    )
     placing(run)
     run.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
     # `--strict=KIND,...`, under another name for argparse, which would take a word behind a plain `--strict` for kinds.

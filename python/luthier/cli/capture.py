@@ -9,10 +9,10 @@ import sys
 from typing import Any
 
 from ..agent.controller import Controller
-from ..agent.selection import parse
 from ..base.outputs import Outputs
 from ..base.text import printable
 from ..errors import ArgumentError
+from ..instrumenting.selection import parse
 from ..replay.case import LIMIT
 from ..replay.program import Capture, Wanted
 from . import trace

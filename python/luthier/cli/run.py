@@ -19,7 +19,9 @@ from ..device.arguments import dimensions
 from ..device.mock_device import Device, Progress, finding_kinds
 from ..device.results import RunResult
 from ..errors import ArgumentError
-from ..instrumenting.planning import OnRejected, not_placed, rejections
+from ..instrumenting.options import Instrumenting
+from ..instrumenting.planning import not_placed, rejections
+from ..instrumenting.selection import listed
 from ..objects.code_object import CodeObject
 from ..reports.as_arrow import needed
 from ..reports.files import write_tables
@@ -53,6 +55,9 @@ def main(args: Any) -> int:
         check_path(args.annotate)
     if args.out is not None and args.out_format == "parquet":
         needed()
+    select = listed(args.select)
+    if select and not args.tool:
+        raise ArgumentError("--select is about tools: give one with --tool")
     if not strict:
         refuse(args)
     with aside(args.json == "-"):
@@ -66,8 +71,8 @@ def main(args: Any) -> int:
         def work() -> tuple[Any, list[tuple[str, Any]]]:
             processor = _processor(code_object, args.target)
             device = Device(processor, watchdog=watchdog, timeout=timeout, progress=Progressing().tell)
-            how: OnRejected = "raise" if args.on_rejected == "raise" else "report"
-            module = device.load_alone(code_object, args.kernel, tools, args.check, how, args.calling_convention)
+            how = Instrumenting(args.check, "raise" if args.on_rejected == "raise" else "report", args.calling_convention)
+            module = device.load_alone(code_object, args.kernel, tools, how, select=select)
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
             launch = partial(module.trace, events=["instructions"]) if args.annotate is not None else module.run
@@ -209,7 +214,7 @@ def parse_kinds(text: str) -> list[str]:
 def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:
     from .tables import show
 
-    did = result.module.instrumentation
+    did = result.module.variants[result.variant].instrumentation
     rows = [
         ("kernel", result.kernel),
         ("target", result.module.code_object.target),
@@ -217,7 +222,7 @@ def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:
         ("workgroups, waves", f"{result.workgroups:,}, {result.waves:,}"),
         ("instructions", f"{result.instructions:,}"),
     ]
-    if result.module.loaded.core.instrumented:
+    if result.loaded.core.instrumented:
         rows.append(("  of the original", f"{result.app_instructions:,}"))
     if did:
         rows.append(("hooks placed", f"{did['points']:,} ({did['inserted_instructions']:,} instructions)"))

@@ -176,7 +176,7 @@ def _watched(args: Any, program: str, words: list[str], environment: dict[str, s
 
     select = []
     if args.select:
-        from ..agent.selection import parse
+        from ..instrumenting.selection import parse
 
         select = [parse(text) for text in args.select]
     are_ours = all(text in BUILTIN for text in args.tool)

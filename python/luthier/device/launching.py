@@ -56,6 +56,9 @@ class LaunchKeywords(TypedDict, total=False):
     DeviceError."""
     cluster: Sizes | None
     """How many workgroups make a cluster of gfx1250; without it, as many as the kernel was compiled for, or one."""
+    variant: str | None
+    """Which of a module's variants runs, ``"original"`` or ``"full"`` say: see ``variants`` of :meth:`luthier.Device.load`.
+    Without it, what the tools have made of the kernel, or what ``select`` says."""
     schedule: str | None
     """How waves take turns: ``"fair"`` (as with None), ``"alternate"`` or ``"random:SEED"``. Sessions have none: whoever
     steps says whose turn it is."""
@@ -74,6 +77,7 @@ class Launch:
     cooperative: bool = False
     cluster: tuple[int, int, int] | None = None
     schedule: str | None = None
+    variant: str | None = None
     #: Where on the device the arguments' arrays are, asked when it is about to run.
     places: Callable[[], Sequence[Place]] = field(default=tuple, repr=False, compare=False)
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..base.tracebacks import shortened
 from ..errors import ArgumentError
+from ..instrumenting.planning import kernel_names
+from ..instrumenting.tool import AnyTool, Tool
+from ..instrumenting.toolset import Toolset
+from ..objects.code_object import CodeObject
 from .launching import LaunchKeywords, launches
 
 if TYPE_CHECKING:
     import numpy
     from typing_extensions import Unpack
 
+    from ..instrumenting.options import Instrumenting
+    from ..instrumenting.selection import Select
+    from ..objects.kernel import Kernel
     from ..objects.loader import MockLoader
+    from ..reports.report import Report
     from .mock_device import Device
     from .module import Module
     from .results import RunResult
-from ..base.tracebacks import shortened
 
 
 class Linked:
@@ -25,19 +34,38 @@ class Linked:
     The device has its own copy of their memory: what kernels write is read here, not in the loader.
     """
 
-    def __init__(self, device: Device, loader: MockLoader):
+    def __init__(
+        self,
+        device: Device,
+        loader: MockLoader,
+        tools: Sequence[AnyTool] = (),
+        kernels: Sequence[str | Kernel] | None = None,
+        how: Instrumenting | None = None,
+        *,
+        select: Sequence[Select | str] = (),
+        variants: Mapping[str, Sequence[AnyTool]] | None = None,
+    ):
         from .module import Module
 
         self.device = device
         self.loader = loader
         objects = loader.objects
+        wanted = kernel_names(kernels)
+        made = Toolset(tools).tools
+        some = {name: Toolset(given).tools for name, given in (variants or {}).items()}
         loaded = device.core.load_linked(loader.core)
         #: By the number of the loader's object.
         self.modules: dict[int, Module] = {}
         for number, module in loaded:
-            code_object = objects[number].code_object
+            code_object = CodeObject.from_memory(objects[number]) if made or some else objects[number].code_object
             code_object.path = objects[number].name
-            self.modules[number] = Module(device, code_object, (), None, False, module)
+            mine = [name for name in code_object.core.kernels if wanted is None or name in wanted]
+            if not mine or not (made or some):
+                self.modules[number] = Module(device, code_object, loaded_as=module)
+                continue
+            self.modules[number] = Module(device, code_object, made, mine, how, select=select, variants=some, loaded_as=module)
+        for name in wanted or ():
+            self.module(name)
 
     def module(self, kernel: str) -> Module:
         """The only module that has a kernel of this name."""
@@ -72,6 +100,15 @@ class Linked:
         if len(data) != symbol.size:
             raise ArgumentError(f"symbol {name} has {symbol.size} bytes, not {len(data)}")
         self.device.core.write(symbol.address, data)
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools of all modules."""
+        return list({id(tool): tool for module in self.modules.values() for tool in module.tools}.values())
+
+    def reports(self) -> list[Report]:
+        """Every tool's report on all launches so far, of all modules."""
+        return Toolset(self.tools).reports()
 
     def __repr__(self) -> str:
         return f"<Linked {len(self.modules)} objects>"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from .. import _core
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, DeviceError
-from ..instrumenting.planning import OnRejected
+from ..instrumenting.options import Instrumenting, InstrumentKeywords, instrumenting, instruments, taken
+from ..instrumenting.selection import Select, listed
 from ..instrumenting.tool import AnyTool
 from ..objects.code_object import CodeObject
 from ..objects.loader import MockLoader
@@ -31,6 +32,15 @@ if TYPE_CHECKING:
 def finding_kinds() -> list[str]:
     """The kinds of findings that strict mode knows."""
     return _core.finding_kinds()
+
+
+class RunKeywords(LaunchKeywords, InstrumentKeywords, total=False):
+    """The keywords of ``run``, ``trace`` and ``session`` of :class:`luthier.Device`: those of a launch, those of everything that
+    instruments, and which tools. See :meth:`luthier.Device.load`."""
+
+    tools: Sequence[AnyTool]
+    select: Sequence[Select | str]
+    variants: Mapping[str, Sequence[AnyTool]] | None
 
 
 class Progress(NamedTuple):
@@ -122,7 +132,16 @@ class Device:
         return array
 
     @overload
-    def load(self, source: MockLoader) -> Linked: ...  # pyright: ignore[reportOverlappingOverload]  # Any takes all
+    def load(  # pyright: ignore[reportOverlappingOverload]  # Any takes all
+        self,
+        source: MockLoader,
+        *,
+        tools: Sequence[AnyTool] = (),
+        kernels: Sequence[str | Kernel] | None = None,
+        select: Sequence[Select | str] = (),
+        variants: Mapping[str, Sequence[AnyTool]] | None = None,
+        **how: Unpack[InstrumentKeywords],
+    ) -> Linked: ...
     @overload
     def load(
         self,
@@ -130,45 +149,44 @@ class Device:
         *,
         tools: Sequence[AnyTool] = (),
         kernels: Sequence[str | Kernel] | None = None,
-        check: bool | None = None,
-        on_rejected: OnRejected = "warn",
-        calling_convention: bool = False,
+        select: Sequence[Select | str] = (),
+        variants: Mapping[str, Sequence[AnyTool]] | None = None,
+        **how: Unpack[InstrumentKeywords],
     ) -> Module: ...
     @shortened
+    @instruments
     def load(
         self,
         source: Any,
         *,
         tools: Sequence[AnyTool] = (),
         kernels: Sequence[str | Kernel] | None = None,
-        check: bool | None = None,
-        on_rejected: OnRejected = "warn",
-        calling_convention: bool = False,
+        select: Sequence[Select | str] = (),
+        variants: Mapping[str, Sequence[AnyTool]] | None = None,
+        **how: Unpack[InstrumentKeywords],
     ) -> Module | Linked:
         """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
-        or those named. The other keywords are those of :func:`luthier.instrument`.
+        or those named. An instance of a tool may serve several modules and devices; its variables tell of all of them.
 
-        Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are;
-        objects are instrumented (:func:`luthier.instrument`) before they go into a loader."""
+        With ``select`` (:class:`luthier.Select`, or texts as for ``--select``) the tools are about some launches only, and the
+        others run the original. ``variants`` are tools by name: ``{"counts": [...], "addresses": [...]}``; a launch says what it
+        runs with ``variant=``, one of these, ``"full"`` (what ``tools`` insert) or ``"original"``. In both cases what is made for
+        tools lies beside the original, and all use one set of its variables; kernels that call through pointers cannot be
+        instrumented so, which is told as any rejection is.
+
+        Of a finalized :class:`MockLoader` it loads the objects that are for this device's processor, linked as they are, and
+        what is made of them beside them.
+
+        The other keywords are those of :class:`luthier.instrumenting.options.InstrumentKeywords`."""
+        options = instrumenting(how)
         if isinstance(source, MockLoader):
-            if tools or kernels is not None or check is not None or calling_convention:
-                raise ArgumentError("a loader's objects are linked as they are: instrument them before they are loaded")
-            return Linked(self, source)
+            return Linked(self, source, tools, kernels, options, select=select, variants=variants)
         code_object = CodeObject.of(source, target=self.processor)
-        return Module(self, code_object, tools, kernels, check, on_rejected=on_rejected, calling_convention=calling_convention)
+        return Module(self, code_object, tools, kernels, options, select=select, variants=variants)
 
     @shortened
     @launches
-    def run(
-        self,
-        source: Any,
-        kernel: str,
-        *,
-        tools: Sequence[AnyTool] = (),
-        check: bool | None = None,
-        on_rejected: OnRejected = "warn",
-        **launch: Unpack[LaunchKeywords],
-    ) -> RunResult:
+    def run(self, source: Any, kernel: str, **keywords: Unpack[RunKeywords]) -> RunResult:
         """Loads a code object and launches a kernel (see :meth:`Module.run`). Tools instrument this kernel only; to watch
         several kernels of an object with the same tools, :meth:`load` it once and run them from there.
 
@@ -181,7 +199,8 @@ class Device:
         :raises LoadError: for a file that holds no code object for this processor.
         :raises NothingInsertedError: if nothing of a tool could be inserted.
         """
-        return self._module(source, kernel, tools, check, on_rejected).run(kernel, **launch)
+        module, launch = self._module(source, kernel, keywords)
+        return module.run(kernel, **launch)
 
     @shortened
     @launches
@@ -190,14 +209,11 @@ class Device:
         source: Any,
         kernel: str,
         *,
-        tools: Sequence[AnyTool] = (),
-        check: bool | None = None,
-        on_rejected: OnRejected = "warn",
         events: Sequence[str] = (),
         snapshots: Sequence[int] = (),
         only: Sequence[int] = (),
         limit: int = 1 << 22,
-        **launch: Unpack[LaunchKeywords],
+        **keywords: Unpack[RunKeywords],
     ) -> Trace:
         """Loads a code object and watches a launch (see :meth:`Module.trace`).
 
@@ -206,21 +222,12 @@ class Device:
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
         :raises LoadError: for a file that holds no code object for this processor.
         """
-        module = self._module(source, kernel, tools, check, on_rejected)
+        module, launch = self._module(source, kernel, keywords)
         return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, **launch)
 
     @shortened
     @launches
-    def session(
-        self,
-        source: Any,
-        kernel: str,
-        *,
-        tools: Sequence[AnyTool] = (),
-        check: bool | None = None,
-        on_rejected: OnRejected = "warn",
-        **launch: Unpack[LaunchKeywords],
-    ) -> Session:
+    def session(self, source: Any, kernel: str, **keywords: Unpack[RunKeywords]) -> Session:
         """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`).
 
         :returns: the launch, before its first instruction.
@@ -228,44 +235,45 @@ class Device:
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
         :raises LoadError: for a file that holds no code object for this processor.
         """
-        return self._module(source, kernel, tools, check, on_rejected).session(kernel, **launch)
+        module, launch = self._module(source, kernel, keywords)
+        return module.session(kernel, **launch)
 
-    def _module(self, source: Any, kernel: str, tools: Sequence[AnyTool], check: bool | None, on_rejected: OnRejected) -> Module:
+    def _module(self, source: Any, kernel: str, keywords: RunKeywords) -> tuple[Module, LaunchKeywords]:
+        """The module that is to run, and what is left of the keywords."""
+        launch: Any = dict(keywords)
+        how = taken(launch)
+        tools, select, variants = launch.pop("tools", ()), launch.pop("select", ()), launch.pop("variants", None)
         if not isinstance(source, CodeObject):
             code_object = CodeObject.open(source, target=self.processor, kernel=kernel)
-            return self.load_alone(code_object, kernel, tools, check, on_rejected)
+            return self.load_alone(code_object, kernel, tools, how, select=select, variants=variants), launch
+        every = [tools, *(variants or {}).values()]
         key = (
-            on_rejected,
-            check,
-            (kernel,) if tools else None,
+            how,
+            (kernel,) if any(every) else None,
             id(source),
-            *(tool if isinstance(tool, str) else id(tool) for tool in tools),
+            listed(select),
+            tuple(variants or ()),
+            *(tuple(tool if isinstance(tool, str) else id(tool) for tool in some) for some in every),
         )
         if key not in self._modules:
-            self._modules[key] = self.load_alone(source, kernel, tools, check, on_rejected), (source, tuple(tools))
-        return self._modules[key][0]
+            module = self.load_alone(source, kernel, tools, how, select=select, variants=variants)
+            self._modules[key] = module, (source, *map(tuple, every))
+        return self._modules[key][0], launch
 
     def load_alone(
         self,
         code_object: CodeObject,
         kernel: str,
         tools: Sequence[AnyTool],
-        check: bool | None = None,
-        on_rejected: OnRejected = "warn",
-        calling_convention: bool = False,
+        how: Instrumenting | None = None,
+        *,
+        select: Sequence[Select | str] = (),
+        variants: Mapping[str, Sequence[AnyTool]] | None = None,
     ) -> Module:
         """The same as :meth:`load` of which, if there are tools, nothing but the kernel will run: what it calls through a
-        pointer can lead to instrumented code then, whoever else might call it."""
-        return Module(
-            self,
-            code_object,
-            tools,
-            (kernel,) if tools else None,
-            check,
-            on_rejected=on_rejected,
-            calling_convention=calling_convention,
-            alone=True,
-        )
+        pointer can lead to instrumented code then, whoever else might call it, unless the original is kept beside it."""
+        kernels = (kernel,) if tools or variants else None
+        return Module(self, code_object, tools, kernels, how, select=select, variants=variants, alone=True)
 
     def __repr__(self) -> str:
         return f"<Device {self.processor}>"

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, DeviceError
-from ..instrumenting.channels import Reader, channels_of
-from ..instrumenting.planning import OnRejected, Planner, _distinct_names, check_on_rejected
-from ..instrumenting.tool import AnyTool, check_sizes, instances
+from ..instrumenting.channels import Reader
+from ..instrumenting.options import Instrumenting
+from ..instrumenting.selection import Chooser, Select
+from ..instrumenting.tool import AnyTool, Tool
+from ..instrumenting.toolset import Toolset
 from ..objects.code_object import CodeObject, no_kernel
 from ..reports import spool
 from ..reports.findings import Finding
 from ..reports.report import Report
 from .arguments import Packed, Place, Signature, check_workgroup
+from .instrumented import FULL, ORIGINAL, Instrumented, Variant
 from .launching import Launch, LaunchKeywords, launch_of, launches, warn_of_small_grid
 from .observe import Session, Trace, request
 from .printing import may_print
@@ -44,46 +46,96 @@ class LaunchWatch(Protocol):
 class Module:
     """A code object that is loaded on a device, with the tools that watch it.
 
-    Its global variables, and the tools', live as long as it does: they keep their values from launch to launch. ``alone``
-    says that no other kernels than ``kernels`` will run.
+    Its global variables, and the tools', live as long as it does: they keep their values from launch to launch. With ``select``
+    or ``variants`` the original is loaded as it is, and what is made of it for tools is loaded beside it: all use one set of the
+    original's variables, and each launch runs one of them.
     """
 
     def __init__(
         self,
         device: Device,
         code_object: CodeObject,
-        tools: Sequence[AnyTool],
-        kernels: Sequence[str | Kernel] | None,
-        check: bool | None,
-        loaded_as: int | None = None,
-        on_rejected: OnRejected = "warn",
-        calling_convention: bool = False,
+        tools: Sequence[AnyTool] = (),
+        kernels: Sequence[str | Kernel] | None = None,
+        how: Instrumenting | None = None,
+        *,
+        select: Sequence[Select | str] = (),
+        variants: Mapping[str, Sequence[AnyTool]] | None = None,
         alone: bool = False,
+        loaded_as: int | None = None,
     ):
-        check_on_rejected(on_rejected)
+        """``alone`` says that no other kernels than ``kernels`` will run; ``loaded_as`` is the number of a module that is there
+        already."""
+        how = how or Instrumenting()
         self.device = device
         #: The original.
         self.code_object = code_object
-        self.tools = instances(tools)
-        self.instrumentation: dict[str, Any] | None = None
-        #: What runs: the instrumented copy, if there are tools.
-        self.loaded = code_object
-        for tool in self.tools:
-            check_sizes(tool)
-        planner = Planner(code_object, self.tools) if self.tools else None
-        if planner is not None:
-            started = time.perf_counter()
-            planner.ask(kernels)
-            self.loaded = planner.finish(check, on_rejected, calling_convention=calling_convention, alone=alone)
-            self.instrumentation = {**(self.loaded.instrumentation or {}), "seconds": time.perf_counter() - started}
-        self._kernels: dict[str, tuple[dict[str, Any], Signature]] = {}
+        #: What launches can run, by name.
+        self.variants: dict[str, Variant] = {}
+        wanted = {FULL: Toolset(tools)} if tools else {}
+        for name, some in (variants or {}).items():
+            if name in (ORIGINAL, FULL) or not isinstance(name, str):
+                raise ArgumentError(f"variants: {name!r} is not a name for a variant: {ORIGINAL} and {FULL} are there already")
+            wanted[name] = Toolset(some)
+        #: The tools of all variants.
+        self._toolset = Toolset({id(tool): tool for toolset in wanted.values() for tool in toolset.tools}.values())
+        if select and list(wanted) != [FULL]:
+            raise ArgumentError("select= is about the launches that run the tools of tools=: variants are chosen by variant=")
+        self._chooser = Chooser(select, code_object) if select else None
+        if self._chooser is not None and kernels is None:
+            kernels = self._chooser.kernels
+        self._kernels: dict[tuple[str, str], tuple[dict[str, Any], Signature]] = {}
         #: Whether each may print.
-        self._printing: dict[str, bool] = {}
-        self._id = device.core.load(self.loaded.core) if loaded_as is None else loaded_as
-        if planner is not None:
-            planner.bind(self)
-        for _, channel in channels_of(self.tools):
-            device.core.host_takes_part(*self._symbol(channel.symbol or ""))
+        self._printing: dict[tuple[str, str], bool] = {}
+        of = (device, self)
+        if list(wanted) == [FULL] and not select and variants is None and loaded_as is None:
+            made = Instrumented(code_object, wanted[FULL], kernels)
+            loaded = made.whole(how, alone)
+            self.variants[FULL] = made.bind(device.core, device.core.load(loaded.core), FULL, loaded, of)
+        else:
+            number = device.core.load(code_object.core) if loaded_as is None else loaded_as
+            self.variants[ORIGINAL] = Variant(ORIGINAL, number, code_object, Toolset())
+            base = device.core.load_address(number) if wanted else 0
+            for name, toolset in wanted.items():
+                made = Instrumented(code_object, toolset, kernels)
+                self.variants[name] = made.beside(device.core, base, name, how, of)
+        #: The original, or, where it is not loaded, what has been made of it.
+        self._first = next(iter(self.variants.values()))
+        self._usual = self.variants.get(FULL, self._first)
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools, those of all variants."""
+        return self._toolset.tools
+
+    @property
+    def loaded(self) -> CodeObject:
+        """What launches run that do not say: the instrumented copy, if there are tools."""
+        return self._usual.loaded
+
+    @property
+    def instrumentation(self) -> dict[str, Any] | None:
+        """What was done to it; see docs/report.md."""
+        return self._usual.instrumentation
+
+    def chosen(self, launch: Launch) -> Variant:
+        """What a launch is going to run, and whose tools hear of it. Each launch is asked about once."""
+        if launch.variant is not None:
+            found = self.variants.get(launch.variant)
+            if found is None:
+                more = ": select= or variants= keep the original beside it" if launch.variant == ORIGINAL else ""
+                raise ArgumentError(
+                    f"kernel {launch.kernel}: there is no variant {launch.variant!r} here, only {', '.join(self.variants)}{more}"
+                )
+            return found
+        if self._chooser is None or self._chooser.wants(launch.kernel, launch.grid):
+            return self._usual
+        return self.variants[ORIGINAL]
+
+    def runs(self, name: str, kernel: str) -> Variant:
+        """What runs for a variant of that name: the original where nothing was inserted beside it."""
+        variant = self.variants[name]
+        return variant if variant.loaded.core.kernel(kernel) is not None else self._first
 
     @shortened
     @launches
@@ -94,7 +146,7 @@ class Module:
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
         """
-        return self._launch(kernel, launch_of(kernel, launch), None)[0]
+        return self._launch(launch_of(kernel, launch), None)[0]
 
     @shortened
     @launches
@@ -120,8 +172,8 @@ class Module:
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
         """
-        wanted = request(self, events, snapshots, only, limit)
-        return Trace(*self._launch(kernel, launch_of(kernel, launch), wanted))
+        told = launch_of(kernel, launch)
+        return Trace(*self._launch(told, lambda runs: request(runs.loaded, events, snapshots, only, limit)))
 
     @shortened
     @launches
@@ -133,89 +185,84 @@ class Module:
             raise ArgumentError("a session is not judged: strict= is for run and trace")
         if told.schedule is not None:
             raise ArgumentError("a session has no schedule, whoever steps says whose turn it is: schedule= is for run and trace")
-        if channels_of(self.tools):
+        variant = self.chosen(told)
+        if variant.sources:
             raise ArgumentError("a session has nobody who reads a tool's channels: they are for run and trace")
-        packed = self._prepare(kernel, told)
+        runs, packed = self._prepare(told, variant)
         packed.kept = self.device.memory.kept(anyhow=True)
         try:
-            inner = self.device.core.session(
-                self._id, kernel, told.grid, told.block, packed.kernarg, told.lds, told.cooperative, told.cluster
-            )
+            inner = self.device.core.session(runs.id, told, packed.kernarg)
             return Session(self, kernel, inner, packed)
         except BaseException:
             packed.free(self.device.core)
             raise
 
-    def _prepare(self, kernel: str, launch: Launch) -> Packed:
-        if kernel not in self._kernels:
-            facts = self.loaded.core.kernel(kernel)
+    def _prepare(self, launch: Launch, variant: Variant) -> tuple[Variant, Packed]:
+        """What runs, and its arguments; the tools are told."""
+        runs, kernel = self.runs(variant.name, launch.kernel), launch.kernel
+        known = (runs.name, kernel)
+        if known not in self._kernels:
+            facts = runs.loaded.core.kernel(kernel)
             if facts is None:
                 raise ArgumentError(no_kernel(self.code_object, kernel))
-            self._kernels[kernel] = facts, Signature(kernel, facts, self.code_object.core)
-        facts, signature = self._kernels[kernel]
+            self._kernels[known] = facts, Signature(kernel, facts, self.code_object.core)
+        facts, signature = self._kernels[known]
         check_workgroup(kernel, facts, launch.block)
         warn_of_small_grid(launch)
         self.device.memory.sweep()
         packed = signature.pack(list(launch.args), self.device.core, self.device.memory)
         try:
-            told = replace(launch, places=lambda: packed.places)
-            for tool in self.tools:
-                tool.on_launch(told)
+            variant.toolset.launched(replace(launch, places=lambda: packed.places))
         except BaseException:
             packed.free(self.device.core)
             raise
-        return packed
+        return runs, packed
 
-    def _launch(self, kernel: str, launch: Launch, watched: Any) -> tuple[RunResult, Any, list[Place]]:
-        packed = self._prepare(kernel, launch)
+    def _launch(self, launch: Launch, watched: Callable[[Variant], Any] | None) -> tuple[RunResult, Any, list[Place]]:
+        variant = self.chosen(launch)
+        wanted = None if watched is None else watched(self.runs(variant.name, launch.kernel))
+        runs, packed = self._prepare(launch, variant)
         try:
-            return self._run(kernel, launch, packed, watched)
+            return self._run(launch, variant, runs, packed, wanted)
         finally:
             packed.free(self.device.core)
 
     def run_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]]) -> RunResult:
         """Runs a kernel whose arguments are bytes already, as a launcher other than ours has packed them. ``places`` says
         what is where in memory, should it be asked."""
-        told = replace(launch, places=places)
-        for tool in self.tools:
-            tool.on_launch(told)
-        return self._run(launch.kernel, launch, Packed(kernarg), None, places)[0]
+        variant = self.chosen(launch)
+        variant.toolset.launched(replace(launch, places=places))
+        return self._run(launch, variant, self.runs(variant.name, launch.kernel), Packed(kernarg), None, places)[0]
 
     def _run(
-        self, kernel: str, launch: Launch, packed: Packed, watched: Any, places_of: Callable[[], list[Place]] = list
+        self,
+        launch: Launch,
+        variant: Variant,
+        runs: Variant,
+        packed: Packed,
+        watched: Any,
+        places_of: Callable[[], list[Place]] = list,
     ) -> tuple[RunResult, Any, list[Place]]:
         core, watch = self.device.core, self.device.launch_watch
         places = list(packed.places)
         if watch is not None:
             watch.begins(self, launch, packed.kernarg, places or places_of())
-        printer = self.device.printer if self._may_print(kernel) else None
+        printer = self.device.printer if self._may_print(runs, launch.kernel) else None
         kept = self.device.memory.kept(anyhow=printer is not None or self.device.progress is not None)
         try:
-            reader = Reader(channels_of(self.tools))
-            reader.start()
-            try:
-                report = core.launch(
-                    self._id,
-                    kernel,
-                    launch.grid,
-                    launch.block,
-                    packed.kernarg,
-                    launch.lds,
-                    launch.kinds,
-                    watched,
-                    launch.cooperative,
-                    launch.cluster,
-                    launch.schedule,
-                    self.device.progress,
-                    printer.write if printer is not None else None,
-                )
-            finally:
-                if printer is not None:
-                    printer.flush()
-                reader.stop()
-                reader.read(True)
-            if reader.error is not None:
-                raise reader.error
+            with Reader(runs.sources):
+                try:
+                    report = core.launch(
+                        runs.id,
+                        launch,
+                        packed.kernarg,
+                        watched=watched,
+                        progress=self.device.progress,
+                        printed=printer.write if printer is not None else None,
+                    )
+                finally:
+                    if printer is not None:
+                        printer.flush()
             packed.fetch(core)
         except DeviceError as error:
             told = explained(error, [*(places or places_of()), *self._tools_places()])
@@ -237,28 +284,24 @@ class Module:
             finding["source_text"] = source_text(finding["source"])
         if launch.kinds is not None:
             spool.add(report["findings"])
-        return RunResult(self, kernel, launch.grid, launch.block, list(launch.args), **report), seen, places
+        result = RunResult(self, launch.kernel, launch.grid, launch.block, list(launch.args), variant=variant.name, **report)
+        return result, seen, places
 
-    def _may_print(self, kernel: str) -> bool:
-        if kernel not in self._printing:
-            self._printing[kernel] = may_print(self.loaded.core.kernel(kernel))
-        return self._printing[kernel]
+    def _may_print(self, runs: Variant, kernel: str) -> bool:
+        known = (runs.name, kernel)
+        if known not in self._printing:
+            self._printing[known] = may_print(runs.loaded.core.kernel(kernel))
+        return self._printing[known]
 
     def _tools_places(self) -> list[Place]:
         """Where on the device the tools' arrays and counters are."""
-        variables = self.instrumentation["variables"] if self.instrumentation else ()
-        found = [(name, self.device.core.symbol(self._id, name)) for name in variables]
-        return [Place(at[0], at[1], -1, f"the tool's variable {name}", True) for name, at in found if at is not None]
+        homes = [variant.home for variant in self.variants.values() if variant.home is not None]
+        found = [(name, at) for home in homes for name, at in home.places.items()]
+        return [Place(at[0], at[1], -1, f"the tool's variable {name}", True) for name, at in found]
 
     def reports(self) -> list[Report]:
         """Every tool's report on all launches so far."""
-        names = _distinct_names(self.tools)
-        found = []
-        for tool in self.tools:
-            report = Report(names[id(tool)])
-            tool.on_exit(report)
-            found.append(report)
-        return found
+        return self._toolset.reports()
 
     def read_symbol(self, name: str, dtype: Any = "uint8") -> numpy.ndarray:
         """The contents of a global variable, the tools' among them."""
@@ -275,13 +318,6 @@ class Module:
         address, size = self._symbol(name)
         return self.device.core.read(address, size) if size else b""
 
-    def read_symbol_part(self, name: str, start: int, size: int) -> bytes:
-        """``size`` bytes from byte ``start`` on."""
-        address, whole = self._symbol(name)
-        if not 0 <= start <= start + size <= whole:
-            raise ArgumentError(f"symbol {name} has {whole} bytes: {size} from {start} on are not all there")
-        return self.device.core.read(address + start, size) if size else b""
-
     def write_symbol_bytes(self, name: str, data: bytes) -> None:
         """New contents for a global variable."""
         address, size = self._symbol(name)
@@ -289,15 +325,19 @@ class Module:
             raise ArgumentError(f"symbol {name} has {size} bytes, not {len(data)}")
         self.device.core.write(address, data)
 
-    def write_symbol_part(self, name: str, start: int, data: bytes) -> None:
-        """New contents for some of its bytes, from ``start`` on."""
-        self.device.core.write(self._symbol(name)[0] + start, data)
-
     def _symbol(self, name: str) -> tuple[int, int]:
-        found = self.device.core.symbol(self._id, name)
+        found = self.device.core.symbol(self._first.id, name)
+        for variant in self.variants.values():
+            if found is None and variant.home is not None:
+                found = variant.home.places.get(name)
         if found is None:
             raise ArgumentError(f"{self.code_object.path or 'the code object'} has no symbol {name}")
         return found
+
+    @property
+    def base(self) -> int:
+        """Where vaddr 0 of the code object is."""
+        return self.device.core.load_address(self._first.id)
 
     def __repr__(self) -> str:
         return f"<Module {self.loaded!r}>"

@@ -14,6 +14,7 @@ from .arguments import Packed, Place
 if TYPE_CHECKING:
     import numpy
 
+    from ..objects.code_object import CodeObject
     from ..views.annotation import Annotation
     from .module import Module
     from .results import RunResult
@@ -170,14 +171,16 @@ class Trace:
 
     def block_counts(self) -> dict[int, int]:
         """How often each basic block of the code object was entered, by its address."""
-        return {address: self.counts.get(address, 0) for address in _blocks(self.result.module)}
+        return {address: self.counts.get(address, 0) for address in _blocks(self.result.loaded)}
 
 
-def _blocks(module: Module) -> list[int]:
-    return [block.address for function in module.loaded.program.functions for block in function.blocks]
+def _blocks(loaded: CodeObject) -> list[int]:
+    return [block.address for function in loaded.program.functions for block in function.blocks]
 
 
-def request(module: Module, events: Sequence[str], snapshots: Sequence[int], only: Sequence[int], limit: int) -> tuple[Any, ...]:
+def request(
+    loaded: CodeObject, events: Sequence[str], snapshots: Sequence[int], only: Sequence[int], limit: int
+) -> tuple[Any, ...]:
     """What the native module is to watch for."""
     if isinstance(events, str):
         raise ArgumentError(f"events={events!r}: expected a list of {', '.join(EVENTS)}")
@@ -186,7 +189,7 @@ def request(module: Module, events: Sequence[str], snapshots: Sequence[int], onl
         raise ArgumentError(f"there are no events {unknown[0]!r}; there are {', '.join(EVENTS)}")
     if limit < 0:
         raise ArgumentError(f"limit: {limit} is not a number of events")
-    return list(events), list(snapshots), list(only), limit, _blocks(module) if "blocks" in events else []
+    return list(events), list(snapshots), list(only), limit, _blocks(loaded) if "blocks" in events else []
 
 
 class Session:

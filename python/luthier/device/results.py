@@ -12,6 +12,7 @@ from ..reports.findings import Finding
 from ..reports.report import Report
 
 if TYPE_CHECKING:
+    from ..objects.code_object import CodeObject
     from ..views.annotation import Annotation
     from .module import Module
 
@@ -40,6 +41,13 @@ class RunResult:
     app_histogram: dict[str, int]
     #: What strict mode found wrong; empty when all is well.
     findings: list[Finding] = field(default_factory=list)
+    #: Which of the module's variants the launch was for.
+    variant: str = "original"
+
+    @property
+    def loaded(self) -> CodeObject:
+        """What ran."""
+        return self.module.runs(self.variant, self.kernel).loaded
 
     @cached_property
     def reports(self) -> list[Report]:
@@ -99,5 +107,5 @@ class RunResult:
             },
             "tools": plain(self.tools),
             "reports": [report.to_dict() for report in self.reports],
-            "instrumentation": self.module.instrumentation,
+            "instrumentation": self.module.variants[self.variant].instrumentation,
         }

@@ -6,15 +6,18 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError
 from ..lang.records import CLOSED, DROPPED, HEAD, LEAST, PRINTED, RECORDS, TAIL, WHEN_FULL, Printed, RecordShape, is_name
 from ..lang.types import SCALARS, Scalar, bool_
+from .homes import Home, Turn
 from .values import Variable
 
 if TYPE_CHECKING:
     import numpy
+    from typing_extensions import Self
 
     from .tool import Tool
 
@@ -57,46 +60,98 @@ class Channel(Variable):
         if self.shape.size >= 1 << 32:
             raise ToolError(f"a Channel of {room:,} records has {self.shape.size:,} bytes: at most {_ROUND - 1:,} are possible")
         super().__init__(self.shape.size, 64, None, name)
-        #: Up to which position the host has read, and how many positions were reserved, as of its last look.
-        self._head = self._tail = 0
-        #: Records that the host has read, ...
-        self.received = 0
-        #: ... that others have taken the place of before that, ...
-        self._overwritten = 0
-        #: ... and that were begun and never finished, as the program was killed.
-        self.unfinished = 0
+        #: Where its records come from: a ring in each place where it is.
+        self.rings: list[Ring] = []
+        #: Records of rings that another process had.
+        self._before = _Numbers()
 
     @property
     def capacity(self) -> int:
-        """Room, in records."""
+        """Room, in records; of each module that the tool watches."""
         return self.shape.capacity
+
+    @property
+    def received(self) -> int:
+        """How many records the host has read."""
+        return self._before.received + sum(ring.numbers.received for ring in self.rings)
+
+    @property
+    def unfinished(self) -> int:
+        """How many were begun and never finished, as the program was killed."""
+        return self._before.unfinished + sum(ring.numbers.unfinished for ring in self.rings)
 
     @property
     def dropped(self) -> int:
         """How many records were lost: dropped by hooks, or overwritten before they were read."""
-        return struct.unpack("<Q", self._part(DROPPED, 8))[0] + self._overwritten
+        return self._before.dropped + sum(ring.dropped for ring in self.rings)
 
     def _fresh(self) -> Channel:
         return Channel(self.capacity, self.shape.when_full, name=self.name, **dict(self.shape.fields))
 
+    def live_in(self, home: Home, symbol: str) -> None:
+        """From now on records come from there, too."""
+        super().live_in(home, symbol)
+        self.rings.append(Ring(self.shape, home, symbol))
+
+    def on(self, what: object) -> Self:
+        """The channel's numbers on one of the devices, or of one of the modules."""
+        alone = super().on(what)
+        alone.rings = [ring for ring in self.rings if any(one is what for one in ring.home.of)]
+        alone._before = _Numbers()
+        return alone
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Not the rings, which are read, but how many records that were.
+        numbers = _Numbers(self.received, self.unfinished, self.dropped)
+        return {**vars(self), "init": None, "symbol": None, "_homes": [], "rings": [], "_before": numbers}
+
+    def __repr__(self) -> str:
+        return f"<Channel {self.name}: {self.shape}>"
+
+
+@dataclass
+class _Numbers:
+    """How many records of a ring the host has read, were begun and never finished, and were lost."""
+
+    received: int = 0
+    unfinished: int = 0
+    dropped: int = 0
+
+
+class Ring:
+    """A channel's memory in one place, and how far the host has read."""
+
+    def __init__(self, shape: RecordShape, home: Home, symbol: str):
+        self._shape, self.home, self.symbol = shape, home, symbol
+        #: Up to which position the host has read, and how many positions were reserved, as of its last look.
+        self._head = self._tail = 0
+        #: Of these ``dropped`` are those that others have taken the place of before they were read.
+        self.numbers = _Numbers()
+
+    @property
+    def dropped(self) -> int:
+        """How many were lost."""
+        return int(struct.unpack("<Q", self._part(DROPPED, 8))[0]) + self.numbers.dropped
+
     def take(self, at_end: bool) -> Iterator[numpy.ndarray]:
         """The records that are there and were not read yet, in the order in which their room was reserved. ``at_end``: no
         kernel runs; what was reserved and is not there will not come."""
+        capacity = self._shape.capacity
         now = struct.unpack("<I", self._part(TAIL, 4))[0]
         self._tail += (now - self._tail) % _ROUND
-        if self.shape.when_full == "overwrite":
+        if self._shape.when_full == "overwrite":
             if not at_end:
                 return
-            self._overwritten += max(self._tail - self._head - self.capacity, 0)
-            self._head = max(self._head, self._tail - self.capacity)
-        last = min(self._tail, self._head + self.capacity)
+            self.numbers.dropped += max(self._tail - self._head - capacity, 0)
+            self._head = max(self._head, self._tail - capacity)
+        last = min(self._tail, self._head + capacity)
         while self._head < last:
-            first = self._head % self.capacity
-            count = min(last - self._head, self.capacity - first, _PIECE)
+            first = self._head % capacity
+            count = min(last - self._head, capacity - first, _PIECE)
             records, done = self._piece(first, count, at_end)
             self._head += done
-            self._module.write_symbol_part(self.symbol, HEAD, struct.pack("<I", self._head % _ROUND))
-            self.received += len(records)
+            self.home.write(self.symbol, HEAD, struct.pack("<I", self._head % _ROUND))
+            self.numbers.received += len(records)
             if len(records):
                 yield records
             if done < count:
@@ -104,18 +159,17 @@ class Channel(Variable):
 
     def close(self) -> None:
         """Nobody reads any more: waves that wait go on, and what they record is lost."""
-        self._module.write_symbol_part(self.symbol, CLOSED, struct.pack("<I", 1))
+        self.home.write(self.symbol, CLOSED, struct.pack("<I", 1))
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Not the ring, which is read, but that nothing was lost that was.
-        return {**vars(self), "init": None, "symbol": None, "_module": None, "_head": 0, "_tail": 0}
+    def _part(self, start: int, size: int) -> bytes:
+        return self.home.read(self.symbol, start, size)
 
     def _piece(self, first: int, count: int, at_end: bool) -> tuple[numpy.ndarray, int]:
         """Records of slots in a row, and how many slots are done with."""
         import numpy
 
-        _, stamp, size = self.shape.places
-        expected = (self._head // self.capacity + 1) * self.capacity % _ROUND
+        _, stamp, size = self._shape.places
+        expected = (self._head // self._shape.capacity + 1) * self._shape.capacity % _ROUND
         place = RECORDS + first * size
 
         def stamps(data: bytes) -> numpy.ndarray:
@@ -127,14 +181,11 @@ class Channel(Variable):
             count = count if there.all() else int(there.argmin())
         # What has a stamp is all there, and so is read behind it.
         data = self._part(place, count * size)
-        records = numpy.frombuffer(data, self.shape.dtype)
+        records = numpy.frombuffer(data, self._shape.dtype)
         if at_end and not there.all():
             records = records[there]
-            self.unfinished += count - len(records)
+            self.numbers.unfinished += count - len(records)
         return records, count
-
-    def __repr__(self) -> str:
-        return f"<Channel {self.name}: {self.shape}>"
 
 
 class Printing(Channel):
@@ -163,61 +214,96 @@ class Printing(Channel):
         sys.stdout.flush()
 
 
-def channels_of(tools: Iterable[Tool]) -> list[tuple[Tool, Channel]]:
-    """The channels of tools that are in use."""
+@dataclass(frozen=True)
+class Source:
+    """A ring whose records a tool gets."""
+
+    tool: Tool
+    channel: Channel
+    ring: Ring
+
+    def deliver(self, at_end: bool, heard: bool) -> int:
+        """Gives the tool the records that are there, unless they are not to be heard; how many they were."""
+        number = 0
+        # One tool may have rings on several devices, each with a reader of its own.
+        with vars(self.tool).setdefault("_hearing", Turn()):
+            for records in self.ring.take(at_end):
+                number += len(records)
+                if not heard:
+                    continue
+                if isinstance(self.channel, Printing):
+                    self.channel.show(records)
+                else:
+                    self.tool.on_records(self.channel, records)
+        return number
+
+
+def sources_of(tools: Iterable[Tool], home: Home) -> list[Source]:
+    """The rings of tools' channels in a place."""
     found = [(tool, one) for tool in tools for one in tool.variables() if isinstance(one, Channel)]
-    return [(tool, one) for tool, one in found if one._module is not None]
+    return [Source(tool, one, ring) for tool, one in found for ring in one.rings if ring.home is home]
 
 
 class Reader:
     """Reads channels, while kernels run from a thread of its own, so that no kernel waits for the one that has launched it.
 
-    The thread looks at the channels within ``run``, so that others who hold what that takes can :meth:`read`, too. What a tool raises is raised by :meth:`end`; its records are read and thrown away from then on.
+    The thread looks at the channels within ``run``, so that others who hold what that takes can :meth:`read`, too. What a tool
+    raises is in :attr:`error`; its records are read and thrown away from then on.
     """
 
-    def __init__(self, channels: Sequence[tuple[Tool, Channel]], run: Callable[[Callable[[], None]], None] | None = None):
-        self._channels = list(channels)
+    def __init__(self, sources: Sequence[Source], run: Callable[[Callable[[], None]], None] | None = None):
+        self._sources = list(sources)
         self._run = run or (lambda work: work())
         self._ends = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._look, name="luthier channels", daemon=True)
         self._started = False
 
-    def add(self, channels: Sequence[tuple[Tool, Channel]]) -> None:
+    def __enter__(self) -> None:
+        """While this lasts, kernels run."""
+        self.start()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.stop()
+        self.read(True)
+        if kind is None and self._error is not None:
+            raise self._error
+
+    def add(self, sources: Sequence[Source]) -> None:
         """Reads these, too."""
-        self._channels += channels
+        self._sources += sources
         self.start()
 
     def start(self) -> None:
         """Begins, if there are channels."""
-        if self._channels and not self._started:
+        if self._sources and not self._started:
             self._started = True
             self._thread.start()
 
     def read(self, at_end: bool) -> int:
         """Reads what is there; how many records that was."""
-        return sum(self._read(tool, channel, at_end) for tool, channel in list(self._channels))
+        return sum(self._read(source, at_end) for source in list(self._sources))
 
-    def finish(self, tools: Iterable[Tool]) -> None:
-        """No kernel with these tools runs any more: reads the rest of their channels, and then no more of them."""
-        known = {id(tool) for tool in tools}
-        done = [(tool, channel) for tool, channel in self._channels if id(tool) in known]
-        self._channels = [(tool, channel) for tool, channel in self._channels if id(tool) not in known]
-        for tool, channel in done:
-            self._read(tool, channel, True)
+    def finish(self, home: Home) -> None:
+        """No kernel puts records there any more: reads the rest of them."""
+        done = [source for source in self._sources if source.ring.home is home]
+        self._sources = [source for source in self._sources if source.ring.home is not home]
+        for source in done:
+            self._read(source, True)
 
-    def _read(self, tool: Tool, channel: Channel, at_end: bool) -> int:
-        number = 0
-        for records in channel.take(at_end):
-            number += len(records)
-            self._deliver(tool, channel, records)
-        return number
+    def _read(self, source: Source, at_end: bool) -> int:
+        if self._error is None:
+            try:
+                return source.deliver(at_end, True)
+            except BaseException as error:
+                self._error = error
+        return source.deliver(at_end, False)
 
     def close(self) -> None:
         """Ends the thread; kernels that go on wait for nobody."""
         self.stop()
-        for _, channel in self._channels:
-            channel.close()
+        for source in self._sources:
+            source.ring.close()
 
     def stop(self) -> None:
         """Ends the thread."""
@@ -240,14 +326,3 @@ class Reader:
             except BaseException as error:  # of the memory's: nothing can be read any more
                 self._error = self._error or error
                 return
-
-    def _deliver(self, tool: Tool, channel: Channel, records: numpy.ndarray) -> None:
-        if self._error is not None:
-            return
-        try:
-            if isinstance(channel, Printing):
-                channel.show(records)
-            else:
-                tool.on_records(channel, records)
-        except BaseException as error:
-            self._error = error

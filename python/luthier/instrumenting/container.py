@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, InstrumentError, LiftError
 from ..objects.code_object import CodeObject, open_container
 from ..objects.kernel import Kernel
-from .planning import OnRejected, instrument, kernel_names
+from .options import InstrumentKeywords, instrumenting, instruments
+from .planning import instrument, kernel_names
 from .tool import AnyTool, Tool, instances
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class InstrumentedFile:
 
 
 @shortened
+@instruments
 def instrument_file(
     source: Any,
     tools: Sequence[AnyTool] | Callable[[], Sequence[AnyTool]],
@@ -54,9 +59,7 @@ def instrument_file(
     target: str | None = None,
     entries: Iterable[int] | None = None,
     kernels: Iterable[str | Kernel] | None = None,
-    check: bool | None = None,
-    on_rejected: OnRejected = "warn",
-    calling_convention: bool = False,
+    **how: Unpack[InstrumentKeywords],
 ) -> InstrumentedFile:
     """The whole file again, with the hooks of tools in its code objects; everything else in it stays. ``tools`` are names,
     classes or functions that make a tool, each called once for each code object; or a function that gives all tools of one.
@@ -71,9 +74,9 @@ def instrument_file(
     listed = {e["index"]: e for e in container.entries}
     wanted = kernel_names(kernels)
     explicit = entries is not None or target is not None
-    options: dict[str, Any] = {"check": check, "on_rejected": on_rejected, "calling_convention": calling_convention}
+    instrumenting(how)
     done = [
-        _one(container, name, listed[index], _maker_of(tools), wanted, explicit, options)
+        _one(container, name, listed[index], _maker_of(tools), wanted, explicit, how)
         for index in _chosen(container, name, target, entries)
     ]
     changed = {e.index: e.instrumented.data for e in done if e.instrumented is not None}
@@ -120,7 +123,7 @@ def _one(
     make_tools: Callable[[], Sequence[Tool]],
     kernels: list[str] | None,
     explicit: bool,
-    options: dict[str, Any],
+    how: InstrumentKeywords,
 ) -> Entry:
     index, id = entry["index"], entry["id"]
     processor = entry["target"].partition(":")[0]
@@ -134,7 +137,7 @@ def _one(
             return Entry(index, id, code_object, None, _NO_KERNEL, [])
     tools = list(make_tools())
     try:
-        made = instrument(code_object, tools, kernels=present, **options)
+        made = instrument(code_object, tools, kernels=present, **how)
     except (InstrumentError, LiftError) as error:
         if not str(error).startswith(f"{code_object.path}"):
             error.args = (f"{code_object.path}: {error}",)

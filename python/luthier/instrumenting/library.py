@@ -260,6 +260,7 @@ class HookLibrary:
                 variable.align = max(variable.align, align)
                 contents: Any = bytes(init) or None
                 variable.init = contents
+                variable.is_numbers = kind is not u8
                 self._variables[spoken] = variable
         return self._variables
 
@@ -272,6 +273,11 @@ class HookLibrary:
         """What HIP has marked the source with, the same for all processors: the end of ``__hip_cuid_*``."""
         found = self._any().identity
         return found.removeprefix("__hip_cuid_") if found else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was compiled is compiled again in another process, which has bitcode of code objects and source, and no LLVM of ours.
+        source = self._source.read_text() if isinstance(self._source, Path) else self._source
+        return {**vars(self), "_modules": {}, "_hooks": {}, "_source": source}
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._attribute = name

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 import warnings
 from collections import Counter as Tally
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..base.callers import callers_level
@@ -19,36 +20,33 @@ from ..objects.kernel import Kernel
 from ..objects.places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, ORDER, RECORD, Place
 from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
 from .channels import Channel, Printing
+from .homes import Home
 from .kept import keep_hooks
 from .library import BoundHook, LibraryHook
-from .tool import AnyTool, Tool, instances
-from .values import Counter, State, Variable
+from .options import Instrumenting, InstrumentKeywords, Plan, instrumenting, instruments
+from .tool import AnyTool, Tool
+from .toolset import Toolset
+from .values import Borrowed, Counter, State, Variable
 
-#: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
-OnRejected = Literal["raise", "warn", "report"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @shortened
+@instruments
 def instrument(
     source: Any,
     tools: Sequence[AnyTool],
     *,
     kernels: Iterable[str | Kernel] | None = None,
-    check: bool | None = None,
-    on_rejected: OnRejected = "warn",
-    calling_convention: bool = False,
+    **how: Unpack[InstrumentKeywords],
 ) -> CodeObject:
     """A copy of a code object with the hooks of ``tools`` in all its kernels, or in those that ``kernels`` lists, names or
     :attr:`CodeObject.kernels`. Other kernels run the code that they ran, also where they share functions with these.
 
     The result runs wherever the original does and gives the same results. The tools' variables are symbols in it
-    (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md).
-    ``check`` says which placements the splice checker proves: None a sample (all of a small plan), True all, False none; a
-    wrong one is an :class:`~luthier.InternalError`, since placing hooks right is up to Luthier. ``on_rejected`` says what
-    becomes of insertions that cannot be made: ``"warn"`` leaves them out with one :class:`~luthier.RejectedWarning`, or, if nothing of a tool is
-    left, with a :class:`~luthier.NothingInsertedError`, ``"report"`` without either, ``"raise"`` gives nothing but a
-    :class:`~luthier.RejectedError` that lists them. ``calling_convention`` places every
-    hook as a call by the C calling convention would be, all that a function may change spilled: dearer, for comparison.
+    (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md). The other
+    keywords are those of :class:`luthier.instrumenting.options.InstrumentKeywords`.
 
     :returns: the instrumented code object, with ``instrumentation``.
     :raises LoadError: for a file that is no code object.
@@ -58,22 +56,17 @@ def instrument(
     :raises InstrumentError: for code that cannot be instrumented, an instrumented object for example.
     :raises ToolError: for a tool that misuses the API.
     """
-    check_on_rejected(on_rejected)
+    options = instrumenting(how)
     original = CodeObject.of(source)
-    planner = Planner(original, instances(tools))
+    planner = Planner(original, Toolset(tools))
     planner.ask(kernels)
-    if found := [one for one in planner.variables.values() if isinstance(one, Channel)]:
+    if found := [one for one in planner.variables.items() if isinstance(one[1], Channel)]:
+        symbol, channel = found[0]
         raise ToolError(
-            f"{found[0].symbol} is a channel{' (of lt.printf)' if isinstance(found[0], Printing) else ''}, which nothing reads in "
+            f"{symbol} is a channel{' (of lt.printf)' if isinstance(channel, Printing) else ''}, which nothing reads in "
             f"a code object by itself: load it with its tools (Device.load, Device.run, luthier run, luthier trace)"
         )
-    return planner.finish(check, on_rejected, calling_convention=calling_convention)
-
-
-def check_on_rejected(value: Any) -> None:
-    """Complains of anything else than the three words."""
-    if value not in ("raise", "warn", "report"):
-        raise ArgumentError(f"on_rejected: {value!r} is not 'raise', 'warn' or 'report'")
+    return planner.finish(options)
 
 
 def rejections(code_object: CodeObject, report: dict[str, Any]) -> str:
@@ -110,15 +103,29 @@ def kernel_names(kernels: Iterable[str | Kernel] | None) -> list[str] | None:
     return [(k if isinstance(k, str) else k.name).removesuffix(".kd") for k in listed]
 
 
+@dataclass(frozen=True)
+class Beside:
+    """Where the loaded original is that an instrumented object is to be loaded beside, and where tools' variables are."""
+
+    #: The address of vaddr 0.
+    base: int
+    #: By symbol.
+    addresses: Mapping[str, int]
+    #: What the original is loaded on, as :class:`Borrowed` variables are asked about.
+    where: Any = None
+
+
 class Planner:
     """Collects insertions, each checked against its hook's parameters."""
 
-    def __init__(self, code_object: CodeObject, tools: Sequence[Tool]):
+    def __init__(self, code_object: CodeObject, toolset: Toolset):
         self.code_object = code_object
-        self._tools = list(tools)
-        self._orders = {id(tool): i for i, tool in enumerate(tools)}
-        self._names = _distinct_names(tools)
+        self._tools = toolset.tools
+        self._orders = {id(tool): i for i, tool in enumerate(self._tools)}
+        self._names = toolset.names
         self._variables: dict[str, Variable] = {}
+        #: The variables' symbols, by their identity.
+        self._symbols: dict[int, str] = {}
         #: What each wave carries, counters and elements of states, with their numbers.
         self._slots: dict[tuple[Counter | State, int | None], tuple[int, tuple[str, int, bool, str | None]]] = {}
         self._hooks: dict[Any, int] = {}
@@ -130,7 +137,13 @@ class Planner:
         self._made_for: dict[bytes, tuple[str, int]] = {}
         #: The kernels that tools were asked about, if not about all.
         self._selected: list[str] | None = None
-        for tool in tools:
+        this = object()
+        for tool in self._tools:
+            if tool.one_code_object and vars(tool).setdefault("_serves", this) is not this:
+                raise ToolError(
+                    f"{tool.name}: this instance is in use with another code object, or another kernel of it: make a new instance "
+                    f"of the tool, or load the object once for all its kernels (device.load)"
+                )
             for variable in tool.variables():
                 self._symbol(tool, variable)
 
@@ -223,51 +236,45 @@ class Planner:
 
     def _symbol(self, tool: Tool, variable: Variable) -> str:
         """The variable's symbol, given to it at its first use."""
-        if variable.symbol is None:
+        if id(variable) not in self._symbols:
             base = f"{self._names[id(tool)]}.{variable.name or f'variable{len(self._variables)}'}"
             symbol, again = base, 1
             while symbol in self._variables or self.code_object.core.symbol(symbol) is not None:
                 again += 1
                 symbol = f"{base}.{again}"
             variable.symbol = symbol
+            self._symbols[id(variable)] = symbol
             self._variables[symbol] = variable
-        elif self._variables.get(variable.symbol) is not variable:
-            raise ToolError(
-                f"{tool.name}: {variable!r} is in use with another code object, or another kernel of it: make a new instance of "
-                f"the tool, or load the object once for all its kernels (device.load)"
-            )
-        return variable.symbol
+        return self._symbols[id(variable)]
 
-    def finish(
-        self,
-        check: bool | None,
-        on_rejected: OnRejected,
-        beside: tuple[int, list[int]] | None = None,
-        calling_convention: bool = False,
-        alone: bool = False,
-    ) -> CodeObject:
-        """Compiles the hooks and places them. ``beside``: as of ``_core.instrument``. ``alone``: no other kernels than those
-        that tools were asked about will run."""
+    def finish(self, how: Instrumenting, *, beside: Beside | None = None, alone: bool = False) -> CodeObject:
+        """Compiles the hooks and places them, in a copy of the code object, or in one that is to be loaded ``beside`` it.
+        ``alone``: no other kernels than those that tools were asked about will run."""
         keep_hooks()
         settle_numbers(list(self._distinct.values()))
-        data, report = _core.instrument(
-            self.code_object.program,
+        addresses = None
+        if beside is not None:
+            addresses = [self._address(symbol, variable, beside) for symbol, variable in self._variables.items()]
+        elif borrowed := [symbol for symbol, variable in self._variables.items() if isinstance(variable, Borrowed)]:
+            raise ToolError(f"{borrowed[0]} is a variable of a program's, and this code object is not instrumented in a program")
+        plan = Plan(
             [made.core if isinstance(made, BoundHook) else (made.json, made.hook.file) for made in self._hooks],
             f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
             list(self._assembly),
             [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],
             [made for _, made in self._slots.values()],
             bytes(self._records),
-            check,
-            beside,
-            calling_convention,
             None if alone else self._selected,
+            how.check,
+            how.calling_convention,
+            None if beside is None or addresses is None else (beside.base, addresses),
         )
+        data, report = _core.instrument(self.code_object.program, plan)
         self._tell_tools(report)
-        if report["rejected"] and on_rejected != "report":
+        if report["rejected"] and how.on_rejected != "report":
             text, nothing = rejections(self.code_object, report), not_placed(self.code_object, report)
-            if on_rejected == "raise" or nothing is not None:
-                error = RejectedError(text) if on_rejected == "raise" else NothingInsertedError(nothing)
+            if how.on_rejected == "raise" or nothing is not None:
+                error = RejectedError(text) if how.on_rejected == "raise" else NothingInsertedError(nothing)
                 error.rejected = report["rejected"]
                 raise error
             warnings.warn(text, RejectedWarning, stacklevel=callers_level())
@@ -285,30 +292,19 @@ class Planner:
         report["tools"] = {}
         for tool in self._tools:
             order = self._orders[id(tool)]
-            tool.rejected = rejected.get(order, [])
-            left = len(tool.rejected)
+            left = len(rejected.get(order, ()))
+            tool.rejected = [*tool.rejected, *rejected.get(order, ())]
             report["tools"][self._names[id(tool)]] = {"points": asked[order] - left, "rejected": left}
+
+    def _address(self, symbol: str, variable: Variable, beside: Beside) -> int:
+        return variable.address(beside.where) if isinstance(variable, Borrowed) else beside.addresses[symbol]
 
     @property
     def variables(self) -> dict[str, Variable]:
-        """Those of the tools, by symbol."""
-        return self._variables
+        """Those of the tools that need memory, by symbol."""
+        return {symbol: v for symbol, v in self._variables.items() if not isinstance(v, Borrowed)}
 
-    def bind(self, module: Any) -> None:
-        """From now on the variables are read from ``module``."""
-        for variable in self._variables.values():
-            variable._module = module
-
-
-def _distinct_names(tools: Sequence[Tool]) -> dict[int, str]:
-    """Each tool's name, numbered where several have the same."""
-    names: dict[int, str] = {}
-    for tool in tools:
-        if id(tool) in names:
-            raise ToolError(f"{tool.name}: the same instance was given twice")
-        name, again = tool.name, 1
-        while name in names.values():
-            again += 1
-            name = f"{tool.name}_{again}"
-        names[id(tool)] = name
-    return names
+    def bind(self, home: Home) -> None:
+        """From now on the variables are there, too."""
+        for symbol, variable in self.variables.items():
+            variable.live_in(home, symbol)

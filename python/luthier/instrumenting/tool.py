@@ -28,8 +28,9 @@ class Tool:
     """What to insert, and what to make of the result.
 
     A subclass declares its device variables and hooks, places the hooks in :meth:`on_kernel`, and reads the variables
-    back in :meth:`on_exit`. One instance serves one loaded code object, over all launches of its kernels: what it
-    counts adds up.
+    back in :meth:`on_exit`. One instance serves all launches of a loaded code object's kernels, and may serve several code
+    objects, on several devices: what its variables count adds up, and ``variable.on(device)`` tells of one. Only a tool with
+    ``one_code_object = True`` does not.
 
     Arguments of ``__init__`` are the tool's options (``--tool NAME:option=value`` on the command line); they need
     defaults, and their annotations ``int``, ``float``, ``bool`` and ``str`` say how to read the text.
@@ -53,6 +54,9 @@ class Tool:
     holds: bool = False
     #: A kernel's first launch waits until it is instrumented. Otherwise the original runs until then.
     waits: bool = True
+    #: An instance serves one module only, as what it keeps of kernels would not tell those of another one apart: it goes by
+    #: addresses in the code object, for example.
+    one_code_object: bool = False
     #: Of the insertions that the tool has asked for, those that could not be made, as of when its hooks were placed: what is
     #: there was not seen. As in ``instrumentation["rejected"]``.
     rejected: Sequence[dict[str, Any]] = ()

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError
+from .homes import Home
 
 if TYPE_CHECKING:
     import numpy
+    from typing_extensions import Self
 
     from ..lang import ElementType
 
@@ -24,14 +26,18 @@ class Variable:
     """Memory on the device that belongs to a tool.
 
     As an attribute of a tool's class it stands for one variable of each instance. Once the tool is in use its symbol
-    in the instrumented code object is ``TOOL.ATTRIBUTE``.
+    in the instrumented code object is ``TOOL.ATTRIBUTE``. Each module that the tool watches has the variable in memory of its
+    own; what is read is what the variable began with and what has been added to that in all of them. :meth:`on` reads it on
+    one device, or of one module, alone.
     """
 
     def __init__(self, size: int, align: int, init: bytes | None, name: str | None):
+        #: What it begins with is ``init``, or zero.
         self.size, self.align, self.init, self.name = size, align, init, name
-        #: The symbol in the instrumented code object, once there is one.
+        #: The symbol in the instrumented code object that was made last, once there is one.
         self.symbol: str | None = None
-        self._module: Any = None  # what answers read_symbol_part and write_symbol_bytes
+        #: Where it is, and its symbol there.
+        self._homes: list[tuple[Home, str]] = []
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = self.name or name
@@ -47,20 +53,62 @@ class Variable:
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process has what is in it now, and no device.
-        return {**vars(self), "init": self._bytes() if self._module is not None else self.init, "symbol": None, "_module": None}
+        return {**vars(self), "init": self._bytes() if self._homes else self.init, "symbol": None, "_homes": []}
 
     def _fresh(self) -> Variable:
         raise NotImplementedError
+
+    def live_in(self, home: Home, symbol: str) -> None:
+        """From now on it is in this memory, too."""
+        self._homes.append((home, symbol))
+
+    def on(self, what: object) -> Self:
+        """The variable as it is on one of the devices that the tool is in use on, or in one of the modules: to be read alone."""
+        chosen = [(home, symbol) for home, symbol in self._homes if any(one is what for one in home.of)]
+        if not chosen:
+            raise ToolError(f"{self.name}.on({what!r}): the tool is not in use there")
+        alone = object.__new__(type(self))
+        vars(alone).update(vars(self))
+        alone._homes = chosen
+        return alone
 
     def _bytes(self) -> bytes:
         """What is in it now; before the tool is in use, what it starts with."""
         return self._part(0, self.size)
 
     def _part(self, start: int, size: int) -> bytes:
-        """The same of some of its bytes; no others are read."""
-        if self._module is None:
-            return self.init[start : start + size] if self.init else bytes(size)
-        return self._module.read_symbol_part(self.symbol, start, size)
+        """The same of some of its bytes, whole elements; no others are read."""
+        if not self._homes:
+            return self._began(start, size)
+        parts = [home.read(symbol, start, size) for home, symbol in self._homes]
+        return parts[0] if len(parts) == 1 else self._sum(self._began(start, size), parts)
+
+    def _began(self, start: int, size: int) -> bytes:
+        return self.init[start : start + size] if self.init else bytes(size)
+
+    def _sum(self, began: bytes, parts: list[bytes]) -> bytes:
+        """What ``began`` has become, given what it has become in each of several places."""
+        raise NotImplementedError
+
+    def _write(self, data: bytes) -> None:
+        """Has it be this everywhere, and begin with this from now on."""
+        for home, symbol in self._homes:
+            home.write(symbol, 0, data)
+        self.init = data
+
+
+def added(began: numpy.ndarray, parts: list[numpy.ndarray]) -> numpy.ndarray:
+    """Numbers, and what has been added to them in several places. Whole numbers wrap round, as the device's do."""
+    import numpy
+
+    total = began.copy()
+    with numpy.errstate(all="ignore"):
+        for part in parts:
+            # What is as it was adds nothing, be it infinite.
+            changed = part.view("u1").reshape(len(part), -1) != began.view("u1").reshape(len(began), -1)
+            changed = changed.any(axis=1)
+            total[changed] += part[changed] - began[changed]
+    return total
 
 
 class DeviceArray(Variable):
@@ -91,11 +139,26 @@ class DeviceArray(Variable):
         self.dtype: Any = dtype
         #: How many there are.
         self.n: int = n
+        #: The elements are numbers, which can be added up.
+        self.is_numbers: bool = True
 
     def _fresh(self) -> DeviceArray:
         new = DeviceArray(self.dtype, self.n, name=self.name)
-        new.init = self.init
+        new.init, new.align, new.is_numbers = self.init, self.align, self.is_numbers
         return new
+
+    def _sum(self, began: bytes, parts: list[bytes]) -> bytes:
+        import numpy
+
+        if all(part == parts[0] for part in parts) and parts[0] == began:
+            return began
+        if not self.is_numbers:
+            raise ToolError(
+                f"{self.name} is in use in {len(parts)} modules and holds no numbers of one type that could be added up: read it of "
+                f"one, {self.name}.on(device) or .on(module)"
+            )
+        kind = numpy.dtype(self.dtype.dtype)
+        return added(numpy.frombuffer(began, kind), [numpy.frombuffer(part, kind) for part in parts]).tobytes()
 
     def at(self, index: int) -> Element:
         """The address of one element, as an argument of a hook. The hook is compiled once for all of them."""
@@ -110,16 +173,13 @@ class DeviceArray(Variable):
         return numpy.frombuffer(self._bytes(), self.dtype.dtype).copy()
 
     def write(self, values: Any) -> None:
-        """New values, for all elements, in device memory (or to begin with, before the tool is in use)."""
+        """New values, for all elements, in the memory of all devices (or to begin with, before the tool is in use)."""
         import numpy
 
         data = numpy.ascontiguousarray(values, self.dtype.dtype).tobytes()
         if len(data) != self.size:
             raise ToolError(f"{self.name}.write: {self.size} bytes are needed, not {len(data)}")
-        if self._module is None:
-            self.init = data
-        else:
-            self._module.write_symbol_bytes(self.symbol, data)
+        self._write(data)
 
     def nonzero(self) -> dict[int, Any]:
         """Index and value of every element that is not zero."""
@@ -170,6 +230,14 @@ class DeviceArray(Variable):
         return f"<DeviceArray {self.name}: {self.dtype}[{self.n}]>"
 
 
+class Borrowed(DeviceArray):
+    """A variable that a program has, and that hooks use where it is."""
+
+    def address(self, where: Any) -> int:
+        """Where it is on what the instrumented code object is loaded on."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Element:
     """The address of an element of a :class:`DeviceArray`."""
@@ -189,6 +257,11 @@ class Counter(Variable):
 
     def _fresh(self) -> Counter:
         return Counter(name=self.name)
+
+    def _sum(self, began: bytes, parts: list[bytes]) -> bytes:
+        first = int.from_bytes(began, "little")
+        total = first + sum(int.from_bytes(part, "little") - first for part in parts)
+        return (total % (1 << 64)).to_bytes(8, "little")
 
     @property
     def value(self) -> int:

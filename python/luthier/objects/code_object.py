@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import ArgumentError, LoadError
+from .images import as_loaded, file_of, reader, without_sections
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .kernel import Kernel
+    from .loader import LoadedObject
 
 
 class CodeObject:
@@ -62,6 +64,33 @@ class CodeObject:
             if core.kernel(kernel) is not None:
                 return cls(core, path)
         raise LoadError(f"{name}: none of the {len(found)} code objects for {wanted} has a kernel {kernel}")
+
+    @classmethod
+    def from_memory(
+        cls, source: LoadedObject | bytes | bytearray | memoryview | int, *, process: int | None = None
+    ) -> CodeObject:
+        """What is in memory, with its ELF file as a hint only. ``source`` is
+
+        - a :class:`LoadedObject` of a finalized :class:`MockLoader`: its code, constants and variables as they are now, relocated; the
+          file's sections tell more (local symbols, lines), where they can be read;
+        - the address of the ELF header of an object that some loader has loaded, in this process or in the one of number
+          ``process``: what its program headers say, and its dynamic symbols. There are no sections in memory;
+        - bytes of a file whose sections are missing or damaged: they are not looked at.
+
+        :returns: the code object, which can be lifted, instrumented and run as any.
+        :raises LoadError: for memory that cannot be read, or in which there is no code object.
+        """
+        from .loader import LoadedObject
+
+        if isinstance(source, LoadedObject):
+            loader, base = source.loader, source.base
+            data = as_loaded(source.code_object.data, loader.memory.read, base)
+            return cls(_core.CodeObject.parse(data), source.name)
+        if isinstance(source, int):
+            return cls(_core.CodeObject.parse(file_of(reader(process), source)))
+        if process is not None:
+            raise ArgumentError("from_memory: process= goes with an address")
+        return cls(_core.CodeObject.parse(without_sections(bytes(source))))
 
     @classmethod
     def of(cls, source: Any, *, target: str | None = None, kernel: str | None = None) -> CodeObject:

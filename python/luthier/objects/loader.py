@@ -71,7 +71,7 @@ class LoadedObject:
 
     def __init__(self, loader: MockLoader, number: int):
         facts = loader.core.object(number)
-        self._loader = loader
+        self.loader = loader
         #: Its number in ``loader.objects``.
         self.number = number
         #: What errors call it: its path, or the name it was loaded under.
@@ -92,15 +92,15 @@ class LoadedObject:
     @property
     def code_object(self) -> CodeObject:
         """What was loaded."""
-        return CodeObject(self._loader.core.code_object(self.number))
+        return CodeObject(self.loader.core.code_object(self.number))
 
     def symbol(self, name: str) -> LoadedSymbol:
         """A symbol that the object defines, local ones included."""
-        return self._loader.symbol(name, self)
+        return self.loader.symbol(name, self)
 
     def resolve(self, name: str) -> int | None:
         """The address that a symbol of the object stands for, defined in it or elsewhere. Once the loader is finalized."""
-        return self._loader.core.resolve(self.number, name)
+        return self.loader.core.resolve(self.number, name)
 
     def __repr__(self) -> str:
         return f"<LoadedObject {self.name} at {self.start:#x}>"

@@ -115,7 +115,7 @@ class Recording:
                 recorder.add(place.address, place.size, place.writable, place.what)
         for start, end, writable in self._device.memory.ranges():
             recorder.add(start, end - start, writable, "memory shared with the device")
-        for address, size in segments(module.code_object.inspect(), core.load_address(module._id)):
+        for address, size in segments(module.code_object.inspect(), module.base):
             recorder.add(address, size, True, "the code object's variables", True)
         self._recorder, self._begun = recorder, (module, launch, kernarg)
 
@@ -129,7 +129,7 @@ class Recording:
             kernel=launch.kernel,
             dispatch=Dispatch(launch.grid, launch.block, launch.lds, launch.cooperative, launch.cluster),
             data=module.code_object.data,
-            base=self._device.core.load_address(module._id),
+            base=module.base,
             kernarg=self._begun[2],
             regions=regions,
             error=None if error is None else str(error),

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..device.arguments import Place
+from ..device.instrumented import FULL, Instrumented, Variant
 from ..errors import ArgumentError, CaseError, DeviceError
+from ..instrumenting.channels import Reader
+from ..instrumenting.options import Instrumenting
+from ..instrumenting.toolset import Toolset
 from ..reports.findings import Finding
 from .case import Case, Region
-from .watching import Instrumented
 
 if TYPE_CHECKING:
     import numpy
@@ -114,23 +117,28 @@ class Stage:
             raise ArgumentError(f"replay: the case's code is for {case.processor}: give a code object for {self.processor}")
         self.case, self.way = case, way
         self._new = lambda: Device(self.processor, threads=way.threads, watchdog=way.watchdog, timeout=way.timeout)
-        self._tools = Instrumented(case, way.tools) if way.tools else None
+        self._toolset = Toolset(way.tools)
+        self._variant: Variant | None = None
+        tools = Instrumented(case.code_object, self._toolset, [case.kernel]) if way.tools else None
         self.places = [
             Place(region.address, region.size, -1, region.what, region.writable)
             for region in case.regions
             if not region.is_of_object
         ]
-        if self._tools is None:
+        if tools is None:
             self.device, self.module = self._place(None if way.code is not None else case.code_object)
             if way.code is not None:
                 self.module = self._load_other(way.code)
             return
+        how = Instrumenting()
         try:
-            self.device, self.module = self._place(self._tools.whole())
-            self._tools.bind(self.device.core, self.module)
+            loaded = tools.whole(how, True)
+            self.device, self.module = self._place(loaded)
+            self._variant = tools.bind(self.device.core, self.module, FULL, loaded)
         except CaseError:  # the instrumented object is longer than the original, and something lies behind that
             self.device, _ = self._place(case.code_object)
-            self.module = self._tools.beside(self.device.core)
+            self._variant = tools.beside(self.device.core, case.base, FULL, how)
+            self.module = self._variant.id
 
     def _place(self, code: CodeObject | None) -> tuple[Device, int]:
         """A new device with the case's memory, and the code object where the case's was."""
@@ -171,14 +179,11 @@ class Stage:
         d = case.dispatch if way.cooperative is None else replace(case.dispatch, cooperative=way.cooperative)
         launch = Launch(case.kernel, d.grid, d.block, (), d.lds, way.strict, d.cooperative, d.cluster, way.schedule)
         watched: Any = (["memory"], [], [], way.events, []) if way.events else None
-        if self._tools is not None:
-            self._tools.tell(launch)
+        self._toolset.launched(launch)
         stop, findings, instructions, events = None, list[Finding](), 0, None
         try:
-            did = core.launch(
-                self.module, case.kernel, d.grid, d.block, case.kernarg, d.lds, launch.kinds, watched, d.cooperative, d.cluster,
-                way.schedule,
-            )  # fmt: skip
+            with Reader(self._variant.sources if self._variant is not None else ()):
+                did = core.launch(self.module, launch, case.kernarg, watched=watched)
             findings = [self._finding(found) for found in did["findings"]]
             instructions = did["instructions"]
             if watched is not None:
@@ -190,7 +195,7 @@ class Stage:
         memory = tuple(self._left(region) for region in case.regions)
         compared = zip(case.regions, memory) if case.error is None and stop is None else ()
         differences = [found for region, data in compared if (found := difference(region, region.left, data)) is not None]
-        reports = self._tools.reports() if self._tools is not None else []
+        reports = self._toolset.reports()
         return Replayed(case, memory, differences, stop, findings, instructions, reports, events)
 
     def _left(self, region: Region) -> bytes:

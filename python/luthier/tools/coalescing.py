@@ -16,6 +16,8 @@ class Coalescing(lt.Tool):
     row would; ``asked`` and ``moved`` are bytes: what lanes access, and whole lines. Lanes of buffers that are out of range
     access nothing. Not seen are images, typed buffers and transfers to LDS."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     def __init__(self, line: int = 0) -> None:
         if line and (line & (line - 1) or not 16 <= line <= 4096):
             raise lt.ToolError(f"coalescing: line={line}: a power of 2 from 16 to 4096")

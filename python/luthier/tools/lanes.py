@@ -50,6 +50,8 @@ def stretches(block: lt.Block) -> Iterator[list[lt.Instruction]]:
 class LaneTool(lt.Tool):
     """A tool with such counters in each kernel that it watches."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     def __init__(self) -> None:
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
         self.stretches: list[Stretch] = []

@@ -16,6 +16,8 @@ class LdsConflicts(lt.Tool):
     """``{"banks": N, "accesses": {address: {"executed", "cycles", "conflicts"}}, "not seen": [address]}``: ``conflicts`` are
     cycles beyond the one of each group that has active lanes."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     def __init__(self) -> None:
         self.banks = 32
         self.seen: set[int] = set()

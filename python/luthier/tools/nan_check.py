@@ -22,6 +22,8 @@ class NanCheck(lt.Tool):
     finite, where that can be told (results and sources of 32 bits, no matrix operation), and is null elsewhere. Addresses
     with nothing are left out. ``first`` is the lowest address that has made one."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     def __init__(self) -> None:
         self.seen: set[int] = set()
         self.watched: list[tuple[lt.Instruction, lt.DeviceArray, int, bool]] = []

@@ -22,6 +22,8 @@ class OpcodeHist(lt.Tool):
     launched: ``{"opcodes": ..., "kernels": {kernel: {mnemonic: N}}}``. Where some of it could not be inserted, there are
     no numbers: ``{"opcodes": None, "not_counted": {"insertions": N, "why": TEXT}}``."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     def __init__(self, per: str = "block"):
         if per not in ("block", "instruction"):
             raise lt.ToolError(f"opcode_hist: per={per}: block or instruction")

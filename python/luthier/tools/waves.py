@@ -18,6 +18,8 @@ def is_first() -> lt.bool_:
 class WaveTool(lt.Tool):
     """A tool whose hooks are given :attr:`here`. It is set in each kernel by :meth:`begin_waves`."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     #: The workgroup's place in the grid, x and then y and z << 16, and the wave's number in the workgroup << 6.
     here = lt.WaveState(lt.u32, 3)
 

@@ -20,6 +20,7 @@ from ..device.mock_device import Device
 from ..device.module import Module
 from ..device.results import RunResult
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
+from ..instrumenting.selection import Chooser, Select
 from ..instrumenting.tool import Tool, maker
 from ..objects.code_object import CodeObject
 from ..verdict import Policy, Standing
@@ -27,24 +28,21 @@ from ..verdict import Policy, Standing
 
 @dataclass(eq=False)
 class Attachment:
-    """A tool, or what makes one for each code object, and the kernels that it is for."""
+    """A tool, or what makes one for each code object, and the kernels and launches that it is for."""
 
     tool: Any
     pattern: str
-    #: The code object that the tool serves.
-    serves: Function | None = None
+    select: tuple[Select, ...] = ()
 
-    def tool_for(self, function: Function) -> Tool:
-        """The tool of a code object."""
-        if not isinstance(self.tool, Tool):
-            return maker(self.tool)()
-        if self.serves not in (None, function):
-            raise ToolError(
-                f"tool {self.tool.name} watches one compilation of {self.serves.name} already, and a tool serves only one "
-                f"code object: attach its class, so that each gets a tool of its own"
-            )
-        self.serves = function
-        return self.tool
+    def is_for(self, function: Function) -> bool:
+        """Whether it is for a kernel, some launches at least."""
+        if not fnmatch.fnmatchcase(function.name, self.pattern):
+            return False
+        return not self.select or function.name in Chooser.rules_of(self.select, function.code_object)
+
+    def tool_for(self) -> Tool:
+        """The tool of a code object: one of its own, or one for all."""
+        return maker(self.tool)()
 
 
 @dataclass(eq=False)
@@ -116,8 +114,15 @@ class Gpu:
         """The kernel's module, with the tools that are attached by now."""
         if function.module is None or function.version != _version:
             function.version = _version
-            wanted = [a for a in _attachments if fnmatch.fnmatchcase(function.name, a.pattern)]
-            function.module = self.device.load(function.code_object, tools=[a.tool_for(function) for a in wanted])
+            wanted = [attachment for attachment in _attachments if attachment.is_for(function)]
+            selected = {attachment.select for attachment in wanted}
+            if len(selected) > 1:
+                raise ToolError(
+                    f"kernel {function.name}: the tools that are attached select different launches of it: attach those that "
+                    f"watch the same kernel with the same select="
+                )
+            tools = [attachment.tool_for() for attachment in wanted]
+            function.module = self.device.load(function.code_object, tools=tools, select=selected.pop() if selected else ())
         return function.module
 
     def launch(

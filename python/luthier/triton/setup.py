@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from .. import _core
 from ..device.launching import Strict
 from ..errors import ArgumentError
+from ..instrumenting.selection import Select, listed
 from ..instrumenting.tool import maker
 from ..replay.case import LIMIT
 from ..replay.recorder import Recording
@@ -90,13 +91,15 @@ def uninstall() -> None:
         os.environ.pop(name, None)
 
 
-def attach(*tools: Any, kernels: str = "*") -> None:
+def attach(*tools: Any, kernels: str = "*", select: Sequence[Select | str] = ()) -> None:
     """Has tools watch kernels of these names (``*`` and ``?`` stand for any letters) from their next launches on; the results
     are in ``luthier.triton.last.tools``. A name as for ``--tool``, a tool's class, or whatever else makes a tool when it is called, makes one for each
-    code object: Triton compiles a kernel anew for other types and constants. A tool itself serves one code object only."""
+    code object: Triton compiles a kernel anew for other types and constants. A tool itself serves all of them, and what its variables tell
+    is of all of them. ``select`` (:class:`luthier.Select`, or texts as for ``--select``) says which launches of each code object the tools are
+    about; the others run the original."""
     for tool in tools:
         maker(tool)
-    gpu.attach([gpu.Attachment(tool, kernels) for tool in tools])
+    gpu.attach([gpu.Attachment(tool, kernels, listed(select)) for tool in tools])
 
 
 def detach(*tools: Any) -> None:

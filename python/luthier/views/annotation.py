@@ -269,7 +269,7 @@ def trace_columns(trace: Trace) -> list[Column]:
 
 def _origins(trace: Trace) -> dict[int, int | None]:
     """Where the application has the instructions of an instrumented object; None for inserted ones."""
-    loaded = trace.result.module.loaded
+    loaded = trace.result.loaded
     if not loaded.core.instrumented:
         return {}
     found = loaded.columns("address", "origin")

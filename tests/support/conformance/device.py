@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import luthier
+from luthier.device.launching import Launch
 from luthier.errors import LuthierError
 
 from .assembly import RECORD, Trial, Writer
@@ -39,7 +40,7 @@ class Batch:
         buffers = [self.buffer(np.ascontiguousarray(a)) for a in (scalars, rows, out_scalars, out_rows)]
         try:
             kernarg = np.array(buffers, np.uint64).tobytes()
-            core.launch(self.module, trial.symbol, (waves * lanes, 1, 1), (lanes, 1, 1), kernarg)
+            core.launch(self.module, Launch(trial.symbol, (waves * lanes, 1, 1), (lanes, 1, 1)), kernarg)
             out_scalars = np.frombuffer(core.read(buffers[2], out_scalars.nbytes), np.uint32).reshape(out_scalars.shape)
             out_rows = np.frombuffer(core.read(buffers[3], out_rows.nbytes), np.uint32).reshape(out_rows.shape)
         except LuthierError as error:

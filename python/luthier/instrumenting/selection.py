@@ -1,10 +1,12 @@
-"""Which launches are instrumented: ``--select``."""
+"""Which launches are instrumented: ``--select``, and ``select=`` in Python."""
 
 from __future__ import annotations
 
 import fnmatch
 import os
 import re
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from .. import _core
+    from ..objects.code_object import CodeObject
 
 #: HIP's own kernels, for fills and copies.
 _RUNTIMES_OWN = "__amd_rocclr_*"
@@ -112,3 +115,50 @@ def rules(selections: tuple[Select, ...], core: _core.CodeObject, pid: int, prog
             if selection.rule == Select("").rule:
                 free.add(name)
     return {name: [] if name in free else some for name, some in found.items()}
+
+
+def listed(select: Iterable[Select | str]) -> tuple[Select, ...]:
+    """Selections as a user gives them: a list, or one; a text is read as on the command line."""
+    given = [select] if isinstance(select, (str, Select)) else list(select)
+    for one in given:
+        if not isinstance(one, (str, Select)):
+            raise ArgumentError(f"select: {one!r} is not a Select, nor the text of one")
+    return tuple(one if isinstance(one, Select) else parse(one) for one in given)
+
+
+class Chooser:
+    """Which launches of a code object's kernels some selections are about, in this process. The agent counts in the same way
+    (``crates/agent/src/code.rs``)."""
+
+    def __init__(self, select: Iterable[Select | str], code_object: CodeObject):
+        given = listed(select)
+        self._rules = self.rules_of(given, code_object)
+        if not self._rules:
+            known = ", ".join(code_object.core.kernels[:8])
+            raise ArgumentError(
+                f"select: {' and '.join(map(repr, given))} is about no kernel of {code_object.path or 'the code object'}: it has {known}"
+            )
+        #: How many launches each rule was about.
+        self._seen = {name: [0] * len(some) for name, some in self._rules.items()}
+
+    @staticmethod
+    def rules_of(select: tuple[Select, ...], code_object: CodeObject) -> dict[str, list[dict[str, Any]]]:
+        """For each kernel with launches that are wanted, the rules for them; none for all launches."""
+        return rules(select, code_object.core, os.getpid(), os.path.abspath(sys.argv[0] or sys.executable))
+
+    @property
+    def kernels(self) -> list[str]:
+        """The kernels with launches that are wanted."""
+        return list(self._rules)
+
+    def wants(self, kernel: str, grid: Sequence[int]) -> bool:
+        """Whether the next launch, of this size, is wanted. Each launch is asked about once."""
+        if kernel not in self._rules:
+            return False
+        wanted = not self._rules[kernel]
+        for number, rule in enumerate(self._rules[kernel]):
+            if all(size in (0, of) for size, of in zip(rule["grid"], grid, strict=True)):
+                n = self._seen[kernel][number]
+                self._seen[kernel][number] += 1
+                wanted |= (rule["first"] == 0 or n < rule["first"]) and n % rule["every"] == 0
+        return wanted
