@@ -107,3 +107,19 @@ def clocks(out: lt.ptr[lt.u64]):
     out[1] = lt.clock() - out[0]
     out[2] = lt.realtime()
     out[3] = lt.realtime() - out[2]
+
+
+@lt.hook
+def alike(counts: lt.ptr[lt.u64], word: lt.u32, size: lt.u32):
+    mine = lt.lane_id() < size
+    left = lt.ballot(mine)
+    same: lt.u32 = 0
+    while left != 0:
+        leader = lt.readlane(word, lt.ctz(left))
+        if (word & 31) == (leader & 31):
+            same += 1
+        left = left & ~lt.ballot(mine and word == leader)
+    worst: lt.u32 = 0
+    while lt.ballot(mine and same > worst) != 0:
+        worst += 1
+    lt.wave_atomic_add(counts, worst)

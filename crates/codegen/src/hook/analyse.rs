@@ -2,7 +2,7 @@
 
 use luthier_isa::{Access, Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, op::Op};
 
-use super::{guard, lower::entry::Entry, object::Code, stale, widen};
+use super::{apart, guard, lower::entry::Entry, object::Code, stale, widen};
 use crate::template::{ArgPlace, ArgSpec, RegGroup, Stack, Template};
 
 /// What EXEC is, compared with the entry's.
@@ -36,6 +36,7 @@ pub fn template(name: &str, mode: Mode, mut code: Code, entry: &Entry, args: &[A
     }
     widen::widen(&mut code)?;
     stale::wait(&mut code)?;
+    apart::keep(&mut code)?;
     let Code { insts, offsets, relocs, data, stack, rows, lines } = code;
     let exec = exec_states(&insts, &offsets);
     let (mut clobbers, mut writes_inactive_lanes) = (RegSet::EMPTY, RegSet::EMPTY);

@@ -23,11 +23,13 @@
 //! | `processor` | what differs between processors |
 //! | `guard` | registers that LLVM leaves undefined, waves without lanes |
 //! | `widen`, `stale` | encodings that reach all registers; SGPRs that the application has read |
+//! | `apart` | wait states that LLVM has miscounted |
 //! | `assemble` | assembly text to instructions |
 //! | `edit` | putting instructions into code |
 //! | `analyse` | which registers the code touches, and how |
 
 mod analyse;
+mod apart;
 mod assemble;
 pub mod ast;
 mod bitcode;

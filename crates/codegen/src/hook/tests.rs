@@ -188,6 +188,7 @@ fn fixtures() -> Vec<(&'static str, HookSource, Vec<ArgSpec>)> {
         ("where", fixture!("where"), vec![variable(), ArgSpec::Literal, lanes(2)]),
         ("reached", fixture!("reached"), vec![variable(), ArgSpec::Literal, lanes(1)]),
         ("clocks", fixture!("clocks"), vec![variable()]),
+        ("alike", fixture!("alike"), vec![variable(), lanes(1), ArgSpec::Const(32)]),
         (
             "conditional",
             fixture!("conditional"),

@@ -6,6 +6,29 @@ use luthier_isa::{Flags, Inst};
 /// More ways than these are not told apart.
 const MOST: usize = 64;
 
+/// What may be issued before each instruction of some code.
+pub struct Before(Vec<Vec<usize>>);
+
+impl Before {
+    /// More ways than these are not told apart.
+    const MOST: usize = 4096;
+
+    pub fn of(insts: &[Inst]) -> Before {
+        Before(previous(&successors(insts)))
+    }
+
+    /// The last instructions, at most `length`, on each way that leads to an instruction, in the order in which they are
+    /// issued. `None` if there are too many ways.
+    pub fn ways(&self, at: usize, length: usize) -> Option<Vec<Vec<usize>>> {
+        let mut ways = Vec::new();
+        for last in &self.0[at] {
+            follow(*last, (length, Before::MOST), &mut |at| Some(self.0[at].clone()), &mut Vec::new(), &mut ways);
+        }
+        ways.iter_mut().for_each(|way| way.reverse());
+        (ways.len() < Before::MOST).then_some(ways)
+    }
+}
+
 /// Ways through a template, as numbers of its instructions in the order in which they are issued.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Paths {
@@ -31,16 +54,13 @@ impl Paths {
             return None;
         }
         let next = successors(insts);
-        let mut previous = vec![Vec::new(); insts.len() + 1];
-        for (at, to) in next.iter().enumerate() {
-            to.iter().for_each(|to| previous[*to].push(at));
-        }
+        let previous = previous(&next);
         let mut first = Vec::new();
-        follow(0, length, &mut |at| (at < insts.len()).then(|| next[at].clone()), &mut Vec::new(), &mut first);
+        follow(0, (length, MOST), &mut |at| (at < insts.len()).then(|| next[at].clone()), &mut Vec::new(), &mut first);
         // Backwards, from behind the last instruction; that is no instruction itself.
         let mut last = Vec::new();
         for at in &previous[insts.len()] {
-            follow(*at, length, &mut |at| Some(previous[at].clone()), &mut Vec::new(), &mut last);
+            follow(*at, (length, MOST), &mut |at| Some(previous[at].clone()), &mut Vec::new(), &mut last);
         }
         let ending = |mut way: Vec<usize>| {
             way.reverse();
@@ -74,15 +94,24 @@ fn successors(insts: &[Inst]) -> Vec<Vec<usize>> {
     insts.iter().enumerate().map(successors).collect()
 }
 
-/// All ways from an instruction on, of at most `length`, or to where nothing comes.
+/// What may be issued before each instruction, and before the end.
+fn previous(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut previous = vec![Vec::new(); next.len() + 1];
+    for (at, to) in next.iter().enumerate() {
+        to.iter().for_each(|to| previous[*to].push(at));
+    }
+    previous
+}
+
+/// All ways from an instruction on, of at most `length`, or to where nothing comes; at most so many.
 fn follow(
     at: usize,
-    length: usize,
+    (length, most): (usize, usize),
     next: &mut dyn FnMut(usize) -> Option<Vec<usize>>,
     way: &mut Vec<usize>,
     ways: &mut Vec<Vec<usize>>,
 ) {
-    if ways.len() >= MOST {
+    if ways.len() >= most {
         return;
     }
     let Some(to) = next(at) else {
@@ -93,7 +122,7 @@ fn follow(
     if way.len() == length || to.is_empty() {
         ways.push(way.clone());
     } else {
-        to.into_iter().for_each(|to| follow(to, length, next, way, ways));
+        to.into_iter().for_each(|to| follow(to, (length, most), next, way, ways));
     }
     way.pop();
 }
