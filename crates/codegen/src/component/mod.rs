@@ -11,6 +11,7 @@ pub mod slots;
 mod stack;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use luthier_isa::{EncodeError, Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, Liveness, RegisterCounts};
@@ -102,7 +103,7 @@ impl<'a> Component<'a> {
         let sets_mode = written.contains(Reg::MODE);
         let mut touched = used;
         touched.union_with(&wishes.watched);
-        let mut never_used: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
+        let mut never_used = *every_register();
         never_used.subtract(&touched);
         let mut limits = machine.limits(&kernels, &used);
         let mut allocated = kernels.iter().map(|k| machine.allocated(k, &used)).reduce(Counts::least);
@@ -180,6 +181,11 @@ impl<'a> Component<'a> {
         let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
         Ok(Component { functions, kernels, used, env, highest, scratch: 0, refused })
     }
+}
+
+fn every_register() -> &'static RegSet {
+    static ALL: OnceLock<RegSet> = OnceLock::new();
+    ALL.get_or_init(|| (0..Reg::COUNT).filter_map(Reg::from_index).collect())
 }
 
 /// For each function, the registers that all kernels which may run it have.

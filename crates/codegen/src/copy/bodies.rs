@@ -16,6 +16,7 @@ use crate::splice::Allocation;
 use crate::splice::demand::not_allocated;
 use crate::splice::keeper::Keeper;
 use crate::splice::prologue::Prologue;
+use crate::splice::settled::{self, NOTHING};
 use crate::splice::{Demand, Env, HookId, Literal, Site, Splice, allocate, convention, emit};
 use crate::template::renamed::Renamed;
 
@@ -55,13 +56,22 @@ pub struct Inserter<'a> {
     pub out: Copied,
     /// The place that is being worked on.
     splice: Splice,
+    settled: settled::Latest<'a>,
     renamed: Renamed,
 }
 
 impl<'a> Inserter<'a> {
     pub fn new(env: &'a Env<'a>, checked: Checked, out: Copied) -> Inserter<'a> {
         let seam = Seam::new(env.machine.mode, env.unread);
-        Inserter { env, checked, seam, out, splice: Splice::default(), renamed: Renamed::default() }
+        Inserter {
+            env,
+            checked,
+            seam,
+            out,
+            splice: Splice::default(),
+            settled: settled::Latest::default(),
+            renamed: Renamed::default(),
+        }
     }
 
     /// Has the checker look at something, if it is to. `address` is the original's, of what is looked at.
@@ -117,11 +127,12 @@ impl<'a> Inserter<'a> {
             self.seam.separate_next(&self.env.machine.ops, at.next.first(), &mut self.splice.insts)?;
         }
         self.forget()?;
-        let (reserved, restored) = (&self.env.reserved, self.splice.restored);
+        let env = self.env;
         let live = || {
             let mut live = at.live.any();
-            live.union_with(reserved);
-            live.union_with(&restored);
+            live.union_with(&env.reserved);
+            let restored = self.splice.restored.iter();
+            restored.for_each(|special| live.insert_range(special.range(env.machine)));
             live
         };
         self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
@@ -159,6 +170,26 @@ impl<'a> Inserter<'a> {
     }
 
     fn hooks(&mut self, insertions: &[u32], at: &Spotted, made: &mut Made) -> Result<(), Refusal> {
+        let spans = self.splice.spans.len();
+        let site = at.site(&NOTHING, &NOTHING);
+        let alone = match insertions {
+            [insertion] if at.olds.is_empty() => self.settled.find(self.env, &site, HookId::Insertion(*insertion)),
+            _ => None,
+        };
+        match alone {
+            Some((demand, allocation)) => self.place(at, &site, &[demand], &allocation, check::splice)?,
+            None => self.decide(insertions, at)?,
+        }
+        // What stands in the code counts, and not what was decided.
+        made.extend(self.splice.spans[spans..].iter().filter_map(|span| match span.hook {
+            HookId::Insertion(insertion) => Some(insertion),
+            HookId::Ending(_) => None,
+        }));
+        Ok(())
+    }
+
+    /// Decides where the hooks of a place have what they need, and emits them.
+    fn decide(&mut self, insertions: &[u32], at: &Spotted) -> Result<(), Refusal> {
         let mut kept = RegSet::EMPTY;
         at.olds.iter().for_each(|(_, range)| kept.insert_range(*range));
         let called = self.env.plan.placement == Placement::CallingConvention;
@@ -187,14 +218,10 @@ impl<'a> Inserter<'a> {
                 self.out.rejected.push(Rejected { insertion, address: at.address, reason: reason.clone() });
             }
         }
-        let spans = self.splice.spans.len();
-        self.place(at, &site, &demands, &allocation, check::splice)?;
-        // What stands in the code counts, and not what was decided.
-        made.extend(self.splice.spans[spans..].iter().filter_map(|span| match span.hook {
-            HookId::Insertion(insertion) => Some(insertion),
-            HookId::Ending(_) => None,
-        }));
-        Ok(())
+        if !called {
+            self.settled.keep(self.env, &demands, &allocation);
+        }
+        self.place(at, &site, &demands, &allocation, check::splice)
     }
 
     /// Emits what was decided for a place, and has it proven.

@@ -205,7 +205,9 @@ impl Copier<'_> {
                 msb: inst.msb().unwrap_or_default(),
                 olds: &[],
             };
-            self.put.bodies(&at(Where::Before), &here)?;
+            if !mine.is_empty() {
+                self.put.bodies(&at(Where::Before), &here)?;
+            }
             if flushes && k + 1 == insts.len() {
                 self.put.ending(&here)?;
             }
@@ -213,7 +215,7 @@ impl Copier<'_> {
             if mine.iter().any(|s| matches!(s.at, Where::After | Where::Edge { .. })) {
                 olds = self.put.olds(mine, &here, after)?;
             }
-            let instead = at(Where::Instead);
+            let instead = if mine.is_empty() { SmallVec::new() } else { at(Where::Instead) };
             if instead.is_empty() {
                 let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
                 let at = self.put.out.chunk.here();
@@ -236,6 +238,10 @@ impl Copier<'_> {
                     self.put.out.stays.push(i);
                 }
             }
+            let last = k + 1 == insts.len();
+            if mine.is_empty() && !last {
+                continue;
+            }
             let msb = insts.get(k + 1).or(Some(&inst)).and_then(Inst::msb).unwrap_or_default();
             let behind = Spotted {
                 live: after,
@@ -247,7 +253,6 @@ impl Copier<'_> {
                 olds: &olds,
                 ..here
             };
-            let last = k + 1 == insts.len();
             if last {
                 let replaced = !instead.is_empty();
                 self.behind_block(block, b.terminator, replaced, mine, &behind)?;

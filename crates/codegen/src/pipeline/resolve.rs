@@ -159,6 +159,9 @@ pub fn spots(program: &Program, plan: &Plan, report: &mut Report) -> Vec<Spot> {
 
 /// Leaves out of `spots` what would not always run.
 pub fn leave_unselected(program: &Program, selection: &Selection, spots: &mut Vec<Spot>, report: &mut Report) {
+    if selection.is_everything() {
+        return;
+    }
     spots.retain(|spot| {
         let func = program.func_of(spot.instr);
         let function = || program.function(func).name.clone();

@@ -57,6 +57,11 @@ impl Selection {
         }
     }
 
+    /// All functions are copied, and none runs as it is.
+    pub fn is_everything(&self) -> bool {
+        self.copied.iter().all(|copied| *copied) && !self.as_it_is.contains(&true)
+    }
+
     pub fn is_copied(&self, func: FuncId) -> bool {
         self.copied[func.index()]
     }

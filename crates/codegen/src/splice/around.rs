@@ -76,7 +76,7 @@ impl Emitter<'_, '_> {
             } else {
                 self.all(machine.restore(special, home)?)?;
             }
-            self.out.restored.insert_range(special.range(machine));
+            self.out.restored.push(special);
             if special == Special::Mode {
                 self.after_mode()?;
             }

@@ -2,7 +2,9 @@
 //! special state that is kept; for each hook the moves of its arguments, its renamed template and the moves of its
 //! results; then everything back.
 
-use luthier_isa::{EncodeError, Inst, RegRange, RegSet, VgprMsb};
+use luthier_isa::{EncodeError, Inst, RegRange, VgprMsb};
+
+use smallvec::SmallVec;
 
 use super::allocation::{Allocation, Assigned};
 use super::demand::{Demand, Source};
@@ -45,7 +47,7 @@ pub struct Splice {
     pub highest: Counts,
     pub scratch: u32,
     /// Special state that was put back, which later hooks may look at even where the application does not need it.
-    pub restored: RegSet,
+    pub restored: SmallVec<[Special; 4]>,
 }
 
 impl Splice {
@@ -55,7 +57,7 @@ impl Splice {
         self.spans.clear();
         self.highest = Counts::default();
         self.scratch = 0;
-        self.restored = RegSet::EMPTY;
+        self.restored.clear();
     }
 }
 

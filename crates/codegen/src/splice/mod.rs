@@ -15,6 +15,7 @@ pub mod keeper;
 mod moves;
 pub mod pool;
 pub mod prologue;
+pub mod settled;
 pub mod site;
 pub mod slots;
 
