@@ -24,6 +24,7 @@ BUILTIN = {
     "lds_conflicts": "LdsConflicts",
     "nan_check": "NanCheck",
     "opcode_hist": "OpcodeHist",
+    "precision": "Precision",
     "reuse": "Reuse",
     "roofline": "Roofline",
     "timeline": "Timeline",
