@@ -20,7 +20,7 @@ ROOMS = (
 
 #: The base of tools says of what types its callbacks' arguments are.
 TYPES_ONLY = {(f"instrumenting/{name}.py", room) for name in ("tool", "toolset") for room in ("agent", "device")} | {
-    ("tools/launches.py", "agent")
+    (f"tools/{name}.py", "agent") for name in ("launches", "bounds_check", "recorded")
 }
 
 

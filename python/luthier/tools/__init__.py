@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 #: Name on the command line -> class, in the module of that name.
 BUILTIN = {
+    "bounds_check": "BoundsCheck",
     "block_count": "BlockCount",
     "coalescing": "Coalescing",
     "coverage": "Coverage",
     "divergence": "Divergence",
+    "init_check": "InitCheck",
     "instr_count": "InstrCount",
     "kernel_args": "KernelArgs",
     "launches": "Launches",
@@ -25,6 +27,7 @@ BUILTIN = {
     "nan_check": "NanCheck",
     "opcode_hist": "OpcodeHist",
     "precision": "Precision",
+    "race_check": "RaceCheck",
     "reuse": "Reuse",
     "roofline": "Roofline",
     "timeline": "Timeline",

@@ -225,7 +225,8 @@ def _operation(instr: lt.Instruction, opcode: str, suffix: str) -> Operation | N
         given, signs = [given[0], one, given[1]], [signs[0] ^ flipped[0], 0, signs[1] ^ flipped[1]]
     elif name == "mul":
         given, signs = [*given, 0], [*signs, 0]
-    return Operation(name, kind, result.register, tuple(given), (*signs, 0, 0)[:3])
+    first, second, third = (*signs, 0, 0)[:3]
+    return Operation(name, kind, result.register, tuple(given), (first, second, third))
 
 
 def _short(value: float | None) -> float | str:
