@@ -62,6 +62,11 @@ class Variable:
         """From now on it is in this memory, too."""
         self._homes.append((home, symbol))
 
+    @property
+    def places(self) -> list[tuple[object, ...]]:
+        """What has it: on the mock device, the device and the module."""
+        return [home.of for home, _ in self._homes]
+
     def on(self, what: object) -> Self:
         """The variable as it is on one of the devices that the tool is in use on, or in one of the modules: to be read alone."""
         chosen = [(home, symbol) for home, symbol in self._homes if any(one is what for one in home.of)]

@@ -118,9 +118,9 @@ class BoundsCheck(WaveTool):
         self.table.write(told + [0] * (1 + 2 * _MOST - len(told)))
 
     def _ranges(self, launch: Any) -> list[Range]:
-        loaded = self.table._module
         if self.app is None:
-            base, code = loaded.device.core.load_address(loaded._id), loaded.loaded
+            module: Any = self.table.places[0][1]
+            base, code = module.base, module.code_object
             found = [Range(p.address, p.address + p.size, p.what) for p in launch.places()]
         else:
             base, code = launch.object.base, launch.object.code_object

@@ -76,6 +76,8 @@ class Precision(lt.Tool):
     that are smaller than what was added, ``digits`` how many binary digits that cost on average, ``most digits`` at most; sums
     of exactly 0 are left out."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     def __init__(self) -> None:
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
         self.watched: list[tuple[lt.Instruction, list[Operation], lt.DeviceArray, int]] = []

@@ -43,8 +43,9 @@ class RecordedTool(AccessTool):
         self.is_mixed |= self.under_way > 1
 
     def on_complete(self, launch: AppLaunch) -> None:
-        for records in self.accesses.take(True):
-            self.on_records(self.accesses, records)
+        for ring in self.accesses.rings:
+            for records in ring.take(True):
+                self.on_records(self.accesses, records)
         self.settle()
         self.under_way -= 1
 

@@ -37,6 +37,8 @@ class ValueProfile(lt.Tool):
     eights; zeros and what is smaller than normal numbers are under ``"zero"``, infinities and NaNs under ``"special"``), words
     by how many bits they take."""
 
+    one_code_object = True  # what it knows of a kernel goes by addresses
+
     def __init__(self, results: bool = True, loads: bool = True, stores: bool = True) -> None:
         self.results, self.loads, self.stores = results, loads, stores
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
