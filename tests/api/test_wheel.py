@@ -58,6 +58,9 @@ def test_contents(wheel, tmp_path):
     ):
         assert needed in names
     assert any(n.endswith("LICENSE") for n in names)
+    with zipfile.ZipFile(wheel) as archive:
+        (licences,) = (archive.read(n).decode() for n in names if n.endswith("licenses/THIRD-PARTY.txt"))
+    assert all(part in licences for part in ("\nLLVM\n", "\npyo3 ", "\ngoblin ", "zstd", "Permission is hereby granted"))
     with open(tmp_path / native, "rb") as file:
         dynamic = ELFFile(file).get_section_by_name(".dynamic")
         libraries = {tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"}
