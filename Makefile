@@ -4,6 +4,7 @@
 # make setup-rocm  Debian's ROCm as well, which `make test` runs HIP programs with
 # make setup-rocm7  ROCm 7 from Debian's experimental suite, in a folder of its own: nothing of the system changes
 # make setup-triton  Triton as well, whose kernels `make test` runs on the mock device
+# make setup-tests  what some tests look at results with: Chromium, CMake
 # make driver  python/luthier/driver: the libraries that put ROCm on mock GPUs, and tools over programs
 # make docs    target/site: the documentation as a site
 # make bench   how fast things are, beside LLVM on the same input
@@ -14,7 +15,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: docs setup setup-rocm setup-rocm7 setup-triton driver demo test bench wheel lint clean system
+.PHONY: docs setup setup-rocm setup-rocm7 setup-triton setup-tests driver demo test bench wheel lint clean system
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -46,6 +47,9 @@ setup-rocm7:
 	@tools/rocm7-packages $(PACKAGES)
 
 setup-triton: setup .venv/triton.txt
+
+setup-tests: setup
+	@tools/system-packages chromium cmake
 
 driver: $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
 
@@ -83,7 +87,7 @@ demo: setup
 		--arg 'buf:f32[1000]=arange' --arg 'buf:f32[1000]=ones' --arg 'buf:f32[1000]=zeros' --arg u32=1000 \
 		--tool instr_count --tool opcode_hist --strict
 
-test: setup setup-rocm setup-rocm7 setup-triton
+test: setup setup-rocm setup-rocm7 setup-triton setup-tests
 	cargo test --release --quiet --workspace --exclude luthier-python
 	$(BIN)/pytest --quiet --numprocesses auto
 
