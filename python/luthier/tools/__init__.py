@@ -18,6 +18,7 @@ BUILTIN = {
     "coalescing": "Coalescing",
     "coverage": "Coverage",
     "divergence": "Divergence",
+    "fault_inject": "FaultInject",
     "init_check": "InitCheck",
     "instr_count": "InstrCount",
     "kernel_args": "KernelArgs",
