@@ -1,0 +1,1 @@
+"""The exhibits of the zoo: published bugs of GPU kernels and compilers, made again."""
