@@ -1,6 +1,6 @@
 // libdtif.so: what a ROCr that is told HSA_ENABLE_DTIF=1 loads instead of its own thunk. It takes only functions that are this
-// library's own, so each one here jumps to the driver's, in libhsakmt.so.1. It wants libdrm's functions from here as well, for
-// buffers that are shared with graphics, which mock GPUs do not have.
+// library's own, so each one here jumps to the driver's, in libhsakmt.so.1. It wants libdrm's functions for buffers from here as
+// well, which have other names there, as programs may have libdrm too.
 //
 // DTIF_FUNCTIONS is a file with a line FORWARD(name) for each function.
 #define _GNU_SOURCE
@@ -13,6 +13,18 @@
 #include DTIF_FUNCTIONS
 #undef FORWARD
 
+// libdrm's name, and the driver's.
+#define BUFFERS(AS)                         \
+    AS(amdgpu_bo_import, luthierImport)     \
+    AS(amdgpu_bo_export, luthierExport)     \
+    AS(amdgpu_bo_free, luthierFree)         \
+    AS(amdgpu_bo_va_op, luthierMap)         \
+    AS(amdgpu_bo_cpu_map, luthierHostMap)   \
+    AS(drmCommandWriteRead, luthierCommand)
+#define AS(name, driver) \
+    __attribute__((naked)) void name(void) { __asm__("jmp *driver_" #driver "(%rip)"); }
+BUFFERS(AS)
+
 __attribute__((constructor)) static void find_driver(void) {
 #define FORWARD(name) driver_##name = dlsym(RTLD_NEXT, #name);
 #include DTIF_FUNCTIONS
@@ -24,11 +36,5 @@ __attribute__((constructor)) static void find_driver(void) {
 
 NOT_HERE(amdgpu_device_initialize)
 NOT_HERE(amdgpu_device_deinitialize)
-NOT_HERE(amdgpu_bo_cpu_map)
-NOT_HERE(amdgpu_bo_free)
-NOT_HERE(amdgpu_bo_export)
-NOT_HERE(amdgpu_bo_import)
-NOT_HERE(amdgpu_bo_va_op)
 NOT_HERE(amdgpu_bo_query_info)
 NOT_HERE(amdgpu_bo_set_metadata)
-NOT_HERE(drmCommandWriteRead)

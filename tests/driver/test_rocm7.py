@@ -15,7 +15,12 @@ import luthier as lt
 
 TARGETS = ("gfx906", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201")
 # ROCm 7 has no images on CDNA3, and tiles them on RDNA3 as the mock device does not.
-_FEWER = {"arrays": ("gfx90a",), "devices": ("gfx90a",), "mistakes": ("gfx942", "gfx1201")}
+_FEWER = {
+    "arrays": ("gfx90a",),
+    "pools": ("gfx90a", "gfx942", "gfx1100", "gfx1201"),
+    "devices": ("gfx90a",),
+    "mistakes": ("gfx942", "gfx1201"),
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,6 +45,31 @@ def test_kernels_and_streams_have_right_results_on_other_processors(target):
     for name, cases in (("kernels", CASES["kernels"]), ("streams", ("several", "graphs")), ("memory", ("copies_on_device",))):
         for case in cases:
             assert f"{case}: passed" in rocm.passes(program(name), case, target=target), case
+
+
+APART = ("mapped", "growing", "memory_is_counted", "shared_by_gpus", "between_processes", "graph_allocations", "host_store")
+
+
+@pytest.mark.parametrize("case", APART)
+def test_memory_that_is_made_apart_from_its_addresses_has_right_results(case):
+    assert f"{case}: passed" in rocm.passes(program("pools"), case, target="gfx90a,2")
+
+
+@pytest.mark.parametrize("target", _FEWER["pools"][1:])
+def test_memory_that_is_mapped_has_right_results_on_other_processors(target):
+    for case in ("mapped", "ordered_by_streams"):
+        assert f"{case}: passed" in rocm.passes(program("pools"), case, target=target), case
+
+
+def test_a_store_into_addresses_without_memory_is_explained():
+    done = rocm.mock(program("pools"), "unmapped_store", target="gfx942")
+    assert done.returncode == -6 and "4096 bytes into 16384 reserved addresses" in done.stderr, done.stderr
+    assert re.search(r"lane 10\), \S*pools.hip:\d+", done.stderr), done.stderr
+
+
+def test_memory_that_is_mapped_is_no_finding_in_strict_mode():
+    done = rocm.mock(program("pools"), "mapped", target="gfx942", options=("--strict",))
+    assert done.returncode == 0 and "0 findings" in done.stderr, done.stderr
 
 
 def test_arrays_that_the_runtime_or_the_device_does_not_have_are_refused_by_name():

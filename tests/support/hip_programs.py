@@ -10,5 +10,6 @@ CASES = {
         "lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes", "wrong_launches",
     ],
     "arrays": ["plane", "line", "volumes", "layers", "surfaces"],
+    "pools": ["ordered_by_streams", "own_pool", "default_pool", "managed"],
     "devices": ["all_devices", "peers", "ring", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
 }  # fmt: skip

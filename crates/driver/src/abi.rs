@@ -27,6 +27,8 @@ pub mod flags {
     pub const EXECUTE: u32 = 1 << 12;
     pub const AQL_QUEUE: u32 = 1 << 14;
     pub const FIXED_ADDRESS: u32 = 1 << 15;
+    pub const NO_ADDRESS: u32 = 1 << 18;
+    pub const ONLY_ADDRESS: u32 = 1 << 19;
 }
 
 /// `HSA_POINTER_TYPE`.
@@ -35,6 +37,7 @@ pub mod pointer {
     pub const ALLOCATED: u32 = 1;
     pub const REGISTERED: u32 = 2;
     pub const SHARED: u32 = 4;
+    pub const RESERVED: u32 = 5;
 }
 
 /// `HSA_HEAPTYPE`.
@@ -254,6 +257,17 @@ pub struct QueueResource {
 pub struct MemoryRange {
     pub address: u64,
     pub size: u64,
+}
+
+/// `HsaGraphicsResourceInfo`.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+pub struct GraphicsResource {
+    pub address: u64,
+    pub size: u64,
+    pub metadata: u64,
+    pub metadata_size: u32,
+    pub node: u32,
 }
 
 pub type SharedHandle = [u32; 8];

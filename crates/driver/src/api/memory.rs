@@ -3,7 +3,7 @@
 use libc::c_void;
 
 use super::{address, list, put, with};
-use crate::abi::{MemoryRange, PointerInfo, SharedHandle, Status};
+use crate::abi::{MemoryRange, PointerInfo, SharedHandle, Status, flags};
 use crate::log::log;
 
 #[unsafe(no_mangle)]
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn hsaKmtAllocMemory(node: u32, size: u64, flags: u32, to:
     })
 }
 
-/// Blocks are where they are: an address with coarser alignment than they happen to have is not to be had.
+/// Reserves addresses, or allocates memory. Memory is where it is: coarser alignment than it happens to have is not to be had.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsaKmtAllocMemoryAlign(
     node: u32,
@@ -30,6 +30,19 @@ pub unsafe extern "C" fn hsaKmtAllocMemoryAlign(
     flags: u32,
     to: *mut *mut c_void,
 ) -> Status {
+    if flags & flags::ONLY_ADDRESS != 0 {
+        return with(|s| {
+            if to.is_null() {
+                return Err(Status::InvalidParameter);
+            }
+            // SAFETY: as above.
+            let wanted = (flags & flags::FIXED_ADDRESS != 0).then(|| address(unsafe { to.read_unaligned() }));
+            let start = s.memory.reserve(size, alignment.max(1), wanted)?;
+            log!(s.config, "{size} addresses are reserved: {start:#x}");
+            // SAFETY: as above.
+            unsafe { put(to, std::ptr::with_exposed_provenance_mut(start as usize)) }
+        });
+    }
     // SAFETY: as above.
     let done = unsafe { hsaKmtAllocMemory(node, size, flags, to) };
     if done != Status::Success || alignment == 0 {

@@ -5,6 +5,7 @@
 //! What ROCr 5.2.3 imports is implemented, or answers as the real library does on hardware without the feature. The rest of
 //! the library's functions (debugging, counters, graphics) answers so too; [`rest`] has them all in one place.
 
+mod buffers;
 mod events;
 mod memory;
 mod newer;

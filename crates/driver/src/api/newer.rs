@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_char, c_int, c_void};
 
-use super::{put, with};
+use super::buffers::node_of;
+use super::with;
 use crate::abi::Status;
 use crate::{clock, queue};
 
@@ -46,22 +47,13 @@ pub extern "C" fn hsaKmtQueueRingDoorbell(id: u64, _index: u64) -> Status {
     })
 }
 
-/// Stands for libdrm's `amdgpu_device_handle` of every mock GPU; ROCr only asks for the clock by it.
-static DEVICE: u8 = 0;
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hsaKmtGetAMDGPUDeviceHandle(node: u32, handle: *mut *const c_void) -> Status {
-    // SAFETY: as above.
-    with(|s| unsafe { s.gpu(node).and_then(|_| put(handle, (&raw const DEVICE).cast())) })
-}
-
 /// Bytes of libdrm's `struct amdgpu_gpu_info` that come before `gpu_counter_freq`, in kHz.
 const COUNTER_FREQUENCY: usize = 72;
 
 /// libdrm's, for our device; any other one is passed on to libdrm.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn amdgpu_query_gpu_info(device: *const c_void, info: *mut c_void) -> c_int {
-    if device != (&raw const DEVICE).cast() {
+    if node_of(device).is_none() {
         // SAFETY: asks for a name.
         let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"amdgpu_query_gpu_info".as_ptr()) };
         if next.is_null() {

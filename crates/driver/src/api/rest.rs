@@ -18,12 +18,10 @@ not_supported! {
     /// Shared virtual memory with pages that move: `SVMAPISupported` is 0.
     hsaKmtSVMSetAttr
     hsaKmtSVMGetAttr
-    /// Buffers of graphics APIs, DMA-BUF among them: there are no graphics.
-    hsaKmtRegisterGraphicsHandleToNodes
+    /// Buffers of graphics APIs: there are no graphics.
     hsaKmtRegisterGraphicsHandleToNodesExt
     hsaKmtMapGraphicHandle
     hsaKmtUnmapGraphicHandle
-    hsaKmtExportDMABufHandle
     /// Debuggers.
     hsaKmtDbgRegister
     hsaKmtDbgUnregister

@@ -14,8 +14,9 @@ use crate::abi::{
 use crate::card::{self, CARDS};
 use crate::{clock, state};
 
-/// The kernel interface that we stand for.
+/// The kernel interface that we stand for: for ROCm 7 the first that can reserve addresses and map memory there.
 const VERSION: Version = Version { major: 1, minor: 8 };
+const NEWER_VERSION: Version = Version { major: 1, minor: 15 };
 /// GB_ADDR_CONFIG, by which images are laid out in tiles: one pipe and one bank, as the emulator has it.
 const ADDRESS_CONFIG: u32 = 0;
 
@@ -32,7 +33,7 @@ pub extern "C" fn hsaKmtCloseKFD() -> Status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsaKmtGetVersion(version: *mut Version) -> Status {
     // SAFETY: hsakmt.h's contract, here and below.
-    with(|_| unsafe { put(version, VERSION) })
+    with(|_| unsafe { put(version, if has_newer_structures() { NEWER_VERSION } else { VERSION }) })
 }
 
 /// There is no debugger that could attach: errors come by the queue's own signal.

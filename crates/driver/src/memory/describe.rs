@@ -29,6 +29,15 @@ impl Memory {
                 _ => format!("{} bytes into {what}", address - start),
             };
         }
+        if let Some((start, placed)) = table.apart.placed_at(address) {
+            let what = format!("the {} bytes of mapped memory of GPU {}", placed.len, placed.node.saturating_sub(1));
+            let access = if placed.mapped & bit == 0 { ", which this GPU has no access to" } else { "" };
+            return format!("{} bytes into {what} at {start:#x}{access}", address - start);
+        }
+        if let Some((start, reserved)) = table.apart.reserved_at(address) {
+            let (into, len) = (address - start, reserved.len);
+            return format!("{into} bytes into {len} reserved addresses at {start:#x}, where no memory is mapped");
+        }
         if let Some((start, r)) = table.registered_at(address) {
             let what = name(start, r.len, 0, pointer::REGISTERED);
             let into =

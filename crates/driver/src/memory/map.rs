@@ -28,7 +28,7 @@ impl Mapping {
         let mapping = match fixed {
             Some(address) if address % PAGE == 0 => Mapping::reserve_at(address, len)?,
             Some(_) => return None,
-            None => Mapping::reserve(len)?,
+            None => Mapping::reserve(len, PAGE)?,
         };
         // SAFETY: the pages are ours.
         let done = unsafe { libc::mprotect(raw(mapping.start), len as usize, libc::PROT_READ | libc::PROT_WRITE) };
@@ -47,27 +47,44 @@ impl Mapping {
     }
 
     /// Addresses alone, with nothing there.
-    pub fn addresses(len: u64) -> Option<Mapping> {
-        Mapping::reserve(len)
+    pub fn addresses(len: u64, alignment: u64) -> Option<Mapping> {
+        Mapping::reserve(len, alignment)
+    }
+
+    /// These addresses alone; `None` if something is there.
+    pub fn addresses_at(address: u64, len: u64) -> Option<Mapping> {
+        Mapping::reserve_at(address, len)
     }
 
     /// The bytes of a file that is shared.
     pub fn of_file(file: OwnedFd, len: u64) -> Option<Mapping> {
-        let mapping = Mapping::reserve(len)?;
-        mapping.attach(file, len).then_some(mapping)
+        let mapping = Mapping::of_piece(&file, 0, len)?;
+        mapping.file.set(file).ok()?;
+        Some(mapping)
+    }
+
+    /// The same for bytes from an offset on, of a file that is kept elsewhere.
+    pub fn of_piece(file: &OwnedFd, offset: u64, len: u64) -> Option<Mapping> {
+        let mapping = Mapping::reserve(len, PAGE)?;
+        mapping.show(file, offset, len).then_some(mapping)
     }
 
     /// Puts a file's bytes where the block's are.
     pub fn attach(&self, file: OwnedFd, len: u64) -> bool {
+        self.show(&file, 0, len) && self.file.set(file).is_ok()
+    }
+
+    fn show(&self, file: &OwnedFd, offset: u64, len: u64) -> bool {
         let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
         // SAFETY: replaces pages that are ours, and were nobody's Rust objects.
-        let at = unsafe { libc::mmap(raw(self.start), len as usize, access, how, file.as_raw_fd(), 0) };
+        let at =
+            unsafe { libc::mmap(raw(self.start), len as usize, access, how, file.as_raw_fd(), offset as libc::off_t) };
         if at == libc::MAP_FAILED {
             return false;
         }
         // SAFETY: as above.
         unsafe { libc::madvise(raw(self.start), len as usize, libc::MADV_DONTFORK) };
-        self.file.set(file).is_ok()
+        true
     }
 
     fn map(address: u64, len: u64, how: i32) -> Option<u64> {
@@ -77,8 +94,8 @@ impl Mapping {
         (at != libc::MAP_FAILED).then(|| at.expose_provenance() as u64)
     }
 
-    fn reserve(len: u64) -> Option<Mapping> {
-        let align = if len >= HUGE { HUGE } else { GUARD };
+    fn reserve(len: u64, alignment: u64) -> Option<Mapping> {
+        let align = alignment.max(if len >= HUGE { HUGE } else { GUARD });
         let whole = len + GUARD;
         let at = Mapping::map(0, whole + align, 0)?;
         let start = at.next_multiple_of(align);

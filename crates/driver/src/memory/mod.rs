@@ -4,22 +4,26 @@
 //! on the two being different. What is freed while kernels run stays where it is until the last of them has ended that
 //! may know of it: a wild access is then a wrong result or an error of the kernel's, never one of the host's.
 
+mod apart;
 mod describe;
 mod map;
 mod process;
 mod share;
 mod view;
+mod vram;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use luthier_emulator::memory::Span;
 
 use crate::abi::{PointerInfo, SharedHandle, Status, flags, pointer};
 use crate::config::Config;
 use crate::topology::host_memory;
+use apart::Apart;
 use map::Mapping;
+use vram::Vram;
 
 pub use view::{Access, View};
 
@@ -62,6 +66,7 @@ struct Registered {
 #[derive(Default)]
 struct Table {
     blocks: BTreeMap<u64, Block>,
+    apart: Apart,
     registered: BTreeMap<u64, Registered>,
     freed: VecDeque<(u64, u64)>,
     used: BTreeMap<u32, u64>,
@@ -78,6 +83,7 @@ struct Table {
 
 pub struct Memory {
     table: Mutex<Table>,
+    vram: OnceLock<Vram>,
     config: Config,
     code_epoch: AtomicU64,
 }
@@ -149,7 +155,8 @@ impl Table {
         let bit = 1u64 << node;
         let blocks = self.blocks.iter().filter(|(_, b)| b.mapped & bit != 0).map(|(start, b)| b.span(*start));
         let registered = self.registered.iter().filter(|(_, r)| r.mapped & bit != 0).map(|(start, r)| r.span(*start));
-        let mut spans: Vec<Span> = blocks.chain(registered).collect();
+        let placed = self.apart.placed.iter().filter(|(_, p)| p.mapped & bit != 0).map(|(start, p)| p.span(*start));
+        let mut spans: Vec<Span> = blocks.chain(registered).chain(placed).collect();
         spans.sort_unstable_by_key(Span::start);
         let spans: Arc<[Span]> = spans.into();
         self.spans.insert(node, Arc::clone(&spans));
@@ -177,7 +184,7 @@ fn node_list(set: u64) -> Box<[u32]> {
 
 impl Memory {
     pub fn new(config: Config) -> Memory {
-        Memory { table: Mutex::default(), config, code_epoch: AtomicU64::new(1) }
+        Memory { table: Mutex::default(), vram: OnceLock::new(), config, code_epoch: AtomicU64::new(1) }
     }
 
     pub fn config(&self) -> &Config {
@@ -210,6 +217,9 @@ impl Memory {
         }
         if size == 0 || size > 1 << 46 {
             return Err(Status::InvalidParameter);
+        }
+        if flags & flags::NO_ADDRESS != 0 {
+            return self.create(node, size, flags);
         }
         let len = size.next_multiple_of(PAGE);
         let counted = self.config.is_gpu(node) && !self.config.apu && flags & flags::SCRATCH == 0;
@@ -267,6 +277,9 @@ impl Memory {
 
     /// `hsaKmtFreeMemory`.
     pub fn free(&self, address: u64) -> Result<(), Status> {
+        if let Some(done) = self.free_apart(address) {
+            return done;
+        }
         let mut table = lock(&self.table);
         let block = table.blocks.remove(&address).ok_or(Status::Error)?;
         if block.counted
@@ -311,7 +324,7 @@ impl Memory {
             return if len <= registered.len { Ok(()) } else { Err(Status::InvalidParameter) };
         }
         let whole = end.next_multiple_of(PAGE) - (address & !(PAGE - 1));
-        let pages = Mapping::addresses(whole).ok_or(Status::NoMemory)?;
+        let pages = Mapping::addresses(whole, PAGE).ok_or(Status::NoMemory)?;
         let new = Registered { len, pages, flags, mapped: 0, maps: 0, nodes: Box::default(), user_data: 0, count: 1 };
         table.registered.insert(address, new);
         Ok(())
@@ -380,7 +393,7 @@ impl Memory {
             (block.mapped, block.nodes) = (0, Box::default());
         } else if let Some(start) = table.registered_at(address).map(|(start, _)| start) {
             table.registered.entry(start).and_modify(Registered::unmap);
-        } else if table.block_at(address).is_none() {
+        } else if table.block_at(address).is_none() && !table.apart.pieces.contains_key(&address) {
             return Err(Status::Error);
         }
         table.spans.clear();
@@ -405,6 +418,13 @@ impl Memory {
         };
         if let Some((start, b)) = table.block_at(address).filter(|(_, b)| b.flags & flags::SCRATCH == 0) {
             return Some(describe(start, start, b.kind, b.node, b.flags, b.len, &b.nodes, b.user_data));
+        }
+        if let Some(piece) = table.apart.pieces.get(&address) {
+            let (node, len) = (piece.node(), piece.len());
+            return Some(describe(address, address, pointer::ALLOCATED, node, piece.flags, len, &[], 0));
+        }
+        if let Some((start, reserved)) = table.apart.reserved_at(address) {
+            return Some(describe(start, start, pointer::RESERVED, 0, flags::ONLY_ADDRESS, reserved.len, &[], 0));
         }
         let (start, r) = table.registered_at(address)?;
         let gpu = r.gpu_address(start);

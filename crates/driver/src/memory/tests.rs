@@ -121,3 +121,75 @@ fn shared_memory_has_the_same_bytes_in_both_places() {
     assert_eq!(memory.import(&[1; 8]).err(), Some(Status::InvalidHandle));
     memory.deregister(other).expect("is there");
 }
+
+#[test]
+fn memory_and_addresses_are_made_apart_and_put_together() {
+    let memory = memory("gfx90a,2");
+    let at = memory.reserve(16 * PAGE, PAGE, None).expect("room");
+    let piece = memory.create(1, 2 * PAGE, 0).expect("room");
+    let fd = memory.export(piece, 2 * PAGE).expect("a handle");
+    let buffers = [1, 2].map(|node| memory.open_buffer(node, fd).expect("ours").0);
+    let (one, two) = (view(&memory, 1), view(&memory, 2));
+    memory.put_buffer(buffers[0], 0, 2 * PAGE, at + PAGE).expect("reserved");
+    assert!(one.find(at).is_none() && one.resolve(at + PAGE, 2 * PAGE, true).is_ok() && two.find(at + PAGE).is_none());
+    assert!(one.resolve(at + 3 * PAGE - 1, 2, true).is_err() && one.spans().len() == 1);
+    // Taken, outside of what is reserved, and beyond the piece.
+    for (offset, address) in [(0, at + 2 * PAGE), (0, at + 15 * PAGE), (PAGE, at + 4 * PAGE)] {
+        assert_eq!(memory.put_buffer(buffers[0], offset, 2 * PAGE, address), Err(Status::InvalidParameter));
+    }
+    memory.put_buffer(buffers[1], 0, 2 * PAGE, at + PAGE).expect("the same for the other");
+    // Both GPUs and another address have the same bytes.
+    memory.put_buffer(buffers[0], PAGE, PAGE, at + 8 * PAGE).expect("reserved");
+    let host = |view: &View, address| view.resolve(address, 4, true).expect("mapped").cast::<u32>();
+    // SAFETY: mapped, and nothing else has it.
+    unsafe {
+        host(&two, at + 2 * PAGE).write_volatile(77);
+        assert_eq!(host(&one, at + 8 * PAGE).read_volatile(), 77);
+    }
+    assert_eq!(memory.free(at), Err(Status::Error));
+    memory.take_buffer(buffers[0], at + PAGE).expect("there");
+    assert!(one.find(at + PAGE).is_none() && two.find(at + PAGE).is_some());
+    memory.take_buffer(buffers[1], at + PAGE).expect("there");
+    memory.take_buffer(buffers[0], at + 8 * PAGE).expect("there");
+    memory.free(piece).expect("nothing has it");
+    memory.free(at).expect("empty");
+    assert_eq!(memory.free(at), Err(Status::Error));
+    assert_eq!(memory.place_of(buffers[0]).err(), Some(Status::InvalidHandle));
+    // SAFETY: ours.
+    unsafe { libc::close(fd) };
+}
+
+#[test]
+fn addresses_are_those_that_are_wanted_or_aligned() {
+    let memory = memory("gfx90a");
+    let at = memory.reserve(8 << 20, 4 << 20, None).expect("room");
+    assert!(at.is_multiple_of(4 << 20));
+    assert_eq!(memory.reserve(PAGE, PAGE, Some(at)), Err(Status::NoMemory));
+    memory.free(at).expect("empty");
+    assert_eq!(memory.reserve(8 << 20, PAGE, Some(at)), Ok(at));
+    assert_eq!(memory.reserve(PAGE, PAGE, Some(0)), Err(Status::InvalidParameter));
+    assert_eq!(memory.reserve(PAGE, PAGE, Some(at + 1)), Err(Status::InvalidParameter));
+}
+
+#[test]
+fn memory_without_an_address_counts_and_ends_with_its_last_owner() {
+    let (memory, other) = (memory("gfx90a"), memory("gfx90a"));
+    let piece = memory.create(1, 40 << 20, 0).expect("room");
+    assert_eq!(memory.create(1, 40 << 20, 0), Err(Status::NoMemory));
+    let byte = |at: u64| std::ptr::with_exposed_provenance_mut::<u8>(at as usize);
+    // SAFETY: a piece's handle is where the driver has it.
+    unsafe { byte(piece).write_volatile(7) };
+    let fd = memory.export(piece, 40 << 20).expect("a handle");
+    assert_eq!(memory.adopt(fd), Ok((piece, 40 << 20, 1)));
+    let (there, len, node) = other.adopt(fd).expect("as another process");
+    memory.free(piece).expect("there");
+    assert_eq!((len, node, memory.available(1)), (40 << 20, 1, 64 << 20));
+    // SAFETY: as above; the other one has it still.
+    assert_eq!(unsafe { byte(there).read_volatile() }, 7);
+    other.free(there).expect("there");
+    for wrong in [-1, 0, 1 << 20] {
+        assert!(memory.adopt(wrong).is_err());
+    }
+    // SAFETY: ours.
+    unsafe { libc::close(fd) };
+}

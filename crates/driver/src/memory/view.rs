@@ -79,6 +79,9 @@ impl Host for View {
         if let Some((start, block)) = table.block_at(address).filter(|(_, b)| b.mapped & bit != 0) {
             return Some(block.span(start));
         }
+        if let Some((start, placed)) = table.apart.placed_at(address).filter(|(_, p)| p.mapped & bit != 0) {
+            return Some(placed.span(start));
+        }
         let mut seen = table.registered.iter().filter(|(_, r)| r.mapped & bit != 0).map(|(start, r)| r.span(*start));
         seen.find(|span| (span.start()..span.end()).contains(&address))
     }
