@@ -11,6 +11,7 @@ import pytest
 from tool_runs import Seen, every, watched
 
 import luthier as lt
+from luthier.tools.classes import class_of
 from luthier.tools.coverage import merge_into
 
 
@@ -40,6 +41,44 @@ def test_block_count(name, target):
                 before[group, wave] = pc
         found = told["loops"][f"{loop.header.address:#x}"]
         assert (found["rounds"], found["entered"]) == (seen.counts.get(loop.header.address, 0), times)
+
+
+@every
+@pytest.mark.parametrize("per", ["block", "instruction"])
+def test_opcode_hist_by_function_line_and_class(name, target, per):
+    told, seen, kernel = watched(name, target, lt.tools.load(f"opcode_hist:by=line,per={per}"))
+    of: dict[str, dict[str, Counter]] = {"functions": {}, "lines": {}}
+    classes: Counter[str] = Counter()
+    opcodes: Counter[str] = Counter()
+    for instr in kernel.instructions:
+        n = seen.counts.get(instr.address, 0)
+        frame = instr.source[0] if instr.source else None
+        line = f"{frame.file}:{frame.line}" if frame and frame.file and frame.line else None
+        for what, key in (("functions", instr.function.name), ("lines", line)):
+            if key is not None and n:
+                of[what].setdefault(key, Counter())[class_of(instr)] += n
+        classes[class_of(instr)] += n
+        opcodes[instr.mnemonic] += n
+    for what, found in of.items():
+        assert told[what] == {key: {"instructions": c.total(), "classes": dict(c)} for key, c in found.items()}
+    assert told["classes"] == +classes and told["opcodes"] == +opcodes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("v_fma_f32 v0, v1, v2, v3", "valu f32"), ("v_pk_add_f16 v0, v1, v2", "valu packed f16"), ("v_cvt_f32_u32_e32 v0, v1", "valu f32"),
+        ("v_mfma_f32_16x16x16f16 v[0:3], v[4:5], v[6:7], v[0:3]", "matrix f16"), ("v_lshlrev_b64 v[0:1], 2, v[2:3]", "valu b64"),
+        ("global_load_dword v0, v[0:1], off", "vmem load"), ("ds_write_b32 v0, v1", "lds store"), ("s_add_u32 s0, s1, s2", "salu"),
+        ("global_atomic_add v[0:1], v2, off", "vmem atomic"), ("s_load_dword s0, s[2:3], 0x0", "smem"), ("s_waitcnt vmcnt(0)", "wait"),
+        ("v_cmp_gt_u32_e32 vcc, s0, v1", "valu u32"), ("v_mad_u64_u32 v[0:1], s[0:1], v2, 3, v[0:1]", "valu u32"),
+    ],
+)  # fmt: skip
+def test_classes_are_those_of_unit_and_type(text, expected):
+    source = f'KERNEL one(u32 *out) {{ asm volatile("{text}"); out[0] = 1; }}'
+    code = lt.CodeObject.open(compiled.build(source, "gfx90a"))
+    (instr,) = [i for i in code.instructions if i.text == text or i.text.split() == text.split()][:1]
+    assert class_of(instr) == expected
 
 
 @every
