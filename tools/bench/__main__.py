@@ -19,6 +19,7 @@ import agent
 import device
 import driver
 import placing
+import tool_costs
 from inputs import LLVM, ROOT, TARGET, WORK, compile_kernel, run
 
 from luthier.cli.tables import show
@@ -191,6 +192,7 @@ def main() -> int:
     results |= device.measured()
     results |= driver.measured()
     results |= agent.measured()
+    results |= tool_costs.measured(path)
     results["luthier inspect, small file"] = start_up()
     rows = [
         (

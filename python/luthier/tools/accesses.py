@@ -167,7 +167,7 @@ class AccessTool(WaveTool):
         self.launch = -1
         self.places: Sequence[Place] | None = None
         fields: dict[str, Any] = {"address": lt.u64, **({"value": lt.u64, "value_high": lt.u64} if values else {})}
-        self.accesses = lt.Channel(1 << 17, name="accesses", **fields, x=lt.u32, yz=lt.u32, place=lt.u32)
+        self.accesses = lt.Channel(1 << 19, name="accesses", **fields, x=lt.u32, yz=lt.u32, place=lt.u32)
 
     @lt.hook
     def lanes(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):

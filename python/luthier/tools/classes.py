@@ -7,7 +7,9 @@ import re
 import luthier as lt
 from luthier.tools.results import MATRIX
 
-_TYPE = re.compile(r"(?:_|x\d+)(f64|f32|f16|bf16|fp8|bf8|f8f6f4|xf32|i64|u64|b64|i32|u32|b32|i16|u16|b16|i24|u24|i8|u8|b8)(?=_|$)")
+_TYPE = re.compile(
+    r"(?:_|x\d+)(f64|f32|f16|bf16|fp8|bf8|f8f6f4|xf32|i64|u64|b64|i32|u32|b32|i16|u16|b16|i24|u24|i8|u8|b8)(?=_|$)"
+)
 
 
 def class_of(instr: lt.Instruction) -> str:

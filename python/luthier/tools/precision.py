@@ -65,8 +65,10 @@ def compare(stats: lt.ptr[lt.u64], got: lt.f64, exact: lt.f64, digits: lt.i32, l
         # The last digit of a number of that size is 2 to the power of at - digits.
         scale = lt.u64(lt.u32(1023 + digits + 10 - lt.max(at, least))) << 52
         error = lt.u64(lt.min(lt.abs(got - exact) * lt.bitcast(lt.f64, scale), 1099511627776.0))
-        lt.atomic_add(stats + 2, error)
-        lt.atomic_max(stats + 3, error)
+        if error != 0:
+            lt.atomic_add(stats + 2, error)
+        if error > stats[3]:  # few are: atomic operations of one place take turns
+            lt.atomic_max(stats + 3, error)
 
 
 class Precision(lt.Tool):
@@ -97,7 +99,8 @@ class Precision(lt.Tool):
         if at < greatest and greatest < 1024 and exact != 0.0:
             lt.atomic_add(stats + 4, 1)
             lt.atomic_add(stats + 5, lt.u64(lt.u32(greatest - at)))
-            lt.atomic_max(stats + 6, lt.u64(lt.u32(greatest - at)))
+            if lt.u64(lt.u32(greatest - at)) > stats[6]:
+                lt.atomic_max(stats + 6, lt.u64(lt.u32(greatest - at)))
 
     @lt.hook
     def reciprocal(stats: lt.ptr[lt.u64], result: lt.u32, a: lt.u32, kind: lt.u32, digits: lt.i32, least: lt.i32, sign: lt.u32):

@@ -67,8 +67,11 @@ class ValueProfile(lt.Tool):
             lt.atomic_add(stats + 4, lt.u64(same == lanes))
             lt.atomic_add(stats + 5, lt.u64(nans))
         if not is_nan:
-            lt.atomic_min(stats + 6, lt.u64(key))
-            lt.atomic_max(stats + 7, lt.u64(key))
+            # Looked at first, since few values are new extremes, and atomic operations of one place take turns.
+            if lt.u64(key) < stats[6]:
+                lt.atomic_min(stats + 6, lt.u64(key))
+            if lt.u64(key) > stats[7]:
+                lt.atomic_max(stats + 7, lt.u64(key))
         place = 32 - lt.u32(lt.clz(bits)) if kind == 0 else size >> 23
         lt.atomic_add(bins + place, 1)
 
@@ -89,8 +92,10 @@ class ValueProfile(lt.Tool):
             lt.atomic_add(stats + 4, lt.u64(same == lanes))
             lt.atomic_add(stats + 5, lt.u64(nans))
         if not is_nan:
-            lt.atomic_min(stats + 6, key)
-            lt.atomic_max(stats + 7, key)
+            if key < stats[6]:
+                lt.atomic_min(stats + 6, key)
+            if key > stats[7]:
+                lt.atomic_max(stats + 7, key)
         exponent = lt.u32(size >> 52)
         place: lt.u32 = exponent >> 3
         if exponent == 0:
