@@ -180,7 +180,7 @@ fn hooks_change_nothing_and_count_everything_on_every_processor() {
 #[luthier_needs::needs(corpus)]
 #[test]
 fn triton_kernels_count_right() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let (Some(in_registers), Some(in_memory)) = (counter(), memory_counter()) else { return };
     let mut count = 0;
     let mut files: Vec<_> =

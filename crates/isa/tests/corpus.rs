@@ -8,13 +8,6 @@ use std::process::Command;
 
 use luthier_isa::{Field, Inst, Target};
 
-fn corpus() -> Option<PathBuf> {
-    let named = std::env::var_os("LUTHIER_CORPUS").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let beside = root.ancestors().map(|a| a.join("shared/corpus"));
-    named.into_iter().chain(beside).find(|p| p.is_dir())
-}
-
 fn objects(folder: &Path, target: Target, out: &mut Vec<PathBuf>) {
     let Ok(entries) = folder.read_dir() else { return };
     for path in entries.flatten().map(|e| e.path()) {
@@ -60,7 +53,7 @@ fn rebuild(inst: &Inst) -> Inst {
 #[luthier_needs::needs(corpus)]
 #[test]
 fn corpus_agrees_with_objdump() {
-    let corpus = corpus().expect("the corpus is not here: set LUTHIER_CORPUS");
+    let corpus = luthier_needs::corpus!();
     // `LUTHIER_TARGETS=gfx942,gfx1100`, or all.
     let wish = std::env::var("LUTHIER_TARGETS").ok();
     let is_chosen = |t: &Target| wish.as_ref().is_none_or(|w| w.split(',').any(|name| name == t.name()));

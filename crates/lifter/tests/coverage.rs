@@ -127,9 +127,6 @@ fn table(rows: &[(&str, Row)], columns: &[&str], out: &mut String) {
 #[luthier_needs::needs(corpus)]
 #[test]
 fn the_whole_corpus_lifts() {
-    if common::corpus().is_none() {
-        return;
-    }
     let mut rows: Vec<(&str, Row)> = Vec::new();
     let mut without = Vec::new();
     for target in Target::ALL {

@@ -1,6 +1,8 @@
 //! `#[needs(corpus)]` and `#[needs(llvm)]`: tests that are ignored, with the reason, where the corpus of real code objects or
 //! LLVM's tools are not there. A test that returned early instead would count as passed.
 //!
+//! `corpus!()` is the corpus's folder.
+//!
 //! With `CI` in the environment nothing is ignored: there both have to be there, and what looks for them fails.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ pub fn needs(list: TokenStream, test: TokenStream) -> TokenStream {
     for token in list {
         match token {
             TokenTree::Ident(name) if name.to_string() == "corpus" => {
-                if corpus().is_none() {
+                if found().is_none() {
                     missing.push("the corpus of real code objects (LUTHIER_CORPUS)");
                 }
             }
@@ -37,14 +39,32 @@ pub fn needs(list: TokenStream, test: TokenStream) -> TokenStream {
     out
 }
 
-/// Where it is named, or beside the project.
-fn corpus() -> Option<PathBuf> {
-    let named = std::env::var_os("LUTHIER_CORPUS").map(PathBuf::from);
-    let found = named.or_else(|| {
-        let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
-        manifest.ancestors().map(|dir| dir.join("shared/corpus")).find(|dir| dir.is_dir())
-    });
-    found.filter(|dir| dir.is_dir())
+/// Where the corpus is: where it is named, or beside the project; the name is that of a crate's folder. The same is done
+/// here, and where [`corpus`] stands when a test runs.
+macro_rules! looking_for_the_corpus {
+    ($manifest:ident: $($look:tt)*) => {
+        fn found() -> Option<PathBuf> {
+            let $manifest = std::env::var_os("CARGO_MANIFEST_DIR")?;
+            $($look)*
+        }
+        const LOOK: &str = stringify!($($look)*);
+    };
+}
+
+looking_for_the_corpus! { manifest:
+    let named = ::std::env::var_os("LUTHIER_CORPUS").map(::std::path::PathBuf::from);
+    let beside = ::std::path::Path::new(&manifest).ancestors().map(|dir| dir.join("shared/corpus"));
+    named.map_or_else(|| beside.into_iter().find(|dir| dir.is_dir()), |dir| Some(dir).filter(|dir| dir.is_dir()))
+}
+
+/// The folder of the corpus, a `PathBuf`. A test that asks for it is ignored where it is not there (`#[needs(corpus)]`); a run
+/// that includes ignored tests, as CI's does, sees it fail.
+#[proc_macro]
+pub fn corpus(_: TokenStream) -> TokenStream {
+    source(&format!(
+        "{{ let manifest = env!(\"CARGO_MANIFEST_DIR\"); let found = {{ {LOOK} }}; \
+         found.expect(\"the corpus is not here: set LUTHIER_CORPUS\") }}"
+    ))
 }
 
 /// Rust text as tokens.

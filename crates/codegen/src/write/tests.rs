@@ -37,7 +37,7 @@ fn additions(object: &CodeObject) -> Additions {
 #[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn llvm_and_our_loader_accept_what_is_written() {
-    let Some(corpus) = testing::corpus() else { return };
+    let corpus = testing::corpus();
     let mut count = 0;
     for path in
         ["clang/gfx90a", "triton/gfx90a", "bitsandbytes/gfx90a"].iter().flat_map(|d| testing::objects(&corpus.join(d)))
@@ -76,7 +76,7 @@ fn llvm_and_our_loader_accept_what_is_written() {
 #[luthier_needs::needs(corpus, llvm)]
 #[test]
 fn an_object_beside_the_original_has_the_new_code_and_nothing_of_the_original() {
-    let Some(corpus) = testing::corpus() else { return };
+    let corpus = testing::corpus();
     let (mut count, mut with_lines) = (0, 0);
     for path in ["clang/gfx90a", "triton/gfx90a"].iter().flat_map(|d| testing::objects(&corpus.join(d))) {
         let object = CodeObject::parse(std::fs::read(&path).unwrap()).unwrap();
@@ -123,7 +123,7 @@ fn an_object_beside_the_original_has_the_new_code_and_nothing_of_the_original() 
 #[luthier_needs::needs(corpus)]
 #[test]
 fn every_dynamic_symbol_is_found_through_both_hash_tables() {
-    let Some(corpus) = testing::corpus() else { return };
+    let corpus = testing::corpus();
     let mut count = 0;
     for path in testing::objects(&corpus.join("clang/gfx90a")) {
         let object = CodeObject::parse(std::fs::read(&path).unwrap()).unwrap();

@@ -24,13 +24,8 @@ pub fn all_targets() -> bool {
 
 /// The corpus directory. Tests that ask for it are ignored where it is not there (`luthier_needs`); a run that
 /// includes ignored tests, as CI's does, sees them fail.
-pub fn corpus() -> Option<PathBuf> {
-    let found = std::env::var_os("LUTHIER_CORPUS").map(PathBuf::from).or_else(|| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared/corpus")).find(|dir| dir.is_dir())
-    });
-    let found = found.filter(|dir| dir.is_dir());
-    assert!(found.is_some(), "the corpus is not here: set LUTHIER_CORPUS");
-    found
+pub fn corpus() -> PathBuf {
+    luthier_needs::corpus!()
 }
 
 /// A program of LLVM 22, or a loud word that it is not there.

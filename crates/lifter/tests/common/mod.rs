@@ -90,14 +90,8 @@ pub fn assemble_as(source: &str, kernels: &[&str], shape: Shape<'_>) -> CodeObje
 }
 
 /// The directory of real code objects. Tests that ask for it are ignored where there is none (`luthier_needs`).
-pub fn corpus() -> Option<PathBuf> {
-    if let Ok(dir) = std::env::var("LUTHIER_CORPUS") {
-        return Some(PathBuf::from(dir));
-    }
-    let up = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let found = up.map(|dir| dir.join("shared/corpus")).find(|dir| dir.is_dir());
-    assert!(found.is_some(), "the corpus is not here: set LUTHIER_CORPUS");
-    found
+pub fn corpus() -> PathBuf {
+    luthier_needs::corpus!()
 }
 
 /// Every gfx90a object of the corpus.
@@ -108,7 +102,7 @@ pub fn gfx90a_objects() -> Vec<PathBuf> {
 /// Every object of the corpus for a processor.
 pub fn objects_of(target: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
-    for source in corpus().into_iter().flat_map(|c| std::fs::read_dir(c).unwrap()) {
+    for source in std::fs::read_dir(corpus()).unwrap() {
         let dir = source.unwrap().path().join(target);
         for entry in std::fs::read_dir(dir).into_iter().flatten() {
             let path = entry.unwrap().path();

@@ -301,19 +301,9 @@ where
 mod tests {
     use super::*;
 
-    /// A library with two bundles, if the corpus is there.
-    fn library() -> Option<Vec<u8>> {
-        let corpus = std::env::var_os("LUTHIER_CORPUS").map(std::path::PathBuf::from).or_else(|| {
-            let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-            here.ancestors().map(|dir| dir.join("shared/corpus")).find(|dir| dir.is_dir())
-        });
-        match corpus.and_then(|corpus| std::fs::read(corpus.join("bitsandbytes/libbitsandbytes_rocm64.so")).ok()) {
-            None => {
-                eprintln!("SKIPPED: {}: corpus not found", std::thread::current().name().unwrap_or("a test"));
-                None
-            }
-            found => found,
-        }
+    /// A library with two bundles.
+    fn library() -> Vec<u8> {
+        std::fs::read(luthier_needs::corpus!().join("bitsandbytes/libbitsandbytes_rocm64.so")).unwrap()
     }
 
     const STARTS: [u64; 2] = [0x31000, 0xd4000];
@@ -322,9 +312,10 @@ mod tests {
         STARTS.map(|start| NewBundle { start, bytes: vec![start as u8 + 1; 1 << 20].into() })
     }
 
+    #[luthier_needs::needs(corpus)]
     #[test]
     fn both_pointers_follow_their_bundles_and_other_bytes_stay() {
-        let Some(old) = library() else { return };
+        let old = library();
         let new = with_bundles(&old, &larger()).unwrap();
         let relocated = |bytes: &[u8], place: u64| -> Vec<u64> {
             let records = (0..0x2298 / 24).map(|i| get::<Rela>(bytes, 0xf2e8 + i * 24).unwrap());
@@ -347,27 +338,30 @@ mod tests {
         assert!(new[0x31000..0xf9526].iter().all(|byte| *byte == 0));
     }
 
+    #[luthier_needs::needs(corpus)]
     #[test]
     fn what_fits_stays_where_it_was() {
-        let Some(old) = library() else { return };
+        let old = library();
         let bundles = STARTS.map(|start| NewBundle { start, bytes: vec![1; 100].into() });
         let new = with_bundles(&old, &bundles).unwrap();
         assert!(new.len() == old.len() && new[..0x31000] == old[..0x31000] && new[0xf9526..] == old[0xf9526..]);
         assert!(new[0xd4000..0xd4064].iter().all(|byte| *byte == 1) && new[0xd4064] == 0);
     }
 
+    #[luthier_needs::needs(corpus)]
     #[test]
     fn a_bundle_that_nothing_points_at_is_not_moved() {
-        let Some(old) = library() else { return };
+        let old = library();
         let [first, second] = larger();
         // As if the second one began elsewhere: what points at it points into the first one's middle.
         let refused = with_bundles(&old, &[first, NewBundle { start: STARTS[1] + 4096, ..second }]).unwrap_err();
         assert!(matches!(&refused, LoadError::HostBinary { reason } if reason.contains("middle")), "{refused}");
     }
 
+    #[luthier_needs::needs(corpus)]
     #[test]
     fn a_damaged_host_binary_is_an_error_and_never_a_panic() {
-        let Some(bytes) = library() else { return };
+        let bytes = library();
         let places = (0..64).chain((64..64 + 9 * 56).step_by(3)).chain((0x110d10..bytes.len()).step_by(13));
         let refused = places.filter(|place| {
             let mut damaged = bytes.clone();
