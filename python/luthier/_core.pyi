@@ -37,8 +37,10 @@ __all__ = [
     "devices_for",
     "finding_kinds",
     "flag_bits",
+    "forget_memory",
     "instrument",
     "keep_hooks",
+    "remember_memory",
     "warm_up",
 ]
 
@@ -852,6 +854,13 @@ def coverage(processor: str) -> list[tuple[str, str | None]]:
 
 def finding_kinds(usual: bool = False) -> list[str]:
     """The kinds of strict mode's findings, or those that it looks for unless somebody says."""
+
+def forget_memory(address: int, size: int) -> None:
+    """Fills ``size`` bytes of the process's at ``address``, which nothing has written: strict mode finds what depends on them,
+    where ``undefined-memory`` is wanted."""
+
+def remember_memory(address: int, size: int) -> None:
+    """What was forgotten of these bytes counts as written: they are given back."""
 
 def can_instrument(processor: str) -> bool:
     """Whether hooks can be placed in code for a processor, ``gfx90a`` say."""

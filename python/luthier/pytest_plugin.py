@@ -30,6 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a test fails if strict mode finds something in one of its launches",
     )
     group.addoption(
+        "--luthier-kinds",
+        metavar="KIND,...",
+        help="what --luthier-strict looks for: these kinds only, or all",
+    )
+    group.addoption(
         "--luthier-lenient",
         action="store_true",
         help="an access outside every allocation is a warning, and the launch goes on: loads give zeros, stores are dropped",
@@ -52,6 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{judged[0]} says how to judge launches, and --luthier=TARGETS on what they run")
     if len(judged) > 1:
         raise pytest.UsageError("--luthier-strict fails tests for what --luthier-lenient lets pass: give one of them")
+    kinds = config.getoption("--luthier-kinds")
+    if kinds and not config.getoption("--luthier-strict"):
+        raise pytest.UsageError("--luthier-kinds says what --luthier-strict looks for: give both")
     about_findings = [n for n in _ABOUT_FINDINGS if config.getoption(f"--luthier-{n}")]
     if about_findings and not config.getoption("--luthier-strict"):
         raise pytest.UsageError(f"--luthier-{about_findings[0]} is about findings: give --luthier-strict")
@@ -68,16 +76,16 @@ def pytest_configure(config: pytest.Config) -> None:
         is_ours = how == "strict" and not hasattr(config, "workerinput") and not os.environ.get("LUTHIER_CHECK")
         findings = _Findings(config) if is_ours else None
         for target in reversed(targets):  # modules that are imported before any test see the first one
-            _install(target, how)
+            _install(target, how, kinds)
     except ArgumentError as error:
         raise pytest.UsageError(f"--luthier: {error}") from None
-    config.pluginmanager.register(_Runs(targets, how), "luthier-runs")
+    config.pluginmanager.register(_Runs(targets, how, kinds), "luthier-runs")
     if findings is not None:
         config.pluginmanager.register(findings, "luthier-findings")
 
 
-def _install(target: str, how: str) -> None:
-    """Makes the target the one that kernels run on: ``plain``, ``strict`` or ``lenient``."""
+def _install(target: str, how: str, kinds: str | None) -> None:
+    """Makes the target the one that kernels run on: ``plain``, ``strict`` (by these kinds, if some are told) or ``lenient``."""
     from .device.launching import CHECK, strict_of_environment
     from .triton import install
 
@@ -86,7 +94,8 @@ def _install(target: str, how: str) -> None:
     elif how == "lenient":
         install(target, strict=["out-of-bounds", "use-after-free"], findings="warn")
     else:
-        install(target, strict=how == "strict", findings="raise" if how == "strict" else "keep")
+        strict = [kind.strip() for kind in kinds.split(",")] if kinds else how == "strict"
+        install(target, strict=strict, findings="raise" if how == "strict" else "keep")
 
 
 _ABOUT_FINDINGS = ("format", "suppress", "fail-on", "baseline", "write-baseline")
@@ -178,8 +187,8 @@ class _NotTheSame(Exception):
 class _Runs:
     """What the plugin does where the option was given."""
 
-    def __init__(self, targets: list[str], how: str):
-        self._targets, self._how = targets, how
+    def __init__(self, targets: list[str], how: str, kinds: str | None):
+        self._targets, self._how, self._kinds = targets, how, kinds
 
     def pytest_report_header(self) -> str:
         judged = f", {self._how}" if self._how != "plain" else ""
@@ -194,5 +203,5 @@ class _Runs:
     def luthier_target(self, request: Any) -> Iterator[str]:
         """The processor that the test's kernels run on."""
         target = getattr(request, "param", self._targets[0])
-        _install(target, self._how)
+        _install(target, self._how, self._kinds)
         yield target

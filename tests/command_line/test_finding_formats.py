@@ -97,7 +97,7 @@ def _read(folder: Path) -> list[set[tuple[str, str, int]]]:
 
 @pytest.mark.parametrize("name", planted.NAMES)
 def test_each_planted_mistake_is_told_at_its_line_in_each_form(name, tmp_path):
-    done = cli.luthier(*planted.command(name), "--strict", *_formats(tmp_path), cwd=ROOT)
+    done = cli.luthier(*planted.command(name), planted.strict(name), *_formats(tmp_path), cwd=ROOT)
     assert done.returncode == 1, done.stderr
     wanted = planted.mistake(name)
     first, *others = _read(tmp_path)

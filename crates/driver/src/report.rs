@@ -30,11 +30,18 @@ pub fn finding(launch: u64, of_program: bool, f: &Finding, near: impl Fn(u64) ->
     let lane = f.lane.map(|lane| format!(", lane {lane}")).unwrap_or_default();
     let address = f.address.map(|address| format!(", address {address:#x}")).unwrap_or_default();
     let other = f.other.as_ref().map(|o| {
-        let which = if f.kind == FindingKind::Hazard { "the first one is" } else { "the other is" };
+        let which = match f.kind {
+            FindingKind::Hazard => "the first one is",
+            FindingKind::UndefinedLds | FindingKind::UndefinedMemory => "it was read at",
+            _ => "the other is",
+        };
         format!("; {which} {:#x}: {} of wave {}{}", o.pc, o.text, o.wave, places(&o.source))
     });
     // Addresses in LDS are offsets.
-    let in_memory = matches!(f.kind, FindingKind::OutOfBounds | FindingKind::UseAfterFree | FindingKind::MemoryRace);
+    let in_memory = matches!(
+        f.kind,
+        FindingKind::OutOfBounds | FindingKind::UseAfterFree | FindingKind::MemoryRace | FindingKind::UndefinedMemory
+    );
     let what = f.address.filter(|_| in_memory).map(|address| format!("; {address:#x} is {}", near(address)));
     format!(
         "launch {launch}{whose}, kernel {}: {}: {}, at {:#x}: {}{} (workgroup {:?}, wave {}{lane}{address}){}{}{}",

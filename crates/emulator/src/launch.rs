@@ -20,7 +20,7 @@ use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::pool::pool;
 use crate::program::Program;
-use crate::report::{Finding, Kinds, LaunchReport, Observed, OtherParty};
+use crate::report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty};
 use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
 use crate::schedule::Schedule;
 use crate::session::Session;
@@ -43,6 +43,20 @@ impl Strict {
             Strict::Off => None,
             Strict::On => Some(Kinds::USUAL),
             Strict::Only(kinds) => Some(kinds),
+        }
+    }
+
+    /// Whether findings of this kind are reported.
+    pub fn looks_for(self, kind: FindingKind) -> bool {
+        self.kinds().is_some_and(|kinds| kinds.contains(kind.into()))
+    }
+
+    /// The same without findings of this kind.
+    #[must_use]
+    pub fn without(self, kind: FindingKind) -> Strict {
+        match self.kinds() {
+            Some(kinds) if kinds.contains(kind.into()) => Strict::Only(kinds - kind.into()),
+            _ => self,
         }
     }
 }

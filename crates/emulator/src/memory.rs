@@ -12,6 +12,7 @@
 
 mod in_place;
 mod places;
+pub mod unwritten;
 mod wide;
 
 use std::collections::VecDeque;

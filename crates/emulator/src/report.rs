@@ -35,6 +35,8 @@ pub enum FindingKind {
     LdsBounds,
     /// A read of LDS that was never written, whatever becomes of it.
     UndefinedLdsRead,
+    /// A value of device memory that nothing has written decides something.
+    UndefinedMemory,
 }
 
 bitflags::bitflags! {
@@ -43,8 +45,11 @@ bitflags::bitflags! {
     pub struct Kinds: u32 {
         const ALL = (1 << FindingKind::ALL.len()) - 1;
         /// What is looked for unless somebody says: not what programs may well mean to do.
-        const USUAL =
-            Self::ALL.bits() & !(1 << FindingKind::BarrierPlace as u32 | 1 << FindingKind::UndefinedLdsRead as u32);
+        const USUAL = Self::ALL.bits() & !Self::ON_REQUEST.bits();
+        /// What has to be asked for by name.
+        const ON_REQUEST = 1 << FindingKind::BarrierPlace as u32
+            | 1 << FindingKind::UndefinedLdsRead as u32
+            | 1 << FindingKind::UndefinedMemory as u32;
     }
 }
 
@@ -62,7 +67,7 @@ impl From<FindingKind> for Kinds {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 15] = [
+    pub const ALL: [FindingKind; 16] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -78,6 +83,7 @@ impl FindingKind {
         FindingKind::BufferRange,
         FindingKind::LdsBounds,
         FindingKind::UndefinedLdsRead,
+        FindingKind::UndefinedMemory,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -101,6 +107,7 @@ impl FindingKind {
             FindingKind::MemoryRace => "memory-race",
             FindingKind::LdsBounds => "lds-bounds",
             FindingKind::UndefinedLdsRead => "undefined-lds-read",
+            FindingKind::UndefinedMemory => "undefined-memory",
         }
     }
 }
@@ -164,7 +171,7 @@ pub struct Finding {
     pub message: String,
     /// In which lanes besides.
     pub extent: Extent,
-    /// Of a race: who else has a part in it. Of a hazard: the first of the instructions. Of undefined LDS: the read.
+    /// Of a race: who else has a part in it. Of a hazard: the first of the instructions. Of undefined LDS and memory: the read.
     pub other: Option<OtherParty>,
     /// In an instrumented code object: where the instruction is in the original.
     pub original_pc: Option<u64>,

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use luthier_emulator::buffer::Buffer;
+use luthier_emulator::memory::unwritten;
 use luthier_emulator::{
     Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, Progress, Reached,
     Schedule, SourceFrame, Strict, TARGETS,
@@ -309,6 +310,20 @@ pub fn devices_for(processor: &str) -> Vec<&'static str> {
 pub fn finding_kinds(usual: bool) -> Vec<&'static str> {
     let kinds = FindingKind::ALL.into_iter().filter(|&kind| !usual || Kinds::USUAL.contains(kind.into()));
     kinds.map(FindingKind::name).collect()
+}
+
+/// Fills ``size`` bytes of the process's at ``address``, which nothing has written: strict mode finds what depends on them,
+/// where ``undefined-memory`` is wanted.
+#[pyfunction]
+pub fn forget_memory(address: usize, size: u64) {
+    // SAFETY: the caller, `luthier.device.unwritten` or `luthier.triton.host`, has just allocated them.
+    unsafe { unwritten::forget(std::ptr::with_exposed_provenance_mut(address), size) };
+}
+
+/// What was forgotten of these bytes counts as written: they are given back.
+#[pyfunction]
+pub fn remember_memory(address: usize, size: u64) {
+    unwritten::remove(std::ptr::without_provenance(address), size);
 }
 
 fn source_to_json(frames: &[SourceFrame]) -> Value {

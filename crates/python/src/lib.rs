@@ -50,7 +50,7 @@ mod core {
     #[pymodule_export]
     use crate::descriptor::{PyDescriptor, PyTargetId};
     #[pymodule_export]
-    use crate::device::{PyDevice, coverage, devices_for, finding_kinds};
+    use crate::device::{PyDevice, coverage, devices_for, finding_kinds, forget_memory, remember_memory};
     #[pymodule_export]
     use crate::frames::{compress, decompress};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 ==============================  ==========================================================================
 ``buf:TYPE[N]=zeros``           a buffer of N elements; ``ones``, ``arange`` likewise
+``buf:TYPE[N]=empty``           elements that nothing has written
 ``buf:TYPE[N]=random:SEED``     reproducible: any integer of the type, floats from 0 to 1
 ``buf:TYPE[N]=FILE.npy``        an array of that type and size
 ``TYPE=VALUE``                  a scalar
@@ -17,6 +18,7 @@ import os
 import re
 from typing import Any
 
+from ..device.unwritten import empty
 from ..errors import ArgumentError
 
 TYPES = {
@@ -85,6 +87,8 @@ def _buffer(text: str) -> Any:
     try:
         if init == "zeros":
             return numpy.zeros(n, dtype)
+        if init == "empty":
+            return empty(n, dtype)
         if init == "ones":
             return numpy.ones(n, dtype)
         if init == "arange":
@@ -95,7 +99,7 @@ def _buffer(text: str) -> Any:
         raise _bad(text, f"there is no memory for {n * dtype.itemsize} bytes") from None
     if init is not None and init.endswith(".npy"):
         return _load(text, dtype, n, init)
-    raise _bad(text, f"{init or 'nothing'!r} is not an initial value (zeros, ones, arange, random:SEED, FILE.npy)")
+    raise _bad(text, f"{init or 'nothing'!r} is not an initial value (zeros, empty, ones, arange, random:SEED, FILE.npy)")
 
 
 def _random(text: str, dtype: Any, n: int, seed: str) -> Any:

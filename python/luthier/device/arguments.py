@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ..errors import ArgumentError
 from ..objects.parameters import Declared, declared, explicit, misfit, refusal
-from .memory import HostMemory
+from .memory import HostMemory, is_allocated
 
 _POINTERS = ("global_buffer",)
 
@@ -237,6 +237,8 @@ def _pointer(
         if known_type is not None and (why := misfit(value, known_type)) is not None:
             raise _Refused(why)
         first = interface["data"][0]
+        if host is not None and is_allocated(value):
+            host.share(value)
         if host is not None and host.has(first, value.nbytes):
             packed.places.append(Place(first, value.nbytes, *which, bool(value.flags.writeable)))
             return first.to_bytes(8, "little")

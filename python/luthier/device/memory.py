@@ -165,6 +165,24 @@ def allocate(size: int) -> Any:
     return raw[start : start + size]
 
 
+def owner_of(array: Any) -> Any:
+    """The array that has the memory which this one looks at."""
+    import numpy
+
+    while isinstance(array.base, numpy.ndarray):
+        array = array.base
+    return array
+
+
+def is_allocated(array: Any) -> bool:
+    """Whether an array is in memory of :func:`allocate`."""
+    if not _ALLOCATED:
+        return False
+    owner = owner_of(array)
+    known = _ALLOCATED.get(id(owner))
+    return known is not None and known[0]() is owner
+
+
 def described(value: Any) -> tuple[int, Owner]:
     """Where an array's or a tensor's first element is, and who owns its memory."""
     torch = sys.modules.get("torch")
@@ -183,9 +201,7 @@ def _of_numpy(numpy: Any, array: Any) -> tuple[int, Owner]:
 
     if array.dtype.hasobject:
         raise ArgumentError("share: an array of Python objects has no bytes that a kernel could read")
-    owner = array
-    while isinstance(owner.base, numpy.ndarray):
-        owner = owner.base
+    owner = owner_of(array)
     below = owner.base
     while isinstance(below, memoryview):
         below = below.obj

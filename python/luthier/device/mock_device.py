@@ -21,6 +21,7 @@ from .observe import Session, Trace
 from .printing import Printer, TextOutput
 from .properties import Properties, properties_of
 from .results import RunResult
+from .unwritten import empty
 
 if TYPE_CHECKING:
     import numpy
@@ -129,6 +130,13 @@ class Device:
             raise ArgumentError("array: Python objects have no bytes that a kernel could read")
         array = self.alloc(given.nbytes).view(given.dtype).reshape(given.shape)
         array[...] = given
+        return array
+
+    def empty(self, shape: Any, dtype: Any = float) -> numpy.ndarray:
+        """A new array in memory of :meth:`alloc` whose elements nothing has written. They hold NaNs, and a launch with
+        ``strict=["undefined-memory"]`` finds what depends on them. What this process or a kernel stores there is written."""
+        array = empty(shape, dtype)
+        self.memory.share(array)
         return array
 
     @overload

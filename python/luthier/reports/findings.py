@@ -34,7 +34,8 @@ def finding_text(finding: Mapping[str, Any]) -> str:
     at = f", address {finding['address']:#x}" if finding["address"] is not None else ""
     other = finding["other"]
     if other is not None:
-        names = {"hazard": "the first one is", "undefined-lds": f"it was read by wave {other['wave']}"}
+        reads = dict.fromkeys(("undefined-lds", "undefined-memory"), f"it was read by wave {other['wave']}")
+        names = {"hazard": "the first one is", **reads}
         which = names.get(finding["kind"], f"the other is wave {other['wave']}")
         at += f"; {which} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
     if finding.get("place"):

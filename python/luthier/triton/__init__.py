@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from ..device.results import RunResult
     from .comparison import Comparison, compare
     from .setup import attach, capture, detach, install, uninstall
-    from .tensors import Tensor, tensor
+    from .tensors import Tensor, empty, tensor
 
     #: What the last launch did; None before the first one, and after one that failed.
     last: RunResult | None
 
 _HOME = {
     "Comparison": "comparison", "compare": "comparison",
-    "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "uninstall": "setup", "Tensor": "tensors", "tensor": "tensors",
+    "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "uninstall": "setup", "Tensor": "tensors", "empty": "tensors",
+    "tensor": "tensors",
 }  # fmt: skip
-__all__ = ["Comparison", "Tensor", "attach", "capture", "compare", "detach", "install", "last", "tensor", "uninstall"]
+__all__ = ["Comparison", "Tensor", "attach", "capture", "compare", "detach", "empty", "install", "last", "tensor", "uninstall"]
 
 
 def __getattr__(name: str) -> Any:

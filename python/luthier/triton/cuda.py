@@ -47,8 +47,11 @@ class OnCpu(TorchFunctionMode):
             return result
         if told is not None:
             source = args[0] if func in _SHARING and args else None
-            return host.place(source, not _means_gpu(told), result)
-        host.settle((*args, *kwargs.values()) if kwargs else args, result, alone=not _default[0])
+            result = host.place(source, not _means_gpu(told), result)
+        else:
+            host.settle((*args, *kwargs.values()) if kwargs else args, result, alone=not _default[0])
+        if func in _FRESH and gpu.looks_for_unwritten():
+            host.forget_contents(result)
         return result
 
 
@@ -80,6 +83,11 @@ def _moved(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 #: What moves a tensor, or seems to.
 _MOVES = {torch.Tensor.cuda, torch.Tensor.pin_memory, torch.Tensor.cpu, torch.Tensor.to}
+#: What gives memory that nothing has written.
+_FRESH = {
+    torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+}  # fmt: skip
 #: What may give memory that it was given.
 _SHARING = {torch.as_tensor, torch.asarray}
 #: Whether ``torch.set_default_device`` was told ``cuda``.

@@ -19,6 +19,7 @@ from ..device.launching import Launch, Strict
 from ..device.mock_device import Device
 from ..device.module import Module
 from ..device.results import RunResult
+from ..device.unwritten import is_wanted
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
 from ..instrumenting.selection import Chooser, Select
 from ..instrumenting.tool import Tool, maker
@@ -220,6 +221,11 @@ def choose(chosen: Gpu | None) -> None:
 def is_chosen() -> bool:
     """Whether kernels run on any."""
     return _current is not None
+
+
+def looks_for_unwritten() -> bool:
+    """Whether findings are wanted about tensors that nothing has written."""
+    return _current is not None and not isinstance(_current.strict, bool) and is_wanted(_current.strict)
 
 
 def current() -> Gpu:

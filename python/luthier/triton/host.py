@@ -15,6 +15,8 @@ import torch
 from torch._guards import CompileContext
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .. import _core
+
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 _device = torch._C.TensorBase.device.__get__  # type: ignore[attr-defined]
 _storage = torch._C.TensorBase.untyped_storage
@@ -115,6 +117,15 @@ def place(source: Any, to_host: bool, result: Any) -> Any:
     if shared:
         result = result.clone()
     return mark(result) if to_host else result
+
+
+def forget_contents(tensor: Any) -> None:
+    """Nothing has written a GPU's tensor yet."""
+    if is_real(tensor) and not is_host(tensor):
+        with _untouched():
+            storage = _storage(tensor)
+            if storage.nbytes():
+                _core.forget_memory(storage.data_ptr(), storage.nbytes())
 
 
 def compiles() -> bool:

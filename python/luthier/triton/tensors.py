@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..device.memory import allocate
+from ..device.unwritten import empty as unwritten
 from ..errors import ArgumentError
 
 #: Types that NumPy has not: by their names, and as Triton calls them; bytes. Without ml_dtypes their arrays hold bits.
@@ -137,6 +138,16 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"<Tensor {self.dtype}{list(self.shape)}>"
+
+
+def empty(shape: Any, dtype: Any) -> Tensor:
+    """A new tensor whose elements nothing has written, in memory of its own that begins at a multiple of 256 bytes. ``dtype``
+    as for :func:`tensor`; of the types that NumPy has not the array holds the bits. What kernels make of such elements is
+    found with ``strict=["undefined-memory"]``."""
+    name = _ALIASES.get(str(dtype).rpartition(".")[2], str(dtype).rpartition(".")[2])
+    if name in _FOREIGN:
+        return Tensor(unwritten(shape, f"uint{8 * _FOREIGN[name]}"), name)
+    return Tensor(unwritten(shape, getattr(np, "bool_" if name == "bool" else name, dtype)))
 
 
 def tensor(values: Any, dtype: Any = None) -> Tensor:

@@ -41,7 +41,7 @@ KINDS = {
     ),
     "undefined-memory": Kind(
         "Undefined device memory",
-        "Device memory was read that neither the host nor a kernel had written.",
+        "A value that was read from device memory decides something, and neither the program nor a kernel had written it.",
         "Initialise the allocation, by a copy, a fill or a kernel, before it is read.",
     ),
     "missing-wait": Kind(

@@ -50,7 +50,8 @@ def other(finding: Mapping[str, Any]) -> str | None:
     party = finding.get("other")
     if party is None:
         return None
-    names = {"hazard": "the first instruction is", "undefined-lds": f"wave {party['wave']} read it with"}
+    reads = dict.fromkeys(("undefined-lds", "undefined-memory"), f"wave {party['wave']} read it with")
+    names = {"hazard": "the first instruction is", **reads}
     name = names.get(finding["kind"], f"the other is wave {party['wave']} with")
     frames = chain(party)
     place = f" at {shown(frames[0])}" if frames else f" at pc {party['pc']:#x}"

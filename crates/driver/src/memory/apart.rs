@@ -12,7 +12,7 @@ use super::map::Mapping;
 use super::vram::{self, Place, Vram};
 use super::{Memory, PAGE, Table, lock, span};
 use crate::abi::{Status, flags};
-use luthier_emulator::memory::Span;
+use luthier_emulator::memory::{Span, unwritten};
 
 /// Addresses that the program has for itself.
 pub struct Reserved {
@@ -139,7 +139,11 @@ impl Memory {
         if counted {
             *table.used.entry(node).or_default() += len;
         }
-        Ok(table.adopt(piece))
+        let handle = table.adopt(piece);
+        if counted {
+            self.forget(handle, len);
+        }
+        Ok(handle)
     }
 
     /// Frees addresses or memory that were made apart from each other; `None` if neither starts there.
@@ -153,6 +157,7 @@ impl Memory {
             table.apart.reserved.remove(&address)?.mapping
         } else {
             let piece = table.apart.pieces.remove(&address)?;
+            unwritten::remove(std::ptr::without_provenance(address as usize), piece.len());
             if piece.counted
                 && let Some(used) = table.used.get_mut(&piece.node())
             {

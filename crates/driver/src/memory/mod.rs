@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use luthier_emulator::memory::Span;
+use luthier_emulator::FindingKind;
+use luthier_emulator::memory::{Span, unwritten};
 
 use crate::abi::{PointerInfo, SharedHandle, Status, flags, pointer};
 use crate::config::Config;
@@ -233,6 +234,10 @@ impl Memory {
         }
         let mapping = Mapping::new(len, fixed).ok_or(Status::NoMemory)?;
         let start = mapping.start();
+        // Code and queues are the runtime's.
+        if counted && flags & (flags::SCRATCH | flags::EXECUTE | flags::AQL_QUEUE) == 0 {
+            self.forget(start, len);
+        }
         if counted {
             *table.used.entry(node).or_default() += len;
         }
@@ -250,6 +255,15 @@ impl Memory {
         };
         table.blocks.insert(start, block);
         Ok(start)
+    }
+
+    /// Nothing has written these bytes yet, of which nobody else knows. Strict mode is to find what depends on them, if that is
+    /// asked for. (What lies in the host's memory is often written by the host.)
+    fn forget(&self, start: u64, len: u64) {
+        if self.config.strict.looks_for(FindingKind::UndefinedMemory) {
+            // SAFETY: they are mapped.
+            unsafe { unwritten::forget(std::ptr::with_exposed_provenance_mut(start as usize), len) };
+        }
     }
 
     /// The program has got a block by asking for so many bytes.
@@ -291,6 +305,7 @@ impl Memory {
             table.freed.pop_front();
         }
         table.freed.push_back((address, block.len));
+        unwritten::remove(std::ptr::without_provenance(address as usize), block.len);
         table.spans.clear();
         if block.flags & flags::EXECUTE != 0 {
             self.code_changed();

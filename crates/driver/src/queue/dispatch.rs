@@ -7,7 +7,7 @@ use luthier_abi::packet;
 use luthier_abi::queue::USE_SCRATCH_ONCE;
 use luthier_emulator::error::{EmuError, FaultKind};
 use luthier_emulator::packet::Identity;
-use luthier_emulator::{Packet, Strict};
+use luthier_emulator::{FindingKind, Packet, Strict};
 use luthier_loader::KernelDescriptor;
 use luthier_loader::descriptor::Generation;
 
@@ -72,7 +72,11 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
         kernarg,
         lds,
         private,
-        strict: gpu.config().strict,
+        // A copy takes along what nothing has written.
+        strict: match gpu.config().strict {
+            strict if of_program => strict,
+            strict => strict.without(FindingKind::UndefinedMemory),
+        },
         // Alone, a workgroup waits for nobody; so does the kernel that sets up global wave sync.
         cooperative: queue.cooperative.load(Ordering::Relaxed) && groups > 1,
         count: gpu.config().log,

@@ -129,6 +129,10 @@ impl DataFormat {
     fn start(self, k: usize) -> u32 {
         self.bits[..k].iter().map(|&b| u32::from(b)).sum()
     }
+    /// The bits of component `k`.
+    pub fn field(self, k: usize) -> u128 {
+        u128::from(mask(self.bits[k])) << self.start(k)
+    }
     /// The raw bits of component `k`.
     fn raw(self, data: u128, k: usize) -> u32 {
         (data >> self.start(k)) as u32 & mask(self.bits[k])

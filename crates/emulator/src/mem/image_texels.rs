@@ -118,8 +118,10 @@ pub fn load(
     let d16 = form.has(Form::D16);
     for lane in lanes(w.exec()) {
         let is_inside = at.mask >> lane & 1 != 0;
-        let mut data = 0;
+        let (mut data, mut fresh) = (0, 0);
         if is_inside {
+            let first = at.lane[lane];
+            fresh = strict::element(w, layout.bytes as u32, |byte| first + u64::from(byte));
             match find(w, lane, at.lane[lane], layout.bytes, false) {
                 Ok(Some(p)) => data = read(p, layout.bytes),
                 Ok(None) => {}
@@ -133,6 +135,12 @@ pub fn load(
                 _ => 0,
             };
             put(w, op, form, k, lane, value);
+            if let Select::Component(n) = *select
+                && fresh & format.field(n) != 0
+            {
+                let (row, shift) = register(form, k);
+                strict::component(w, op.dst + row, lane, if d16 { 0xffff << shift } else { !0 }, at.lane[lane]);
+            }
         }
     }
     Ok(Flow::Next)

@@ -44,7 +44,15 @@ pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> stric
 /// An access whose bytes lie apart: `place` gives each one's address.
 pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
     if w.is_watched {
-        strict::bytes(w, action, rows, mask, place);
+        strict::bytes(w, action, rows, mask, false, place);
+        observe::bytes(w, action, rows, mask, place);
+    }
+}
+
+/// The same, of elements that are converted on their way.
+pub fn elements(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+    if w.is_watched {
+        strict::bytes(w, action, rows, mask, true, place);
         observe::bytes(w, action, rows, mask, place);
     }
 }
@@ -54,5 +62,27 @@ pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
     if w.is_watched {
         strict::scalar(w, action, address, size);
         observe::scalar(w, !matches!(action, Action::Load(_)), address, size);
+    }
+}
+
+/// Scalars are loaded from these words of device memory.
+#[inline(always)]
+pub fn scalars(w: &mut Wave, first: u8, address: u64, words: u64) {
+    if w.is_watched {
+        strict::scalars(w, first, address, words);
+    }
+}
+
+/// A scalar is loaded from a byte or two.
+pub fn scalar_part(w: &mut Wave, code: u8, address: u64, bytes: u64, signed: bool) {
+    if w.is_watched {
+        strict::scalar_part(w, code, address, bytes, signed);
+    }
+}
+
+/// Some bytes of device memory are about to be stored, or changed, by the whole wave.
+pub fn scalar_store(w: &mut Wave, action: Action, address: u64, size: u64) {
+    if w.is_watched {
+        strict::scalar_store(w, action, address, size);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use luthier_isa::Generation;
 
 use super::flat::Encoded;
-use super::{Action, Transfer, notice};
+use super::{Action, Transfer, atomic::Atomic, notice};
 use crate::error::FaultKind;
 use crate::op::{Flow, Handler, Op};
 use crate::report::FindingKind;
@@ -41,7 +41,10 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
     notice::scalar(w, LOAD, address, 4 * words);
     let mut values = [0u32; 16];
     match w.memory.resolve(&mut w.span, address, 4 * words, false) {
-        Ok(p) => p.load_words(&mut values[..words as usize & 31]),
+        Ok(p) => {
+            p.load_words(&mut values[..words as usize & 31]);
+            notice::scalars(w, op.sdst, address, words);
+        }
         Err(_) => {
             let message = format!("a scalar load of {} bytes from {address:#x}, not all in an allocation", 4 * words);
             if w.bad_access(FindingKind::OutOfBounds, None, address, message) == Flow::Fault {
@@ -70,6 +73,7 @@ fn load_part(w: &mut Wave, op: &Op, address: u64, bytes: u64, signed: bool) -> F
             0
         }
     };
+    notice::scalar_part(w, op.sdst, address, bytes, signed);
     w.s[usize::from(op.sdst)] = match (bytes, signed) {
         (1, true) => raw as i8 as u32,
         (_, true) => raw as i16 as u32,
@@ -113,6 +117,7 @@ fn store(w: &mut Wave, op: &Op) -> Flow {
     match w.memory.resolve(&mut w.span, address, 4 * words, true) {
         Ok(p) => {
             let values: [u32; 16] = std::array::from_fn(|k| w.s[(usize::from(op.sdst) + k) & 255]);
+            notice::scalar_store(w, STORE, address, 4 * words);
             p.store_words(&values[..words as usize & 31]);
             scalar::fence();
             Flow::Next
@@ -171,6 +176,7 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
         let mut values = [0; 16];
         p.load_words(&mut values[..words as usize & 31]);
         (0..words as usize & 31).for_each(|k| w.s[(usize::from(op.sdst) + k) & 255] = values[k]);
+        notice::scalars(w, op.sdst, base + first, words);
         return Flow::Next;
     }
     for k in 0..words {
@@ -178,7 +184,10 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
         let mut value = 0;
         if fits(at, 4, size) {
             match w.memory.resolve(&mut w.span, base + at, 4, false) {
-                Ok(p) => value = p.load32(),
+                Ok(p) => {
+                    value = p.load32();
+                    notice::scalars(w, op.sdst.wrapping_add(k as u8), base + at, 1);
+                }
                 Err(_) => {
                     let message = format!("a scalar buffer load from {:#x}, which is in no allocation", base + at);
                     if w.bad_access(FindingKind::OutOfBounds, None, base + at, message) == Flow::Fault {
@@ -201,6 +210,7 @@ fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
         && let Ok(p) = w.memory.resolve(&mut w.span, base + first, 4 * words, true)
     {
         let values: [u32; 16] = std::array::from_fn(|k| w.s[(usize::from(op.sdst) + k) & 255]);
+        notice::scalar_store(w, STORE, base + first, 4 * words);
         p.store_words(&values[..words as usize & 31]);
         scalar::fence();
         return Flow::Next;
@@ -211,7 +221,10 @@ fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
             continue;
         }
         match w.memory.resolve(&mut w.span, base + at, 4, true) {
-            Ok(p) => p.store32(w.s[(usize::from(op.sdst) + k as usize) & 255]),
+            Ok(p) => {
+                notice::scalar_store(w, STORE, base + at, 4);
+                p.store32(w.s[(usize::from(op.sdst) + k as usize) & 255]);
+            }
             Err(_) => {
                 let message = format!("a scalar buffer store to {:#x}, which is not writable", base + at);
                 if w.bad_access(FindingKind::OutOfBounds, None, base + at, message) == Flow::Fault {
@@ -242,6 +255,10 @@ fn atomic_at(w: &mut Wave, op: &Op, address: u64) -> Flow {
             return w.bad_access(FindingKind::OutOfBounds, None, address, message);
         }
     };
+    if (atomic, returns) == (Atomic::Swap, true) {
+        notice::scalars(w, op.sdst, address, words.into());
+    }
+    notice::scalar_store(w, encoded.action(), address, bytes);
     let second = op.sdst.wrapping_add(words);
     if words == 1 {
         let old = atomic.run32(p, w.s[usize::from(op.sdst)], w.s[usize::from(second)]);

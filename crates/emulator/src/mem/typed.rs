@@ -165,8 +165,9 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
         }
         let place = |byte: u32| resource.place(index[lane], offset[lane] + u64::from(byte), soffset);
         if !shape.is_store() {
-            let mut data = 0;
+            let (mut data, mut fresh) = (0, 0);
             if is_inside {
+                fresh = strict::element(w, size, place);
                 match read(w, lane, size, place) {
                     Ok(found) => data = found,
                     Err(flow) => return flow,
@@ -186,6 +187,17 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
                 let kept = if shift == 0 || shape.is_high() { w.kept } else { !0 };
                 let out = &mut w.row_mut(op.dst + register).0[lane];
                 *out = if shape.d16() { *out & kept & !(0xffff << shift) | value << shift } else { value };
+                if let Select::Component(n) = *select
+                    && fresh & format.field(n) != 0
+                {
+                    strict::component(
+                        w,
+                        op.dst + register,
+                        lane,
+                        if shape.d16() { 0xffff << shift } else { !0 },
+                        first,
+                    );
+                }
             }
         } else if is_inside {
             let mut data = 0;
@@ -271,5 +283,5 @@ fn watch(w: &mut Wave, op: &Op, shape: Shape, size: u32, mask: u64, place: impl 
     let registers = shape.place(shape.components() - 1).0 as u8 + 1;
     let rows = access::Rows { dst: op.dst, data: op.src[1], words: (size.div_ceil(4) as u8).min(registers) };
     let action = if shape.is_store() { Action::Store(transfer) } else { Action::Load(transfer) };
-    notice::bytes(w, action, rows, mask, &place);
+    notice::elements(w, action, rows, mask, &place);
 }

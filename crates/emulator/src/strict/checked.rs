@@ -203,6 +203,8 @@ pub struct Checked {
     /// What the processor's counters have room for.
     pub most: Most,
     pub unordered: bool,
+    /// What it loads goes to scalars.
+    pub is_scalar_memory: bool,
     /// Of completion, among what the same counters count.
     pub order: u8,
     pub wait: Option<Wait>,
@@ -400,6 +402,7 @@ impl Checked {
             most: most(info.mode.target().generation()),
             // Global wave sync is served by another unit than LDS.
             unordered: flag(Flags::SMEM) || info.op().is_gws(),
+            is_scalar_memory: flag(Flags::SMEM),
             order: order(inst),
             wait: wait(inst),
             dpp: Dpp::of(inst),
@@ -436,6 +439,7 @@ impl Checked {
             counters: 0,
             most: Most::default(),
             unordered: false,
+            is_scalar_memory: false,
             order: 0,
             wait: None,
             dpp: None,

@@ -9,6 +9,7 @@ use super::order::{AccessId, Clock};
 use super::{Strict, memory::with};
 use crate::mem::engine::{Engine, LanePiece};
 use crate::mem::lanes;
+use crate::memory::Memory;
 use crate::op::Flow;
 use crate::report::FindingKind;
 use crate::wave::Wave;
@@ -86,7 +87,7 @@ pub fn defer(w: &mut Wave, engine: Engine, work: Work) -> Option<Work> {
 
 /// Before an engine moves some pieces.
 pub fn transfer(w: &mut Wave, engine: Engine, pieces: &[LanePiece], loads: bool) {
-    with(w, |strict, w| strict.transfer(w.lds.len() as u64, engine, pieces, loads));
+    with(w, |strict, w| strict.transfer(w.lds.len() as u64, engine, pieces, loads, &w.memory));
     for (lane, piece) in pieces {
         if let Some(address) = piece.global {
             super::tails::plain(w, !loads, lane.map(|lane| lane as usize), address, piece.len);
@@ -131,7 +132,7 @@ impl Strict {
         id
     }
 
-    fn transfer(&mut self, end: u64, engine: Engine, pieces: &[LanePiece], loads: bool) {
+    fn transfer(&mut self, end: u64, engine: Engine, pieces: &[LanePiece], loads: bool, memory: &Memory) {
         let id = self.engine_access(engine, false);
         let by = Toucher { id, actor: self.group.borrow().actor(self.wave, engine), touch: touch_of(loads) };
         let shared = self.group.clone();
@@ -143,8 +144,14 @@ impl Strict {
             let (at, len) = (piece.lds as u32, piece.len as u32);
             if loads {
                 shared.borrow_mut().define_all(at, len);
+                if let Some(address) = piece.global {
+                    self.memory_to_lds(memory, at, address, piece.len);
+                }
             } else {
                 self.stored(lane, at, len, piece.global);
+                if let Some(address) = piece.global {
+                    self.memory_from_lds(memory, address, piece.len);
+                }
             }
             let mut found = |_: usize, conflict| self.collide(conflict, "LDS", lane, at.into());
             shared.borrow_mut().touch(by, [(0, at)].into_iter(), len, &|_, _| false, &mut found);

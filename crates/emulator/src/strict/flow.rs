@@ -5,6 +5,7 @@ use luthier_isa::Reg;
 use super::Log;
 use super::checked::{Checked, Logic, Place, Rule, Source};
 use super::elements::Elements;
+use super::origin::kind_of;
 use super::shadow::{Shadow, value};
 use super::spread::moved;
 use crate::mem::lanes;
@@ -54,30 +55,37 @@ impl Shadow {
         let vector = matches!(source.place, Place::Rows(..));
         let found = |lane: usize| (vector.then_some(lane as u32), None, self.origin(source, lane));
         // The first lane of each kind.
-        let other = lanes(if vector && !self.origins.is_empty() { mask & (!1 << first) } else { 0 })
+        let mut kinds = vec![kind_of(self.origin(source, first))];
+        let others = lanes(if vector && !self.origins.is_empty() { mask & (!1 << first) } else { 0 });
+        let others: Vec<usize> = others
             .filter(|&lane| self.undefined(source, lane))
-            .find(|&lane| self.origin(source, lane).is_some() != self.origin(source, first).is_some());
+            .filter(|&lane| {
+                let kind = kind_of(self.origin(source, lane));
+                let is_new = !kinds.contains(&kind);
+                kinds.extend(is_new.then_some(kind));
+                is_new
+            })
+            .collect();
         let what = format!("{} decides {what}, and its value", name(inst, source.place));
-        log.undefined(&what, [first].into_iter().chain(other).map(found));
+        log.undefined(&what, [first].into_iter().chain(others).map(found));
     }
 
     /// Undefined bits decide which lanes are active.
     pub(super) fn demand_exec(&self, undefined: u64, log: &mut Log) {
         let origin = |lane: usize| self.origins.carried.as_ref().and_then(|carried| carried[lane]);
-        for known in [false, true] {
-            let mut those = lanes(undefined).filter(|&lane| origin(lane).is_some() == known);
+        for kind in [FindingKind::UndefinedRegister, FindingKind::UndefinedLds, FindingKind::UndefinedMemory] {
+            let mut those = lanes(undefined).filter(|&lane| kind_of(origin(lane)) == kind);
             let Some(first) = those.next() else { continue };
             let mut message = "undefined bits decide which lanes are active".to_string();
             let Some(found) = origin(first) else {
-                log.report(FindingKind::UndefinedRegister, Some(first as u32), None, message);
-                log.report_more(FindingKind::UndefinedRegister, those.map(|lane| (lane as u32, None)));
+                log.report(kind, Some(first as u32), None, message);
+                log.report_more(kind, those.map(|lane| (lane as u32, None)));
                 continue;
             };
             message += &format!(": {found}");
-            let (lane, byte) = (Some(first as u32), Some(found.address.into()));
-            log.report_pair(FindingKind::UndefinedLds, lane, byte, message, Some(found.read()));
-            let address = |lane: usize| origin(lane).map(|origin| origin.address.into());
-            log.report_more(FindingKind::UndefinedLds, those.map(|lane| (lane as u32, address(lane))));
+            log.report_pair(kind, Some(first as u32), Some(found.address), message, Some(found.read()));
+            let address = |lane: usize| origin(lane).map(|origin| origin.address);
+            log.report_more(kind, those.map(|lane| (lane as u32, address(lane))));
         }
     }
 

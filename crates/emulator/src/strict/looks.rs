@@ -15,16 +15,20 @@ bitflags::bitflags! {
         const TOUCHES = 8;
         /// What orders the waves of a workgroup, in LDS.
         const ORDER = 16;
+        /// What nothing has written of device memory.
+        const MEMORY = 32;
     }
 }
 
 impl Looks {
     pub fn of(wanted: Kinds) -> Looks {
         use FindingKind::{
-            Hazard, LdsRace, MemoryRace, MissingWait, UndefinedLds, UndefinedLdsRead, UndefinedRegister,
+            Hazard, LdsRace, MemoryRace, MissingWait, UndefinedLds, UndefinedLdsRead, UndefinedMemory,
+            UndefinedRegister,
         };
-        let needs: [(Looks, &[FindingKind]); 5] = [
-            (Looks::VALUES, &[UndefinedRegister, UndefinedLds, UndefinedLdsRead]),
+        let needs: [(Looks, &[FindingKind]); 6] = [
+            (Looks::VALUES, &[UndefinedRegister, UndefinedLds, UndefinedLdsRead, UndefinedMemory]),
+            (Looks::MEMORY, &[UndefinedMemory]),
             (Looks::PENDING, &[MissingWait]),
             (Looks::HAZARDS, &[Hazard]),
             (Looks::TOUCHES, &[LdsRace, MissingWait]),

@@ -11,16 +11,17 @@ use luthier_isa::Reg;
 use super::cells::{Conflict, Touch, Toucher};
 pub use super::engine::{arrived, barrier, defer, landed, transfer};
 use super::order::Relation;
-use super::origin::Origin;
+use super::origin::{Origin, Space};
 pub use super::race::Passage;
 use super::race::wave as races;
 use super::runs::Runs;
+pub use super::unwritten::{component, element, scalar_part, scalar_store, scalars};
 use super::{Group, Looks, Party, Strict, tails};
-use crate::hostcall::HostCalls;
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
 use crate::mem::pieces::Pieces;
 use crate::mem::{Action, Transfer, lanes};
+use crate::memory::Memory;
 use crate::report::FindingKind;
 use crate::wave::Wave;
 
@@ -101,7 +102,7 @@ impl Scratch {
 }
 
 /// The undefined bits of a destination that had `old` ones and gets `raw` ones from memory.
-fn merge(transfer: Transfer, old: u32, raw: u32) -> u32 {
+pub(super) fn merge(transfer: Transfer, old: u32, raw: u32) -> u32 {
     let sign = |from: u32, to: u32| if raw >> from & 1 != 0 { to } else { 0 };
     match transfer {
         Transfer::Words | Transfer::U8 | Transfer::U16 => raw,
@@ -146,7 +147,7 @@ pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Passa
         passage = races::enter(w, action, at, size);
         races::lanes_at(w, action, rows, at, size);
     }
-    with(w, |strict, w| strict.device(action, rows, at, w.memory.calls()));
+    with(w, |strict, w| strict.device(action, rows, at, &w.memory));
     if at.stride == 4 {
         tails::lanes_at(w, action, rows, at, u64::from(words) * u64::from(each));
     }
@@ -159,12 +160,15 @@ pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
     tails::plain(w, !matches!(action, Action::Load(_)), None, address, size);
 }
 
-/// Before an access whose bytes lie apart: `place` gives each one's address.
-pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+/// Before an access whose bytes lie apart: `place` gives each one's address. `converts`: [`element`] and [`component`] say
+/// what it loads.
+pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, converts: bool, place: &dyn Fn(usize, u32) -> u64) {
     let (Action::Load(transfer) | Action::Store(transfer)) = action else { return };
     let (words, each) = pieces(transfer, rows);
     races::bytes(w, action, mask, u32::from(words) * each, place);
-    with(w, |strict, _| strict.bytes(action, rows, mask, place));
+    with(w, |strict, w| {
+        strict.bytes(action, rows, mask, (!converts || matches!(action, Action::Store(_))).then_some(&w.memory), place)
+    });
     if w.memory.has_tails() {
         for (lane, byte) in lanes(mask).flat_map(|lane| (0..u32::from(words) * each).map(move |byte| (lane, byte))) {
             tails::plain(w, matches!(action, Action::Store(_)), Some(lane), place(lane, byte), 1);
@@ -176,7 +180,12 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
 pub fn texels(w: &mut Wave, action: Action, at: &Addresses, bytes: u64) {
     let writes = matches!(action, Action::Store(_));
     races::lanes_at(w, action, Rows { dst: 0, data: 0, words: 0 }, at, bytes);
-    with(w, |strict, _| strict.device_order(action, writes, at.mask, at, bytes));
+    with(w, |strict, w| {
+        if writes && strict.looks.contains(Looks::MEMORY) {
+            lanes(at.mask).for_each(|lane| strict.fresh.write(&w.memory, at.lane[lane], bytes));
+        }
+        strict.device_order(action, writes, at.mask, at, bytes);
+    });
     tails::lanes_at(w, action, Rows { dst: 0, data: 0, words: 0 }, at, bytes);
 }
 
@@ -280,7 +289,10 @@ impl Strict {
                 let piece = at + u32::from(k) * 4;
                 let raw = group.undefined(piece, each, carries);
                 let origin = |group: &Group| match group.unwritten(piece, each).filter(|_| carries) {
-                    Some(address) => Some(Origin { pc: self.log.pc, wave: self.wave, address }),
+                    Some(address) => {
+                        let (pc, wave) = (self.log.pc, self.wave);
+                        Some(Origin { pc, wave, space: Space::Lds, address: address.into() })
+                    }
                     None => group.origin(piece),
                 };
                 match action {
@@ -394,7 +406,7 @@ impl Strict {
         true
     }
 
-    fn device(&mut self, action: Action, rows: Rows, at: &Addresses, calls: Option<&HostCalls>) {
+    fn device(&mut self, action: Action, rows: Rows, at: &Addresses, memory: &Memory) {
         let (transfer, writes) = match action {
             Action::Load(t) => (t, false),
             Action::Store(t) => (t, true),
@@ -429,7 +441,7 @@ impl Strict {
         {
             let used = if each == 4 { !0 } else { (1u32 << (8 * each)) - 1 };
             let mut some = outside & self.shadow.undefined_lanes(rows.data, words);
-            if let Some(calls) = calls {
+            if let Some(calls) = memory.calls() {
                 // The device library fills a packet whole, whatever of it the service reads.
                 some = lanes(some).filter(|&lane| !calls.holds(at.lane[lane])).fold(0, |some, lane| some | 1 << lane);
             }
@@ -440,6 +452,9 @@ impl Strict {
                 let found = lanes(some).filter(undefined);
                 self.log.undefined(STORED, found.map(|lane| (Some(lane as u32), Some(at.lane[lane]), origin(lane))));
             }
+        }
+        if outside != 0 && self.looks.contains(Looks::MEMORY) {
+            self.words_of_memory(memory, action, rows, at, outside, (words, each));
         }
         self.device_order(action, writes, outside, at, u64::from(words) * u64::from(each));
     }
@@ -466,7 +481,15 @@ impl Strict {
         }
     }
 
-    fn bytes(&mut self, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
+    fn bytes(
+        &mut self,
+        action: Action,
+        rows: Rows,
+        mask: u64,
+        memory: Option<&Memory>,
+        place: &dyn Fn(usize, u32) -> u64,
+    ) {
+        let memory = memory.filter(|_| self.looks.contains(Looks::MEMORY));
         let (Action::Load(transfer) | Action::Store(transfer)) = action else { return };
         if !self.looks.contains(Looks::VALUES) {
             return;
@@ -479,6 +502,14 @@ impl Strict {
                 for byte in 0..each {
                     let address = place(lane, u32::from(k) * 4 + byte);
                     if !self.scratch.holds(address) {
+                        let Some(memory) = memory else { continue };
+                        if matches!(action, Action::Store(_)) {
+                            self.fresh.write(memory, address, 1);
+                        } else if self.fresh.read(memory, address, 1) != 0 {
+                            raw |= 0xff << (8 * byte);
+                            let (pc, wave, space) = (self.log.pc, self.wave, Space::Memory);
+                            origin = origin.or(Some(Origin { pc, wave, space, address }));
+                        }
                         continue;
                     }
                     match action {

@@ -38,6 +38,7 @@ mod runs;
 mod shadow;
 mod spread;
 mod tails;
+mod unwritten;
 mod waits;
 mod within;
 
@@ -59,6 +60,7 @@ use shadow::Shadow;
 use tails::Tails;
 use waits::Waits;
 
+use crate::memory::unwritten::Unwritten;
 use crate::op::{Flow, Handler, Op};
 use crate::report::{Extent, FindingKind, Kinds};
 use crate::wave::{Wave, scalar};
@@ -93,6 +95,8 @@ pub struct Strict {
     scratch: Scratch,
     landings: Landings,
     tails: Tails,
+    /// What it has found out about device memory.
+    fresh: Unwritten,
     group: SharedGroup,
     /// The wave's number in its workgroup.
     wave: u16,
@@ -172,6 +176,7 @@ impl Strict {
             scratch: Scratch::new(scratch),
             landings: Landings::default(),
             tails: Tails::default(),
+            fresh: Unwritten::default(),
             group,
             wave,
             access: 0,
@@ -192,6 +197,7 @@ impl Strict {
         self.landings = Landings::default();
         self.suspects.clear();
         self.tails.clear();
+        self.fresh = Unwritten::default();
         (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
     }
     /// Address of the instruction that the wave executed last.
@@ -281,7 +287,7 @@ const FRESH: u8 = 8;
 
 /// Sets up the micro-ops that come before the instructions of a block, each given with what it is to check.
 pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mut Op>, looks: Looks) {
-    within::prune(checked);
+    within::prune(checked, looks.contains(Looks::MEMORY));
     for checked in checked.iter_mut() {
         if !looks.contains(Looks::VALUES) {
             checked.quick = None;

@@ -1,8 +1,8 @@
-//! Where undefined bits come from that reads of LDS have brought: which read, and which byte.
+//! Where undefined bits come from that reads of LDS and of device memory have brought: which read, and which byte.
 //!
 //! One origin is known for each lane of a VGPR, for each scalar, and for each word of LDS and scratch that such bits were
-//! stored to. Where two meet in a result, the first operand's stays; a read of LDS prevails over registers that nothing
-//! has written, which are no origin. Of what goes to other lanes, the first lane's that has one stands for all.
+//! stored to. Where two meet in a result, the first operand's stays; a read prevails over registers that nothing has
+//! written, which are no origin. Of what goes to other lanes, the first lane's that has one stands for all.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,13 +14,30 @@ use crate::mem::lanes;
 use crate::report::FindingKind;
 use crate::wave::Wave;
 
-/// A read of LDS that has brought a byte which nothing has written.
+/// What was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Space {
+    Lds,
+    Memory,
+}
+
+/// A read that has brought a byte which nothing has written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     pub pc: u64,
     pub wave: u16,
-    /// Of the byte, in LDS.
-    pub address: u32,
+    pub space: Space,
+    /// Of the byte.
+    pub address: u64,
+}
+
+/// The kind of a finding about undefined bits that come from there.
+pub(super) fn kind_of(origin: Option<Origin>) -> FindingKind {
+    match origin.map(|origin| origin.space) {
+        None => FindingKind::UndefinedRegister,
+        Some(Space::Lds) => FindingKind::UndefinedLds,
+        Some(Space::Memory) => FindingKind::UndefinedMemory,
+    }
 }
 
 impl Origin {
@@ -31,7 +48,8 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "LDS at {:#x} was read, and nothing had written it", self.address)
+        let space = if self.space == Space::Lds { "LDS" } else { "memory" };
+        write!(f, "{space} at {:#x} was read, and nothing had written it", self.address)
     }
 }
 
@@ -112,6 +130,12 @@ impl Shadow {
         if origin.is_some() || old == 0 {
             self.origins.set_row(row, lane, origin);
         }
+    }
+
+    /// A load brings a scalar undefined bits of this origin.
+    pub fn bring_scalar(&mut self, code: u8, origin: Origin, undefined: u32) {
+        self.scalars[usize::from(code)] = undefined;
+        self.origins.set_scalar(code, Some(origin));
     }
 
     /// Works out what becomes of the operands' origins, before the instruction's undefined bits change.
@@ -204,9 +228,8 @@ impl Log {
                 self.report(FindingKind::UndefinedRegister, lane, address, message);
                 continue;
             };
-            let byte = Some(origin.address.into());
             let message = format!("{what} is undefined: {origin}");
-            self.report_pair(FindingKind::UndefinedLds, lane, byte, message, Some(origin.read()));
+            self.report_pair(kind_of(Some(origin)), lane, Some(origin.address), message, Some(origin.read()));
         }
     }
 }

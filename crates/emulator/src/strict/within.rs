@@ -50,8 +50,9 @@ impl Known {
     }
 }
 
-/// Leaves to the instructions of a block only what has to be looked at when they run.
-pub fn prune(block: &mut [Box<Checked>]) {
+/// Leaves to the instructions of a block only what has to be looked at when they run. `memory`: what scalar loads bring may be
+/// undefined.
+pub fn prune(block: &mut [Box<Checked>], memory: bool) {
     let mut known = Known::default();
     for inst in block.iter_mut() {
         let inst = &mut **inst;
@@ -62,7 +63,7 @@ pub fn prune(block: &mut [Box<Checked>]) {
             inst.halves.iter().for_each(|half| known.forget(&half.results));
         }
         // What comes from memory, memory knows.
-        if matches!(inst.rule, Rule::Memory { .. }) {
+        if matches!(inst.rule, Rule::Memory { .. }) || memory && inst.is_scalar_memory {
             known.forget(&inst.results);
         }
         if inst.changes_exec {
