@@ -15,7 +15,7 @@ use crate::program::{Cursor, Program, Stop};
 use crate::report::FindingKind;
 use crate::sched::{Outcome, Shared};
 use crate::strict::race::Watched;
-use crate::strict::{self, Party, Strict};
+use crate::strict::{self, Looks, Party, Strict};
 use crate::wave::Wave;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +109,7 @@ impl Workgroup {
         let checks = shared.strict.map(|kinds| {
             let watched = |races| Watched::new(Arc::clone(races), number, cluster.0, count as usize);
             let races = shared.races.as_ref().map(watched);
-            (kinds, strict::Group::new(count as usize, lds, d.has_engines(), races))
+            (kinds, strict::Group::new(count as usize, lds, d.has_engines(), races, Looks::of(kinds)))
         });
         let lds = Rc::new(Lds::new(lds));
         let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);
@@ -139,7 +139,7 @@ impl Workgroup {
                 Box::new(Observer::new(Arc::clone(watch), number, wave_number, registers))
             });
             let listens = wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
-            wave.is_watched = wave.strict.is_some() || listens;
+            wave.is_watched = listens || wave.strict.as_ref().is_some_and(|strict| strict.hears_accesses());
             d.start(&mut wave, id, wave_number, scratch, shared.scratch_slot);
             Running { wave, cursor: Cursor::Address(d.entry, 0), state: State::Ready, instructions: 0 }
         };

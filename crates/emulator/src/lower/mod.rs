@@ -81,6 +81,7 @@ fn needs_vgprs(w: &mut Wave, op: &Op) -> Flow {
     }
     let message = format!("v{} is beyond the {allocated} VGPRs that the wave has allocated", op.imm - 1);
     if let Some(strict) = &mut w.strict {
+        strict.be_at(op.imm2);
         strict.report(FindingKind::Unallocated, None, None, message);
         return Flow::Next;
     }
@@ -125,7 +126,7 @@ impl Builder {
         if !self.lenient {
             self.check_limits(inst)?;
         }
-        self.check_allocation(inst);
+        self.check_allocation(inst, pc);
         if inst.info().flags.contains(Flags::DUAL) {
             self.dual(inst)?;
             return Ok(Ending::Open);
@@ -203,7 +204,7 @@ impl Builder {
     }
 
     /// Where VGPRs come and go, a micro-op that looks whether those of the instruction are there.
-    fn check_allocation(&mut self, inst: &Inst) {
+    fn check_allocation(&mut self, inst: &Inst, pc: u64) {
         if self.limits.vgpr_block == 0 {
             return;
         }
@@ -213,7 +214,7 @@ impl Builder {
         };
         let end = inst.operands().map(end).max().unwrap_or(0);
         if end > self.limits.vgpr_block {
-            self.push_handler(needs_vgprs, Op { imm: end.into(), ..Op::NOTHING }, 1);
+            self.push_handler(needs_vgprs, Op { imm: end.into(), imm2: pc, ..Op::NOTHING }, 1);
         }
     }
 

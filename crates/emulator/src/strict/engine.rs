@@ -6,7 +6,7 @@
 
 use super::cells::{Touch, Toucher};
 use super::order::{AccessId, Clock};
-use super::{Strict, memory::with};
+use super::{Looks, Strict, memory::with};
 use crate::mem::engine::{Engine, LanePiece};
 use crate::mem::lanes;
 use crate::memory::Memory;
@@ -76,7 +76,7 @@ pub fn land_all(w: &mut Wave) -> Flow {
 /// Has an engine do something later that belongs to the access under way; gives it back if it is to be done at once.
 pub fn defer(w: &mut Wave, engine: Engine, work: Work) -> Option<Work> {
     let strict = match &mut w.strict {
-        Some(strict) if strict.access != 0 => strict,
+        Some(strict) if strict.access != 0 && strict.looks.contains(Looks::WAITS) => strict,
         _ => return Some(work),
     };
     let knows = strict.group.borrow().knowledge(strict.wave, Some(engine));
@@ -165,6 +165,9 @@ impl Strict {
 
     /// What goes from LDS to memory.
     fn stored(&mut self, lane: Option<u32>, at: u32, len: u32, to: Option<u64>) {
+        if !self.looks.contains(Looks::VALUES) {
+            return;
+        }
         let group = self.group.clone();
         let group = group.borrow();
         if let Some(byte) = group.unwritten(at, len) {

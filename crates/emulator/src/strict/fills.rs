@@ -86,7 +86,7 @@ impl Start {
         w.mode = crate::mode::Mode(0x3f0);
         w.set_lanes(mode.wave().lanes());
         w.set_exec(self.exec);
-        let mut strict = Strict::new(Kinds::ALL, Group::new(1, 64, false, None), 0, 0..0);
+        let mut strict = Strict::new(Kinds::ALL, Group::new(1, 64, false, None, Looks::all()), 0, 0..0);
         for row in 0..ROWS {
             strict.define_lanes(row.into(), !0);
         }

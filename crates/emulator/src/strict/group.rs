@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::Party;
 use super::cells::{Cells, Conflict, Toucher};
 use super::order::{AccessId, Actor, Clock, Order, Relation};
 use super::origin::Origin;
 use super::race::{Passage, Watched};
+use super::{Looks, Party};
 use crate::mem::access::in_a_row;
 use crate::mem::engine::Engine;
 use crate::mem::lanes;
@@ -29,7 +29,9 @@ const STORES: usize = 64;
 pub struct Group {
     order: Order,
     waves: usize,
-    /// One set bit for each undefined bit of LDS.
+    /// Of LDS.
+    words: usize,
+    /// One set bit for each undefined bit of LDS; empty, like `written`, where values are not looked at.
     undefined: Vec<u32>,
     /// What brought those of some words, by word.
     origins: HashMap<u32, Origin>,
@@ -59,17 +61,21 @@ const DEFINED: u8 = 0x10;
 pub type SharedGroup = Rc<RefCell<Group>>;
 
 impl Group {
-    pub fn new(waves: usize, lds: usize, engines: bool, races: Option<Watched>) -> SharedGroup {
+    /// Of so many waves, with so many bytes of LDS.
+    pub fn new(waves: usize, lds: usize, engines: bool, races: Option<Watched>, looks: Looks) -> SharedGroup {
         let words = lds.div_ceil(4);
+        let with_values = if looks.contains(Looks::VALUES) { words } else { 0 };
+        let is_watched = (waves > 1 || engines) && looks.contains(Looks::TOUCHES);
         Rc::new(RefCell::new(Group {
             order: Order::new(waves.max(1), engines),
             waves,
-            undefined: vec![!0; words],
+            words,
+            undefined: vec![!0; with_values],
             origins: HashMap::new(),
-            written: vec![0; words],
-            dubious: words,
+            written: vec![0; with_values],
+            dubious: with_values,
             // A single wave does everything in its own order, as long as it does it itself.
-            cells: Cells::new(if waves > 1 || engines { words } else { 0 }),
+            cells: Cells::new(if is_watched { words } else { 0 }),
             engines,
             open: Vec::new(),
             races,
@@ -193,7 +199,7 @@ impl Group {
 
     /// The lanes of a mask at whose addresses `len` bytes of LDS are there.
     pub fn holding(&self, addresses: &[u32; 64], mask: u64, len: u32) -> u64 {
-        let outside = |lane: &usize| addresses[*lane] as usize + len as usize > 4 * self.undefined.len();
+        let outside = |lane: &usize| addresses[*lane] as usize + len as usize > 4 * self.words;
         lanes(mask).filter(outside).fold(mask, |mask, lane| mask & !(1 << lane))
     }
 
@@ -209,7 +215,7 @@ impl Group {
 
     /// Words of LDS.
     pub fn words(&self) -> usize {
-        self.written.len()
+        self.words
     }
 
     /// Whether all words are written and defined.
@@ -304,6 +310,9 @@ impl Group {
 
     /// These bytes, which are there, are written and have no undefined bits.
     pub fn define_all(&mut self, at: u32, len: u32) {
+        if self.written.is_empty() {
+            return;
+        }
         let (first, end) = (at.next_multiple_of(4).min(at + len), (at + len) / 4 * 4);
         (at..first).for_each(|byte| self.define(byte, 1, 0));
         if end > first {

@@ -5,7 +5,7 @@ use crate::report::{FindingKind, Kinds};
 bitflags::bitflags! {
     /// Parts of strict mode that take time with every instruction, or every access to memory.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    pub struct Looks: u8 {
+    pub struct Looks: u16 {
         /// Which bits of registers, LDS and scratch memory are defined.
         const VALUES = 1;
         /// Registers that a load in flight may write.
@@ -17,25 +17,39 @@ bitflags::bitflags! {
         const ORDER = 16;
         /// What nothing has written of device memory.
         const MEMORY = 32;
+        /// Which operations are in flight.
+        const WAITS = 64;
+        /// What orders accesses to device memory.
+        const RACES = 128;
+        /// Bytes behind the ends of allocations.
+        const BOUNDS = 256;
     }
 }
 
 impl Looks {
     pub fn of(wanted: Kinds) -> Looks {
         use FindingKind::{
-            Hazard, LdsRace, MemoryRace, MissingWait, UndefinedLds, UndefinedLdsRead, UndefinedMemory,
+            Hazard, LdsRace, MemoryRace, MissingWait, OutOfBounds, UndefinedLds, UndefinedLdsRead, UndefinedMemory,
             UndefinedRegister,
         };
-        let needs: [(Looks, &[FindingKind]); 6] = [
+        let needs: [(Looks, &[FindingKind]); 9] = [
             (Looks::VALUES, &[UndefinedRegister, UndefinedLds, UndefinedLdsRead, UndefinedMemory]),
             (Looks::MEMORY, &[UndefinedMemory]),
             (Looks::PENDING, &[MissingWait]),
             (Looks::HAZARDS, &[Hazard]),
             (Looks::TOUCHES, &[LdsRace, MissingWait]),
             (Looks::ORDER, &[LdsRace, MissingWait, MemoryRace]),
+            (Looks::WAITS, &[LdsRace, MissingWait, MemoryRace]),
+            (Looks::RACES, &[MemoryRace, MissingWait]),
+            (Looks::BOUNDS, &[OutOfBounds]),
         ];
         let asks = |kinds: &[FindingKind]| kinds.iter().any(|&kind| wanted.contains(kind.into()));
         needs.into_iter().filter(|(_, kinds)| asks(kinds)).fold(Looks::empty(), |all, (look, _)| all | look)
+    }
+
+    /// Whether each access to memory is looked at.
+    pub fn at_accesses(self) -> bool {
+        self.intersects(Looks::all() - Looks::PENDING - Looks::HAZARDS)
     }
 
     /// Whether something is looked at with every instruction, whatever it does.

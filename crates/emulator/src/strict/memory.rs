@@ -169,7 +169,7 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, converts: bool
     with(w, |strict, w| {
         strict.bytes(action, rows, mask, (!converts || matches!(action, Action::Store(_))).then_some(&w.memory), place)
     });
-    if w.memory.has_tails() {
+    if tails::are_wanted(w) {
         for (lane, byte) in lanes(mask).flat_map(|lane| (0..u32::from(words) * each).map(move |byte| (lane, byte))) {
             tails::plain(w, matches!(action, Action::Store(_)), Some(lane), place(lane, byte), 1);
         }
@@ -334,6 +334,7 @@ impl Strict {
             0
         };
         drop(group);
+        let touches = self.looks.contains(Looks::TOUCHES);
         let by = Toucher { id: self.access(touch == Touch::Atomic || looking != 0), actor: self.wave, touch };
         let same = |lane: usize, byte: u32| {
             let Action::Store(t) = action else { return false };
@@ -343,8 +344,10 @@ impl Strict {
         let touched = |mask: u64| lanes(mask).map(|lane| (lane, offsets[lane]));
         let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", Some(lane as u32), offsets[lane].into());
         let mut group = shared.borrow_mut();
-        group.touch(by, touched(mask & !looking), size, &same, &mut found);
-        group.touch(Toucher { touch: Touch::Meet, ..by }, touched(looking), size, &same, &mut found);
+        if touches {
+            group.touch(by, touched(mask & !looking), size, &same, &mut found);
+            group.touch(Toucher { touch: Touch::Meet, ..by }, touched(looking), size, &same, &mut found);
+        }
         if let Action::Atomic(_, returns) = action
             && (returns || mask.is_power_of_two())
         {

@@ -52,7 +52,7 @@ use engine::Landings;
 pub use group::{Group, SharedGroup};
 pub use looks::Looks;
 use luthier_isa::hazard::{Hazards, Missing, Steps};
-use luthier_isa::{Format, Inst};
+use luthier_isa::{Flags, Format, Inst};
 use memory::Scratch;
 use race::coherence::Scope;
 use race::wave::Suspect;
@@ -190,9 +190,15 @@ impl Strict {
         self.log.findings.clear();
         self.log.seen.clear();
         (self.log.wanted, self.log.pc, self.looks) = (wanted, 0, Looks::of(wanted));
-        self.shadow.restart();
-        self.waits.restart();
-        self.hazards.restart();
+        if self.looks.contains(Looks::VALUES) {
+            self.shadow.restart();
+        }
+        if self.looks.contains(Looks::WAITS) {
+            self.waits.restart();
+        }
+        if self.looks.contains(Looks::HAZARDS) {
+            self.hazards.restart();
+        }
         self.scratch.restart(scratch);
         self.landings = Landings::default();
         self.suspects.clear();
@@ -200,7 +206,15 @@ impl Strict {
         self.fresh = Unwritten::default();
         (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
     }
-    /// Address of the instruction that the wave executed last.
+    /// Whether accesses to memory are to be told.
+    pub fn hears_accesses(&self) -> bool {
+        self.looks.at_accesses()
+    }
+    /// The instruction at this address is executed.
+    pub fn be_at(&mut self, pc: u64) {
+        self.log.pc = pc;
+    }
+    /// Address of the instruction that the wave executed last, as far as it may have to do with findings.
     pub fn pc(&self) -> u64 {
         self.log.pc
     }
@@ -301,11 +315,13 @@ pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mu
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
         let has_fresh =
             !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
-        let plain = checked.wait.is_none() && checked.counters == 0 && checked.cache.is_none();
-        let plain = plain && checked.unallocated.is_none();
-        let plain = plain && (checked.quick.is_some() || !looks.contains(Looks::VALUES));
+        let plain = is_plain(checked, looks) && (checked.quick.is_some() || !looks.contains(Looks::VALUES));
         let quiet = checked.hazards.is_quiet() || !looks.contains(Looks::HAZARDS);
-        op.run = if plain && quiet { light as Handler } else { before };
+        op.run = match plain && quiet {
+            true if !looks.at_all() => mark as Handler,
+            true => light,
+            false => before,
+        };
         op.imm = std::ptr::from_ref::<Checked>(checked) as u64;
         op.imm2 = checked.pc;
         op.dst = steps.length.into();
@@ -316,16 +332,24 @@ pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mu
     }
 }
 
-/// Whether strict mode has nothing to do before an instruction: it computes, and what it computes with does not matter to
-/// the findings that are wanted.
+/// Whether nothing but an instruction's registers and neighbours may matter to the findings that are wanted.
+fn is_plain(checked: &Checked, looks: Looks) -> bool {
+    let waits = looks.contains(Looks::WAITS) && (checked.wait.is_some() || checked.counters != 0);
+    let caches = looks.contains(Looks::RACES) && checked.cache.is_some();
+    !waits && !caches && checked.unallocated.is_none()
+}
+
+/// Whether strict mode has nothing to do before an instruction: it computes, branches or waits, and neither what it works
+/// with nor where it is matters to the findings that are wanted.
 pub fn has_nothing_to_do(inst: &Inst, checked: &Checked, looks: Looks) -> bool {
-    let computes = checked.hazards.steps().vector || matches!(inst.info().format, Format::Sop2 | Format::Sopc);
-    computes
-        && !looks.at_all()
-        && checked.wait.is_none()
-        && checked.counters == 0
-        && checked.cache.is_none()
-        && checked.unallocated.is_none()
+    let flags = inst.info().flags;
+    let is_silent = match inst.info().format {
+        Format::Sop2 | Format::Sopc => true,
+        Format::Sop1 | Format::Sopk => flags.contains(Flags::SALU) && !flags.contains(Flags::BARRIER),
+        Format::Sopp => flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::WAIT),
+        _ => checked.hazards.steps().vector,
+    };
+    is_silent && !looks.at_all() && is_plain(checked, looks)
 }
 
 /// What a micro-op is to check.
@@ -336,6 +360,15 @@ pub fn has_nothing_to_do(inst: &Inst, checked: &Checked, looks: Looks) -> bool {
 unsafe fn checked_of(op: &Op) -> &Checked {
     // SAFETY: the block holds the boxed `Checked` too, and neither moves nor drops it while the op can run.
     unsafe { &*(op.imm as *const Checked) }
+}
+
+/// Before an instruction with nothing to check, about which its own handler may have something to say.
+fn mark(w: &mut Wave, op: &Op) -> Flow {
+    if let Some(strict) = &mut w.strict {
+        strict.log.pc = op.imm2;
+        strict.access = 0;
+    }
+    Flow::Next
 }
 
 /// Before an instruction that mostly has nothing to check.
@@ -372,18 +405,21 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     strict.log.pc = op.imm2;
     strict.access = 0;
     strict.scope = (checked.scope, checked.marked);
-    if let Some(control) = checked.cache {
+    if let Some(control) = checked.cache.filter(|_| strict.looks.contains(Looks::RACES)) {
         strict.control_caches(control);
     }
     if let Some(message) = &checked.unallocated {
         strict.log.report(FindingKind::Unallocated, None, None, message.clone());
     }
     let clean = strict.clean | (op.sdst & OPENS != 0);
-    let free = strict.waits.check(checked, clean, w.s[usize::from(scalar::M0)], &mut strict.log);
-    let free = free || !strict.looks.contains(Looks::PENDING);
-    strict.settle();
-    if strict.waits.has_done() {
-        strict.note_done();
+    let mut free = true;
+    if strict.looks.contains(Looks::WAITS) {
+        free = strict.waits.check(checked, clean, w.s[usize::from(scalar::M0)], &mut strict.log);
+        free |= !strict.looks.contains(Looks::PENDING);
+        strict.settle();
+        if strict.waits.has_done() {
+            strict.note_done();
+        }
     }
     let (wave, log) = (strict.wave, &mut strict.log);
     let pc = log.pc;

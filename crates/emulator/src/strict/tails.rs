@@ -4,8 +4,8 @@
 //! they were. An atomic that changes no byte behind the end is fine, and so is the load of a word that the wave has such an
 //! atomic on later. All other accesses there are findings.
 
-use super::Strict;
 use super::memory::with;
+use super::{Looks, Strict};
 use crate::mem::access::{Addresses, Rows, in_a_row};
 use crate::mem::atomic::Atomic;
 use crate::mem::{Action, lanes};
@@ -25,9 +25,14 @@ struct Suspect {
 #[derive(Default)]
 pub struct Tails(Vec<Suspect>);
 
+/// Whether there are such bytes, and findings about them are wanted.
+pub fn are_wanted(w: &Wave) -> bool {
+    w.memory.has_tails() && w.strict.as_ref().is_some_and(|strict| strict.looks.contains(Looks::BOUNDS))
+}
+
 /// Before an access of `size` bytes at each lane's address.
 pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: u64) {
-    if w.memory.has_tails() {
+    if are_wanted(w) {
         if in_a_row(&at.lane, at.mask, size).is_some_and(|(start, len)| w.memory.is_clear(start, start + len)) {
             return;
         }
@@ -52,7 +57,7 @@ pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: 
 
 /// Before an access that no lane makes, or each for itself, without registers.
 pub fn plain(w: &mut Wave, stores: bool, lane: Option<usize>, address: u64, size: u64) {
-    if w.memory.has_tails()
+    if are_wanted(w)
         && let Some(edge) = w.memory.tail(address, size)
     {
         let transfer = crate::mem::Transfer::Words;

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::op::Op;
     use crate::report::Kinds;
-    use crate::strict::{Group, Strict, set_up};
+    use crate::strict::{Group, Looks, Strict, set_up};
     use crate::wave::Wave;
 
     struct Random(u64);
@@ -179,7 +179,7 @@ mod tests {
         let mut w = Wave::new();
         w.set_lanes(lanes);
         w.set_exec(!0);
-        let mut strict = Strict::new(Kinds::ALL, Group::new(1, 64, false, None), 0, 0..0);
+        let mut strict = Strict::new(Kinds::ALL, Group::new(1, 64, false, None, Looks::all()), 0, 0..0);
         (0..8).for_each(|row| strict.define_lanes(row, if row < 5 { !0 } else { random.mask() }));
         (0..128).filter(|code| code % 7 != 3).for_each(|code| strict.define_scalar(code));
         w.strict = Some(Box::new(strict));
@@ -190,7 +190,7 @@ mod tests {
             let mut checked: Vec<_> =
                 block.iter().enumerate().map(|(k, i)| Box::new(Checked::new(i, 8 * (at + k) as u64))).collect();
             let mut ops = vec![Op::NOTHING; length];
-            set_up(&mut checked, ops.iter_mut(), super::super::Looks::all());
+            set_up(&mut checked, ops.iter_mut(), Looks::all());
             blocks.push((checked, ops));
             at += length;
         }
