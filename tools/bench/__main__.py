@@ -18,7 +18,9 @@ from pathlib import Path
 import agent
 import device
 import driver
+import memory
 import placing
+import strict
 import tool_costs
 from inputs import LLVM, ROOT, TARGET, WORK, compile_kernel, run
 
@@ -190,6 +192,8 @@ def main() -> int:
     results |= lift(path)
     results |= placing.measured(path)
     results |= device.measured()
+    results |= memory.measured()
+    results |= strict.measured()
     results |= driver.measured()
     results |= agent.measured()
     results |= tool_costs.measured(path)

@@ -21,6 +21,7 @@ def run(*command) -> str:
 
 def compile_kernel(source: Path, processor: str = "gfx90a", version: int = 6) -> Path:
     """A code object of an ABI version."""
+    WORK.mkdir(parents=True, exist_ok=True)
     out = WORK / f"{source.stem}-{processor}-v{version}.hsaco"
     run("clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={processor}", "--no-gpu-bundle-output",
         f"-mcode-object-version={version}", "-O3", "-ffp-contract=fast", source, "-o", out)  # fmt: skip
