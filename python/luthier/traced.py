@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,6 +88,7 @@ def trace(
     follow: bool = True,
     check: bool | None = None,
     env: Mapping[str, str] | None = None,
+    preload: Sequence[str | os.PathLike[str]] = (),
     capture: bool = False,
     progress: bool | Callable[[TraceProgress], object] = False,
 ) -> TracedProgram:
@@ -100,7 +99,8 @@ def trace(
     its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``rocm`` is a
     folder with a ROCm to run on, or ``"7"``, as for ``--rocm``. ``strict`` looks for mistakes
     on mock GPUs: True, or kinds of findings (:func:`luthier.finding_kinds`); the result has ``findings``. ``select``, ``wait`` and
-    ``follow`` are those of ``luthier trace``, ``check`` that of :func:`luthier.instrument`. ``env`` is the program's environment instead of this one. With ``capture`` its
+    ``follow`` are those of ``luthier trace``, ``check`` that of :func:`luthier.instrument`. ``env`` is the program's environment instead of this one; ``preload`` are libraries that are loaded before its own, HIP tool
+    modules for example. With ``capture`` its
     output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
     :class:`TraceProgress` twice a second, from another thread.
 
@@ -110,17 +110,12 @@ def trace(
     :raises ArgumentError: for a program that is not there, and options that do not go together.
     :raises ToolError: for a tool that cannot be loaded, or that ends the process.
     """
-    from .cli import trace as cli
-    from .cli.rocm import choose, find
+    from .cli.mock_gpus import MockGpus, Program
 
     given = [command] if isinstance(command, (str, os.PathLike)) else command
     words = [os.fspath(word) for word in given]
-    environment = dict(os.environ if env is None else env)
-    chosen = None if rocm is None else find(os.fspath(rocm), environment)
-    program = (chosen.which(words[0]) if chosen is not None and words else None) or (shutil.which(words[0]) if words else None)
-    if program is None:
-        how = ": arguments are given in a list" if isinstance(command, str) and len(command.split()) > 1 else ""
-        raise ArgumentError(f"{words[0]}: there is no such program{how}" if words else "the command is empty")
+    if not words:
+        raise ArgumentError("the command is empty")
     makers = [_maker(tool) for tool in _listed(tools)]
     kinds = _kinds(strict)
     if not makers and kinds is None:
@@ -128,27 +123,25 @@ def trace(
     if kinds is not None and mock is None:
         raise ArgumentError("strict= is about mock GPUs: say which with mock=")
     with contextlib.ExitStack() as exits:
+        strict_kinds = None if kinds in (None, "1") else kinds
+        gpus = MockGpus(mock, strict=kinds == "1", strict_kinds=strict_kinds)
+        inherited = dict(os.environ if env is None else env)
         account = None
-        if mock is not None:
-            cli.check_devices(mock)
-            options = dict.fromkeys(("memory", "cus", "threads", "watchdog", "copies"))
-            flags = dict.fromkeys(("kfd", "apu", "log"), False)
-            judged = {"strict": kinds == "1", "strict_kinds": None if kinds in (None, "1") else kinds}
-            environment = cli.variables(
-                argparse.Namespace(mock=mock, card=None, app=words, **options, **flags, **judged), environment
-            )
+        if gpus:
             account = exits.enter_context(Account())
-            environment = account.variables(environment)
-        chosen, polls = choose(None if rocm is None else os.fspath(rocm), program, environment, mock is not None)
-        started = words
-        if polls:
-            cli.sleep_instead_of_polling(environment)
-        if chosen is not None:
-            program, started, environment = chosen.start(program, words, environment, cli._DRIVER)
+            inherited = account.variables(inherited)
+        try:
+            libraries = [os.fspath(library) for library in preload]
+            place = None if rocm is None else os.fspath(rocm)
+            program = Program.on(gpus, words, inherited, rocm=place, preload=libraries)
+        except ArgumentError as error:
+            if isinstance(command, str) and len(command.split()) > 1:
+                raise ArgumentError(f"{error}: arguments are given in a list") from None
+            raise
         out, err = exits.enter_context(_Output(capture)), exits.enter_context(_Output(capture))
         files, processes = (out.file, err.file), list[dict[str, Any]]()
         if not makers:
-            status = _run(program, started, environment, files)
+            status = _run(program.path, program.words, program.environment, files)
         else:
             with Controller(
                 lambda: [make() for make in makers],
@@ -157,7 +150,7 @@ def trace(
                 check=check,
             ) as controller:
                 with _Watch(controller, progress):
-                    status = controller.run(program, started, environment, follow, files)
+                    status = controller.run(program.path, program.words, program.environment, follow, files)
                 processes = controller.result()
                 _raise(controller)
         said: dict[str, Any] = {}

@@ -170,6 +170,18 @@ def test_handlers_of_the_application_may_wait_for_launches(tool):
         assert done.results("ends") == [list(range(80))]
 
 
+@pytest.mark.parametrize("tool", [Waves, Ends])
+def test_an_application_may_be_further_ahead_than_its_queue_has_room_for(tool):
+    """ROCr 5.2 ends a program of which two packets of one doorbell find no room behind an intercepted queue."""
+    variables = {"MODULE": str(rocm.code_object("vecadd")), "LAUNCHES": "320"}
+    alone = rocm.mock(rocm.host("ahead"), **variables)
+    assert alone.stdout == "320 launches, 0 sums wrong\n", alone.stderr
+    done = traced([tool], rocm.host("ahead"), **variables)
+    assert done.stdout == alone.stdout, (done.status, done.stderr)
+    [kernel] = [k for p in done.processes for o in p["objects"] for k in o["kernels"]]
+    assert (kernel["launches"], kernel["instrumented"], kernel["unfinished"]) == (320, 320, 0)
+
+
 def test_a_packet_is_changed_and_the_gpu_gets_that():
     done = traced([Half], rocm.host("dispatch"), MODULE=str(rocm.code_object("vecadd")), LAUNCHES="3")
     assert done.stdout == "512 elements, 0 packets\n" and done.results("half") == [3 * 512 // 64]

@@ -156,11 +156,13 @@ def hsa_tool(name: str) -> Path:
 
 
 @functools.cache
-def tool_module(name: str, target: str = "gfx90a", compression: int = 0) -> Path:
-    """tests/hip/NAME.hip as a library whose device code is clang 22's, which gives modules a CUID. ``compression``: the version
-    of the compressed bundle that it is in, if it is in one."""
-    source = SOURCES / f"{name}.hip"
+def tool_module(name: str, target: str = "gfx90a", compression: int = 0, folder: Path = SOURCES, embed: bool = True) -> Path:
+    """FOLDER/NAME.hip as a library whose device code is clang 22's, which gives modules a CUID. ``compression``: the version
+    of the compressed bundle that it is in, if it is in one. ``embed``: with the bitcode of its device code in it."""
+    source = folder / f"{name}.hip"
+    wave = "64" if target.startswith("gfx9") else "32"
     common = ["clang++-22", "-x", "hip", "-nogpuinc", "-nogpulib", f"--offload-arch={target}", "-cuid=7e57", "-O1", str(source)]
+    common += [f"-I{ROOT}/python/luthier/include", f"-DLT_WAVE_SIZE={wave}", *["-Xclang", "-fembed-bitcode=all"] * embed]
     device = ["--cuda-device-only", "-mcode-object-version=4", "--no-gpu-bundle-output"]
     code = _build(f"{name}-{target}.hsaco", [source], [*common, *device])
     targets = f"-targets=host-x86_64-unknown-linux,hipv4-amdgcn-amd-amdhsa--{target}"
@@ -170,7 +172,7 @@ def tool_module(name: str, target: str = "gfx90a", compression: int = 0) -> Path
         plain, bundle = bundle.read_bytes(), bundle.with_suffix(f".{compression}.hipfb")
         bundle.write_bytes(compressed(plain, compression))
     host = ["--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(bundle), "-fPIC", "-shared"]
-    return _build(f"{name}.so", [source], [*common, *host])
+    return _build(f"{name}-{target}.so", [source], [*common, *host])
 
 
 @functools.cache

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::flow::Signals;
 use crate::hsa::{Handle, Packet};
 use crate::session::Session;
 
@@ -38,6 +39,22 @@ pub fn surround(session: &'static Session, agent: Handle, packets: Vec<Packet>) 
         held.push(Held { slot, number, reached, gates });
     }
     (all, held)
+}
+
+impl Signals for Session {
+    fn closed(&self) -> Option<Handle> {
+        closed(self)
+    }
+    fn is_reached(&self, signal: Handle) -> bool {
+        // SAFETY: a signal of ours, which is not destroyed while there is a runtime.
+        unsafe { (self.runtime().signal_load)(signal) < 1 }
+    }
+    fn give_back(&self, signal: Handle) {
+        self.followed.give_back(signal);
+    }
+    fn goes_on(&self) -> bool {
+        self.is_active()
+    }
 }
 
 /// A signal of ours that is 1.

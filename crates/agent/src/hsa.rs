@@ -71,6 +71,16 @@ impl Packet {
         });
         packet
     }
+    /// A packet that does nothing but change a signal, and that nothing waits for.
+    pub fn mark(reached: Handle) -> Packet {
+        let mut packet = Packet(abi::Packet([0; packet::SIZE]));
+        packet.0.write(Barrier {
+            header: u16::from(packet::kind::BARRIER_AND),
+            completion_signal: reached.0,
+            ..Barrier::default()
+        });
+        packet
+    }
     /// Work-items in all.
     pub fn grid(&self) -> [u32; 3] {
         self.dispatch().grid

@@ -27,6 +27,7 @@ pub mod calls;
 pub mod code;
 pub mod complete;
 pub mod dlsym;
+pub mod flow;
 pub mod followed;
 pub mod functions;
 pub mod held;

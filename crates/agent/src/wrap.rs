@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::calls::{self, Function};
 use crate::code::Fresh;
 use crate::complete;
+use crate::flow::Flow;
 use crate::held;
 use crate::hsa::{self, Handle, Packet, Queue, QueueError, Status};
 use crate::memory::Shared;
@@ -155,8 +156,10 @@ unsafe fn watched(
     let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
     if status == hsa::SUCCESS && !queue.is_null() {
         look(|session| {
+            // The runtime may hand packets to us for as long as the process lives.
+            let watched = Box::leak(Box::new(WatchedQueue { agent, flow: Flow::new(size) }));
             // SAFETY: the runtime has just written it.
-            let made = unsafe { (session.runtime().intercept_register)(*queue, packets, agent.to_pointer()) };
+            let made = unsafe { (session.runtime().intercept_register)(*queue, packets, (&raw mut *watched).cast()) };
             if made != hsa::SUCCESS {
                 complain(&format!("a queue cannot be watched (status {made:#x}): its launches are not instrumented"));
             }
@@ -169,23 +172,31 @@ unsafe fn watched(
     status
 }
 
+/// A queue whose packets we see.
+struct WatchedQueue {
+    agent: Handle,
+    flow: Flow,
+}
+
 /// Packets that the application has submitted.
-unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, agent: *mut c_void, write: hsa::Writer) {
+unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, watched: *mut c_void, write: hsa::Writer) {
     let mut ours: Vec<Packet> = Vec::new();
     let mut held = Vec::new();
+    // SAFETY: what was registered with this function.
+    let WatchedQueue { agent, flow } = unsafe { &*watched.cast::<WatchedQueue>() };
     look(|session| {
         for n in 0..count as usize {
             // SAFETY: as many as the runtime says. They may lie anywhere.
             ours.push(unsafe { from.cast::<Packet>().add(n).read_unaligned() });
         }
         if session.wants.hold {
-            let (around, launches) = held::surround(session, Handle::of_pointer(agent), std::mem::take(&mut ours));
-            (ours, held) = (around, launches);
-            return;
+            (ours, held) = held::surround(session, *agent, std::mem::take(&mut ours));
+        } else {
+            for packet in ours.iter_mut().filter(|packet| packet.is_dispatch()) {
+                session.direct(*agent, packet);
+            }
         }
-        for packet in ours.iter_mut().filter(|packet| packet.is_dispatch()) {
-            session.direct(Handle::of_pointer(agent), packet);
-        }
+        flow.make_room(session, &mut ours);
     });
     let (all, count) =
         if ours.len() as u64 >= count { (ours.as_ptr().cast(), ours.len() as u64) } else { (from, count) };

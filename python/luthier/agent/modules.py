@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..errors import LuthierError, ToolError
@@ -16,6 +17,7 @@ from . import bundles
 from .calls import Call
 
 if TYPE_CHECKING:
+    from ..instrumenting.library import HookLibrary
     from .app import App
     from .loaded import Loaded
 
@@ -25,6 +27,7 @@ _CUID = "__hip_cuid_"
 _WRAPPER = struct.Struct("<IIQQ")
 _WRAPPERS_MAGIC = 0x48495046
 _REGISTER = "__hipRegisterFatBinary"
+_UNREGISTER = "__hipUnregisterFatBinary"
 _PARTS = ("__hipRegisterFunction", "__hipRegisterManagedVar", "__hipRegisterVar")
 
 
@@ -68,6 +71,21 @@ class ToolModule:
     #: Other device variables, by the address of their host shadows.
     variables: dict[int, str] = field(default_factory=dict)
 
+    @cached_property
+    def library(self) -> HookLibrary:
+        """Its device functions as hooks, of the bitcode that it embeds: ``module.library["name"]``. Their variables are those that
+        HIP has loaded, which the module's own host code has, too: ``module.library.variables["name"]`` reads them. LoadError
+        where it embeds none."""
+        from .tool_library import ModuleLibrary
+
+        return ModuleLibrary(self)
+
+    def keep(self) -> None:
+        """HIP is going to take it down."""
+        library = vars(self).get("library")
+        if library is not None:
+            library.keep()
+
     @property
     def loaded(self) -> list[Loaded]:
         """Its code objects as they are loaded now, on each GPU."""
@@ -87,6 +105,7 @@ class Registrations:
         self._open: ToolModule | None = None
         self.first = _Hearer(("enter", "exit"), self._fat_binary)
         self._rest = _Hearer(("enter",), self._part)
+        self._last = _Hearer(("enter",), self._taken_down)
         self._app._hear((_REGISTER,), self.first, True)
 
     def _fat_binary(self, call: Call) -> None:
@@ -98,6 +117,7 @@ class Registrations:
         if self._open is not None:
             self._open.handle = call.result or 0
             self.modules.append(self._open)
+            self._app._hear((_UNREGISTER,), self._last, True)
             # HIP loads it when it starts, not when a kernel of it is launched: nobody launches any.
             self._app.set_variable("HIP_ENABLE_DEFERRED_LOADING", "0")
 
@@ -146,6 +166,11 @@ class Registrations:
             module.managed[args.name] = ManagedVariable(args.name, args.size, args.pointer, self._app)
         else:
             module.variables[args.var] = args.deviceVar
+
+    def _taken_down(self, call: Call) -> None:
+        for module in self.modules:
+            if module.handle == call.args.modules:
+                module.keep()
 
 
 @dataclass(frozen=True)

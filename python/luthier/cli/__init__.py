@@ -270,6 +270,13 @@ def build_parser() -> argparse.ArgumentParser:
     trace.add_argument("--as", metavar="CARD", dest="card", help="mock GPUs as large as a card: MI300X, 'RX 7900 XTX'")
     trace.add_argument("--rocm", metavar="PATH|7", help="run on the ROCm in a folder; 7: the one of `make setup-rocm7`")
     trace.add_argument(
+        "--preload",
+        action="append",
+        default=[],
+        metavar="LIB",
+        help="a library that is loaded into the program before its own, a HIP tool module for example (repeatable)",
+    )
+    trace.add_argument(
         "--tool", action="append", default=[], metavar="T", help="a tool, or FILE.py[:CLASS], for kernels as they are launched"
     )
     trace.add_argument(
@@ -329,18 +336,7 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     finding_options.add(check)
     check.add_argument("app", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
-    check.set_defaults(
-        card=None,
-        kfd=False,
-        memory=None,
-        cus=None,
-        threads=None,
-        watchdog=None,
-        copies=None,
-        apu=False,
-        log=False,
-        strict=True,
-    )
+    check.set_defaults(strict=True)
 
     instrument = command(
         "instrument", "Write an instrumented copy of a code object, or of a host binary or bundle with all of them in it."

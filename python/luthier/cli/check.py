@@ -67,10 +67,11 @@ def _run(args: Any, program: str, exits: contextlib.ExitStack) -> tuple[int, lis
     account = None
     if args.mock is not None:
         from ..agent.account import Account
-        from .trace import check_devices, variables
+        from .mock_gpus import MockGpus
 
-        check_devices(args.mock)
-        environment = variables(args, environment)
+        gpus = MockGpus.of(args)
+        gpus.check()
+        environment = gpus.variables(environment, args.app[0])
         account = exits.enter_context(Account())
         environment = account.variables(environment)
     sys.stdout.flush()

@@ -6,27 +6,19 @@ import contextlib
 import json
 import os
 import resource
-import shutil
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
 from ..agent.program_signals import run
 from ..errors import ArgumentError
-from .argspec import parse_number
 from .ending import checked, status_of
 from .finding_options import FindingOutputs, refuse
-from .rocm import Rocm, choose, find
+from .mock_gpus import MockGpus, Program
 
 if TYPE_CHECKING:
     from ..agent.account import Row
     from ..agent.controller import Controller
-
-_DRIVER = Path(__file__).resolve().parent.parent / "driver"
-# Programs that look for the kernel's driver themselves, before they ask the runtime.
-_LOOK_FOR_DRIVER = ("rocminfo",)
 
 
 def main(args: Any) -> int:
@@ -36,39 +28,26 @@ def main(args: Any) -> int:
         from .functions import show
 
         return show(args.functions)
-    rocm = None if args.rocm is None else find(args.rocm, os.environ)
-    program = _program(args, rocm)
-    on_mock_gpus = args.mock is not None or args.card is not None
-    if not on_mock_gpus and not args.tool:
+    if args.serve is not None:
+        if args.app or args.no_follow:
+            raise ArgumentError("--serve starts no program: leave `-- APP ARGS` and --no-follow out")
+    elif not args.app:
+        raise ArgumentError("nothing to run: luthier trace --mock gfx90a -- APP ARGS")
+    gpus = MockGpus.of(args)
+    if not gpus and not args.tool:
         raise ArgumentError("give --mock TARGET for mock GPUs, or --tool T to instrument the program, or both")
-    is_strict = args.strict or args.strict_kinds is not None
-    if is_strict and not on_mock_gpus:
+    if gpus.is_strict and not gpus:
         raise ArgumentError("--strict is about mock GPUs: give --mock TARGET")
     if not args.tool and (args.select or args.no_follow or args.no_wait or args.serve or args.check is not None):
         raise ArgumentError(
             "--select, --no-follow, --no-wait, --check, --no-check and --serve are about tools: give one with --tool"
         )
-    if args.json and not args.tool and not is_strict:
+    if args.json and not args.tool and not gpus.is_strict:
         raise ArgumentError("--json is about tools and findings: give a tool with --tool, or --strict")
-    if args.mock is not None:
-        check_devices(args.mock)
-    library = _DRIVER / "libhsakmt.so.1"
-    if not library.exists():
-        raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
-    if args.card is not None:
-        _check_card(args.card)
-    environment = variables(args, os.environ)
-    rocm, polls = choose(args.rocm, program, environment, on_mock_gpus)
-    if rocm is not None and args.serve is not None and rocm.loader is not None:
-        raise ArgumentError(f"--serve: programs on {rocm.folder} are started by its own loader, which a shell cannot be told")
-    words = args.app
-    if polls and args.apu:
-        raise ArgumentError("--apu: an APU is not modelled for ROCm 7, whose runtime wants memory that only GPUs have")
-    if polls:
-        sleep_instead_of_polling(environment)
-    if rocm is not None:
-        program, words, environment = rocm.start(program, words, environment, _DRIVER)
-    is_strict = on_mock_gpus and environment.get("LUTHIER_STRICT", "0") not in ("", "0")  # it may be inherited
+    by_hand = args.serve is not None
+    started = Program.on(gpus, args.app, os.environ, rocm=args.rocm, preload=args.preload, by_hand=by_hand)
+    program, words, environment = started.path, started.words, started.environment
+    is_strict = bool(gpus) and environment.get("LUTHIER_STRICT", "0") not in ("", "0")  # it may be inherited
     if not is_strict:
         refuse(args)
     if args.tool or is_strict:
@@ -79,93 +58,6 @@ def main(args: Any) -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     os.execve(program, words, environment)
-
-
-def _program(args: Any, rocm: Rocm | None) -> str:
-    """The path of what is to run; empty if nothing is."""
-    if args.serve is not None:
-        if args.app or args.no_follow:
-            raise ArgumentError("--serve starts no program: leave `-- APP ARGS` and --no-follow out")
-        return ""
-    if not args.app:
-        raise ArgumentError("nothing to run: luthier trace --mock gfx90a -- APP ARGS")
-    program = rocm.which(args.app[0]) if rocm is not None else None
-    program = program or shutil.which(args.app[0])
-    if program is None:
-        raise ArgumentError(f"{args.app[0]}: there is no such program")
-    return program
-
-
-def check_devices(text: str) -> None:
-    """ArgumentError for what ``--mock`` cannot be."""
-    target, comma, count = text.partition(",")
-    if target not in _core.TARGETS:
-        raise ArgumentError(f"--mock {text}: the mock driver cannot be {target}; it can be {', '.join(_core.TARGETS)}")
-    if comma and count not in map(str, range(1, 9)):
-        raise ArgumentError(f"--mock {text}: behind the comma is the number of GPUs, from 1 to 8")
-
-
-def _check_card(name: str) -> None:
-    """That the driver knows a card: it has the list."""
-    import ctypes
-
-    library = ctypes.CDLL(str(_DRIVER / "libhsakmt.so.1"))
-    library.luthierCheckCard.restype = ctypes.c_char_p
-    unknown = library.luthierCheckCard(name.encode())
-    if unknown is not None:
-        raise ArgumentError(f"--as {name}: there is no such card here; there are {unknown.decode()}")
-
-
-def variables(args: Any, inherited: Any) -> dict[str, str]:
-    """The environment in which a program finds the mock GPUs."""
-    made = dict(inherited)
-    if args.mock is None and args.card is None:
-        return made
-    if args.mock is not None:
-        made["LUTHIER_MOCK"] = args.mock
-    if args.card is not None:
-        made["LUTHIER_MOCK_AS"] = args.card
-    _prepend(made, "LD_LIBRARY_PATH", _DRIVER, ":")
-    # Newer runtimes have a thunk of their own inside and look for this one only if they are told to.
-    made["HSA_ENABLE_DTIF"] = "1"
-    if args.kfd or args.app and Path(args.app[0]).name in _LOOK_FOR_DRIVER:
-        _prepend(made, "LD_PRELOAD", _DRIVER / "libluthier-kfd.so", ":")
-    for option, name in (("memory", "LUTHIER_MOCK_MEMORY"), ("cus", "LUTHIER_MOCK_CUS"), ("threads", "LUTHIER_THREADS")):
-        if (value := getattr(args, option)) is not None:
-            made[name] = value
-    if args.watchdog is not None:
-        made["LUTHIER_WATCHDOG"] = str(parse_number("--watchdog", args.watchdog, "instructions"))
-    if args.copies is not None:
-        if args.copies not in ("driver", "kernels"):
-            raise ArgumentError(f"--copies {args.copies}: HIP's copies are done by driver or kernels")
-        made["LUTHIER_MOCK_COPIES"] = args.copies
-    if args.apu:
-        made["LUTHIER_MOCK_APU"] = "1"
-    if args.log:
-        made["LUTHIER_MOCK_LOG"] = "1"
-    if args.strict_kinds is not None:
-        from .run import parse_kinds
-
-        parse_kinds(args.strict_kinds)
-        made["LUTHIER_STRICT"] = args.strict_kinds
-    elif args.strict:
-        made["LUTHIER_STRICT"] = "1"
-    if "LUTHIER_STRICT" in made:
-        # The runtime gives out pieces of larger blocks; without that, every allocation has its own bounds.
-        made.setdefault("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1")
-        # As a tool of the runtime's, the driver hears the sizes that the program asks for.
-        _prepend(made, "HSA_TOOLS_LIB", _DRIVER / "libhsakmt.so.1", " ")
-    return made
-
-
-def sleep_instead_of_polling(environment: dict[str, str]) -> None:
-    """ROCm 7's runtime polls on mock GPUs: what is preloaded lets its threads sleep."""
-    _prepend(environment, "LD_PRELOAD", _DRIVER / "libluthier-waits.so", ":")
-
-
-def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) -> None:
-    old = variables.get(name)
-    variables[name] = f"{value}{separator}{old}" if old else str(value)
 
 
 def _watched(args: Any, program: str, words: list[str], environment: dict[str, str], is_strict: bool) -> int:
@@ -188,7 +80,7 @@ def _watched(args: Any, program: str, words: list[str], environment: dict[str, s
         outputs = exits.enter_context(Outputs())
         out = outputs.open(args.json) if args.json not in (None, "-") else None
         told = FindingOutputs(args, outputs)
-        if args.mock is not None or args.card is not None:
+        if MockGpus.of(args):
             account = exits.enter_context(Account())
             environment = account.variables(environment)
         if args.tool:
