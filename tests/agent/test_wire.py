@@ -264,9 +264,9 @@ def test_tools_with_one_name_are_told_apart():
 
 def test_variables_are_read_while_their_memory_is_given_back():
     count = Quiet().count
-    count.symbol = "count"
     variables = Variables({"count": count})
     variables.place(Memory(sealed(bytes(variables.size))))
+    count.live_in(variables, "count")
     count.write([7])
     mapped = variables._contents  # as a thread has it that is in the middle of reading
     variables.keep()
