@@ -305,3 +305,34 @@ def test_arguments_that_the_kernel_does_not_have_are_refused_by_name(name, kind,
 
     with pytest.raises(lt.NothingInsertedError, match=why):
         lt.instrument(compiled.build(SOURCE, "gfx90a", ("-g",)), [Asks()])
+
+
+UNUSED = "KERNEL idle(unsigned *to) { to[local_x()] = 3; }"
+
+
+@lt.hook
+def group_and_count(count: lt.counter, other: lt.inout[lt.u32], groups: lt.ptr[lt.u32]):
+    count += 1
+    other += 2
+    lt.wave_atomic_add(groups + lt.workgroup_id_x(), other)
+
+
+class GroupAndCount(lt.Tool):
+    """Asks for an id that the kernel's descriptor asks for, too, and that its code never looks at."""
+
+    count = lt.Counter()
+    other = lt.WaveState(lt.u32)
+    groups = lt.DeviceArray(lt.u32, 8)
+
+    def on_kernel(self, kernel):
+        kernel.insert_before(list(kernel.instructions)[-1], group_and_count, self.count, self.other, self.groups)
+
+
+@pytest.mark.parametrize(("target", "flags"), MODES, ids=lambda value: "".join(value) if isinstance(value, tuple) else value)
+def test_what_waves_carry_does_not_lie_where_an_id_is_that_the_code_ignores(target, flags):
+    tool = GroupAndCount()
+    module = lt.Device(target).load(lt.CodeObject.open(compiled.build(UNUSED, target, flags)), tools=[tool], check=True)
+    result = module.run("idle", grid=8 * 64, block=64, args=[np.zeros(64, np.uint32)], strict=["undefined-register", "hazard"])
+    assert result.findings == []
+    waves = 64 // (64 if flags or target.startswith("gfx9") else 32)
+    assert tool.groups.read().tolist() == [2 * waves] * 8 and int(tool.count) == 8 * waves

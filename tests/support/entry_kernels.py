@@ -55,14 +55,24 @@ class Shape:
 
     @property
     def sgprs(self) -> int:
-        """SGPRs that waves start with."""
+        """SGPRs that waves start with, as far as they are written down."""
         system = [name for name in self.system if name == "workgroup_info" or not self.has_ids_in_ttmps]
         offset = self.scratch > 0 and self.target not in ARCHITECTED
-        return self.user_sgprs + len(system) + offset
+        return min(self.user_sgprs + len(system) + offset, SGPRS)
 
     @property
     def vgprs(self) -> int:
         return self.dimensions + 1 if self.target in ("gfx908", "gfx1030") else 1
+
+    def addresses(self) -> list[int]:
+        """The first SGPRs of addresses whose memory is the same in each launch: the packet's, the queue's, the arguments'."""
+        at, found = 0, []
+        for name in USER:
+            if name in self.user:
+                if name in ("dispatch_ptr", "queue_ptr", "kernarg_segment_ptr"):
+                    found.append(at)
+                at += USER[name]
+        return found
 
     def pointers(self) -> list[int]:
         """The dwords that are parts of addresses of the launch's own."""
@@ -80,19 +90,26 @@ def _folder() -> TemporaryDirectory:
     return TemporaryDirectory(prefix="luthier-entry-")
 
 
-def source(shape: Shape) -> str:
-    """The kernel ``dump``."""
+def code(shape: Shape, name: str) -> str:
+    """The instructions of one kernel."""
     late, wave64 = shape.target in ("gfx1201", "gfx1250"), shape.wave == 64
     returns = {"gfx942": "sc0", "gfx1201": "th:TH_ATOMIC_RETURN", "gfx1250": "th:TH_ATOMIC_RETURN"}.get(shape.target, "glc")
     registers = [f"s{n}" for n in range(SGPRS)] + ([f"ttmp{n}" for n in (6, 7, 8, 9)] if late else [])
     if shape.target == "gfx1201":
         registers.remove("ttmp6")
-    dump = "".join(
-        f"v_mov_b32 v13, {name}\nglobal_store_dword v10, v13, s[40:41] offset:{4 * n}\n" for n, name in enumerate(registers)
-    )
+    put = "v_mov_b32 v13, {0}\nglobal_store_dword v10, v13, s[40:41] offset:{1}\n"
+    dump = "".join(put.format(register, 4 * n) for n, register in enumerate(registers))
+    # What addresses lead to.
+    for n, at in enumerate(shape.addresses()):
+        dump += f"s_load_dwordx2 s[46:47], s[{at}:{at + 1}], 0x0\n{'s_wait_kmcnt 0x0' if late else 's_waitcnt lgkmcnt(0)'}\n"
+        dump += "".join(put.format(f"s{46 + half}", 4 * (SGPRS + 4 + 2 * n + half)) for half in range(2))
     exec_, pair, mov = ("exec", "s[44:45]", "s_mov_b64") if wave64 else ("exec_lo", "s44", "s_mov_b32")
     rows = "".join(f"global_store_dword v14, v{n}, s[40:41] offset:{256 * (n + 1)}\n" for n in range(3))
-    code = f"""
+    return f"""
+.globl {name}
+.p2align 8
+.type {name},@function
+{name}:
 {".fill 64, 4, 0xbf800000" if shape.preload and shape.target != "gfx1250" else ""}
 s_getpc_b64 s[40:41]
 s_add_u32 s40, s40, out@rel32@lo+4
@@ -115,9 +132,15 @@ v_mbcnt_lo_u32_b32 v14, -1, 0
 v_lshlrev_b32 v14, 2, v14
 {rows}
 s_endpgm
+.size {name}, .-{name}
 """
-    asks = [f".amdhsa_user_sgpr_{name} 1" for name in shape.user]
-    asks += [f".amdhsa_system_sgpr_{name} {int(name in shape.system)}" for name in SYSTEM]
+
+
+def descriptor(shape: Shape, name: str) -> str:
+    """What its descriptor asks for."""
+    wave64 = shape.wave == 64
+    asks = [f".amdhsa_user_sgpr_{value} 1" for value in shape.user]
+    asks += [f".amdhsa_system_sgpr_{value} {int(value in shape.system)}" for value in SYSTEM]
     if shape.preload:
         asks += [f".amdhsa_user_sgpr_kernarg_preload_length {shape.preload}", ".amdhsa_user_sgpr_kernarg_preload_offset 1"]
     if shape.scratch:
@@ -128,17 +151,8 @@ s_endpgm
     if shape.target in ("gfx1030", "gfx1100", "gfx1201"):
         asks.append(f".amdhsa_wavefront_size32 {int(not wave64)}")
     return f"""
-.amdgcn_target "amdgcn-amd-amdhsa--{shape.target}"
-.text
-.globl dump
-.p2align 8
-.type dump,@function
-dump:
-{code}
-.size dump, .-dump
-.rodata
 .p2align 6
-.amdhsa_kernel dump
+.amdhsa_kernel {name}
 .amdhsa_next_free_vgpr 16
 .amdhsa_next_free_sgpr 48
 .amdhsa_kernarg_size 128
@@ -146,6 +160,34 @@ dump:
 .amdhsa_system_vgpr_workitem_id {shape.dimensions}
 {chr(10).join(asks)}
 .end_amdhsa_kernel
+"""
+
+
+def metadata(shape: Shape, name: str) -> str:
+    return f"""  - .name: {name}
+    .symbol: {name}.kd
+    .kernarg_segment_size: 128
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: {shape.scratch}
+    .kernarg_segment_align: 8
+    .wavefront_size: {shape.wave}
+    .sgpr_count: 48
+    .vgpr_count: 16
+    .max_flat_workgroup_size: 256
+    .args:
+      - {{.name: bytes, .offset: 0, .size: 128, .value_kind: by_value}}
+"""
+
+
+def source(shapes: list[Shape]) -> str:
+    """Kernels of one processor and wave size, ``dump0`` and so on, which write into one variable."""
+    named = [(shape, f"dump{n}") for n, shape in enumerate(shapes)]
+    return f"""
+.amdgcn_target "amdgcn-amd-amdhsa--{shapes[0].target}"
+.text
+{"".join(code(*one) for one in named)}
+.rodata
+{"".join(descriptor(*one) for one in named)}
 .bss
 .globl out
 .protected out
@@ -157,31 +199,18 @@ out:
 .amdgpu_metadata
 ---
 amdhsa.version: [1, 2]
-amdhsa.target: amdgcn-amd-amdhsa--{shape.target}
+amdhsa.target: amdgcn-amd-amdhsa--{shapes[0].target}
 amdhsa.kernels:
-  - .name: dump
-    .symbol: dump.kd
-    .kernarg_segment_size: 128
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: {shape.scratch}
-    .kernarg_segment_align: 8
-    .wavefront_size: {shape.wave}
-    .sgpr_count: 48
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {{.name: bytes, .offset: 0, .size: 128, .value_kind: by_value}}
-...
+{"".join(metadata(*one) for one in named)}...
 .end_amdgpu_metadata
 """
 
 
-@cache
-def kernel(shape: Shape) -> Path:
-    """Its code object."""
-    folder = Path(_folder().name)
+def kernels(shapes: list[Shape]) -> Path:
+    """Their code object."""
+    shape, folder = shapes[0], Path(_folder().name)
     base = folder / f"entry{len(list(folder.glob('*.s')))}"
-    base.with_suffix(".s").write_text(source(shape))
+    base.with_suffix(".s").write_text(source(shapes))
     attributes = f"-mattr={'+' if shape.wave == 64 else '-'}wavefrontsize64"
     more = [attributes] if shape.target in ("gfx1030", "gfx1100", "gfx1201") else []
     assembler = ["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={shape.target}", *more, "-filetype=obj"]
@@ -191,4 +220,4 @@ def kernel(shape: Shape) -> Path:
     return base.with_suffix(".hsaco")
 
 
-__all__ = ["ARCHITECTED", "PRELOADS", "SGPRS", "STRIDE", "SYSTEM", "USER", "WAVES", "Shape", "kernel"]
+__all__ = ["ARCHITECTED", "PRELOADS", "SGPRS", "STRIDE", "SYSTEM", "USER", "WAVES", "Shape", "kernels"]

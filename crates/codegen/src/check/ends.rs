@@ -33,6 +33,9 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     for (here, there) in before.in_other(&after).into_iter().filter(|(here, there)| here != there) {
         checker.promised.set(here, Value::Own(there));
     }
+    for (reg, value) in after.loaded(&before) {
+        checker.promised.set(reg, value);
+    }
     if let Some(masked) = after.masked(&before) {
         checker.promised.set(Reg::vgpr(0), masked);
     }

@@ -19,6 +19,8 @@ pub struct Layout {
     system: [u16; 5],
     /// Dimensions of the work-item's place.
     dimensions: u32,
+    /// Bytes in front of the preloaded arguments.
+    skipped: u32,
     generation: Generation,
 }
 
@@ -52,12 +54,20 @@ impl Layout {
                 bit(d.enable_private_segment() && offset, 1),
             ],
             dimensions: d.enable_vgpr_workitem_id().min(2),
+            skipped: 4 * d.kernarg_preload_offset(),
             generation,
         }
     }
 
     /// The same with values that are asked for.
-    pub fn with(mut self, values: impl IntoIterator<Item = EntryValue>) -> Layout {
+    pub fn with(self, values: impl IntoIterator<Item = EntryValue>) -> Layout {
+        let before = self;
+        let mut all = self;
+        all.ask(&before, values);
+        all
+    }
+
+    fn ask(&mut self, before: &Layout, values: impl IntoIterator<Item = EntryValue>) {
         for value in values {
             let kind = match value {
                 EntryValue::DispatchPtr => 1,
@@ -77,9 +87,23 @@ impl Layout {
                 EntryValue::PlaceInCluster | EntryValue::Registers(_) => continue,
             };
             self.user[kind] = 2;
+            // Arguments are preloaded only as long as there is room, and where code can load them instead.
+            let most = if self.generation == Generation::Gfx1250 { 32 } else { 16 };
+            if self.user.iter().sum::<u16>() > most && before.user[3] > 0 {
+                self.user[7] = 0;
+            }
             self.count = self.count.max(self.user.iter().sum());
         }
-        self
+    }
+
+    /// What code loads that the other layout has preloaded and this one has not: to where, and what.
+    pub fn loaded(&self, before: &Layout) -> Vec<(Reg, Value)> {
+        if self.user[7] >= before.user[7] {
+            return Vec::new();
+        }
+        let (first, of) = (before.user(7), Reg::sgpr(self.user(3)));
+        let offset = |n: u16| before.skipped + 4 * u32::from(n);
+        (0..before.user[7]).map(|n| (Reg::sgpr(first + n), Value::Loaded { of, offset: offset(n) })).collect()
     }
 
     fn user(&self, kind: usize) -> u16 {
@@ -96,7 +120,8 @@ impl Layout {
 
     /// Where this layout's SGPRs are in another one that has more: pairs of registers, here and there.
     pub fn in_other(&self, other: &Layout) -> Vec<(Reg, Reg)> {
-        let user = (0..8).map(|kind| (self.user(kind), other.user(kind), self.user[kind]));
+        let both = |kind: &usize| other.user[*kind] >= self.user[*kind];
+        let user = (0..8).filter(both).map(|kind| (self.user(kind), other.user(kind), self.user[kind]));
         let system = (0..5).map(|kind| (self.system(kind), other.system(kind), self.system[kind]));
         let runs = user.chain(system).filter(|(here, _, count)| here + count <= 102);
         runs.flat_map(|(here, there, count)| (0..count).map(move |n| (Reg::sgpr(here + n), Reg::sgpr(there + n))))

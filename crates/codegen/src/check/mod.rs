@@ -183,6 +183,7 @@ impl<'a> Checker<'a> {
                 self.scratch(inst, offset);
                 self.flight.load(inst, reg);
             }
+            Ok(Effect::LoadScalars(range)) => range.units().for_each(|reg| self.flight.load(inst, reg)),
             Ok(Effect::Store { offset }) => self.scratch(inst, offset),
             Err(wrong) => self.wrong(wrong),
         }

@@ -18,6 +18,8 @@ pub enum Effect {
     Store {
         offset: u32,
     },
+    /// It loads scalar units.
+    LoadScalars(RegRange),
 }
 
 /// A field of a hardware register.
@@ -110,6 +112,22 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
             };
             state.set(to.first, value);
         }
+        (
+            Op::SLoadDword | Op::SLoadDwordx2 | Op::SLoadDwordx4 | Op::SLoadDwordx8,
+            [Operand::Reg(to), Operand::Reg(base), ..],
+        ) => {
+            let (low, high) = (state.get(base.first), state.get(base.first.offset(1)));
+            let offset =
+                inst.field(Field::Offset).filter(|_| inst.operands().all(|(_, v)| !is_register_offset(v, *to, *base)));
+            let (Value::Own(of), Some(first)) = (low, offset.filter(|o| *o < 1 << 20)) else { return Err(unknown()) };
+            if high != Value::Own(of.offset(1)) || to.units().any(|unit| base.units().any(|b| b == unit)) {
+                return Err(unknown());
+            }
+            for (n, unit) in to.units().enumerate() {
+                state.set(unit, Value::Loaded { of, offset: first + 4 * n as u32 });
+            }
+            return Ok(Effect::LoadScalars(*to));
+        }
         (Op::SSetregB32 | Op::SSetregImm32B32, _) => set_hardware(state, inst)?,
         (Op::SSetVgprMsb, _) => {
             if let MsbChange::Sets(bits) = msb::change(inst) {
@@ -137,6 +155,11 @@ fn writes_all_lanes(inst: &Inst, reg: Reg) -> bool {
     let mut all = false;
     inst.for_each_access(|a| all |= a.reg == reg && a.access == Access::Write);
     all
+}
+
+/// An operand that is neither what is loaded nor where from.
+fn is_register_offset(value: Operand, to: RegRange, base: RegRange) -> bool {
+    matches!(value, Operand::Reg(range) if range != to && range != base)
 }
 
 fn is_whole(range: &RegRange) -> bool {

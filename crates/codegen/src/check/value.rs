@@ -21,6 +21,11 @@ pub enum Value {
     Stored(u32),
     StoredLane(u32, u8),
     Number(u32),
+    /// Four bytes of memory, so many behind the address that this SGPR and the next one held.
+    Loaded {
+        of: Reg,
+        offset: u32,
+    },
     /// Some bits of what this unit held, the others zero.
     Bits {
         of: Reg,
@@ -78,6 +83,7 @@ impl fmt::Display for Value {
             Value::Lane(reg, lane) => write!(f, "lane {lane} of {reg}'s old value"),
             Value::Stored(offset) => write!(f, "what scratch held at {offset}"),
             Value::StoredLane(offset, lane) => write!(f, "what lane {lane} of scratch held at {offset}"),
+            Value::Loaded { of, offset } => write!(f, "what lies {offset} bytes behind the address in {of}"),
             Value::Number(n) => write!(f, "{n:#x}"),
             Value::Result { hook, arg, unit } => write!(f, "unit {unit} of argument {arg} as hook {hook} left it"),
             Value::Mode(_) => f.write_str("bits of MODE"),

@@ -63,6 +63,10 @@ operations! {
     scratch_store_dword "SCRATCH_STORE_DWORD_ST",
     scratch_load_dword_saddr "SCRATCH_LOAD_DWORD_SADDR",
     scratch_store_dword_saddr "SCRATCH_STORE_DWORD_SADDR",
+    s_load_dword "S_LOAD_DWORD_IMM",
+    s_load_dwordx2 "S_LOAD_DWORDX2_IMM",
+    s_load_dwordx4 "S_LOAD_DWORDX4_IMM",
+    s_load_dwordx8 "S_LOAD_DWORDX8_IMM",
 }
 
 /// Any literal, to be overwritten by a fixup: one that no inline constant stands for.

@@ -1,7 +1,8 @@
 //! What a wave does before anything else: it finds its scratch where only code can, and what it carries gets its initial
 //! values. The application's registers stay as the hardware has set them up.
 
-use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange};
+use luthier_isa::wait::{Counter, Wait, counted};
+use luthier_isa::{EncodeError, Field, Inst, Operand, Reg, RegRange};
 
 use super::allocation::Allocation;
 use super::emit::{Emitter, Splice};
@@ -10,7 +11,7 @@ use super::pool::{Pool, Want};
 use super::site::Site;
 use super::slots::{Cell, SlotHome};
 use crate::machine::File;
-use crate::machine::entry::{Begins, Found};
+use crate::machine::entry::{Begins, Found, Loads};
 use crate::machine::operations::{one, pair, small};
 use crate::machine::scratch::ScratchInputs;
 use crate::machine::seams::Seam;
@@ -40,6 +41,8 @@ pub struct Prologue {
     /// What is put back to where the code expects it: registers, in this order, and the bits of v0 that it expects.
     moves: Vec<(RegRange, RegRange)>,
     mask: Option<u32>,
+    /// Arguments that are loaded then.
+    loads: Option<Loads>,
     /// What the wave's scratch is found by, and the pair that its address is made in.
     base: Option<(ScratchInputs, Reg)>,
     pub sets: Vec<Set>,
@@ -92,6 +95,7 @@ impl Prologue {
         let sets = sets(env, begins)?;
         let mut without = begins.map(Begins::registers).unwrap_or_default();
         let (moves, mask) = begins.map(|begins| (begins.moves(), begins.mask())).unwrap_or_default();
+        let loads = begins.and_then(Begins::loads);
         if let Some(inputs) = inputs {
             [RegRange::new(inputs.base, 2), RegRange::new(inputs.offset, 1)]
                 .into_iter()
@@ -133,7 +137,7 @@ impl Prologue {
             false => None,
         };
         let allocation = Allocation { exec, address, fetched, scratch: env.slots.scratch, ..out };
-        Ok(Prologue { moves, mask, base, sets, allocation })
+        Ok(Prologue { moves, mask, loads, base, sets, allocation })
     }
 
     /// Appends its code. Gives how many of its instructions find the wave's scratch.
@@ -159,6 +163,9 @@ impl Prologue {
         if let Some(mask) = self.mask {
             let (v0, and) = (one(Reg::vgpr(0)), env.machine.ops.v_and_b32);
             emitter.push(Inst::build(and, &[v0, Operand::Literal(mask), v0])?)?;
+        }
+        if let Some(loads) = self.loads {
+            emitter.load_arguments(loads)?;
         }
         emitter.end()?;
         Ok(finds)
@@ -189,6 +196,28 @@ impl Emitter<'_, '_> {
             at += if two { 2 } else { 1 };
         }
         Ok(())
+    }
+
+    /// Arguments to where hardware would have put them, as many at a time as fit, and waits for them.
+    fn load_arguments(&mut self, loads: Loads) -> Result<(), EncodeError> {
+        let ops = self.env.machine.ops;
+        let sizes = [(8, 4, ops.s_load_dwordx8), (4, 4, ops.s_load_dwordx4), (2, 2, ops.s_load_dwordx2)];
+        let (mut at, mut wait) = (0, Wait::NONE);
+        while at < u16::from(loads.to.count) {
+            let (to, left) = (loads.to.first.offset(at), u16::from(loads.to.count) - at);
+            let fits = |(size, align, _): &&(u16, u16, _)| *size <= left && to.number().is_multiple_of(*align);
+            let (size, info) = sizes.iter().find(fits).map_or((1, ops.s_load_dword), |(size, _, info)| (*size, *info));
+            let missing = EncodeError::NoOperand { mnemonic: "s_load_dword", has: 0, index: 0 };
+            let mut inst = Inst::new(info.ok_or(missing)?);
+            inst.set_operand(0, Operand::Reg(RegRange::new(to, size as u8)))?;
+            inst.set_operand(1, pair(loads.base))?;
+            inst.set_field(Field::Offset, loads.offset + 4 * u32::from(at))?;
+            let results = counted(&inst).filter(|c| c.counter != Counter::X);
+            wait = results.fold(wait, |wait, counted| wait.and(counted.counter, 0));
+            self.push(inst)?;
+            at += size;
+        }
+        self.all(self.env.machine.wait(wait)?)
     }
 
     /// A cell = three VGPRs, ten bits each. `own` is one that may be overwritten.
