@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from .instrumenting.planning import instrument
     from .instrumenting.selection import Select
     from .instrumenting.tool import Tool
-    from .instrumenting.values import Counter, DeviceArray, LaneState, WaveState
+    from .instrumenting.values import Counter, DeviceArray, LaneState, Shared, WaveState, shared
     from .judging import judge
     from .lang import *  # noqa: F403
     from .objects.code_object import CodeObject
@@ -141,6 +141,8 @@ _HOME = {
     "RunResult": "device.results",
     "Select": "instrumenting.selection",
     "Session": "device.observe",
+    "Shared": "instrumenting.values",
+    "shared": "instrumenting.values",
     "Snapshot": "device.observe",
     "Strict": "device.launching",
     "Symbol": "instrumenting.given",
@@ -189,9 +191,9 @@ __all__ = [
     "LaneState", "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
     "Reg",
-    "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Select", "Session",
+    "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Select", "Session", "Shared",
     "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "WaveState", "capture",
-    "finding_kinds", "flag_bits", "instrument", "instrument_file", "judge", "trace", "__version__",
+    "finding_kinds", "flag_bits", "instrument", "instrument_file", "judge", "shared", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:
     from . import lang

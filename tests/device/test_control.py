@@ -153,10 +153,10 @@ KERNEL id(u32 *out) {
 @pytest.mark.parametrize("target", ("gfx900", "gfx90a", "gfx1030", "gfx1100"))
 def test_ends_and_traps(target: str) -> None:
     get = {
-        "gfx900": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID, 0, 4)",
-        "gfx90a": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID, 0, 4)",
-        "gfx1030": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID1, 0, 5)",
-        "gfx1100": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID1, 0, 5)",
+        "gfx900": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID, 4, 2)",
+        "gfx90a": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID, 4, 2)",
+        "gfx1030": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID1, 8, 2)",
+        "gfx1100": "s_getreg_b32 %0, hwreg(HW_REG_HW_ID1, 8, 2)",
     }[target]
     flags = () if target.startswith("gfx9") else ("-mwavefrontsize64",)
     source = ENDS.replace("WAVE_ID", f'"{get}"').replace("s_waitcnt", "s_nop 0\\n s_waitcnt")

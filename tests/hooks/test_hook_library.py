@@ -375,3 +375,47 @@ def test_large_arrays_of_hooks_in_python_lie_on_the_stack():
         tool = Large()
         run(target, tool)
         assert (tool.out.read() == out).all(), target
+
+
+WITH_MISTAKES = """#include <luthier/hooks.h>
+__device__ void store(unsigned *p, unsigned i) {
+  p[i] = 7;
+}
+LT_HOOK void far(unsigned *out) {
+  store(out, 1000000);
+}
+LT_HOOK void asks(unsigned *out) {
+  out[0] = __builtin_amdgcn_workgroup_id_x();
+}
+"""
+
+
+class Mistaken(lt.Tool):
+    out = lt.DeviceArray(lt.u32, 4)
+
+    def __init__(self, library=None, name=None):
+        self.library, self.hook = library, name
+
+    def on_kernel(self, kernel):
+        kernel.insert_before(kernel.instructions[0], self.library[self.hook], self.out)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100", "gfx1250"])
+def test_a_fault_in_a_hook_in_hip_has_its_file_and_line(tmp_path, target):
+    path = tmp_path / "mistakes.hip"
+    path.write_text(WITH_MISTAKES)
+    module = lt.Device(target).load(lt.CodeObject.open(kernel(target)), tools=[Mistaken(lt.HookLibrary(path), "far")])
+    result = module.run("triple", grid=64, block=64, args=[np.zeros(64, np.uint32)], strict=True)
+    found = str(result.findings[0])
+    assert "out-of-bounds" in found and "mistakes.hip:3:8" in found and "source: p[i] = 7;" in found
+
+
+def test_what_a_hook_in_hip_may_not_ask_for_is_refused_at_its_place(tmp_path):
+    path = tmp_path / "mistakes.hip"
+    path.write_text(WITH_MISTAKES)
+    with pytest.raises(lt.HookError) as error:
+        lt.instrument(kernel("gfx90a"), [Mistaken(lt.HookLibrary(path), "asks")])
+    assert (error.value.file, error.value.line, error.value.col) == (str(path), 9, 12)
+    said, source, caret = str(error.value).splitlines()
+    assert "the hook calls llvm.amdgcn.workgroup.id.x, but the number of the workgroup is nothing that a hook is given" in said
+    assert source.endswith("out[0] = __builtin_amdgcn_workgroup_id_x();") and caret.index("^") == source.index("__builtin")

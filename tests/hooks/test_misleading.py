@@ -40,8 +40,8 @@ def smallest(x: lt.u32):
 
 
 @lt.hook
-def reading_an_array(i: lt.u32):
-    y = TABLE[i]  # noqa: F841
+def all_of_an_array(i: lt.u32):
+    y = TABLE  # noqa: F841
 
 
 @lt.hook
@@ -60,8 +60,11 @@ def reading_self(i: lt.u32):
         (with_self, "a hook has no self, as it runs on the GPU: leave the parameter out"),
         (square_root, "math.sqrt is Python's and runs on the host: lt.sqrt is the hook language's"),
         (printing, 'print cannot be called on the GPU: lt.printf("%d", x) can'),
-        (reading_an_array, "pass a parameter lt.ptr[...] and insert the hook with a DeviceArray of the tool"),
-        (reading_a_list, "NAMES is a list of the host's"),
+        (all_of_an_array, "TABLE is a table of constants: name one of its elements, TABLE[0]"),
+        (
+            reading_a_list,
+            "NAMES is a list of the host's, which a hook cannot read: make it a tuple, or pass a parameter lt.ptr[...]",
+        ),
         (reading_self, "give it a parameter counts, and pass self.counts where it is inserted"),
     ],
     ids=lambda value: getattr(value, "name", ""),

@@ -67,8 +67,18 @@ pub struct Instead {
     pub descriptor: u64,
     /// By how many bytes the private segment grows.
     pub private: u32,
+    /// By how many bytes LDS grows, and the most that there can be of it.
+    pub group: u32,
+    pub most_group: u32,
     /// Counts down for each launch that is over.
     pub signal: u64,
+}
+
+impl Instead {
+    /// A workgroup that is to have so much LDS can have what is added to it.
+    pub fn fits(&self, group: u32) -> bool {
+        self.group == 0 || group.saturating_add(self.group) <= self.most_group
+    }
 }
 
 /// What the controller says of a kernel.

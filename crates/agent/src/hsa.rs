@@ -89,6 +89,14 @@ impl Packet {
     pub fn grow_private(&mut self, bytes: u32) {
         self.change(|dispatch| dispatch.private = dispatch.private.saturating_add(bytes));
     }
+    /// Bytes of LDS of a workgroup.
+    pub fn group(&self) -> u32 {
+        self.dispatch().group
+    }
+    /// Adds bytes to the LDS of a workgroup.
+    pub fn grow_group(&mut self, bytes: u32) {
+        self.change(|dispatch| dispatch.group = dispatch.group.saturating_add(bytes));
+    }
     /// The address of the kernel's descriptor.
     pub fn kernel_object(&self) -> u64 {
         self.dispatch().kernel_object

@@ -32,12 +32,12 @@ impl Session {
             return None;
         };
         let chosen = (kernel.instead.is_some() || kernel.heard) && kernel.wants(packet.grid());
-        let mut instead = kernel.instead.filter(|_| chosen);
+        let mut instead = kernel.instead.filter(|instead| chosen && instead.fits(packet.group()));
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let mut is_told = false;
         if self.wants.decide && (kernel.instead.is_some() || chosen) {
             let original = self.decide(kernel.slot, number, packet, instead.is_some());
-            instead = kernel.instead.filter(|_| !original);
+            instead = kernel.instead.filter(|instead| !original && instead.fits(packet.group()));
             is_told = true;
         } else if self.wants.every_launch && chosen {
             self.tell(&Said::Launched { slot: kernel.slot, number, packet: packet.words() }, None);
@@ -47,6 +47,7 @@ impl Session {
         if let Some(instead) = instead {
             packet.set_kernel_object(instead.descriptor);
             packet.grow_private(instead.private);
+            packet.grow_group(instead.group);
             if packet.completion_signal() == 0 && !self.wants.complete {
                 packet.set_completion_signal(instead.signal);
                 self.count(kernel.slot, 2);
@@ -146,11 +147,11 @@ impl Session {
                     }
                     Err(reason) => link.say(&Said::Failed { reason }, &[])?,
                 },
-                (Asked::Instrumented { descriptor, private, signal, rules }, Some(file)) => {
+                (Asked::Instrumented { descriptor, private, group, most_group, signal, rules }, Some(file)) => {
                     match self.take(address, object, file, descriptor) {
                         Ok(descriptor) => {
                             link.say(&Said::Done, &[])?;
-                            let instead = Some(Instead { descriptor, private, signal });
+                            let instead = Some(Instead { descriptor, private, group, most_group, signal });
                             return Ok(Answer { instead, heard: true, rules });
                         }
                         Err(reason) => {

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -187,10 +187,10 @@ pub enum Asked {
     /// Memory of so many bytes for the object of the launch that is waiting, all zero.
     Allocate { size: u64 },
     /// The launch runs the kernel with its descriptor at this vaddr in the object that comes with this, and so do later ones,
-    /// if one of the rules, where there are any, has it so. The private segment grows by so many bytes; LDS is the
-    /// application's. At `signal`, as GPUs have it, is a signal in memory that was allocated for the launch: it counts down
+    /// if one of the rules, where there are any, has it so. The private segment grows by so many bytes, and so does LDS:
+    /// a launch that would then have more than the most runs the original. At `signal`, as GPUs have it, is a signal in memory that was allocated for the launch: it counts down
     /// for each launch that is over.
-    Instrumented { descriptor: u64, private: u32, signal: u64, rules: Vec<Rule> },
+    Instrumented { descriptor: u64, private: u32, group: u32, most_group: u32, signal: u64, rules: Vec<Rule> },
     /// The launch runs the original, and so do later ones. If `heard`, tools are to hear of those that the rules have, as of
     /// instrumented ones.
     Original { heard: bool, rules: Vec<Rule> },

@@ -281,6 +281,8 @@ fn report(report: &Report, variables: &[String]) -> Value {
                 "vgprs": [r.vgprs_before, r.vgprs_after],
                 "occupancy": [r.occupancy_before, r.occupancy_after],
                 "scratch": [r.scratch_before, r.scratch_after],
+                "lds": [r.lds_before, r.lds_after],
+                "lds_most": r.lds_most,
             });
             (r.kernel.clone(), change)
         })
@@ -306,8 +308,8 @@ static HOOK_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// A `luthier.lang.HookError` at a place in a source file.
 fn hook_error(error: &HookError, hook: Option<&Source>) -> PyErr {
     let message = match hook {
-        None => format!("the hook {}: {}", error.file, error.message),
-        Some(_) => error.message.clone(),
+        None if error.line == 0 => format!("the hook {}: {}", error.file, error.message),
+        _ => error.message.clone(),
     };
     let file = hook.filter(|_| error.line == 0).map_or(error.file.as_str(), |(_, file)| file);
     Python::attach(|py| {

@@ -68,6 +68,9 @@ class Made:
     descriptor: int
     #: Bytes of scratch of a work-item, on top of the original's.
     private: int
+    #: The same of LDS of a workgroup, and the most that there can be of it.
+    group: int
+    most_group: int
     #: Where GPUs have the signal that counts launches that are over.
     signal: int
     #: Which launches run it; see :class:`Watched`.
@@ -372,7 +375,9 @@ class Loaded:
         self.process.reads(watched.tools, variables)
         symbol: Any = result.core.symbol(f"{name}.kd")
         before, after = registers["scratch"]
-        return Made(result.data, symbol["address"], after - before, variables.signal(start), self.selected[name])
+        own, all_of_it = registers["lds"]
+        group = all_of_it - own, registers["lds_most"]
+        return Made(result.data, symbol["address"], after - before, *group, variables.signal(start), self.selected[name])
 
     def result(self, ledger: Memory) -> dict[str, Any]:
         """What ``--json`` holds for it."""

@@ -310,7 +310,10 @@ class Process:
     def _use(self, watched: Watched, made: Made) -> bool:
         """Hands an instrumented kernel over; whether it runs."""
         with _file(made.data) as file:
-            parts = {"descriptor": made.descriptor, "private": made.private, "signal": made.signal, "rules": made.rules}
+            parts = {
+                "descriptor": made.descriptor, "private": made.private, "group": made.group, "most_group": made.most_group,
+                "signal": made.signal, "rules": made.rules,
+            }  # fmt: skip
             self._wire.say("instrumented", file, **parts)
         said, files = self._expect("done", "failed")
         close(files)

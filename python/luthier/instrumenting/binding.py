@@ -10,7 +10,7 @@ from .._core import Operand, Register
 from ..errors import ToolError
 from . import given
 from .channels import Channel
-from .values import Counter, DeviceArray, Element, State
+from .values import Counter, DeviceArray, Element, Shared, State
 
 if TYPE_CHECKING:
     from ..lang.functions import Param
@@ -37,7 +37,7 @@ class Number:
 
 def is_the_same_everywhere(arg: Any) -> bool:
     """Whether an argument means the same in every kernel, as numbers and a tool's variables do."""
-    return isinstance(arg, (int, float, given.Imm, given.Literal, Channel, Counter, DeviceArray, Element, State))
+    return isinstance(arg, (int, float, given.Imm, given.Literal, Channel, Counter, DeviceArray, Element, Shared, State))
 
 
 def told_apart(arg: Any) -> Any:
@@ -84,7 +84,7 @@ class Binder:
     """Turns the arguments of one tool in one kernel into those of placement (``luthier_codegen::Arg`` as JSON).
 
     ``symbol`` gives a variable's symbol, ``slot`` the number of what each wave carries: a
-    counter's, or of an element of a state.
+    counter's, or of an element of a state, ``shared`` where LDS of the tools' begins in all of it.
     """
 
     def __init__(
@@ -94,9 +94,10 @@ class Binder:
         kernel: str,
         symbol: Callable[[Variable], str],
         slot: Callable[[Counter | State, int | None], int],
+        shared: Callable[[Shared], int],
     ):
         self._code_object, self._who, self._kernel = code_object, who, kernel
-        self._symbol, self._slot = symbol, slot
+        self._symbol, self._slot, self._shared = symbol, slot, shared
 
     def bind(self, hook: Any, args: tuple[Any, ...], behind: int | None) -> list[Any]:
         """All arguments of an insertion. ``behind``: the address of the instruction after which the hook runs."""
@@ -140,6 +141,12 @@ class Binder:
             if not isinstance(kind, lang.Pointer) or kind.space not in ("global", "const") or kind.to != dtype:
                 raise wrong(f"something else than the address of {dtype} elements")
             return self._variable(hook, self._symbol(array), offset, before)
+        if isinstance(arg, Shared):
+            if not isinstance(hook, lang.Hook):
+                raise wrong("something else than an lt.shared, which hooks in Python are given: it is no address")
+            if not isinstance(kind, lang.Pointer) or kind.space != "lds" or kind.to != arg.dtype:
+                raise wrong(f'something else than LDS: declare it lt.ptr[lt.{arg.dtype}, "lds"]')
+            return {"literal": self._shared(arg)}
         if isinstance(arg, given.Symbol):
             if not (isinstance(kind, lang.Pointer) and kind.space in ("global", "const") or kind in (lang.u64, lang.i64)):
                 raise wrong("something else than an address of global memory")

@@ -70,6 +70,9 @@ def bitcode(
         "-Xclang",
         "-disable-llvm-passes",
         "-fno-discard-value-names",
+        # Faults and rejections in hooks say where they are.
+        "-gline-tables-only",
+        "-gdwarf-4",
         "-Wno-builtin-macro-redefined",
         "-Wno-macro-redefined",
         f"-I{_INCLUDE}",

@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..base.callers import callers_level
 from ..base.tracebacks import shortened
-from ..errors import ArgumentError, NothingInsertedError, RejectedError, RejectedWarning, ToolError
+from ..errors import ArgumentError, InstrumentError, NothingInsertedError, RejectedError, RejectedWarning, ToolError
 from ..lang import Hook
 from ..lang.functions import GivenHook
 from ..objects.code_object import CodeObject, no_kernel
 from ..objects.kernel import Kernel
-from ..objects.places import AFTER, ASSEMBLY, EDGE, HOOK, NOTHING, ORDER, RECORD, Place
+from ..objects.places import AFTER, ASSEMBLY, EDGE, ENTRY, HOOK, NOTHING, ORDER, RECORD, Place
 from .binding import Arguments, Binder, is_the_same_everywhere, settle_numbers, text_of, told_apart
 from .channels import Channel, Printing
 from .homes import Home
 from .kept import keep_hooks
 from .library import BoundHook, LibraryHook
 from .options import Instrumenting, InstrumentKeywords, Plan, instrumenting, instruments
+from .shared import SharedMemory, clear
 from .tool import AnyTool, Tool
 from .toolset import Toolset
-from .values import Borrowed, Counter, State, Variable
+from .values import Borrowed, Counter, Shared, State, Variable
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -115,6 +116,10 @@ class Beside:
     where: Any = None
 
 
+#: The priority of what runs before all that tools insert, and the order of what is no tool's.
+_FIRST, _OWN = -(1 << 31), 0xFFFF
+
+
 class Planner:
     """Collects insertions, each checked against its hook's parameters."""
 
@@ -128,6 +133,10 @@ class Planner:
         self._symbols: dict[int, str] = {}
         #: What each wave carries, counters and elements of states, with their numbers.
         self._slots: dict[tuple[Counter | State, int | None], tuple[int, tuple[str, int, bool, str | None]]] = {}
+        self._shared = SharedMemory()
+        #: Places of hooks that use LDS of the tools', and which points clear it.
+        self._sharing: set[int] = set()
+        self._clears: dict[int, str] = {}
         self._hooks: dict[Any, int] = {}
         self._bound: dict[tuple[LibraryHook, int], BoundHook] = {}
         self._assembly: dict[str, int] = {}
@@ -173,6 +182,8 @@ class Planner:
         if found is None:
             found = self._prepared[known] = self._prepare(tool, kernel, hook, args, behind)
         found.uses += 1
+        if any(isinstance(arg, Shared) for arg in args):
+            self._sharing.add(place.address)
         return self._record(tool, kernel, place, priority, found.hook, found.number, HOOK)
 
     def insert_assembly(self, tool: Tool, kernel: str, place: Place, text: str, priority: int) -> int:
@@ -217,16 +228,24 @@ class Planner:
             if of not in self._bound:
                 self._bound[of] = hook.bound(self.code_object, tool, lambda variable: self._symbol(tool, variable))
             hook = self._bound[of]
-        binder = Binder(self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), slot)
+        binder = Binder(
+            self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), slot, self._shared.offset
+        )
         bound = binder.bind(hook, args, behind)
         made: BoundHook | GivenHook = hook
         if isinstance(hook, BoundHook) and hook not in self._hooks:
             hook.check()
         if isinstance(hook, Hook):
-            made = hook.given({p.name: arg.shape for p, arg in zip(hook.params, args, strict=True) if isinstance(arg, Channel)})
-        bound += [fact.argument for fact in hook.facts]
+            listed = list(zip(hook.params, args, strict=True))
+            channels = {p.name: arg.shape for p, arg in listed if isinstance(arg, Channel)}
+            made = hook.given(channels, frozenset(p.name for p, arg in listed if isinstance(arg, Shared)))
+        bound += [fact.argument for fact in made.facts]
         if isinstance(made, GivenHook) and made.prints:
             bound.append({"variable": {"symbol": self._symbol(tool, Printing.of(tool, made.texts)), "offset": 0}})
+        return self._listed(made, bound)
+
+    def _listed(self, made: BoundHook | GivenHook, bound: list[Any]) -> Arguments:
+        """A hook with its arguments, once."""
         number = self._hooks.setdefault(made, len(self._hooks))
         # The same for another kernel is the same: an insertion in a function that they share is made once.
         key = (number, text_of(bound))
@@ -251,6 +270,7 @@ class Planner:
         """Compiles the hooks and places them, in a copy of the code object, or in one that is to be loaded ``beside`` it.
         ``alone``: no other kernels than those that tools were asked about will run."""
         keep_hooks()
+        self._clear_shared()
         settle_numbers(list(self._distinct.values()))
         addresses = None
         if beside is not None:
@@ -259,7 +279,7 @@ class Planner:
             raise ToolError(f"{borrowed[0]} is a variable of a program's, and this code object is not instrumented in a program")
         plan = Plan(
             [made.core if isinstance(made, BoundHook) else (made.json, made.hook.file) for made in self._hooks],
-            f"[{','.join(text_of(arguments.bound) for arguments in self._distinct.values())}]",
+            f"[{','.join(text_of(self._shared.fill(arguments.bound)) for arguments in self._distinct.values())}]",
             list(self._assembly),
             [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],
             [made for _, made in self._slots.values()],
@@ -270,6 +290,7 @@ class Planner:
             None if beside is None or addresses is None else (beside.base, addresses),
         )
         data, report = _core.instrument(self.code_object.program, plan)
+        self._check_cleared(report)
         self._tell_tools(report)
         if report["rejected"] and how.on_rejected != "report":
             text, nothing = rejections(self.code_object, report), not_placed(self.code_object, report)
@@ -281,6 +302,32 @@ class Planner:
         result = CodeObject(_core.CodeObject.parse(data), None)
         result.instrumentation = report
         return result
+
+    def _clear_shared(self) -> None:
+        """Has each kernel whose waves come to hooks with LDS of the tools' clear it before anything else."""
+        if not self._sharing:
+            return
+        known = self.code_object.core.kernels
+        for name in known if self._selected is None else dict.fromkeys(self._selected):
+            functions = Kernel(self.code_object, name, self, self._tools[0]).functions
+            if not any(f.address <= address < f.address + max(f.size, 1) for f in functions for address in self._sharing):
+                continue
+            made = clear.given({}, frozenset({"memory"}))
+            bound = [{"literal": 0}, {"literal": self._shared.end // 4}, *(fact.argument for fact in made.facts)]
+            arguments = self._listed(made, bound)
+            record = RECORD.pack(functions[0].address, 0, _FIRST, arguments.hook, arguments.number, _OWN, ENTRY, HOOK)
+            self._clears[len(self._records) // RECORD.size] = name
+            self._records += record
+
+    def _check_cleared(self, report: dict[str, Any]) -> None:
+        """Leaves what clears LDS out of the report. Raises InstrumentError if a kernel could not be made to do it."""
+        for one in report["rejected"]:
+            if one["point"] in self._clears:
+                raise InstrumentError(
+                    f"the kernel {self._clears[one['point']]} cannot clear the LDS of the tools (lt.shared) when its workgroups "
+                    f"start: {one['reason']}"
+                )
+        report["points"] -= len(self._clears)
 
     def _tell_tools(self, report: dict[str, Any]) -> None:
         """Says of each tool how much of it was inserted, and tells it what was not."""

@@ -281,6 +281,60 @@ class Counter(Variable):
         return f"<Counter {self.name}>"
 
 
+class Shared:
+    """``n`` elements of ``dtype`` in LDS, which each workgroup has of its own: ``lt.shared(lt.u32, 64)``.
+
+    They lie behind all LDS of the kernel, what a launch adds included, and are zero when a workgroup starts: its waves clear
+    them together before anything else runs. A hook receives them as ``lt.ptr[dtype, "lds"]``. They have no barrier: what one
+    wave is to see of another goes through atomics (``lt.atomic_add`` and its kin). A kernel whose LDS is full has its hooks
+    rejected. As an attribute of a tool's class it stands for memory of each instance.
+    """
+
+    def __init__(self, dtype: ElementType, n: int, *, name: str | None = None):
+        from ..lang.types import SCALARS, Scalar
+
+        if not isinstance(dtype, Scalar) or dtype not in SCALARS:
+            raise ToolError(
+                f"lt.shared of {dtype!r}: its elements are lt.u8 to lt.u64, lt.i8 to lt.i64, lt.f16, lt.f32 or lt.f64"
+            )
+        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n * dtype.size <= MOST_SHARED:
+            raise ToolError(f"lt.shared(lt.{dtype}, {n!r}): it has at least one element, and {MOST_SHARED:,} bytes at most")
+        #: The elements' type, of :mod:`luthier.lang.types`.
+        self.dtype: Any = dtype
+        #: How many there are.
+        self.n: int = n
+        self.name: str | None = name
+
+    @property
+    def size(self) -> int:
+        """Bytes, up to where another one can begin."""
+        return -(-self.n * self.dtype.size // 16) * 16
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+        self._attribute = name
+
+    def __get__(self, tool: Any, owner: type) -> Any:
+        if tool is None:
+            return self
+        mine = Shared(self.dtype, self.n, name=self.name)
+        tool.__dict__[self._attribute] = mine  # found before this descriptor from now on
+        return mine
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"<Shared {self.name}: {self.dtype}[{self.n}]>"
+
+
+#: As it is written in a tool.
+shared = Shared
+
+#: The most LDS of any processor.
+MOST_SHARED = 320 << 10
+
+
 class State:
     """A value that each wave, or each of its lanes, carries from one hook to the next: :class:`WaveState`, :class:`LaneState`.
 

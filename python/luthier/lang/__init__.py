@@ -31,6 +31,7 @@ module          one idea
 ``scope``       what a name stands for
 ``values``      conversions
 ``expressions`` types of expressions
+``constants``   tables of constants from outside
 ``records``     what goes into channels
 ``statements``  control flow and assignment
 ``errors``      HookError

@@ -8,7 +8,7 @@ import operator
 import types as pytypes
 from typing import Any
 
-from . import intrinsics, records, tables, types
+from . import constants, intrinsics, records, tables, types
 from .errors import HookError, Node, Span
 from .facts import KERNARG_PTR, Fact, kernel_argument
 from .intrinsics import INTRINSICS, Derived, Intrinsic
@@ -78,6 +78,10 @@ class Expressions:
         """What the hook is given because it asks for it."""
         raise NotImplementedError
 
+    def constant_table(self, table: constants.ConstantTable) -> int:
+        """The number of a table that the hook reads at a place that is not known now."""
+        raise NotImplementedError
+
     def put(self, span: Span, channel: Value, args: list[Value], per_wave: bool, name: str = "record") -> Value:
         raise NotImplementedError
 
@@ -135,9 +139,11 @@ class Expressions:
             return constant(span, found)
         if type(found).__module__ == "numpy" and hasattr(found, "item") and getattr(found, "shape", None) == ():
             return constant(span, found.item())
-        if hasattr(found, "__array_interface__") or isinstance(found, (list, tuple)):
+        if constants.is_table(found):
+            raise HookError(f"{text} is a table of constants: name one of its elements, {text}[0]", span)
+        if hasattr(found, "__array_interface__") or isinstance(found, list):
             raise HookError(
-                f"{text} is {_a(type(found).__name__)} of the host's, which a hook cannot read: pass a parameter lt.ptr[...] and "
+                f"{text} is {_a(type(found).__name__)} of the host's, which a hook cannot read: make it a tuple, or pass a parameter lt.ptr[...] and "
                 f"insert the hook with a DeviceArray of the tool, lt.DeviceArray(lt.f32, n, init={text})",
                 span,
             )
@@ -271,8 +277,20 @@ class Expressions:
             index = Value(span, i64, {"unary": {"op": "neg", "value": wide.to_json()}})
         return Value(span, pointer.type, {"offset": {"ptr": pointer.to_json(), "index": index.to_json()}})
 
+    def outside(self, node: ast.expr) -> constants.ConstantTable | None:
+        """The table of constants that a name from outside of the hook stands for."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or self.variable(root.id, self.span(root)) is not None:
+            return None
+        found = self.scope.resolve(node, self.span(node))
+        return constants.table_of(found, ast.unparse(node), self.span(node)) if constants.is_table(found) else None
+
     def place(self, node: ast.Subscript) -> Value:
         """The pointer to what ``p[i]`` names."""
+        if self.outside(node.value) is not None:
+            raise HookError(f"{ast.unparse(node.value)} is a table of constants: it can only be read", self.span(node))
         span, base = self.span(node), self.expr(node.value)
         if not isinstance(base.type, Pointer):
             raise HookError(f"{ast.unparse(node.value)} is not a pointer or an array, it cannot be indexed", base.span)
@@ -299,6 +317,14 @@ class Expressions:
         table = self.table(node)
         if table is not None:
             return tables.read(*table, self.span(node))
+        outside = self.outside(node.value)
+        if outside is not None:
+            listed = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if any(isinstance(place, ast.Slice) for place in listed):
+                raise HookError("only single elements can be indexed in a hook", self.span(node))
+            places = [self.expr(place) for place in listed]
+            known = all(place.untyped for place in places)
+            return outside.element(self.span(node), places, -1 if known else self.constant_table(outside))
         place = self.place(node)
         return Value(place.span, place.type.to, {"load": place.to_json()})
 
@@ -440,9 +466,12 @@ class Expressions:
         return Value(span, to, {"cast": value.to_json()}) if isinstance(to, Pointer) else value
 
     def _len(self, node: ast.Call, span: Span) -> Value:
+        outside = self.outside(node.args[0]) if len(node.args) == 1 else None
+        if outside is not None:
+            return constant(span, outside.shape[0])
         local = self.variable(node.args[0].id, span) if len(node.args) == 1 and isinstance(node.args[0], ast.Name) else None
         if not isinstance(local, Array):
-            raise HookError("len() takes a local array", span)
+            raise HookError("len() takes a local array, or a table of constants", span)
         return constant(span, local.length)
 
 

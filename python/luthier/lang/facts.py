@@ -43,6 +43,8 @@ PLACE_IN_CLUSTER = _entry("place_in_cluster", u32, "place_in_cluster")
 WORKITEM_IDS = _entry("workitem_ids", u32, "workitem_ids")
 #: Bytes from the kernel's arguments to the hidden ones.
 IMPLICIT_OFFSET = Fact("lt.implicit_offset", u32, "implicit_offset")
+#: Bytes of LDS that all tools have in a workgroup.
+SHARED_BYTES = Fact("lt.shared_bytes", u32, "shared_bytes")
 #: Known when a hook is compiled.
 HAS_CLUSTERS = Fact("lt.has_clusters", bool_, "has_clusters")
 WAVE_SIZE = Fact("lt.wave_size", u32, "wave_size")

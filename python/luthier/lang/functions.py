@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from . import tables
+from .constants import ConstantTable
 from .errors import HookError, Node, Span
 from .facts import Fact
 from .records import Printed, RecordShape
@@ -209,17 +210,24 @@ class Hook(Function):
         """:attr:`tree` as JSON text."""
         return self.given({}).json
 
-    def _unit(self, channels: dict[str, RecordShape]) -> tuple[dict[str, Any], dict[int, Printed], list[Fact]]:
-        unit = Unit(channels)
+    def _unit(
+        self, channels: dict[str, RecordShape], shared: frozenset[str]
+    ) -> tuple[dict[str, Any], dict[int, Printed], list[Fact]]:
+        unit = Unit(channels, shared)
         unit.require(self, self.span)
-        tree = {"schema": SCHEMA, "name": self.name, "functions": unit.functions}
-        return {**tree, "needs_a_lane": True} if unit.needs_a_lane else tree, unit.texts, unit.facts(self)
+        tree: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "functions": unit.functions}
+        if unit.tables:
+            tree["tables"] = [{"of": of, "data": data} for of, data in unit.tables]
+        if unit.needs_a_lane:
+            tree["needs_a_lane"] = True
+        return tree, unit.texts, unit.facts(self)
 
-    def given(self, channels: dict[str, RecordShape]) -> GivenHook:
-        """The hook with these channels for its parameters. Raises HookError where it records something else."""
-        key = tuple(channels.items())
+    def given(self, channels: dict[str, RecordShape], shared: frozenset[str] = frozenset()) -> GivenHook:
+        """The hook with these channels for its parameters, and with LDS of the tool's for those in ``shared``: they are given
+        the offset in it. Raises HookError where it records something else."""
+        key = tuple(channels.items()), shared
         if key not in self._given:
-            self._given[key] = GivenHook(self, *self._unit(channels))
+            self._given[key] = GivenHook(self, *self._unit(channels, shared))
         return self._given[key]
 
     @cached_property
@@ -254,21 +262,29 @@ class GivenHook:
 class Unit:
     """The functions that are compiled together; the hook is the first."""
 
-    def __init__(self, channels: dict[str, RecordShape]) -> None:
+    def __init__(self, channels: dict[str, RecordShape], shared: frozenset[str] = frozenset()) -> None:
         #: Of the hook's parameters, as far as is known.
         self.channels = channels
+        #: The hook's parameters that are LDS of the tool's.
+        self.shared = shared
         #: Functions that print, or call one that does, and what.
         self.prints: set[Function] = set()
         self.texts: dict[int, Printed] = {}
         #: Something is done for the wave that takes a lane.
         self.needs_a_lane = False
         self.functions: list[dict[str, Any]] = []
+        #: The tables of constants that are read, each once.
+        self.tables: dict[tuple[str, str], int] = {}
         self._names: dict[Function, str] = {}
         self._open: list[Function] = []
         #: What functions ask for, or functions that they call.
         self._asked: dict[Function, dict[str, Fact]] = {}
 
     type_of = staticmethod(lambda scope, node, span: type_of(scope, node, span))
+
+    def constant_table(self, table: ConstantTable) -> int:
+        """The number of a table, the same for the same numbers."""
+        return self.tables.setdefault((table.of.name, table.data), len(self.tables))
 
     def name(self, function: Function) -> str:
         """What the compiler calls a required function."""

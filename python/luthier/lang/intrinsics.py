@@ -105,13 +105,13 @@ def _atomic(kinds: tuple[str, ...]) -> Check:
         if (
             to.kind not in kinds
             or to.bits not in (32, 64)
-            or (name != "atomic_exchange" and to == f64 and pointer.type.space == "lds")
+            or (not name.endswith("atomic_exchange") and to == f64 and pointer.type.space == "lds")
         ):
             raise HookError(f"{name} has no form for {pointer.type}", pointer.span)
-        if name == "wave_atomic_add" and pointer.type.space != "global":
-            raise HookError(f"{name} adds to global memory, not {pointer.type.space}", pointer.span)
-        # What gives the old value; where nothing asks for it, the statement takes it back.
-        name = "wave_fetch_add" if name == "wave_atomic_add" else name
+        if name == "wave_atomic_add":
+            # What gives the old value; where nothing asks for it, the statement takes it back.
+            name = "wave_fetch_add" if pointer.type.space == "global" else "wave_lane_add"
+        name = "wave_exchange" if name == "wave_atomic_exchange" else name
         return _call(name, span, to, [pointer, *(as_type(a, to) for a in args[1:])])
 
     return check
@@ -262,10 +262,22 @@ wave_atomic_add = _define(
     "wave_atomic_add",
     "(p, x)",
     _atomic(("int",)),
-    "The wave adds x to *p once, however many lanes are active, none included; gives what was there before, the same in all\n"
-    "lanes. p and x must be the same in all lanes.\n"
+    "The wave adds x to *p, in memory or LDS, once, however many lanes are active, none included; gives what was there before,\n"
+    "the same in all lanes. p and x must be the same in all lanes.\n"
     "Inside an `if` on a per-lane condition it happens when at least one lane takes the branch.",
 )
+
+wave_atomic_exchange = _define(
+    "wave_atomic_exchange",
+    "(p, x)",
+    _atomic(("int",)),
+    "The wave stores x to *p once, however many lanes are active, none included; gives what was there before, the same in all\n"
+    "lanes. p and x must be the same in all lanes.",
+)
+
+#: All waves of the workgroup come there before any goes on. It has no name in the language, since a hook is not where all of
+#: them come to; at a kernel's entry they do.
+BARRIER = Intrinsic("barrier", "()", "", _gives(None), 0)
 
 #: Type conversions that need the bits and not the value: ``lt.bitcast(lt.u32, x)``.
 bitcast = Intrinsic("bitcast", "(type, x)", "The same bits as another type of the same size.", _bitcast, 2)
@@ -286,6 +298,18 @@ printf = Intrinsic(
     _bitcast,
     0,
 )
+
+
+for _name, _doc in {
+    "hw_id": "The register that says where the wave runs, as it is: HW_ID, from RDNA 1 on HW_ID1.",
+    "hw_xcc": "The die that the wave runs on (CDNA 3 and 4).",
+    "hw_shader_engine": "The shader engine that the wave runs on.",
+    "hw_shader_array": "The shader array in its engine.",
+    "hw_compute_unit": "The compute unit in its array; on RDNA the workgroup processor, which is two of them.",
+    "hw_simd": "The SIMD of the compute unit, or workgroup processor.",
+    "hw_wave_slot": "The wave's slot on its SIMD.",
+}.items():
+    _define(_name, "() -> u32", _gives(u32), _doc)
 
 
 def _where(name: str, type: Type, doc: str) -> None:

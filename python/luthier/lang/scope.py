@@ -10,6 +10,7 @@ import types as pytypes
 from dataclasses import dataclass
 from typing import Any
 
+from .constants import MOST_BYTES
 from .errors import HookError, Span
 from .types import Type
 
@@ -25,7 +26,7 @@ class _Named:
 
 def _is_sent(value: Any) -> bool:
     if isinstance(value, (bool, int, float, pytypes.ModuleType, Type)) or type(value).__module__ == "numpy":
-        return getattr(value, "shape", ()) == ()
+        return getattr(value, "shape", ()) == () or getattr(value, "nbytes", 0) <= MOST_BYTES
     try:  # functions of the language, enumerations
         pickle.dumps(value)
     except Exception:

@@ -9,17 +9,27 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import tables, types
+from .constants import ConstantTable
 from .errors import HookError, Node, Span
 from .expressions import Expressions, is_of_language, spelling
 from .facts import Fact
 from .intrinsics import Intrinsic
 from .records import PRINTED, Printed, check_record
 from .scope import MISSING
-from .types import Array, ChannelType, Counter, InOut, Pointer, Scalar, Table, Type, bool_, channel, u64
+from .types import Array, ChannelType, Counter, InOut, Pointer, Scalar, Table, Type, bool_, channel, u32, u64
 from .values import Value, as_type, constant, settle, truth, unify
 
 #: The parameter with which functions that print are given the tool's channel for that; no name that Python could have.
 PRINTING = "lt.printf"
+
+
+#: What is done for the wave by one of its lanes.
+_FOR_THE_WAVE = ("wave_fetch_add", "wave_lane_add", "wave_exchange")
+
+
+def offset_in_lds(name: str) -> str:
+    """The tree's name of a parameter that is LDS of the tool's: an offset in it. No name that Python could have."""
+    return f"{name} in lt.shared"
 
 
 class FunctionChecker(Expressions):
@@ -78,7 +88,9 @@ class FunctionChecker(Expressions):
             self.declared_at[parameter.name] = parameter.span
             self.assigned.add(parameter.name)
             self.parameters.add(parameter.name)
-        body = self.block(self.source.tree.body)
+        shared = self.unit.shared if self.function.is_hook else frozenset()
+        body = [self._shared(p) for p in self.function.params if p.name in shared]
+        body += self.block(self.source.tree.body)
         returns = self.function.returns
         if returns is not None and not _always_returns(self.source.tree.body):
             raise HookError(
@@ -87,13 +99,13 @@ class FunctionChecker(Expressions):
         params = [
             {"name": name, "type": kind.to_json(), "at": [p.span.line, p.span.col + 1]}
             for p in self.function.params
-            for name, kind in p.parts
+            for name, kind in ([(offset_in_lds(p.name), u32)] if p.name in shared else p.parts)
         ]
         at = [self.function.span.line, self.function.span.col + 1]
         params += [{"name": f.name, "type": f.type.to_json(), "at": at} for f in self.unit.facts(self.function)]
         if self.function in self.unit.prints:
             params.append({"name": PRINTING, "type": channel.to_json(), "at": at})
-        locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters]
+        locals_ = [{"name": n, "type": t.to_json()} for n, t in self.types.items() if n not in self.parameters or n in shared]
         return {
             "name": self.unit.name(self.function),
             "file": self.file,
@@ -103,6 +115,18 @@ class FunctionChecker(Expressions):
             "locals": locals_,
             "body": body,
         }
+
+    def _shared(self, parameter: Any) -> dict[str, Any]:
+        """A parameter that is LDS of the tool's begins as the address of that."""
+        from .where import SHARED_BASE
+
+        span, kind = parameter.span, parameter.type
+        base = self.call_device(SHARED_BASE, span, [])
+        offset = Value(span, u32, {"local": offset_in_lds(parameter.name)})
+        place = Value(span, u32, {"binary": {"op": "add", "left": base.to_json(), "right": offset.to_json()}})
+        wide = Value(span, u64, {"cast": place.to_json()})
+        address = Value(span, kind, {"cast": wide.to_json()})
+        return self.node(span, {"assign": {"name": parameter.name, "value": address.to_json()}})
 
     # Variables
 
@@ -362,6 +386,9 @@ class FunctionChecker(Expressions):
         self.unit.ask(self.function, fact)
         return Value(span, fact.type, {"local": fact.name})
 
+    def constant_table(self, table: ConstantTable) -> int:
+        return self.unit.constant_table(table)
+
     def printed(self, text: Printed, span: Span) -> Value:
         self.unit.prints.add(self.function)
         if self.unit.texts.setdefault(text.number, text) != text:
@@ -379,7 +406,7 @@ class FunctionChecker(Expressions):
 
     def applied(self, target: Intrinsic, span: Span, args: list[Value]) -> Value:
         value = target.apply(span, args)
-        if isinstance(value.kind, dict) and value.kind.get("intrinsic", {}).get("name") == "wave_fetch_add":
+        if isinstance(value.kind, dict) and value.kind.get("intrinsic", {}).get("name") in _FOR_THE_WAVE:
             self.unit.needs_a_lane = True
         return value
 

@@ -20,6 +20,7 @@ def _own(name: str) -> Any:
 
 _group_x, _group_y, _group_z = _own("GROUP_X"), _own("GROUP_Y"), _own("GROUP_Z")
 _place_in_cluster, _workitem_ids = _own("PLACE_IN_CLUSTER"), _own("WORKITEM_IDS")
+_shared_bytes = _own("SHARED_BYTES")
 _implicit_offset, _has_clusters = _own("IMPLICIT_OFFSET"), _own("HAS_CLUSTERS")
 
 
@@ -31,6 +32,12 @@ def _packet(word: u32) -> u32:
 @device
 def _is_of_clusters() -> bool:
     return _has_clusters() and _packet(0) & 0xFF == 0
+
+
+@device
+def _shared_base() -> u32:
+    # The packet says how much LDS a workgroup has, whatever the launch has added. Ours ends there, and begins on 16 bytes.
+    return (_packet(7) - _shared_bytes() + 15) & 0xFFFFFFF0
 
 
 @device
@@ -176,6 +183,8 @@ def implicitarg_ptr() -> u64:
     return kernarg_ptr() + _implicit_offset()
 
 
+#: Where the LDS of hooks' own begins in the workgroup's.
+SHARED_BASE: DeviceFunction = _shared_base
 #: What the intrinsics stand for.
 FUNCTIONS: dict[str, DeviceFunction] = {
     name: value for name, value in globals().items() if isinstance(value, DeviceFunction) and not name.startswith("_")

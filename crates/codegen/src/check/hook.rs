@@ -175,6 +175,8 @@ impl Checker<'_> {
                 number(arg.access(q.inst).ok()?)
             }
             Arg::HasClusters | Arg::WaveSize => None,
+            // The kernels are given as many.
+            Arg::SharedBytes(bytes) => number((q.env.asked.shared_bytes() >= *bytes).then(|| (*bytes).into())?),
             Arg::ImplicitOffset | Arg::KernelArgument { .. } => number(self.argument(arg)?),
             Arg::Entry(value) => match entry::kept(*value, q.env.machine.mode.target().generation()) {
                 Some(reg) => registers(RegRange::new(reg, 1), false),

@@ -16,14 +16,35 @@ pub struct Asked {
     /// By the address of the code; several kernels may have the same.
     begins: Vec<(u64, Begins)>,
     refused: Vec<(EntryValue, Rejection)>,
+    /// Bytes of LDS that the hooks want, and the most that one of the kernels has.
+    shared: u32,
+    used_lds: u32,
+}
+
+/// A workgroup has not so much LDS.
+#[derive(Clone, Copy, Debug)]
+pub struct LdsFull {
+    wanted: u32,
+    used: u32,
+    processor: &'static str,
+    most: u32,
+}
+
+impl LdsFull {
+    pub fn of(self, hook: String) -> Rejection {
+        let LdsFull { wanted, used, processor, most } = self;
+        Rejection::NoLds { hook, wanted, used, processor, most }
+    }
 }
 
 impl Asked {
-    /// As many of these values as all of the kernels can be given, the first ones first.
-    pub fn of(base: &Base, kernels: &[&Kernel], values: &[EntryValue], arguments: &[Arg]) -> Asked {
+    /// As many of these values as all of the kernels can be given, the first ones first, and so much LDS.
+    pub fn of(base: &Base, kernels: &[&Kernel], values: &[EntryValue], arguments: &[Arg], shared: u32) -> Asked {
         let machine = base.machine;
         let offset = |arg: &Arg| (arg.clone(), arguments::offset(base.object, kernels, arg));
-        let mut asked = Asked { arguments: arguments.iter().map(offset).collect(), ..Asked::default() };
+        let used_lds = kernels.iter().map(|k| k.descriptor.group_segment_fixed_size()).max().unwrap_or(0);
+        let arguments = arguments.iter().map(offset).collect();
+        let mut asked = Asked { arguments, shared, used_lds, ..Asked::default() };
         let mut accepted: Vec<EntryValue> = Vec::new();
         if let Ok(begins) = begins(machine, kernels, &accepted) {
             asked.begins = begins;
@@ -48,6 +69,23 @@ impl Asked {
     pub fn argument(&self, arg: &Arg) -> Result<u64, Rejection> {
         let found = self.arguments.iter().find(|(other, _)| other == arg);
         found.map_or(Err(Rejection::SlotWithoutKernel), |(_, offset)| offset.clone())
+    }
+
+    /// Whether hooks can have so many bytes of LDS, whatever a launch adds to the kernel's own.
+    ///
+    /// # Errors
+    /// They cannot.
+    pub fn shared(&self, wanted: u32, machine: &Machine) -> Result<(), LdsFull> {
+        let (used, most) = (self.used_lds, machine.most_lds());
+        match used.checked_add(wanted) {
+            Some(all) if all <= most => Ok(()),
+            _ => Err(LdsFull { wanted, used, processor: machine.processor(), most }),
+        }
+    }
+
+    /// The bytes of LDS that each of the kernels is given on top of its own.
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared
     }
 
     /// Why a value cannot be had.

@@ -33,6 +33,11 @@ impl Component<'_> {
             machine.raise_scratch(&mut descriptor, own.start + self.scratch);
             registers.scratch_after = descriptor.private_segment_fixed_size();
         }
+        let (own, shared) = (descriptor.group_segment_fixed_size(), self.env.asked.shared_bytes());
+        if self.env.asked.shared(shared, machine).is_ok() {
+            descriptor.set_group_segment_fixed_size(own + shared);
+            registers.lds_after = own + shared;
+        }
         descriptor.set_kernel_code_entry_byte_offset(entry.wrapping_sub(kernel.descriptor_vaddr) as i64);
         (descriptor, registers)
     }

@@ -50,6 +50,8 @@ struct Wishes {
     entry: Vec<EntryValue>,
     /// The kernel's arguments that hooks look for.
     arguments: Vec<Arg>,
+    /// Bytes of LDS.
+    shared: u32,
     /// Application registers that hooks look at where the application does not need them any more, or that the plan's
     /// own instructions touch.
     watched: RegSet,
@@ -121,7 +123,7 @@ impl<'a> Component<'a> {
             Some(f) => Some(Rejection::EndsAsItIs { function: program.function(f).name.clone() }),
             None => None,
         };
-        let asked = Asked::of(base, &kernels, &wishes.entry, &wishes.arguments);
+        let asked = Asked::of(base, &kernels, &wishes.entry, &wishes.arguments, wishes.shared);
         // Where waves start, these hold something for a while.
         let mut taken = touched;
         asked.all().for_each(|begins| taken.union_with(&begins.registers()));
@@ -222,6 +224,7 @@ impl Wishes {
                         if input.copied().flatten().is_some_and(|input| input.read) {
                             match arg {
                                 Arg::Entry(value) => self.ask(base, *value),
+                                Arg::SharedBytes(bytes) => self.shared = self.shared.max(*bytes),
                                 Arg::ImplicitOffset | Arg::KernelArgument { .. } if !self.arguments.contains(arg) => {
                                     self.arguments.push(arg.clone());
                                 }

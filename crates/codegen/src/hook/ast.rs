@@ -58,9 +58,20 @@ pub struct Unit {
     pub schema: u32,
     pub name: String,
     pub functions: Vec<Function>,
+    /// Numbers in memory that do not change, which [`ExprKind::Element`] reads.
+    #[serde(default)]
+    pub tables: Vec<Table>,
     /// It does something for the wave that takes a lane, so that a wave without active lanes has to lend it one.
     #[serde(default)]
     pub needs_a_lane: bool,
+}
+
+/// Constants in memory.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Table {
+    pub of: Scalar,
+    /// All elements, little-endian, two hexadecimal digits a byte; a `bool` has one byte.
+    pub data: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -297,6 +308,12 @@ pub enum ExprKind {
     /// The same bits.
     Bitcast(Box<Expr>),
     Load(Box<Expr>),
+    /// An element of a table of the unit, by its place in each dimension; zero for one that the table does not have.
+    Element {
+        table: usize,
+        /// How many there are in the dimension, and which is meant.
+        places: Vec<(u32, Expr)>,
+    },
     /// `ptr + index` in elements.
     Offset {
         ptr: Box<Expr>,

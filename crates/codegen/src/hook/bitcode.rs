@@ -19,7 +19,7 @@ use super::{
     library, llvm,
     lower::{
         entry::{self, Formal},
-        ll,
+        ll, locations,
     },
 };
 use crate::template::{ArgSpec, HookError, Template};
@@ -34,11 +34,14 @@ pub fn compile(
     args: &[ArgSpec],
 ) -> Result<Template, HookError> {
     let at: At = (0, 0);
-    let fail = |message| HookError::new(function, at, message);
+    let fail = |message: String| match library::placed(&message) {
+        (Some((file, at)), what) => HookError::new(file, at, what),
+        (None, what) => HookError::new(function, at, what),
+    };
     let library = Library { bytes: bytes.to_vec(), function: function.to_owned(), symbols: symbols.clone() };
     let first = pipeline::first_argument(mode).map_err(fail)?;
     let formals = formals(library.clone(), args.to_vec()).map_err(fail)?;
-    let part = entry::Part { file: function, at, callee: "luthier.hook", is_located: false, first, mode };
+    let part = entry::Part { file: function, at, callee: "luthier.hook", is_located: true, first, mode };
     let entry = entry::entry(&part, &formals, args, false)?;
     // The hook goes by its own name; an alias in the text keeps odd names out of it.
     let quoted: String = function.bytes().map(|b| format!("\\{b:02x}")).collect();
@@ -52,10 +55,13 @@ pub fn compile(
         .map(|i| format!("@{} = external hidden addrspace(1) global [0 x i8]\n", entry::variable_name(i)))
         .collect();
     let calls: String = entry.calls.iter().map(|(_, signature)| format!("{signature}\n")).collect();
-    let text =
-        format!("{globals}{calls}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n");
+    let text = format!(
+        "{globals}{calls}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n{}",
+        locations::frame()
+    );
     let input = pipeline::Input { text, library: Some(library), variables: entry.variables.clone(), lines: Vec::new() };
-    let code = pipeline::compile(input, mode).map_err(fail)?;
+    let mut code = pipeline::compile(input, mode).map_err(fail)?;
+    code.lines.iter_mut().for_each(|line| line.function = function.to_owned());
     library::check_code(&code.insts).map_err(fail)?;
     analyse::template(function, mode, code, &entry, args).map_err(fail)
 }

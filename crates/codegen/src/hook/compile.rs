@@ -19,8 +19,10 @@ use super::{
         WAVE_ADD,
         entry::{ENTRY, variable_name},
     },
-    object::{self, Code},
-    offsets, processor, signs, stack, tables,
+    object::{self, Code, Unreadable},
+    offsets,
+    own_process::{self, Failure},
+    processor, signs, stack, tables,
     wave_add::{self, From},
 };
 use crate::template::RelocTarget;
@@ -34,7 +36,7 @@ pub struct Input {
     pub library: Option<Library>,
     /// The argument that is each of the variables.
     pub variables: Vec<usize>,
-    /// What the lines of the text's debug information stand for.
+    /// What the lines of the text's debug information stand for; those of a library are its own.
     pub lines: Vec<HookLine>,
 }
 
@@ -61,18 +63,50 @@ pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
         let parts = [&parts[..], &[bytes]].concat();
         let work = input.clone();
         let object = kept::object(&parts, || {
-            llvm::run_for(mode, move |machine| {
-                let cx = Context::create();
-                llvm::stop_at_errors(&cx);
-                build(&cx, &work, machine, mode, from)
+            let is_foreign = work.library.is_some();
+            let made = || {
+                llvm::run_for(mode, move |machine| {
+                    let cx = Context::create();
+                    llvm::stop_at_errors(&cx);
+                    build(&cx, &work, machine, mode, from)
+                })
+            };
+            if !is_foreign {
+                return made();
+            }
+            own_process::run(made).map_err(|failure| match failure {
+                Failure::Said(reason) => reason,
+                Failure::GaveUp(reason) => format!("{reason}; {}", may_not_have(bytes, mode)),
+                Failure::Crash => format!("LLVM crashes on it: {}", may_not_have(bytes, mode)),
             })
         })?;
-        object::read(&object, mode, lines.clone(), |name| refers(name, &variables, symbols))
+        object::read(&object, mode, lines.clone(), |name| refers(name, &variables, symbols)).map_err(
+            |error| match error {
+                Unreadable::Instruction(what) if input.library.is_some() => {
+                    format!("{what}; {}", may_not_have(bytes, mode))
+                }
+                Unreadable::Instruction(what) | Unreadable::Said(what) => what,
+            },
+        )
     };
     let code = object(From::Scalars);
     // The assembler takes no VGPR as an address: that is an error.
     let fits = code.as_ref().is_ok_and(|code| !wave_add::reads_what_changes(&code.insts));
     if fits || !(input.text.contains(WAVE_ADD) || input.library.is_some()) { code } else { object(From::FirstLane) }
+}
+
+/// What a module that LLVM makes nothing of may ask for in vain. It can be read: that has been done before.
+fn may_not_have(module: &[u8], mode: Mode) -> String {
+    const MOST: usize = 6;
+    let bytes = module.to_vec();
+    let called = llvm::run(move || Ok(library::intrinsics(&bytes))).unwrap_or_default();
+    let some = called.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let what = match called.len() {
+        0 => "one of its operations".to_owned(),
+        1..=MOST => format!("one of the operations that it asks for: {some}"),
+        n => format!("one of the operations that it asks for: {some} and {} more", n - MOST),
+    };
+    format!("{} may not have {what}", mode.target().name())
 }
 
 /// The first SGPR that LLVM passes an argument in, after those it keeps for itself. The first call for a processor has LLVM

@@ -9,16 +9,18 @@ use std::collections::HashSet;
 use inkwell::{
     attributes::{Attribute, AttributeLoc},
     context::Context,
+    memory_buffer::MemoryBuffer,
     module::{Linkage, Module},
     values::{AsValueRef, FunctionValue, InstructionOpcode, InstructionValue},
 };
 use llvm_sys::core::{
-    LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm,
-    LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
+    LLVMGetCalledValue, LLVMGetDebugLocColumn, LLVMGetDebugLocFilename, LLVMGetDebugLocLine, LLVMGetInlineAsmAsmString,
+    LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm, LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
 };
 use luthier_isa::{Flags, Inst, Mode, Wave};
 
 use super::{
+    ast::At,
     globals::{self, LDS, name_of},
     inline_asm,
     lower::{WAVE_ADD, entry::ENTRY},
@@ -161,6 +163,15 @@ fn is_for(function: FunctionValue<'_>, mode: Mode) -> Result<(), String> {
     Ok(())
 }
 
+/// The intrinsics of the processor that a module calls, of those that it calls at all.
+pub fn intrinsics(module: &[u8]) -> Vec<String> {
+    let cx = Context::create();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(module, "library");
+    let Ok(module) = cx.create_module_from_ir(buffer) else { return Vec::new() };
+    let names = module.get_functions().map(|f| name_of(f.as_global_value()));
+    names.filter(|name| name.starts_with("llvm.amdgcn.")).collect()
+}
+
 /// Says which functions there are instead.
 pub fn no_function(module: &Module<'_>, name: &str) -> String {
     const MOST: usize = 8;
@@ -251,13 +262,44 @@ fn look(inst: InstructionValue<'_>) -> Result<(), String> {
         InstructionOpcode::VAArg => return Err("the hook needs a variable number of arguments".to_owned()),
         _ => return Ok(()),
     }
-    match callee(inst) {
+    let refused = match callee(inst) {
         Callee::Function(name) => match REFUSED.iter().find(|(start, _)| name.starts_with(start)) {
             Some((_, what)) => Err(format!("the hook calls {name}, but {what} is nothing that a hook is given")),
             None => Ok(()),
         },
         Callee::Assembly { text, constraints } => inline_asm::check(&text, &constraints),
         Callee::Pointer => Err("the hook calls a function through a pointer".to_owned()),
+    };
+    refused.map_err(|what| format!("{}{what}", place(inst)))
+}
+
+/// What stands around a place in front of what is to be said of it: no text has it.
+const MARK: char = '\u{1}';
+
+/// Where the source of an instruction is, in front of what is to be said of it; nothing if that is not known.
+fn place(inst: InstructionValue<'_>) -> String {
+    let value = inst.as_value_ref();
+    // SAFETY: the value is an instruction of a live module, whose file names live as long.
+    unsafe {
+        let line = LLVMGetDebugLocLine(value);
+        let mut len = 0;
+        let name = LLVMGetDebugLocFilename(value, &raw mut len);
+        if line == 0 || name.is_null() {
+            return String::new();
+        }
+        let name = String::from_utf8_lossy(std::slice::from_raw_parts(name.cast(), len as usize)).into_owned();
+        format!("{MARK}{name}{MARK}{line}{MARK}{}{MARK}", LLVMGetDebugLocColumn(value))
+    }
+}
+
+/// What is said of a hook, and the file, line and column that it is about if they are known.
+pub fn placed(said: &str) -> (Option<(&str, At)>, &str) {
+    let mut parts = said.splitn(5, MARK);
+    let whole = (parts.next(), parts.next(), parts.next(), parts.next(), parts.next());
+    let (Some(""), Some(file), Some(line), Some(column), Some(what)) = whole else { return (None, said) };
+    match (line.parse(), column.parse()) {
+        (Ok(line), Ok(column)) => (Some((file, (line, column))), what),
+        _ => (None, said),
     }
 }
 

@@ -9,7 +9,11 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     ffi::{CStr, c_char, c_void},
-    sync::{Mutex, OnceLock, PoisonError, mpsc},
+    sync::{
+        Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
 };
 
 use inkwell::{
@@ -38,6 +42,14 @@ const OPTIONS: [&CStr; 2] = [c"luthier", c"-amdgpu-enable-vopd=false"];
 /// Of a thread that LLVM works on: it calls itself as deep as code is nested.
 const STACK: usize = 16 << 20;
 
+/// Held by each thread that is inside of LLVM.
+static INSIDE: RwLock<()> = RwLock::new(());
+
+/// While this is held no thread is inside of LLVM.
+pub fn nobody_inside() -> RwLockWriteGuard<'static, ()> {
+    INSIDE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Takes the reason for which LLVM gives up.
 type Report = Box<dyn FnOnce(String)>;
 
@@ -52,9 +64,11 @@ pub fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 
     let (sender, receiver) = mpsc::channel();
     let thread = move || {
         let to = sender.clone();
+        let inside = INSIDE.read().unwrap_or_else(PoisonError::into_inner);
         // Goes with the thread's work, or when LLVM gives up: a thread that rests is no work.
         WAITING.set(Some(Box::new(move |reason| {
             drop(to.send(Err(reason)));
+            drop(inside);
             drop(job);
         })));
         let answer = work();
@@ -127,8 +141,12 @@ extern "C" fn fatal(reason: *const c_char) {
     give_up(&reason);
 }
 
+/// Whether LLVM has given up on anything, in a process that has asked for one thing only.
+pub static GAVE_UP: AtomicBool = AtomicBool::new(false);
+
 /// Tells the one who waits, and does not return. (On a thread that is not ours it does.)
 fn give_up(reason: &str) {
+    GAVE_UP.store(true, Ordering::SeqCst);
     if let Some(report) = WAITING.take() {
         report(format!("LLVM cannot compile it: {}", reason.lines().next().unwrap_or_default()));
         loop {

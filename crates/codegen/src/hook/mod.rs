@@ -16,7 +16,7 @@
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
 //! | `globals`, [`contents`] | a module's variables and constants; what it has |
 //! | `stack`, `constants`, `scratch_base` | memory of each lane, and read-only memory |
-//! | `llvm`, `compile` | LLVM: IR to object |
+//! | `llvm`, `compile`, `own_process` | LLVM: IR to object; of code of others in a process of its own |
 //! | `jobs` | what LLVM is at work on when the process ends |
 //! | `kept` | objects that LLVM has made, in files |
 //! | `object` | object to instructions and relocations |
@@ -47,6 +47,7 @@ mod llvm;
 mod lower;
 mod object;
 mod offsets;
+mod own_process;
 mod processor;
 mod scratch_base;
 mod signs;

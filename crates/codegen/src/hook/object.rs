@@ -1,6 +1,6 @@
 //! The object file that LLVM emits for a part: its instructions and its relocations.
 
-use gimli::{DebugLine, DebugLineOffset, LittleEndian};
+use gimli::{AttributeValue, ColumnType, DebugLine, DebugLineOffset, EndianSlice, LittleEndian};
 use goblin::elf::Elf;
 use luthier_isa::{Flags, Inst, Mode};
 use luthier_loader::HookLine;
@@ -35,6 +35,25 @@ impl Code {
     }
 }
 
+/// Why there is no part; a sentence about the hook.
+pub enum Unreadable {
+    /// It has an instruction that the processor has not.
+    Instruction(String),
+    Said(String),
+}
+
+impl From<String> for Unreadable {
+    fn from(said: String) -> Unreadable {
+        Unreadable::Said(said)
+    }
+}
+
+impl From<&str> for Unreadable {
+    fn from(said: &str) -> Unreadable {
+        Unreadable::Said(said.to_owned())
+    }
+}
+
 /// Takes the part out of the object. `lines` are those of its debug information, `refers` tells what a name in the IR
 /// stands for, and the offset in it. An error is a sentence about the hook.
 pub fn read(
@@ -42,7 +61,7 @@ pub fn read(
     mode: Mode,
     lines: Vec<HookLine>,
     refers: impl Fn(&str) -> (RelocTarget, i64),
-) -> Result<Code, String> {
+) -> Result<Code, Unreadable> {
     let elf = Elf::parse(bytes).map_err(|e| format!("LLVM's object cannot be read: {e}"))?;
     let entry = elf.syms.iter().find(|s| elf.strtab.get_at(s.st_name) == Some(ENTRY));
     let entry = entry.ok_or("LLVM's object has no code")?;
@@ -51,10 +70,10 @@ pub fn read(
     let text = start.checked_add(entry.st_size as usize).and_then(|end| bytes.get(start..end));
     let text = text.ok_or("LLVM's object is cut off")?;
     if needs_scratch(&elf, bytes) {
-        return Err(
+        return Err(Unreadable::Said(
             "the hook needs more registers than there are: LLVM would keep some of them in scratch, which a hook cannot"
                 .to_owned(),
-        );
+        ));
     }
     let (insts, offsets) = decode(text, mode)?;
 
@@ -72,7 +91,7 @@ pub fn read(
             let at = at as usize;
             let inst = offsets.partition_point(|o| *o as usize <= at) - 1;
             if offsets[inst] as usize + insts[inst].size() != at + size {
-                return Err(format!("the relocation against {name} is not in an instruction's literal"));
+                return Err(format!("the relocation against {name} is not in an instruction's literal").into());
             }
             let stored = text.get(at..at + 4).map(|w| i32::from_le_bytes([w[0], w[1], w[2], w[3]]));
             let addend = reloc.r_addend.or(stored.map(i64::from)).unwrap_or(0);
@@ -84,7 +103,10 @@ pub fn read(
         }
     }
     relocs.sort_by_key(|r| r.inst);
-    let rows = if lines.is_empty() { vec![0; insts.len()] } else { rows(&elf, bytes, entry.st_value, &offsets) };
+    let (rows, lines) = match lines.is_empty() {
+        true => own_rows(&elf, bytes, entry.st_value, &offsets),
+        false => (rows(&elf, bytes, entry.st_value, &offsets), lines),
+    };
     let data = constants.finish()?;
     let mut code = Code { insts, offsets, relocs, data, stack: stack_size(&elf, bytes), rows, lines };
     if code.insts.first().is_some_and(processor::begins_wave) {
@@ -120,21 +142,22 @@ fn applies_to(elf: &Elf<'_>, relocs: usize, section: usize) -> bool {
     elf.section_headers.get(relocs).is_some_and(|h| h.sh_info as usize == section)
 }
 
-fn decode(text: &[u8], mode: Mode) -> Result<(Vec<Inst>, Vec<u32>), String> {
+fn decode(text: &[u8], mode: Mode) -> Result<(Vec<Inst>, Vec<u32>), Unreadable> {
     let (mut insts, mut offsets, mut at) = (Vec::new(), Vec::new(), 0);
     while at < text.len() {
-        let inst = Inst::decode(mode, &text[at..]).map_err(|e| format!("LLVM's code cannot be decoded: {e}"))?;
+        let inst = Inst::decode(mode, &text[at..])
+            .map_err(|e| Unreadable::Instruction(format!("LLVM's code cannot be decoded: {e}")))?;
         let flags = inst.info().flags;
         if flags.contains(Flags::CALL) || flags.contains(Flags::INDIRECT) {
-            return Err("the hook calls a function that is not part of it".to_owned());
+            return Err("the hook calls a function that is not part of it".into());
         }
         if flags.contains(Flags::END) {
-            return Err("the hook never comes to its end".to_owned());
+            return Err("the hook never comes to its end".into());
         }
         if let Some(to) = inst.branch_target(at as u64)
             && to > text.len() as u64
         {
-            return Err("the hook branches out of itself".to_owned());
+            return Err("the hook branches out of itself".into());
         }
         offsets.push(at as u32);
         at += inst.size();
@@ -161,6 +184,47 @@ fn rows(elf: &Elf<'_>, bytes: &[u8], start: u64, offsets: &[u32]) -> Vec<u32> {
         after.checked_sub(1).map_or(0, |at| found[at].1)
     };
     offsets.iter().map(number).collect()
+}
+
+/// The same of debug information that names places itself: they are numbered here.
+fn own_rows(elf: &Elf<'_>, bytes: &[u8], start: u64, offsets: &[u32]) -> (Vec<u32>, Vec<HookLine>) {
+    let section = elf.section_headers.iter().find(|h| elf.shdr_strtab.get_at(h.sh_name) == Some(".debug_line"));
+    let table = section.and_then(|h| h.file_range()).and_then(|range| bytes.get(range)).unwrap_or_default();
+    let (mut found, mut lines): (Vec<(u64, u32)>, Vec<HookLine>) = (Vec::new(), Vec::new());
+    if let Ok(program) = DebugLine::new(table, LittleEndian).program(DebugLineOffset(0), 8, None, None) {
+        let mut rows = program.rows();
+        while let Ok(Some((header, row))) = rows.next_row() {
+            let line = row.line().filter(|_| !row.end_sequence()).and_then(|line| {
+                let entry = row.file(header)?;
+                let text = |value: AttributeValue<EndianSlice<'_, LittleEndian>>| match value {
+                    AttributeValue::String(text) => Some(String::from_utf8_lossy(text.slice()).into_owned()),
+                    _ => None,
+                };
+                let name = text(entry.path_name())?;
+                let column = match row.column() {
+                    ColumnType::LeftEdge => 0,
+                    ColumnType::Column(column) => column.get() as u32,
+                };
+                // What no folder is named of is as it was given to the compiler.
+                let folder = entry.directory(header).filter(|_| entry.directory_index() != 0).and_then(text);
+                let file = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
+                Some(HookLine { function: String::new(), file, line: line.get() as u32, column })
+            });
+            let number = line.map_or(0, |line| {
+                let known = lines.iter().position(|other| *other == line).unwrap_or_else(|| {
+                    lines.push(line);
+                    lines.len() - 1
+                });
+                known as u32 + 1
+            });
+            found.push((row.address().wrapping_sub(start), number));
+        }
+    }
+    let number = |offset: &u32| {
+        let after = found.partition_point(|row| row.0 <= u64::from(*offset));
+        after.checked_sub(1).map_or(0, |at| found[at].1)
+    };
+    (offsets.iter().map(number).collect(), lines)
 }
 
 /// Whether lanes need scratch memory, by the register settings that LLVM leaves in `.AMDGPU.config`.

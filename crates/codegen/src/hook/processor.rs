@@ -1,7 +1,7 @@
 //! What compiling a hook has to know of a processor that neither LLVM nor isa's tables say: the one place of this module
 //! that names generations.
 
-use luthier_isa::{Field, Generation, Inst, Mode, Wave, op::Op};
+use luthier_isa::{Field, Generation, Inst, Mode, Target, Wave, op::Op};
 
 /// LLVM's feature string: the wave size where there is a choice, and scratch without a buffer resource.
 ///
@@ -35,6 +35,52 @@ pub fn clock(mode: Mode) -> (&'static str, u64) {
 /// The LLVM intrinsic of the counter whose frequency is the same all the time, an i64: `s_memrealtime`, or a message that
 /// asks for it.
 pub const REALTIME: &str = "llvm.readsteadycounter";
+
+/// A field of a hardware register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HardwareField {
+    id: u32,
+    first: u32,
+    bits: u32,
+}
+
+impl HardwareField {
+    /// As `s_getreg` names it.
+    pub fn immediate(self) -> u32 {
+        self.id | self.first << 6 | (self.bits - 1) << 11
+    }
+}
+
+/// Where hardware says which of its parts a wave runs on: HW_ID, from RDNA1 on HW_ID1, and XCC_ID of CDNA3. `None` where it
+/// does not, or where that is not documented (the fields of gfx1250).
+///
+/// Sources: AMD's ISA manuals ("Hardware Registers", "HW_ID"); LLVM's AMDGPUAsmUtils for the numbers of the registers.
+pub fn hardware_place(mode: Mode, name: &str) -> Option<HardwareField> {
+    use Generation::{Gfx9, Gfx10, Gfx11, Gfx12, Gfx90a, Gfx940, Gfx1250};
+    let generation = mode.target().generation();
+    let early = generation.is_gfx9_family();
+    let id = if early { 4 } else { 23 };
+    let (first, bits) = match (name, generation) {
+        ("hw_id", _) => (0, 32),
+        ("hw_xcc", Gfx940) => return Some(HardwareField { id: 20, first: 0, bits: 4 }),
+        (_, Gfx1250) => return None,
+        ("hw_wave_slot", _) if early => (0, 4),
+        ("hw_wave_slot", _) => (0, 5),
+        ("hw_simd", _) if early => (4, 2),
+        ("hw_simd", _) => (8, 2),
+        ("hw_compute_unit", _) if early => (8, 4),
+        ("hw_compute_unit", _) => (10, 4),
+        ("hw_shader_array", _) if early => (12, 1),
+        ("hw_shader_array", _) => (16, 1),
+        // Four engines, of MI100 and later eight.
+        ("hw_shader_engine", Gfx9) if mode.target() != Target::Gfx908 => (13, 2),
+        ("hw_shader_engine", Gfx9 | Gfx90a | Gfx940) => (13, 3),
+        ("hw_shader_engine", Gfx10) => (18, 2),
+        ("hw_shader_engine", Gfx11 | Gfx12) => (18, 3),
+        _ => return None,
+    };
+    Some(HardwareField { id, first, bits })
+}
 
 /// The instructions of `wave_atomic_add`, in assembly.
 pub struct WaveAdd {

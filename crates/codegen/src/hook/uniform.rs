@@ -13,7 +13,7 @@ use crate::template::{ArgSpec, HookError};
 /// What lanes do, each by itself, and nobody does in a wave without active lanes: by the address in the unit.
 #[derive(Default)]
 pub struct OfLanes {
-    /// Loads whose address may differ between lanes: their pointer expressions.
+    /// Loads whose address may differ between lanes: their pointer expressions, or the places in a table.
     pub loads: HashSet<*const Expr>,
     /// Calls, and what acts for the wave, where lanes may have gone different ways. Within a function that is called there
     /// it is the call.
@@ -256,12 +256,25 @@ impl<'a> Walk<'a> {
                 }
                 differs || scratch
             }
+            ExprKind::Element { places, .. } => {
+                let mut differ = false;
+                for (_, place) in places {
+                    if self.expr(place)? {
+                        differ = true;
+                        self.found.borrow_mut().loads.insert(std::ptr::from_ref(place));
+                    }
+                }
+                differ
+            }
             ExprKind::Call { function, args } => {
                 self.acts(expr);
                 self.call(expr, function, args)?
             }
             ExprKind::Intrinsic { name, args } => {
-                if matches!(name.as_str(), "wave_atomic_add" | "wave_fetch_add" | "trap") {
+                if matches!(
+                    name.as_str(),
+                    "wave_atomic_add" | "wave_fetch_add" | "wave_lane_add" | "wave_exchange" | "trap"
+                ) {
                     self.acts(expr);
                 }
                 self.intrinsic(name, args)?
@@ -309,13 +322,16 @@ impl<'a> Walk<'a> {
     fn intrinsic(&mut self, name: &str, args: &'a [Expr]) -> Result<bool, HookError> {
         let differ = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
         let uniform: &[usize] = match name {
-            "wave_atomic_add" | "wave_fetch_add" => &[0, 1],
+            "wave_atomic_add" | "wave_fetch_add" | "wave_lane_add" | "wave_exchange" => &[0, 1],
             "readlane" => &[1],
             _ => &[],
         };
         if let Some(&i) = uniform.iter().find(|i| differ.get(**i) == Some(&true)) {
             let (name, hint) = match name {
-                "wave_atomic_add" | "wave_fetch_add" => ("wave_atomic_add", "; lt.atomic_add adds for each lane"),
+                "wave_atomic_add" | "wave_fetch_add" | "wave_lane_add" => {
+                    ("wave_atomic_add", "; lt.atomic_add adds for each lane")
+                }
+                "wave_exchange" => ("wave_atomic_exchange", "; lt.atomic_exchange stores for each lane"),
                 _ => (name, ""),
             };
             return self.error(
@@ -325,7 +341,9 @@ impl<'a> Walk<'a> {
         }
         Ok(match name {
             "exec_mask" | "active_lanes" | "clock" | "realtime" | "ballot" | "readfirstlane" | "readlane" => false,
+            place if place.starts_with("hw_") => false,
             "wave_sum" | "wave_min" | "wave_max" | "wave_any" | "wave_all" | "wave_fetch_add" => false,
+            "wave_lane_add" | "wave_exchange" => false,
             "lane_id" | "prefix_sum" | "match_any" | "shuffle" => true,
             atomic if atomic.starts_with("atomic_") => true,
             _ => differ.contains(&true),

@@ -249,6 +249,9 @@ impl Machine {
             occupancy_after: self.occupancy(&new),
             scratch_before: old.private_segment_fixed_size(),
             scratch_after: new.private_segment_fixed_size(),
+            lds_before: old.group_segment_fixed_size(),
+            lds_after: new.group_segment_fixed_size(),
+            lds_most: self.most_lds(),
         };
         (new, registers)
     }
@@ -270,6 +273,15 @@ impl Machine {
             && descriptor.float_round_mode_16_64() == 0
             && descriptor.float_denorm_mode_32() == 3
             && descriptor.float_denorm_mode_16_64() == 3
+    }
+
+    /// Bytes of LDS that a workgroup can have.
+    pub fn most_lds(&self) -> u32 {
+        match self.mode.target() {
+            Target::Gfx950 => 160 << 10,
+            _ if self.mode.target().generation() == Isa::Gfx1250 => 320 << 10,
+            _ => 64 << 10,
+        }
     }
 
     /// Memory instructions may be replayed after a page fault.

@@ -90,6 +90,7 @@ pub fn describe(
                 raise(&mut noted.sgpr_count, registers.sgprs_after, registers.sgprs_before);
                 raise(&mut noted.vgpr_count, registers.vgprs_after, registers.vgprs_before);
                 raise(&mut noted.private_segment_fixed_size, registers.scratch_after, registers.scratch_before);
+                raise(&mut noted.group_segment_fixed_size, registers.lds_after, registers.lds_before);
             }
             report.registers.push(registers);
         }

@@ -53,6 +53,8 @@ pub enum Arg {
     ImplicitOffset,
     /// Bytes to the kernel's argument of this name, which has so many.
     KernelArgument { name: String, size: u32 },
+    /// So many bytes of LDS that the hooks have in each workgroup, behind all of the kernel's: it is given as many.
+    SharedBytes(u32),
     /// Whether the processor launches clusters of workgroups.
     HasClusters,
     /// Lanes of a wave.
@@ -79,7 +81,7 @@ impl Arg {
             Arg::Reg(range) | Arg::Old(range) | Arg::Source(range) => ArgSpec::value(*range, false),
             Arg::InOut(range) => ArgSpec::value(*range, true),
             Arg::Literal(_) | Arg::Pc | Arg::PointId => ArgSpec::Literal,
-            Arg::ImplicitOffset | Arg::KernelArgument { .. } => ArgSpec::Literal,
+            Arg::ImplicitOffset | Arg::KernelArgument { .. } | Arg::SharedBytes(_) => ArgSpec::Literal,
             Arg::HasClusters => ArgSpec::Const((inst.info().mode.target().generation() == Generation::Gfx1250).into()),
             Arg::WaveSize => ArgSpec::Const(inst.info().mode.wave().lanes().into()),
             Arg::Entry(value) => entry_spec(*value, inst.info().mode.target().generation()),
@@ -102,9 +104,8 @@ impl Arg {
             Arg::Address(_) | Arg::InRange => true,
             Arg::Const(_) | Arg::Literal(_) | Arg::Variable { .. } | Arg::Slot(_) | Arg::Reg(_) => false,
             Arg::InOut(_) | Arg::Old(_) | Arg::Source(_) | Arg::Pc | Arg::PointId => false,
-            Arg::Entry(_) | Arg::ImplicitOffset | Arg::KernelArgument { .. } | Arg::HasClusters | Arg::WaveSize => {
-                false
-            }
+            Arg::Entry(_) | Arg::ImplicitOffset | Arg::KernelArgument { .. } => false,
+            Arg::SharedBytes(_) | Arg::HasClusters | Arg::WaveSize => false,
         }
     }
 

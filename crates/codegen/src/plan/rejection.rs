@@ -56,6 +56,11 @@ pub enum Rejection {
     NoEntryValue { value: EntryValue, processor: &'static str },
     #[error("the kernel would have {wanted} user SGPRs with {value:?}, and the hardware gives {most} at most")]
     UserSgprs { value: EntryValue, wanted: u32, most: u32 },
+    #[error(
+        "the hook {hook} needs {wanted} bytes of LDS behind the {used} of the kernel's, and a workgroup of {processor} has \
+         {most} at most"
+    )]
+    NoLds { hook: String, wanted: u32, used: u32, processor: &'static str, most: u32 },
     #[error("the kernels that begin at one address start with different registers")]
     EntriesDiffer,
     #[error("{kernel} has no metadata that says where its hidden arguments are")]
@@ -153,6 +158,7 @@ impl Rejection {
             Rejection::SlotUnits { .. } => "slot_units",
             Rejection::NoEntryValue { .. } => "no_entry_value",
             Rejection::UserSgprs { .. } => "user_sgprs",
+            Rejection::NoLds { .. } => "no_lds",
             Rejection::EntriesDiffer => "entries_differ",
             Rejection::NoHidden { .. } => "no_hidden",
             Rejection::NoKernelArgument { .. } => "no_kernel_argument",

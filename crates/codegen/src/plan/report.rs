@@ -26,6 +26,11 @@ pub struct KernelRegisters {
     /// Bytes of scratch of each lane.
     pub scratch_before: u32,
     pub scratch_after: u32,
+    /// Bytes of LDS of each workgroup, without what a launch adds.
+    pub lds_before: u32,
+    pub lds_after: u32,
+    /// The most that a workgroup can have.
+    pub lds_most: u32,
 }
 
 /// What [`crate::instrument`] did.

@@ -236,6 +236,12 @@ impl Ask<'_> {
             }
             Arg::PointId => push(one(), Source::Number(self.number.into())),
             Arg::HasClusters | Arg::WaveSize => {}
+            Arg::SharedBytes(bytes) => {
+                if let Some(input) = one() {
+                    self.env.asked.shared(*bytes, self.env.machine).map_err(|full| full.of(self.hook()))?;
+                    push(Some(input), Source::Number((*bytes).into()));
+                }
+            }
             Arg::ImplicitOffset | Arg::KernelArgument { .. } => {
                 if let Some(input) = one() {
                     push(Some(input), Source::Number(self.env.asked.argument(arg)?));

@@ -11,8 +11,10 @@ use crate::wave::{Wave, scalar};
 enum Register {
     Mode,
     Status,
-    /// Which wave it is among those of its workgroup.
-    WaveId,
+    /// Which parts of the processor the wave runs on.
+    HardwareId,
+    /// Which of the processor's dies.
+    Die,
     MemoryBases,
     ScratchBase(u8),
     /// A clock: so many bits of it from this one on.
@@ -35,14 +37,15 @@ fn register(generation: Generation, id: u64) -> Option<Register> {
         (Gfx12 | Gfx1250, 4 | 17 | 18 | 19 | 26) => Ignored,
         (Gfx1250, 28) => Cluster,
         (_, 3) => Ignored,
-        (Gfx9 | Gfx90a | Gfx940, 4) => WaveId,
+        (Gfx9 | Gfx90a | Gfx940, 4) => HardwareId,
+        (Gfx940, 20) => Die,
         (_, 5..=7) => Zero,
         // Addresses of 57 bits: nobody says in what units it has the bases.
         (Gfx1250, 15) => return None,
         (_, 15) => MemoryBases,
         (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 20) => ScratchBase(0),
         (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 21) => ScratchBase(1),
-        (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 23) => WaveId,
+        (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 23) => HardwareId,
         (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 24) => Zero,
         (Gfx10 | Gfx11, 29) => Cycles(0, 20),
         (Gfx12 | Gfx1250, 29) => Cycles(0, 32),
@@ -67,7 +70,8 @@ pub(crate) fn getreg(w: &Wave, simm: u64) -> Result<u32, u64> {
             // scc, execz, vccz, in a workgroup, valid
             flag(w.scc(), 0) | flag(w.exec() == 0, 9) | flag(w.vcc() == 0, 10) | flag(true, 11) | flag(true, 16)
         }
-        Register::WaveId => w.place.wave_in_group & if w.generation.is_gfx9_family() { 15 } else { 31 },
+        Register::HardwareId => hardware_id(w),
+        Register::Die => die(w).0,
         Register::MemoryBases => ((SHARED_BASE >> 48) << 16 | PRIVATE_BASE >> 48) as u32,
         Register::ScratchBase(k) => w.s[usize::from(scalar::FLAT_SCRATCH_BASE + k)],
         Register::Cycles(first, bits) => {
@@ -80,6 +84,30 @@ pub(crate) fn getreg(w: &Wave, simm: u64) -> Result<u32, u64> {
         Register::Zero | Register::Ignored => 0,
     };
     Ok(value >> offset & mask)
+}
+
+/// Dies of a processor that has several, among which its workgroups go round.
+const DIES: u32 = 8;
+/// SIMDs of a compute unit, or of RDNA's pair of them, among which the waves of a workgroup go round.
+const SIMDS: u32 = 4;
+
+/// The die that a wave's workgroup is on, and the workgroup's number there.
+fn die(w: &Wave) -> (u32, u32) {
+    let [x, y, z] = w.place.workgroup;
+    // Any number that tells neighbours apart.
+    let group = x.wrapping_add(y.wrapping_mul(61)).wrapping_add(z.wrapping_mul(3571));
+    if w.generation == Generation::Gfx940 { (group % DIES, group / DIES) } else { (0, group) }
+}
+
+/// HW_ID, or HW_ID1 from RDNA1 on. Workgroups go round the shader engines, then their arrays (RDNA) and compute units;
+/// all waves of one are on one unit. The layout is that of AMD's manuals; gfx1250's is not known, and taken to be RDNA4's.
+fn hardware_id(w: &Wave) -> u32 {
+    let (group, wave) = (die(w).1, w.place.wave_in_group);
+    let (simd, slot) = (wave % SIMDS, wave / SIMDS);
+    if w.generation.is_gfx9_family() {
+        return slot & 15 | simd << 4 | (group / 4 % 8) << 8 | (group % 4) << 13;
+    }
+    slot & 31 | simd << 8 | (group / 4 % 4) << 10 | (group / 2 % 2) << 16 | (group % 2) << 18
 }
 
 /// Writes a field of a hardware register; `Err` is the register's id, if it cannot be written.

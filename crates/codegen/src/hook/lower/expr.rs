@@ -84,6 +84,7 @@ impl<'u> Body<'_, 'u> {
                 }
                 return self.load(&ptr, expr.at).map(Some);
             }
+            ExprKind::Element { table, places } => return self.element(*table, places, ty, expr.at).map(Some),
             ExprKind::Offset { ptr, index } => {
                 let (ptr, index) = (self.expr(ptr)?, self.expr(index)?);
                 self.offset(&ptr, index, expr.at)?
@@ -299,7 +300,7 @@ impl Effects for Expr {
             ExprKind::Chain { first, links } => first.matters() || links.iter().any(|(_, v)| v.matters()),
             ExprKind::Logical { values, .. } => values.iter().any(Effects::matters),
             ExprKind::Select { cond, then, otherwise } => cond.matters() || then.matters() || otherwise.matters(),
-            ExprKind::Load(_) | ExprKind::Call { .. } | ExprKind::Record(_) => true,
+            ExprKind::Load(_) | ExprKind::Element { .. } | ExprKind::Call { .. } | ExprKind::Record(_) => true,
             ExprKind::Intrinsic { name, args } => {
                 let pure =
                     matches!(name.as_str(), "lane_id" | "popcount" | "ctz" | "clz" | "abs" | "min" | "max" | "floor");

@@ -17,7 +17,8 @@ impl<'u> Body<'_, 'u> {
     pub(super) fn intrinsic(&mut self, expr: &'u Expr, name: &str, args: &'u [Expr]) -> Result<Option<Val>, HookError> {
         let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
         let wanted = match name {
-            "exec_mask" | "active_lanes" | "lane_id" | "clock" | "realtime" | "trap" => 0,
+            "exec_mask" | "active_lanes" | "lane_id" | "clock" | "realtime" | "trap" | "barrier" => 0,
+            place if place.starts_with("hw_") => 0,
             "popcount" | "ctz" | "clz" | "ballot" | "readfirstlane" | "sqrt" | "floor" | "abs" => 1,
             "exp2" | "log2" | "rsqrt" | "wave_any" | "wave_all" | "match_any" => 1,
             "wave_sum" | "wave_min" | "wave_max" | "prefix_sum" => 1,
@@ -31,12 +32,22 @@ impl<'u> Body<'_, 'u> {
         if name.starts_with("atomic_") {
             return self.with_lanes(|body| body.atomic(expr, name, &args, ty).map(Some));
         }
+        if name == "barrier" {
+            self.barrier();
+            return Ok(None);
+        }
         if matches!(name, "trap" | "wave_atomic_add") {
             let of_lanes = self.is_of_lanes(|found| found.acts.contains(&std::ptr::from_ref(expr)));
             let act = |body: &mut Self| {
                 body.act(name, &args);
                 Ok(None)
             };
+            return if of_lanes { self.with_lanes(act) } else { act(self) };
+        }
+        if matches!(name, "wave_lane_add" | "wave_exchange") {
+            let of_lanes = self.is_of_lanes(|found| found.acts.contains(&std::ptr::from_ref(expr)));
+            let op = if name == "wave_exchange" { "atomic_exchange" } else { "atomic_add" };
+            let act = |body: &mut Self| body.by_one_lane(expr, op, &args, ty).map(Some);
             return if of_lanes { self.with_lanes(act) } else { act(self) };
         }
         if name == "wave_fetch_add" {
@@ -62,6 +73,16 @@ impl<'u> Body<'_, 'u> {
                 let count = self.target(counter, "i64", &[]);
                 if factor == 1 { count } else { self.op(format!("mul i64 {count}, {factor}")) }
             }
+            place if place.starts_with("hw_") => match processor::hardware_place(self.module.mode, place) {
+                Some(field) => self.target("llvm.amdgcn.s.getreg", "i32", &[format!("i32 {}", field.immediate())]),
+                None => {
+                    let processor = self.module.mode.target().name();
+                    return self.fail(
+                        expr.at,
+                        format!("{name}: {processor} does not tell, or not in a way that is documented"),
+                    );
+                }
+            },
             "realtime" => self.target(processor::REALTIME, "i64", &[]),
             "popcount" => self.count_bits("ctpop", "", &args[0]),
             // Of less than 32 bits LLVM would count in a register whose upper bits nobody has set.
@@ -129,6 +150,14 @@ impl<'u> Body<'_, 'u> {
         self.target("llvm.amdgcn.mbcnt.hi", "i32", &["i32 -1".to_owned(), format!("i32 {low}")])
     }
 
+    /// All waves of the workgroup come here before any goes on, and see in LDS what the others have done there.
+    fn barrier(&mut self) {
+        self.line("fence syncscope(\"workgroup\") release");
+        self.module.declare("llvm.amdgcn.s.barrier", "declare void @llvm.amdgcn.s.barrier()".to_owned());
+        self.line("call void @llvm.amdgcn.s.barrier()");
+        self.line("fence syncscope(\"workgroup\") acquire");
+    }
+
     /// What is done for the wave.
     fn act(&mut self, name: &str, args: &[Val]) {
         if name == "trap" {
@@ -159,6 +188,30 @@ impl<'u> Body<'_, 'u> {
             NoLanes::AsItComes => mask,
             NoLanes::OneLane(_) => self.op(format!("and i64 {mask}, %exec")),
         }
+    }
+
+    /// An atomic that the first of the active lanes does for the wave; all have what was there before.
+    fn by_one_lane(&mut self, expr: &'u Expr, name: &str, args: &[Val], ty: Type) -> Result<Val, HookError> {
+        let mask = self.target("llvm.amdgcn.ballot.i64", "i64", &["i1 true".to_owned()]);
+        let low = self.op(format!("trunc i64 {mask} to i32"));
+        let shifted = self.op(format!("lshr i64 {mask}, 32"));
+        let high = self.op(format!("trunc i64 {shifted} to i32"));
+        let below = self.target("llvm.amdgcn.mbcnt.lo", "i32", &[format!("i32 {low}"), "i32 0".to_owned()]);
+        let below = self.target("llvm.amdgcn.mbcnt.hi", "i32", &[format!("i32 {high}"), format!("i32 {below}")]);
+        let first = Val { ty: Type::Bool, text: self.op(format!("icmp eq i32 {below}, 0")) };
+        let place = self.alloca(ll(ty));
+        self.line(format!("store {} zeroinitializer, ptr addrspace(5) {place}", ll(ty)));
+        let [one, all] = self.labels(["one", "all"]);
+        self.branch(&first, &one, &all);
+        self.begin(&one);
+        let old = self.atomic(expr, name, args, ty)?;
+        self.line(format!("store {}, ptr addrspace(5) {place}", old.typed()));
+        self.jump(&all);
+        self.begin(&all);
+        let old = Val { ty, text: self.op(format!("load {}, ptr addrspace(5) {place}", ll(ty))) };
+        let name = format!("llvm.amdgcn.readfirstlane.{}", suffix(ty));
+        let text = self.target(&name, ll(ty), &[old.typed()]);
+        Ok(Val { ty, text })
     }
 
     fn atomic(&mut self, expr: &Expr, name: &str, args: &[Val], ty: Type) -> Result<Val, HookError> {

@@ -20,6 +20,25 @@ pub struct Locations {
     all: Vec<(usize, At)>,
 }
 
+/// The metadata of a shader part around a hook that brings its own debug information.
+pub fn frame() -> String {
+    format!("{HEAD}{}!{CALL} = !DILocation(line: 0, scope: !{ENTRY})\n", subprogram(ENTRY, "entry"))
+}
+
+/// Of version 4, whose line tables hold names themselves; other modules' are written as these.
+const HEAD: &str = "!llvm.dbg.cu = !{!1}\n\
+     !llvm.module.flags = !{!4, !5}\n\
+     !1 = distinct !DICompileUnit(language: DW_LANG_C, file: !2, isOptimized: true, emissionKind: LineTablesOnly)\n\
+     !2 = !DIFile(filename: \"hook\", directory: \"\")\n\
+     !3 = !DISubroutineType(types: !{null})\n\
+     !4 = !{i32 2, !\"Debug Info Version\", i32 3}\n\
+     !5 = !{i32 4, !\"Dwarf Version\", i32 4}\n";
+
+fn subprogram(number: u32, name: &str) -> String {
+    let what = "file: !2, type: !3, unit: !1, spFlags: DISPFlagDefinition | DISPFlagOptimized";
+    format!("!{number} = distinct !DISubprogram(name: \"{name}\", {what})\n")
+}
+
 /// The metadata of a function, by index into the unit's.
 pub fn function(index: usize) -> u32 {
     FUNCTIONS + index as u32
@@ -38,21 +57,9 @@ impl Locations {
 
     /// The metadata as text.
     pub fn metadata(&self, unit: &Unit) -> String {
-        let mut out = String::from(
-            "!llvm.dbg.cu = !{!1}\n\
-             !llvm.module.flags = !{!4, !5}\n\
-             !1 = distinct !DICompileUnit(language: DW_LANG_C, file: !2, isOptimized: true, emissionKind: LineTablesOnly)\n\
-             !2 = !DIFile(filename: \"hook\", directory: \"\")\n\
-             !3 = !DISubroutineType(types: !{null})\n\
-             !4 = !{i32 2, !\"Debug Info Version\", i32 3}\n\
-             !5 = !{i32 7, !\"Dwarf Version\", i32 4}\n",
-        );
-        let mut subprogram = |number: u32, name: &str| {
-            let what = "file: !2, type: !3, unit: !1, spFlags: DISPFlagDefinition | DISPFlagOptimized";
-            let _ = writeln!(out, "!{number} = distinct !DISubprogram(name: \"{name}\", {what})");
-        };
-        subprogram(ENTRY, "entry");
-        (0..unit.functions.len()).for_each(|index| subprogram(function(index), &format!("f{index}")));
+        let mut out = HEAD.to_owned();
+        out.push_str(&subprogram(ENTRY, "entry"));
+        (0..unit.functions.len()).for_each(|index| out.push_str(&subprogram(function(index), &format!("f{index}"))));
         let _ = writeln!(out, "!{CALL} = !DILocation(line: 0, scope: !{ENTRY})");
         let first = FUNCTIONS + unit.functions.len() as u32;
         for (number, (index, _)) in self.all.iter().enumerate() {

@@ -11,6 +11,7 @@
 //! | [`arith`] | Python's arithmetic on fixed widths |
 //! | [`intrinsic`] | what a hook asks of the machine |
 //! | [`across`] | values across the lanes of a wave |
+//! | [`constants`] | tables of constants |
 //! | [`record`] | records for the host |
 //! | [`entry`] | the shader part around the hook, and where its arguments are |
 //! | [`address`] | the address that an instruction accesses |
@@ -19,10 +20,11 @@
 mod across;
 mod address;
 mod arith;
+mod constants;
 pub(super) mod entry;
 mod expr;
 mod intrinsic;
-mod locations;
+pub(super) mod locations;
 mod record;
 mod stmt;
 
@@ -86,6 +88,9 @@ impl<'u> ModuleText<'u> {
         for i in 0..entry.variables.len() {
             // Hidden: resolved in the code object that the template is placed in, so addressed relative to the PC.
             let _ = writeln!(out, "@{} = external hidden addrspace(1) global [0 x i8]", entry::variable_name(i));
+        }
+        for (number, table) in self.unit.tables.iter().enumerate() {
+            out.push_str(&constants::definition(number, table));
         }
         for signature in self.declarations.values() {
             let _ = writeln!(out, "{signature}");

@@ -1,0 +1,143 @@
+//! LLVM's work on code that we have not written, in a process of its own: LLVM can crash on an operation that the
+//! processor does not have, and whatever it takes along is not ours then.
+//!
+//! The process is a copy of this one (fork), made while no thread is inside of LLVM, so that none of LLVM's locks is held
+//! in it for ever. It works, writes its answer into a pipe and ends.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use super::llvm;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An answer's first byte.
+const DONE: u8 = 1;
+const REFUSED: u8 = 2;
+const GAVE_UP: u8 = 3;
+
+/// Why there is nothing.
+pub enum Failure {
+    /// The work's own reason, or why no process could do it.
+    Said(String),
+    /// LLVM has given up on it, and why.
+    GaveUp(String),
+    /// LLVM has crashed.
+    Crash,
+}
+
+/// What `work` gives, done in another process.
+pub fn run(work: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, Failure> {
+    let none = |e: io::Error| Failure::Said(format!("no process of LLVM's own could be started: {e}"));
+    let (from, to) = pipe().map_err(none)?;
+    let alone = llvm::nobody_inside();
+    // SAFETY: the copy runs nothing but this function, and leaves by `_exit`; what other threads may have locked it does
+    // not use, but for the allocator, which the C library puts in order.
+    match unsafe { libc::fork() } {
+        -1 => Err(none(io::Error::last_os_error())),
+        0 => {
+            drop(alone);
+            drop(from);
+            answer(to, work)
+        }
+        process => {
+            drop(alone);
+            drop(to);
+            wait(process, from)
+        }
+    }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: writes two descriptors, which are nothing else's.
+    match unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } {
+        // SAFETY: as above.
+        0 => Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The other process: quiet, and gone when it has answered.
+fn answer(to: OwnedFd, work: impl FnOnce() -> Result<Vec<u8>, String>) -> ! {
+    // SAFETY: plain calls; a crash of LLVM ends the process as it would any, without a handler or a core of ours.
+    unsafe {
+        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY);
+        if nowhere >= 0 {
+            libc::dup2(nowhere, 2);
+        }
+    }
+    llvm::GAVE_UP.store(false, Ordering::SeqCst);
+    let (kind, bytes) = match work() {
+        Ok(bytes) => (DONE, bytes),
+        Err(reason) if llvm::GAVE_UP.load(Ordering::SeqCst) => (GAVE_UP, reason.into_bytes()),
+        Err(reason) => (REFUSED, reason.into_bytes()),
+    };
+    let mut to = File::from(to);
+    let whole = (bytes.len() as u64).to_le_bytes();
+    let said = to.write_all(&[kind]).and_then(|()| to.write_all(&whole)).and_then(|()| to.write_all(&bytes));
+    // SAFETY: nothing of the process that it is a copy of may run at its end.
+    unsafe { libc::_exit(i32::from(said.is_err())) }
+}
+
+/// What the other process answers.
+fn wait(process: libc::pid_t, from: OwnedFd) -> Result<Vec<u8>, Failure> {
+    let mut said = Vec::new();
+    let in_time = read(from, &mut said);
+    if !in_time {
+        // SAFETY: the process is ours and has not been waited for.
+        unsafe { libc::kill(process, libc::SIGKILL) };
+    }
+    let mut status = 0;
+    // SAFETY: as above. Where somebody else has waited for it, what it said is all that there is.
+    while unsafe { libc::waitpid(process, &raw mut status, 0) } == -1
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+    if !in_time {
+        return Err(Failure::Said(format!("LLVM has not compiled it in {} seconds", PATIENCE.as_secs())));
+    }
+    let whole = said.split_first().and_then(|(kind, rest)| {
+        let (length, bytes) = rest.split_first_chunk()?;
+        (u64::from_le_bytes(*length) == bytes.len() as u64).then(|| (*kind, bytes.to_vec()))
+    });
+    match whole {
+        Some((DONE, bytes)) => Ok(bytes),
+        Some((GAVE_UP, reason)) => Err(Failure::GaveUp(String::from_utf8_lossy(&reason).into_owned())),
+        Some((_, reason)) => Err(Failure::Said(String::from_utf8_lossy(&reason).into_owned())),
+        None => Err(Failure::Crash),
+    }
+}
+
+/// Reads to the end; whether that came in time.
+fn read(from: OwnedFd, said: &mut Vec<u8>) -> bool {
+    let start = Instant::now();
+    let mut from = File::from(from);
+    let mut part = [0; 1 << 16];
+    loop {
+        let left = PATIENCE.saturating_sub(start.elapsed());
+        let mut ready = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, which is open.
+        match unsafe { libc::poll(&raw mut ready, 1, left.as_millis() as i32) } {
+            0 => return false,
+            1.. => match from.read(&mut part) {
+                Ok(0) => return true,
+                Ok(n) => said.extend_from_slice(&part[..n]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return true,
+            },
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            _ => return true,
+        }
+    }
+}
