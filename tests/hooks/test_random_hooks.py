@@ -8,6 +8,7 @@ shows the seed, the hook, what it was given, and what was expected.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,14 +35,19 @@ def test_fixed_hooks(target: tuple[str, tuple[str, ...]]) -> None:
 
 def test_hooks_have_every_statement() -> None:
     text = "".join(generate(seed).source for seed in range(100))
-    for word in ("if ", "else:", "for ", "break", "continue", "lt.array(", "count += ", "wave_atomic_add(", "ballot(", " and "):
+    words = (
+        "if ", "else:", "for ", "break", "continue", "lt.array(", "count += ", "wave_atomic_add(", "ballot(", " and ", "while ",
+        "@lt.device", "c_u32[", "lt.record(", "per_wave=True", "lds[lane]", "atomic_add(lds", "atomic_xor(", "wave_state", "lane_state",
+        "workitem_id_x", "kernel_arg(", "wave_sum(",
+    )  # fmt: skip
+    for word in words:
         assert word in text, word
 
 
 def test_a_wrong_result_is_shown_with_its_hook(monkeypatch: pytest.MonkeyPatch) -> None:
     class Wrong(Wave):
-        def __init__(self, source: str, arrays: dict[str, np.ndarray], lanes: int, mask: int):
-            super().__init__(source, arrays, lanes, mask)
+        def __init__(self, *given: Any):
+            super().__init__(*given)
             self.arrays["o_u32"][3] += 1
 
     monkeypatch.setattr(random_hooks.run, "Wave", Wrong)

@@ -1,5 +1,6 @@
 """What hooks are told at random instructions of Triton's kernels, before and after them, is what the mock device itself
-sees there: addresses (each place of an access, lanes outside of their buffer left out), operands, old values, registers.
+sees there: addresses (each place of an access, lanes outside of their buffer left out), operands, old values, registers; and
+ids, arguments of the kernel, and what waves and lanes carry from one time to the next.
 
 ``LUTHIER_PLANS=N`` is the deep run: N choices of instructions in each kernel, from seed ``LUTHIER_PLANS_FROM`` on.
 """
@@ -24,6 +25,11 @@ MIX = 0x9E3779B97F4A7C15
 WORD = (1 << 64) - 1
 
 
+#: What a point is about that looks at no operand.
+LAUNCH = "launch"
+FIRST = 0x5EED
+
+
 class Told(lt.Tool):
     """Sums of what hooks are told, by what it is and where: how many times, and the sum of mixed values and lanes."""
 
@@ -44,6 +50,16 @@ class Told(lt.Tool):
     def value(sums: lt.ptr[lt.u64], value: lt.u32):
         lt.atomic_add(sums, 1)
         lt.atomic_add(sums + 1, (lt.u64(value) ^ (lt.u64(lt.lane_id()) << 57)) * 0x9E3779B97F4A7C15)
+
+    @lt.hook
+    def place_in_launch(sums: lt.ptr[lt.u64], times: lt.inout[lt.u32], lane_times: lt.inout[lt.u32], first: lt.u32):
+        times += 1
+        lane_times += 1
+        group = lt.workgroup_id_x()
+        item = lt.workitem_id_x()
+        told = times * 0x10001 ^ group << 9 ^ item << 3 ^ lane_times << 20 ^ first ^ lt.u32(lt.wave_id()) << 25
+        lt.atomic_add(sums, 1)
+        lt.atomic_add(sums + 1, (lt.u64(told) ^ (lt.u64(lt.lane_id()) << 57)) * 0x9E3779B97F4A7C15)
 
     def on_kernel(self, kernel):
         def point(kind, instr, behind, what=None):
@@ -68,6 +84,13 @@ class Told(lt.Tool):
                 kernel.insert_after(instr, self.value, point("register", instr, True, operand), lt.Reg(str(operand)))
                 kind = "register" if operand.is_written else "value"
                 kernel.insert_after(instr, self.value, point(kind, instr, True, operand), operand)
+
+        # Some with an argument of the kernel, where it can be named.
+        for n, instr in enumerate(self.random.sample(plain, min(len(plain), 4))):
+            for behind in (False, True):
+                carried = lt.WaveState(lt.u32, name=f"times{n}{behind}"), lt.LaneState(lt.u32, name=f"lane_times{n}{behind}")
+                insert = kernel.insert_after if behind else kernel.insert_before
+                insert(instr, self.place_in_launch, point("launch", instr, behind, LAUNCH), *carried, FIRST)
 
     def some(self, instrs):
         return self.random.sample(instrs, min(len(instrs), MOST // 2))
@@ -110,6 +133,26 @@ def seen_value(snapshots, register, lanes):
     return mixed(np.concatenate(values), np.concatenate(numbers))
 
 
+def seen_launch(snapshots, lanes, block):
+    """What hooks make of the ids, and of how often each wave and lane has been there, at these visits in their order."""
+    times, lane_times = {}, {}
+    values, numbers = [np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)]
+    waves = -(-block // lanes)
+    for snapshot in snapshots:
+        wave = snapshot.workgroup, snapshot.wave
+        on = np.array([lane for lane in range(lanes) if snapshot.registers.exec >> lane & 1], np.uint32)
+        # A hook in a wave without active lanes still counts for the wave.
+        times[wave] = times.get(wave, 0) + 1
+        mine = lane_times.setdefault(wave, np.zeros(lanes, np.uint32))
+        mine[on] += 1
+        item = snapshot.wave * lanes + on
+        number = snapshot.workgroup * waves + snapshot.wave
+        told = np.uint32(times[wave] * 0x10001 ^ snapshot.workgroup << 9 ^ FIRST ^ (number << 25 & 0xFFFFFFFF))
+        values.append(told ^ (item << 3).astype(np.uint32) ^ mine[on] << np.uint32(20))
+        numbers.append(on)
+    return mixed(np.concatenate(values), np.concatenate(numbers))
+
+
 def compare(name, target, seed):
     """Holds everything that hooks were told in a kernel to what the device saw in the same run; gives how much that is."""
     path = triton_cases.path(name, target)
@@ -147,7 +190,8 @@ def compare(name, target, seed):
             after = [s for s in trace.snapshots if s.pc == copies[instr.address + instr.size]]
             if behind and [s.registers.exec for s in snapshots] != [s.registers.exec for s in after]:
                 continue  # Lanes have been turned on or off: which ran the hook is not to be seen here.
-            expected = seen_value(snapshots, what.register, lanes)
+            seen = seen_launch(snapshots, lanes, block) if what == LAUNCH else seen_value(snapshots, what.register, lanes)
+            expected = seen
         assert (count, total) == expected, f"{where} {what or ''}"
         compared += count > 0
     return len(tool.told) - sum(b and i.address in missing for _, i, b, _ in tool.told), compared

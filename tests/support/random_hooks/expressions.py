@@ -10,6 +10,12 @@ import numpy as np
 
 from .kinds import FLOATS, INTS, NUMBERS, bits, edges, limits, narrower
 
+#: Where the hook is: one workgroup of one wave. Whether all lanes have the same.
+PLACES = {
+    "u32": [("lt.workitem_id_x()", False), ("lt.workgroup_size_x()", True), ("lt.grid_size_x()", True), ("lt.workgroup_id_x()", True),
+            ("lt.wave_size()", True)],
+    "u64": [('lt.kernel_arg("mask", lt.u64)', True)],
+}  # fmt: skip
 #: Elements of the tables that hooks look things up in.
 TABLE = 16
 
@@ -32,6 +38,10 @@ class Expressions:
         #: Whether expressions may look at other lanes.
         self.wave = wave
         self.variables: dict[str, Expression] = {}
+        #: Functions that may be called: what they give, and what they take.
+        self.functions: dict[str, tuple[str, tuple[str, ...]]] = {}
+        #: Whether expressions may ask where the hook is, and look into tables of constants.
+        self.places = self.tables = False
 
     def of(self, kind: str, depth: int, shared: bool = False) -> Expression:
         if kind == "bool":
@@ -50,8 +60,15 @@ class Expressions:
             forms |= {self.counted_bits: 8}
         if self.wave and kind in ("u32", "i32", "u64", "i64", "f32", "f64"):
             forms |= {self.of_the_wave: 8}
+        if any(gives == kind for gives, _ in self.functions.values()):
+            forms |= {self.called: 12}
         (form,) = self.rng.choices(list(forms), list(forms.values()))
         return form(kind, depth - 1, shared)
+
+    def called(self, kind: str, depth: int, shared: bool) -> Expression:
+        name = self.rng.choice([name for name, (gives, _) in self.functions.items() if gives == kind])
+        args = [self.of(one, depth, shared) for one in self.functions[name][1]]
+        return Expression(kind, f"{name}({', '.join(arg.text for arg in args)})", all(arg.shared for arg in args))
 
     def any_of(self, kinds: Sequence[str], depth: int, shared: bool) -> Expression:
         return self.of(self.rng.choice(kinds), depth, shared)
@@ -61,6 +78,10 @@ class Expressions:
         return [one for one in usable if kind is None or one.kind == kind]
 
     def leaf(self, kind: str, shared: bool) -> Expression:
+        if self.places and kind in PLACES and self.rng.random() < 0.25:
+            text, is_shared = self.rng.choice(PLACES[kind])
+            if is_shared or not shared:
+                return Expression(kind, text, is_shared)
         same, chance = self.named(shared, kind), self.rng.random()
         if same and chance < 0.7:
             return self.rng.choice(same)
@@ -70,6 +91,11 @@ class Expressions:
         if others and chance < 0.8:
             one = self.rng.choice(others)
             return Expression(kind, f"lt.{kind}({one.text})", one.shared)
+        if self.tables and self.rng.random() < 0.4:
+            # One that the table does not have is zero.
+            place = self.any_of(INTS, 0, shared) if self.rng.random() < 0.8 else None
+            remainder = f"{place.text} % {self.rng.choice([5, TABLE, TABLE + 3])}" if place else str(self.rng.randrange(TABLE))
+            return Expression(kind, f"c_{kind}[{remainder}]", not place or place.shared)
         if chance < 0.9:
             index = self.any_of(("u8", "u16", "u32"), 0, shared) if self.rng.random() < 0.6 else None
             text = f"t_{kind}[{index.text} % {TABLE}]" if index else f"t_{kind}[{self.rng.randrange(TABLE)}]"
@@ -182,6 +208,9 @@ class Expressions:
         return Expression(kind, f"({a.text} {self.operator(kind)} {b.text})", a.shared and b.shared)
 
     def of_the_wave(self, kind: str, depth: int, shared: bool) -> Expression:
+        if kind not in FLOATS and self.rng.random() < 0.3:
+            function = self.rng.choice(["wave_sum", "wave_min", "wave_max"])
+            return Expression(kind, f"lt.{function}({self.of(kind, depth).text})", True)
         forms = [f"lt.readfirstlane({self.of(kind, depth).text})"]
         if kind == "u32":
             forms.append("lt.active_lanes()")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,13 @@ class Generated:
     #: What the hook is given, by the names of its parameters, before ``count``, which is a counter if it is there.
     arrays: dict[str, np.ndarray]
     counts: bool
+    #: The types of what the wave and each lane carry from one time to the next, by the names of their parameters.
+    states: dict[str, str]
+    #: Whether it is given LDS, and a channel.
+    lds: bool
+    records: bool
+    #: How often the hook stands at its place.
+    times: int
     #: Whether it asks for more than what hooks promise in a wave without active lanes.
     needs_lanes: bool
 
@@ -29,6 +37,12 @@ class Generated:
 def generate(seed: int) -> Generated:
     rng = random.Random(f"hook {seed}")
     return _Hook(rng, depth=rng.choice([0, 1, 2])).generated(statements=rng.choice([2, 4, 8]))
+
+
+#: What atomics do in an array of their own, so that their order does not matter.
+ATOMICS = ("add", "xor", "or", "and", "min", "max")
+#: Words of LDS: one for each lane, and some for all.
+OWN, ALL = LANES, 4
 
 
 class _Hook:
@@ -48,6 +62,11 @@ class _Hook:
         self.split = False
         self.stores = dict.fromkeys(NUMBERS, 0)
         self.needs_lanes = False
+        self.make.places, self.make.tables = rng.random() < 0.4, rng.random() < 0.4
+        self.lds, self.records = rng.random() < 0.3, rng.random() < 0.4
+        self.times = rng.choice([1, 1, 2])
+        self.states: dict[str, str] = {}
+        self.device: list[str] = []
 
     @property
     def variables(self) -> dict[str, Expression]:
@@ -55,12 +74,27 @@ class _Hook:
 
     def generated(self, statements: int) -> Generated:
         rng = self.rng
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            self.function()
+        self.lines = []
+        self.make.variables = {}
         self.emit("lane = lt.lane_id()")
         self.define("lane", "u32", False)
         for kind in rng.sample(NUMBERS, 5):
             self.emit(f"x_{kind} = in_{kind}[lane]")
             self.define(f"x_{kind}", kind, False)
+        if rng.random() < 0.4:
+            kind = rng.choice(["u32", "u64", "i32", "f32"])
+            self.states["wave_state"] = kind
+            self.define("wave_state", kind, True)
+        if rng.random() < 0.4:
+            kind = rng.choice(["u32", "i64", "f32", "f64", "u16"])
+            self.states["lane_state"] = kind
+            self.define("lane_state", kind, False)
         self.block(statements, self.depth)
+        if self.lds:
+            for n in range(ALL):
+                self.store("u32", f"lds[{OWN + n}]")
         for name, variable in self.variables.items():
             kind = "u8" if variable.kind == "bool" else variable.kind
             self.store(kind, f"lt.u8({name})" if variable.kind == "bool" else name)
@@ -72,11 +106,49 @@ class _Hook:
             arrays |= {f"{what}_{kind}": array for what, array in fresh.items() if f"{what}_{kind}[" in body}
         if "waves + " in body:
             arrays["waves"] = np.zeros(4, np.uint64)
+        for op in ATOMICS:
+            if f"lt.atomic_{op}(a_{op}" in body:
+                arrays[f"a_{op}"] = np.full(4, 0x5A5A5A5A, np.uint32)
         counts = "count += " in body
+        lds, records = "lds[" in body or "(lds +" in body, "lt.record(" in body
         params = [f"{name}: lt.ptr[lt.{kind_of(array)}]" for name, array in arrays.items()]
+        params += [f"{name}: lt.inout[lt.{kind}]" for name, kind in self.states.items()]
+        params += ['lds: lt.ptr[lt.u32, "lds"]'] * lds + ["records: lt.channel"] * records
         params += ["count: lt.counter"] * counts
-        source = f"import luthier as lt\n\n\n@lt.hook\ndef hook({', '.join(params)}):\n{body}\n"
-        return Generated(source, arrays, counts, self.needs_lanes or "readfirstlane" in body)
+        whole = "\n".join([*self.device, body])
+        tables = "".join(self.constants(kind) for kind in NUMBERS if f"c_{kind}[" in whole)
+        head = "import numpy as np\n\nimport luthier as lt\n\n" if tables else "import luthier as lt\n\n"
+        functions = "".join(f"\n{one}\n\n" for one in self.device)
+        source = f"{head}{tables}{functions}\n@lt.hook\ndef hook({', '.join(params)}):\n{body}\n"
+        needs_lanes = self.needs_lanes or "readfirstlane" in whole
+        return Generated(source, arrays, counts, self.states, lds, records, self.times, needs_lanes)
+
+    def constants(self, kind: str) -> str:
+        values = numbers(kind, TABLE, self.rng)
+        bits = ", ".join(map(str, values.view(f"u{values.itemsize}").tolist()))
+        return f"c_{kind} = np.array([{bits}], np.uint{8 * values.itemsize}).view(np.{dtype(kind).name})\n"
+
+    def function(self) -> None:
+        """A function for the hook to call, with two ways out."""
+        rng, name = self.rng, self.fresh("d")
+        gives, takes = rng.choice(NUMBERS), tuple(rng.choice(NUMBERS) for _ in range(rng.choice([1, 2])))
+        params = [(f"p{n}", kind) for n, kind in enumerate(takes)]
+        places, wave = self.make.places, self.make.wave
+        self.make.places = self.make.wave = False
+        self.make.variables = {param: Expression(kind, param, True) for param, kind in params}
+        self.lines = []
+        self.emit(f"local: lt.{gives} = {self.make.of(gives, 2, True).text}")
+        if rng.random() < 0.5:
+            self.emit(f"if {self.make.condition(1, True).text}:")
+            self.emit(f"    return {self.make.of(gives, 2, True).text}")
+        self.make.variables["local"] = Expression(gives, "local", True)
+        self.emit(f"return {self.make.of(gives, 1, True).text}")
+        listed = ", ".join(f"{param}: lt.{kind}" for param, kind in params)
+        # Arrays in memory are the hook's parameters.
+        body = re.sub(r"\bt_(\w+)\[", r"c_\1[", "\n".join(self.lines))
+        self.device.append(f"@lt.device\ndef {name}({listed}) -> lt.{gives}:\n{body}")
+        self.make.functions[name] = gives, takes
+        self.make.places, self.make.wave = places, wave
 
     def emit(self, text: str) -> None:
         self.lines.append("    " * self.level + text)
@@ -108,7 +180,12 @@ class _Hook:
     def statement(self, depth: int) -> None:
         forms = {self.definition: 30, self.assignment: 20, self.update: 12, self.local_array: 6, self.output: 7}
         if depth > 0:
-            forms |= {self.branch: 10, self.loop: 10}
+            forms |= {self.branch: 10, self.loop: 10, self.while_loop: 5}
+        forms |= {self.atomic: 8}
+        if self.lds:
+            forms |= {self.in_lds: 10}
+        if self.records:
+            forms |= {self.record: 12}
         if self.wave:
             forms |= {self.wave_adds: 8}
         (form,) = self.rng.choices(list(forms), list(forms.values()))
@@ -172,6 +249,46 @@ class _Hook:
             self.inner(depth)
         self.make.variables = outer
         self.split = split
+
+    def while_loop(self, depth: int) -> None:
+        """Until a number has come down to zero, or something else is so."""
+        rng, name = self.rng, self.fresh("w")
+        together = rng.random() < 0.4
+        start, leave = self.make.of("u32", 1, together), self.make.condition(1, together)
+        self.emit(f"{name}: lt.u32 = {start.text} % 6")
+        outer, split = dict(self.variables), self.split
+        self.split = split or not (start.shared and leave.shared)
+        self.fixed.add(name)
+        self.define(name, "u32", start.shared and not split)
+        self.emit(f"while {name} > 0 and {leave.text}:")
+        self.emit(f"    {name} -= 1")
+        self.inner(depth)
+        self.make.variables = outer
+        self.split = split
+
+    def atomic(self, depth: int) -> None:
+        """Each lane by itself, in any order."""
+        op = self.rng.choice(ATOMICS)
+        place, value = self.make.of("u32", 1), self.make.of("u32", 2)
+        self.emit(f"lt.atomic_{op}(a_{op} + {place.text} % 4, {value.text})")
+
+    def in_lds(self, depth: int) -> None:
+        """A word of each lane's own, or some for all."""
+        if self.rng.random() < 0.4:
+            place, value = self.make.of("u32", 1), self.make.of("u32", 2)
+            self.emit(f"lt.atomic_add(lds + ({OWN} + {place.text} % {ALL}), {value.text})")
+        elif self.rng.random() < 0.5:
+            self.emit(f"lds[lane] = {self.make.of('u32', 2).text}")
+        else:
+            out = self.fresh("v")
+            self.emit(f"{out}: lt.u32 = lds[lane]")
+            self.define(out, "u32", False)
+
+    def record(self, depth: int) -> None:
+        """For each lane, or one for the wave."""
+        per_wave = self.rng.random() < 0.4 and not self.split
+        fields = [self.make.of(kind, 1, per_wave) for kind in ("u32", "i64")]
+        self.emit(f"lt.record(records, {fields[0].text}, {fields[1].text}{', per_wave=True' if per_wave else ''})")
 
     def local_array(self, depth: int) -> None:
         rng = self.rng

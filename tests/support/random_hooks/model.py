@@ -36,20 +36,51 @@ ONE_OPERAND: dict[str, Callable] = {
 }  # fmt: skip
 
 
+ATOMICS: dict[str, np.ufunc] = {
+    "atomic_add": np.add, "atomic_xor": np.bitwise_xor, "atomic_or": np.bitwise_or, "atomic_and": np.bitwise_and,
+    "atomic_min": np.minimum, "atomic_max": np.maximum,
+}  # fmt: skip
+REDUCTIONS: dict[str, Callable] = {"wave_sum": lambda v: v.sum(dtype=v.dtype), "wave_min": np.min, "wave_max": np.max}
+#: What is one wave of one workgroup says.
+PLACES = ("workgroup_size_x", "grid_size_x", "workgroup_id_x", "wave_size")
+
+
 class Wave:
     """One wave that runs a hook: ``arrays`` and ``count`` are what memory and the counter hold afterwards."""
 
-    def __init__(self, source: str, arrays: dict[str, np.ndarray], lanes: int, mask: int):
+    def __init__(
+        self,
+        source: str,
+        arrays: dict[str, np.ndarray],
+        lanes: int,
+        mask: int,
+        states: dict[str, str] | None = None,
+        times: int = 1,
+    ):
+        self.mask = mask
         self.arrays = {name: array.copy() for name, array in arrays.items()}
         self.count = 0
         self.lanes = lanes
         self.active = np.array([bool(mask >> lane & 1) for lane in range(lanes)])
         self.variables: dict[str, np.ndarray] = {}
+        #: What lanes have returned from the function that is called.
+        self.returned = np.zeros(lanes, np.uint32)
         #: The lanes that have left this round of the innermost loop for the next one.
         self.continued = np.zeros(lanes, bool)
-        (hook,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+        #: What lies in LDS, and the records that are put into the channel.
+        self.lds = {"lds": np.zeros(128, np.uint32)}
+        self.records: list[tuple[int, int]] = []
+        body = ast.parse(source).body
+        tables = ast.Module([node for node in body if isinstance(node, ast.Assign)], [])
+        self.constants: dict[str, np.ndarray] = {"np": np}  # type: ignore[dict-item]
+        exec(compile(tables, "tables", "exec"), self.constants)
+        self.functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+        hook, kept = self.functions.pop("hook"), {name: np.zeros(lanes, dtype(kind)) for name, kind in (states or {}).items()}
         with np.errstate(all="ignore"):
-            self.block(hook.body, self.active if mask else np.ones(lanes, bool))
+            for _ in range(times):
+                self.variables = dict(kept)
+                self.block(hook.body, self.active if mask else np.ones(lanes, bool))
+                kept = {name: self.variables[name] for name in kept}
 
     # Statements. Each gets the lanes that run it, and says which of them go on behind it.
 
@@ -76,6 +107,30 @@ class Wave:
                 assert isinstance(place, ast.BinOp) and isinstance(place.left, ast.Name)
                 array, index = self.arrays[place.left.id], ast.literal_eval(place.right)
                 array[index] += np.uint64(self.of_the_wave(amount, on))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="record"), args=[_, *fields], keywords=keywords)):
+                self.record(fields, bool(keywords), on)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=str() as name), args=[place, amount])) if name.startswith(
+                "atomic_"
+            ):
+                assert isinstance(place, ast.BinOp) and isinstance(place.left, ast.Name)
+                array = self.lds.get(place.left.id, self.arrays.get(place.left.id))
+                acting = on & self.active
+                at, amounts = self.array(self.value(place.right, on)), self.array(self.value(amount, on))
+                np.ufunc.at(ATOMICS[name], array, at[acting].astype(np.int64), amounts[acting])
+            case ast.Return(value=ast.expr() as value):
+                self.returned = np.where(on, self.typed(self.value(value, on), self.returned.dtype), self.returned)
+                return np.zeros_like(on)
+            case ast.While(test=test, body=body):
+                outer, looping = self.continued, on
+                for _ in range(ROUNDS):
+                    looping = looping & (self.value(test, looping) != 0)
+                    if not looping.any():
+                        break
+                    self.continued = np.zeros(self.lanes, bool)
+                    looping = self.block(body, looping) | self.continued
+                else:
+                    raise AssertionError("a loop with too many rounds")
+                self.continued = outer
             case ast.If(test=test, body=body, orelse=orelse):
                 taken = self.value(test, on) != 0
                 return self.block(body, on & taken) | self.block(orelse, on & ~taken)
@@ -107,6 +162,13 @@ class Wave:
             raise AssertionError("a loop with too many rounds")
         self.continued = outer
 
+    def record(self, fields: list[ast.expr], per_wave: bool, on: np.ndarray) -> None:
+        """For each lane in their order, or once."""
+        values = [self.array(self.value(one, on)) for one in fields]
+        lanes = np.flatnonzero(on & self.active)
+        chosen = np.flatnonzero(on)[:1] if per_wave else lanes
+        self.records += [(int(values[0][lane]), int(values[1][lane])) for lane in chosen]
+
     def assign(self, target: ast.expr, value: Value, on: np.ndarray) -> None:
         match target:
             case ast.Name(id=name):
@@ -117,7 +179,7 @@ class Wave:
                 at = self.array(self.value(index, on))
                 array[on, at[on]] = self.typed(value, array.dtype)[on]
             case ast.Subscript(value=ast.Name(id=name), slice=index):
-                array = self.arrays[name]
+                array = self.lds.get(name, self.arrays.get(name))
                 at, storing = self.array(self.value(index, on)), on & self.active
                 array[at[storing]] = self.typed(value, array.dtype)[storing]
             case _:
@@ -151,6 +213,12 @@ class Wave:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 taken = self.value(test, on) != 0
                 return np.where(taken, *self.same_type(self.value(body, on & taken), self.value(orelse, on & ~taken)))
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.constants:
+                table, at = self.constants[name], self.array(self.value(index, on))
+                inside = (at >= 0) & (at < len(table))
+                return np.where(inside, table[np.where(inside, at, 0).astype(np.int64)], table.dtype.type(0))
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.lds:
+                return self.lds[name][self.array(self.value(index, on)).astype(np.int64) * on]
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 at = self.array(self.value(index, on)).astype(np.int64)
                 in_lanes = self.variables.get(name)
@@ -189,7 +257,18 @@ class Wave:
             if name == "active_lanes":
                 return np.full(self.lanes, seen.sum(), np.uint32)
             return np.full(self.lanes, sum(1 << int(lane) for lane in np.flatnonzero(seen)), np.uint64)
-        if name == "lane_id":
+        if name in self.functions:
+            return self.device(self.functions[name], args, on)
+        if name in PLACES:
+            return np.full(self.lanes, 0 if name == "workgroup_id_x" else self.lanes, np.uint32)
+        if name == "kernel_arg":
+            return np.full(self.lanes, self.mask, np.uint64)
+        if name in ("wave_sum", "wave_min", "wave_max"):
+            value = self.array(self.value(args[0], on))
+            seen = value[on & self.active]
+            found = REDUCTIONS[name](seen) if len(seen) else value.dtype.type(0)
+            return np.full(self.lanes, found, value.dtype)
+        if name in ("lane_id", "workitem_id_x"):
             return np.arange(self.lanes, dtype=np.uint32)
         if name == "bitcast":
             return self.array(self.value(args[1], on)).view(dtype(_name(args[0])))
@@ -204,6 +283,16 @@ class Wave:
         if name in ONE_OPERAND:
             return ONE_OPERAND[name](self.array(values[0]))
         return self.typed(values[0], dtype(name))
+
+    def device(self, function: ast.FunctionDef, args: list[ast.expr], on: np.ndarray) -> np.ndarray:
+        """A call of a function of the hook's."""
+        params = function.args.args
+        given = {p.arg: self.typed(self.value(a, on), dtype(_name(p.annotation))) for p, a in zip(params, args) if p.annotation}
+        outer, before = self.variables, self.returned
+        self.variables, self.returned = given, np.zeros(self.lanes, dtype(_name(function.returns)))  # type: ignore[arg-type]
+        self.block(function.body, on)
+        self.variables, found, self.returned = outer, self.returned, before
+        return found
 
     # Types.
 

@@ -49,7 +49,7 @@ def masks(seed: int, lanes: int, needs_lanes: bool) -> list[int]:
 def check(seed: int, target: str, flags: tuple[str, ...] = ()) -> int:
     """Compares the hook of a seed; gives the number of elements compared, or an AssertionError that shows the hook."""
     made = generate(seed)
-    code = lt.CodeObject.open(compiled.build(KERNEL, target, flags))
+    code = lt.CodeObject.open(compiled.build(KERNEL, target, (*flags, "-g")))
     lanes, elements = code.program.wavefront_size, 0
     hook = _compiled(made.source)
     for mask in masks(seed, lanes, made.needs_lanes):
@@ -62,7 +62,7 @@ def check(seed: int, target: str, flags: tuple[str, ...] = ()) -> int:
             result = module.run("masked", grid=lanes, block=lanes, args=[np.uint64(mask), out], strict=strict)
         except lt.LuthierError as error:
             raise AssertionError(f"{title}: {error}\n{made.source}") from error
-        want = Wave(made.source, made.arrays, lanes, mask)
+        want = Wave(made.source, made.arrays, lanes, mask, made.states, made.times)
         not_wrong = NOT_WRONG.get(target[:5], "none")
         wrong = [f"finding: {one}" for one in result.findings if not str(one).startswith(not_wrong)]
         if not np.array_equal(out, 3 * np.arange(lanes)):
@@ -71,6 +71,8 @@ def check(seed: int, target: str, flags: tuple[str, ...] = ()) -> int:
             got = getattr(tool, name).read()
             elements += got.size
             wrong += [f"{name}[{i}]: expected {expected[i]!r}, came {got[i]!r}" for i in differences(got, expected)]
+        if made.records and tool.came != want.records:
+            wrong.append(f"records: expected {want.records[:8]}, came {tool.came[:8]}")
         if made.counts and int(tool.count) != want.count:
             wrong.append(f"count: expected {want.count}, came {int(tool.count)}")
         assert not wrong, "\n".join([title, *wrong[:8], *_inputs(made), made.source])
@@ -109,8 +111,18 @@ def _compiled(source: str) -> lt.Hook:
 def _tool(hook: lt.Hook, made: Generated) -> Any:
     def on_kernel(self: lt.Tool, kernel: lt.Kernel) -> None:
         (place,) = (one for one in kernel.instructions if one.text == "s_nop 7")
-        names = [*made.arrays, *["count"] * made.counts]
-        kernel.insert_before(place, hook, *(getattr(self, name) for name in names))
+        names = [*made.arrays, *made.states, *["lds"] * made.lds, *["records"] * made.records, *["count"] * made.counts]
+        for _ in range(made.times):
+            kernel.insert_before(place, hook, *(getattr(self, name) for name in names))
 
+    def on_records(self: lt.Tool, channel: lt.Channel, records: np.ndarray) -> None:
+        self.came += [(int(a), int(b)) for a, b in zip(records["a"], records["b"])]  # type: ignore[attr-defined]
+
+    states = {
+        name: (lt.WaveState if name == "wave_state" else lt.LaneState)(getattr(lt, kind)) for name, kind in made.states.items()
+    }
+    more: dict[str, Any] = {"lds": lt.shared(lt.u32, 128)} if made.lds else {}
+    if made.records:
+        more |= {"records": lt.Channel(1 << 12, a=lt.u32, b=lt.i64), "on_records": on_records, "came": []}
     variables = {name: lt.DeviceArray(getattr(lt, kind_of(a)), a.size, init=a) for name, a in made.arrays.items()}
-    return type("RandomHook", (lt.Tool,), {**variables, "count": lt.Counter(), "on_kernel": on_kernel})()
+    return type("RandomHook", (lt.Tool,), {**variables, **states, **more, "count": lt.Counter(), "on_kernel": on_kernel})()
