@@ -97,6 +97,35 @@ def test_tools_count_what_the_replay_retires(target, room):
     assert counted.instructions > plain.instructions
 
 
+class Records(lt.Tool):
+    """A record of each wave, through a channel that has room for less."""
+
+    waves = lt.Channel(64, "wait", group=lt.u32)
+
+    @lt.hook
+    def enter(waves: lt.channel):
+        lt.record(waves, lt.workgroup_id_x())
+
+    def __init__(self):
+        self.got = []
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.enter, self.waves)
+
+    def on_records(self, channel, records):
+        self.got += records["group"].tolist()
+
+
+@pytest.mark.parametrize("target", ("gfx90a", "gfx1201"))
+def test_records_of_a_replay_come_to_the_tool(target):
+    case, _ = sums(target)
+    tool = Records()
+    assert replay(case, Way(tools=[tool])).is_same
+    groups = case.dispatch.grid[0] // case.dispatch.block[0]
+    assert sorted(tool.got) == sorted(list(range(groups)) * case.dispatch.block[0])
+    assert tool.waves.dropped == 0
+
+
 @pytest.mark.parametrize("target", ("gfx90a", "gfx1100"))
 def test_another_code_object_is_compared_down_to_its_store(target):
     case, _ = sums(target)

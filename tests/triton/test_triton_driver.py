@@ -259,6 +259,56 @@ def test_the_pytest_plugin_runs_a_suite_on_each_target(tmp_path, options, passed
     assert ("StrictError" if "--luthier-strict" in options else "DeviceError") in done.stdout
 
 
+WATCHED_SUITE = """
+import numpy as np, pytest, triton, triton.language as tl
+import luthier as lt, luthier.triton
+
+@triton.jit
+def kernel(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, at, mask=at < n)
+
+class Programs(lt.Tool):
+    seen = lt.Channel(64, program=lt.u32)
+
+    @lt.hook
+    def enter(seen: lt.channel):
+        lt.record(seen, lt.workgroup_id_x(), per_wave=True)
+        if lt.wave_in_group() == 0:
+            lt.printf("program %u\\n", lt.workgroup_id_x(), per_wave=True)
+
+    def __init__(self):
+        self.got = set()
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.enter, self.seen)
+
+    def on_records(self, channel, records):
+        self.got.update(records["program"].tolist())
+
+@pytest.fixture
+def programs(luthier_target):
+    tool = Programs()
+    luthier.triton.attach(tool)
+    yield tool
+    luthier.triton.detach(tool)
+
+def test_records_come(programs, luthier_target, capsys):
+    x = np.zeros(64 * 20, np.int32)
+    kernel[(20,)](x, len(x), BLOCK=64)
+    assert x.tolist() == list(range(64 * 20)) and programs.got == set(range(20))
+    assert luthier.triton.last.module.device.processor == luthier_target
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(f"program {n}" for n in range(20))
+"""
+
+
+def test_the_pytest_plugin_has_records_and_text_of_tools(tmp_path):
+    (tmp_path / "test_suite.py").write_text(WATCHED_SUITE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--luthier=gfx942,gfx1100", "--luthier-strict"]
+    done = subprocess.run([*command, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_the_pytest_plugin_goes_on_behind_an_access_out_of_bounds_if_asked(tmp_path):
     (tmp_path / "test_suite.py").write_text(SUITE)
     command = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,8 @@ class Variant:
     home: DeviceHome | None = None
     #: What was done; see docs/report.md.
     instrumentation: dict[str, Any] | None = None
-
-    @property
-    def sources(self) -> list[Source]:
-        """The rings of the tools' channels."""
-        return [] if self.home is None else sources_of(self.toolset.tools, self.home)
+    #: The rings of the tools' channels.
+    sources: Sequence[Source] = ()
 
 
 class Instrumented:
@@ -97,7 +94,8 @@ class Instrumented:
 
     def _variant(self, core: _core.Device, id: int, name: str, loaded: CodeObject, home: DeviceHome) -> Variant:
         self._planner.bind(home)
-        for source in sources_of(self.toolset.tools, home):
+        sources = sources_of(self.toolset.tools, home)
+        for source in sources:
             core.host_takes_part(*home.places[source.ring.symbol])
         did = {**(loaded.instrumentation or {}), "seconds": time.perf_counter() - self._started}
-        return Variant(name, id, loaded, self.toolset, home, did)
+        return Variant(name, id, loaded, self.toolset, home, did, sources)

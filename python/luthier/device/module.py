@@ -85,6 +85,8 @@ class Module:
         if self._chooser is not None and kernels is None:
             kernels = self._chooser.kernels
         self._kernels: dict[tuple[str, str], tuple[dict[str, Any], Signature]] = {}
+        #: What runs for a variant of a name and a kernel.
+        self._runs: dict[tuple[str, str], Variant] = {}
         #: Whether each may print.
         self._printing: dict[tuple[str, str], bool] = {}
         of = (device, self)
@@ -134,8 +136,12 @@ class Module:
 
     def runs(self, name: str, kernel: str) -> Variant:
         """What runs for a variant of that name: the original where nothing was inserted beside it."""
-        variant = self.variants[name]
-        return variant if variant.loaded.core.kernel(kernel) is not None else self._first
+        found = self._runs.get((name, kernel))
+        if found is None:
+            variant = self.variants[name]
+            found = variant if variant.loaded.core.kernel(kernel) is not None else self._first
+            self._runs[name, kernel] = found
+        return found
 
     @shortened
     @launches

@@ -256,8 +256,8 @@ class Reader:
         self._run = run or (lambda work: work())
         self._ends = threading.Event()
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._look, name="luthier channels", daemon=True)
-        self._started = False
+        #: Once there is something to read.
+        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> None:
         """While this lasts, kernels run."""
@@ -276,8 +276,8 @@ class Reader:
 
     def start(self) -> None:
         """Begins, if there are channels."""
-        if self._sources and not self._started:
-            self._started = True
+        if self._sources and self._thread is None:
+            self._thread = threading.Thread(target=self._look, name="luthier channels", daemon=True)
             self._thread.start()
 
     def read(self, at_end: bool) -> int:
@@ -308,7 +308,7 @@ class Reader:
     def stop(self) -> None:
         """Ends the thread."""
         self._ends.set()
-        if self._started and self._thread is not threading.current_thread():
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     @property
