@@ -12,7 +12,10 @@ from luthier.reports.findings import Finding
 
 EXHIBITS = {e.name: e for e in (*lds.EXHIBITS, *memory.EXHIBITS, *compilers.EXHIBITS, *endless.EXHIBITS)}
 EVERY = [(name, target) for name, e in EXHIBITS.items() for target in e.targets]
-ENDING = [(name, target) for name, target in EVERY if not EXHIBITS[name].stops_within]
+COMPARED = [(name, target) for name, target in EVERY if EXHIBITS[name].is_compared]
+ENDLESS = [(name, target) for name, target in EVERY if EXHIBITS[name].stops_within]
+MISSED = [(name, target) for name, target in EVERY if EXHIBITS[name].missed]
+FOUND = [pair for pair in EVERY if pair not in (*COMPARED, *ENDLESS, *MISSED)]
 PAGE = ROOT / "docs/bugs.md"
 
 
@@ -25,19 +28,30 @@ def assert_reported(exhibit: Exhibit, target: str) -> list[Finding]:
     return findings
 
 
-@pytest.mark.parametrize("name, target", [pair for pair in ENDING if not EXHIBITS[pair[0]].missed])
+@pytest.mark.parametrize("name, target", FOUND)
 def test_the_bug_is_reported_where_it_is(name, target):
     assert_reported(EXHIBITS[name], target)
 
 
-@pytest.mark.parametrize("name", [name for name, e in EXHIBITS.items() if not e.missed and not e.stops_within])
+@pytest.mark.parametrize("name", dict(FOUND))
 def test_the_page_says_what_is_said(name):
     exhibit = EXHIBITS[name]
     _, findings = exhibit.run(exhibit.targets[0], mended=False)
     assert said(findings[0], exhibit.path) in PAGE.read_text()
 
 
-@pytest.mark.parametrize("name, target", [pair for pair in ENDING if EXHIBITS[pair[0]].missed])
+@pytest.mark.parametrize("name, target", COMPARED)
+def test_what_is_wrong_and_allowed_is_found_beside_the_mended_code(name, target):
+    exhibit = EXHIBITS[name]
+    assert exhibit.run(target, mended=False)[1] == []
+    compared = exhibit.compare(target)
+    (differs,) = (n for n, line in enumerate(exhibit.path.read_text().splitlines(), 1) if line.endswith("// differs"))
+    (different,) = compared.differences
+    assert different.region.what.startswith("argument 1")
+    assert all(store is not None and store.source[0].line == differs for store in compared.stores)
+
+
+@pytest.mark.parametrize("name, target", MISSED)
 def test_what_is_said_to_be_missed_is_missed(name, target):
     """If this fails something has got better: the exhibit is to say so."""
     assert EXHIBITS[name].run(target, mended=False)[1] == []
@@ -58,7 +72,7 @@ def test_no_schedule_has_the_mended_kernel_reported_or_wrong(name):
         launch.check()
 
 
-@pytest.mark.parametrize("name, target", [pair for pair in EVERY if pair not in ENDING])
+@pytest.mark.parametrize("name, target", ENDLESS)
 def test_what_never_ends_is_stopped_at_its_loop(name, target):
     exhibit = EXHIBITS[name]
     loops = [n for n, line in enumerate(exhibit.path.read_text().splitlines(), 1) if line.endswith("// endless")]

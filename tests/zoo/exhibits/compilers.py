@@ -6,6 +6,7 @@ import numpy as np
 
 from .exhibit import Exhibit, Launch, u32, zeros
 
+VALUES = "Nothing: no access is wrong. A test of the results sees it, and does not say which instruction."
 NOTHING_WAITS = "Nothing: the source is right, and nothing else looks at the waits and distances of AMD's machine code."
 
 
@@ -52,6 +53,23 @@ def permlane() -> Launch:
 
 def translation() -> Launch:
     return Launch([zeros(32)], {0: u32(32, start=1)}, block=32)
+
+
+def splat() -> Launch:
+    both = 42 << 32 | 42
+    given = np.array([42, both, 0, both + 1] * 16, np.uint64)
+    return Launch([given, zeros(64)], {1: np.equal(given, both).astype(np.uint32)}, block=64)
+
+
+def pair() -> Launch:
+    given = np.arange(128, dtype=np.float16)
+    want = (given.reshape(64, 2) + np.array([2, 3], np.float16)).view(np.uint32).ravel()
+    return Launch([given.view(np.uint32), zeros(64)], {1: want}, block=64)
+
+
+def left_loop() -> Launch:
+    limits = u32(64) * 5 % 11
+    return Launch([limits, zeros(64)], {1: limits}, block=64)
 
 
 EXHIBITS = (
@@ -193,5 +211,34 @@ EXHIBITS = (
         NOTHING_WAITS,
         floats(64.0),
         ("gfx950",),
+    ),
+    Exhibit(
+        "llvm_folded_splat",
+        ("https://github.com/llvm/llvm-project/issues/139908",),
+        "LLVM folded a constant of 64 bits whose halves are equal, 42 and 42, into the operand 42 of a comparison of 64 bits, "
+        "whose upper half is zero.",
+        VALUES,
+        splat,
+        targets=("gfx90a", "gfx942"),
+        is_compared=True,
+    ),
+    Exhibit(
+        "llvm_folded_pair",
+        ("https://github.com/llvm/llvm-project/issues/139317",),
+        "LLVM folded the pair of constants 2.0 and 3.0 of a packed addition into 0, in Mojo's code for a vector plus 0 to 7.",
+        VALUES,
+        pair,
+        targets=("gfx90a", "gfx942"),
+        is_compared=True,
+    ),
+    Exhibit(
+        "llvm_left_loop",
+        ("https://github.com/llvm/llvm-project/pull/203256",),
+        "A scalar that each lane of a divergent loop takes with it as it leaves was read behind the loop, so that all lanes got "
+        "what the last one had.",
+        VALUES,
+        left_loop,
+        targets=("gfx90a", "gfx942"),
+        is_compared=True,
     ),
 )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import luthier as lt
+from luthier.replay import Compared, Way, compare, record
 from luthier.reports.findings import Finding
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -71,6 +72,8 @@ class Exhibit:
     missed: str | None = None
     #: The kernel never ends: the watchdog stops it, under one of so many schedules at the latest. 0: it ends.
     stops_within: int = 0
+    #: What the kernel does is allowed and wrong: it is found by running the mended code on the same launch.
+    is_compared: bool = False
 
     @property
     def path(self) -> Path:
@@ -88,6 +91,13 @@ class Exhibit:
         more = {"strict": self.strict, **launch.more, **(launch.more_if_mended if mended else {}), **how}
         result = module.run("exhibit", blocks=launch.blocks, block=launch.block, args=launch.args, **more)
         return launch, result.findings
+
+    def compare(self, target: str) -> Compared:
+        """Runs both kernels on one recorded launch of the one with the bug."""
+        launch, (wrong, right) = self.launch(), (build(self.path, target, mended, self.flags) for mended in (False, True))
+        module = lt.Device(target, threads=1).load(wrong)
+        case = record(module, "exhibit", blocks=launch.blocks, block=launch.block, args=launch.args)
+        return compare(case, lt.CodeObject.open(right), Way(threads=1))
 
 
 def marks(path: Path) -> dict[int, set[str]]:

@@ -104,6 +104,10 @@ def pingpong() -> Launch:
     return Launch([given, zeros(512)], {1: sums + back}, block=512)
 
 
+def wavefront() -> Launch:
+    return Launch([u32(64), zeros(1)], {1: np.array([2016], np.uint32)}, block=64)
+
+
 EXHIBITS = (
     Exhibit(
         "rocsolver_potf2",
@@ -237,5 +241,14 @@ EXHIBITS = (
         NOTHING_WAITS,
         pingpong,
         targets=("gfx90a", "gfx942", "gfx950"),
+    ),
+    Exhibit(
+        "amrex_wavefront",
+        ("https://github.com/AMReX-Codes/amrex/pull/3776",),
+        "AMReX took waves for 64 lanes wide on Navi, as the compiler's macro said, where they have 32: what one wave does without "
+        "barriers two do. Results were wrong on Navi cards. Here the mended kernel has barriers.",
+        NOTHING_AMD,
+        wavefront,
+        targets=("gfx1030", "gfx1100", "gfx1201"),
     ),
 )
