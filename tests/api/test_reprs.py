@@ -72,3 +72,32 @@ def test_traces_sessions_and_waves(launch):
     assert "<td>memory</td>" in trace._repr_html_() and "<td>vecadd</td>" in trace._repr_html_()
     assert repr(kernel) == "<Kernel vecadd>"
     assert "<caption>vecadd</caption>" in kernel._repr_html_() and "<td>vgprs</td>" in kernel._repr_html_()
+
+
+def test_code_shows_itself_as_tables_of_its_assembly():
+    code = lt.CodeObject.open(compiled.code_object("collatz", flags=("-g",)))
+    (kernel,) = code.kernels
+    function = kernel.functions[0]
+    load = next(i for i in kernel.instructions if i.mnemonic == "global_load_dword")
+    assert f"<caption>{load.text}</caption>" in load._repr_html_() and "global, 4 bytes" in load._repr_html_()
+    assert f"<td>{load.text}</td>" in kernel.instructions._repr_html_() and "collatz.hip:" in kernel.instructions._repr_html_()
+    for shown in (load.block, kernel.blocks, function, function.loops[0], code):
+        page = shown._repr_html_()
+        assert page.count("<table>") == page.count("</table>") >= 1 and "collatz" in page
+    assert f"block {load.block.number} of collatz" in load.block._repr_html_()
+    assert all(f"{block.address:#x}" in kernel.blocks._repr_html_() for block in kernel.blocks)
+    assert "<svg" in kernel.cfg()._repr_svg_()
+
+
+def test_long_code_says_how_much_more_there_is():
+    code = lt.CodeObject.open(compiled.code_object("choose"))
+    count = len(code.instructions)
+    assert count > 100 and f"and {count - 100:,} more instructions" in code.instructions._repr_html_()
+
+
+def test_modules_tools_and_arrays(module, launch):
+    module.run("vecadd", **launch)
+    (tool,) = module.tools
+    assert "<td>stores</td>" in module._repr_html_() and "<td>gfx90a</td>" in module._repr_html_()
+    assert "Counts the lanes that store." in tool._repr_html_() and "&lt;DeviceArray lanes" in tool._repr_html_()
+    assert f'right">{tool.lanes[0]:,}</td>' in tool.lanes._repr_html_()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+
 import compiled
 import numpy as np
 import pytest
@@ -70,3 +74,44 @@ def test_the_command_line_has_the_limit(spin):
     for wrong in ("0", "-1", "soon", "nan"):
         done = luthier(*args, "--timeout", wrong)
         assert (done.returncode, done.stderr) == (2, f"luthier: error: --timeout {wrong}: expected a number of seconds\n")
+
+
+def on_terminal(monkeypatch, work) -> str:
+    """What standard error gets, where it is a terminal."""
+    outside, inside = os.openpty()
+    with os.fdopen(inside, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        work()
+        terminal.flush()
+        os.set_blocking(outside, False)
+        said = b""
+        with contextlib.suppress(BlockingIOError):
+            while part := os.read(outside, 1 << 16):
+                said += part
+    os.close(outside)
+    return said.decode()
+
+
+def test_on_a_terminal_a_bar_shows_how_far_a_launch_is(monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def work():
+        with Progressing() as progressing:
+            progressing.tell(lt.Progress(1.0, 1_000_000, 3, 8))
+            progressing.tell(lt.Progress(2.0, 2_000_000, 8, 8))
+
+    said = on_terminal(monkeypatch, work)
+    assert "luthier: workgroups" in said and "8/8" in said and "2,000,000 instructions" in said
+    assert said.rstrip().endswith("\x1b[2K") or "\x1b[2K" in said  # it is taken away in the end
+
+
+def test_where_rich_is_not_there_a_terminal_gets_lines(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+
+    def work():
+        with Progressing() as progressing:
+            progressing.tell(lt.Progress(11.0, 1_000_000, 3, 8))
+
+    assert "running for 11 s: 3 of 8 workgroups done" in on_terminal(monkeypatch, work)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from .argspec import parse_number, parse_seconds
+from .progress import Bar
 
 #: Seconds between two lines about how far a batch is.
 _TOLD = 10.0
@@ -59,11 +60,13 @@ def main(args: Any) -> int:
 
     def tell(progress: Progress) -> None:
         nonlocal told
+        if bar.show(progress.done, progress.of, f"{progress.errors:,} errors"):
+            return
         if time.monotonic() - told >= _TOLD:
             told = time.monotonic()
             print(f"luthier: {progress}", file=sys.stderr, flush=True)
 
-    with closing(schedule(workers, args.scheduler)) as by:
+    with closing(schedule(workers, args.scheduler)) as by, Bar("code objects") as bar:
         summary = batch.run(by, tell)
     before = f", {summary.before:,} done before" if summary.before else ""
     rate = summary.done / summary.seconds if summary.seconds else 0.0

@@ -31,6 +31,7 @@ from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, pa
 from .choose import kernel, one
 from .ending import checked, status_of
 from .finding_options import FindingOutputs, refuse
+from .progress import Bar
 
 
 def main(args: Any) -> int:
@@ -70,7 +71,7 @@ def main(args: Any) -> int:
 
         def work() -> tuple[Any, list[tuple[str, Any]]]:
             processor = _processor(code_object, args.target)
-            device = Device(processor, watchdog=watchdog, timeout=timeout, progress=Progressing().tell)
+            device = Device(processor, watchdog=watchdog, timeout=timeout, progress=progressing.tell)
             how = Instrumenting(args.check, "raise" if args.on_rejected == "raise" else "report", args.calling_convention)
             module = device.load_alone(code_object, args.kernel, tools, how, select=select)
             for name, kind in symbols:
@@ -90,7 +91,8 @@ def main(args: Any) -> int:
             )
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
-        watched, contents = interruptible(work)
+        with Progressing() as progressing:
+            watched, contents = interruptible(work)
         result: RunResult = getattr(watched, "result", watched)
         data = result.to_dict()
         if contents:
@@ -168,12 +170,22 @@ def interruptible(work: Callable[[], Any]) -> Any:
 
 
 class Progressing:
-    """Says on standard error that a long launch goes on: after 10 seconds, 20, 40 and so on."""
+    """Says on standard error that a long launch goes on: on a terminal with a bar, after a second or so; else with a line after
+    10 seconds, 20, 40 and so on."""
 
     def __init__(self, first: float = 10):
         self._next = first
+        self._bar = Bar("workgroups")
+
+    def __enter__(self) -> Progressing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
 
     def tell(self, progress: Progress) -> None:
+        if self._bar.show(progress.workgroups, progress.of, f"{progress.instructions:,} instructions"):
+            return
         if progress.seconds >= self._next:
             while progress.seconds >= self._next:
                 self._next *= 2

@@ -345,5 +345,21 @@ class Module:
         """Where vaddr 0 of the code object is."""
         return self.device.core.load_address(self._first.id)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what is loaded, the tools that watch it, and what could not be inserted."""
+        from ..reports.as_html import html_table
+
+        did = self.instrumentation or {}
+        facts = [
+            ("code object", self.code_object.path or "bytes"),
+            ("target", self.code_object.target),
+            ("device", self.device.processor),
+            ("variants", ", ".join(self.variants)),
+            ("tools", ", ".join(tool.name for tool in self.tools)),
+            ("insertions", did.get("points", "")),
+            ("rejected", len(did.get("rejected", ())) or ""),
+        ]
+        return html_table("module", (), [fact for fact in facts if fact[1]])
+
     def __repr__(self) -> str:
         return f"<Module {self.loaded!r}>"

@@ -110,6 +110,14 @@ class Tool:
     def on_exit(self, report: Report) -> None:
         """Called when the results are wanted: set ``report.result``, add tables."""
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is, its variables, and what could not be inserted."""
+        from ..reports.as_html import html_table
+
+        about = (type(self).__doc__ or "").split("\n\n")[0]
+        facts = [("about", " ".join(about.split())), *((v.name, repr(v)) for v in self.variables())]
+        return html_table(self.name, (), [*facts, *([("rejected", len(self.rejected))] if self.rejected else [])])
+
     def variables(self) -> list[Variable]:
         """Every device variable that is an attribute of this instance or its class, in order of declaration."""
         names = {n: None for c in reversed(type(self).__mro__) for n, v in vars(c).items() if isinstance(v, Variable)}

@@ -231,6 +231,17 @@ class DeviceArray(Variable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.read() if dtype is None else self.read().astype(dtype)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: its first values, and those that are not zero."""
+        from ..reports.as_html import html_table
+
+        values = self.read()
+        other = [int(n) for n in values.nonzero()[0][:20]]
+        facts = [("elements", self.n), ("not zero", int((values != 0).sum()))]
+        return html_table(f"{self.name}: {self.dtype}[{self.n}]", (), facts) + html_table(
+            "the first that are not zero", ("index", "value"), [(n, values[n].item()) for n in other]
+        )
+
     def __repr__(self) -> str:
         return f"<DeviceArray {self.name}: {self.dtype}[{self.n}]>"
 

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..errors import ArgumentError, LoadError
 from .images import as_loaded, file_of, reader, without_sections
+from .shown import show_in_notebooks
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .kernel import Kernel
     from .loader import LoadedObject
+
+show_in_notebooks()
 
 
 class CodeObject:
@@ -233,6 +236,15 @@ class CodeObject:
         with Outputs() as outputs:
             outputs.open(os.fspath(path)).write(self.data)
             outputs.commit()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: its kernels, with their registers and memory."""
+        from ..reports.as_html import html_table
+
+        names = ("name", "vgprs", "agprs", "sgprs", "lds", "scratch", "code_size")
+        rows = [tuple("" if row[name] is None else row[name] for name in names) for row in self.core.kernel_table()]
+        title = f"{self.path or 'code object'}, {self.target}: {len(rows):,} kernels"
+        return html_table(title, [name.replace("_", " ") for name in names], rows[:100])
 
     def __repr__(self) -> str:
         return f"<CodeObject {self.path or ''} {self.target}: {len(self.core.kernels)} kernels>"
