@@ -7,7 +7,7 @@ import warnings
 from collections import Counter as Tally
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
 from ..base.callers import callers_level
@@ -312,7 +312,7 @@ class Planner:
             functions = Kernel(self.code_object, name, self, self._tools[0]).functions
             if not any(f.address <= address < f.address + max(f.size, 1) for f in functions for address in self._sharing):
                 continue
-            made = clear.given({}, frozenset({"memory"}))
+            made = cast(Hook, clear).given({}, frozenset({"memory"}))
             bound = [{"literal": 0}, {"literal": self._shared.end // 4}, *(fact.argument for fact in made.facts)]
             arguments = self._listed(made, bound)
             record = RECORD.pack(functions[0].address, 0, _FIRST, arguments.hook, arguments.number, _OWN, ENTRY, HOOK)

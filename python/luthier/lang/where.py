@@ -6,7 +6,7 @@ other processors.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from . import device, dispatch_ptr, kernarg_ptr, ptr, readlane, u32, u64, wave_size
 from . import min as min_
@@ -184,7 +184,7 @@ def implicitarg_ptr() -> u64:
 
 
 #: Where the LDS of hooks' own begins in the workgroup's.
-SHARED_BASE: DeviceFunction = _shared_base
+SHARED_BASE = cast(DeviceFunction, _shared_base)
 #: What the intrinsics stand for.
 FUNCTIONS: dict[str, DeviceFunction] = {
     name: value for name, value in globals().items() if isinstance(value, DeviceFunction) and not name.startswith("_")
