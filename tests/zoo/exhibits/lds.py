@@ -14,7 +14,7 @@ RACECHECK_VOLATILE = (
 )
 SYNCCHECK = "compute-sanitizer's synccheck, of the CUDA form. Nothing of AMD's: there it is a hang, or a wrong result."
 NOTHING_AMD = "Nothing: the code is for AMD GPUs alone, and AMD has no such tool. racecheck would report the same in CUDA."
-NOTHING_WAITS = "Nothing: the source is right, and nothing else looks at the waits of AMD's machine code."
+NOTHING_WAITS = "Nothing: nothing else looks at the waits of AMD's machine code."
 
 
 def potf2() -> Launch:
@@ -115,7 +115,7 @@ EXHIBITS = (
             "https://github.com/ROCm/legacy-rocm-build/issues/6623",
             "https://github.com/ROCm/rocm-libraries/pull/10909",
         ),
-        "rocSOLVER 7.2's Cholesky of small tiles: all threads read the diagonal element, and thread 0 overwrites "
+        "Small Cholesky factors in rocSOLVER of ROCm 7.2: all threads read the diagonal element, and thread 0 overwrites "
         "it with its root before the first barrier. A wave that comes late takes the root of the root, scales its "
         "part of the column by it, and `info` says 0. Mended by a barrier between the read and the write.",
         NOTHING_AMD,
@@ -222,9 +222,9 @@ EXHIBITS = (
             "https://github.com/ROCm/tensorflow-upstream/pull/1857",
             "https://github.com/GPUOpen-Drivers/llpc/pull/1886",
         ),
-        "From gfx90a on LLVM does not wait for memory at a barrier unless a fence stands beside it. XLA's sort of "
-        "2026 still has barriers without fences on gfx942: 116 waits are missing in it. The same had been mended "
-        "in XLA's barriers for gfx90a in 2022.",
+        "From gfx90a on LLVM does not wait for memory at a barrier unless a fence stands beside it. XLA's barriers got "
+        "fences for gfx90a in 2022; its sort on gfx942 has barriers without, and strict mode found 116 missing waits in it, "
+        "in a JAX program.",
         NOTHING_WAITS,
         sort,
         targets=("gfx90a", "gfx942", "gfx1201"),
@@ -236,7 +236,7 @@ EXHIBITS = (
             "https://github.com/triton-lang/triton/pull/11765",
         ),
         "Triton's two-cluster ping-pong schedule on gfx942 had a bare `s_barrier` behind loads of LDS: the other "
-        "group of waves overwrote the buffer before the loads were done, and every product came out wrong. Mended "
+        "group of waves overwrote the buffer before the loads were done, and products came out wrong. Mended "
         "by the barrier with a fence for LDS.",
         NOTHING_WAITS,
         pingpong,
