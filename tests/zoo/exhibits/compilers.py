@@ -73,6 +73,10 @@ def left_loop() -> Launch:
     return Launch([limits, zeros(64)], {1: limits}, block=64)
 
 
+def registers() -> Launch:
+    return Launch([u32(64), zeros(64)], {1: 2 * u32(64) + 5}, block=64)
+
+
 EXHIBITS = (
     Exhibit(
         "llvm_wide_store",
@@ -241,5 +245,22 @@ EXHIBITS = (
         left_loop,
         targets=("gfx90a", "gfx942"),
         is_compared=True,
+    ),
+    Exhibit(
+        "booth_registers",
+        ("https://github.com/Zaneham/Booth/issues/109",),
+        "The compiler Booth wrote a smaller number of vector registers into the kernel's descriptor than its code uses. Here inline "
+        "assembly uses registers that it does not tell the compiler of.",
+        "Nothing: the registers may be another wave's, and values change now and then.",
+        registers,
+    ),
+    Exhibit(
+        "tilelang_accumulator",
+        ("https://github.com/tile-ai/tilelang/issues/2936",),
+        "A kernel of tilelang adds a matrix product to a fragment that nothing has cleared: NaN wherever registers held anything. "
+        "Mended by clearing it.",
+        "A warning of the compiler, perhaps. compute-sanitizer's initcheck looks at device memory alone.",
+        floats(16.0),
+        targets=("gfx90a", "gfx942", "gfx950"),
     ),
 )

@@ -108,6 +108,10 @@ def wavefront() -> Launch:
     return Launch([u32(64), zeros(1)], {1: np.array([2016], np.uint32)}, block=64)
 
 
+def vector_product() -> Launch:
+    return Launch([u32(256), zeros(1)], {1: np.array([256 * 255 // 2], np.uint32)}, block=256)
+
+
 EXHIBITS = (
     Exhibit(
         "rocsolver_potf2",
@@ -250,5 +254,13 @@ EXHIBITS = (
         NOTHING_AMD,
         wavefront,
         targets=("gfx1030", "gfx1100", "gfx1201"),
+    ),
+    Exhibit(
+        "llama_vector_product",
+        ("https://github.com/ggml-org/llama.cpp/issues/10739", "https://github.com/ggml-org/llama.cpp/pull/10740"),
+        "llama.cpp's product of a matrix and a vector has an array of 32 sums in shared memory, from which 33 threads read: `>` "
+        "stood for `>=`. It was an illegal access on some GPUs.",
+        "compute-sanitizer's memcheck, of the CUDA form. On AMD GPUs the read gives zero, or what lies there: nothing.",
+        vector_product,
     ),
 )
