@@ -47,4 +47,5 @@ pub mod queue;
 pub mod report;
 pub mod runtime;
 pub mod state;
+mod sysfs;
 pub mod topology;

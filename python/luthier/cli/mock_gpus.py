@@ -13,6 +13,7 @@ from .. import _core
 from ..errors import ArgumentError
 from .argspec import parse_number
 from .rocm import choose, find
+from .surroundings import lead_to_files, prepend, stand_around_rocm7
 
 DRIVER = Path(__file__).resolve().parent.parent / "driver"
 # Programs that look for the kernel's driver themselves, before they ask the runtime.
@@ -81,11 +82,9 @@ class MockGpus:
             made["LUTHIER_MOCK"] = self.mock
         if self.card is not None:
             made["LUTHIER_MOCK_AS"] = self.card
-        _prepend(made, "LD_LIBRARY_PATH", DRIVER, ":")
+        prepend(made, "LD_LIBRARY_PATH", DRIVER, ":")
         # Newer runtimes have a thunk of their own inside and look for this one only if they are told to.
         made["HSA_ENABLE_DTIF"] = "1"
-        if self.kfd or Path(program).name in _LOOK_FOR_DRIVER:
-            _prepend(made, "LD_PRELOAD", DRIVER / "libluthier-kfd.so", ":")
         named = {"LUTHIER_MOCK_MEMORY": self.memory, "LUTHIER_MOCK_CUS": self.cus, "LUTHIER_THREADS": self.threads}
         made |= {name: value for name, value in named.items() if value is not None}
         if self.watchdog is not None:
@@ -96,6 +95,8 @@ class MockGpus:
             made["LUTHIER_MOCK_COPIES"] = self.copies
         if self.apu:
             made["LUTHIER_MOCK_APU"] = "1"
+        if self.kfd or Path(program).name in _LOOK_FOR_DRIVER:
+            lead_to_files(made)
         if self.log:
             made["LUTHIER_MOCK_LOG"] = "1"
         if self.strict_kinds is not None:
@@ -109,7 +110,7 @@ class MockGpus:
             # The runtime gives out pieces of larger blocks; without that, every allocation has its own bounds.
             made.setdefault("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1")
             # As a tool of the runtime's, the driver hears the sizes that the program asks for.
-            _prepend(made, "HSA_TOOLS_LIB", DRIVER / "libhsakmt.so.1", " ")
+            prepend(made, "HSA_TOOLS_LIB", DRIVER / "libhsakmt.so.1", " ")
         return made
 
 
@@ -146,7 +147,7 @@ class Program:
         for library in reversed(preload):
             if not os.path.isfile(library):
                 raise ArgumentError(f"--preload {library}: there is no such file")
-            _prepend(made, "LD_PRELOAD", Path(os.path.abspath(library)), ":")
+            prepend(made, "LD_PRELOAD", Path(os.path.abspath(library)), ":")
         chosen, polls = choose(rocm, path, made, bool(gpus))
         if by_hand and chosen is not None and chosen.loader is not None:
             raise ArgumentError(
@@ -155,8 +156,7 @@ class Program:
         if polls and gpus.apu:
             raise ArgumentError("--apu: an APU is not modelled for ROCm 7, whose runtime wants memory that only GPUs have")
         if polls:
-            # ROCm 7's runtime polls on mock GPUs: what is preloaded lets its threads sleep.
-            _prepend(made, "LD_PRELOAD", DRIVER / "libluthier-waits.so", ":")
+            stand_around_rocm7(made, chosen)
         words = list(app)
         if chosen is not None:
             path, words, made = chosen.start(path, words, made, DRIVER)
@@ -172,8 +172,3 @@ def _check_card(name: str) -> None:
     unknown = library.luthierCheckCard(name.encode())
     if unknown is not None:
         raise ArgumentError(f"--as {name}: there is no such card here; there are {unknown.decode()}")
-
-
-def _prepend(variables: dict[str, str], name: str, value: Path, separator: str) -> None:
-    old = variables.get(name)
-    variables[name] = f"{value}{separator}{old}" if old else str(value)

@@ -51,6 +51,8 @@ class Rocm:
         options = ["--argv0", words[0], "--library-path", path]
         # Its runtime takes the loader for the program, as /proc/self/exe says.
         made = {**environment, "LUTHIER_LOADED_PROGRAM": os.path.abspath(program)}
+        # rocFFT compiles in a process of its own, which would not find these libraries, unless it is told not to.
+        made.setdefault("ROCFFT_RTC_PROCESS", "0")
         return str(self.loader), [str(self.loader), *options, program, *words[1:]], made
 
 

@@ -1,9 +1,11 @@
 //! The machine: opening, topology, clocks.
 
 use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::OnceLock;
 
-use libc::{c_char, c_void};
+use libc::{c_char, c_int, c_void};
 
 use super::newer::has_newer_structures;
 use super::{guard, put, with};
@@ -12,7 +14,8 @@ use crate::abi::{
     TileConfig, Version, newer,
 };
 use crate::card::{self, CARDS};
-use crate::{clock, state};
+use crate::config::Config;
+use crate::{clock, state, sysfs};
 
 /// The kernel interface that we stand for: for ROCm 7 the first that can reserve addresses and map memory there.
 const VERSION: Version = Version { major: 1, minor: 8 };
@@ -209,4 +212,26 @@ pub unsafe extern "C" fn luthierCheckCard(name: *const c_char) -> *const c_char 
     }
     let names = || CARDS.iter().map(|card| card.name).collect::<Vec<_>>().join(", ");
     NAMES.get_or_init(|| CString::new(names()).unwrap_or_default()).as_ptr()
+}
+
+/// Not hsakmt.h's, but for `luthier trace`: writes the machine's files ([`sysfs`]) into a folder, for the GPUs that variables ask
+/// for, given as lines `NAME=VALUE`. 0, or an error of the system's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierTopology(folder: *const c_char, variables: *const c_char) -> c_int {
+    if folder.is_null() || variables.is_null() {
+        return libc::EINVAL;
+    }
+    // SAFETY: the caller's texts.
+    let (folder, variables) = unsafe { (CStr::from_ptr(folder), CStr::from_ptr(variables)) };
+    let variables = variables.to_string_lossy();
+    let get = |name: &str| {
+        let mut pairs = variables.lines().filter_map(|line| line.split_once('='));
+        pairs.find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value.to_owned())
+    };
+    let Ok(config) = Config::read(get) else { return libc::EINVAL };
+    let folder = Path::new(std::ffi::OsStr::from_bytes(folder.to_bytes()));
+    match sysfs::write(&config, folder) {
+        Ok(()) => 0,
+        Err(error) => error.raw_os_error().unwrap_or(libc::EIO),
+    }
 }
