@@ -20,8 +20,6 @@ class WaveTool(lt.Tool):
 
     one_code_object = True  # what it knows of a kernel goes by addresses
 
-    one_code_object = True  # what it knows of a kernel goes by addresses
-
     #: The workgroup's place in the grid, x and then y and z << 16, and the wave's number in the workgroup << 6.
     here = lt.WaveState(lt.u32, 3)
 
