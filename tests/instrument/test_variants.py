@@ -187,3 +187,33 @@ def test_the_command_line_selects(tmp_path):
         data = json.loads((tmp_path / "out.json").read_text())
         count = data["emulator"]["app_instructions"] if variant == "full" else 0
         assert data["tools"]["instr_count"]["instructions"] == count, done
+
+
+class Shares(lt.Tool):
+    """Lanes of a workgroup, added up in LDS of the tool's own, and stored by its last wave."""
+
+    sums = lt.shared(lt.u32, 1)
+    total = lt.DeviceArray(lt.u32, 1)
+
+    @lt.hook
+    def add(sums: lt.ptr[lt.u32, "lds"], total: lt.ptr[lt.u32]):  # noqa: F821, UP037
+        before = lt.atomic_add(sums, 1)
+        lt.atomic_max(total, before + 1)
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.add, self.sums, self.total)
+
+
+@pytest.mark.parametrize("target", ("gfx90a", "gfx1100", "gfx1250"))
+def test_a_variant_has_lds_of_its_own_and_the_original_has_its(target):
+    source = """
+    LDS u32 kept[64];
+    KERNEL turns(u32 *p) { kept[local_x()] = p[global_x()]; barrier(); p[global_x()] = kept[63 - local_x()]; }
+    """
+    tool = Shares()
+    module = lt.Device(target).load(compiled.build(source, target), variants={"shares": [tool]})
+    for name, lanes in (("original", 0), ("shares", 64), ("shares", 64), ("original", 64)):
+        array = np.arange(128, dtype=np.uint32)
+        result = module.run("turns", grid=128, block=64, args=[array], variant=name, strict=True)
+        assert (array == np.concatenate([np.arange(64)[::-1], np.arange(64, 128)[::-1]])).all() and result.findings == []
+        assert tool.total[0] == lanes, "of one workgroup: LDS is zero when it starts"
