@@ -4,7 +4,7 @@ KERNEL exhibit(const u32 *seed, u32 *u, u32 n) {
     u32 i = global_x();
     u32 drawn = seed[0] * 1103515245 + 12345;
 #ifndef MENDED
-    if (i == 0) u[0] = drawn;
+    if (i == 0) u[0] = drawn; // found: memory-race
     barrier();
     if (local_x() == 0) first = u[0]; // found: memory-race
 #else
