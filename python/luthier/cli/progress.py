@@ -19,7 +19,8 @@ class Bar:
         """Shows how far the work is; whether it could."""
         if not self._is_possible:
             return False
-        if self._progress is None and not self._begin():
+        self._progress = self._progress or self._begin()
+        if self._progress is None:
             return False
         self._progress.update(self._task, completed=done, total=of, more=more)
         return True
@@ -30,13 +31,14 @@ class Bar:
             self._progress.stop()
             self._progress = None
 
-    def _begin(self) -> bool:
+    def _begin(self) -> Any:
+        """The bar; None without rich."""
         try:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         except ImportError:
             self._is_possible = False
-            return False
+            return None
         columns = (
             TextColumn("luthier: {task.description}"),
             BarColumn(),
@@ -44,10 +46,10 @@ class Bar:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
         )
-        self._progress = Progress(*columns, TextColumn("{task.fields[more]}"), console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(self._what, total=None, more="")
-        self._progress.start()
-        return True
+        made = Progress(*columns, TextColumn("{task.fields[more]}"), console=Console(stderr=True), transient=True)
+        self._task = made.add_task(self._what, total=None, more="")
+        made.start()
+        return made
 
     def __enter__(self) -> Bar:
         return self

@@ -161,7 +161,11 @@ class BoundsCheck(WaveTool):
             "not seen": [f"{address:#x}" for address in self.unseen],
         }
         rows = [(f"{i.address:#x}", i.text, place_of(i), n) for i, n in found.items() if n]
-        report.table("accesses outside of all arrays", rows, ("address", "instruction", "line", "lanes") if rows else ())
+        report.table(
+            "accesses outside of all arrays",
+            rows or [("none found",)],
+            ("address", "instruction", "line", "lanes") if rows else (),
+        )
         told = [
             (t["pc"], t["line"], str(tuple(t["workgroup"])), t["wave"], t["lane"], t["address"], t["place"]) for t in self.first
         ]

@@ -219,7 +219,7 @@ def campaign(
 def _run(
     device: Any, code: Any, kernel: str, args: list[Any], golden: list[bytes], fault: Fault, launch: dict[str, Any]
 ) -> Trial:
-    told = {f.name: getattr(fault, f.name) for f in fields(fault)} | {"at": hex(fault.at)}
+    told: dict[str, Any] = {f.name: getattr(fault, f.name) for f in fields(fault)} | {"at": hex(fault.at)}
     tool = FaultInject(**told)
     module: Module = device.load(code, tools=[tool], kernels=[kernel], on_rejected="raise")
     try:

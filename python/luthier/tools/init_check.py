@@ -69,8 +69,8 @@ class InitCheck(RecordedTool):
             "reads": found, "accesses": self.counted, "looked at": self.looked_at,
             "not seen": [f"{address:#x}" for address in sorted(self.unseen)],
         }  # fmt: skip
-        rows = [(r["memory"], r["bytes"], r["pc"], r["text"], r["line"]) for r in found]
+        rows: list[tuple[Any, ...]] = [(r["memory"], r["bytes"], r["pc"], r["text"], r["line"]) for r in found]
         headers = ("memory", "undefined bytes", "address", "instruction", "line")
-        report.table("reads of undefined memory", rows, headers if rows else ())
+        report.table("reads of undefined memory", rows or [("none found",)], headers if rows else ())
         column = {self.points[p].instr.address: told["bytes"] for (p, _), told in self.reads.items()}
         report.column("undefined", column, unit="bytes", about="undefined bytes that are read")

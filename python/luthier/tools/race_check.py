@@ -60,7 +60,7 @@ class RaceCheck(RecordedTool):
         racing = np.flatnonzero(differ & (stores[1] >= 0) | mixed)
         ends = np.append(starts[1:], len(owner))
         for at in racing.tolist():
-            mine = np.arange(starts[at], ends[at])
+            mine = np.arange(int(starts[at]), int(ends[at]))
             writers = mine[action[mine] == STORE]
             if not len(writers):
                 writers = mine[action[mine] == ATOMIC]
@@ -111,7 +111,7 @@ class RaceCheck(RecordedTool):
             for r in found
         ]
         headers = ("memory", "between", "bytes", "address", "writes", "line", "other", "instruction", "line of it")
-        report.table("races", rows, headers if rows else ())
+        report.table("races", rows or [("none found",)], headers if rows else ())
         of: dict[int, int] = {}
         for (a, b, _), race in self.races.items():
             for point in {a, b}:
