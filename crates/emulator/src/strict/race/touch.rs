@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use smallvec::SmallVec;
+
 use super::cells::{LINE_BYTES, Page, Part, ROLES, Role, Stamp, page_of, word_of};
 use super::coherence::Scope;
 use super::group::Watched;
@@ -136,6 +138,8 @@ struct Progress<'a> {
     readers: Judge,
     /// The last access of which it was asked whether the wave has learned of it, and whether it has.
     learned: Option<(u32, u32, bool)>,
+    /// Those that it has: a word's last writer and its reader may both be among them.
+    cleared: SmallVec<[(u32, u32); 4]>,
 }
 
 impl Progress<'_> {
@@ -194,6 +198,7 @@ impl Watched {
             writers,
             readers,
             learned: None,
+            cleared: SmallVec::new(),
         };
         let (mut found, mut nearby) = (None, false);
         while progress.run < touched.len() {
@@ -214,7 +219,7 @@ impl Watched {
                 };
                 progress.learned = Some((who, seq, knows));
                 if knows {
-                    progress.writers.verdict = (who, seq, true);
+                    progress.cleared.push((who, seq));
                     continue;
                 }
             }
@@ -311,7 +316,8 @@ impl Watched {
             let is_unordered = earlier.who != 0
                 && earlier.who != by.who
                 && earlier.has(by.bits & Stamp::BYTES)
-                && !progress.writers.clears(self, order, progress.access.wave, progress.access.is_cached(), earlier);
+                && !progress.writers.clears(self, order, progress.access.wave, progress.access.is_cached(), earlier)
+                && !progress.cleared.contains(&(earlier.who, earlier.seq));
             if is_unordered && self.are_atomic(earlier, by) {
                 progress.beside |= role == Role::Writer && progress.access.atomic.is_none();
                 return None;
