@@ -187,6 +187,7 @@ def test_the_command_line_selects(tmp_path):
         data = json.loads((tmp_path / "out.json").read_text())
         count = data["emulator"]["app_instructions"] if variant == "full" else 0
         assert data["tools"]["instr_count"]["instructions"] == count, done
+        assert data["variant"] == variant and data["instrumentation"]["points"] > 0
 
 
 class Shares(lt.Tool):

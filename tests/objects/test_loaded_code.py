@@ -170,3 +170,30 @@ def test_what_is_no_code_object_is_refused():
     memory[0x36:0x38] = struct.pack("<H", 40)
     with pytest.raises(lt.LoadError, match="e_phentsize"):
         lt.CodeObject.from_memory(ctypes.addressof(memory))
+
+
+def test_a_kernel_that_calls_into_another_object_is_rejected_by_name_and_instrumented_before(tmp_path):
+    shared = '__attribute__((visibility("default")))'
+    sources = {
+        "a": f"{shared} extern int other(int x);\nkernel void calls(__global int *p) "
+        "{ p[__builtin_amdgcn_workitem_id_x()] = other(p[__builtin_amdgcn_workitem_id_x()]); }",
+        "b": f"{shared} __attribute__((noinline)) int other(int x) {{ return x * 3; }}",
+    }
+    for name, text in sources.items():
+        (tmp_path / f"{name}.cl").write_text(text)
+        flags = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib", "-w", "-cl-std=CL2.0", "-O1"]
+        links = ["-Wl,--unresolved-symbols=ignore-all", str(tmp_path / f"{name}.cl"), "-o", str(tmp_path / f"{name}.hsaco")]
+        subprocess.run(["clang-22", *flags, *links], check=True)
+    with lt.MockLoader("gfx90a") as loader:
+        for name in sources:
+            loader.load(tmp_path / f"{name}.hsaco")
+    assert (run(lt.Device("gfx90a").load(loader), "calls")[0] == VALUES * 3).all()
+    with pytest.raises(lt.NothingInsertedError, match="calls through a pointer"):
+        lt.Device("gfx90a").load(loader, tools=[Lanes()])
+    with lt.MockLoader("gfx90a") as loader:
+        loader.load(lt.instrument(tmp_path / "a.hsaco", [Lanes()]), name="a")
+        loader.load(tmp_path / "b.hsaco")
+    linked = lt.Device("gfx90a").load(loader)
+    array, result = run(linked, "calls")
+    assert (array == VALUES * 3).all() and result.instructions > result.app_instructions
+    assert linked.read_symbol("lanes.lanes", "u8").tolist() == [64]

@@ -226,7 +226,7 @@ def parse_kinds(text: str) -> list[str]:
 def _show(result: RunResult, contents: list[tuple[str, Any]]) -> None:
     from .tables import show
 
-    did = result.module.variants[result.variant].instrumentation
+    did = result.instrumentation
     rows = [
         ("kernel", result.kernel),
         ("target", result.module.code_object.target),

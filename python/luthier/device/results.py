@@ -49,6 +49,12 @@ class RunResult:
         """What ran."""
         return self.module.runs(self.variant, self.kernel).loaded
 
+    @property
+    def instrumentation(self) -> dict[str, Any] | None:
+        """What was done for the variant; of a launch of the original, what was done for those that it is beside (docs/report.md)."""
+        own = self.module.variants[self.variant].instrumentation
+        return self.module.instrumentation if own is None else own
+
     @cached_property
     def reports(self) -> list[Report]:
         """The tools' reports, as of when they are first asked for."""
@@ -91,6 +97,7 @@ class RunResult:
         return {
             "kernel": self.kernel,
             "target": self.module.code_object.target,
+            "variant": self.variant,
             "dispatch": {
                 "grid": list(self.grid),
                 "workgroup": list(self.block),
@@ -107,5 +114,5 @@ class RunResult:
             },
             "tools": plain(self.tools),
             "reports": [report.to_dict() for report in self.reports],
-            "instrumentation": self.module.variants[self.variant].instrumentation,
+            "instrumentation": self.instrumentation,
         }
