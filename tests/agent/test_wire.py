@@ -20,9 +20,10 @@ from luthier.agent import controller as controllers
 from luthier.agent.controller import LIBRARY, Controller
 from luthier.agent.functions import functions
 from luthier.agent.shared import Memory, Variables
+from luthier.agent.wire import VERSION
 
 FUNCTIONS = len(functions())
-HELLO = {"message": "hello", "version": 8, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
+HELLO = {"message": "hello", "version": VERSION, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
 GPU = {"agent": 1, "name": "gfx90a"}
 LOADED = {
     "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
@@ -116,7 +117,7 @@ def test_the_socket_is_this_users_alone_and_in_no_folder(controller):
         ([({"message": "unheard"}, None)], "of no known kind"),
         ([({**HELLO, "version": 99}, LEDGER)], "version 99"),
         ([({**HELLO, "functions": 1}, LEDGER)], "with 1 functions"),
-        ([(HELLO, None)], "this is version 8"),
+        ([(HELLO, None)], f"this is version {VERSION}"),
         ([(HELLO, b"")], "cannot be mapped"),
         ([({**HELLO, "pid": -1}, LEDGER)], "pid=-1"),
         ([({**HELLO, "pid": True}, LEDGER)], "pid=True"),
@@ -151,7 +152,7 @@ def test_a_message_that_no_agent_sends_ends_the_connection_with_a_reason(control
     after = Agent(controller)
     after.say(HELLO, LEDGER)
     assert json.loads(after.socket.recv(1 << 16)) == {
-        "message": "welcome", "version": 8, "every_launch": False, "decide": False, "complete": False, "hold": False, "wait": True, "wrap": [],
+        "message": "welcome", "version": VERSION, "every_launch": False, "decide": False, "complete": False, "hold": False, "wait": True, "wrap": [],
     }  # fmt: skip
 
 
