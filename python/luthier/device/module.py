@@ -240,6 +240,15 @@ class Module:
         variant.toolset.launched(replace(launch, places=places))
         return self._run(launch, variant, self.runs(variant.name, launch.kernel), Packed(kernarg), None, places)[0]
 
+    def trace_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]], wanted: Sequence[Any]) -> Trace:
+        """The same, watched: ``wanted`` are the events, snapshots, addresses and limit of :meth:`trace`."""
+        variant = self.chosen(launch)
+        runs = self.runs(variant.name, launch.kernel)
+        watched = request(runs.loaded, *wanted)
+        variant.toolset.launched(replace(launch, places=places))
+        result, seen, _ = self._run(launch, variant, runs, Packed(kernarg), watched, places)
+        return Trace(result, seen, places())
+
     def _run(
         self,
         launch: Launch,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..device.results import RunResult
     from .comparison import Comparison, compare
-    from .setup import attach, capture, detach, install, uninstall
+    from .setup import attach, capture, detach, install, trace, uninstall
     from .tensors import Tensor, empty, tensor
 
     #: What the last launch did; None before the first one, and after one that failed.
@@ -20,10 +20,23 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Comparison": "comparison", "compare": "comparison",
-    "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "uninstall": "setup", "Tensor": "tensors", "empty": "tensors",
+    "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "trace": "setup", "uninstall": "setup", "Tensor": "tensors", "empty": "tensors",
     "tensor": "tensors",
 }  # fmt: skip
-__all__ = ["Comparison", "Tensor", "attach", "capture", "compare", "detach", "empty", "install", "last", "tensor", "uninstall"]
+__all__ = [
+    "Comparison",
+    "Tensor",
+    "attach",
+    "capture",
+    "compare",
+    "detach",
+    "empty",
+    "install",
+    "last",
+    "tensor",
+    "trace",
+    "uninstall",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import fnmatch
 import itertools
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..base.callers import callers_level
 from ..device.launching import Launch, Strict
 from ..device.mock_device import Device
 from ..device.module import Module
+from ..device.observe import Trace
 from ..device.results import RunResult
 from ..device.unwritten import is_wanted
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
@@ -89,6 +90,9 @@ class Gpu:
         self.functions: dict[int, Function] = {}
         #: Of all launches: what autotuning compares.
         self.instructions = 0
+        #: What launches are watched for, if they are, and what was seen.
+        self._wanted: Sequence[Any] | None = None
+        self._traces: list[Trace] = []
 
     @property
     def wave_size(self) -> int:
@@ -149,7 +153,12 @@ class Gpu:
             )
         _last = None
         told = Launch(function.name, sizes, block, args, lds, self.strict, cooperative, cluster, self.schedule)
-        result = self.loaded(function).run_packed(told, kernarg, places)
+        module = self.loaded(function)
+        if self._wanted is None:
+            result = module.run_packed(told, kernarg, places)
+        else:
+            self._traces.append(module.trace_packed(told, kernarg, places, self._wanted))
+            result = self._traces[-1].result
         self.instructions += result.app_instructions
         _last = result
         for heard in _heard:
@@ -157,6 +166,17 @@ class Gpu:
         if result.findings and self.findings != "keep":
             self._report(result)
         return result
+
+    @contextlib.contextmanager
+    def watching(self, wanted: Sequence[Any]) -> Iterator[list[Trace]]:
+        """Has launches be watched meanwhile, for the events, snapshots and so on of :meth:`luthier.Module.trace`."""
+        if self._wanted is not None:
+            raise ArgumentError("a launch is being watched already")
+        self._wanted, self._traces = wanted, []
+        try:
+            yield self._traces
+        finally:
+            self._wanted = None
 
     def _report(self, result: RunResult) -> None:
         verdict = self.policy.judge(result.findings, 1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..device.launching import Strict
+from ..device.observe import Trace
 from ..errors import ArgumentError
 from ..instrumenting.selection import Select, listed
 from ..instrumenting.tool import maker
@@ -105,6 +106,22 @@ def attach(*tools: Any, kernels: str = "*", select: Sequence[Select | str] = ())
 def detach(*tools: Any) -> None:
     """Lets go of these tools, as they were attached, or of all."""
     gpu.detach(tools)
+
+
+def trace(
+    launcher: Callable[..., Any], *args: Any, events: Sequence[str] = (), snapshots: Sequence[int] = (), only: Sequence[int] = (),
+    limit: int = 1 << 22, **constants: Any,
+) -> Trace:  # fmt: skip
+    """Launches a kernel and says what happened on the way: ``luthier.triton.trace(kernel[grid], x, out, n, BLOCK=128,
+    events=["memory"])``. ``events``, ``snapshots``, ``only`` and ``limit`` are those of :meth:`luthier.Module.trace`; the rest is
+    handed on. Where several kernels are launched, as by autotuning, it is the last one that is told of.
+
+    ArgumentError where nothing is launched, and for events that there are not."""
+    with active_gpu().watching((events, snapshots, only, limit)) as traces:
+        launcher(*args, **constants)
+    if not traces:
+        raise ArgumentError("luthier.triton.trace: no kernel was launched: give it kernel[grid] and the kernel's arguments")
+    return traces[-1]
 
 
 def capture(kernel: str = "*", *, launch: int = 1, limit: int = LIMIT) -> Recording:
