@@ -92,7 +92,7 @@ impl Layout {
             if self.user.iter().sum::<u16>() > most && before.user[3] > 0 {
                 self.user[7] = 0;
             }
-            self.count = self.count.max(self.user.iter().sum());
+            self.count = before.count.max(self.user.iter().sum());
         }
     }
 
