@@ -36,7 +36,8 @@ __all__ = [
     "workgroup_size_x", "workgroup_size_y", "workgroup_size_z", "grid_size_x", "grid_size_y", "grid_size_z",
     "num_workgroups_x", "num_workgroups_y", "num_workgroups_z", "cluster_id_x", "cluster_id_y", "cluster_id_z",
     "cluster_size_x", "cluster_size_y", "cluster_size_z", "workgroup_id_in_cluster_x", "workgroup_id_in_cluster_y",
-    "workgroup_id_in_cluster_z", "wave_in_group", "wave_id", "wave_size", "dispatch_ptr", "queue_ptr", "kernarg_ptr",
+    "workgroup_id_in_cluster_z", "wave_in_group", "wave_id", "wave_size",
+    "wave_atomic_exchange", "hw_id", "hw_xcc", "hw_shader_engine", "hw_shader_array", "hw_compute_unit", "hw_simd", "hw_wave_slot", "dispatch_ptr", "queue_ptr", "kernarg_ptr",
     "implicitarg_ptr", "dispatch_id", "kernel_arg",
 ]  # fmt: skip
 
@@ -174,6 +175,10 @@ def wave_atomic_add(p: ptr[int], x: int) -> int:
     """The wave adds x to *p once, however many lanes are active, none included; gives what was there before. p and x must be the
     same in all lanes."""
 
+def wave_atomic_exchange(p: ptr[int], x: int) -> int:
+    """The wave stores x to *p once, however many lanes are active, none included; gives what was there before, the same in all
+    lanes. p and x must be the same in all lanes."""
+
 def record(channel: channel, *values: Any, per_wave: bool = False) -> None:
     """Puts a record of these values into a channel, for each active lane, or one for the wave, of values that all lanes share."""
 
@@ -299,6 +304,27 @@ def workgroup_id_in_cluster_y() -> int:
 
 def workgroup_id_in_cluster_z() -> int:
     """The workgroup's place in its cluster, third dimension."""
+
+def hw_id() -> int:
+    """The register that says where the wave runs, as it is: HW_ID, from RDNA 1 on HW_ID1."""
+
+def hw_xcc() -> int:
+    """The die that the wave runs on (CDNA 3 and 4)."""
+
+def hw_shader_engine() -> int:
+    """The shader engine that the wave runs on."""
+
+def hw_shader_array() -> int:
+    """The shader array in its engine."""
+
+def hw_compute_unit() -> int:
+    """The compute unit in its array; on RDNA the workgroup processor, which is two of them."""
+
+def hw_simd() -> int:
+    """The SIMD of the compute unit, or workgroup processor."""
+
+def hw_wave_slot() -> int:
+    """The wave's slot on its SIMD."""
 
 def wave_in_group() -> int:
     """The wave's number in its workgroup, from 0."""
