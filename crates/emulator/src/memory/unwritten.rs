@@ -63,7 +63,7 @@ pub unsafe fn forget(at: *mut u8, len: u64) {
         place.at(done - start).write(&chunk[(done - first) as usize..(next - first) as usize]);
         done = next;
     }
-    let bits = end.next_multiple_of(64) / 64 - start / 64;
+    let bits = end.div_ceil(64) - start / 64;
     let written = (0..bits).map(|_| AtomicU64::new(0)).collect();
     pieces_mut().insert(start, Arc::new(Piece { start, end, written }));
 }
