@@ -6,11 +6,13 @@ import csv
 import json
 
 import compiled
+import numpy as np
 import pytest
 from browser import look, needs_chromium
 
 import luthier as lt
 from luthier.cli import main
+from luthier.reports.files import write_tables
 
 
 def run(tmp_path, *more: str) -> int:
@@ -25,7 +27,10 @@ def run(tmp_path, *more: str) -> int:
 def test_each_table_is_a_file_with_the_numbers_of_the_result(tmp_path, capsys, format):
     assert run(tmp_path, "--out", str(tmp_path / "out"), "--out-format", format) == 0
     opcodes = json.loads((tmp_path / "r.json").read_text())["tools"]["opcode_hist"]["opcodes"]
-    (path,) = (tmp_path / "out").iterdir()
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        f"opcode_hist.{t}.{format}" for t in ("classes", "opcode_hist")
+    ]
+    path = tmp_path / f"out/opcode_hist.opcode_hist.{format}"
     if format == "parquet":
         import pyarrow.parquet
 
@@ -47,6 +52,18 @@ def test_a_report_comes_back_from_json_as_it_was():
     tables = report.to_arrow()
     assert tables["a"].to_pydict() == {"name": ["x", "y"], "n": [1.0, 2.5]}
     assert tables["by instruction"].to_pydict() == {"address": [0x1900], "c": [3]}
+
+
+def test_records_are_in_files_and_arrow_and_not_in_what_people_read(tmp_path):
+    report = lt.Report("t")
+    report.records("many", {"n": np.arange(3, dtype="u4"), "name": ["a", "b", "c"]})
+    assert report.to_arrow()["many"].to_pydict() == {"n": [0, 1, 2], "name": ["a", "b", "c"]}
+    paths = [write_tables([report], tmp_path / format, format)[0] for format in ("csv", "json")]
+    assert open(paths[0]).read() == "n,name\n0,a\n1,b\n2,c\n"
+    assert json.load(open(paths[1])) == [{"n": n, "name": name} for n, name in enumerate("abc")]
+    assert report.tables == [] and report.to_dict()["tables"] == [] and repr(report.data) == "[<Records many: 3 rows of n, name>]"
+    with pytest.raises(ValueError, match="columns of different lengths"):
+        report.records("bad", {"a": [1], "b": [1, 2]})
 
 
 def test_columns_of_several_kinds_become_text():
