@@ -58,8 +58,8 @@ mod write;
 pub use error::CodegenError;
 pub use pipeline::{instrument, instrument_lifted};
 pub use plan::{
-    Arg, Beside, Body, Checking, End, EntryValue, Init, Insertion, Instrumented, KernelRegisters, Placement, Plan,
-    Rejected, Rejection, Report, Slot, Variable, Where,
+    Arg, Beside, Bodies, Body, Checking, End, EntryValue, Init, Insertion, Instrumented, KernelRegisters, Placement,
+    Plan, Rejected, Rejection, Report, Slot, Variable, Where,
 };
 pub use template::{
     AddressShape, ArgPlace, ArgSpec, Blob, BlobReloc, HookError, RegGroup, RelocKind, RelocTarget, Stack, Template,

@@ -3,7 +3,7 @@
 //! A file in `tests/filetests/TARGET` (`gfx1100-w64` where a processor has two wave sizes and the other one is meant) is
 //! one case. It begins with comment lines `//! hook WHEN WHERE [ARG...]`: the hook's name (see `hook`
 //! below), `before` or `after`, `all`, a mnemonic, or a number counting from 0, and the arguments: `counter`, `s4`,
-//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out), `old:s4`, or `state` for all that the hook `scribble` looks at. Lines that begin with `//|` at its end are what is expected: for
+//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out), `old:s4`, or `state` for all that the hook `scribble` looks at. `//! called` has bodies called. Lines that begin with `//|` at its end are what is expected: for
 //! each copied function its instructions, those of the application with their original address, then the rejections,
 //! and the registers. `UPDATE=1 cargo test` writes them anew; `FILETESTS=word` takes the files whose paths have it.
 
@@ -150,6 +150,10 @@ fn plan(mode: Mode, source: &str, object: &CodeObject) -> Option<Plan> {
     plan.slots.push(Slot::counter("total", "tool.total", 0));
     for (order, line) in source.lines().filter_map(|l| l.strip_prefix("//!")).enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
+        if words == ["called"] {
+            plan.bodies = Bodies::Called;
+            continue;
+        }
         let [name, when, place, args @ ..] = words.as_slice() else { panic!("directive: {line}") };
         let template = hook(mode, name)?;
         let at = if *when == "after" { Where::After } else { Where::Before };

@@ -7,21 +7,14 @@ mod support;
 #[path = "support/words.rs"]
 mod words;
 
-use lockstep::judge;
+use lockstep::{judge, modes_of, two_waves};
 use luthier_codegen::*;
-use luthier_emulator::Launch;
-use luthier_isa::{Generation, Mode};
+use luthier_isa::Generation;
 use support::*;
 use words::{Kernel, Words};
 
 const TARGETS: [&str; 9] =
     ["gfx900", "gfx908", "gfx90a", "gfx942", "gfx1010", "gfx1030", "gfx1100", "gfx1201", "gfx1250"];
-
-fn modes() -> Vec<Mode> {
-    let all = all_targets();
-    let wanted = |m: &Mode| all && m.target().has_tables() || TARGETS.contains(&m.target().name());
-    Mode::all().filter(wanted).filter(|m| !m.target().name().ends_with("generic")).collect()
-}
 
 /// Runs the kernel plain and with hooks before and behind everything. Gives the number of hooks.
 fn run(w: &Words, name: &str, kernel: &Kernel) -> Result<usize, String> {
@@ -29,28 +22,18 @@ fn run(w: &Words, name: &str, kernel: &Kernel) -> Result<usize, String> {
     let object = kernel.assemble(w, name).ok_or_else(none)?;
     let counters = [counter_for(w.mode).ok_or_else(none)?, memory_counter_for(w.mode).ok_or_else(none)?];
     let mut points = 0;
-    for (template, args) in counters.iter().zip([vec![Arg::Slot(0)], vec![]]) {
+    let [count, memory] = &counters;
+    let cases = [
+        (count, vec![Arg::Slot(0)], Bodies::InPlace),
+        (memory, vec![], Bodies::InPlace),
+        (memory, vec![], Bodies::Called),
+    ];
+    for (template, args, bodies) in cases {
         let mut plan = everywhere(&object, template, args.clone(), Where::Before);
         plan.insertions.extend(everywhere(&object, template, args, Where::After).insertions);
-        let lanes = w.mode.wave().lanes();
-        let judged = judge(w.mode, &object, &plan, |device, module| {
-            let data = device.alloc(64 << 10).unwrap();
-            let input: Vec<u8> = (0..16u32 << 10).flat_map(|i| (i * 7 % 251).to_le_bytes()).collect();
-            device.write(data, &input).unwrap();
-            let launch = Launch {
-                module,
-                kernel: "k".into(),
-                grid: [2 * lanes, 1, 1],
-                workgroup: [lanes, 1, 1],
-                kernarg: data.to_le_bytes().to_vec(),
-                dynamic_lds: 0,
-                strict: support::strict(),
-                cooperative: false,
-                cluster: None,
-                schedule: Default::default(),
-            };
-            (launch, vec![(data, 64 << 10)])
-        })?;
+        plan.bodies = bodies;
+        let input: Vec<u8> = (0..16u32 << 10).flat_map(|i| (i * 7 % 251).to_le_bytes()).collect();
+        let judged = judge(w.mode, &object, &plan, |device, module| two_waves(w.mode, device, module, &input))?;
         if let Some(error) = judged.compared.stopped {
             return Err(format!("the plain kernel stops: {error}"));
         }
@@ -74,7 +57,7 @@ fn everywhere_that_has(name: &str, kernel: impl Fn(&Words) -> Option<Kernel>) {
         return;
     }
     let (mut wrong, mut count) = (Vec::new(), 0);
-    for mode in modes() {
+    for mode in modes_of(&TARGETS) {
         let words = Words::of(mode);
         let Some(kernel) = kernel(&words) else { continue };
         count += 1;

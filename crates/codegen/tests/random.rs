@@ -149,6 +149,12 @@ fn plan(mode: Mode, object: &CodeObject, hooks: &[Arc<Template>], rng: &mut Rng)
             });
         }
     }
+    let either = if rng.below(2) == 0 { Bodies::Called } else { Bodies::InPlace };
+    plan.bodies = match std::env::var("LUTHIER_BODIES").as_deref() {
+        Ok("called") => Bodies::Called,
+        Ok("in-place") => Bodies::InPlace,
+        _ => either,
+    };
     plan
 }
 

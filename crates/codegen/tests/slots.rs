@@ -10,20 +10,15 @@ mod words;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lockstep::judge;
+use lockstep::{judge, modes_of, two_waves};
 use luthier_codegen::*;
-use luthier_emulator::{Device, DeviceConfig, Launch, ModuleId};
+use luthier_emulator::{Device, DeviceConfig};
 use luthier_isa::{Generation, Mode, Reg, RegRange, RegSet};
 use luthier_loader::CodeObject;
 use support::*;
 use words::{Kernel, Words};
 
 const TARGETS: [&str; 8] = ["gfx900", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "gfx1250"];
-
-fn modes() -> Vec<Mode> {
-    let wanted = |m: &Mode| all_targets() && m.target().has_tables() || TARGETS.contains(&m.target().name());
-    Mode::all().filter(wanted).filter(|m| !m.target().name().ends_with("generic")).collect()
-}
 
 /// Which registers the kernel touches: then they hold nothing that the wave carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,24 +164,8 @@ fn plan(object: &CodeObject, mode: Mode) -> Option<Plan> {
     Some(plan)
 }
 
-fn launch(mode: Mode, device: &Device, module: ModuleId) -> (Launch, Vec<(u64, usize)>) {
-    let lanes = mode.wave().lanes();
-    let data = device.alloc(64 << 10).unwrap();
-    device.write(data, &vec![7; 64 << 10]).unwrap();
-    let launch = Launch {
-        module,
-        kernel: "k".into(),
-        grid: [2 * lanes, 1, 1],
-        workgroup: [lanes, 1, 1],
-        kernarg: data.to_le_bytes().to_vec(),
-        dynamic_lds: 0,
-        strict: support::strict(),
-        cooperative: false,
-        cluster: None,
-        schedule: Default::default(),
-    };
-    (launch, vec![(data, 64 << 10)])
-}
+/// Bytes of the kernel's buffer.
+const BUFFER: [u8; 64 << 10] = [7; 64 << 10];
 
 /// Runs the plan in lockstep with the plain kernel, and looks at what came of the slots.
 fn check(mode: Mode, touched: Touched) -> Result<Report, String> {
@@ -194,7 +173,7 @@ fn check(mode: Mode, touched: Touched) -> Result<Report, String> {
     let none = || "no LLVM".to_owned();
     let object = kernel(&w, touched).ok_or_else(none)?;
     let plan = plan(&object, mode).ok_or_else(none)?;
-    let judged = judge(mode, &object, &plan, |device, module| launch(mode, device, module))?;
+    let judged = judge(mode, &object, &plan, |device, module| two_waves(mode, device, module, &BUFFER))?;
     if judged.compared.stopped.is_some() || judged.clean != Some(true) || !judged.report.rejected.is_empty() {
         let (stopped, rejected) = (judged.compared.stopped, judged.report.rejected.first());
         return Err(format!("{stopped:?}, {:?}, {rejected:?}", judged.finding));
@@ -202,7 +181,7 @@ fn check(mode: Mode, touched: Touched) -> Result<Report, String> {
     let done = instrument(&object, &plan).map_err(|e| e.to_string())?;
     let device = Device::new(mode.target(), DeviceConfig::default());
     let module = device.load(&CodeObject::parse(done.bytes).unwrap()).map_err(|e| e.to_string())?;
-    let (launch, _) = launch(mode, &device, module);
+    let (launch, _) = two_waves(mode, &device, module, &BUFFER);
     let report = device.launch(&launch).map_err(|e| e.to_string())?;
     let (address, _) = device.symbol(module, "tool.total").unwrap();
     let mut bytes = vec![0; 8 * COUNTERS as usize];
@@ -228,7 +207,7 @@ fn in_all_modes(touched: Touched, also: impl Fn(&Words, &Report) -> bool) {
         return;
     }
     let mut wrong = Vec::new();
-    for mode in modes() {
+    for mode in modes_of(&TARGETS) {
         match check(mode, touched) {
             Ok(report) if !also(&Words::of(mode), &report) => wrong.push(format!("{mode:?}: {:?}", report.registers)),
             Ok(_) => {}

@@ -10,7 +10,7 @@ use luthier_isa::{Flags, Reg, RegRange, RegSet};
 use luthier_lifter::FunctionKind;
 
 use super::Wrong;
-use super::placed::{Placed, ends};
+use super::placed::Placed;
 use crate::splice::Env;
 
 /// Scalars that no vector instruction has read before any of this code runs: of a kernel that calls nothing, those that
@@ -20,7 +20,7 @@ pub fn unread(env: &Env, code: &[Placed]) -> RegSet {
     let starts =
         func.is_some_and(|f| env.program.function(f).kind == FunctionKind::Kernel && env.program.callers(f).is_empty());
     let leaves = Flags::CALL | Flags::INDIRECT;
-    if !starts || code.iter().any(|p| p.inst.info().flags.intersects(leaves)) {
+    if !starts || code.iter().any(|p| p.origin.is_some() && p.inst.info().flags.intersects(leaves)) {
         return env.unread;
     }
     let mut unread: RegSet = (0..128).filter_map(Reg::from_index).collect();
@@ -75,7 +75,7 @@ fn inserted(env: &Env, unread: &RegSet, code: &[Placed], run: Range<usize>, foun
                 wave.set_scalars(scalars);
             }
             wave.check(&code[at].facts, 0, |_| {});
-            if inst.info().flags.contains(Flags::BRANCH) {
+            if inst.info().flags.contains(Flags::BRANCH) && !code[at].returns {
                 match code[at].to.filter(|to| run.contains(to)) {
                     Some(to) => {
                         let more = arriving.entry(to).or_default().join(&wave.scalars());
@@ -84,7 +84,7 @@ fn inserted(env: &Env, unread: &RegSet, code: &[Placed], run: Range<usize>, foun
                     None => left.push((at, open(&wave))),
                 }
             }
-            if ends(inst) {
+            if code[at].ends() {
                 wave.set_scalars(Scalars::default());
             }
         }

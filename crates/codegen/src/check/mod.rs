@@ -18,7 +18,8 @@
 //! | `step` | an instruction of placement's own |
 //! | `hook`, `renaming` | a hook: arguments, results; is it the template? |
 //! | `flight` | memory results under way |
-//! | `placed` | the instructions of a finished copy |
+//! | `called` | hooks that are called: call and return, and what is called in the finished copy |
+//! | `placed` | the instructions of a finished copy, in the order in which they are issued |
 //! | `seams` | wait states and the like where inserted code meets other code |
 //! | `ends` | where a wave begins and ends |
 //! | `entry` | what it starts with |
@@ -28,6 +29,7 @@
 
 mod arrivals;
 mod base;
+mod called;
 mod ends;
 mod entry;
 mod flight;
@@ -58,6 +60,7 @@ use crate::splice::emit::{Literal, Span};
 use crate::splice::slots::{Cell, SlotHome};
 use crate::splice::{Env, HookId, Site};
 
+pub use called::called;
 #[cfg(test)]
 use ends::adds;
 pub use ends::{ending, prologue};
@@ -151,13 +154,17 @@ impl<'a> Checker<'a> {
         let mut at = 0;
         for (number, span) in q.spans.iter().enumerate() {
             let (start, end) = (span.start.wrapping_sub(q.base), span.end.wrapping_sub(q.base));
-            if !(at <= start && start <= end && end <= q.insts.len()) {
+            let ours = usize::from(span.called);
+            if !(at + ours <= start && start <= end && end + ours <= q.insts.len()) {
                 let what = format!("{:?}", span.hook);
                 return self.wrong(Wrong::Span { what, start, end, count: q.insts.len() });
             }
-            q.insts[at..start].iter().for_each(|inst| self.step(inst));
-            self.hook(number, span, &q.insts[start..end]);
-            at = end;
+            q.insts[at..start - ours].iter().for_each(|inst| self.step(inst));
+            match span.called {
+                true => self.call(number, span, &q.insts[start - 1..=end]),
+                false => self.hook(number, span, &q.insts[start..end]),
+            }
+            at = end + ours;
         }
         q.insts[at..].iter().for_each(|inst| self.step(inst));
         let inside = |at: usize| q.spans.iter().any(|s| (s.start..s.end).contains(&at));

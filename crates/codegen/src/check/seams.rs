@@ -12,7 +12,7 @@ use luthier_lifter::{Function, FunctionKind};
 
 use super::arrivals::arrivals;
 use super::marked::{marked, unread};
-use super::placed::{APPLICATION, Placed, ends, placed};
+use super::placed::{APPLICATION, Placed, placed};
 use super::{Violation, Wrong};
 use crate::layout::chunk::{Chunk, ChunkId};
 use crate::splice::Env;
@@ -38,7 +38,7 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     // Straight on.
     let mut branches = BTreeMap::new();
     for (at, placed) in code.iter().enumerate() {
-        if at == 0 || ends(&code[at - 1].inst) {
+        if at == 0 || code[at - 1].ends() {
             pass.restart();
             known.get(&at).into_iter().for_each(|known| pass.state.set_scalars(known.clone()));
         }
@@ -73,8 +73,7 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
 
 /// Where it is not known what was issued last: a caller's code, or a callee's.
 fn unknown(env: &Env, code: &[Placed]) -> BTreeSet<usize> {
-    let is_call = |at: usize| code[at].inst.info().flags.contains(Flags::CALL);
-    let mut unknown: BTreeSet<usize> = (1..code.len()).filter(|at| is_call(at - 1)).collect();
+    let mut unknown: BTreeSet<usize> = (1..code.len()).filter(|at| code[at - 1].calls()).collect();
     let kind = function(env, code).map(|f| f.kind);
     if kind != Some(FunctionKind::Kernel) {
         unknown.insert(0);
@@ -108,7 +107,7 @@ fn address(code: &[Placed], at: usize) -> u64 {
 /// The first instruction of the straight run, at most a window long, that leads to this one.
 fn before(code: &[Placed], at: usize) -> usize {
     let mut from = at;
-    while from > 0 && at - from < WINDOW && !ends(&code[from - 1].inst) {
+    while from > 0 && at - from < WINDOW && !code[from - 1].ends() {
         from -= 1;
     }
     from
@@ -163,7 +162,7 @@ impl Pass<'_> {
     fn follow(&mut self, from: usize, window: usize, hops: usize) {
         for (n, at) in (from..self.code.len()).enumerate().take(window) {
             self.step(at);
-            if ends(&self.code[at].inst) {
+            if self.code[at].ends() {
                 if let Some(to) = self.code[at].to.filter(|_| hops > 0) {
                     self.follow(to, window - n, hops - 1);
                 }

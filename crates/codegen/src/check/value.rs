@@ -51,6 +51,11 @@ pub enum Value {
         of: Place,
         part: AddressPart,
     },
+    /// Where a hook of the place, by number, returns to (which half).
+    Return {
+        hook: u16,
+        high: bool,
+    },
     /// Anything else; each time another thing.
     Unknown,
 }
@@ -89,6 +94,7 @@ impl fmt::Display for Value {
             Value::Mode(_) => f.write_str("bits of MODE"),
             Value::Pc { high, .. } => write!(f, "the {} half of the program counter", half(*high)),
             Value::Address { of, part } => write!(f, "{part:?} of the address of {of:?}"),
+            Value::Return { hook, high } => write!(f, "the {} half of where hook {hook} returns to", half(*high)),
             Value::Unknown => f.write_str("something else"),
         }
     }

@@ -63,6 +63,8 @@ pub enum Wrong {
     Span { what: String, start: usize, end: usize, count: usize },
     #[error("the hooks {wanted:?} were to be placed, and {placed:?} were")]
     Hooks { wanted: Vec<HookId>, placed: Vec<HookId> },
+    #[error("{hook} is said to be called, but {what}")]
+    Called { hook: String, what: String },
     #[error("{hook} has {wanted} instructions, and {placed} stand here")]
     Length { hook: String, wanted: usize, placed: usize },
     #[error("instruction {index} of {hook}, {old}, became {new}")]

@@ -1,14 +1,13 @@
 //! What is inserted at one place: hooks, and the plan's raw instructions among them.
 
-use luthier_isa::op::Op;
-use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet, VgprMsb};
+use luthier_isa::{Flags, Inst, Reg, RegRange, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live, Wait};
 use smallvec::SmallVec;
 
+use super::literals::write;
 use super::{Copied, Refusal, Spot};
-use crate::RelocKind;
 use crate::check;
-use crate::layout::chunk::{Fixup, Place};
+use crate::layout::chunk::{ChunkId, Fixup, Place};
 use crate::machine::scratch::ScratchInputs;
 use crate::machine::seams::Seam;
 use crate::plan::{Arg, Body, Checked, Placement, Rejected, Rejection, Where};
@@ -333,35 +332,34 @@ impl<'a> Inserter<'a> {
         self.out.inserted += splice.insts.len();
         self.out.highest.merge(&splice.highest);
         self.out.scratch = self.out.scratch.max(splice.scratch);
-        let mut literals = splice.literals.iter().peekable();
-        let mut spans = splice.spans.iter().peekable();
-        for (n, inst) in splice.insts.iter().enumerate() {
-            while let Some(span) = spans.next_if(|span| span.start == n) {
-                if let HookId::Insertion(insertion) = span.hook {
-                    let template = self.env.template_of[insertion as usize];
-                    self.out.chunk.hooks.extend(template.map(|template| (self.out.chunk.here(), template)));
-                }
-            }
-            if let Some(address) =
-                literals.peek().filter(|l| l.inst == n).and_then(|l| self.env.plan.elsewhere(l.place))
-            {
-                while let Some(literal) = literals.next_if(|l| l.inst == n) {
-                    let number = sum_half(&splice.insts[..=n], address, literal).ok_or_else(|| {
-                        Refusal::Reason(format!(
-                            "{inst} of a hook makes an address, but not of s_getpc_b64 and one half"
-                        ))
-                    })?;
-                    self.out.chunk.push(&self.env.machine.ops.mov32(number.0, Operand::Literal(number.1))?);
-                }
+        let (out, env) = (&mut self.out, self.env);
+        let mut at = 0;
+        for span in &splice.spans {
+            let HookId::Insertion(insertion) = span.hook else { continue };
+            let Some(template) = env.template_of[insertion as usize] else { continue };
+            let begin = span.start - usize::from(span.called);
+            write(env, &splice.insts, at..begin, &splice.literals, &mut out.chunk)?;
+            at = begin;
+            if !span.called {
+                out.chunk.hooks.push((out.chunk.here(), template));
                 continue;
             }
-            self.out.chunk.push(inst);
-            while let Some(literal) = literals.next_if(|l| l.inst == n) {
-                let at = self.out.chunk.here() - 1;
-                let fixup = Fixup::relative(at, literal.place, literal.addend, literal.kind);
-                self.out.chunk.fixups.push(fixup);
-            }
+            let inside = splice.literals.iter().filter(|l| (span.start..span.end).contains(&l.inst));
+            let literals = inside.map(|l| Literal { inst: l.inst - span.start, ..l.clone() }).collect();
+            let body = &splice.insts[span.start..=span.end];
+            out.bodies.call(out.chunk.here(), template, body, literals);
+            out.chunk.push(&splice.insts[begin]);
+            out.inserted -= body.len();
+            at = span.end + 1;
         }
+        write(env, &splice.insts, at..splice.insts.len(), &splice.literals, &mut out.chunk)
+    }
+
+    /// Puts what is called behind all other code, as chunk `id`.
+    pub fn append_bodies(&mut self, id: ChunkId, address: u64) -> Result<(), Refusal> {
+        let bodies = std::mem::take(&mut self.out.bodies);
+        self.out.inserted += bodies.append(self.env, id, &mut self.out.chunk)?;
+        self.check_with(address, |put| check::called(put.env, id, &put.out.chunk, bodies.calls()));
         Ok(())
     }
 
@@ -449,25 +447,4 @@ impl<'a> Inserter<'a> {
         self.append(&[])?;
         Ok(found)
     }
-}
-
-/// The register that the last of `insts` writes, half of a sum of `s_getpc_b64` and its literal, and what that comes to
-/// where the literal's place is at `address`.
-fn sum_half(insts: &[Inst], address: u64, literal: &Literal) -> Option<(Reg, u32)> {
-    let (inst, before) = insts.split_last()?;
-    let (op, high) = match literal.kind {
-        RelocKind::Rel32Lo => (Op::SAddU32, false),
-        RelocKind::Rel32Hi => (Op::SAddcU32, true),
-        _ => return None,
-    };
-    let to = inst.operands().next().and_then(|(_, v)| v.reg()).filter(|_| inst.info().op() == op)?;
-    let getpc = before.iter().rposition(|i| i.info().flags.contains(Flags::GETPC))?;
-    let pair = before[getpc].operands().next().and_then(|(_, v)| v.reg())?;
-    if pair.first.offset(u16::from(high)) != to.first || inst.operands().nth(1)?.1 != Operand::Reg(to) {
-        return None;
-    }
-    // The literal, the instruction's last word, measures from itself.
-    let bytes: usize = insts[getpc + 1..].iter().map(|i| i.size()).sum();
-    let sum = address.wrapping_add_signed(literal.addend).wrapping_sub(bytes as u64 - 4);
-    Some((to.first, if high { (sum >> 32) as u32 } else { sum as u32 }))
 }

@@ -132,7 +132,10 @@ fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
     copier.trampolines()?;
     match kernel {
         Some(kernel) => copier.put.out.starts = copier.starts(kernel)?,
-        None => copier.put.check_with(function.vaddr, |put| check::seams(env, chunk, &put.out.chunk)),
+        None => {
+            copier.put.append_bodies(chunk, function.vaddr)?;
+            copier.put.check_with(function.vaddr, |put| check::seams(env, chunk, &put.out.chunk));
+        }
     }
     copier.put.out.copied = instrs.len();
     Ok(copier.put.out)

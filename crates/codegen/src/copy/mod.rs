@@ -11,6 +11,8 @@
 //! |---|---|
 //! | [`function`] | the copy of one function, instruction by instruction |
 //! | [`bodies`] | what is inserted at one place |
+//! | [`called`] | hooks that stand once in a function, and are called |
+//! | `literals` | inserted instructions with their literals |
 //! | [`edges`] | what is inserted on the ways out of a block |
 //! | [`entry`] | where functions begin |
 //! | [`pcrel`] | the program counter in copies |
@@ -20,11 +22,13 @@
 //! | [`redirect`] | from the originals to the copies |
 
 pub mod bodies;
+pub mod called;
 pub mod edges;
 pub mod entry;
 pub mod function;
 pub mod hints;
 pub mod indexing;
+mod literals;
 pub mod pcrel;
 pub mod prologue;
 pub mod redirect;
@@ -54,6 +58,8 @@ pub enum Refusal {
 #[derive(Debug, Default)]
 pub struct Copied {
     pub chunk: Chunk,
+    /// What it calls, which is still to be put behind it.
+    pub bodies: called::Bodies,
     /// The label that calls aim at.
     pub entry: u32,
     /// Insertions of the plan that stand in it, as often as they do.

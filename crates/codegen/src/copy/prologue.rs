@@ -91,9 +91,10 @@ impl Maker<'_> {
     }
 }
 
-/// Puts it in front of the kernel's copy.
-pub fn join(task: &Task, front: Front, kernel: &mut Copied) {
+/// Puts it in front of the kernel's copy, and what both call behind that.
+pub fn join(task: &Task, front: Front, kernel: &mut Copied) -> Result<(), Refusal> {
     let Front { copied, hooks } = front;
+    kernel.bodies.behind(copied.bodies, copied.chunk.here());
     kernel.chunk.prepend(copied.chunk);
     if let Some(word) = hooks {
         kernel.chunk.labels[kernel.entry as usize].word = word;
@@ -104,8 +105,12 @@ pub fn join(task: &Task, front: Front, kernel: &mut Copied) {
     kernel.violations.extend(copied.violations);
     kernel.highest.merge(&copied.highest);
     kernel.scratch = kernel.scratch.max(copied.scratch);
+    let bodies = std::mem::take(&mut kernel.bodies);
+    kernel.inserted += bodies.append(task.env, task.chunk, &mut kernel.chunk)?;
     let vaddr = task.env.program.function(task.func).vaddr;
     if task.checked.at(vaddr) {
+        kernel.violations.extend(check::called(task.env, task.chunk, &kernel.chunk, bodies.calls()));
         kernel.violations.extend(check::seams(task.env, task.chunk, &kernel.chunk));
     }
+    Ok(())
 }

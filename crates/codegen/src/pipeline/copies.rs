@@ -87,10 +87,15 @@ impl<'a> Copies<'a> {
             let again = self.made(copies, |_| true, |c| needs[c]);
             fronts.iter_mut().zip(again).for_each(|(front, again)| *front = again.or_else(|| front.take()));
         }
-        copies.par_iter_mut().zip(fronts).enumerate().for_each(|(n, (copied, front))| match (copied.as_mut(), front) {
-            (Ok(kernel), Some(Ok(front))) => prologue::join(&self.task(n).0, front, kernel),
-            (Ok(_), Some(Err(refusal))) => *copied = Err(refusal),
-            _ => {}
+        copies.par_iter_mut().zip(fronts).enumerate().for_each(|(n, (copied, front))| {
+            let joined = match (copied.as_mut(), front) {
+                (Ok(kernel), Some(Ok(front))) => prologue::join(&self.task(n).0, front, kernel),
+                (Ok(_), Some(Err(refusal))) => Err(refusal),
+                _ => Ok(()),
+            };
+            if let Err(refusal) = joined {
+                *copied = Err(refusal);
+            }
         });
     }
 

@@ -86,6 +86,11 @@ pub fn compile(
         })
         .collect();
     template_of.iter_mut().flatten().for_each(|t| *t = renumbered[*t as usize]);
+    let mut places = vec![0; templates.len()];
+    template_of.iter().flatten().for_each(|t| places[*t as usize] += 1);
+    for (template, places) in templates.iter_mut().zip(places) {
+        template.called = plan.bodies.calls(template.insts.len(), places);
+    }
     Ok(Compiled { templates, template_of })
 }
 

@@ -1,6 +1,7 @@
 //! What to change in a code object, and what came of it.
 
 mod argument;
+mod bodies;
 mod checking;
 mod entry_value;
 mod placement;
@@ -15,6 +16,7 @@ use luthier_isa::Inst;
 
 pub use argument::Arg;
 pub(crate) use argument::{overwrites, place};
+pub use bodies::Bodies;
 pub use checking::{Checked, Checking};
 pub use entry_value::{Axis, EntryValue};
 pub use placement::Placement;
@@ -93,6 +95,7 @@ pub struct Plan {
     /// The kernels that the insertions are for, by name: others run the code that they ran. `None` for all.
     pub kernels: Option<Vec<String>>,
     pub placement: Placement,
+    pub bodies: Bodies,
     /// Which placements the splice checker proves.
     pub check: Checking,
     /// The result is loaded beside the original, which stays as it is.

@@ -152,7 +152,8 @@ impl Attempt<'_> {
                 changes && self.matters(special, todo) || demand.specials().any(|(s, back)| s == special && back)
             })
         };
-        if loans.is_empty() && !Special::ALL.into_iter().any(|special| changing(special).is_some()) {
+        let called = todo.iter().any(|d| self.demands[*d].prepared.called);
+        if !called && loans.is_empty() && !Special::ALL.into_iter().any(|special| changing(special).is_some()) {
             // Most places want nothing more than to count, in registers that are set apart for that.
             let all: Option<SmallVec<[Assigned; 1]>> =
                 todo.iter().map(|&d| all_in_place(env, &self.demands[d], d, &out)).collect::<Option<_>>();
@@ -241,6 +242,7 @@ impl Attempt<'_> {
         for (group, reg) in groups.iter().zip(&assigned.groups) {
             highest.note(RegRange::new(*reg, group.range.count));
         }
+        assigned.link.iter().for_each(|link| highest.note(RegRange::new(*link, 2)));
     }
 
     /// The state's value matters behind the hooks, or to one of them. Of MODE it is not known.

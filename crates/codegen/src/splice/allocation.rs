@@ -29,6 +29,8 @@ pub struct Assigned {
     pub groups: Groups<Reg>,
     /// By feed: the value is where the template looks for it already.
     pub in_place: SmallVec<[bool; 8]>,
+    /// The hook is called: the first of two SGPRs that hold where it returns to.
+    pub link: Option<Reg>,
 }
 
 /// Homes for everything at one place.

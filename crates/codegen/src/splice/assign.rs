@@ -58,7 +58,7 @@ fn stays(env: &Env, demand: &Demand, so_far: &Allocation) -> (Groups<Option<Reg>
 /// The registers of a hook that needs none of its own.
 pub fn all_in_place(env: &Env, demand: &Demand, index: usize, so_far: &Allocation) -> Option<Assigned> {
     let (groups, in_place) = stays(env, demand, so_far);
-    Some(Assigned { demand: index, groups: groups.into_iter().collect::<Option<_>>()?, in_place })
+    Some(Assigned { demand: index, groups: groups.into_iter().collect::<Option<_>>()?, in_place, link: None })
 }
 
 /// Registers for one hook, number `index` of the demands. An argument may stay where the application has it, unless `moves`
@@ -92,5 +92,8 @@ pub fn assign(
         let range = pool.take(want).ok_or((want, pool.left()))?;
         groups[g] = Some(range.first);
     }
-    Ok(Assigned { demand: index, groups: groups.into_iter().flatten().collect(), in_place })
+    // Nothing is put away for it: where none are free, the hook stands in place.
+    let called = prepared.called && env.machine.ops.s_call_b64.is_some();
+    let link = called.then(|| pool.take(Want::of(File::Sgpr, 2))).flatten().map(|range| range.first);
+    Ok(Assigned { demand: index, groups: groups.into_iter().flatten().collect(), in_place, link })
 }

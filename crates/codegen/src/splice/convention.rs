@@ -133,6 +133,7 @@ impl Call<'_> {
             for (group, reg) in self.demands[demand].prepared.groups.iter().zip(&assigned.groups) {
                 out.highest.note(luthier_isa::RegRange::new(*reg, group.range.count));
             }
+            assigned.link.iter().for_each(|link| out.highest.note(luthier_isa::RegRange::new(*link, 2)));
             out.hooks.push(assigned);
         }
         Ok(out)

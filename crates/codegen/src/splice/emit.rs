@@ -27,10 +27,12 @@ pub struct Span {
     pub start: usize,
     pub end: usize,
     pub hook: HookId,
+    /// It is called: the call stands in front of it, the return behind it, as they are issued.
+    pub called: bool,
 }
 
 /// A literal to fill in: of which instruction, and with what.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Literal {
     pub inst: usize,
     pub place: Place,
@@ -156,12 +158,14 @@ impl Emitter<'_, '_> {
         if self.env.replays && prepared.starts_with_memory {
             self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
         }
-        let code = renamed.code(demand.template, prepared, &assigned.groups)?;
+        let (template, registers) = ((demand.template, prepared), (&assigned.groups[..], assigned.link));
+        let code = renamed.code(&machine.ops, template, registers)?;
         self.seam.lead_in(&machine.ops, &code, &mut self.out.insts)?;
-        let start = self.out.insts.len();
+        let called = assigned.link.is_some();
+        let start = self.out.insts.len() + usize::from(called);
         self.literals(demand, start);
         self.out.insts.extend_from_slice(&code.insts);
-        self.out.spans.push(Span { start, end: self.out.insts.len(), hook: demand.id });
+        self.out.spans.push(Span { start, end: start + prepared.insts.len(), hook: demand.id, called });
         for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(_, placed)| moved(placed)) {
             let (from, count) = (place(feed), feed.input.count);
             // What the hook leaves as it found it is where it was.

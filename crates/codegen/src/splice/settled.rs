@@ -92,7 +92,8 @@ fn is_in_place(allocation: &Allocation) -> bool {
     let none = exec.is_none() && address.is_none() && fetched.is_none() && !settles && !default_modes;
     let [hook] = &allocation.hooks[..] else { return false };
     // Each argument is in place, in a group of its own: if there are no more groups, none was taken from the place.
-    let placed = hook.in_place.iter().all(|placed| *placed) && hook.groups.len() == hook.in_place.len();
+    let placed =
+        hook.link.is_none() && hook.in_place.iter().all(|placed| *placed) && hook.groups.len() == hook.in_place.len();
     nothing && none && placed && allocation.rejected.is_empty()
 }
 

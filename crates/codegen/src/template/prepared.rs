@@ -92,6 +92,8 @@ pub struct Prepared {
     pub refused: Option<Rejection>,
     pub relocs: Vec<Reloc>,
     pub lines: Vec<Option<HookLine>>,
+    /// It stands once in each function, and is called, where registers allow that.
+    pub called: bool,
 }
 
 impl Prepared {
@@ -214,6 +216,7 @@ impl Prepared {
                 .collect(),
             insts: template.insts.clone(),
             lines: template.lines.clone(),
+            called: false,
         }
     }
 

@@ -4,14 +4,14 @@
 use std::rc::Rc;
 
 use luthier_isa::hazard::Facts;
-use luthier_isa::{EncodeError, Inst, Reg};
+use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange};
 
 use super::paths::Paths;
 use super::prepared::Prepared;
-use crate::machine::known;
 use crate::machine::seams::WINDOW;
+use crate::machine::{Operations, known};
 
-/// A template with its registers.
+/// A template with its registers, as it is issued: one that is called behind its call, and before its return.
 #[derive(Debug)]
 pub struct Code {
     pub insts: Vec<Inst>,
@@ -23,10 +23,13 @@ pub struct Code {
     pub paths: Option<Paths>,
 }
 
-/// By the template's number and where its groups went.
+/// Where a template's groups went, and the SGPRs that hold where it returns to, if it is called.
+type Registers<'a> = (&'a [Reg], Option<Reg>);
+
+/// By the template's number and its registers.
 #[derive(Debug, Default)]
 pub struct Renamed {
-    kept: Vec<(u32, Vec<Reg>, Rc<Code>)>,
+    kept: Vec<(u32, Vec<Reg>, Option<Reg>, Rc<Code>)>,
     /// Which of them makes room next.
     oldest: usize,
 }
@@ -35,18 +38,37 @@ impl Renamed {
     /// So many are looked through faster than one is renamed.
     const MOST: usize = 8;
 
-    /// The template's instructions with its groups at these registers.
-    pub fn code(&mut self, template: u32, prepared: &Prepared, groups: &[Reg]) -> Result<Rc<Code>, EncodeError> {
-        if let Some((.., code)) = self.kept.iter().find(|(t, regs, _)| *t == template && regs == groups) {
+    /// The template's instructions with these registers.
+    pub fn code(
+        &mut self,
+        ops: &Operations,
+        (template, prepared): (u32, &Prepared),
+        (groups, link): Registers,
+    ) -> Result<Rc<Code>, EncodeError> {
+        let same = |(t, regs, back, _): &&(u32, Vec<Reg>, Option<Reg>, Rc<Code>)| {
+            *t == template && regs == groups && *back == link
+        };
+        if let Some((.., code)) = self.kept.iter().find(same) {
             return Ok(code.clone());
         }
-        let mut insts = Vec::with_capacity(prepared.insts.len());
+        let mut insts = Vec::with_capacity(prepared.insts.len() + 2);
         prepared.rename(groups, &mut insts)?;
+        let paths = match link.zip(ops.s_call_b64) {
+            Some((link, call)) => {
+                let link = Operand::Reg(RegRange::new(link, 2));
+                insts.insert(0, Inst::build(call, &[link, Operand::Imm(0)])?);
+                insts.push(Inst::build(ops.s_setpc_b64, &[link])?);
+                // Control goes on behind both.
+                let mut flow = insts.clone();
+                (flow[0], flow[insts.len() - 1]) = (ops.nop(1)?, ops.nop(1)?);
+                Paths::of(&flow, WINDOW)
+            }
+            None => Paths::of(&insts, WINDOW),
+        };
         let facts: Vec<Rc<Facts>> = insts.iter().map(known::facts).collect();
         let indifferent = facts.iter().all(|facts| facts.is_indifferent());
-        let paths = Paths::of(&insts, WINDOW);
         let code = Rc::new(Code { insts, facts, indifferent, paths });
-        let entry = (template, groups.to_vec(), code.clone());
+        let entry = (template, groups.to_vec(), link, code.clone());
         if self.kept.len() < Renamed::MOST {
             self.kept.push(entry);
         } else {

@@ -25,6 +25,33 @@ struct Sides<'a> {
     instrumented: &'a CodeObject,
 }
 
+/// Two waves of the kernel `k`, one in each workgroup, with a buffer that its first argument leads to.
+pub fn two_waves(mode: Mode, device: &Device, module: ModuleId, data: &[u8]) -> (Launch, Buffers) {
+    let lanes = mode.wave().lanes();
+    let address = device.alloc(data.len() as u64).unwrap();
+    device.write(address, data).unwrap();
+    let launch = Launch {
+        module,
+        kernel: "k".into(),
+        grid: [2 * lanes, 1, 1],
+        workgroup: [lanes, 1, 1],
+        kernarg: address.to_le_bytes().to_vec(),
+        dynamic_lds: 0,
+        strict: crate::support::strict(),
+        cooperative: false,
+        cluster: None,
+        schedule: Default::default(),
+    };
+    (launch, vec![(address, data.len())])
+}
+
+/// Those of these targets, or all where that is asked for, in each wave size; no generic ones.
+pub fn modes_of(targets: &[&str]) -> Vec<Mode> {
+    let all = crate::support::all_targets();
+    let wanted = |m: &Mode| all && m.target().has_tables() || targets.contains(&m.target().name());
+    Mode::all().filter(wanted).filter(|m| !m.target().name().ends_with("generic")).collect()
+}
+
 /// What a launch can write to: addresses and bytes.
 pub type Buffers = Vec<(u64, usize)>;
 

@@ -11,6 +11,8 @@ pub struct Hook {
     pub name: &'static str,
     pub template: Arc<Template>,
     pub args: Vec<Arg>,
+    /// Where two SGPRs are free.
+    pub called: bool,
 }
 
 fn place(range: RegRange, written: bool, clobbered: bool) -> Option<ArgPlace> {
@@ -32,7 +34,7 @@ fn vcc(mode: Mode) -> &'static str {
 
 /// All of them, for a kernel in which `s4` and `v4` are loaded, and `s8`, `v8` and `v9` may be looked at as well.
 pub fn all(mode: Mode) -> Option<Vec<Hook>> {
-    let hook = |name, template, args: Vec<Arg>| Some(Hook { name, template, args });
+    let hook = |name, template, args: Vec<Arg>| Some(Hook { name, template, args, called: false });
     let mut all = vec![
         hook("count", counter_for(mode)?, vec![Arg::Slot(0)])?,
         hook("count in memory", memory_counter_for(mode)?, vec![])?,
@@ -53,6 +55,10 @@ pub fn all(mode: Mode) -> Option<Vec<Hook>> {
         hook("wide", wide(mode)?, vec![Arg::Reg(s(8, 1)), Arg::Reg(v(8, 1))])?,
         hook("copies", copies(mode)?, vec![Arg::Reg(v(8, 1)), Arg::Reg(v(9, 1))])?,
     ];
+    for (name, of) in [("called: count in memory", 1), ("called: values", 2)] {
+        let Hook { template, args, .. } = &all[of];
+        all.push(Hook { name, template: template.clone(), args: args.clone(), called: true });
+    }
     if mode.target().generation().is_gfx9_family() {
         all.push(hook("flat scratch", one_scalar(mode, 2)?, vec![Arg::InOut(RegRange::new(Reg::FLAT_SCRATCH_LO, 2))])?);
     }
@@ -139,7 +145,7 @@ pub fn found(mode: Mode, scalar: RegRange, vector: RegRange) -> Option<Hook> {
     let args = vec![place(s(0, 1), false, false), place(v(0, 1), false, false)];
     let source = "v_xor_b32_e32 v1, s0, v0\n";
     let template = Maker { mode, source, groups: vec![], args, relocs: vec![], whole: RegSet::EMPTY }.make("found")?;
-    Some(Hook { name: "found", template, args: vec![Arg::Source(scalar), Arg::Source(vector)] })
+    Some(Hook { name: "found", template, args: vec![Arg::Source(scalar), Arg::Source(vector)], called: false })
 }
 
 /// Many registers, some of them in all lanes.

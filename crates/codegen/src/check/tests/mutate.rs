@@ -56,6 +56,8 @@ fn class(inst: &Inst) -> &'static str {
         Op::SSetregImm32B32 => "default modes",
         Op::ScratchLoadDword => "load from scratch",
         Op::ScratchStoreDword => "store into scratch",
+        Op::SCallB64 => "call",
+        Op::SSetpcB64 => "return",
         Op::SSetVgprMsb => "upper bits of VGPR numbers",
         Op::SNop | Op::VNop | Op::SWaitcntDepctr => "wait state",
         _ => "wait for memory",

@@ -109,7 +109,8 @@ pub fn with_plan(
     let insertion =
         |(at, i, body): &Planned| Insertion { address: program.vaddr(*i), at: *at, body: body.clone(), order: 0 };
     plan.insertions = places.iter().map(insertion).collect();
-    let templates = [Prepared::new(&hook.template)];
+    let mut templates = [Prepared::new(&hook.template)];
+    templates[0].called = hook.called;
     let is_hook = |(.., body): &Planned| matches!(body, Body::Hook { .. });
     let template_of: Vec<Option<u32>> = places.iter().map(|place| is_hook(place).then_some(0)).collect();
     let symbols: HashMap<String, Place> =
@@ -207,7 +208,7 @@ pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, &Copi
             let task = Task { env, map: &map, func: function, chunk, kernel: entry, checked };
             let mut copied = copy::copy(&task, spots).unwrap();
             let front = prologue::front(&task, &[], &copied.starts, None).unwrap();
-            prologue::join(&task, front, &mut copied);
+            prologue::join(&task, front, &mut copied).unwrap();
             each(env, &copied);
         }
     });

@@ -139,7 +139,7 @@ fn copied(env: &Env, spots: &[copy::Spot], of_kernel: bool) -> Copied {
     let mut copied = copy::copy(&task, &spots).unwrap();
     if of_kernel {
         let front = copy::prologue::front(&task, &spots, &copied.starts, None).unwrap();
-        copy::prologue::join(&task, front, &mut copied);
+        copy::prologue::join(&task, front, &mut copied).unwrap();
     }
     copied
 }

@@ -34,6 +34,7 @@ const SCOPE: &str = "syncscope(\"one-as\")";
 impl<'u> Body<'_, 'u> {
     pub(super) fn record(&mut self, expr: &'u Expr, record: &'u Record) -> Result<Option<Val>, HookError> {
         let ring = self.expr(&record.ring)?;
+        let ring = Val { text: self.held(&ring), ..ring };
         let values = record.fields.iter().map(|(at, value)| Ok((*at, self.expr(value)?)));
         let values = values.collect::<Result<Vec<_>, HookError>>()?;
         let room = u64::from(record.size) * u64::from(record.capacity) + u64::from(RECORDS);
@@ -42,17 +43,20 @@ impl<'u> Body<'_, 'u> {
         }
         if !record.per_wave {
             return self.with_lanes(|body| {
-                body.put(record, &ring, &values);
+                body.put(record, &ring, &values, None);
                 Ok(None)
             });
         }
         let of_lanes = self.is_of_lanes(|found| found.acts.contains(&std::ptr::from_ref(expr)));
         let act = |body: &mut Self| {
             let [first, out] = body.labels(["first", "recorded"]);
-            let is_first = body.is_first_lane();
+            let (_, rank) = body.ranks();
+            let is_first = Val { ty: Type::Bool, text: body.op(format!("icmp eq i32 {rank}, 0")) };
             body.branch(&is_first, &first, &out);
             body.begin(&first);
-            body.put(record, &ring, &values);
+            // LLVM is not to know that it is 0, nor that it is the same in all lanes: it would choose one of them again.
+            let nothing = body.op(format!("call i32 asm \"\", \"=v,0\"(i32 {rank})"));
+            body.put(record, &ring, &values, Some(&nothing));
             body.jump(&out);
             body.begin(&out);
             Ok(None)
@@ -77,23 +81,28 @@ impl<'u> Body<'_, 'u> {
         (mask, rank)
     }
 
-    /// Every active lane puts its record into the ring.
-    fn put(&mut self, record: &Record, ring: &Val, values: &[(u32, Val)]) {
+    /// An address that is made once, and kept: LLVM would make it again in each block.
+    fn held(&mut self, address: &Val) -> String {
+        self.op(format!("call ptr addrspace(1) asm \"\", \"=s,0\"({})", address.typed()))
+    }
+
+    /// Every active lane puts its record into the ring. `alone`: there is one, in which this is 0.
+    fn put(&mut self, record: &Record, ring: &Val, values: &[(u32, Val)], alone: Option<&str>) {
         match record.when_full {
             WhenFull::Wait => {
-                let position = self.reserve(ring);
+                let position = self.reserve(ring, alone);
                 self.wait_for_host(record, ring, &position);
                 let slot = self.slot(record, ring, &position);
                 self.write(record, &slot, &position, values);
             }
             WhenFull::Overwrite => {
-                let position = self.reserve(ring);
+                let position = self.reserve(ring, alone);
                 let slot = self.slot(record, ring, &position);
                 self.wait_for_round_before(record, ring, &slot, &position);
                 self.write(record, &slot, &position, values);
             }
             WhenFull::Drop => {
-                let (position, has_room) = self.reserve_free(record, ring);
+                let (position, has_room) = self.reserve_free(record, ring, alone.is_some());
                 let [write, out] = self.labels(["write", "written"]);
                 self.branch(&has_room, &write, &out);
                 self.begin(&write);
@@ -113,9 +122,13 @@ impl<'u> Body<'_, 'u> {
         self.op(format!("load atomic i32, ptr addrspace(1) {at} {SCOPE} monotonic, align 4"))
     }
 
-    /// One position for each active lane: LLVM makes one add of it.
-    fn reserve(&mut self, ring: &Val) -> String {
-        let tail = self.field(&ring.text, TAIL);
+    /// One position for each active lane: LLVM makes one add of it, where there is more than one.
+    fn reserve(&mut self, ring: &Val, alone: Option<&str>) -> String {
+        let mut tail = self.field(&ring.text, TAIL);
+        if let Some(nothing) = alone {
+            let nothing = self.op(format!("zext i32 {nothing} to i64"));
+            tail = self.op(format!("getelementptr i8, ptr addrspace(1) {tail}, i64 {nothing}"));
+        }
         self.op(format!("atomicrmw add ptr addrspace(1) {tail}, i32 1 {SCOPE} monotonic, align 4"))
     }
 
@@ -125,23 +138,33 @@ impl<'u> Body<'_, 'u> {
     }
 
     /// The whole wave waits while `is_blocked` of any of its lanes, as long as somebody reads.
-    fn wait_while(&mut self, ring: &Val, is_blocked: impl FnOnce(&mut Self) -> String) {
+    fn wait_while(&mut self, ring: &Val, mut is_blocked: impl FnMut(&mut Self) -> String) {
         let closed = self.field(&ring.text, CLOSED);
-        let [look, sleep, go] = self.labels(["look", "sleep", "go"]);
-        self.jump(&look);
-        self.begin(&look);
+        let [sleep, go] = self.labels(["sleep", "go"]);
         let blocked = is_blocked(self);
-        let lanes = self.target("llvm.amdgcn.ballot.i64", "i64", &[format!("i1 {blocked}")]);
-        let any = Val { ty: Type::Bool, text: self.op(format!("icmp ne i64 {lanes}, 0")) };
+        let any = self.in_any_lane(&blocked);
+        let any = Val { ty: Type::Bool, text: self.rarely(&any) };
         self.branch(&any, &sleep, &go);
         self.begin(&sleep);
         self.sleep();
         let closed = self.load_word(&closed);
-        let closed = self.op(format!("icmp ne i32 {closed}, 0"));
-        let lanes = self.target("llvm.amdgcn.ballot.i64", "i64", &[format!("i1 {closed}")]);
-        let closed = Val { ty: Type::Bool, text: self.op(format!("icmp ne i64 {lanes}, 0")) };
-        self.branch(&closed, &go, &look);
+        let is_open = self.op(format!("icmp eq i32 {closed}, 0"));
+        let blocked = is_blocked(self);
+        let stays = self.op(format!("and i1 {blocked}, {is_open}"));
+        let any = Val { ty: Type::Bool, text: self.in_any_lane(&stays) };
+        self.branch(&any, &sleep, &go);
         self.begin(&go);
+    }
+
+    /// A bool of the wave: some active lane has it so.
+    fn in_any_lane(&mut self, condition: &str) -> String {
+        let lanes = self.target("llvm.amdgcn.ballot.i64", "i64", &[format!("i1 {condition}")]);
+        self.op(format!("icmp ne i64 {lanes}, 0"))
+    }
+
+    /// A bool that is false nearly always.
+    fn rarely(&mut self, condition: &str) -> String {
+        self.target("llvm.expect.i1", "i1", &[format!("i1 {condition}"), "i1 false".to_owned()])
     }
 
     fn wait_for_host(&mut self, record: &Record, ring: &Val, position: &str) {
@@ -193,14 +216,20 @@ impl<'u> Body<'_, 'u> {
     }
 
     /// A position for each lane that gets one, and a bool: whether it does.
-    fn reserve_free(&mut self, record: &Record, ring: &Val) -> (String, Val) {
+    fn reserve_free(&mut self, record: &Record, ring: &Val, alone: bool) -> (String, Val) {
         let (tail, head) = (self.field(&ring.text, TAIL), self.field(&ring.text, HEAD));
         let (first_position, count) = (self.alloca("i32"), self.alloca("i32"));
-        let (mask, rank) = self.ranks();
-        let lanes = self.count_bits("ctpop", "", &Val { ty: Type::U64, text: mask });
-        let is_first = Val { ty: Type::Bool, text: self.op(format!("icmp eq i32 {rank}, 0")) };
         let [lead, again, take, got, drop, out] = self.labels(["lead", "again", "take", "got", "drop", "reserved"]);
-        self.branch(&is_first, &lead, &out);
+        let (mut lanes, mut rank) = ("1".to_owned(), "0".to_owned());
+        if alone {
+            self.jump(&lead);
+        } else {
+            let mask;
+            (mask, rank) = self.ranks();
+            lanes = self.count_bits("ctpop", "", &Val { ty: Type::U64, text: mask });
+            let is_first = Val { ty: Type::Bool, text: self.op(format!("icmp eq i32 {rank}, 0")) };
+            self.branch(&is_first, &lead, &out);
+        }
 
         self.begin(&lead);
         let seen = self.load_word(&tail);
@@ -215,7 +244,8 @@ impl<'u> Body<'_, 'u> {
         let list = [format!("i32 {free}"), format!("i32 {lanes}")];
         let some = self.target("llvm.umin.i32", "i32", &list);
         self.line(format!("store i32 {some}, ptr addrspace(5) {count}"));
-        let none = Val { ty: Type::Bool, text: self.op(format!("icmp eq i32 {some}, 0")) };
+        let none = self.op(format!("icmp eq i32 {some}, 0"));
+        let none = Val { ty: Type::Bool, text: self.rarely(&none) };
         self.branch(&none, &got, &take);
 
         self.begin(&take);
@@ -229,7 +259,8 @@ impl<'u> Body<'_, 'u> {
 
         self.begin(&got);
         let missing = self.op(format!("sub i32 {lanes}, {some}"));
-        let any = Val { ty: Type::Bool, text: self.op(format!("icmp ne i32 {missing}, 0")) };
+        let any = self.op(format!("icmp ne i32 {missing}, 0"));
+        let any = Val { ty: Type::Bool, text: self.rarely(&any) };
         self.branch(&any, &drop, &out);
 
         self.begin(&drop);
@@ -241,7 +272,7 @@ impl<'u> Body<'_, 'u> {
         self.begin(&out);
         let [first_position, count] = [first_position, count].map(|place| {
             let own = self.op(format!("load i32, ptr addrspace(5) {place}"));
-            self.target("llvm.amdgcn.readfirstlane.i32", "i32", &[format!("i32 {own}")])
+            if alone { own } else { self.target("llvm.amdgcn.readfirstlane.i32", "i32", &[format!("i32 {own}")]) }
         });
         let position = self.op(format!("add i32 {first_position}, {rank}"));
         let has_room = self.op(format!("icmp ult i32 {rank}, {count}"));
