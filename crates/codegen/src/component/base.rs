@@ -7,8 +7,8 @@ use luthier_loader::CodeObject;
 
 use crate::layout::chunk::Place;
 use crate::machine::Machine;
-use crate::pipeline::selection::Selection;
 use crate::plan::Plan;
+use crate::plan::selection::Selection;
 use crate::template::prepared::Prepared;
 
 /// An object, a plan, and what was made of both before anything is placed.

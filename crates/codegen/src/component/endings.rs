@@ -5,8 +5,8 @@ use luthier_isa::{EncodeError, Inst, Reg, RegRange, RegSet};
 
 use crate::machine::Machine;
 use crate::machine::operations::{LITERAL, one, pair, small};
-use crate::machine::seams::Seam;
 use crate::plan::{Arg, End, Slot};
+use crate::splice::seams::Seam;
 use crate::splice::slots::{Ending, Slots};
 use crate::template::prepared::Prepared;
 use crate::{ArgPlace, RegGroup, RelocKind, RelocTarget, Template, TemplateReloc};

@@ -23,7 +23,7 @@ use self::slots::{MOST_SCRATCH, Room};
 use crate::check::Looked;
 use crate::copy::Spot;
 use crate::machine::registers::Counts;
-use crate::pipeline::selection;
+use crate::plan::selection;
 use crate::plan::{Arg, Body, EntryValue, Init, Rejection, Where};
 use crate::splice::Env;
 use crate::splice::slots::Slots;

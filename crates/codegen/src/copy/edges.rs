@@ -10,8 +10,8 @@ use super::bodies::Spotted;
 use super::function::Copier;
 use super::{Refusal, Spot};
 use crate::layout::chunk::{Fixup, Place};
-use crate::machine::seams::Seam;
 use crate::plan::{Rejection, Where};
+use crate::splice::seams::Seam;
 
 /// The taken way of a branch with insertions on it.
 pub struct Edge<'a> {

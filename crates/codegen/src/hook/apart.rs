@@ -10,7 +10,7 @@ use super::{
     edit::{self, Change},
     object::Code,
 };
-use crate::machine::{Operations, seams::WINDOW};
+use crate::machine::{Operations, cures::WINDOW};
 use crate::template::paths::Before;
 
 /// No hazard but those of matrix instructions lasts for more wait states.

@@ -13,8 +13,10 @@ mod emit;
 use luthier_isa::EncodeError;
 
 use crate::machine::Operations;
-use crate::write::PAGE;
 use chunk::{Chunk, ChunkId, Fixup, Place};
+
+/// All segments start on a page of their own, as lld lays them out.
+pub const PAGE: u64 = 0x1000;
 
 /// Bytes between pools.
 const SITE_SPACING: u64 = 64 * 1024;

@@ -7,7 +7,9 @@ use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Reg};
 
 use super::Operations;
 use super::operations::{NULL, one, small};
-use super::seams::WINDOW;
+
+/// Instructions that far back matter: no hazard lasts longer, s_nop aside.
+pub const WINDOW: usize = 20;
 
 /// The code of [`NULL`] on RDNA1 and RDNA2.
 const NULL_CODE: u32 = 125;

@@ -16,19 +16,16 @@
 //! | [`registers`] | how many registers a wave gets, how far that may grow, what growing costs |
 //! | [`scratch`] | scratch of our own |
 //! | [`special`] | state that is in no register file, and how it is kept |
-//! | [`seams`] | wait states and the like between inserted code and what surrounds it |
 
 pub mod convention;
 pub mod cures;
 pub mod entry;
 pub mod file;
 mod initial;
-mod issued;
 pub mod known;
 pub mod operations;
 pub mod registers;
 pub mod scratch;
-pub mod seams;
 pub mod special;
 
 use luthier_isa::op::Op;

@@ -5,7 +5,6 @@ mod copies;
 mod originals;
 mod outcome;
 mod resolve;
-pub mod selection;
 
 use luthier_isa::Decoder;
 use luthier_lifter::Program;
@@ -14,17 +13,17 @@ use luthier_loader::CodeObject;
 use crate::CodegenError;
 use crate::component::{Base, Component};
 use crate::layout::chunk::Chunk;
-use crate::layout::{Filler, Layout};
+use crate::layout::{Filler, Layout, PAGE};
 use crate::machine::Machine;
+use crate::plan::selection::Selection;
 use crate::plan::{Instrumented, Plan, Report};
-use crate::write::{self, Additions, ORIGIN_SECTION, PAGE, Variables};
+use crate::write::{self, Additions, ORIGIN_SECTION, Variables};
 
 use constants::Constants;
 use copies::{Copies, number, refuse, settle};
 use originals::{Unredirected, redirect};
 use outcome::{code_symbols, describe, finish, hooks, origins};
 use resolve::{Compiled, compile, leave_unselected, spots, symbols};
-use selection::Selection;
 
 /// Inserts the plan's hooks. What cannot be inserted is in the report with the reason; everything else is exact.
 pub fn instrument(object: &CodeObject, plan: &Plan) -> Result<Instrumented, CodegenError> {

@@ -9,10 +9,10 @@ use luthier_lifter::{InstrId, Program};
 use luthier_loader::CodeObject;
 use rayon::prelude::*;
 
-use super::selection::Selection;
 use crate::CodegenError;
 use crate::copy::Spot;
 use crate::layout::chunk::Place;
+use crate::plan::selection::Selection;
 use crate::plan::{Arg, Body, Plan, Rejected, Rejection, Report, Where};
 use crate::template::prepared::Prepared;
 use crate::template::{ArgSpec, Template};

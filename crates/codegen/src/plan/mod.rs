@@ -7,6 +7,7 @@ mod entry_value;
 mod placement;
 mod rejection;
 mod report;
+pub mod selection;
 mod slot;
 mod spot;
 

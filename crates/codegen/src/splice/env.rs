@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::machine::entry::Begins;
 use crate::machine::registers::Counts;
 use crate::machine::scratch::OwnScratch;
-use crate::pipeline::selection::Selection;
+use crate::plan::selection::Selection;
 use crate::plan::{Arg, Body};
 use crate::template::prepared::Prepared;
 

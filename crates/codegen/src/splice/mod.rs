@@ -1,6 +1,6 @@
 //! The hooks of one place: a [`site`] (what is live, in flight, free), the hooks' [`demand`]s, an allocation that is a
 //! pure function of both ([`mod@allocate`]), and its emission ([`mod@emit`], with what stands `around` the hooks and the
-//! `moves` of values between them).
+//! `moves` of values between them). What has to stand between inserted code and its surroundings is [`seams`]'.
 
 pub mod allocate;
 pub mod allocation;
@@ -11,10 +11,12 @@ pub mod convention;
 pub mod demand;
 pub mod emit;
 pub mod env;
+mod issued;
 pub mod keeper;
 mod moves;
 pub mod pool;
 pub mod prologue;
+pub mod seams;
 pub mod settled;
 pub mod site;
 pub mod slots;

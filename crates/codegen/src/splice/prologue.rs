@@ -8,13 +8,13 @@ use super::allocation::Allocation;
 use super::emit::{Emitter, Splice};
 use super::env::Env;
 use super::pool::{Pool, Want};
+use super::seams::Seam;
 use super::site::Site;
 use super::slots::{Cell, SlotHome};
 use crate::machine::File;
 use crate::machine::entry::{Begins, Found, Loads};
 use crate::machine::operations::{one, pair, small};
 use crate::machine::scratch::ScratchInputs;
-use crate::machine::seams::Seam;
 use crate::machine::special::Special;
 use crate::plan::Init;
 

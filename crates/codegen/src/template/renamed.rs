@@ -8,7 +8,7 @@ use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange};
 
 use super::paths::Paths;
 use super::prepared::Prepared;
-use crate::machine::seams::WINDOW;
+use crate::machine::cures::WINDOW;
 use crate::machine::{Operations, known};
 
 /// A template with its registers, as it is issued: one that is called behind its call, and before its return.

@@ -40,6 +40,7 @@ mod unloaded;
 use luthier_loader::lines::DebugSection;
 use luthier_loader::{CodeObject, Metadata, SegmentKind};
 
+use crate::layout::PAGE;
 pub use beside::write as write_beside;
 pub use data::Variables;
 use file::File;
@@ -50,9 +51,6 @@ const TEXT_SECTION: &str = ".luthier.text";
 pub const ORIGIN_SECTION: &str = luthier_loader::OriginMap::SECTION;
 /// Hooks and variables ([`luthier_loader::HookMap`]).
 const HOOKS_SECTION: &str = luthier_loader::HookMap::SECTION;
-
-/// All segments start on a page of their own, as lld lays them out.
-pub const PAGE: u64 = 0x1000;
 
 /// A variable with its address.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use super::support::{s, v};
 use super::{PRESSURES, modes};
 use crate::Where;
 use crate::check::{self, Question, Violation};
-use crate::machine::seams::Seam;
 use crate::splice::keeper::Keeper;
+use crate::splice::seams::Seam;
 use crate::splice::{Demand, Env, HookId, Site, Splice, allocate, emit};
 use crate::template::renamed::Renamed;
 

@@ -15,9 +15,9 @@ use super::places::{self, with_env};
 use crate::check::{self, Question, Violation};
 use crate::machine::registers::Counts;
 use crate::machine::scratch::ScratchInputs;
-use crate::machine::seams::Seam;
 use crate::splice::keeper::Keeper;
 use crate::splice::prologue::Prologue;
+use crate::splice::seams::Seam;
 use crate::splice::{Env, Site, Splice, emit};
 
 /// What is told of each change: what was done, the code before and after, and whether it was noticed.

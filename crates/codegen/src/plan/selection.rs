@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use luthier_lifter::{FuncId, Program, Terminator};
 use luthier_loader::{CodeObject, Kernel};
 
-use crate::plan::Plan;
+use super::Plan;
 
 /// By function.
 #[derive(Debug)]

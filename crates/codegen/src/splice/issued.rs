@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use luthier_isa::Inst;
 
-use super::seams::WINDOW;
+use crate::machine::cures::WINDOW;
 use crate::template::paths::Ending;
 
 /// What was issued before a run of instructions: on each way that leads there so many, or all, the latest last. `None`

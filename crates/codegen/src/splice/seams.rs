@@ -9,16 +9,13 @@ use luthier_isa::hazard::{Facts, Hazards, Remedy, Scalars};
 use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
 use luthier_lifter::InFlight;
 
-use super::Operations;
-use super::cures::Cures;
 use super::issued::{Issued, Ways};
-use super::known::facts;
+use crate::machine::Operations;
+use crate::machine::cures::{Cures, WINDOW};
+use crate::machine::known::facts;
 use crate::template::paths::Paths;
 use crate::template::prepared::is_memory;
 use crate::template::renamed::Code;
-
-/// Instructions that far back matter: no hazard lasts longer, s_nop aside.
-pub const WINDOW: usize = 20;
 
 /// More ways than these through inserted code are not told apart.
 const MOST_WAYS: usize = 128;
