@@ -26,10 +26,18 @@ pub struct Code {
 /// Where a template's groups went, and the SGPRs that hold where it returns to, if it is called.
 type Registers<'a> = (&'a [Reg], Option<Reg>);
 
+#[derive(Debug)]
+struct Kept {
+    template: u32,
+    groups: Vec<Reg>,
+    link: Option<Reg>,
+    code: Rc<Code>,
+}
+
 /// By the template's number and its registers.
 #[derive(Debug, Default)]
 pub struct Renamed {
-    kept: Vec<(u32, Vec<Reg>, Option<Reg>, Rc<Code>)>,
+    kept: Vec<Kept>,
     /// Which of them makes room next.
     oldest: usize,
 }
@@ -45,11 +53,9 @@ impl Renamed {
         (template, prepared): (u32, &Prepared),
         (groups, link): Registers,
     ) -> Result<Rc<Code>, EncodeError> {
-        let same = |(t, regs, back, _): &&(u32, Vec<Reg>, Option<Reg>, Rc<Code>)| {
-            *t == template && regs == groups && *back == link
-        };
-        if let Some((.., code)) = self.kept.iter().find(same) {
-            return Ok(code.clone());
+        let same = |kept: &&Kept| kept.template == template && kept.groups == groups && kept.link == link;
+        if let Some(kept) = self.kept.iter().find(same) {
+            return Ok(kept.code.clone());
         }
         let mut insts = Vec::with_capacity(prepared.insts.len() + 2);
         prepared.rename(groups, &mut insts)?;
@@ -68,7 +74,7 @@ impl Renamed {
         let facts: Vec<Rc<Facts>> = insts.iter().map(known::facts).collect();
         let indifferent = facts.iter().all(|facts| facts.is_indifferent());
         let code = Rc::new(Code { insts, facts, indifferent, paths });
-        let entry = (template, groups.to_vec(), link, code.clone());
+        let entry = Kept { template, groups: groups.to_vec(), link, code: code.clone() };
         if self.kept.len() < Renamed::MOST {
             self.kept.push(entry);
         } else {
