@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use luthier_codegen::TemplateSource;
 use luthier_codegen::hook::{self, HookModule, HookSource, assemble};
 use luthier_codegen::{
-    Arg, Beside, Body, Checking, CodegenError, End, HookError, Init, Insertion, Placement, Plan, Report, Slot,
+    Arg, Beside, Bodies, Body, Checking, CodegenError, End, HookError, Init, Insertion, Placement, Plan, Report, Slot,
     Variable, Where,
 };
 use luthier_isa::{Inst, Mode, Target};
@@ -88,6 +88,7 @@ pub struct PlanOptions {
     /// Where vaddr 0 of the loaded original is, and the addresses of `variables`.
     beside: Option<(u64, Vec<u64>)>,
     calling_convention: bool,
+    bodies: String,
 }
 
 /// Compiles hooks, places them, and gives the new code object with a report. ``plan`` has the attributes of
@@ -100,7 +101,12 @@ pub fn instrument<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
     let lifted = program.inner.clone();
     let PlanOptions { hooks, arguments, assembly, variables, slots, insertions, .. } = plan;
-    let PlanOptions { kernels, check, beside, calling_convention, .. } = plan;
+    let PlanOptions { kernels, check, beside, calling_convention, bodies, .. } = plan;
+    let bodies = match bodies.as_str() {
+        "choose" => Bodies::Choose,
+        "called" => Bodies::Called,
+        _ => Bodies::InPlace,
+    };
     let names: Vec<String> = variables.iter().map(|(name, ..)| name.clone()).collect();
     let hooks: Vec<_> = hooks.into_iter().map(Given::parts).collect();
     let result = in_background::<_, Refused>(py, move || {
@@ -121,6 +127,7 @@ pub fn instrument<'py>(
             },
             insertions: tables.insertions(&insertions)?,
             kernels,
+            bodies,
             placement: if calling_convention { Placement::CallingConvention } else { Placement::default() },
             check: match check {
                 None => Checking::Sample,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.outputs import Outputs
-from ..base.text import printable
+from ..base.text import printable, readable_json
 from ..errors import ArgumentError
 from ..instrumenting.container import instrument_file
 from ..instrumenting.planning import instrument
@@ -44,10 +43,10 @@ def main(args: Any) -> int:
             done = interruptible(lambda: work(args))
         out.write(done.data)
         if report is not None:
-            report.write((json.dumps(done.report, indent=1) + "\n").encode())
+            report.write((readable_json(done.report) + "\n").encode())
         outputs.commit()
     if args.json == "-":
-        print(json.dumps(done.report, indent=1))
+        print(readable_json(done.report))
     else:
         print(printable("\n".join(done.lines)))
     seen = [warn_of_rejected(code_object, did, args.on_rejected) for code_object, did in done.placed]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: What to do about insertions that cannot be made: a RejectedError, a RejectedWarning, or only the report.
 OnRejected: TypeAlias = Literal["raise", "warn", "report"]
+#: Whether the code of a hook stands at each of its places, or once in each function, and is called.
+Bodies: TypeAlias = Literal["in-place", "choose", "called"]
 
 _M = TypeVar("_M", bound=Callable[..., Any])
 
@@ -32,6 +34,10 @@ class InstrumentKeywords(TypedDict, total=False):
     calling_convention: bool
     """Every hook is placed as a call by the C calling convention would be, all that a function may change spilled: dearer, for
     comparison."""
+    bodies: Bodies
+    """Where the code of hooks stands: ``"in-place"`` at each place; ``"called"`` once in each function, wherever two SGPRs are free
+    for the way back, which costs two instructions more each time; ``"choose"`` so where it has 32 instructions or more and stands
+    at several places."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,13 @@ class Instrumenting:
     check: bool | None = None
     on_rejected: OnRejected = "warn"
     calling_convention: bool = False
+    bodies: Bodies = "in-place"
 
     def __post_init__(self) -> None:
         if self.on_rejected not in ("raise", "warn", "report"):
             raise ArgumentError(f"on_rejected: {self.on_rejected!r} is not 'raise', 'warn' or 'report'")
+        if self.bodies not in ("in-place", "choose", "called"):
+            raise ArgumentError(f"bodies: {self.bodies!r} is not 'in-place', 'choose' or 'called'")
 
 
 _NAMES = tuple(field.name for field in fields(Instrumenting))
@@ -102,6 +111,7 @@ class Plan:
     #: As of :class:`InstrumentKeywords`.
     check: bool | None
     calling_convention: bool
+    bodies: Bodies
     #: Where vaddr 0 of the loaded original is, and the addresses of ``variables``. The result is to be loaded beside the
     #: original; it has no variables of its own. What calls through pointers cannot be instrumented so.
     beside: tuple[int, Sequence[int]] | None

@@ -287,6 +287,7 @@ class Planner:
             None if alone else self._selected,
             how.check,
             how.calling_convention,
+            how.bodies,
             None if beside is None or addresses is None else (beside.base, addresses),
         )
         data, report = _core.instrument(self.code_object.program, plan)
