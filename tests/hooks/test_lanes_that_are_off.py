@@ -1,0 +1,87 @@
+"""Hooks leave lanes that are off what they hold, and know which wave they are in whichever lanes are on."""
+
+from __future__ import annotations
+
+import compiled
+import kernel_cases
+import numpy as np
+import pytest
+
+import luthier as lt
+
+TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
+
+
+class Passes(lt.Tool):
+    """A record of the wave at the start of each block, in loops that lanes leave one by one, too."""
+
+    passes = lt.Channel(1 << 16, time=lt.u64, point=lt.u32)
+
+    def __init__(self) -> None:
+        self.heard = 0
+
+    @lt.hook
+    def passed(passes: lt.channel, point: lt.u32):
+        lt.record(passes, lt.clock(), point, per_wave=True)
+
+    def on_kernel(self, kernel):
+        for block in kernel.blocks:
+            kernel.insert_at_block(block, self.passed, self.passes, block.number)
+
+    def on_records(self, channel, records):
+        self.heard += len(records)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="a hook that acts for a wave without active lanes is given its first lane, and where it branches by lanes then, "
+    "registers that it writes are taken to be written in the lanes alone that were on: hook::analyse::exec_after narrows Foreign",
+)
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_record_of_a_wave_without_lanes_leaves_lanes_that_are_off_their_registers(target):
+    code = lt.CodeObject.open(compiled.code_object("collatz", target=target))
+    (launch,) = kernel_cases.launches("collatz")
+    tool = Passes()
+    result = lt.Device(target).run(code, launch.kernel, grid=launch.grid, block=launch.block, args=launch.args, tools=[tool])
+    trace_args = kernel_cases.launches("collatz")[0].args
+    trace = lt.Device(target).trace(code, launch.kernel, grid=launch.grid, block=launch.block, args=trace_args)
+    assert tool.heard == sum(trace.block_counts().values()) and result.findings == []
+    launch.check(launch.args)
+
+
+class Waves(lt.Tool):
+    """Which wave of its workgroup accesses scratch."""
+
+    waves = lt.Channel(1 << 12, wave=lt.u32, pc=lt.u64)
+
+    def __init__(self) -> None:
+        self.heard: set[tuple[int, int]] = set()
+
+    @lt.hook
+    def access(waves: lt.channel, pc: lt.u64):
+        lt.record(waves, lt.wave_in_group(), pc)
+
+    def on_kernel(self, kernel):
+        for function in kernel.functions[1:]:
+            for instr in function.instructions:
+                if instr.memory_space and instr.works_for == "lane":
+                    kernel.insert_before(instr, self.access, self.waves, lt.Pc())
+
+    def on_records(self, channel, records):
+        self.heard.update(map(tuple, records[["pc", "wave"]].tolist()))
+
+
+@pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="the id is wrong in a callee that has only those lanes on that were off before"
+)
+@pytest.mark.parametrize("target", ("gfx90a", "gfx1030"))
+def test_a_callee_that_turns_the_other_lanes_on_knows_which_wave_it_is_in(target):
+    code = lt.CodeObject.open(compiled.code_object("call", target=target))
+    (launch,) = kernel_cases.launches("call")
+    tool = Waves()
+    given = {"grid": launch.grid, "block": launch.block}
+    lt.Device(target).run(code, launch.kernel, args=launch.args, tools=[tool], **given)
+    trace = lt.Device(target).trace(code, launch.kernel, args=kernel_cases.launches("call")[0].args, events=["memory"], **given)
+    inside = np.isin(trace.memory["pc"], [pc for pc, _ in tool.heard])
+    assert inside.any() and tool.heard == set(map(tuple, trace.memory[inside][["pc", "wave"]].tolist()))
