@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import luthier as lt
 from luthier.tools.lanes import as_json, incomplete, place_of, wave_size
+from luthier.tools.waves import is_first
 
 
 class LdsConflicts(lt.Tool):
@@ -42,9 +43,14 @@ class LdsConflicts(lt.Tool):
         worst: lt.u32 = 0
         while lt.ballot(mine and same > worst) != 0:
             worst += 1
-        lt.wave_atomic_add(counts, lt.u32(start == 0))
-        lt.wave_atomic_add(counts + 1, worst)
-        lt.wave_atomic_add(counts + 2, worst - lt.u32(some))
+        # The first lane adds: a wave without lanes has no conflicts.
+        if is_first():
+            lt.atomic_add(counts + 1, lt.u64(worst))
+            lt.atomic_add(counts + 2, lt.u64(worst - lt.u32(some)))
+
+    @lt.hook
+    def executed(counts: lt.ptr[lt.u64]):
+        lt.wave_atomic_add(counts, 1)
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
         self.banks = 64 if kernel.code_object.processor == "gfx950" else 32
@@ -60,6 +66,7 @@ class LdsConflicts(lt.Tool):
             places = instr.access_count or 1
             bytes_each = (instr.memory_width or 4) // places
             dwords = 4 if bytes_each > 8 else max(bytes_each // 4, 1)
+            kernel.insert_before(instr, self.executed, counts.at(3 * n))
             for place in range(places):
                 address = lt.Address() if places == 1 else lt.Address(place)
                 size = self.banks // dwords
@@ -73,7 +80,7 @@ class LdsConflicts(lt.Tool):
         found = {}
         for instr, counts, n in self.watched:
             executed, cycles, conflicts = map(int, counts[n : n + 3])
-            found[instr] = {"executed": executed // (instr.access_count or 1), "cycles": cycles, "conflicts": conflicts}
+            found[instr] = {"executed": executed, "cycles": cycles, "conflicts": conflicts}
         report.result = {
             "banks": self.banks,
             "accesses": as_json({i.address: told for i, told in found.items()}),
