@@ -47,7 +47,10 @@ def test_kernels_and_streams_have_right_results_on_other_processors(target):
             assert f"{case}: passed" in rocm.passes(program(name), case, target=target), case
 
 
-APART = ("mapped", "growing", "memory_is_counted", "shared_by_gpus", "between_processes", "graph_allocations", "host_store")
+APART = (
+    "ordered_by_streams", "default_pool", "mapped", "growing", "memory_is_counted", "shared_by_gpus", "between_processes",
+    "graph_allocations", "host_store",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("case", APART)

@@ -10,6 +10,7 @@ CASES = {
         "lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes", "wrong_launches",
     ],
     "arrays": ["plane", "line", "volumes", "layers", "surfaces"],
-    "pools": ["ordered_by_streams", "own_pool", "default_pool", "managed"],
+    # HIP 5.2.3 itself does not come back from destroying a stream that has allocated, nor knows the null stream there.
+    "pools": ["own_pool", "managed"],
     "devices": ["all_devices", "peers", "ring", "compiled_at_run_time", "modules", "fork_before_use", "interprocess"],
 }  # fmt: skip
