@@ -10,19 +10,18 @@ use luthier_loader::link::{ObjectId, Region};
 use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
 use crate::buffer::Buffer;
+use crate::code::{Code, CodeCache, Key};
 use crate::error::{EmuError, line_of};
 use crate::facts::devices_for;
 use crate::gws::Gws;
 use crate::hostcall::{Output, Printed, heap};
 use crate::memory::{Host, Memory};
-use crate::packet::PacketPrograms;
 use crate::poison::Poison;
 use crate::pool::{Home, pool};
-use crate::program::Program;
+use crate::probe::Probing;
 use crate::report::SourceFrame;
 use crate::sched::Spare;
 use crate::source::Sources;
-use crate::strict::Looks;
 use crate::watchdog::Watchdog;
 use crate::workgroup::{Trouble, Waiting};
 
@@ -155,18 +154,12 @@ struct State {
     heap: u64,
 }
 
-/// Translated code of a kernel, kept from launch to launch.
-type Programs = HashMap<ProgramKey, Vec<Program>>;
-/// A module, a kernel in it, and whether it is judged.
-type ProgramKey = (ModuleId, String, Option<Looks>);
-
 /// A mock GPU. All methods take `&self`; launches of several threads run side by side.
 pub struct Device {
     target: Target,
     config: DeviceConfig,
     state: Mutex<State>,
-    programs: Mutex<Programs>,
-    packets: Mutex<PacketPrograms>,
+    code: CodeCache,
     spare: Arc<Spare>,
     gws: Arc<Gws>,
     home: Home,
@@ -259,8 +252,7 @@ impl Device {
             target,
             config,
             state: Mutex::new(state),
-            programs: Mutex::default(),
-            packets: Mutex::default(),
+            code: CodeCache::default(),
             spare: Arc::default(),
             gws: Arc::default(),
             home: Home::here(),
@@ -365,8 +357,7 @@ impl Device {
         });
         state.memory.remove_red_zones(module.span.clone());
         drop(state);
-        // Programs of other modules' kernels may have translated code of this one, which they call.
-        lock(&self.programs).clear();
+        self.code.forget();
         Ok(())
     }
 
@@ -434,7 +425,13 @@ impl Device {
     }
 
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), EmuError> {
-        lock(&self.state).memory.write(address, bytes).map_err(EmuError::Address)
+        let state = lock(&self.state);
+        let written = address..address.saturating_add(bytes.len() as u64);
+        let is_code = |module: &Arc<Module>| module.span.start < written.end && written.start < module.span.end;
+        if state.modules.iter().flatten().any(is_code) {
+            self.code.forget();
+        }
+        state.memory.write(address, bytes).map_err(EmuError::Address)
     }
 
     /// The host reads and writes these bytes while kernels run, as a partner of theirs in a protocol: strict mode looks for no
@@ -500,15 +497,8 @@ impl Device {
         lock(&self.state).modules.iter().flatten().cloned().collect()
     }
 
-    pub(crate) fn take_programs(&self, key: &ProgramKey) -> Vec<Program> {
-        lock(&self.programs).remove(key).unwrap_or_default()
-    }
-
-    pub(crate) fn packet_programs(&self) -> MutexGuard<'_, PacketPrograms> {
-        lock(&self.packets)
-    }
-
-    pub(crate) fn keep_programs(&self, key: ProgramKey, programs: Vec<Program>) {
-        lock(&self.programs).insert(key, programs);
+    /// The translated code of launches of this key.
+    pub(crate) fn code(&self, key: Key, probing: impl FnOnce() -> Probing) -> Arc<Code> {
+        self.code.code(key, probing)
     }
 }

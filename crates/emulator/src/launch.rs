@@ -1,29 +1,32 @@
 //! Launches: run to their end, watched, or a step at a time.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use luthier_loader::{EntryState, Kernel};
 use zerocopy::IntoBytes;
 
 use crate::attention::{Attention, Latch};
+use crate::code::{Code, Key};
 use crate::device::{Device, Module, ModuleId, trouble_at};
 use crate::dispatch::{self, Dispatch, Pointers};
 use crate::error::EmuError;
 use crate::facts::Facts;
-use crate::gws::{self, Gws};
+use crate::gws::Gws;
 use crate::hostcall::buffered::PrintBuffer;
 use crate::hostcall::{self, Services};
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::pool::pool;
+use crate::probe::Probing;
 use crate::program::Program;
 use crate::report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty};
-use crate::sched::{self, Outcome, RESIDENT, Shared, Slots};
+use crate::sched::{self, Outcome};
 use crate::schedule::Schedule;
 use crate::session::Session;
+use crate::shared::{Shared, Terms};
 use crate::strict::{Looks, Party};
 use crate::watchdog::Progress;
 
@@ -83,11 +86,6 @@ pub struct Launch {
     pub schedule: Schedule,
 }
 
-/// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
-pub(crate) const COOPERATIVE_WAVES: u64 = 4096;
-/// Bytes of scratch for workgroups that are begun while all others wait for global wave sync.
-pub(crate) const MORE_SCRATCH: u64 = 256 << 20;
-
 /// A launch that is ready to run.
 struct Ready {
     module: Arc<Module>,
@@ -128,7 +126,8 @@ impl Device {
         let Ready { module, kernel, shared, limits } =
             self.ready(&Launch { strict: Strict::Off, ..launch.clone() }, None, Arc::new(self.gws().copy()))?;
         let kernel = &module.object.kernels()[kernel];
-        let program = Program::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, None, None);
+        let code = Code::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, Probing::default());
+        let program = Program::new(Arc::new(code.stepping()), 0);
         let name = kernel.name.clone();
         Ok(Session::new(module, name, shared, program))
     }
@@ -147,7 +146,7 @@ impl Device {
         let lds = kernel.descriptor.group_segment_fixed_size().saturating_add(launch.dynamic_lds);
         let facts = Facts::of(self.target());
         dispatch::check_geometry(kernel, launch.grid, launch.workgroup, lds, &facts)?;
-        let watch = watch.map(|watch| Arc::new(watch.relocated(|vaddr| module.address(vaddr))));
+        let watch = watch.map(|watch| watch.relocated(|vaddr| module.address(vaddr)));
         let shared = self.prepare(&module, kernel, launch, lds, watch, gws)?;
         let limits = facts.registers(&kernel.descriptor);
         Ok(Ready { module, kernel: number, shared, limits })
@@ -176,17 +175,12 @@ impl Device {
         attention.begin(&shared.done, shared.clusters * u64::from(shared.dispatch.cluster_size()));
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
-        let key = (launch.module, launch.kernel.clone(), shared.strict.map(Looks::of));
-        let workers = self.workers_for(shared.clusters, launch.schedule)?;
+        let key = Key { mode, limits, looks: shared.strict.map(Looks::of) };
+        let probing = || Probing { strict: key.looks, poison: self.poison(), watch: shared.watch.clone() };
         // Translated code that makes events is good for this launch only.
-        let mut programs = if watched { Vec::new() } else { self.take_programs(&key) };
-        while programs.len() < workers {
-            let program = Program::new(mode, limits, key.2, self.poison());
-            programs.push(match &shared.watch {
-                Some(watch) => program.watched(Arc::clone(watch)),
-                None => program,
-            });
-        }
+        let code = if watched { Arc::new(Code::new(mode, limits, probing())) } else { self.code(key, probing) };
+        let workers = shared.workers;
+        let mut programs: Vec<Program> = (0..workers).map(|_| Program::new(Arc::clone(&code), 0)).collect();
         let mut outcomes: Vec<Option<Outcome>> = Vec::new();
         outcomes.resize_with(workers, || None);
         if workers == 1 {
@@ -205,27 +199,15 @@ impl Device {
             });
         }
         if attention.refused() {
-            // The programs go, too: their counts are this launch's.
             return Err(EmuError::Interrupted);
         }
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         sched::agree(&mut outcomes);
-        let observed = self.report(&module, kernel, &mut programs, outcomes, start, watched);
+        let observed = self.report(&module, kernel, &programs, outcomes, start, watched);
         let observed = observed.map_err(|error| hostcall::explained(error, &shared.memory));
         // What it has printed before it was stopped is worth seeing.
         let shown = shared.show(&kernel.name);
-        let observed = observed.and_then(|observed| shown.map(|()| observed));
-        if !watched {
-            self.keep_programs(key, programs);
-        }
-        observed
-    }
-
-    /// Workers of a launch of so many clusters.
-    pub(crate) fn workers_for(&self, clusters: u64, schedule: Schedule) -> Result<usize, EmuError> {
-        // What is to be done again in the same order, one has to do.
-        let most = if schedule == Schedule::Fair { self.workers()? } else { 1 };
-        Ok(most.min(clusters.min(1 << 16) as usize).max(1))
+        observed.and_then(|observed| shown.map(|()| observed))
     }
 
     fn prepare(
@@ -234,7 +216,7 @@ impl Device {
         kernel: &Kernel,
         launch: &Launch,
         lds: u32,
-        watch: Option<Arc<Watch>>,
+        watch: Option<Watch>,
         gws: Arc<Gws>,
     ) -> Result<Shared, EmuError> {
         let strict = launch.strict.kinds();
@@ -287,65 +269,27 @@ impl Device {
         };
         let packet = dispatch::packet(&dispatch, module.address(kernel.descriptor_vaddr));
         dispatch.packet = allocate(&packet.0, 0, false)?;
-        let waves = u64::from(dispatch.waves(launch.workgroup.iter().product::<u32>()));
-        let scratch_slot = dispatch.wave_scratch() * waves;
-        let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
-        let in_cluster = dispatch.cluster_size() as usize;
-        let clusters = groups / in_cluster as u64;
-        let all_waves = dispatch.all_waves();
-        // Workgroups that may be under way at a time while they wait for one another.
-        let most = COOPERATIVE_WAVES / waves;
-        let mut resident = RESIDENT;
-        if launch.cooperative {
-            if groups > most {
-                return Err(EmuError::Cooperative { groups, most });
-            }
-            let workers = self.workers_for(clusters, launch.schedule)? as u64;
-            resident = resident.max(clusters.div_ceil(workers) as usize * in_cluster);
-        }
-        let own_slots = self.workers()? * resident;
-        // Workers have room of their own; more of it is for workgroups that are begun while all others wait.
-        let affordable = MORE_SCRATCH.checked_div(scratch_slot).unwrap_or(u64::MAX);
-        let more = if in_cluster == 1 { groups.min(most).saturating_sub(resident as u64).min(affordable) } else { 0 };
-        let slots = own_slots as u64 + more;
-        let total = scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))?;
-        let scratch = if scratch_slot == 0 { 0 } else { allocate(&[], total, true)? };
-        let races = sched::races(&dispatch, strict, self.workers_for(clusters, launch.schedule)?, &memory);
-        Ok(Shared {
-            dispatch,
-            memory: Arc::new(memory),
-            next_cluster: AtomicU64::new(0),
-            clusters,
-            resident,
-            cooperative: launch.cooperative,
-            schedule: launch.schedule,
-            stop: Arc::default(),
-            strict,
-            races,
-            watch,
-            watchdog: self.watchdog(),
-            done: Arc::default(),
-            scratch,
-            scratch_slot,
-            spare: self.spare(),
-            under_way: AtomicU64::new(0),
-            most,
-            slots: slots as usize,
-            more_slots: Mutex::new(Slots::new(own_slots..own_slots + more as usize)),
-            prints,
-            global: Arc::new(gws::View::new(
+        Shared::new(
+            self,
+            Terms {
+                dispatch,
+                memory,
+                cooperative: launch.cooperative,
+                schedule: launch.schedule,
+                stop: Arc::default(),
+                strict,
+                watch,
+                prints,
                 gws,
-                launch.cooperative.then_some((groups, all_waves)),
-                self.workers_for(clusters, launch.schedule)?,
-            )),
-        })
+            },
+        )
     }
 
     fn report(
         &self,
         module: &Module,
         kernel: &Kernel,
-        programs: &mut [Program],
+        programs: &[Program],
         outcomes: Vec<Outcome>,
         start: Instant,
         watched: bool,
@@ -360,7 +304,7 @@ impl Device {
         let mut report = LaunchReport::default();
         let mut by_address: BTreeMap<u64, u64> = BTreeMap::new();
         let (mut counts, mut app_counts) = (HashMap::new(), HashMap::new());
-        for program in programs.iter_mut() {
+        for program in programs {
             program.visit_counts(|pc, inst, count| {
                 let name = inst.info().mnemonic;
                 *counts.entry(name).or_insert(0) += count;

@@ -55,9 +55,9 @@
 //! # How a launch runs
 //!
 //! [`Device::launch`] builds what the packet processor would ([`dispatch`]), and workers ([`sched`]) run workgroups,
-//! the waves of each in time slices. A [`program`] is one worker's translated code; it counts how often each block
-//! ran, from which the reports' instruction counts and histograms follow. In strict mode every instruction has a
-//! micro-op before it that checks its registers ([`strict`]).
+//! the waves of each in time slices. Translated [`code`] is the device's; a [`program`] is one worker's view of it, which
+//! counts how often each block ran, from which the reports' instruction counts and histograms follow. In strict mode
+//! every instruction has a micro-op before it that checks its registers ([`strict`]).
 //!
 //! RDNA's waves of 32 lanes use the lower half of each row; their lane masks are one scalar register
 //! ([`wave::Wave::set_mask`]). gfx1250's VGPRs from v256 on have the rows that AGPRs have elsewhere and those behind; which
@@ -73,8 +73,11 @@
 //! | [`packet`] | launches of code that is in a host's memory already |
 //! | [`dispatch`] | the initial state of a wave |
 //! | [`hostcall`] | what kernels ask of their host: printing, memory |
+//! | [`shared`] | what the workers of a launch share |
 //! | [`sched`], [`schedule`] | workers, workgroups, time slices; in which order |
-//! | [`program`] | blocks of translated code |
+//! | [`code`], `translate` | blocks of translated code, once for a device; how they are made |
+//! | [`program`] | one worker's view of them: running, counting |
+//! | [`probe`] | what happens before instructions beside them: poison, watching, strict mode |
 //! | [`lower`] | instructions to micro-ops |
 //! | [`op`] | micro-ops and their handlers |
 //! | [`wave`], [`mode`] | the state of a wave, the MODE register |
@@ -97,6 +100,7 @@
 mod attention;
 pub mod barrier;
 pub mod buffer;
+pub mod code;
 pub mod coverage;
 pub mod device;
 pub mod dispatch;
@@ -120,6 +124,7 @@ pub mod op;
 pub mod packet;
 pub mod poison;
 mod pool;
+pub mod probe;
 pub mod program;
 pub mod registry;
 pub mod report;
@@ -127,8 +132,10 @@ pub mod scalar;
 pub mod sched;
 pub mod schedule;
 pub mod session;
+pub mod shared;
 mod source;
 pub mod strict;
+mod translate;
 pub mod valu;
 mod watchdog;
 pub mod wave;

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::{Action, Transfer, lanes};
-use crate::op::{Flow, Op};
 use crate::wave::{Wave, rows, scalar};
 
 /// What is watched.
@@ -221,7 +220,7 @@ pub struct Observer {
     registers: (u16, u16),
 }
 
-/// An instruction as the observer's micro-op sees it.
+/// What an observer is to see of an instruction.
 pub struct Seen {
     pc: u64,
     starts_block: bool,
@@ -239,6 +238,14 @@ impl Seen {
         let matters = watch.memory || watch.instructions && wanted || starts_block || snapshot;
         matters.then_some(Seen { pc, starts_block, wanted, snapshot })
     }
+
+    /// The wave's observer hears that it is about to execute the instruction.
+    pub fn tell(&self, w: &mut Wave) {
+        if let Some(mut observer) = w.observer.take() {
+            observer.instruction(w, self);
+            w.observer = Some(observer);
+        }
+    }
 }
 
 /// Keeps an event unless there are too many.
@@ -248,18 +255,6 @@ fn keep<T>(list: &mut Vec<T>, event: T, limit: usize, dropped: &mut u64) {
     } else {
         *dropped += 1;
     }
-}
-
-/// The micro-op before each instruction; `imm` points at its [`Seen`].
-pub fn before(w: &mut Wave, op: &Op) -> Flow {
-    // SAFETY: the block that holds this op holds the boxed `Seen` too, and neither moves nor drops it while the op can
-    // run.
-    let seen = unsafe { &*(op.imm as *const Seen) };
-    if let Some(mut observer) = w.observer.take() {
-        observer.instruction(w, seen);
-        w.observer = Some(observer);
-    }
-    Flow::Next
 }
 
 impl Observer {

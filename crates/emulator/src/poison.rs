@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use luthier_isa::RegSet;
 
-use crate::op::{Flow, Op};
 use crate::wave::{Wave, rows, scalar};
 
 /// The units that are dead before an instruction.
@@ -33,7 +32,7 @@ impl fmt::Debug for Poison {
     }
 }
 
-/// What the micro-op points at.
+/// What is overwritten before one instruction.
 pub struct Doses {
     scalars: Vec<u8>,
     /// Rows and whether the lanes that are on or those that are off are meant.
@@ -61,24 +60,20 @@ impl Doses {
             garbage: (pc as u32).wrapping_mul(0x9e37_79b9) | 0x8000_0001,
         }
     }
-}
 
-/// The micro-op before an instruction; `imm` points at its [`Doses`].
-pub fn poison(w: &mut Wave, op: &Op) -> Flow {
-    // SAFETY: the block that holds this op holds the boxed `Doses` too, and neither moves nor drops it while the op
-    // can run.
-    let doses = unsafe { &*(op.imm as *const Doses) };
-    for &code in &doses.scalars {
-        w.s[usize::from(code)] = if code == scalar::SCC { w.s[usize::from(code)] ^ 1 } else { doses.garbage };
-    }
-    let exec = w.exec();
-    for &(row, on) in &doses.rows {
-        let lanes = if on { exec } else { !exec };
-        for (lane, value) in w.rows[usize::from(row)].0.iter_mut().enumerate() {
-            if lanes >> lane & 1 != 0 {
-                *value = doses.garbage ^ lane as u32;
+    /// Overwrites them.
+    pub fn apply(&self, w: &mut Wave) {
+        for &code in &self.scalars {
+            w.s[usize::from(code)] = if code == scalar::SCC { w.s[usize::from(code)] ^ 1 } else { self.garbage };
+        }
+        let exec = w.exec();
+        for &(row, on) in &self.rows {
+            let lanes = if on { exec } else { !exec };
+            for (lane, value) in w.rows[usize::from(row)].0.iter_mut().enumerate() {
+                if lanes >> lane & 1 != 0 {
+                    *value = self.garbage ^ lane as u32;
+                }
             }
         }
     }
-    Flow::Next
 }

@@ -7,27 +7,19 @@
 //! and those that were not get started as long as there is room. Where all wait for global wave sync ([`gws`]), a worker
 //! begins further ones as far as a device would have room for them, and then waits for the other workers' waves.
 
-use std::ops::Range;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::attention::Attention;
 use crate::barrier::Cluster;
-use crate::dispatch::Dispatch;
-use crate::error::EmuError;
 use crate::gws;
-use crate::hostcall::buffered::PrintBuffer;
-use crate::memory::Memory;
-use crate::observe::{Observation, Watch};
+use crate::observe::Observation;
 use crate::program::Program;
-use crate::report::{FindingKind, Kinds};
-use crate::schedule::{self, Schedule, Turns};
+use crate::schedule::{self, Turns};
+use crate::shared::Shared;
 use crate::strict::RawFinding;
-use crate::strict::race::Races;
-use crate::strict::race::coherence::{Within, writes_back};
-use crate::watchdog::{Done, Watchdog};
 use crate::wave::{VectorFile, Wave};
 use crate::workgroup::{Progress, Trouble, Workgroup};
 
@@ -38,87 +30,6 @@ const ALONE: (u64, u32) = (20_000, 16);
 const TOGETHER: (u64, u32) = (1_000, 1);
 /// Instructions after which a worker looks whether the launch is to go on.
 const BETWEEN_QUESTIONS: u64 = 5_000;
-/// Workgroups that a worker has under way at most, unless all have to be.
-pub const RESIDENT: usize = 32;
-
-/// What the workers of a launch share.
-pub struct Shared {
-    pub dispatch: Dispatch,
-    pub memory: Arc<Memory>,
-    pub next_cluster: AtomicU64,
-    pub clusters: u64,
-    /// Workgroups that a worker may have under way.
-    pub resident: usize,
-    /// All of them are, from the beginning.
-    pub cooperative: bool,
-    pub schedule: Schedule,
-    pub stop: Arc<AtomicBool>,
-    /// What strict mode looks for, if it is on.
-    pub strict: Option<Kinds>,
-    /// Who touched device memory, if strict mode looks for races there.
-    pub races: Option<Arc<Races>>,
-    /// What the launch is watched for.
-    pub watch: Option<Arc<Watch>>,
-    /// When it is given up.
-    pub watchdog: Watchdog,
-    pub done: Arc<Done>,
-    /// Where scratch begins, and the bytes of one workgroup's.
-    pub scratch: u64,
-    pub scratch_slot: u64,
-    /// Where waves get their vector files.
-    pub spare: Arc<Spare>,
-    /// Workgroups that are, and how many may be once some have waited for global wave sync.
-    pub under_way: AtomicU64,
-    pub most: u64,
-    /// Pieces of scratch memory that are no worker's own.
-    pub more_slots: Mutex<Slots>,
-    /// How many pieces there are.
-    pub slots: usize,
-    /// Global wave sync.
-    pub global: Arc<gws::View>,
-    /// Where the kernel prints, if it does so into a buffer.
-    pub prints: Option<PrintBuffer>,
-}
-
-impl Shared {
-    /// Shows what the kernel has printed into its buffer.
-    pub fn show(&self, kernel: &str) -> Result<(), EmuError> {
-        let Some(prints) = &self.prints else { return Ok(()) };
-        prints.flush(&self.memory).map_err(|what| EmuError::Unsupported { kernel: kernel.to_owned(), what })
-    }
-}
-
-/// What a launch on so many threads needs to look for races in device memory, if it is to.
-pub fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize, memory: &Memory) -> Option<Arc<Races>> {
-    let (generation, descriptor) = (dispatch.facts.generation(), &dispatch.descriptor);
-    let within = Within::of(generation, descriptor.wgp_mode(), descriptor.tg_split());
-    let waves = dispatch.waves(dispatch.workgroup.iter().product());
-    let asks = |kind: FindingKind| strict.is_some_and(|kinds| kinds.contains(kind.into()));
-    let wanted = asks(FindingKind::MemoryRace) || within.waits && waves > 1 && asks(FindingKind::MissingWait);
-    (wanted && dispatch.all_waves() > 1)
-        .then(|| Races::new(dispatch.groups(), waves, writes_back(generation), within, workers))
-        .map(|races| Arc::new(races.but_for(memory.rings())))
-}
-
-/// Numbers of pieces of scratch memory.
-#[derive(Default)]
-pub struct Slots {
-    returned: Vec<usize>,
-    fresh: Range<usize>,
-}
-
-impl Slots {
-    pub fn new(all: Range<usize>) -> Slots {
-        Slots { returned: Vec::new(), fresh: all }
-    }
-    pub fn take(&mut self) -> Option<usize> {
-        self.returned.pop().or_else(|| self.fresh.next())
-    }
-    pub fn give(&mut self, slot: usize) {
-        self.returned.push(slot);
-    }
-}
-
 /// Vector files that no wave uses: making one takes longer than a small launch.
 #[derive(Default)]
 pub struct Spare(Mutex<Vec<VectorFile>>);

@@ -13,8 +13,8 @@ use crate::barrier::Cluster;
 use crate::device::Module;
 use crate::error::EmuError;
 use crate::observe::Registers;
-use crate::program::{Cursor, Program};
-use crate::sched::{Shared, Slots};
+use crate::program::Program;
+use crate::shared::{Shared, Slots};
 use crate::workgroup::{Progress, State, Trouble, Workgroup};
 
 /// A launch under way, and the workgroup that is.
@@ -36,8 +36,8 @@ pub struct Session {
 unsafe impl Send for Session {}
 
 impl Session {
+    /// `program` has a block for each instruction.
     pub(crate) fn new(module: Arc<Module>, kernel: String, shared: Shared, program: Program) -> Session {
-        let program = program.stepping();
         let (slots, group, waiting) = (Slots::new(0..shared.slots), None, VecDeque::new());
         let mut session = Session { module, kernel, shared, program, group, waiting, slots, instructions: 0 };
         session.group = session.next_group();
@@ -97,11 +97,7 @@ impl Session {
     /// Address (in the code object) of the instruction that a wave executes next.
     pub fn pc(&self, wave: usize) -> Option<u64> {
         let running = self.group.as_ref()?.waves.get(wave)?;
-        let pc = match running.cursor {
-            Cursor::Address(pc, _) => pc,
-            Cursor::Block(at) => self.program.block_address(at),
-        };
-        Some(self.module.place(pc))
+        Some(self.module.place(self.program.address(running.cursor)))
     }
 
     /// Instructions that a wave has retired.

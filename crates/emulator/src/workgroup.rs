@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::barrier::{Barriers, Cluster, Waits};
+use crate::code::Place;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::lower::Limits;
@@ -13,7 +14,8 @@ use crate::observe::{Observer, WaveEvent};
 use crate::op::Flow;
 use crate::program::{Cursor, Program, Stop};
 use crate::report::FindingKind;
-use crate::sched::{Outcome, Shared};
+use crate::sched::Outcome;
+use crate::shared::Shared;
 use crate::strict::race::Watched;
 use crate::strict::{self, Looks, Party, Strict};
 use crate::wave::Wave;
@@ -141,7 +143,12 @@ impl Workgroup {
             let listens = wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
             wave.is_watched = listens || wave.strict.as_ref().is_some_and(|strict| strict.hears_accesses());
             d.start(&mut wave, id, wave_number, scratch, shared.scratch_slot);
-            Running { wave, cursor: Cursor::Address(d.entry, 0), state: State::Ready, instructions: 0 }
+            Running {
+                wave,
+                cursor: Cursor::Place(Place { pc: d.entry, mode: 0 }),
+                state: State::Ready,
+                instructions: 0,
+            }
         };
         let waves = (0..count).map(start).collect();
         Workgroup { id, number, slot, waves, cluster: cluster.0, barriers, instructions: 0 }
@@ -291,21 +298,14 @@ impl Workgroup {
 
     /// Where a wave goes on.
     fn address(&self, program: &Program, number: usize) -> u64 {
-        match self.waves[number].cursor {
-            Cursor::Address(pc, _) => pc,
-            Cursor::Block(at) => program.block_address(at),
-        }
+        program.address(self.waves[number].cursor)
     }
 
     /// Where the waves are that have not ended, with the instructions there and how many waves.
     pub fn places(&self, program: &Program) -> Vec<(u64, String, usize)> {
         let mut waves: BTreeMap<u64, usize> = BTreeMap::new();
         for running in self.waves.iter().filter(|running| running.state != State::Ended) {
-            let pc = match running.cursor {
-                Cursor::Address(pc, _) => pc,
-                Cursor::Block(at) => program.block_address(at),
-            };
-            *waves.entry(pc).or_default() += 1;
+            *waves.entry(program.address(running.cursor)).or_default() += 1;
         }
         waves.into_iter().map(|(pc, waves)| (pc, program.text_at(pc).unwrap_or_default(), waves)).collect()
     }

@@ -29,9 +29,9 @@ use crate::device::{Device, Module};
 use crate::dispatch::has_hidden;
 use crate::error::EmuError;
 use crate::facts::Facts;
-use crate::launch::{COOPERATIVE_WAVES, Launch};
+use crate::launch::Launch;
 use crate::memory::Memory;
-use crate::sched::RESIDENT;
+use crate::shared::{COOPERATIVE_WAVES, RESIDENT};
 use messages::Messages;
 use packets::Packet;
 

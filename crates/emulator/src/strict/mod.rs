@@ -44,7 +44,7 @@ mod within;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ops::Range;
+use std::ops::{DerefMut, Range};
 
 pub use checked::Checked;
 pub use counters::waits_for_ds;
@@ -300,7 +300,11 @@ const TRANSCENDENTAL: u8 = 4;
 const FRESH: u8 = 8;
 
 /// Sets up the micro-ops that come before the instructions of a block, each given with what it is to check.
-pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mut Op>, looks: Looks) {
+pub fn set_up<'a>(
+    checked: &mut [impl DerefMut<Target = Checked>],
+    ops: impl Iterator<Item = &'a mut Op>,
+    looks: Looks,
+) {
     within::prune(checked, looks.contains(Looks::MEMORY));
     for checked in checked.iter_mut() {
         if !looks.contains(Looks::VALUES) {
@@ -322,7 +326,7 @@ pub fn set_up<'a>(checked: &mut [Box<Checked>], ops: impl Iterator<Item = &'a mu
             true => light,
             false => before,
         };
-        op.imm = std::ptr::from_ref::<Checked>(checked) as u64;
+        op.imm = std::ptr::from_ref::<Checked>(&**checked) as u64;
         op.imm2 = checked.pc;
         op.dst = steps.length.into();
         op.sdst = bit(number == 0, OPENS)
@@ -358,7 +362,7 @@ pub fn has_nothing_to_do(inst: &Inst, checked: &Checked, looks: Looks) -> bool {
 /// [`set_up`] has made the op, and the block that it is in is there.
 #[inline(always)]
 unsafe fn checked_of(op: &Op) -> &Checked {
-    // SAFETY: the block holds the boxed `Checked` too, and neither moves nor drops it while the op can run.
+    // SAFETY: the block holds the probe with the `Checked` too, and neither moves nor drops it while the op can run.
     unsafe { &*(op.imm as *const Checked) }
 }
 

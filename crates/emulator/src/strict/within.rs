@@ -6,6 +6,7 @@
 //! ([`super::Strict`]'s `clean`).
 
 use std::collections::HashSet;
+use std::ops::DerefMut;
 
 use super::checked::{Checked, Place, Rule};
 use super::quick::Units;
@@ -52,7 +53,7 @@ impl Known {
 
 /// Leaves to the instructions of a block only what has to be looked at when they run. `memory`: what scalar loads bring may be
 /// undefined.
-pub fn prune(block: &mut [Box<Checked>], memory: bool) {
+pub fn prune(block: &mut [impl DerefMut<Target = Checked>], memory: bool) {
     let mut known = Known::default();
     for inst in block.iter_mut() {
         let inst = &mut **inst;

@@ -1,0 +1,183 @@
+//! Translated code, which all workers of all launches on a device share.
+//!
+//! What a block of micro-ops depends on, besides the instructions in memory, is its [`Key`]; a device keeps one [`Code`]
+//! for each. Blocks are translated once and never change, so that workers run them without asking anybody; how often
+//! each one ran, workers count for themselves ([`crate::program`]).
+//!
+//! Blocks may overlap: a branch into the middle of one starts another.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use luthier_isa::{Decoder, Inst, Mode};
+
+use crate::gws::lock;
+use crate::lower::Limits;
+use crate::memory::Memory;
+use crate::op::Op;
+use crate::probe::{Probe, Probing};
+use crate::strict::Looks;
+use crate::wave::{Registers, Wave};
+
+/// Instructions of one block at most.
+const LONGEST: usize = 512;
+/// Micro-ops of a device, of 40 bytes each, that are kept from one launch to the next.
+const MOST_OPS: usize = 1 << 21;
+
+/// Where a block starts: its address, and what an instruction means besides its bytes (which operands M0 indexes, or the
+/// upper bits of VGPR numbers).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Place {
+    pub pc: u64,
+    pub mode: u8,
+}
+
+/// A translated block.
+pub struct Block {
+    pub ops: Box<[Op]>,
+    pub insts: Box<[(u64, Inst)]>,
+    /// What was translated, if it is a host's, which may change it.
+    pub bytes: Box<[u8]>,
+    /// What micro-ops point at.
+    #[allow(clippy::vec_box)] // ops point at them while the vector grows
+    pub _probes: Vec<Box<Probe>>,
+    /// Why the last micro-op is one that stops.
+    pub refusal: Option<String>,
+    /// Registers that it writes.
+    pub written: Registers,
+    /// Where its branch leads, and what comes behind it.
+    pub taken: Option<Place>,
+    pub next: Place,
+}
+
+/// Why no block starts at an address.
+#[derive(Debug)]
+pub struct Refusal {
+    pub pc: u64,
+    pub message: String,
+}
+
+/// What translated code depends on, besides memory and what its device poisons.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key {
+    pub mode: Mode,
+    pub limits: Limits,
+    pub looks: Option<Looks>,
+}
+
+/// A block, and the state of the host's code (see [`crate::memory::Host::code_epoch`]) in which it was last found to be
+/// what is in memory.
+struct Known {
+    block: Arc<Block>,
+    epoch: AtomicU64,
+}
+
+/// The blocks of one [`Key`].
+pub struct Code {
+    decoder: Decoder,
+    limits: Limits,
+    high_vgprs: bool,
+    probing: Probing,
+    longest: usize,
+    blocks: Mutex<HashMap<Place, Known>>,
+    /// Micro-ops of them.
+    size: AtomicUsize,
+}
+
+impl Code {
+    pub fn new(mode: Mode, limits: Limits, probing: Probing) -> Code {
+        Code {
+            decoder: Decoder::new(mode),
+            high_vgprs: mode.target().vgprs() > 256,
+            limits,
+            probing,
+            longest: LONGEST,
+            blocks: Mutex::default(),
+            size: AtomicUsize::new(0),
+        }
+    }
+
+    /// The same with a block for each instruction, so that a wave can stop between any two.
+    pub fn stepping(self) -> Code {
+        Code { longest: 1, ..self }
+    }
+
+    /// The block that starts at a place, translated if need be. `epoch` is the state of the host's code when the launch
+    /// began.
+    pub fn block(&self, w: &Wave, place: Place, epoch: u64) -> Result<Arc<Block>, Refusal> {
+        // Held while one worker translates: the others mostly want the same block.
+        let mut blocks = lock(&self.blocks);
+        if let Some(known) = blocks.get(&place)
+            && (known.epoch.load(Relaxed) == epoch || known.block.is_current(&w.memory))
+        {
+            known.epoch.store(epoch, Relaxed);
+            return Ok(Arc::clone(&known.block));
+        }
+        let block = Arc::new(self.translate(w, place)?);
+        self.size.fetch_add(block.ops.len(), Relaxed);
+        let known = Known { block: Arc::clone(&block), epoch: AtomicU64::new(epoch) };
+        if let Some(old) = blocks.insert(place, known) {
+            self.size.fetch_sub(old.block.ops.len(), Relaxed);
+        }
+        Ok(block)
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+    pub(crate) fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+    pub(crate) fn probing(&self) -> &Probing {
+        &self.probing
+    }
+    /// Instructions of one block at most.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+    /// What blocks are told apart by besides their address are the upper bits of VGPR numbers, not indexing.
+    pub(crate) fn has_high_vgprs(&self) -> bool {
+        self.high_vgprs
+    }
+}
+
+impl Block {
+    /// Whether the code in a host's memory is still what was translated.
+    fn is_current(&self, memory: &Memory) -> bool {
+        let mut bytes = vec![0; self.bytes.len()];
+        memory.read(self.address(), &mut bytes).is_ok() && bytes == *self.bytes
+    }
+
+    /// Where it starts.
+    pub fn address(&self) -> u64 {
+        self.insts.first().map_or(0, |(pc, _)| *pc)
+    }
+
+    /// The text of its instruction at an address.
+    pub fn text_at(&self, pc: u64) -> Option<String> {
+        let at = self.insts.binary_search_by_key(&pc, |(at, _)| *at).ok()?;
+        Some(self.insts[at].1.to_string())
+    }
+}
+
+/// The translated code of a device.
+#[derive(Default)]
+pub struct CodeCache(Mutex<HashMap<Key, Arc<Code>>>);
+
+impl CodeCache {
+    /// The code for such launches. Much of it that was kept is forgotten first; launches under way keep what they have.
+    pub fn code(&self, key: Key, probing: impl FnOnce() -> Probing) -> Arc<Code> {
+        let mut kept = lock(&self.0);
+        if kept.values().map(|code| code.size.load(Relaxed)).sum::<usize>() > MOST_OPS {
+            kept.clear();
+        }
+        let code = kept.entry(key).or_insert_with(|| Arc::new(Code::new(key.mode, key.limits, probing())));
+        Arc::clone(code)
+    }
+
+    /// What was translated is not there any more.
+    pub fn forget(&self) {
+        lock(&self.0).clear();
+    }
+}

@@ -1,0 +1,66 @@
+//! What happens before an instruction beside the instruction itself: its registers are poisoned, it is watched, strict
+//! mode checks it.
+//!
+//! A block holds the probes of its instructions, and their micro-ops point at them. What they ask for is known when the
+//! block is translated, so an instruction without a probe costs nothing.
+
+use std::sync::Arc;
+
+use crate::observe::{Seen, Watch};
+use crate::op::{Flow, Op};
+use crate::poison::{Doses, Poison};
+use crate::strict::{Checked, Looks};
+use crate::wave::Wave;
+
+/// What a launch's instructions are probed for.
+#[derive(Clone, Debug, Default)]
+pub struct Probing {
+    /// What strict mode looks at, if it is on.
+    pub strict: Option<Looks>,
+    pub poison: Option<Poison>,
+    pub watch: Option<Arc<Watch>>,
+}
+
+/// The probe of one instruction.
+#[derive(Default)]
+pub struct Probe {
+    dose: Option<Doses>,
+    seen: Option<Seen>,
+    pub checked: Option<Checked>,
+}
+
+impl Probe {
+    /// The probe of the instruction at an address (as loaded), without what strict mode checks.
+    pub fn of(probing: &Probing, pc: u64) -> Probe {
+        let dead = probing.poison.as_ref().and_then(|poison| (poison.0)(pc));
+        Probe {
+            dose: dead.map(|dead| Doses::new(&dead, pc)),
+            seen: probing.watch.as_ref().and_then(|watch| Seen::of(watch, pc)),
+            checked: None,
+        }
+    }
+
+    /// Whether registers are poisoned or something is watched.
+    pub fn acts(&self) -> bool {
+        self.dose.is_some() || self.seen.is_some()
+    }
+
+    /// The micro-op that poisons and watches. It points at the probe, which stays where it is as long as the op is there.
+    pub fn op(&self, inst: u16) -> Op {
+        Op { run: before, imm: std::ptr::from_ref::<Probe>(self) as u64, inst, ..Op::NOTHING }
+    }
+}
+
+/// The micro-op before an instruction that poisons registers and then says what it sees.
+fn before(w: &mut Wave, op: &Op) -> Flow {
+    // SAFETY: the block that holds this op holds the boxed probe too, and neither moves nor drops it while the op can
+    // run.
+    let probe = unsafe { &*(op.imm as *const Probe) };
+    if let Some(dose) = &probe.dose {
+        dose.apply(w);
+    }
+    if let Some(seen) = &probe.seen {
+        seen.tell(w);
+    }
+    Flow::Next
+}

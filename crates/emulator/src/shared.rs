@@ -1,0 +1,179 @@
+//! What the workers of a launch share, made in one place for every kind of launch.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+
+use crate::device::Device;
+use crate::dispatch::Dispatch;
+use crate::error::EmuError;
+use crate::gws::{self, Gws};
+use crate::hostcall::buffered::PrintBuffer;
+use crate::memory::Memory;
+use crate::observe::Watch;
+use crate::report::{FindingKind, Kinds};
+use crate::sched::Spare;
+use crate::schedule::Schedule;
+use crate::strict::race::Races;
+use crate::strict::race::coherence::{Within, writes_back};
+use crate::watchdog::{Done, Watchdog};
+
+/// Workgroups that a worker has under way at most, unless all have to be.
+pub const RESIDENT: usize = 32;
+/// Waves that a cooperative launch may have: about as many as the largest of these processors holds at a time.
+pub(crate) const COOPERATIVE_WAVES: u64 = 4096;
+/// Bytes of scratch for workgroups that are begun while all others wait for global wave sync.
+const MORE_SCRATCH: u64 = 256 << 20;
+
+/// What the workers of a launch share.
+pub struct Shared {
+    pub dispatch: Dispatch,
+    pub memory: Arc<Memory>,
+    pub next_cluster: AtomicU64,
+    pub clusters: u64,
+    pub workers: usize,
+    /// Workgroups that a worker may have under way.
+    pub resident: usize,
+    /// All of them are, from the beginning.
+    pub cooperative: bool,
+    pub schedule: Schedule,
+    pub stop: Arc<AtomicBool>,
+    /// What strict mode looks for, if it is on.
+    pub strict: Option<Kinds>,
+    /// Who touched device memory, if strict mode looks for races there.
+    pub races: Option<Arc<Races>>,
+    /// What the launch is watched for.
+    pub watch: Option<Arc<Watch>>,
+    /// When it is given up.
+    pub watchdog: Watchdog,
+    pub done: Arc<Done>,
+    /// Where scratch begins, and the bytes of one workgroup's.
+    pub scratch: u64,
+    pub scratch_slot: u64,
+    /// Where waves get their vector files.
+    pub spare: Arc<Spare>,
+    /// Workgroups that are, and how many may be once some have waited for global wave sync.
+    pub under_way: AtomicU64,
+    pub most: u64,
+    /// Pieces of scratch memory that are no worker's own.
+    pub more_slots: Mutex<Slots>,
+    /// How many pieces there are.
+    pub slots: usize,
+    /// Global wave sync.
+    pub global: Arc<gws::View>,
+    /// Where the kernel prints, if it does so into a buffer.
+    pub prints: Option<PrintBuffer>,
+}
+
+/// What tells launches apart, whoever makes them.
+pub struct Terms {
+    pub dispatch: Dispatch,
+    pub memory: Memory,
+    pub cooperative: bool,
+    pub schedule: Schedule,
+    pub stop: Arc<AtomicBool>,
+    pub strict: Option<Kinds>,
+    pub watch: Option<Watch>,
+    pub prints: Option<PrintBuffer>,
+    pub gws: Arc<Gws>,
+}
+
+impl Shared {
+    /// Scratch memory for all workgroups that may be under way is allocated here.
+    ///
+    /// # Errors
+    /// A cooperative launch has too many workgroups, or there is no memory left.
+    pub fn new(device: &Device, terms: Terms) -> Result<Shared, EmuError> {
+        let Terms { dispatch, mut memory, cooperative, schedule, stop, strict, watch, prints, gws } = terms;
+        let waves = u64::from(dispatch.waves(dispatch.workgroup.iter().product::<u32>())).max(1);
+        let scratch_slot = dispatch.wave_scratch() * waves;
+        let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
+        let in_cluster = dispatch.cluster_size() as usize;
+        let clusters = groups / in_cluster as u64;
+        // What is to be done again in the same order, one has to do.
+        let most = if schedule == Schedule::Fair { device.workers()? } else { 1 };
+        let workers = most.min(clusters.min(1 << 16) as usize).max(1);
+        // Workgroups that may be under way at a time while they wait for one another.
+        let most = COOPERATIVE_WAVES / waves;
+        let mut resident = RESIDENT;
+        if cooperative {
+            if groups > most {
+                return Err(EmuError::Cooperative { groups, most });
+            }
+            resident = resident.max(clusters.div_ceil(workers as u64) as usize * in_cluster);
+        }
+        // Workers have room of their own; more of it is for workgroups that are begun while all others wait.
+        let own_slots = workers * resident;
+        let affordable = MORE_SCRATCH.checked_div(scratch_slot).unwrap_or(u64::MAX);
+        let more = if in_cluster == 1 { groups.min(most).saturating_sub(resident as u64).min(affordable) } else { 0 };
+        let slots = own_slots as u64 + more;
+        let scratch = match scratch_slot.checked_mul(slots).ok_or(EmuError::OutOfMemory(u64::MAX))? {
+            0 => 0,
+            total => memory.allocate(total, true).ok_or(EmuError::OutOfMemory(total))?,
+        };
+        let races = races(&dispatch, strict, workers, &memory);
+        let together = cooperative.then(|| (groups, dispatch.all_waves()));
+        Ok(Shared {
+            dispatch,
+            memory: Arc::new(memory),
+            next_cluster: AtomicU64::new(0),
+            clusters,
+            workers,
+            resident,
+            cooperative,
+            schedule,
+            stop,
+            strict,
+            races,
+            watch: watch.map(Arc::new),
+            watchdog: device.watchdog(),
+            done: Arc::default(),
+            scratch,
+            scratch_slot,
+            spare: device.spare(),
+            under_way: AtomicU64::new(0),
+            most,
+            slots: slots as usize,
+            more_slots: Mutex::new(Slots::new(own_slots..own_slots + more as usize)),
+            global: Arc::new(gws::View::new(gws, together, workers)),
+            prints,
+        })
+    }
+
+    /// Shows what the kernel has printed into its buffer.
+    pub fn show(&self, kernel: &str) -> Result<(), EmuError> {
+        let Some(prints) = &self.prints else { return Ok(()) };
+        prints.flush(&self.memory).map_err(|what| EmuError::Unsupported { kernel: kernel.to_owned(), what })
+    }
+}
+
+/// What a launch on so many threads needs to look for races in device memory, if it is to.
+fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize, memory: &Memory) -> Option<Arc<Races>> {
+    let (generation, descriptor) = (dispatch.facts.generation(), &dispatch.descriptor);
+    let within = Within::of(generation, descriptor.wgp_mode(), descriptor.tg_split());
+    let waves = dispatch.waves(dispatch.workgroup.iter().product());
+    let asks = |kind: FindingKind| strict.is_some_and(|kinds| kinds.contains(kind.into()));
+    let wanted = asks(FindingKind::MemoryRace) || within.waits && waves > 1 && asks(FindingKind::MissingWait);
+    (wanted && dispatch.all_waves() > 1)
+        .then(|| Races::new(dispatch.groups(), waves, writes_back(generation), within, workers))
+        .map(|races| Arc::new(races.but_for(memory.rings())))
+}
+
+/// Numbers of pieces of scratch memory.
+#[derive(Default)]
+pub struct Slots {
+    returned: Vec<usize>,
+    fresh: Range<usize>,
+}
+
+impl Slots {
+    pub fn new(all: Range<usize>) -> Slots {
+        Slots { returned: Vec::new(), fresh: all }
+    }
+    pub fn take(&mut self) -> Option<usize> {
+        self.returned.pop().or_else(|| self.fresh.next())
+    }
+    pub fn give(&mut self, slot: usize) {
+        self.returned.push(slot);
+    }
+}
